@@ -1,0 +1,1 @@
+"""agelab: a reproducibility sandbox for filesystem benchmarks."""

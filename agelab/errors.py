@@ -1,0 +1,36 @@
+"""What can go wrong, sorted by who must act.
+
+Libraries raise these; only ``agelab.cli`` turns them into an exit code and one message.
+"""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+
+class AgelabError(Exception):
+    """An error for the user: what is wrong and where, and in ``hint`` what to do now."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class InputError(AgelabError):
+    """The user's words or files are wrong (exit 2)."""
+
+    exit_code = 2
+
+
+class HostError(AgelabError):
+    """This host cannot do it as it is: a missing tool, no space, no network (exit 3)."""
+
+    exit_code = 3
+
+
+def unknown(kind: str, name: str, valid: Sequence[str]) -> InputError:
+    """The error for a name that nothing answers to, with the nearest names that something does."""
+    near = get_close_matches(name, valid, n=3, cutoff=0.5)
+    names = "did you mean " + ", ".join(near) + "?" if near else "there are: " + ", ".join(sorted(valid))
+    return InputError(f"no {kind} {name!r}; {names}")

@@ -1,0 +1,115 @@
+"""The one door to external programs.
+
+A program gets an argument list, an environment built from scratch and a closed standard input;
+when it fails, the error shows a command that can be pasted into a shell.
+"""
+
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from agelab.errors import HostError
+
+SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# What a user's network set-up needs to reach the programs that download.
+PASSED_ON = ("http_proxy", "https_proxy", "ftp_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+PACKAGES_FILE = Path(__file__).with_name("host-packages.txt")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a finished program left: its exit status and the text of both streams."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+class ProcessFailed(HostError):
+    """A program exited with a status that its caller does not accept."""
+
+    def __init__(self, argv: Sequence[str], returncode: int, stderr: str) -> None:
+        self.returncode = returncode
+        self.stderr = stderr
+        tail = "\n".join(stderr.strip().splitlines()[-12:])
+        super().__init__(
+            f"{argv[0]} failed (exit {returncode})" + (f":\n{tail}" if tail else ""),
+            hint="to see it again: " + shlex.join(argv),
+        )
+
+
+@cache
+def host_packages() -> dict[str, str]:
+    """Program name (or the file that proves the package) to the Debian package that brings it."""
+    lines = (line.split() for line in PACKAGES_FILE.read_text().splitlines() if line and line[0] != "#")
+    return {program: package for package, program in lines}
+
+
+def find(program: str) -> Path | None:
+    """Where ``program`` is on the search path given to every child, or None."""
+    found = shutil.which(program, path=SEARCH_PATH)
+    return Path(found) if found else None
+
+
+def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment of a child: built from scratch, proxies kept, ``extra`` on top."""
+    base = {"PATH": SEARCH_PATH, "LC_ALL": "C.UTF-8", "HOME": os.environ.get("HOME", "/"), "TZ": "UTC"}
+    kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    return {**base, **kept, **(extra or {})}
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: Path | None = None,
+    stdout: Path | None = None,
+    log: Path | None = None,
+    timeout: float | None = None,
+    ok: Sequence[int] = (0,),
+) -> Result:
+    """Run ``argv`` to its end.
+
+    ``stdin`` and ``stdout`` name files instead of nothing and the result; ``log`` takes both output
+    streams (they are then also what the error quotes). ``timeout`` is in seconds of the host.
+    Raises HostError when the program is missing or too slow, ProcessFailed on a status not in ``ok``.
+    """
+    with ExitStack() as stack:
+        source = stack.enter_context(stdin.open("rb")) if stdin else subprocess.DEVNULL
+        sink = stack.enter_context((log or stdout).open("wb")) if log or stdout else subprocess.PIPE  # type: ignore[union-attr]
+        try:
+            done = subprocess.run(
+                list(argv),
+                cwd=cwd,
+                env=environment(env),
+                stdin=source,
+                stdout=sink,
+                stderr=subprocess.STDOUT if log else subprocess.PIPE,
+                timeout=timeout,
+                check=False,
+            )
+        except FileNotFoundError as error:
+            raise missing(argv[0], error) from error
+        except subprocess.TimeoutExpired as error:
+            raise HostError(
+                f"{argv[0]} did not finish within {timeout:.0f} s", hint=f"to see it: {shlex.join(argv)}"
+            ) from error
+    err = log.read_text(errors="replace") if log else (done.stderr or b"").decode(errors="replace")
+    if done.returncode not in ok:
+        raise ProcessFailed(argv, done.returncode, err)
+    return Result(done.returncode, (done.stdout or b"").decode(errors="replace"), err)
+
+
+def missing(program: str, error: FileNotFoundError) -> HostError:
+    """The error for a program that is not there, naming the package that brings it."""
+    if error.filename not in (None, program):
+        return HostError(f"cannot run {program}: {error.filename} does not exist")
+    package = host_packages().get(program, program)
+    return HostError(f"{program} is not installed", hint=f"install the Debian package {package}")
