@@ -1,0 +1,1 @@
+"""Scenario files and the data files beside them, read into frozen types."""

@@ -1,0 +1,53 @@
+"""Read a TOML file into a frozen type, every error at once, each with its place in the file."""
+
+import tomllib
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from agelab.errors import InputError, unknown
+from agelab.model.base import Frozen
+
+SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
+"""Where the data files of the project are."""
+
+AnyFrozen = TypeVar("AnyFrozen", bound=Frozen)
+
+
+def read(path: Path, kind: type[AnyFrozen]) -> AnyFrozen:
+    """The file's content as ``kind``. Raises InputError that lists every error with its place."""
+    try:
+        raw = tomllib.loads(path.read_text())
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: not valid TOML: {error}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error
+    try:
+        return kind.model_validate(raw)
+    except ValidationError as error:
+        raise InputError("\n".join(complaints(path, error))) from error
+
+
+def complaints(path: Path, error: ValidationError) -> list[str]:
+    """One line for each error: file, place in it, what is wrong."""
+    lines = []
+    for item in error.errors(include_url=False):
+        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in item["loc"]).lstrip(".")
+        value = "" if item["type"] in ("missing", "extra_forbidden") else f" (it is {item['input']!r:.60})"
+        message = {"missing": "is missing", "extra_forbidden": "is not a known key"}.get(item["type"], item["msg"])
+        lines.append(f"{path}: {place or 'file'}: {message}{value}")
+    return lines
+
+
+def named(directory: str, name: str, kind: type[AnyFrozen], what: str) -> AnyFrozen:
+    """The file ``scenarios/<directory>/<name>.toml``. Raises InputError naming the nearest valid names."""
+    names = [path.stem for path in (SCENARIOS / directory).glob("*.toml")]
+    if name not in names:
+        raise unknown(what, name, names)
+    return read(SCENARIOS / directory / f"{name}.toml", kind)
+
+
+def every(directory: str, kind: type[AnyFrozen]) -> list[AnyFrozen]:
+    """All files of ``scenarios/<directory>/``, sorted by name."""
+    return [read(path, kind) for path in sorted((SCENARIOS / directory).glob("*.toml"))]
