@@ -3,8 +3,12 @@
 Libraries raise these; only ``agelab.cli`` turns them into an exit code and one message.
 """
 
+import errno
 from collections.abc import Sequence
 from difflib import get_close_matches
+
+DISK_ERRNOS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM))
+"""System errors that the user must mend: no space, no permission. Any other is a bug of ours."""
 
 
 class AgelabError(Exception):

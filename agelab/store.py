@@ -17,7 +17,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agelab.errors import AgelabError, HostError
+from agelab.errors import DISK_ERRNOS, AgelabError, HostError
 
 MANIFEST = "manifest.json"
 Inputs = Mapping[str, Any]
@@ -104,7 +104,8 @@ class Store:
             return None
         except ValidationError as error:
             raise HostError(
-                f"the store's {directory / MANIFEST} is damaged", hint=f"remove {directory} to have it made again"
+                f"the store's {directory / MANIFEST} is damaged",
+                hint=f"remove {directory} to have it made again",
             ) from error
         return Artefact(key, directory, manifest)
 
@@ -158,6 +159,8 @@ def _disk_errors(where: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if error.errno not in DISK_ERRNOS:
+            raise
         raise HostError(
             f"cannot write below {where}: {error.strerror or error}",
             hint="free some space, or move the store with AGELAB_HOME=<directory>",

@@ -1,0 +1,121 @@
+"""The command line: verbs, exit codes, and one clear message for whatever goes wrong.
+
+Exit codes: 0 all is well; 1 some cell is not ok; 2 wrong usage or input; 3 this host cannot do it;
+70 a bug in agelab; 130 interrupted. A verb that returns a number exits with it.
+"""
+
+import contextlib
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+import click
+from click.exceptions import NoSuchCommand
+
+from agelab.errors import DISK_ERRNOS, AgelabError, HostError, InputError, unknown
+
+INTERNAL_ERROR = 70
+INTERRUPTED = 130
+
+# verb -> (module:attribute, what it does). A verb's module loads when the verb is used, so that the
+# help of agelab itself is quick.
+VERBS = {
+    "doctor": ("agelab.cli.doctor:doctor", "Say what this host can do, and what to install."),
+    "kernel": ("agelab.cli.kernel:kernel", "Fetch and list guest kernels."),
+    "image": ("agelab.cli.image:image", "Build and list guest images."),
+    "corpus": ("agelab.cli.corpus:corpus", "Build and list the seeded input data."),
+    "run": ("agelab.cli.run:run", "Run a scenario, each cell in a fresh guest."),
+    "list": ("agelab.cli.list:list_runs", "List runs, newest first."),
+    "show": ("agelab.cli.show:show", "Show one run's samples, as a table or as JSON."),
+    "compare": ("agelab.cli.compare:compare", "Name the inputs and samples in which two runs differ."),
+}
+
+
+class Verbs(click.Group):
+    """A group whose commands are loaded from VERBS when they are used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        module, _, attribute = VERBS[cmd_name][0].partition(":")
+        command = getattr(importlib.import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Verbs"):
+            formatter.write_dl([(verb, summary) for verb, (_, summary) in VERBS.items()])
+
+
+@click.command(
+    cls=Verbs,
+    subcommand_metavar="VERB ...",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="AGELAB_HOME moves the store of kernels, images and runs (default: .agelab in the project).",
+)
+@click.version_option(package_name="agelab")
+def agelab() -> None:
+    """A reproducibility sandbox for filesystem benchmarks."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line (``sys.argv`` when None) and return its exit code."""
+    try:
+        result = agelab.main(argv, prog_name="agelab", standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return error.exit_code
+    except click.UsageError as error:
+        return _complain(_usage(error))
+    except click.ClickException as error:
+        return _complain(InputError(error.format_message()))
+    except AgelabError as error:
+        return _complain(error)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("agelab: interrupted", err=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader (a pager, head) has gone; Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        if error.errno not in DISK_ERRNOS:
+            return _bug()
+        return _complain(HostError(str(error)))
+    except Exception:
+        return _bug()
+    return result if isinstance(result, int) else 0
+
+
+def _bug() -> int:
+    with contextlib.suppress(OSError):
+        traceback.print_exc()
+        click.echo("agelab: a bug in agelab, not in what you asked for; please report it", err=True)
+    return INTERNAL_ERROR
+
+
+def _usage(error: click.UsageError) -> AgelabError:
+    command = error.ctx.command if error.ctx else agelab
+    where = error.ctx.command_path if error.ctx else "agelab"
+    hint = f"see: {where} --help"
+    context = error.ctx or click.Context(agelab)
+    if isinstance(error, click.NoSuchOption):
+        options = [name for param in command.get_params(context) for name in param.opts if name[:2] == "--"]
+        return unknown("option", error.option_name, options)
+    if isinstance(error, NoSuchCommand) and isinstance(command, click.Group):
+        kind = "verb" if command is agelab else f"{command.name} command"
+        return unknown(kind, error.command_name, command.list_commands(context))
+    return InputError(error.format_message(), hint)
+
+
+def _complain(error: AgelabError) -> int:
+    click.echo(f"agelab: {error}", err=True)
+    if error.hint:
+        click.echo(f"  {error.hint}", err=True)
+    return error.exit_code

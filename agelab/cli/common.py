@@ -1,0 +1,31 @@
+"""What the verbs share: where the store is, and options that mean the same everywhere."""
+
+import json
+import os
+from pathlib import Path
+
+import click
+
+from agelab.errors import InputError
+from agelab.store import Store
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print a versioned JSON object instead.")
+
+
+def open_store() -> Store:
+    """The store below AGELAB_HOME, or below ``.agelab`` in the project; nothing is created yet.
+
+    Raises InputError when AGELAB_HOME names something that is not a directory.
+    """
+    wanted = os.environ.get("AGELAB_HOME")
+    home = Path(wanted).expanduser() if wanted else PROJECT / ".agelab"
+    if home.exists() and not home.is_dir():
+        raise InputError(f"AGELAB_HOME is {home}, which is not a directory")
+    return Store(home)
+
+
+def print_json(value: object) -> None:
+    """Print a JSON value for programs: keys in the order given, one stable layout."""
+    click.echo(json.dumps(value, indent=1, ensure_ascii=False))
