@@ -1,0 +1,85 @@
+# Every target sets up what it needs (Debian packages, .venv); `make` alone lists them.
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+SHELL := /bin/sh
+
+# `make scenario KERNEL=debian:6.1` and `AGELAB_HOME=/big make test`: what is set here or in the
+# environment reaches the commands as environment variables, so no value needs quoting.
+SCENARIO_OPTIONS := KERNEL FS LAYOUT SCALE CLOCK DISKS SEEDS JOBS
+export AGELAB_HOME NAME $(SCENARIO_OPTIONS)
+
+BIN := .venv/bin
+SCENARIOS := $(sort $(patsubst scenarios/%.toml,%,$(wildcard scenarios/*.toml)))
+
+.PHONY: help setup setup-test scenario name-given image doctor test test-full bench check lint format lock clean
+
+help: ## list the targets
+	@echo "agelab: a reproducibility sandbox for filesystem benchmarks"
+	@echo
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1	\2/p' Makefile | expand -t 14
+	@echo
+	@echo "Scenarios: $(SCENARIOS)"
+	@echo "Options of make scenario: $(SCENARIO_OPTIONS) (see: $(BIN)/agelab run --help)"
+	@echo "AGELAB_HOME=<directory> moves the store of kernels, images and runs (default: .agelab)."
+	@echo "make exits 2 whenever a command fails; $(BIN)/agelab itself exits 1 when a cell is not ok,"
+	@echo "2 on wrong input, 3 when this host cannot do it, 130 when interrupted."
+
+setup: ## install what is missing: Debian packages, and Python packages into .venv
+	@sh agelab/setup.sh run
+
+setup-test:
+	@sh agelab/setup.sh test
+
+scenario: name-given setup ## run NAME=<scenario>[-<variant>], e.g. make scenario NAME=aging-reiserfs
+	@$(BIN)/agelab run "$$NAME" \
+	  $${KERNEL:+--kernel "$$KERNEL"} $${FS:+--filesystem "$$FS"} $${LAYOUT:+--layout "$$LAYOUT"} \
+	  $${SCALE:+--scale "$$SCALE"} $${CLOCK:+--clock "$$CLOCK"} $${DISKS:+--disks "$$DISKS"} \
+	  $${SEEDS:+--seeds "$$SEEDS"} $${JOBS:+--jobs "$$JOBS"}
+
+name-given:
+	@test -n "$$NAME" || { echo "agelab: say which scenario: make scenario NAME=<scenario>[-<variant>];" \
+	  "there are: $(SCENARIOS)" >&2; exit 2; }
+
+image: setup ## build the guest image (KERNEL=<kernel spec>, default: the newest Debian 6.1)
+	@$(BIN)/agelab image build $${KERNEL:+--kernel "$$KERNEL"}
+
+doctor: setup ## say what this host can do, and what to install
+	@$(BIN)/agelab doctor
+
+test: check ## all checks and tests but the long ones
+	@$(BIN)/pytest -m "not full"
+
+test-full: check ## all checks and all tests
+	@$(BIN)/pytest
+
+bench: setup-test ## measure agelab itself (guest start-up, memory)
+	@$(BIN)/python bench/run.py
+
+check: setup-test ## lint, format, types and import layers
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+lint: check ## the same as check
+
+format: setup-test ## rewrite the sources in the one format
+	@$(BIN)/ruff check --fix-only --quiet
+	@$(BIN)/ruff format
+
+PIP_COMPILE := build/lock/bin/pip-compile --quiet --strip-extras --allow-unsafe --all-build-deps \
+  --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
+  --no-header --annotation-style=line $(if $(UPGRADE),--upgrade)
+lock: ## bring the lock files up to pyproject.toml (UPGRADE=1: newest versions of all)
+	@rm -rf build/lock
+	@/usr/bin/python3 -m venv build/lock
+	@build/lock/bin/pip install --quiet pip-tools
+	@$(PIP_COMPILE) --output-file requirements.txt pyproject.toml
+	@$(PIP_COMPILE) --constraint requirements.txt --extra test --output-file requirements-test.txt pyproject.toml
+	@rm -rf build/lock
+
+clean: ## remove .venv and caches; kernels, images and runs stay
+	@rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	@store="$${AGELAB_HOME:-.agelab}"; if test -d "$$store"; then \
+	  echo "kept: kernels, images and runs in $$store (to remove them too: rm -r $$store)"; fi
