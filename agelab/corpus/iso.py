@@ -1,0 +1,87 @@
+"""ISO 9660 images with Rock Ridge: made by xorriso, and looked into."""
+
+import re
+import struct
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+from agelab import process
+from agelab.errors import HostError, InputError
+
+BLOCK = 2048
+_DESCRIPTOR = 16 * BLOCK  # the primary volume descriptor comes after the system area of 16 blocks
+_MARK = b"CD001"
+_NAME_FIELD = slice(40, 72)  # ECMA-119 8.4.7
+_SIZE_FIELD = 80  # ECMA-119 8.4.8: volume space size, a 32 bit number in both byte orders
+_VERSIONS = re.compile(r"^(xorriso|libisofs|libburn|libisoburn) (?:version|in use) *: *(\S+)", re.MULTILINE)
+_FILE_LINE = re.compile(r"^-\S+ +\d+ +\S+ +\S+ +(\d+) ", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What is in an image: the number of regular files, and the bytes of them."""
+
+    files: int
+    content_bytes: int
+
+
+@cache
+def maker() -> dict[str, str]:
+    """The versions of xorriso and its libraries: they shape the bytes, so they are inputs."""
+    found = dict(_VERSIONS.findall(process.run(["xorriso", "-no_rc", "-version"]).stdout))
+    if not found:
+        raise HostError("xorriso does not tell its version", hint="to see what it tells: xorriso -version")
+    return found
+
+
+def make(tree: Path, image: Path, *, volume: str, date: int) -> None:
+    """Write the image of the directory ``tree``: equal trees give equal images, on whatever disk they are.
+
+    Owner, mode and time of every file are set (root, read-only as on a CD, ``date`` in seconds since 1970);
+    the system area is empty. Raises HostError when xorriso is missing or fails.
+    """
+    stamp = f"{datetime.fromtimestamp(date, UTC):%Y%m%d%H%M%S}00"
+    argv = ["xorriso", "-no_rc", "-as", "mkisofs", "-quiet", "-iso-level", "3", "-R", "-V", volume]
+    argv += ["-uid", "0", "-gid", "0", "-file-mode", "0444", "-dir-mode", "0555"]
+    argv += [f"--modification-date={stamp}", "--set_all_file_dates", stamp]
+    argv += ["--old-root-no-ino", "--old-root-no-md5", "-o", str(image), str(tree)]
+    process.run(argv, env={"SOURCE_DATE_EPOCH": str(date)})
+
+
+def check(image: Path) -> str:
+    """Refuse a file that is no ISO 9660 image, or only the beginning of one. Returns the volume's name.
+
+    Raises InputError.
+    """
+    with image.open("rb") as file:
+        file.seek(_DESCRIPTOR)
+        descriptor = file.read(BLOCK)
+        file.seek(0, 2)
+        size = file.tell()
+    if descriptor[1 : 1 + len(_MARK)] != _MARK or len(descriptor) < BLOCK:
+        raise InputError(f"{image} is not an ISO 9660 image: no CD001 at byte {_DESCRIPTOR + 1}")
+    stated = struct.unpack_from("<I", descriptor, _SIZE_FIELD)[0] * BLOCK
+    if size < stated:
+        raise InputError(f"{image} is cut short: it has {size} bytes, and says that it has {stated}")
+    return descriptor[_NAME_FIELD].decode("ascii", "replace").strip()
+
+
+def is_image(path: Path) -> bool:
+    """Whether the file bears the mark of ISO 9660, the letters CD001 at byte 32769."""
+    with path.open("rb") as file:
+        file.seek(_DESCRIPTOR + 1)
+        return file.read(len(_MARK)) == _MARK
+
+
+def listing(image: Path) -> Listing:
+    """Count what is in an image. Raises InputError when xorriso cannot read its directories."""
+    argv = ["xorriso", "-no_rc", "-indev", f"stdio:{image}"]
+    argv += ["-find", "/", "-type", "f", "-exec", "lsdl", "--"]
+    try:
+        lines = process.run(argv).stdout
+    except process.ProcessFailed as error:
+        raise InputError(f"{image} cannot be read as an ISO 9660 image: {error}", hint=error.hint) from error
+    sizes = [int(size) for size in _FILE_LINE.findall(lines)]
+    return Listing(len(sizes), sum(sizes))

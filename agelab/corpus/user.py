@@ -1,0 +1,162 @@
+"""The user's own data as a corpus: an ISO image as it is, a directory or a tar archive made into one."""
+
+import lzma
+import os
+import shutil
+import stat
+import tarfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from agelab.corpus import iso
+from agelab.corpus.recipe import IMAGE, About, Corpus, keep, need
+from agelab.errors import InputError
+from agelab.store import Store, file_hash, key_of
+
+VOLUME = "CORPUS"
+DATE = 1175990400  # the same fixed time as the stand-ins carry: times are no part of the content
+HINT = "give an ISO 9660 image, a directory, or a tar archive (plain, gzip, bzip2 or xz)"
+
+
+def from_user(path: Path, store: Store) -> Corpus:
+    """The user's ISO image (taken as it is), or an image of the user's directory or tar archive.
+
+    The key is the hash of the content, so the same content is stored once, whatever its name.
+    Raises InputError when it is none of these or cannot be read, HostError when the disk is too full.
+    """
+    path = path.absolute()
+    try:
+        if path.is_dir():
+            return _directory(path, store)
+        if not path.is_file():
+            raise InputError(f"{path} is {'no file' if path.exists() else 'not there'}", hint=HINT)
+        if iso.is_image(path):
+            return _image(path, store)
+        return _archive(path, store)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def _image(path: Path, store: Store) -> Corpus:
+    name = iso.check(path)
+    content = file_hash(path)
+
+    def build(directory: Path) -> About:
+        need(path.stat().st_size, directory, "keeping the image")
+        shutil.copyfile(path, directory / IMAGE)
+        if file_hash(directory / IMAGE) != content:
+            raise InputError(f"{path} changed while it was being read")
+        found = iso.listing(directory / IMAGE)
+        described = f"the user's image {name!r}"
+        return About(files=found.files, content_bytes=found.content_bytes, description=described)
+
+    return keep(store, {"source": "image", "sha256": content}, build)
+
+
+def _directory(path: Path, store: Store) -> Corpus:
+    entries = list(_entries(path))
+
+    def build(directory: Path) -> About:
+        about = _imaged(path, directory, "the user's directory")
+        if list(_entries(path)) != entries:
+            raise InputError(f"{path} changed while it was being read")
+        return about
+
+    return keep(store, {"source": "directory", "sha256": key_of(entries), "maker": iso.maker()}, build)
+
+
+def _archive(path: Path, store: Store) -> Corpus:
+    def build(directory: Path) -> About:
+        tree = directory / "tree"
+        tree.mkdir()
+        _unpack(path, tree)
+        about = _imaged(tree, directory, "the user's tar archive")
+        shutil.rmtree(tree)
+        return about
+
+    return keep(store, {"source": "archive", "sha256": file_hash(path), "maker": iso.maker()}, build)
+
+
+def _imaged(tree: Path, directory: Path, what: str) -> About:
+    sizes = [entry[1] for entry in _entries(tree, hashed=False) if isinstance(entry[1], int)]
+    if not sizes:
+        raise InputError(f"{what} holds no file")
+    need(sum(sizes) + (len(sizes) + 1000) * 2 * iso.BLOCK, directory, "making the image")
+    iso.make(tree, directory / IMAGE, volume=VOLUME, date=DATE)
+    return About(files=len(sizes), content_bytes=sum(sizes), description=f"{what}: {len(sizes)} files")
+
+
+def _entries(root: Path, hashed: bool = True) -> Iterator[list[str | int | None]]:
+    """What makes up a tree, in one order everywhere: path, size and hash of a file, target of a link.
+
+    Raises InputError for what a corpus cannot hold, OSError for what cannot be read.
+    """
+    for path in sorted(_below(root), key=os.fsencode):
+        name, mode = _text(path.relative_to(root)), path.lstat().st_mode
+        if stat.S_ISDIR(mode):
+            yield [name, None, None]
+        elif stat.S_ISLNK(mode):
+            yield [name, None, _text(path.readlink())]
+        elif stat.S_ISREG(mode):
+            yield [name, path.stat().st_size, file_hash(path) if hashed else None]
+        else:
+            raise InputError(f"{path} is neither file, directory nor link: a corpus cannot hold it")
+
+
+def _below(root: Path) -> Iterator[Path]:
+    def refuse(error: OSError) -> None:
+        raise error  # what cannot be listed would silently be missing from the corpus
+
+    for directory, directories, names in os.walk(root, onerror=refuse):
+        for name in (*directories, *names):
+            yield Path(directory, name)
+
+
+def _text(path: Path) -> str:
+    """A path as text that JSON can hold, even when it is not valid UTF-8."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def _unpack(archive: Path, tree: Path) -> None:
+    """Unpack a tar archive: files, directories and links only, and nothing outside ``tree``.
+
+    Python's own safe unpacking is younger than the Pythons that this runs on.
+    """
+    links: list[tuple[Path, str]] = []
+    room = shutil.disk_usage(tree).free
+    try:
+        with tarfile.open(archive, "r|*") as opened:
+            for member in opened:
+                target = tree / _inside(member.name, archive)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                if member.isdir():
+                    target.mkdir(exist_ok=True)
+                elif member.issym():
+                    links.append((target, member.linkname))
+                elif member.islnk():
+                    source = tree / _inside(member.linkname, archive)
+                    shutil.copyfile(source, target)
+                elif content := opened.extractfile(member) if member.isreg() else None:
+                    room -= 2 * member.size  # the file, and its copy in the image
+                    if room < 0:
+                        need(shutil.disk_usage(tree).free + 2 * member.size, tree, "unpacking the archive")
+                    with content, target.open("wb") as file:
+                        shutil.copyfileobj(content, file)
+                else:
+                    raise InputError(f"{archive}: {member.name} is neither file, directory nor link")
+    except (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error) as error:
+        raise InputError(
+            f"{archive} is neither ISO 9660 image nor tar archive: {error}", hint=HINT
+        ) from error
+    # Links come last: no file can be written through one, to wherever it points.
+    for target, pointed in links:
+        target.unlink(missing_ok=True)
+        target.symlink_to(pointed)
+
+
+def _inside(name: str, archive: Path) -> PurePosixPath:
+    path = PurePosixPath(name.lstrip("/"))
+    if ".." in path.parts:
+        raise InputError(f"{archive}: {name} points outside the archive")
+    return path
