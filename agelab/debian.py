@@ -1,0 +1,306 @@
+"""Debian packages through the host's own apt configuration, into a private apt root.
+
+Nothing here changes the host: lists and downloads live below the store's cache. Mirrors, proxies and
+credentials are the host's; a mirror's address never leaves the private root.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cmp_to_key
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypeVar
+from urllib.parse import unquote
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from agelab import process
+from agelab.errors import AgelabError, HostError, InputError, unknown
+from agelab.model.base import Frozen
+from agelab.store import Store, canonical, file_hash, key_of
+
+ARCHITECTURE = "amd64"
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+# The names a user may ask for; only to tell a misspelt suite from a mirror that is out of reach.
+SUITES = ("bullseye", "bookworm", "bookworm-backports", "trixie", "trixie-backports", "forky", "sid")
+
+_INDEX = re.compile(r"'(?P<base>[^']+?)/dists/(?P<suite>[^']+?)/InRelease'")
+_URI = re.compile(r"'[^']+' (?P<file>\S+) (?P<size>\d+) SHA256:(?P<sha256>[0-9a-f]{64})")
+# Host hooks and index kinds are of no use in a private root, and some of them are slow.
+_CONFIG = """\
+#clear APT::Update::Pre-Invoke;
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+#clear DPkg::Pre-Install-Pkgs;
+#clear Acquire::IndexTargets::deb::DEP-11;
+#clear Acquire::IndexTargets::deb::CNF;
+APT::Architecture "{architecture}";
+APT::Architectures {{ "{architecture}"; }};
+APT::Default-Release "";
+pkgCacheGen::ForceEssential ",";
+APT::Install-Recommends "false";
+APT::Install-Suggests "false";
+APT::Sandbox::User "root";
+APT::Update::Error-Mode "any";
+Acquire::ForceHash "SHA256";
+Acquire::Languages "none";
+Acquire::Retries "3";
+Dir::Cache "{root}/cache";
+Dir::Etc::Preferences "/dev/null";
+Dir::Etc::PreferencesParts "/dev/null";
+Dir::Etc::SourceList "{root}/debian.sources";
+Dir::Etc::SourceParts "/dev/null";
+Dir::State::Lists "{root}/lists";
+Dir::State::status "{root}/status";
+Dir::State::extended_states "{root}/extended_states";
+"""
+
+
+class Package(Frozen):
+    """One binary package, exactly: its file and what the file's content must hash to."""
+
+    name: str
+    version: str
+    filename: str = Field(description="the .deb's base name; says nothing of where it came from")
+    size: int = Field(ge=0, description="bytes")
+    sha256: str
+
+
+def host_suite() -> str:
+    """The codename of the release that the host runs. Raises HostError where it has none."""
+    with suppress(OSError):
+        for line in Path("/etc/os-release").read_text().splitlines():
+            if line.startswith("VERSION_CODENAME="):
+                return line.partition("=")[2].strip().strip('"')
+    raise HostError(
+        "/etc/os-release names no VERSION_CODENAME", hint="agelab builds its guests on a Debian host"
+    )
+
+
+def newest(versions: Sequence[str]) -> str:
+    """The highest of some Debian version strings."""
+
+    def compare(one: str, other: str) -> int:
+        argv = ["dpkg", "--compare-versions", one, "gt", other]
+        return -1 if process.run(argv, ok=(0, 1)).returncode else 1
+
+    return max(versions, key=cmp_to_key(compare))
+
+
+Answer = TypeVar("Answer")
+
+
+def remember(
+    store: Store, question: object, kind: type[Answer], ask: Callable[[], Answer], *, refresh: bool = False
+) -> Answer:
+    """The answer that ``ask`` gave to a question last time, from disk; asked again on ``refresh``.
+
+    It makes a second call instant and independent of the network, and keeps "the newest" the same
+    until somebody wants a newer one.
+    """
+    file = store.cache("resolved") / f"{key_of(question)}.json"
+    adapter = TypeAdapter(kind)
+    if not refresh:
+        with suppress(FileNotFoundError, ValidationError):
+            return adapter.validate_json(file.read_bytes())
+    answer = ask()
+    partial = file.with_suffix(".partial")
+    partial.write_bytes(canonical(adapter.dump_python(answer, mode="json")))
+    partial.replace(file)
+    return answer
+
+
+class Archive:
+    """One suite of the Debian archive (with its updates and security updates), on the host's mirror."""
+
+    def __init__(self, store: Store, suite: str) -> None:
+        if suite not in SUITES and suite != host_suite():
+            raise unknown("Debian suite", suite, SUITES)
+        self.suite = suite
+        self._store = store
+        self._root = store.cache("apt") / suite
+        self._debs = store.cache("debs")
+
+    def update(self, *, refresh: bool = True) -> None:
+        """Fetch the package lists: always, or without ``refresh`` only where there are none yet."""
+        done = self._root / "updated"
+        with self._store.lock(f"apt-{self.suite}"):
+            if done.exists() and not refresh:
+                return
+            for directory in ("cache/archives/partial", "lists/partial"):
+                (self._root / directory).mkdir(parents=True, exist_ok=True)
+            (self._root / "status").touch()
+            config = _CONFIG.format(root=self._root, architecture=ARCHITECTURE)
+            (self._root / "apt.conf").write_text(config)
+            self._fetch_lists()
+            done.touch()
+
+    def resolve(self, names: Sequence[str], *, essential: bool = False) -> tuple[Package, ...]:
+        """The packages of those names with all they depend on (and all essential ones), sorted by name."""
+        wanted = [*names, *(["?essential"] if essential else [])]
+        argv = ["install", "--print-uris", "-qq", "-y", "--no-install-recommends", *wanted]
+        return tuple(sorted(self._printed(argv), key=lambda package: package.name))
+
+    def package(self, name: str, version: str = "") -> Package:
+        """One package by itself, of that version or the candidate."""
+        return self._printed(["download", "--print-uris", "-qq", f"{name}={version}" if version else name])[0]
+
+    def versions(self, prefix: str) -> dict[str, str]:
+        """Name to newest version of every package whose name starts with ``prefix``."""
+        self.update(refresh=False)
+        names = self._apt("apt-cache", ["pkgnames", prefix]).split()
+        listed = self._apt("apt-cache", ["madison", *sorted(names)]) if names else ""
+        found: dict[str, str] = {}
+        for line in listed.splitlines():  # name | version | where, the newest version of a name first
+            name, version, _ = (part.strip() for part in line.split("|", 2))
+            found.setdefault(name, version)
+        return found
+
+    def depends(self, name: str) -> str:
+        """What the candidate of that name says in its Depends field."""
+        self.update(refresh=False)
+        shown = self._apt("apt-cache", ["show", "--no-all-versions", name])
+        lines = [line.partition(":")[2].strip() for line in shown.splitlines() if line.startswith("Depends:")]
+        return lines[0] if lines else ""
+
+    def download(self, packages: Sequence[Package]) -> list[Path]:
+        """The files of these packages, each verified; those in the cache are not fetched again."""
+        with self._store.lock("debs"):
+            absent = [package for package in packages if not self._have(package)]
+            if absent:
+                self._download(absent)
+        return [self._debs / package.filename for package in packages]
+
+    def _have(self, package: Package) -> bool:
+        file = self._debs / package.filename
+        return file.is_file() and file.stat().st_size == package.size and file_hash(file) == package.sha256
+
+    def _download(self, packages: Sequence[Package]) -> None:
+        self.update(refresh=False)
+        with TemporaryDirectory(dir=self._debs) as name:
+            there = Path(name)
+            # Names, not addresses: apt checks what it fetches against the signed lists.
+            wanted = [f"{package.name}={package.version}" for package in packages]
+            try:
+                process.run(
+                    ["apt-get", "-c", str(self._root / "apt.conf"), "download", "-qq", *wanted], cwd=there
+                )
+            except process.ProcessFailed as error:
+                raise HostError(
+                    f"cannot download {len(packages)} packages of Debian {self.suite}: {_said(error.stderr)}",
+                    hint="check the network; a version that has left the mirror needs --refresh",
+                ) from error
+            for package in packages:
+                fetched = there / package.filename
+                if not fetched.is_file() or file_hash(fetched) != package.sha256:
+                    raise HostError(
+                        f"the mirror's {package.filename} is not the file that was resolved",
+                        hint="resolve the packages again with --refresh",
+                    )
+                fetched.rename(self._debs / package.filename)
+
+    def _printed(self, arguments: Sequence[str]) -> list[Package]:
+        self.update(refresh=False)
+        found = []
+        for line in self._apt("apt-get", arguments).splitlines():
+            match = _URI.match(line)
+            if not match:
+                raise HostError(f"apt-get says what agelab cannot read: {line[:60]!r}")
+            name, version, _ = match["file"].removesuffix(".deb").rsplit("_", 2)
+            found.append(
+                Package(
+                    name=name,
+                    version=unquote(version),
+                    filename=match["file"],
+                    size=int(match["size"]),
+                    sha256=match["sha256"],
+                )
+            )
+        return found
+
+    def _apt(self, program: str, arguments: Sequence[str]) -> str:
+        try:
+            return process.run([program, "-c", str(self._root / "apt.conf"), *arguments]).stdout
+        except process.ProcessFailed as error:
+            raise HostError(f"Debian {self.suite}: {_said(error.stderr)}", hint=error.hint) from error
+
+    def _fetch_lists(self) -> None:
+        main, security = mirrors()
+        suites = {self.suite: main}
+        if self.suite != "sid" and not self.suite.endswith("-backports"):
+            suites |= {f"{self.suite}-updates": main, f"{self.suite}-security": security or ""}
+        while True:
+            text = "\n".join(_source(uri, suite) for suite, uri in suites.items() if uri)
+            (self._root / "debian.sources").write_text(text)
+            try:
+                process.run(["apt-get", "-c", str(self._root / "apt.conf"), "update", "-qq"])
+                return
+            except process.ProcessFailed as error:
+                # A suite may have no updates yet, or none any more: that is no reason to do without the suite.
+                gone = [
+                    suite
+                    for suite in suites
+                    if f"/{suite}/" in error.stderr or f" {suite} Release" in error.stderr
+                ]
+                lacking = "does not have a Release file" in error.stderr
+                if lacking and gone and self.suite not in gone:
+                    suites = {suite: uri for suite, uri in suites.items() if suite not in gone}
+                    continue
+                if lacking and self.suite in gone:
+                    raise InputError(f"the host's mirror has no Debian suite {self.suite!r}") from error
+                raise HostError(
+                    f"cannot fetch the package lists of Debian {self.suite}: {_said(error.stderr)}",
+                    hint="check the network and the host's apt configuration: apt-get update must work",
+                ) from error
+
+
+def mirrors() -> tuple[str, str | None]:
+    """The addresses of the host's Debian mirror and of its security mirror (None where it uses none)."""
+    codename = host_suite()
+    # What an update would fetch: it works on a host whose lists were never fetched, too.
+    printed = process.run(["apt-get", "update", "--print-uris"]).stdout
+    found = [(match["base"], match["suite"]) for match in _INDEX.finditer(printed)]
+    bases = [base for base, suite in found if suite == codename]
+    if not bases:
+        raise HostError(
+            f"the host's apt sources name no mirror for {codename}",
+            hint="agelab builds its guests from the mirror in /etc/apt/sources.list",
+        )
+    # A third party may call its suite like Debian's; only Debian has updates to it.
+    main = next((base for base in bases if (base, f"{codename}-updates") in found), bases[0])
+    return main, next((base for base, suite in found if suite == f"{codename}-security"), None)
+
+
+def _source(uri: str, suite: str) -> str:
+    fields = {"Types": "deb", "URIs": uri, "Suites": suite, "Components": "main", "Signed-By": KEYRING}
+    return "".join(f"{name}: {value}\n" for name, value in fields.items())
+
+
+def _said(stderr: str) -> str:
+    errors = [line.removeprefix("E: ") for line in stderr.splitlines() if line.startswith("E: ")]
+    return "; ".join(errors[:3]) or stderr.strip()[-200:] or "apt-get failed"
+
+
+def local_repository(directory: Path, debs: Sequence[Path]) -> str:
+    """Make ``directory`` an unsigned apt repository of just these files; returns its sources line.
+
+    A root built from it holds exactly the packages that were resolved and verified, whatever the
+    mirror has by now. The format is that of a flat repository (sources.list(5), repository format).
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    entries = []
+    for deb in sorted(debs):
+        try:
+            (directory / deb.name).symlink_to(deb)
+        except OSError as error:
+            raise AgelabError(f"{directory} is not empty") from error
+        control = process.run(["dpkg-deb", "--field", str(deb)]).stdout.rstrip("\n")
+        facts = {"Filename": f"./{deb.name}", "Size": deb.stat().st_size, "SHA256": file_hash(deb)}
+        entries.append(control + "".join(f"\n{name}: {value}" for name, value in facts.items()) + "\n")
+    packages = "\n".join(entries).encode()
+    (directory / "Packages").write_bytes(packages)
+    digest = hashlib.sha256(packages).hexdigest()
+    (directory / "Release").write_text(f"SHA256:\n {digest} {len(packages)} Packages\n")
+    return f"deb [trusted=yes] copy:{directory} ./"

@@ -1,0 +1,100 @@
+"""Initramfs archives, byte for byte the same for the same content.
+
+Format: "newc" cpio (Documentation/driver-api/early-userspace/buffer-format.rst of Linux). The kernel takes several
+archives one after another, so a cell's own archive is appended to its kernel's base for each boot.
+"""
+
+import stat
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from agelab.kernel.modules import Module, Modules
+
+BASE_MODULES = ("libnvdimm", "nd_btt", "nd_pmem", "nfit", "squashfs", "overlay")
+"""What reaches the root: a squashfs on a memory-backed disk, under an overlay."""
+
+_DIRECTORIES = ("bin", "dev", "lower", "proc", "root", "rw", "sys")
+_BLOCK = 512
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One path of an archive, owned by root, of time 0."""
+
+    path: str
+    data: bytes = b""
+    mode: int = stat.S_IFREG | 0o644
+
+    @classmethod
+    def directory(cls, path: str) -> "Entry":
+        return cls(path, b"", stat.S_IFDIR | 0o755)
+
+    @classmethod
+    def program(cls, path: str, data: bytes) -> "Entry":
+        return cls(path, data, stat.S_IFREG | 0o755)
+
+    @classmethod
+    def link(cls, path: str, target: str) -> "Entry":
+        return cls(path, target.encode(), stat.S_IFLNK | 0o777)
+
+
+def pack(entries: Iterable[Entry]) -> bytes:
+    """The archive of these entries, sorted, with the directories they need, padded to whole blocks."""
+    wanted: dict[str, Entry] = {}
+    for entry in entries:
+        for parent in PurePosixPath(entry.path).parents:
+            if str(parent) != ".":
+                wanted.setdefault(str(parent), Entry.directory(str(parent)))
+        wanted[entry.path] = entry
+    archive = bytearray()
+    # A parent sorts before what is in it: the kernel makes paths in the order of the archive.
+    for number, path in enumerate(sorted(wanted), start=1):
+        archive += _record(number, wanted[path])
+    archive += _record(0, Entry("TRAILER!!!", mode=0))
+    return bytes(archive) + bytes(-len(archive) % _BLOCK)
+
+
+def _record(number: int, entry: Entry) -> bytes:
+    name = entry.path.encode() + b"\0"
+    links = 2 if stat.S_ISDIR(entry.mode) else 1
+    fields = (number, entry.mode, 0, 0, links, 0, len(entry.data), 0, 0, 0, 0, len(name), 0)
+    header = b"070701" + b"".join(b"%08X" % field for field in fields) + name
+    padded = header + bytes(-len(header) % 4)
+    return padded + entry.data + bytes(-len(entry.data) % 4)
+
+
+def base(modules: Modules, busybox: bytes, init: bytes) -> bytes:
+    """The archive that every boot of a kernel starts with: busybox, the init program, the modules of the root."""
+    return pack(
+        [
+            *(Entry.directory(name) for name in _DIRECTORIES),
+            Entry.program("bin/busybox", busybox),
+            Entry.program("init", init),
+            *_inserted("base", modules.closure(BASE_MODULES)),
+        ]
+    )
+
+
+def cell(
+    modules: Sequence[Module], files: Mapping[str, bytes], programs: Mapping[str, bytes] | None = None
+) -> bytes:
+    """The archive to append for one boot: modules to insert after the base's, and the content of /agelab.
+
+    ``files`` and ``programs`` (these executable) map paths below /agelab to content. The guest finds them in
+    /run/agelab, and runs /run/agelab/start as its first process. Modules that the base inserts are left out.
+    """
+    there = {name.replace("-", "_") for name in BASE_MODULES}
+    return pack(
+        [
+            *_inserted("cell", [module for module in modules if module.name not in there]),
+            *(Entry(f"agelab/{path}", data) for path, data in files.items()),
+            *(Entry.program(f"agelab/{path}", data) for path, data in (programs or {}).items()),
+        ]
+    )
+
+
+def _inserted(stage: str, modules: Sequence[Module]) -> list[Entry]:
+    order = "".join(f"{module.name}.ko\n" for module in modules)
+    files = [Entry(f"modules/{stage}/{module.name}.ko", module.read()) for module in modules]
+    return [Entry(f"modules/{stage}.order", order.encode()), *files]

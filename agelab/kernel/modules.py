@@ -1,0 +1,141 @@
+"""Which modules a guest must insert, and in which order."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from agelab.errors import AgelabError
+from agelab.kernel import modinfo
+from agelab.kernel.modinfo import ModuleInfo, canonical_name
+
+INDEX = "modules.json"
+"""The facts of every module kept, read once when the kernel is unpacked."""
+BUILTIN = "modules/modules.builtin"
+
+_INFOS = TypeAdapter(tuple[ModuleInfo, ...])
+
+
+class MissingModule(AgelabError):
+    """The kernel has no such module and has not built it in: a cell that needs it is ``unsupported``."""
+
+    def __init__(self, module: str, release: str) -> None:
+        self.module = module
+        self.release = release
+        super().__init__(f"kernel {release} has no module {module}")
+
+
+@dataclass(frozen=True)
+class Module:
+    """One module to insert."""
+
+    name: str
+    path: Path
+
+    def read(self) -> bytes:
+        """Its ELF image, as ``insmod`` takes it."""
+        return modinfo.load(self.path)
+
+
+@dataclass(frozen=True)
+class Modules:
+    """The modules of one kernel: those kept as files, and the names of those built in."""
+
+    release: str
+    directory: Path
+    infos: tuple[ModuleInfo, ...]
+    builtin: frozenset[str]
+
+    @classmethod
+    def of(cls, release: str, directory: Path) -> "Modules":
+        """Read the index of an unpacked kernel's ``directory``."""
+        infos = _INFOS.validate_json((directory / INDEX).read_bytes())
+        return cls(release, directory, infos, builtin_names(directory / BUILTIN))
+
+    @cached_property
+    def _named(self) -> dict[str, ModuleInfo]:
+        return {info.name: info for info in self.infos}
+
+    @cached_property
+    def _aliased(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for info in self.infos:
+            for alias in info.aliases:
+                found.setdefault(alias, []).append(info.name)
+        return found
+
+    def closure(self, names: Sequence[str]) -> tuple[Module, ...]:
+        """These modules with all they depend on, dependencies first, built-in ones left out.
+
+        Raises MissingModule for a name that is neither a file nor built in.
+        """
+        infos = walk(names, self._lookup, self._soft)
+        return tuple(Module(info.name, self.directory / info.path) for info in infos)
+
+    def has(self, name: str) -> bool:
+        """Whether the kernel can serve that module, built in or not."""
+        return canonical_name(name) in self._named or canonical_name(name) in self.builtin
+
+    def _lookup(self, name: str) -> ModuleInfo | None:
+        if info := self._named.get(name):
+            return info
+        if name in self.builtin:
+            return None
+        raise MissingModule(name, self.release)
+
+    def _soft(self, name: str) -> list[str]:
+        return soft(name, self._named, self._aliased)
+
+
+def walk(
+    names: Iterable[str],
+    lookup: Callable[[str], ModuleInfo | None],
+    soft: Callable[[str], list[str]],
+) -> list[ModuleInfo]:
+    """The facts of ``names`` and their dependencies in an order in which they can be inserted."""
+    seen: set[str] = set()
+    ordered: list[ModuleInfo] = []
+
+    def visit(name: str) -> None:
+        if name in seen:
+            return
+        seen.add(name)
+        info = lookup(name)
+        if info is None:
+            return
+        for before in info.before:
+            for provider in soft(before):
+                visit(provider)
+        for needed in info.depends:
+            visit(needed)
+        ordered.append(info)
+
+    for name in names:
+        visit(canonical_name(name))
+    return ordered
+
+
+def soft(name: str, named: dict[str, ModuleInfo], aliased: dict[str, list[str]]) -> list[str]:
+    """The modules that answer to a soft dependency, which may be an algorithm of the crypto layer.
+
+    Of the providers of an algorithm the portable one is enough; Intel's crc32c is added because every CPU
+    model that a guest gets has the instruction, and the portable one costs ext4, xfs and btrfs dearly.
+    """
+    if canonical_name(name) in named:
+        return [canonical_name(name)]
+    providers = sorted(aliased.get(name, []))
+    portable = [provider for provider in providers if provider.endswith("generic")] or providers[:1]
+    return portable + [provider for provider in providers if provider == "crc32c_intel"]
+
+
+def builtin_names(file: Path) -> frozenset[str]:
+    """The module names in a ``modules.builtin`` file (one path for each line)."""
+    paths = (Path(line) for line in file.read_text().splitlines())
+    return frozenset(canonical_name(path.name.partition(".")[0]) for path in paths)
+
+
+def index(infos: Sequence[ModuleInfo]) -> bytes:
+    """The text of the index file."""
+    return _INFOS.dump_json(tuple(infos), indent=1) + b"\n"
