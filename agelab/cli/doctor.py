@@ -1,0 +1,41 @@
+"""agelab doctor: what this host can do."""
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from agelab.cli.common import json_option, open_store, print_json
+from agelab.doctor import Report, Status, examine
+from agelab.errors import HostError
+
+_STYLE = {Status.OK: "green", Status.MISSING: "red", Status.LIMITED: "yellow", Status.UNKNOWN: "yellow"}
+
+
+@click.command()
+@json_option
+def doctor(as_json: bool) -> int:
+    """Say what this host can do, what that means for runs, and what to install.
+
+    Exit 0 when the virtual clock can run here, 3 when something that it needs is missing.
+    """
+    report = examine(open_store())
+    if as_json:
+        print_json({**report.model_dump(mode="json", by_alias=True), "virtual_clock": report.virtual_clock})
+    else:
+        Console().print(table(report))
+        click.echo(f"The virtual clock {'can' if report.virtual_clock else 'cannot'} run here.")
+    return 0 if report.virtual_clock else HostError.exit_code
+
+
+def table(report: Report) -> Table:
+    """The findings as a table; what to do stands below the meaning."""
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("what", "status", "found", "what it means"):
+        made.add_column(heading)
+    for finding in report.findings:
+        meaning = Text(finding.meaning)
+        if finding.fix:
+            meaning.append(f"\n-> {finding.fix}", style="bold")
+        made.add_row(finding.name, Text(finding.status, _STYLE[finding.status]), Text(finding.found), meaning)
+    return made

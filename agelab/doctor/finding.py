@@ -1,0 +1,39 @@
+"""What one probe of the host found, and what that means for the user."""
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from agelab.model.base import Frozen
+
+
+class Status(StrEnum):
+    """OK: as it should be. MISSING: not there. LIMITED: there, not for everything. UNKNOWN: not proven."""
+
+    OK = "ok"
+    MISSING = "missing"
+    LIMITED = "limited"
+    UNKNOWN = "unknown"
+
+
+class Finding(Frozen):
+    """One probe's answer."""
+
+    name: str
+    status: Status
+    found: str = Field(description="the version or fact that was found; empty when nothing was")
+    meaning: str = Field(description="what follows for the user")
+    fix: str = Field(default="", description="what to install or change; empty when there is nothing to do")
+    required: bool = Field(default=False, description="the virtual clock cannot run without it")
+
+
+class Report(Frozen):
+    """All findings about one host. ``schema`` is the version of this layout."""
+
+    schema_: int = Field(default=1, alias="schema")
+    findings: tuple[Finding, ...]
+
+    @property
+    def virtual_clock(self) -> bool:
+        """Whether the virtual clock can run here: nothing that it requires is missing."""
+        return not any(found.required and found.status is Status.MISSING for found in self.findings)

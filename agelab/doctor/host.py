@@ -1,0 +1,83 @@
+"""Probes of the host itself: room, memory, passthrough. Nothing here opens a device."""
+
+import platform
+import shutil
+from os import W_OK, access
+from pathlib import Path
+
+from agelab.doctor.finding import Finding, Status
+
+GIB = 1 << 30
+# Sealed image, kernel, corpus and the drives of one quick cell; and what the image alone needs.
+SPACE_WANTED = 6 * GIB
+SPACE_NEEDED = 2 * GIB
+# The largest guest of the quick scale, QEMU's own share and the host side.
+MEMORY_WANTED = 2 * GIB
+
+
+def space(home: Path) -> Finding:
+    """Free space and permission to write where the store is, or will be made."""
+    place = next(path for path in (home, *home.parents) if path.exists())
+    free = shutil.disk_usage(place).free
+    move = "free some space, or move the store with AGELAB_HOME=<directory>"
+    fact = f"{free / GIB:.1f} GiB free for {home}"
+    if not access(place, W_OK):
+        return Finding(
+            name="space",
+            status=Status.MISSING,
+            found=f"{place} cannot be written",
+            meaning="the store cannot be made there",
+            fix="move the store with AGELAB_HOME=<directory>",
+            required=True,
+        )
+    if free >= SPACE_WANTED:
+        status, fix, meaning = Status.OK, "", "enough for the quick scale; each scenario checks its own need"
+    else:
+        status = Status.LIMITED if free >= SPACE_NEEDED else Status.MISSING
+        fix, meaning = move, f"the quick scale wants about {SPACE_WANTED // GIB} GiB"
+    return Finding(name="space", status=status, found=fact, meaning=meaning, fix=fix, required=True)
+
+
+def memory(meminfo: Path = Path("/proc/meminfo")) -> Finding:
+    """Memory that guests could have now."""
+    fields = dict(line.split(":", 1) for line in meminfo.read_text().splitlines() if ":" in line)
+    total, available = (int(fields[name].split()[0]) * 1024 for name in ("MemTotal", "MemAvailable"))
+    enough = available >= MEMORY_WANTED
+    return Finding(
+        name="memory",
+        status=Status.OK if enough else Status.LIMITED,
+        found=f"{available / GIB:.1f} of {total / GIB:.1f} GiB available",
+        meaning="bounds the guests that can run side by side"
+        if enough
+        else f"a quick guest and the host side want about {MEMORY_WANTED // GIB} GiB",
+        fix="" if enough else "end other programs, or use JOBS=1",
+    )
+
+
+def passthrough(sys: Path = Path("/sys"), modules: Path | None = None) -> Finding:
+    """Whether a PCI drive can be given to a guest: an IOMMU that is on, and the vfio-pci driver."""
+    modules = modules or Path("/lib/modules") / platform.release()
+    groups = sys / "kernel/iommu_groups"
+    count = len(list(groups.iterdir())) if groups.is_dir() else 0
+    driver = (sys / "module/vfio_pci").exists() or any(
+        "/vfio-pci.ko" in path.read_text()
+        for path in (modules / "modules.dep", modules / "modules.builtin")
+        if path.exists()
+    )
+    facts = f"{count} IOMMU groups, vfio-pci {'available' if driver else 'not available'}"
+    if count and driver:
+        return Finding(
+            name="passthrough",
+            status=Status.OK,
+            found=facts,
+            meaning="drives pci:<address> can be given to a guest",
+        )
+    fixes = [] if count else ["switch the IOMMU on in the firmware and boot with intel_iommu=on (Intel)"]
+    fixes += [] if driver else ["use a kernel with the vfio-pci module"]
+    return Finding(
+        name="passthrough",
+        status=Status.MISSING,
+        found=facts,
+        meaning="no drives pci:<address> here; block:<device> and file:<path> need none of it",
+        fix="; ".join(fixes),
+    )

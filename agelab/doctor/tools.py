@@ -1,0 +1,153 @@
+"""Probes of the programs that agelab drives."""
+
+import importlib.util
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agelab import process
+from agelab.doctor.finding import Finding, Status
+from agelab.errors import HostError
+
+QEMU = "qemu-system-x86_64"
+_VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*")
+_PROBE_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A program, how it tells its version, and what agelab wants it for."""
+
+    name: str
+    argv: Sequence[str]
+    purpose: str
+
+
+TOOLS = (
+    Tool("QEMU", (QEMU, "--version"), "runs every guest"),
+    Tool("virt-install", ("virt-install", "--version"), "writes the definition of every guest"),
+    Tool("Packer", ("packer", "version"), "builds the guest images"),
+    Tool("mmdebstrap", ("mmdebstrap", "--version"), "builds the root of the guest images"),
+    Tool("sqfstar", ("sqfstar", "-version"), "packs the root, the same bytes each time"),
+    Tool("xorriso", ("xorriso", "-version"), "makes the stand-in for a Debian ISO"),
+    Tool("apt", ("apt-get", "--version"), "fetches kernels and packages from the host's own mirror"),
+    Tool("dpkg-deb", ("dpkg-deb", "--version"), "unpacks kernels without installing them"),
+)
+_DAEMONS = ("libvirtd", "virtqemud")
+
+
+def version_in(text: str) -> str:
+    """The first version number in a program's output, or its first line when there is none."""
+    found = _VERSION.search(text)
+    return found.group() if found else text.strip().partition("\n")[0]
+
+
+def install(program: str) -> str:
+    """What to do about a missing program."""
+    return f"install the Debian package {process.host_packages().get(program, program)}"
+
+
+def probe(tool: Tool) -> Finding:
+    """Whether ``tool`` is there and starts, and its version."""
+    program = tool.argv[0]
+    if process.find(program) is None:
+        return Finding(
+            name=tool.name,
+            status=Status.MISSING,
+            found="",
+            meaning=tool.purpose,
+            fix=install(program),
+            required=True,
+        )
+    try:
+        done = process.run(tool.argv, env={"CHECKPOINT_DISABLE": "1"}, timeout=_PROBE_SECONDS)
+    except HostError as error:
+        return Finding(
+            name=tool.name,
+            status=Status.MISSING,
+            found=str(error),
+            meaning=f"{tool.purpose}; it is there but does not start",
+            fix=error.hint,
+            required=True,
+        )
+    return Finding(
+        name=tool.name,
+        status=Status.OK,
+        found=version_in(done.stdout + done.stderr),
+        meaning=tool.purpose,
+        required=True,
+    )
+
+
+def others() -> Finding:
+    """The rest of what host-packages.txt lists: programs and files without a version to tell."""
+    probed = {tool.argv[0] for tool in TOOLS} | {_DAEMONS[0], "-"}
+    rest = {program: package for program, package in process.host_packages().items() if program not in probed}
+    absent = sorted(package for program, package in rest.items() if not _there(program))
+    return Finding(
+        name="other packages",
+        status=Status.MISSING if absent else Status.OK,
+        found="missing: " + ", ".join(absent) if absent else "all there",
+        meaning="helpers of the programs above",
+        fix="install the Debian packages " + " ".join(absent) if absent else "",
+        required=True,
+    )
+
+
+def _there(program: str) -> bool:
+    return Path(program).exists() if program.startswith("/") else process.find(program) is not None
+
+
+def libvirt(proc: Path = Path("/proc")) -> Finding:
+    """Whether a libvirt daemon and its Python binding are there, and whether one runs."""
+    daemon = next((program for program in _DAEMONS if process.find(program)), None)
+    if daemon is None or importlib.util.find_spec("libvirt") is None:
+        program = _DAEMONS[0] if daemon is None else "/usr/lib/python3/dist-packages/libvirt.py"
+        return Finding(
+            name="libvirt",
+            status=Status.MISSING,
+            found="" if daemon is None else f"{daemon}, without its Python binding",
+            meaning="manages the guests",
+            fix=install(program),
+            required=True,
+        )
+    finding = probe(Tool("libvirt", (daemon, "--version"), "manages the guests"))
+    if finding.status is not Status.OK:
+        return finding
+    state = "running" if _running(proc) else "no daemon running"
+    return finding.model_copy(
+        update={
+            "found": f"{finding.found}, {state}",
+            "meaning": "manages the guests; a run starts a daemon when none is running",
+        }
+    )
+
+
+def _running(proc: Path) -> bool:
+    for name in proc.glob("[0-9]*/comm"):
+        try:
+            if name.read_text().strip() in _DAEMONS:
+                return True
+        except OSError:  # that process has ended
+            continue
+    return False
+
+
+def nvdimm() -> Finding:
+    """Whether QEMU has what the disks of the virtual clock are made of: it sets up such a machine and exits."""
+    meaning = "the disks of the virtual clock are memory-backed NVDIMMs"
+    machine = "-machine q35,nvdimm=on -m 64M,slots=1,maxmem=1G -nodefaults -no-user-config -display none"
+    disk = "-object memory-backend-ram,id=m0,size=128M -device nvdimm,memdev=m0 -dump-vmstate /dev/null"
+    try:
+        process.run([QEMU, *machine.split(), *disk.split()], timeout=_PROBE_SECONDS)
+    except HostError as error:
+        return Finding(
+            name="NVDIMM",
+            status=Status.MISSING,
+            found=str(error),
+            meaning=meaning,
+            fix=install(QEMU),
+            required=True,
+        )
+    return Finding(name="NVDIMM", status=Status.OK, found="QEMU sets one up", meaning=meaning, required=True)
