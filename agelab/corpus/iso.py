@@ -13,6 +13,7 @@ from agelab.errors import HostError, InputError
 BLOCK = 2048
 _DESCRIPTOR = 16 * BLOCK  # the primary volume descriptor comes after the system area of 16 blocks
 _MARK = b"CD001"
+_PRIMARY = 1
 _NAME_FIELD = slice(40, 72)  # ECMA-119 8.4.7
 _SIZE_FIELD = 80  # ECMA-119 8.4.8: volume space size, a 32 bit number in both byte orders
 _VERSIONS = re.compile(r"^(xorriso|libisofs|libburn|libisoburn) (?:version|in use) *: *(\S+)", re.MULTILINE)
@@ -62,6 +63,10 @@ def check(image: Path) -> str:
         size = file.tell()
     if descriptor[1 : 1 + len(_MARK)] != _MARK or len(descriptor) < BLOCK:
         raise InputError(f"{image} is not an ISO 9660 image: no CD001 at byte {_DESCRIPTOR + 1}")
+    if descriptor[0] != _PRIMARY:
+        raise InputError(
+            f"{image} is not a whole ISO 9660 image: its first descriptor is not the primary one"
+        )
     stated = struct.unpack_from("<I", descriptor, _SIZE_FIELD)[0] * BLOCK
     if size < stated:
         raise InputError(f"{image} is cut short: it has {size} bytes, and says that it has {stated}")

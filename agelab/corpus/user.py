@@ -6,8 +6,9 @@ import shutil
 import stat
 import tarfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from agelab.corpus import iso
 from agelab.corpus.recipe import IMAGE, About, Corpus, keep, need
@@ -16,6 +17,8 @@ from agelab.store import Store, file_hash, key_of
 
 VOLUME = "CORPUS"
 DATE = 1175990400  # the same fixed time as the stand-ins carry: times are no part of the content
+Recipe = tuple[dict[str, Any], Callable[[Path], About]]
+"""The inputs that make a corpus's key, and what builds it."""
 HINT = "give an ISO 9660 image, a directory, or a tar archive (plain, gzip, bzip2 or xz)"
 
 
@@ -27,18 +30,21 @@ def from_user(path: Path, store: Store) -> Corpus:
     """
     path = path.absolute()
     try:
-        if path.is_dir():
-            return _directory(path, store)
-        if not path.is_file():
-            raise InputError(f"{path} is {'no file' if path.exists() else 'not there'}", hint=HINT)
-        if iso.is_image(path):
-            return _image(path, store)
-        return _archive(path, store)
+        inputs, build = _recipe(path)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+    return keep(store, inputs, build)
 
 
-def _image(path: Path, store: Store) -> Corpus:
+def _recipe(path: Path) -> Recipe:
+    if path.is_dir():
+        return _directory(path)
+    if not path.is_file():
+        raise InputError(f"{path} is {'no file' if path.exists() else 'not there'}", hint=HINT)
+    return _image(path) if iso.is_image(path) else _archive(path)
+
+
+def _image(path: Path) -> Recipe:
     name = iso.check(path)
     content = file_hash(path)
 
@@ -47,14 +53,16 @@ def _image(path: Path, store: Store) -> Corpus:
         shutil.copyfile(path, directory / IMAGE)
         if file_hash(directory / IMAGE) != content:
             raise InputError(f"{path} changed while it was being read")
-        found = iso.listing(directory / IMAGE)
+        found = iso.listing(path)
+        if not found.files:
+            raise InputError(f"{path} holds no file")
         described = f"the user's image {name!r}"
         return About(files=found.files, content_bytes=found.content_bytes, description=described)
 
-    return keep(store, {"source": "image", "sha256": content}, build)
+    return {"source": "image", "sha256": content}, build
 
 
-def _directory(path: Path, store: Store) -> Corpus:
+def _directory(path: Path) -> Recipe:
     entries = list(_entries(path))
 
     def build(directory: Path) -> About:
@@ -63,10 +71,10 @@ def _directory(path: Path, store: Store) -> Corpus:
             raise InputError(f"{path} changed while it was being read")
         return about
 
-    return keep(store, {"source": "directory", "sha256": key_of(entries), "maker": iso.maker()}, build)
+    return {"source": "directory", "sha256": key_of(entries), "maker": iso.maker()}, build
 
 
-def _archive(path: Path, store: Store) -> Corpus:
+def _archive(path: Path) -> Recipe:
     def build(directory: Path) -> About:
         tree = directory / "tree"
         tree.mkdir()
@@ -75,7 +83,7 @@ def _archive(path: Path, store: Store) -> Corpus:
         shutil.rmtree(tree)
         return about
 
-    return keep(store, {"source": "archive", "sha256": file_hash(path), "maker": iso.maker()}, build)
+    return {"source": "archive", "sha256": file_hash(path), "maker": iso.maker()}, build
 
 
 def _imaged(tree: Path, directory: Path, what: str) -> About:
@@ -123,7 +131,7 @@ def _unpack(archive: Path, tree: Path) -> None:
 
     Python's own safe unpacking is younger than the Pythons that this runs on.
     """
-    links: list[tuple[Path, str]] = []
+    links: dict[Path, str] = {}
     room = shutil.disk_usage(tree).free
     try:
         with tarfile.open(archive, "r|*") as opened:
@@ -133,7 +141,7 @@ def _unpack(archive: Path, tree: Path) -> None:
                 if member.isdir():
                     target.mkdir(exist_ok=True)
                 elif member.issym():
-                    links.append((target, member.linkname))
+                    links[target] = member.linkname
                 elif member.islnk():
                     source = tree / _inside(member.linkname, archive)
                     shutil.copyfile(source, target)
@@ -145,14 +153,16 @@ def _unpack(archive: Path, tree: Path) -> None:
                         shutil.copyfileobj(content, file)
                 else:
                     raise InputError(f"{archive}: {member.name} is neither file, directory nor link")
+        # Links come last: no file can be written through one, to wherever it points.
+        for target, pointed in links.items():
+            target.symlink_to(pointed)
     except (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise InputError(
             f"{archive} is neither ISO 9660 image nor tar archive: {error}", hint=HINT
         ) from error
-    # Links come last: no file can be written through one, to wherever it points.
-    for target, pointed in links:
-        target.unlink(missing_ok=True)
-        target.symlink_to(pointed)
+    except (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
+        # A name that is a file here and a directory there, or a hard link to what is not in it.
+        raise InputError(f"{archive} contradicts itself: {error.strerror}: {error.filename}") from error
 
 
 def _inside(name: str, archive: Path) -> PurePosixPath:

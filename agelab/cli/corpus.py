@@ -1,0 +1,127 @@
+"""``agelab corpus``: make and list the seeded input data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agelab.cli.common import json_option, open_store, print_json
+from agelab.errors import InputError
+
+if TYPE_CHECKING:
+    from agelab.corpus import Corpus
+
+UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
+
+
+def _bytes(ctx: click.Context, param: click.Parameter, value: str) -> int:
+    """The number of bytes that ``value`` means: 650000000, or 650M (decimal units k, M, G)."""
+    number = value.removesuffix("B")
+    unit = number[-1:] if number[-1:] in UNITS else ""
+    digits = number.removesuffix(unit)
+    if not (digits.isascii() and digits.isdigit()):
+        raise click.BadParameter(f"{value!r} is no number of bytes; say for example 40M", ctx, param)
+    return int(digits) * UNITS[unit]
+
+
+@click.group()
+def corpus() -> None:
+    """Make and list the input data of scenarios: seeded stand-ins, or your own."""
+
+
+@corpus.command()
+@click.option("--kind", default="debian-iso", show_default=True, help="Which stand-in.")
+@click.option(
+    "--bytes", "size", callback=_bytes, default="40M", show_default=True, help="Size of its files together."
+)
+@click.option(
+    "--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="The corpus seed."
+)
+@click.option(
+    "--from", "source", type=click.Path(path_type=Path), help="Your own ISO image, directory or tar archive."
+)
+@json_option
+def make(kind: str, size: int, seed: int, source: Path | None, as_json: bool) -> None:
+    """Make a corpus, unless it is there already, and show it."""
+    from pydantic import ValidationError
+
+    from agelab.corpus import CorpusSpec, from_user
+    from agelab.corpus import make as make_corpus
+    from agelab.errors import unknown
+
+    store = open_store()
+    given = click.get_current_context().get_parameter_source
+    if source:
+        for name in ("kind", "size", "seed"):
+            if given(name) is click.core.ParameterSource.COMMANDLINE:
+                raise InputError(
+                    f"--{name.replace('size', 'bytes')} has no meaning for your own data (--from)"
+                )
+        made = from_user(source, store)
+    else:
+        if kind != "debian-iso":
+            raise unknown("corpus kind", kind, ["debian-iso"])
+        try:
+            spec = CorpusSpec(kind="debian-iso", bytes=size, seed=seed)
+        except ValidationError as error:
+            raise InputError(f"--bytes: {error.errors()[0]['msg']}") from error
+        made = make_corpus(spec, store)
+    _show(made, as_json)
+
+
+@corpus.command("list")
+@json_option
+def list_corpora(as_json: bool) -> None:
+    """List the corpora in the store, oldest first."""
+    from agelab.corpus.recipe import every
+
+    found = every(open_store())
+    if as_json:
+        print_json({"schema": 1, "corpora": [_facts(one) for one in found]})
+        return
+    for one in found:
+        click.echo(f"{one.key[:12]}  {one.size / 1e6:8.1f} MB  {one.files:7d} files  {one.description}")
+    if not found:
+        click.echo("none yet; a run makes what it needs, or: agelab corpus make")
+
+
+@corpus.command()
+@click.argument("key")
+@json_option
+def show(key: str, as_json: bool) -> None:
+    """Show one corpus, named by the beginning of its KEY."""
+    from agelab.corpus.recipe import every
+    from agelab.errors import unknown
+
+    corpora = every(open_store())
+    found = [one for one in corpora if one.key.startswith(key)]
+    if not found:
+        raise unknown("corpus", key, [one.key[:12] for one in corpora] or ["none yet"])
+    if len(found) > 1:
+        raise InputError(f"{key!r} begins the key of {len(found)} corpora", hint="give more of it")
+    _show(found[0], as_json)
+
+
+def _show(one: Corpus, as_json: bool) -> None:
+    facts = _facts(one)
+    if as_json:
+        print_json({"schema": 1, **facts})
+        return
+    for name, value in facts.items():
+        unit = " bytes" if name in ("size", "content_bytes") else ""
+        click.echo(f"{name.replace('_bytes', ''):12} {value}{unit}")
+
+
+def _facts(one: Corpus) -> dict[str, Any]:
+    """What is printed of a corpus; sizes in bytes."""
+    return {
+        "key": one.key,
+        "description": one.description,
+        "image": str(one.image),
+        "size": one.size,
+        "sha256": one.sha256,
+        "files": one.files,
+        "content_bytes": one.content_bytes,
+    }

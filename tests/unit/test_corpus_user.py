@@ -1,0 +1,167 @@
+"""The user's own data as a corpus, and files that cannot be one."""
+
+import gzip
+import io
+import lzma
+import os
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agelab import process
+from agelab.corpus import CorpusSpec, from_user, make
+from agelab.errors import InputError
+from agelab.store import Store
+
+pytestmark = pytest.mark.skipif(not process.find("xorriso"), reason="xorriso is not installed")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "home")
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    root = tmp_path / "mine"
+    (root / "a" / "b").mkdir(parents=True)
+    (root / "a" / "one.txt").write_text("one")
+    (root / "a" / "b" / "zwei ü.bin").write_bytes(bytes(5000))
+    (root / "link").symlink_to("a/one.txt")
+    return root
+
+
+def archived(tmp_path: Path, member: tarfile.TarInfo, data: bytes = b"") -> Path:
+    archive = tmp_path / "made.tar"
+    with tarfile.open(archive, "w") as file:
+        member.size = len(data)
+        file.addfile(member, io.BytesIO(data))
+    return archive
+
+
+def test_an_image_is_taken_as_it_is(tmp_path: Path, store: Store) -> None:
+    made = make(CorpusSpec(bytes=1_000_000, seed=1), store)
+    mine = tmp_path / "mine.iso"
+    mine.write_bytes(made.image.read_bytes())
+    taken = from_user(mine, store)
+    assert (taken.sha256, taken.size, taken.files) == (made.sha256, made.size, made.files)
+    assert taken.content_bytes == made.content_bytes
+    assert taken.key != made.key
+    assert taken.image != mine
+    assert "DEBIAN_ETCH" in taken.description
+    assert from_user(mine.rename(tmp_path / "other name.iso"), store) == taken
+
+
+def test_a_directory_becomes_an_image(tree: Path, store: Store, tmp_path: Path) -> None:
+    taken = from_user(tree, store)
+    assert (taken.files, taken.content_bytes) == (2, 5003)
+    out = tmp_path / "out"
+    process.run(
+        ["xorriso", "-no_rc", "-osirrox", "on", "-indev", str(taken.image), "-extract", "/", str(out)]
+    )
+    assert (out / "a" / "b" / "zwei ü.bin").read_bytes() == bytes(5000)
+    assert (out / "link").readlink() == Path("a/one.txt")
+    for directory in (out, out / "a", out / "a" / "b"):
+        directory.chmod(0o755)
+
+
+def test_equal_directories_give_equal_images_and_content_makes_the_key(tree: Path, tmp_path: Path) -> None:
+    first = from_user(tree, Store(tmp_path / "s1"))
+    os.utime(tree / "a" / "one.txt", (1, 1))
+    (tree / "a" / "one.txt").chmod(0o600)
+    second = from_user(tree.rename(tmp_path / "moved"), Store(tmp_path / "s2"))
+    assert (first.key, first.sha256) == (second.key, second.sha256)
+    (tmp_path / "moved" / "a" / "one.txt").write_text("two")
+    assert from_user(tmp_path / "moved", Store(tmp_path / "s2")).key != first.key
+
+
+@pytest.mark.parametrize("pack", [None, gzip.compress, lzma.compress])
+def test_a_tar_archive_becomes_an_image(
+    tree: Path, store: Store, tmp_path: Path, pack: Callable[[bytes], bytes] | None
+) -> None:
+    archive = tmp_path / "mine.any"
+    with tarfile.open(archive, "w") as file:
+        file.add(tree, arcname=".")
+    if pack:
+        archive.write_bytes(pack(archive.read_bytes()))
+    taken = from_user(archive, store)
+    assert (taken.files, taken.content_bytes) == (2, 5003)
+    assert taken.sha256 == from_user(tree, store).sha256
+
+
+def test_a_file_that_is_neither_is_refused(tmp_path: Path, store: Store) -> None:
+    (tmp_path / "notes.txt").write_text("not an image\n" * 5000)
+    with pytest.raises(InputError, match="neither ISO 9660 image nor tar archive") as caught:
+        from_user(tmp_path / "notes.txt", store)
+    assert "directory" in caught.value.hint
+    assert not store.all("corpus")
+
+
+def test_an_empty_file_is_refused(tmp_path: Path, store: Store) -> None:
+    (tmp_path / "empty").touch()
+    with pytest.raises(InputError):
+        from_user(tmp_path / "empty", store)
+
+
+def test_a_path_with_nothing_there_is_refused(tmp_path: Path, store: Store) -> None:
+    with pytest.raises(InputError, match="is not there"):
+        from_user(tmp_path / "nothing", store)
+
+
+def test_an_image_that_is_cut_short_is_refused(tmp_path: Path, store: Store) -> None:
+    whole = make(CorpusSpec(bytes=1_000_000, seed=1), store).image.read_bytes()
+    (tmp_path / "cut.iso").write_bytes(whole[:500_000])
+    with pytest.raises(InputError, match="cut short: it has 500000 bytes"):
+        from_user(tmp_path / "cut.iso", store)
+
+
+def test_a_mark_without_an_image_is_refused(tmp_path: Path, store: Store) -> None:
+    fake = bytearray(40 * 2048)
+    fake[32768:32774] = b"\1CD001"
+    (tmp_path / "fake.iso").write_bytes(fake)
+    with pytest.raises(InputError, match=r"fake\.iso cannot be read"):
+        from_user(tmp_path / "fake.iso", store)
+
+
+def test_an_empty_directory_is_refused(tmp_path: Path, store: Store) -> None:
+    (tmp_path / "void").mkdir()
+    with pytest.raises(InputError, match="holds no file"):
+        from_user(tmp_path / "void", store)
+
+
+def test_a_pipe_in_the_tree_is_refused(tree: Path, store: Store) -> None:
+    os.mkfifo(tree / "pipe")
+    with pytest.raises(InputError, match="neither file, directory nor link"):
+        from_user(tree, store)
+
+
+@pytest.mark.parametrize("name", ["../out", "a/../../out"])
+def test_an_archive_cannot_write_outside(tmp_path: Path, store: Store, name: str) -> None:
+    with pytest.raises(InputError, match="points outside"):
+        from_user(archived(tmp_path, tarfile.TarInfo(name), b"x"), store)
+    assert not list(tmp_path.rglob("out"))
+
+
+def test_an_archive_cannot_write_through_a_link(tmp_path: Path, store: Store) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    archive = tmp_path / "sly.tar"
+    with tarfile.open(archive, "w") as file:
+        link = tarfile.TarInfo("door")
+        link.type, link.linkname = tarfile.SYMTYPE, str(outside)
+        file.addfile(link)
+        inside = tarfile.TarInfo("door/file")
+        inside.size = 1
+        file.addfile(inside, io.BytesIO(b"x"))
+    with pytest.raises(InputError, match="contradicts itself"):
+        from_user(archive, store)
+    assert not list(outside.iterdir())
+
+
+def test_a_device_in_an_archive_is_refused(tmp_path: Path, store: Store) -> None:
+    device = tarfile.TarInfo("null")
+    device.type, device.devmajor, device.devminor = tarfile.CHRTYPE, 1, 3
+    with pytest.raises(InputError, match="neither file, directory nor link"):
+        from_user(archived(tmp_path, device), store)
