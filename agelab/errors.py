@@ -36,5 +36,7 @@ class HostError(AgelabError):
 def unknown(kind: str, name: str, valid: Sequence[str]) -> InputError:
     """The error for a name that nothing answers to, with the nearest names that something does."""
     near = get_close_matches(name, valid, n=3, cutoff=0.5)
+    if not valid:
+        return InputError(f"no {kind} {name!r}; there are none")
     names = "did you mean " + ", ".join(near) + "?" if near else "there are: " + ", ".join(sorted(valid))
     return InputError(f"no {kind} {name!r}; {names}")

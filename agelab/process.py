@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from signal import Signals
 
 from agelab.errors import HostError
 
@@ -34,13 +35,16 @@ class Result:
 class ProcessFailed(HostError):
     """A program exited with a status that its caller does not accept."""
 
-    def __init__(self, argv: Sequence[str], returncode: int, stderr: str) -> None:
+    def __init__(self, argv: Sequence[str], returncode: int, stderr: str, again: str = "") -> None:
         self.returncode = returncode
         self.stderr = stderr
         tail = "\n".join(stderr.strip().splitlines()[-12:])
+        how = (
+            f"failed (exit {returncode})" if returncode >= 0 else f"was ended by {Signals(-returncode).name}"
+        )
         super().__init__(
-            f"{argv[0]} failed (exit {returncode})" + (f":\n{tail}" if tail else ""),
-            hint="to see it again: " + shlex.join(argv),
+            f"{argv[0]} {how}" + (f":\n{tail}" if tail else ""),
+            hint="to see it again: " + (again or shlex.join(argv)),
         )
 
 
@@ -99,12 +103,22 @@ def run(
             raise missing(argv[0], error) from error
         except subprocess.TimeoutExpired as error:
             raise HostError(
-                f"{argv[0]} did not finish within {timeout:.0f} s", hint=f"to see it: {shlex.join(argv)}"
+                f"{argv[0]} did not finish within {timeout:g} s",
+                hint=f"to see it: {pastable(argv, cwd, env)}",
             ) from error
+    out = (done.stdout or b"").decode(errors="replace")
     err = log.read_text(errors="replace") if log else (done.stderr or b"").decode(errors="replace")
     if done.returncode not in ok:
-        raise ProcessFailed(argv, done.returncode, err)
-    return Result(done.returncode, (done.stdout or b"").decode(errors="replace"), err)
+        # Some programs complain on standard output.
+        raise ProcessFailed(argv, done.returncode, err or out, pastable(argv, cwd, env))
+    return Result(done.returncode, out, err)
+
+
+def pastable(argv: Sequence[str], cwd: Path | None = None, env: Mapping[str, str] | None = None) -> str:
+    """A shell line that runs ``argv`` again, there and with those variables."""
+    assigned = ["env", *(f"{name}={value}" for name, value in env.items())] if env else []
+    line = shlex.join([*assigned, *argv])
+    return f"(cd {shlex.quote(str(cwd))} && {line})" if cwd else line
 
 
 def missing(program: str, error: FileNotFoundError) -> HostError:

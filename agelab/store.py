@@ -40,12 +40,12 @@ def file_hash(path: Path) -> str:
 
 
 def tree_hashes(root: Path) -> dict[str, str]:
-    """Path below ``root`` to sha256 of content, for every regular file; a link counts as its target's name."""
+    """Path below ``root`` to sha256 of content, for every regular file; a link counts as its target."""
     found: dict[str, str] = {}
     for path in sorted(root.rglob("*")):
         name = str(path.relative_to(root))
         if path.is_symlink():
-            found[name] = "-> " + os.readlink(path)
+            found[name] = f"-> {path.readlink()}"
         elif path.is_file():
             found[name] = file_hash(path)
     return found
@@ -111,7 +111,9 @@ class Store:
 
     def all(self, kind: str) -> list[Artefact]:
         """Every finished artefact of a kind, oldest first."""
-        manifests = sorted((self.root / kind).glob(f"*/{MANIFEST}"), key=lambda path: path.stat().st_mtime)
+        manifests = sorted(
+            (self.root / kind).glob(f"[!.]*/{MANIFEST}"), key=lambda path: path.stat().st_mtime
+        )
         found = (self.find(kind, path.parent.name) for path in manifests)
         return [artefact for artefact in found if artefact]
 
@@ -136,6 +138,8 @@ class Store:
                 manifest = Manifest(kind=kind, inputs=dict(inputs), files=tree_hashes(partial))
                 (partial / MANIFEST).write_text(manifest.model_dump_json(indent=1) + "\n")
                 os.sync()
+                # Without a manifest it is not finished, whoever left it there; renaming wants it gone.
+                shutil.rmtree(directory, ignore_errors=True)
                 partial.rename(directory)
             finally:
                 shutil.rmtree(partial, ignore_errors=True)
@@ -162,6 +166,6 @@ def _disk_errors(where: Path) -> Iterator[None]:
         if error.errno not in DISK_ERRNOS:
             raise
         raise HostError(
-            f"cannot write below {where}: {error.strerror or error}",
+            f"cannot make it below {where}: {error}",
             hint="free some space, or move the store with AGELAB_HOME=<directory>",
         ) from error

@@ -40,12 +40,15 @@ def judge(console: str) -> Verdict:
         return Verdict(boots=True, detail=f"booted Linux {rest.split(maxsplit=1)[0]}")
     lines = [line.strip() for line in console.splitlines() if line.strip()]
     return Verdict(
-        boots=False, detail=f"hung after {lines[-1][:60]!r}" if lines else "hung before any output"
+        boots=False, detail=f"a guest hung after {lines[-1][:60]!r}" if lines else "a guest hung at once"
     )
 
 
 def boot(kernel: Path, seconds: float = BOOT_SECONDS, accelerator: str = "kvm") -> Verdict:
-    """Boot ``kernel`` with no root and see how far it comes in ``seconds`` of host time."""
+    """Boot ``kernel`` with no root, on the host's own CPU model as wall-clock runs do.
+
+    ``seconds`` of host time is how long it may take.
+    """
     cpu = ("-cpu", "host") if accelerator == "kvm" else ()
     with TemporaryDirectory(prefix="agelab-kvm-") as directory:
         console = Path(directory, "console")
@@ -61,15 +64,13 @@ def boot(kernel: Path, seconds: float = BOOT_SECONDS, accelerator: str = "kvm") 
         ]
         argv += ["-kernel", str(kernel)]
         argv += ["-append", "console=ttyS0 earlyprintk=serial,ttyS0,115200 panic=-1"]
-        failure = ""
         try:
             process.run(argv, timeout=seconds)
         except process.ProcessFailed as error:
-            failure = error.stderr.strip().splitlines()[-1] if error.stderr.strip() else str(error)
+            *_, last = error.stderr.strip().splitlines() or [str(error)]
+            return Verdict(boots=False, detail=f"QEMU stops: {last.removeprefix(f'{QEMU}: ')}")
         except HostError:
             pass  # too slow: the console says how far it came
-        if failure:
-            return Verdict(boots=False, detail=failure)
         return judge(console.read_text(errors="replace") if console.exists() else "")
 
 
@@ -98,7 +99,7 @@ def kvm(store: Store, device: Path = Path("/dev/kvm")) -> Finding:
     verdict = _verdict(store, kernels[-1])
     if verdict.boots:
         return Finding(name="KVM", status=Status.OK, found=verdict.detail, meaning="wall-clock runs use KVM")
-    return _finding(Status.LIMITED, f"{device} exists, but a guest {verdict.detail}")
+    return _finding(Status.LIMITED, f"{device} exists, but {verdict.detail}")
 
 
 def _finding(status: Status, found: str, fix: str = "") -> Finding:

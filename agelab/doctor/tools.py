@@ -135,7 +135,7 @@ def _running(proc: Path) -> bool:
 
 
 def nvdimm() -> Finding:
-    """Whether QEMU has what the disks of the virtual clock are made of: it sets up such a machine and exits."""
+    """Whether QEMU has what the disks of the virtual clock are made of: it sets such a machine up."""
     meaning = "the disks of the virtual clock are memory-backed NVDIMMs"
     machine = "-machine q35,nvdimm=on -m 64M,slots=1,maxmem=1G -nodefaults -no-user-config -display none"
     disk = "-object memory-backend-ram,id=m0,size=128M -device nvdimm,memdev=m0 -dump-vmstate /dev/null"
