@@ -1,0 +1,43 @@
+"""Events: one JSON object a line, written as each thing ends, so that a crash loses nothing that had finished."""
+
+import json
+import os
+import termios
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Events:
+    """Writes to the second serial line (a regular file on the host), or to any file."""
+
+    descriptor: int
+
+    @classmethod
+    def open(cls, path: Path) -> "Events":
+        """Open the line raw: a terminal that turns newlines into two characters, or echoes, would garble it."""
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOCTTY)
+        if os.isatty(descriptor):
+            mode = termios.tcgetattr(descriptor)
+            mode[1] &= ~termios.OPOST
+            termios.tcsetattr(descriptor, termios.TCSANOW, mode)
+        return cls(descriptor)
+
+    def emit(self, event: str, **fields: object) -> None:
+        """Write one event and wait until the line has taken it: no interrupt of it falls into the next step."""
+        line = json.dumps({"event": event, **fields}, ensure_ascii=True, separators=(",", ":")) + "\n"
+        data = line.encode()
+        while data:
+            data = data[os.write(self.descriptor, data) :]
+        if os.isatty(self.descriptor):
+            termios.tcdrain(self.descriptor)
+
+    def sample(self, step: str, repetition: int, metric: str, value: float, unit: str) -> None:
+        """One measured value."""
+        self.emit("sample", step=step, repetition=repetition, metric=metric, value=value, unit=unit)
+
+    def not_measured(self, step: str, repetition: int, metric: str, unit: str, why: str) -> None:
+        """A value that could not be had, with the reason."""
+        self.emit(
+            "sample", step=step, repetition=repetition, metric=metric, value=None, unit=unit, not_measured=why
+        )

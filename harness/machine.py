@@ -1,0 +1,81 @@
+"""What the guest's machine must be like before and between steps: memory, caches, clock, power."""
+
+import ctypes
+import os
+import time
+from pathlib import Path
+
+from harness import counters
+from harness.plan import Memory
+
+POWER_OFF = 0x4321FEDC
+"""LINUX_REBOOT_CMD_POWER_OFF, reboot(2)."""
+PAGE = os.sysconf("SC_PAGE_SIZE")
+CLOSE_ENOUGH = 64 * 1024
+"""Bytes by which MemAvailable may miss its target."""
+
+
+def disks() -> list[str]:
+    """The memory-backed disks in the order in which the host attached them.
+
+    pmem numbers follow the order of probing; the physical addresses follow the order of attaching.
+    """
+    found = []
+    for block in Path("/sys/block").glob("pmem*"):
+        found.append((int((block / "device" / "resource").read_text(), 16), block.name))
+    return [name for _, name in sorted(found)]
+
+
+def sysctl(settings: dict[str, str]) -> None:
+    """Write each value below /proc/sys."""
+    for name, value in settings.items():
+        Path("/proc/sys", name).write_text(value)
+
+
+def drop_caches() -> None:
+    """Write back what is dirty, then forget pages, dentries and inodes (proc(5), drop_caches)."""
+    os.sync()
+    Path("/proc/sys/vm/drop_caches").write_text("3")
+
+
+def take_memory(memory: Memory, ballast: Path) -> None:
+    """Make MemAvailable what the plan says by filling a file in RAM, which nothing can reclaim without swap.
+
+    Raises OSError when there is less memory than asked for.
+    """
+    if memory.available is None:
+        return
+    descriptor = os.open(ballast, os.O_RDWR | os.O_CREAT)
+    size = 0
+    for _ in range(16):
+        excess = counters.meminfo("MemAvailable") - memory.available
+        if abs(excess) <= CLOSE_ENOUGH:
+            break
+        size += excess // PAGE * PAGE
+        if size < 0:
+            raise OSError(
+                f"the guest has {-excess} bytes of memory less available than the scenario asks for"
+            )
+        if excess > 0:
+            os.posix_fallocate(descriptor, 0, size)
+        else:
+            os.ftruncate(descriptor, size)
+    os.close(descriptor)
+
+
+def wait_until(uptime: float) -> None:
+    """Sleep until that many seconds after boot: a fixed moment, whatever the way there took.
+
+    Raises TimeoutError when it has passed already: the first step would start at a moment of chance.
+    """
+    left = uptime - time.clock_gettime(time.CLOCK_BOOTTIME)
+    if left < 0:
+        raise TimeoutError(
+            f"the guest was ready {-left:.3f} s after the moment at which its first step starts"
+        )
+    time.sleep(left)
+
+
+def power_off() -> None:
+    """At once, writing nothing back: reboot(2) does not sync."""
+    ctypes.CDLL(None, use_errno=True).reboot(POWER_OFF)

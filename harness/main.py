@@ -1,0 +1,166 @@
+"""One boot of one cell, from ready to power off."""
+
+import argparse
+import os
+import time
+import traceback
+from dataclasses import replace
+from pathlib import Path
+
+from harness import counters, machine, plan, watchdog
+from harness.events import Events
+from harness.plan import Plan, Step
+from harness.step import Hung, Outcome, Place, command, measure
+
+PATIENCE = 600.0
+"""Guest seconds for what is not a step of the scenario: mkfs, mount, unmount."""
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+SOURCE = Path("/run/source")
+
+
+class CellFailed(Exception):
+    """The boot cannot go on: what failed, in words for the result."""
+
+
+class Boot:
+    """The state of a boot: its plan, where its steps run and where its events go."""
+
+    def __init__(self, todo: Plan, events: Events, place: Place) -> None:
+        self.plan = todo
+        self.events = events
+        self.place = place
+        self.environment = {
+            "PATH": PATH,
+            "LC_ALL": "C",
+            "HOME": "/",
+            "SOURCE": str(SOURCE),
+            **todo.environment,
+        }
+
+    def run(self) -> None:
+        """Do everything up to the end of the steps, or up to the next reboot, and say how it ended."""
+        try:
+            self._prepare()
+            following = self._steps()
+            self._unmount()
+        except Hung as hung:
+            self.events.emit("end", status="hung", reason=str(hung))
+        except CellFailed as failed:
+            self.events.emit("end", status="failed", reason=str(failed))
+        except Exception as error:  # whatever it was, the host must hear of it before the guest is gone
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            where = f"{Path(last.filename).name}:{last.lineno}"
+            self.events.emit("end", status="failed", reason=f"harness: {error!r} at {where}")
+        else:
+            if following is None:
+                self.events.emit("end", status="ok", reason=None)
+            else:
+                self.events.emit("reboot", next=following)
+
+    def _prepare(self) -> None:
+        machine.sysctl(self.plan.memory.sysctl)
+        if self.plan.corpus:
+            self._mount_corpus(self.plan.corpus)
+        machine.wait_until(self.plan.start_at)
+        if self.plan.disk:
+            self.place.mountpoint.mkdir(parents=True, exist_ok=True)
+            if self.plan.boot == 0:
+                self._must(self._implicit("mkfs", self.plan.disk.mkfs), "mkfs")
+            self._must(self._implicit("mount", self.plan.disk.mount), "mount")
+            machine.drop_caches()
+        machine.take_memory(self.plan.memory, self.place.scratch / "ballast")
+        self._note_memory()
+
+    def _mount_corpus(self, corpus: plan.Corpus) -> None:
+        """Mount the source image; held in RAM, the memory it takes away is part of the study's protocol."""
+        image = Path("/dev") / machine.disks()[corpus.disk]
+        if corpus.held:
+            held = self.place.scratch / "source.iso"
+            self._do(["head", "-c", str(corpus.size), str(image)], "copying the corpus into RAM", held)
+            image = held
+        SOURCE.mkdir(exist_ok=True)
+        self._do(["mount", "-o", "ro,loop", "-t", "iso9660", str(image), str(SOURCE)], "mounting the corpus")
+        machine.drop_caches()
+
+    def _do(self, argv: list[str], what: str, output: Path | None = None) -> None:
+        """Run a command that belongs to no step; its failure ends the cell."""
+        if output:
+            argv = ["sh", "-c", 'exec "$@" > "$0"', str(output), *argv]
+        outcome = command(argv, self.place, self.environment, PATIENCE, Path("/"))
+        self._must(outcome, what)
+
+    def _must(self, outcome: Outcome, what: str) -> None:
+        if outcome.status:
+            raise CellFailed(f"{what} failed (exit {outcome.status}): {outcome.said}")
+
+    def _implicit(self, name: str, argv: tuple[str, ...]) -> Outcome:
+        """mkfs and mount are measured like steps, though no scenario lists them."""
+        step = Step(name, self.plan.boot + 1, "", "keep", False, 0, (0,), PATIENCE, None)
+        return measure(step, list(argv), self.place, self.environment, self.events, Path("/"))
+
+    def _note_memory(self) -> None:
+        """What the first step finds: the memory it may use and what the guest's own files in RAM take."""
+        for metric, name in (("memory_available", "MemAvailable"), ("memory_held", "Shmem")):
+            self.events.sample("boot", self.plan.boot + 1, metric, counters.meminfo(name), "B")
+
+    def _steps(self) -> int | None:
+        """Run the steps of this boot; the index of the step that wants a reboot before it, or None at the end."""
+        for index, step in enumerate(self.plan.steps):
+            if index < self.plan.first_step:
+                continue
+            if step.caches == "reboot" and index > self.plan.first_step:
+                return index
+            self._step(step)
+        return None
+
+    def _step(self, step: Step) -> None:
+        if step.caches == "drop":
+            machine.drop_caches()
+        elif step.caches == "remount" and self.plan.disk:
+            self._do(["umount", str(self.place.mountpoint)], "unmounting between steps")
+            self._do(list(self.plan.disk.mount), "mounting between steps")
+        time.sleep(step.pause)
+        environment = {**self.environment, "REPETITION": str(step.repetition)}
+        argv = ["sh", "-ec", step.run]
+        try:
+            measure(step, argv, self.place, environment, self.events, self.place.mountpoint)
+        except Hung as hung:
+            raise Hung(f"step {step.name}, repetition {step.repetition}: {hung}") from None
+        self.events.emit("step", step=step.name, repetition=step.repetition)
+
+    def _unmount(self) -> None:
+        if self.plan.disk:
+            self._do(["umount", str(self.place.mountpoint)], "unmounting at the end")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the plan. In a guest it powers off at the end; ``--stay`` leaves the machine as it is."""
+    parser = argparse.ArgumentParser(prog="harness")
+    parser.add_argument("--plan", type=Path, default=Path("/run/agelab/plan.json"))
+    parser.add_argument("--events", type=Path, default=Path("/dev/ttyS1"))
+    parser.add_argument("--mountpoint", type=Path, default=Path("/mnt"))
+    parser.add_argument("--scratch", type=Path, default=Path("/run/agelab"))
+    parser.add_argument("--stay", action="store_true")
+    options = parser.parse_args(arguments)
+    events = Events.open(options.events)
+    todo = plan.read(options.plan)
+    guarded = False if options.stay else watchdog.start()
+    events.emit(
+        "ready", boot=todo.boot, uptime=time.clock_gettime(time.CLOCK_BOOTTIME), release=os.uname().release,
+        watchdog=guarded,
+    )  # fmt: skip
+    device = None
+    if todo.disk:
+        device = machine.disks()[todo.disk.disk]
+        found = f"/dev/{device}"
+        todo = replace(
+            todo,
+            disk=replace(
+                todo.disk,
+                mkfs=tuple(word.replace("{device}", found) for word in todo.disk.mkfs),
+                mount=tuple(word.replace("{device}", found) for word in todo.disk.mount),
+            ),
+        )
+    Boot(todo, events, Place(options.mountpoint, device, options.scratch)).run()
+    if not options.stay:
+        machine.power_off()

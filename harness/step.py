@@ -1,0 +1,122 @@
+"""Run one step as the studies did (a shell command, real programs) and measure it."""
+
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness import counters
+from harness.events import Events
+from harness.plan import Step
+
+QUOTED = 400
+"""Bytes of a failed step's last words that go into the event."""
+
+
+class Hung(Exception):
+    """A command did not end within its deadline of guest time."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where steps run."""
+
+    mountpoint: Path
+    device: str | None
+    """Name of the disk under test in /proc/diskstats."""
+    scratch: Path
+    """A directory in RAM for what the commands print."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command ended: its exit status (128 + n for signal n) and the end of its error output."""
+
+    status: int
+    said: str
+
+
+def command(
+    argv: list[str], place: Place, environment: Mapping[str, str], deadline: float, cwd: Path
+) -> Outcome:
+    """Run ``argv`` to its end. Raises Hung after ``deadline`` seconds of guest time.
+
+    Waiting is a blocking poll on a pidfd: subprocess's own timeout wakes up to look, which would be measured.
+    """
+    errors = place.scratch / "stderr"
+    with errors.open("wb") as stderr:
+        child = subprocess.Popen(
+            argv, cwd=cwd, env=dict(environment), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=stderr, start_new_session=True,
+        )  # fmt: skip
+        descriptor = os.pidfd_open(child.pid)
+        try:
+            poll = select.poll()
+            poll.register(descriptor, select.POLLIN)
+            if not poll.poll(deadline * 1000):
+                os.killpg(child.pid, signal.SIGKILL)
+                raise Hung(f"no end within {deadline:g} s of guest time")
+            status = child.wait()
+        finally:
+            os.close(descriptor)
+    with errors.open("rb") as stderr:
+        stderr.seek(max(0, errors.stat().st_size - QUOTED))
+        said = stderr.read().decode("ascii", "replace").strip()
+    return Outcome(status if status >= 0 else 128 - status, said)
+
+
+def measure(
+    step: Step, argv: list[str], place: Place, environment: Mapping[str, str], events: Events, cwd: Path
+) -> Outcome:
+    """Run a command between two readings of the counters and emit what lies between them.
+
+    ``elapsed`` covers the command alone; a sync that the step asks for is a metric of its own.
+    """
+    before = counters.read(place.device)
+    outcome = command(argv, place, environment, step.deadline, cwd)
+    at = time.monotonic_ns()
+    after = counters.read(place.device)
+    report(step, before, after, at - before.at, events, place)
+    if step.sync:
+        started = time.monotonic_ns()
+        os.sync()
+        events.sample(step.name, step.repetition, "sync_elapsed", seconds(time.monotonic_ns() - started), "s")
+    if outcome.status not in step.expect:
+        events.emit(
+            "failed", step=step.name, repetition=step.repetition, status=outcome.status, said=outcome.said
+        )
+    return outcome
+
+
+def report(
+    step: Step, before: counters.Reading, after: counters.Reading, elapsed: int, events: Events, place: Place
+) -> None:
+    """Emit the samples of one measured command."""
+
+    def sample(metric: str, value: float, unit: str) -> None:
+        events.sample(step.name, step.repetition, metric, value, unit)
+
+    sample("elapsed", seconds(elapsed), "s")
+    if step.moves is not None:
+        sample("throughput", round(step.moves * 1e9 / elapsed, 3), "B/s")
+    for name in ("user", "system", "iowait", "idle"):
+        ticks = getattr(after.cpu, name) - getattr(before.cpu, name)
+        sample(f"cpu_{name}", round(ticks / counters.TICKS, 6), "s")
+    for metric, unit in (("requests", "1"), ("bytes_read", "B"), ("bytes_written", "B")):
+        if before.disk and after.disk:
+            sample(metric, getattr(after.disk, metric) - getattr(before.disk, metric), unit)
+        else:
+            events.not_measured(
+                step.name, step.repetition, metric, unit, "the kernel keeps no counters of it"
+            )
+    if os.path.ismount(place.mountpoint) or place.device is None:
+        sample("space_used", counters.space_used(place.mountpoint), "B")
+
+
+def seconds(nanoseconds: int) -> float:
+    """To the microsecond, which is what a result promises."""
+    return round(nanoseconds / 1e9, 6)
