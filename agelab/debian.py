@@ -238,7 +238,7 @@ class Archive:
                 process.run(["apt-get", "-c", str(self._root / "apt.conf"), "update", "-qq"])
                 return
             except process.ProcessFailed as error:
-                # A suite may have no updates yet, or none any more: that is no reason to do without the suite.
+                # A suite may have no updates yet, or none any more: no reason to do without it.
                 gone = [
                     suite
                     for suite in suites

@@ -1,7 +1,7 @@
 """Initramfs archives, byte for byte the same for the same content.
 
-Format: "newc" cpio (Documentation/driver-api/early-userspace/buffer-format.rst of Linux). The kernel takes several
-archives one after another, so a cell's own archive is appended to its kernel's base for each boot.
+Format: "newc" cpio (Documentation/driver-api/early-userspace/buffer-format.rst of Linux). The kernel takes
+several archives one after another, so a cell's own archive is appended to its kernel's base for each boot.
 """
 
 import stat
@@ -16,6 +16,16 @@ BASE_MODULES = ("libnvdimm", "nd_btt", "nd_pmem", "nfit", "squashfs", "overlay")
 
 _DIRECTORIES = ("bin", "dev", "lower", "proc", "root", "rw", "sys")
 _BLOCK = 512
+# One mount program for each stage of init (busybox's mount -a -T): device, where, type, options.
+_MOUNTS = {
+    "early": "dev /dev devtmpfs\nproc /proc proc\nsys /sys sysfs\n",
+    "root": "/dev/pmem0 /lower squashfs ro\ntmpfs /rw tmpfs\n",
+    "new": (
+        "overlay /root overlay lowerdir=/lower,upperdir=/rw/upper,workdir=/rw/work\n"
+        "tmpfs /root/run tmpfs mode=755\ndevpts /dev/pts devpts\ntmpfs /dev/shm tmpfs\n"
+        "/dev /root/dev none move\n/proc /root/proc none move\n/sys /root/sys none move\n"
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -65,29 +75,34 @@ def _record(number: int, entry: Entry) -> bytes:
 
 
 def base(modules: Modules, busybox: bytes, init: bytes) -> bytes:
-    """The archive that every boot of a kernel starts with: busybox, the init program, the modules of the root."""
+    """The archive that every boot of a kernel starts with: busybox, init, the modules that reach the root."""
     return pack(
         [
             *(Entry.directory(name) for name in _DIRECTORIES),
             Entry.program("bin/busybox", busybox),
             Entry.program("init", init),
+            *(Entry(f"mounts/{name}", table.encode()) for name, table in _MOUNTS.items()),
             *_inserted("base", modules.closure(BASE_MODULES)),
         ]
     )
 
 
 def cell(
-    modules: Sequence[Module], files: Mapping[str, bytes], programs: Mapping[str, bytes] | None = None
+    modules: Modules,
+    names: Sequence[str],
+    files: Mapping[str, bytes],
+    programs: Mapping[str, bytes] | None = None,
 ) -> bytes:
-    """The archive to append for one boot: modules to insert after the base's, and the content of /agelab.
+    """The archive to append to a kernel's base for one boot: modules to insert, and the content of /agelab.
 
-    ``files`` and ``programs`` (these executable) map paths below /agelab to content. The guest finds them in
-    /run/agelab, and runs /run/agelab/start as its first process. Modules that the base inserts are left out.
+    The modules of ``names`` are inserted with their dependencies, without those that the base has inserted
+    already. ``files`` and ``programs`` (these executable) map paths below /agelab to content: the guest finds
+    them in /run/agelab, and runs /run/agelab/start as its first process. Raises MissingModule.
     """
-    there = {name.replace("-", "_") for name in BASE_MODULES}
+    there = modules.closure(BASE_MODULES)
     return pack(
         [
-            *_inserted("cell", [module for module in modules if module.name not in there]),
+            *_inserted("cell", [module for module in modules.closure(names) if module not in there]),
             *(Entry(f"agelab/{path}", data) for path, data in files.items()),
             *(Entry.program(f"agelab/{path}", data) for path, data in (programs or {}).items()),
         ]

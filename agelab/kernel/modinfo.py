@@ -29,7 +29,7 @@ class ModuleInfo(Frozen):
 
 
 def canonical_name(name: str) -> str:
-    """A module's name as the kernel has it: the file's name and the module's may differ in ``-`` and ``_``."""
+    """A module's name as the kernel has it: its file may be named with ``-`` for ``_``."""
     return name.replace("-", "_")
 
 
@@ -42,7 +42,7 @@ def load(path: Path) -> bytes:
 
 
 def strings(image: bytes) -> list[tuple[str, str]]:
-    """The (key, value) pairs of the ``.modinfo`` section, in file order. Raises ValueError if it is no ELF64."""
+    """The (key, value) pairs of the ``.modinfo`` section, in file order. Raises ValueError for what is no ELF64."""
     if image[:5] != b"\x7fELF\x02":
         raise ValueError("not an ELF64 file")
     header = _HEADER.unpack_from(image)

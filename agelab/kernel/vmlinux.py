@@ -1,7 +1,8 @@
 """The ELF image inside a bzImage, so that a guest need not unpack its own kernel.
 
 Under TCG the unpacking is four seconds of every boot. Format: Documentation/arch/x86/boot.rst of Linux
-(the real-mode header); the payload is compressed, and followed by its unpacked size in four bytes, except for gzip.
+(the real-mode header); the payload is compressed and, except for gzip, followed by its unpacked size in
+four bytes.
 """
 
 import lzma

@@ -1,0 +1,147 @@
+"""The root that guests boot: Debian packages in a squashfs, the same bytes for the same packages.
+
+It is made before anything boots it and never written again, so nothing that a boot leaves behind can get in.
+"""
+
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pydantic import Field
+
+from agelab import process
+from agelab.debian import Archive, Package, local_repository, remember
+from agelab.errors import AgelabError, HostError
+from agelab.model.base import Frozen
+from agelab.model.filesystem import Filesystem
+from agelab.scenario.files import read
+from agelab.store import Artefact, Store
+
+PROJECT = Path(__file__).resolve().parents[2]
+DEFINITION = PROJECT / "images" / "guest.toml"
+
+RECIPE = 1
+"""Raised whenever the same packages would make a different root."""
+
+FILE = "root.squashfs"
+# The newest time of anything in the root (2020-01-01), as a guest's clock starts then: no file is of the future.
+_EPOCH = {"SOURCE_DATE_EPOCH": "1577836800"}
+# QEMU maps a memory-backed disk in pages of up to 2 MiB, and would enlarge a file that does not fill them.
+_BLOCK = 2 << 20
+# The guest needs no apt, and whatever tells of this host or this hour must go.
+_REMOVED = (
+    *("etc/apt", "etc/hostname", "etc/resolv.conf", "etc/machine-id", "etc/.pwd.lock", "var/lib/dbus/machine-id"),
+    *("var/lib/apt", "var/lib/dpkg/lock", "var/lib/dpkg/lock-frontend", "var/lib/dpkg/triggers/Lock"),
+    *("etc/passwd-", "etc/group-", "etc/shadow-", "etc/gshadow-", "etc/dpkg/dpkg.cfg.d/99mmdebstrap"),
+)
+_EMPTIED = ("var/cache", "var/log", "tmp", "run")
+
+
+class Definition(Frozen):
+    """images/guest.toml."""
+
+    suite: str
+    packages: tuple[str, ...]
+    exclude: tuple[str, ...] = Field(default=(), description="paths of packages that are not unpacked")
+    remove: tuple[str, ...] = Field(default=(), description="paths removed when all packages are set up")
+
+
+class Packages(Frozen):
+    """What the guest is made of, exactly."""
+
+    root: tuple[Package, ...]
+    busybox: Package = Field(description="busybox-static, for the initramfs")
+
+
+def packages(
+    definition: Definition, store: Store, filesystems: Sequence[Filesystem], *, refresh: bool = False
+) -> Packages:
+    """The packages of the root for these filesystems, as they were resolved first or, on ``refresh``, now."""
+    names = sorted({*definition.packages, *(name for filesystem in filesystems for name in filesystem.packages)})
+
+    def ask() -> Packages:
+        archive = Archive(store, definition.suite)
+        if refresh:
+            archive.update()
+        return Packages(root=archive.resolve(names, essential=True), busybox=archive.package("busybox-static"))
+
+    question = {"guest": definition.suite, "packages": names}
+    return remember(store, question, Packages, ask, refresh=refresh)
+
+
+def obtain(
+    definition: Definition, chosen: Packages, store: Store, progress: Callable[[str], None]
+) -> Artefact:
+    """The root of these packages, built if the store does not have it."""
+    inputs = {
+        "definition": definition.model_dump(mode="json"),
+        "packages": [[package.name, package.version, package.sha256] for package in chosen.root],
+        "recipe": RECIPE,
+    }
+
+    def build(directory: Path) -> None:
+        progress(f"downloading {len(chosen.root)} packages for the guest")
+        debs = Archive(store, definition.suite).download(chosen.root)
+        progress("building the guest's root")
+        work = directory / "work"
+        _tree(definition, chosen.root, debs, work)
+        _pack(work / "root.tar", directory / FILE)
+        process.run(["rm", "-rf", str(work)])
+
+    return store.obtain("root", inputs, build)
+
+
+def _tree(definition: Definition, chosen: Sequence[Package], debs: Sequence[Path], work: Path) -> None:
+    (work / "tmp").mkdir(parents=True)
+    source = local_repository(work / "repository", debs)
+    argv = [
+        *("mmdebstrap", "--variant=essential", "--format=tar", "--skip=cleanup"),
+        # /bin and its like are links from the start, so that nothing has to convert them.
+        "--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr",
+        "--include=" + ",".join(package.name for package in chosen),
+        '--aptopt=APT::Sandbox::User "root"',
+        *(f"--dpkgopt=path-exclude={path}" for path in definition.exclude),
+        *(f"--customize-hook={hook}" for hook in _hooks(definition, work)),
+        *("", str(work / "root.tar"), source),
+    ]
+    try:
+        process.run(argv, env={**_EPOCH, "TMPDIR": str(work / "tmp")}, log=work / "mmdebstrap.log")
+    except process.ProcessFailed as error:
+        tail = "\n".join(line[:200] for line in error.stderr.strip().splitlines()[-15:])
+        raise HostError(
+            f"mmdebstrap could not build the guest's root (exit {error.returncode}):\n{tail}",
+            hint="it needs root, or unprivileged user namespaces",
+        ) from error
+    installed = set((work / "installed").read_text().split("\n")) - {""}
+    if installed != (asked := {f"{package.name} {package.version}" for package in chosen}):
+        raise AgelabError(f"the guest's root holds other packages than asked for: {sorted(installed ^ asked)}")
+
+
+def _hooks(definition: Definition, work: Path) -> list[str]:
+    """Shell commands that finish the tree, ``$1`` being its root."""
+    installed = shlex.quote(str(work / "installed"))
+    query = "dpkg-query --admindir=\"$1/var/lib/dpkg\" --show --showformat='${Package} ${Version}\\n'"
+    # Times in the root are clamped, so a .pyc that is checked by its source's time would never be used;
+    # a fixed hash seed keeps the order of the sets in it.
+    compiled = "python3 -m compileall -q -f --invalidation-mode unchecked-hash /usr/lib/python3 /usr/lib/python3.*"
+    return [
+        f"{query} > {installed}",
+        'cd "$1" && rm -rf ' + " ".join([*_REMOVED, *(path.lstrip("/") for path in definition.remove)]),
+        'find "$1/usr" -name __pycache__ -prune -exec rm -r {} +',
+        'env -i PATH="$PATH" PYTHONHASHSEED=0 chroot "$1" sh -c ' + shlex.quote(compiled),
+        'cd "$1" && find ' + " ".join(_EMPTIED) + " -mindepth 1 -delete",
+        'cd "$1" && echo guest > etc/hostname && printf "127.0.0.1 localhost guest\\n" > etc/hosts',
+    ]
+
+
+def _pack(tar: Path, root: Path) -> None:
+    # Uncompressed: pages come straight from the disk, and a guest's clock would count the unpacking.
+    flags = ["-reproducible", "-noI", "-noD", "-noF", "-noX", "-b", "131072", "-no-progress", "-quiet"]
+    process.run(["sqfstar", *flags, str(root)], stdin=tar, env=_EPOCH)
+    with root.open("ab") as file:
+        file.truncate(-(-file.tell() // _BLOCK) * _BLOCK)
+
+
+def definition() -> Definition:
+    """The project's guest. Raises InputError that lists every error in the file."""
+    return read(DEFINITION, Definition)
