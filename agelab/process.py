@@ -7,9 +7,10 @@ when it fails, the error shows a command that can be pasted into a shell.
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -78,27 +79,31 @@ def run(
     log: Path | None = None,
     timeout: float | None = None,
     ok: Sequence[int] = (0,),
+    grace: float | None = None,
 ) -> Result:
     """Run ``argv`` to its end.
 
     ``stdin`` and ``stdout`` name files instead of nothing and the result; ``log`` takes both output
     streams (they are then also what the error quotes). ``timeout`` is in seconds of the host.
+    ``grace`` is for a program that has children of its own to end: it gets one SIGINT and so many seconds
+    when the run is interrupted or too slow, and is alone in a session, so that Ctrl-C reaches it only once.
     Raises HostError when the program is missing or too slow, ProcessFailed on a status not in ``ok``.
     """
     with ExitStack() as stack:
         source = stack.enter_context(stdin.open("rb")) if stdin else subprocess.DEVNULL
         sink = stack.enter_context((log or stdout).open("wb")) if log or stdout else subprocess.PIPE  # type: ignore[union-attr]
         try:
-            done = subprocess.run(
+            child = subprocess.Popen(
                 list(argv),
                 cwd=cwd,
                 env=environment(env),
                 stdin=source,
                 stdout=sink,
                 stderr=subprocess.STDOUT if log else subprocess.PIPE,
-                timeout=timeout,
-                check=False,
+                start_new_session=grace is not None,
             )
+            stack.callback(_end, child, grace)
+            said, complained = child.communicate(timeout=timeout)
         except FileNotFoundError as error:
             raise missing(argv[0], error) from error
         except subprocess.TimeoutExpired as error:
@@ -106,12 +111,25 @@ def run(
                 f"{argv[0]} did not finish within {timeout:g} s",
                 hint=f"to see it: {pastable(argv, cwd, env)}",
             ) from error
-    out = (done.stdout or b"").decode(errors="replace")
-    err = log.read_text(errors="replace") if log else (done.stderr or b"").decode(errors="replace")
-    if done.returncode not in ok:
+    out = (said or b"").decode(errors="replace")
+    err = log.read_text(errors="replace") if log else (complained or b"").decode(errors="replace")
+    if child.returncode not in ok:
         # Some programs complain on standard output.
-        raise ProcessFailed(argv, done.returncode, err or out, pastable(argv, cwd, env))
-    return Result(done.returncode, out, err)
+        raise ProcessFailed(argv, child.returncode, err or out, pastable(argv, cwd, env))
+    return Result(child.returncode, out, err)
+
+
+def _end(child: subprocess.Popen[bytes], grace: float | None) -> None:
+    """Leave nothing running: after an interrupt or a timeout the child may still be there."""
+    try:
+        if child.poll() is None and grace:
+            child.send_signal(signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(grace)
+    finally:
+        if child.poll() is None:
+            child.kill()
+            child.wait()
 
 
 def pastable(argv: Sequence[str], cwd: Path | None = None, env: Mapping[str, str] | None = None) -> str:
