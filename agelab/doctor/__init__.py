@@ -1,16 +1,18 @@
 """What this host can do: every probe, each with its meaning for the user and what to install."""
 
+from agelab.doctor import kvm
 from agelab.doctor.finding import Finding, Report, Status
 from agelab.doctor.host import memory, passthrough, space
-from agelab.doctor.kvm import kvm
 from agelab.doctor.tools import TOOLS, libvirt, nvdimm, others, probe
 from agelab.store import Store
 
-__all__ = ["Finding", "Report", "Status", "examine"]
+__all__ = ["Finding", "Report", "Status", "examine", "kvm"]
 
 
 def examine(store: Store) -> Report:
     """Probe the host. Boots a small guest (20 s at most) when KVM's verdict is not known yet."""
     findings = [probe(tool) for tool in TOOLS]
     findings[1:1] = [nvdimm(), libvirt()]
-    return Report(findings=(*findings, others(), space(store.home), memory(), kvm(store), passthrough()))
+    return Report(
+        findings=(*findings, others(), space(store.home), memory(), kvm.finding(store), passthrough())
+    )

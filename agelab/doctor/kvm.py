@@ -74,24 +74,24 @@ def boot(kernel: Path, seconds: float = BOOT_SECONDS, accelerator: str = "kvm") 
         return judge(console.read_text(errors="replace") if console.exists() else "")
 
 
-def kvm(store: Store, device: Path = Path("/dev/kvm")) -> Finding:
+def finding(store: Store, device: Path = Path("/dev/kvm")) -> Finding:
     """The finding on KVM; boots a guest when no verdict for this host and kernel is at hand."""
     if not device.exists():
-        return _finding(
+        return _without(
             Status.MISSING,
             f"no {device}",
             "switch virtualisation on in the firmware, or load kvm_intel or kvm_amd",
         )
     if not access(device, R_OK | W_OK):
-        return _finding(Status.LIMITED, f"no permission on {device}", "add this user to the group kvm")
+        return _without(Status.LIMITED, f"no permission on {device}", "add this user to the group kvm")
     if process.find(QEMU) is None:
-        return _finding(Status.UNKNOWN, "not proven: QEMU is missing")
+        return _without(Status.UNKNOWN, "not proven: QEMU is missing")
     try:
         kernels = [found for found in store.all("kernel") if _vmlinuz(found)]
     except AgelabError as error:
-        return _finding(Status.UNKNOWN, f"not proven: {error}", error.hint)
+        return _without(Status.UNKNOWN, f"not proven: {error}", error.hint)
     if not kernels:
-        return _finding(
+        return _without(
             Status.UNKNOWN,
             "not proven: no kernel in the store yet",
             "agelab kernel fetch, then agelab doctor again",
@@ -99,10 +99,10 @@ def kvm(store: Store, device: Path = Path("/dev/kvm")) -> Finding:
     verdict = _verdict(store, kernels[-1])
     if verdict.boots:
         return Finding(name="KVM", status=Status.OK, found=verdict.detail, meaning="wall-clock runs use KVM")
-    return _finding(Status.LIMITED, f"{device} exists, but {verdict.detail}")
+    return _without(Status.LIMITED, f"{device} exists, but {verdict.detail}")
 
 
-def _finding(status: Status, found: str, fix: str = "") -> Finding:
+def _without(status: Status, found: str, fix: str = "") -> Finding:
     return Finding(name="KVM", status=status, found=found, meaning=WITHOUT, fix=fix)
 
 

@@ -1,0 +1,154 @@
+"""The command line as a user meets it: messages, exit codes, what it loads."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from agelab import cli
+from agelab.cli.common import open_store
+from agelab.errors import AgelabError, HostError, InputError
+
+AGELAB = [sys.executable, "-c", "import sys; from agelab.cli import main; sys.exit(main())"]
+
+
+@pytest.fixture
+def probe(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+    """A verb ``doctor`` that does what the test puts under 'does': raise it, or return it."""
+    act: dict[str, object] = {"does": None}
+
+    @click.command()
+    @click.option("--kernel")
+    @click.option("--scale", type=click.Choice(["quick", "paper"]))
+    @click.argument("name", required=False)
+    def doctor(kernel: str, scale: str, name: str) -> object:
+        does = act["does"]
+        if isinstance(does, BaseException):
+            raise does
+        return does
+
+    @click.group()
+    def kernel() -> None:
+        pass
+
+    kernel.command("fetch")(lambda: None)
+    commands = {"doctor": doctor, "kernel": kernel}
+    monkeypatch.setattr(cli.Verbs, "get_command", lambda self, ctx, name: commands.get(name))
+    return act
+
+
+def test_help_is_quick_because_it_loads_no_verb() -> None:
+    code = (
+        "import sys; from agelab.cli import main; code = main(['--help']);"
+        "heavy = {'pydantic', 'rich', 'libvirt', 'agelab.store', 'agelab.process'} & set(sys.modules);"
+        "sys.exit(f'loaded: {heavy}' if heavy else code)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    for verb in cli.VERBS:
+        assert f"\n  {verb} " in done.stdout
+
+
+@pytest.mark.parametrize("verb", cli.VERBS)
+def test_every_verb_loads_and_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([verb, "--help"]) == 0
+    assert f"Usage: agelab {verb}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["rnu"], "agelab: no verb 'rnu'; did you mean run?"),
+        (["--verson"], "agelab: no option '--verson'; did you mean --version?"),
+        (["doctor", "--kernl", "x"], "agelab: no option '--kernl'; did you mean --kernel, --help?"),
+        (["doctor", "--qqq"], "agelab: no option '--qqq'; there are: --help, --kernel, --scale"),
+        (["kernel", "fech"], "agelab: no kernel command 'fech'; did you mean fetch?"),
+    ],
+)
+def test_an_unknown_name_is_one_line(
+    argv: list[str], message: str, probe: dict[str, object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(argv) == 2
+    assert capsys.readouterr() == ("", message + "\n")
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["doctor", "--scale", "huge"], ["--scale", "'quick'", "'paper'"]),
+        (["doctor", "--kernel"], ["--kernel", "requires an argument"]),
+        (["doctor", "a", "b"], ["unexpected extra argument", "b"]),
+    ],
+)
+def test_wrong_usage_is_one_line_and_where_to_read_on(
+    argv: list[str], words: list[str], probe: dict[str, object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(argv) == 2
+    first, second = capsys.readouterr().err.splitlines()
+    assert all(word in first for word in words)
+    assert second.startswith("  see: agelab ")
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(AgelabError, 1), (InputError, 2), (HostError, 3)], ids=lambda value: str(value)
+)
+def test_an_error_becomes_its_message_hint_and_exit_code(
+    error: type[AgelabError], code: int, probe: dict[str, object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    probe["does"] = error("what is wrong", hint="what to do")
+    assert cli.main(["doctor"]) == code
+    assert capsys.readouterr() == ("", "agelab: what is wrong\n  what to do\n")
+
+
+@pytest.mark.parametrize(
+    ("does", "code"),
+    [(None, 0), (0, 0), (1, 1), (KeyboardInterrupt(), 130), (click.Abort(), 130)],
+    ids=repr,
+)
+def test_how_a_verb_ends_is_the_exit_code(
+    does: object, code: int, probe: dict[str, object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    probe["does"] = does
+    assert cli.main(["doctor"]) == code
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_bug_shows_its_traceback_and_has_an_exit_code_of_its_own(
+    probe: dict[str, object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    probe["does"] = ZeroDivisionError("oops")
+    assert cli.main(["doctor"]) == 70
+    err = capsys.readouterr().err
+    assert "ZeroDivisionError: oops" in err
+    assert "a bug in agelab" in err.splitlines()[-1]
+
+
+def test_a_full_disk_under_standard_output_is_one_line() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*AGELAB, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, done.stderr) == (3, "agelab: [Errno 28] No space left on device\n")
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([*AGELAB, "--help"], stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_the_store_is_where_the_user_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "new"))
+    assert open_store().home == tmp_path / "new"
+    assert not (tmp_path / "new").exists()
+    monkeypatch.setenv("AGELAB_HOME", "")
+    assert open_store().home == Path(cli.__file__).parents[2] / ".agelab"
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "file"))
+    with pytest.raises(InputError, match="not a directory"):
+        open_store()

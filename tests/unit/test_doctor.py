@@ -1,0 +1,262 @@
+"""What doctor makes of what programs and the host say."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agelab import process
+from agelab.cli import main
+from agelab.doctor import Finding, Report, Status, kvm, tools
+from agelab.doctor.host import memory, passthrough, space
+from agelab.store import Store
+
+# The serial console of Debian's 6.1 kernel without a root, shortened; and of one that hung under KVM.
+BOOTED = """\
+[    0.000000] Linux version 6.1.0-56-amd64 (debian-kernel@lists.debian.org) (gcc-12 12.2.0)
+[    0.000000] Command line: console=ttyS0 earlyprintk=serial,ttyS0,115200 panic=-1
+[    1.486832] Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)
+"""
+HUNG = "Probing EDD (edd=off to disable)... ok\n"
+
+
+@pytest.mark.parametrize(
+    ("output", "version"),
+    [
+        (
+            "QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7+deb12u18+b3)\nCopyright (c) 2003-2022\n",
+            "7.2.22",
+        ),
+        ("libvirtd (libvirt) 9.0.0\n", "9.0.0"),
+        ("4.1.0\n", "4.1.0"),
+        ("Packer v1.6.6\n", "1.6.6"),
+        ("mmdebstrap 1.3.5\n", "1.3.5"),
+        ("sqfstar version 4.5.1 (2022/03/17)\n", "4.5.1"),
+        ("xorriso 1.5.4 : RockRidge filesystem manipulator, libburnia project.\n", "1.5.4"),
+        ("apt 2.6.1 (amd64)\n", "2.6.1"),
+        ("Debian 'dpkg-deb' package archive backend version 1.21.22 (amd64).\n", "1.21.22"),
+        ("unreleased build\nmore", "unreleased build"),
+    ],
+)
+def test_versions_as_programs_print_them(output: str, version: str) -> None:
+    assert tools.version_in(output) == version
+
+
+def test_a_missing_program_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(process, "SEARCH_PATH", str(tmp_path))
+    found = tools.probe(tools.TOOLS[0])
+    assert (found.status, found.required) == (Status.MISSING, True)
+    assert found.fix == "install the Debian package qemu-system-x86"
+    assert tools.libvirt().fix == "install the Debian package libvirt-daemon"
+    assert tools.nvdimm().status is Status.MISSING
+    assert "libvirt-clients" in tools.others().fix
+    report = Report(findings=(found,))
+    assert not report.virtual_clock
+
+
+def test_a_program_that_does_not_start_counts_as_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    broken = tmp_path / "packer"
+    broken.write_text("#!/bin/sh\necho 'cannot load libfoo' >&2\nexit 127\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(process, "SEARCH_PATH", f"{tmp_path}:/usr/bin:/bin")
+    found = tools.probe(next(tool for tool in tools.TOOLS if tool.name == "Packer"))
+    assert found.status is Status.MISSING
+    assert "cannot load libfoo" in found.found
+    assert "does not start" in found.meaning
+
+
+def test_a_qemu_without_nvdimm_cannot_run_the_virtual_clock(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    old = tmp_path / tools.QEMU
+    old.write_text("#!/bin/sh\necho \"Property 'pc-q35-2.4-machine.nvdimm' not found\" >&2\nexit 1\n")
+    old.chmod(0o755)
+    monkeypatch.setattr(process, "SEARCH_PATH", f"{tmp_path}:/usr/bin:/bin")
+    found = tools.nvdimm()
+    assert (found.status, found.required) == (Status.MISSING, True)
+    assert "nvdimm' not found" in found.found
+
+
+@pytest.mark.parametrize(
+    ("console", "boots", "detail"),
+    [
+        (BOOTED, True, "booted Linux 6.1.0-56-amd64"),
+        (
+            BOOTED.replace("VFS: Unable", "Run /init as init process, unable"),
+            True,
+            "booted Linux 6.1.0-56-amd64",
+        ),
+        (HUNG, False, "a guest hung after 'Probing EDD (edd=off to disable)... ok'"),
+        (BOOTED.partition("[    1.48")[0], False, "a guest hung after "),
+        ("Unable to mount root fs", False, "a guest hung after "),
+        ("", False, "a guest hung at once"),
+    ],
+)
+def test_kvm_is_judged_by_how_far_a_kernel_came(console: str, boots: bool, detail: str) -> None:
+    verdict = kvm.judge(console)
+    assert verdict.boots is boots
+    assert verdict.detail.startswith(detail)
+
+
+@pytest.fixture
+def device(tmp_path: Path) -> Path:
+    stand_in = tmp_path / "kvm"
+    stand_in.touch()
+    return stand_in
+
+
+def with_kernel(home: Path) -> Store:
+    store = Store(home)
+
+    def build(directory: Path) -> None:
+        (directory / "vmlinuz").touch()
+
+    store.obtain("kernel", {"release": "6.1"}, build)
+    return store
+
+
+def test_kvm_without_a_device_or_a_kernel_says_so(tmp_path: Path, device: Path) -> None:
+    store = Store(tmp_path / "home")
+    assert kvm.finding(store, tmp_path / "none").status is Status.MISSING
+    found = kvm.finding(store, device)
+    assert found.status is Status.UNKNOWN
+    assert found.found == "not proven: no kernel in the store yet"
+    assert found.fix.startswith("agelab kernel ")
+
+
+@pytest.mark.parametrize("boots", [True, False])
+def test_the_verdict_on_kvm_is_remembered(
+    boots: bool, tmp_path: Path, device: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = with_kernel(tmp_path / "home")
+    calls: list[Path] = []
+
+    def boot(kernel: Path) -> kvm.Verdict:
+        calls.append(kernel)
+        return kvm.Verdict(boots=boots, detail="what was seen")
+
+    monkeypatch.setattr(kvm, "boot", boot)
+    first, second = kvm.finding(store, device), kvm.finding(store, device)
+    assert first == second
+    assert len(calls) == 1
+    assert calls[0].name == "vmlinuz"
+    assert first.status is (Status.OK if boots else Status.LIMITED)
+    assert "what was seen" in first.found
+    for remembered in store.cache("doctor").iterdir():
+        remembered.write_text("{")
+    assert kvm.finding(store, device) == first
+    assert len(calls) == 2
+
+
+def test_a_damaged_store_leaves_kvm_unproven(tmp_path: Path, device: Path) -> None:
+    store = with_kernel(tmp_path / "home")
+    (store.all("kernel")[0] / "manifest.json").write_text("{")
+    found = kvm.finding(store, device)
+    assert found.status is Status.UNKNOWN
+    assert "is damaged" in found.found
+
+
+def test_what_the_processor_is_called() -> None:
+    assert kvm.cpu_model("processor\t: 0\nmodel name\t: AMD EPYC\nflags\t: fpu\n") == "AMD EPYC"
+    assert kvm.cpu_model("") == ""
+
+
+@pytest.mark.parametrize(
+    ("groups", "driver", "status", "fix"),
+    [
+        (2, "kernel/drivers/vfio/pci/vfio-pci.ko: kernel/drivers/vfio/vfio.ko\n", Status.OK, ""),
+        (2, "", Status.MISSING, "use a kernel with the vfio-pci module"),
+        (0, "kernel/drivers/vfio/pci/vfio-pci.ko.xz:\n", Status.MISSING, "switch the IOMMU on"),
+    ],
+)
+def test_passthrough_wants_an_iommu_and_the_driver(
+    tmp_path: Path, groups: int, driver: str, status: Status, fix: str
+) -> None:
+    for number in range(groups):
+        (tmp_path / f"kernel/iommu_groups/{number}").mkdir(parents=True)
+    (tmp_path / "modules.dep").write_text(driver)
+    found = passthrough(tmp_path, tmp_path)
+    assert found.status is status
+    assert found.fix.startswith(fix)
+    assert not found.required
+
+
+@pytest.mark.parametrize(("available", "status"), [(24_000_000, Status.OK), (1_000_000, Status.LIMITED)])
+def test_memory(tmp_path: Path, available: int, status: Status) -> None:
+    (tmp_path / "meminfo").write_text(
+        f"MemTotal:       25000000 kB\nMemFree:  1 kB\nMemAvailable:   {available} kB\n"
+    )
+    assert memory(tmp_path / "meminfo").status is status
+
+
+@pytest.mark.parametrize(
+    ("free", "status"), [(50 << 30, Status.OK), (3 << 30, Status.LIMITED), (1 << 30, Status.MISSING)]
+)
+def test_space_is_looked_up_where_the_store_will_be(
+    tmp_path: Path, free: int, status: Status, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Path] = []
+
+    def disk_usage(path: Path) -> object:
+        asked.append(path)
+        return type("usage", (), {"free": free})
+
+    monkeypatch.setattr("shutil.disk_usage", disk_usage)
+    found = space(tmp_path / "not" / "yet")
+    assert (found.status, asked) == (status, [tmp_path])
+    assert ("AGELAB_HOME" in found.fix) is (status is not Status.OK)
+
+
+def test_only_what_is_required_and_missing_stops_the_virtual_clock() -> None:
+    def report(status: Status, required: bool) -> Report:
+        return Report(findings=(Finding(name="x", status=status, found="", meaning="", required=required),))
+
+    assert not report(Status.MISSING, True).virtual_clock
+    assert report(Status.MISSING, False).virtual_clock
+    assert report(Status.LIMITED, True).virtual_clock
+
+
+def test_doctor_as_json_on_this_host(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys; from agelab.cli import main; sys.exit(main())",
+            "doctor",
+            "--json",
+        ],
+        env={**os.environ, "AGELAB_HOME": str(tmp_path / "home")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    told = json.loads(done.stdout)
+    assert told["schema"] == 1
+    names = [found["name"] for found in told["findings"]]
+    assert len(names) == len(set(names))
+    assert {"QEMU", "NVDIMM", "libvirt", "virt-install", "Packer", "mmdebstrap", "KVM", "passthrough"} <= set(
+        names
+    )
+    for found in told["findings"]:
+        assert set(found) == {"name", "status", "found", "meaning", "fix", "required"}
+        assert found["meaning"]
+        if found["required"] and found["status"] == "missing":
+            assert found["fix"], found
+    assert done.returncode == (0 if told["virtual_clock"] else 3)
+
+
+def test_doctor_prints_what_to_do_where_something_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(process, "SEARCH_PATH", str(tmp_path))
+    assert main(["doctor"]) == 3
+    out = capsys.readouterr().out
+    assert "-> install the Debian package qemu-system-x86" in out
+    assert out.endswith("The virtual clock cannot run here.\n")
