@@ -14,12 +14,13 @@ _STYLE = {Status.OK: "green", Status.MISSING: "red", Status.LIMITED: "yellow", S
 
 @click.command()
 @json_option
-def doctor(as_json: bool) -> int:
+@click.option("--again", is_flag=True, help="Boot a guest again instead of trusting the last verdict on KVM.")
+def doctor(as_json: bool, again: bool) -> int:
     """Say what this host can do, what that means for runs, and what to install.
 
     Exit 0 when the virtual clock can run here, 3 when something that it needs is missing.
     """
-    report = examine(open_store())
+    report = examine(open_store(), again=again)
     if as_json:
         print_json({**report.model_dump(mode="json", by_alias=True), "virtual_clock": report.virtual_clock})
     else:

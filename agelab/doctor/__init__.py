@@ -9,10 +9,12 @@ from agelab.store import Store
 __all__ = ["Finding", "Report", "Status", "examine", "kvm"]
 
 
-def examine(store: Store) -> Report:
-    """Probe the host. Boots a small guest (20 s at most) when KVM's verdict is not known yet."""
+def examine(store: Store, *, again: bool = False) -> Report:
+    """Probe the host.
+
+    Boots a small guest (20 s at most) when the verdict on KVM is not known yet, or with ``again``.
+    """
     findings = [probe(tool) for tool in TOOLS]
     findings[1:1] = [nvdimm(), libvirt()]
-    return Report(
-        findings=(*findings, others(), space(store.home), memory(), kvm.finding(store), passthrough())
-    )
+    proved = kvm.finding(store, again=again)
+    return Report(findings=(*findings, others(), space(store.home), memory(), proved, passthrough()))

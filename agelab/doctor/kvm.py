@@ -5,6 +5,7 @@ in early boot. So a kernel is booted, without a root: when it has come as far as
 """
 
 import platform
+from contextlib import suppress
 from os import R_OK, W_OK, access
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -74,8 +75,8 @@ def boot(kernel: Path, seconds: float = BOOT_SECONDS, accelerator: str = "kvm") 
         return judge(console.read_text(errors="replace") if console.exists() else "")
 
 
-def finding(store: Store, device: Path = Path("/dev/kvm")) -> Finding:
-    """The finding on KVM; boots a guest when no verdict for this host and kernel is at hand."""
+def finding(store: Store, device: Path = Path("/dev/kvm"), *, again: bool = False) -> Finding:
+    """The finding on KVM; boots a guest when no verdict for this host is at hand, or ``again``."""
     if not device.exists():
         return _without(
             Status.MISSING,
@@ -96,7 +97,7 @@ def finding(store: Store, device: Path = Path("/dev/kvm")) -> Finding:
             "not proven: no kernel in the store yet",
             "agelab kernel fetch, then agelab doctor again",
         )
-    verdict = _verdict(store, kernels[-1])
+    verdict = _verdict(store, kernels[-1], again)
     if verdict.boots:
         return Finding(name="KVM", status=Status.OK, found=verdict.detail, meaning="wall-clock runs use KVM")
     return _without(Status.LIMITED, f"{device} exists, but {verdict.detail}")
@@ -110,7 +111,7 @@ def _vmlinuz(kernel: Artefact) -> Path | None:
     return next((kernel / name for name in ("vmlinuz", "vmlinux") if (kernel / name).exists()), None)
 
 
-def _verdict(store: Store, kernel: Artefact) -> Verdict:
+def _verdict(store: Store, kernel: Artefact, again: bool) -> Verdict:
     image = _vmlinuz(kernel)
     assert image is not None
     host = {
@@ -120,10 +121,9 @@ def _verdict(store: Store, kernel: Artefact) -> Verdict:
         "kernel": kernel.key,
     }
     remembered = store.cache("doctor") / f"kvm-{key_of(host)}.json"
-    try:
-        return Verdict.model_validate_json(remembered.read_bytes())
-    except (FileNotFoundError, ValidationError):
-        pass
+    if not again:
+        with suppress(FileNotFoundError, ValidationError):
+            return Verdict.model_validate_json(remembered.read_bytes())
     verdict = boot(image)
     partial = remembered.with_suffix(".partial")
     partial.write_text(verdict.model_dump_json())

@@ -151,6 +151,8 @@ def test_the_verdict_on_kvm_is_remembered(
         remembered.write_text("{")
     assert kvm.finding(store, device) == first
     assert len(calls) == 2
+    assert kvm.finding(store, device, again=True) == first
+    assert len(calls) == 3
 
 
 def test_a_damaged_store_leaves_kvm_unproven(tmp_path: Path, device: Path) -> None:
