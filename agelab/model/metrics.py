@@ -1,0 +1,30 @@
+"""Every metric there is: its unit, what it means and how it comes to be. Add; do not rename."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A measured or derived quantity. ``decimals`` is how many a table shows."""
+
+    unit: str
+    meaning: str
+    decimals: int = 0
+
+
+METRICS: dict[str, Metric] = {
+    "elapsed": Metric("s", "guest time of the step's own command, from fork to the end of its process", 6),
+    "sync_elapsed": Metric("s", "guest time of the sync after the step, where the step asks for one", 6),
+    "throughput": Metric("B/s", "bytes that the step moves / elapsed", 0),
+    "throughput_ratio": Metric("1", "throughput of the last repetition / throughput of the first", 4),
+    "cpu_user": Metric("s", "whole-machine CPU time in user mode, nice included (proc(5))", 2),
+    "cpu_system": Metric("s", "whole-machine CPU time in the kernel, interrupts included (proc(5))", 2),
+    "cpu_iowait": Metric("s", "time idle while a request was outstanding (proc(5))", 2),
+    "cpu_idle": Metric("s", "time idle with no request outstanding (proc(5))", 2),
+    "requests": Metric("1", "block requests that the disk under test completed (iostats.rst)"),
+    "bytes_read": Metric("B", "bytes read from the disk under test (iostats.rst)"),
+    "bytes_written": Metric("B", "bytes written to the disk under test (iostats.rst)"),
+    "space_used": Metric("B", "blocks in use after the step, in bytes (statvfs(3): f_blocks - f_bfree)"),
+    "memory_available": Metric("B", "MemAvailable when the first step starts (proc(5))"),
+    "memory_held": Metric("B", "memory held by files in RAM when the first step starts: Shmem (proc(5))"),
+}

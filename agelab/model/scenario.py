@@ -1,0 +1,142 @@
+"""A scenario file: one study as data."""
+
+from collections import Counter
+from typing import Annotated, Literal, Self
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from agelab.model.base import Defaults, Frozen
+from agelab.model.machine import Figure
+
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
+Caches = Literal["keep", "drop", "remount", "reboot"]
+
+
+class Citation(Frozen):
+    """The study behind the scenario."""
+
+    title: str
+    author: str
+    year: int
+    language: str
+    measured_on: str
+
+
+class Variant(Frozen):
+    """A filesystem with the options that make it another variant."""
+
+    name: Name
+    filesystem: Name
+    mkfs_options: tuple[str, ...] = ()
+    mount_options: tuple[str, ...] = ()
+
+
+class Scale(Frozen):
+    """How much smaller than the study; every size in the scenario is divided by ``shrink``, every ratio kept."""
+
+    shrink: int = Field(ge=1)
+    note: str = ""
+
+
+class CorpusUse(Frozen):
+    """The source data of a scenario."""
+
+    kind: Literal["debian-iso"]
+    mib: Figure = Field(description="size at paper scale, MiB")
+    held_in_ram: bool = False
+
+
+class MemoryUse(Frozen):
+    """The memory that the first step finds, and how much of it may be dirty."""
+
+    available_mib: Figure = Field(description="MemAvailable at the first step, at paper scale, MiB")
+    dirty_percent: Figure = Field(description="vm.dirty_ratio")
+    dirty_background_percent: Figure = Field(description="vm.dirty_background_ratio")
+
+
+class DiskUse(Frozen):
+    """The disk under test."""
+
+    drive: str = Field(pattern=r"^model:none$", description="which drive it is")
+    mib: Figure = Field(description="size at paper scale, MiB")
+
+
+class Action(Frozen):
+    """One step: a shell command in the mount point, and what to do around it."""
+
+    name: Name
+    run: str = Field(min_length=1, description="given to sh -ec")
+    caches: Caches = "keep"
+    sync: bool = False
+    pause: float = Field(default=0, ge=0, description="seconds before it")
+    repeat: int = Field(default=1, ge=1)
+    expect: tuple[int, ...] = Field(
+        default=(0,), min_length=1, description="exit statuses that are no failure"
+    )
+    deadline: float = Field(default=1800, gt=0, description="guest seconds after which it counts as hung")
+    moves: Literal["corpus"] | None = Field(default=None, description="what it moves, for its throughput")
+    origin: Literal["published", "inferred", "estimated"]
+    note: str = ""
+
+
+class Cycle(Frozen):
+    """Steps that are repeated together, in turn."""
+
+    repeat: int = Field(ge=1)
+    cycle: tuple[Action, ...] = Field(min_length=1)
+
+
+def _kind_of_step(raw: object) -> str:
+    return "cycle" if isinstance(raw, Cycle) or (isinstance(raw, dict) and "cycle" in raw) else "step"
+
+
+Step = Annotated[
+    Annotated[Action, Tag("step")] | Annotated[Cycle, Tag("cycle")], Discriminator(_kind_of_step)
+]
+
+
+class Ratio(Frozen):
+    """One metric of a step's last repetition over that of its first."""
+
+    step: Name
+    metric: str
+    name: str
+
+
+class Scenario(Frozen):
+    """One file of scenarios/."""
+
+    name: Name
+    summary: str
+    citation: Citation
+    machine: Name
+    defaults: Defaults
+    corpus: CorpusUse
+    memory: MemoryUse
+    disk: DiskUse
+    scales: dict[Literal["quick", "paper"], Scale]
+    variants: tuple[Variant, ...] = Field(min_length=1)
+    steps: tuple[Step, ...] = Field(min_length=1)
+    ratios: tuple[Ratio, ...] = ()
+    unstated: tuple[str, ...] = Field(default=(), description="what the study leaves unsaid")
+
+    @model_validator(mode="after")
+    def _names_hold_together(self) -> Self:
+        problems = [f"{what} {name!r} is there twice" for what, name in self._twice()]
+        steps = {action.name for action in self.actions()}
+        problems += [f"ratio {r.name!r}: no step {r.step!r}" for r in self.ratios if r.step not in steps]
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+    def _twice(self) -> list[tuple[str, str]]:
+        names = [("variant", variant.name) for variant in self.variants]
+        names += [("step", action.name) for action in self.actions()]
+        return [which for which, count in Counter(names).items() if count > 1]
+
+    def actions(self) -> list[Action]:
+        """Every step once, in the order of the file."""
+        found: list[Action] = []
+        for step in self.steps:
+            found += step.cycle if isinstance(step, Cycle) else (step,)
+        return found

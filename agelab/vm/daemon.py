@@ -1,0 +1,117 @@
+"""The libvirt daemon: used where one runs, started where no service manager did, ended by who started it.
+
+A daemon that we start gets a qemu.conf of its own (mounted over the host's in a private mount namespace):
+as root, libvirt would otherwise drop QEMU to a user who may not open /dev/kvm, find on every request that
+KVM has "gone", and probe QEMU again for four seconds.
+"""
+
+import fcntl
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from agelab import process
+from agelab.errors import HostError
+
+SYSTEM_SOCKETS = (Path("/run/libvirt/libvirt-sock"), Path("/run/libvirt/virtqemud-sock"))
+STATE = Path("/run/agelab")
+CONFIGURATION = """\
+# Guests run as the user who runs agelab: their disks are that user's files.
+user = "root"
+group = "root"
+security_driver = "none"
+stdio_handler = "file"
+dynamic_ownership = 0
+remember_owner = 0
+"""
+START = 15.0
+"""Seconds that a daemon may take until it answers."""
+
+
+def uri() -> str:
+    """The libvirt to talk to: the system's for root, the user's own session otherwise."""
+    return "qemu:///system" if os.geteuid() == 0 else "qemu:///session"
+
+
+def answers() -> bool:
+    """Whether libvirt answers now."""
+    return process.run(["virsh", "--connect", uri(), "version"], ok=range(256), timeout=60).returncode == 0
+
+
+@contextmanager
+def running() -> Iterator[None]:
+    """See to it that libvirt answers for as long as the body runs; the last one out ends what we started.
+
+    Raises HostError when it cannot be made to answer.
+    """
+    if os.geteuid() != 0:  # a session's daemon is started on demand by the library and leaves by itself
+        yield
+        return
+    STATE.mkdir(exist_ok=True)
+    with (STATE / "users").open("w") as users:
+        with _alone():
+            fcntl.flock(users, fcntl.LOCK_SH)
+            if not answers():
+                _start()
+        try:
+            yield
+        finally:
+            with _alone():
+                if _last(users.fileno()):
+                    _stop()
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    with (STATE / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _last(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _pid_file() -> Path:
+    return STATE / "libvirtd.pid"
+
+
+def _start() -> None:
+    configuration = STATE / "qemu.conf"
+    configuration.write_text(CONFIGURATION)
+    daemon = f"exec libvirtd --daemon --pid-file {_pid_file()}"
+    private = f"mount --bind {configuration} /etc/libvirt/qemu.conf && {daemon}"
+    # Where the host forbids mount namespaces, the daemon runs with the host's qemu.conf: slower, no less right.
+    process.run(["sh", "-c", f"unshare --mount -- sh -c '{private}' || {daemon}"], timeout=START)
+    deadline = time.monotonic() + START
+    while not answers():
+        if time.monotonic() > deadline:
+            raise HostError(
+                "libvirtd was started and does not answer", hint="see its log: journalctl or syslog"
+            )
+        time.sleep(0.1)
+
+
+def _stop() -> None:
+    """End the daemon that this program started, if it did."""
+    try:
+        pid = int(_pid_file().read_text())
+        if Path(f"/proc/{pid}/comm").read_text().strip() != "libvirtd":
+            return  # the number has gone to another process since
+        os.kill(pid, signal.SIGTERM)
+    except (FileNotFoundError, ValueError, ProcessLookupError):
+        return
+    for _ in range(100):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            break
+        time.sleep(0.05)
+    _pid_file().unlink(missing_ok=True)

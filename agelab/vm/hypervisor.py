@@ -1,0 +1,170 @@
+"""The one module that talks to libvirt: transient domains, and waiting for them without polling."""
+
+import os
+import select
+import shlex
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import libvirt
+from inotify_simple import INotify, flags
+
+from agelab.errors import HostError
+from agelab.vm import daemon
+
+SETTLE = 0.05
+"""Seconds between a first byte of output and reading it: the serial line is written byte by byte."""
+
+
+class Ending(Enum):
+    """Why a domain is no longer there."""
+
+    STOPPED = "stopped"
+    """The guest powered off or reset itself (a panic resets)."""
+    WATCHDOG = "watchdog"
+    """The hardware watchdog fired: nothing ran in the guest any more."""
+    CRASHED = "crashed"
+    """QEMU itself ended (a full host filesystem kills it with SIGBUS, for instance)."""
+    TIMEOUT = "timeout"
+    """The host's patience ended first."""
+
+
+@dataclass
+class _Watched:
+    """What the event thread tells the thread that waits for one domain."""
+
+    wake: int = field(default_factory=lambda: os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC))
+    watchdog: bool = False
+    ending: Ending | None = None
+
+
+class Hypervisor:
+    """A connection to libvirt with its event loop; use ``connected()`` to get one."""
+
+    def __init__(self) -> None:
+        self._watched: dict[str, _Watched] = {}
+        try:
+            libvirt.registerErrorHandler(lambda *_: None, None)
+            libvirt.virEventRegisterDefaultImpl()
+            self._connection: Any = libvirt.open(daemon.uri())
+            self._connection.domainEventRegisterAny(
+                None, libvirt.VIR_DOMAIN_EVENT_ID_LIFECYCLE, self._lifecycle, None
+            )
+            self._connection.domainEventRegisterAny(
+                None, libvirt.VIR_DOMAIN_EVENT_ID_WATCHDOG, self._watchdog, None
+            )
+        except libvirt.libvirtError as error:
+            raise HostError(f"libvirt: {error}", hint="run: agelab doctor") from error
+        threading.Thread(target=self._events, daemon=True).start()
+
+    def _events(self) -> None:
+        while self._connection is not None:
+            libvirt.virEventRunDefaultImpl()
+
+    def _lifecycle(self, _: Any, domain: Any, event: int, detail: int, __: Any) -> None:
+        watched = self._watched.get(domain.name())
+        if watched is None or event != libvirt.VIR_DOMAIN_EVENT_STOPPED:
+            return
+        failed = (libvirt.VIR_DOMAIN_EVENT_STOPPED_CRASHED, libvirt.VIR_DOMAIN_EVENT_STOPPED_FAILED)
+        watched.ending = Ending.CRASHED if detail in failed else Ending.STOPPED
+        os.eventfd_write(watched.wake, 1)
+
+    def _watchdog(self, _: Any, domain: Any, __: int, ___: Any) -> None:
+        if watched := self._watched.get(domain.name()):
+            watched.watchdog = True
+
+    @property
+    def version(self) -> str:
+        """The daemon's version, ``9.0.0``."""
+        number = int(self._connection.getLibVersion())
+        return f"{number // 1000000}.{number // 1000 % 1000}.{number % 1000}"
+
+    def command_line(self, xml: str) -> list[str]:
+        """The QEMU command that libvirt makes of a domain, without the environment it puts before it."""
+        try:
+            words = shlex.split(self._connection.domainXMLToNative("qemu-argv", xml, 0))
+        except libvirt.libvirtError as error:
+            raise HostError(f"libvirt refuses the domain: {error}") from error
+        first = next(number for number, word in enumerate(words) if word.startswith("/"))
+        return words[first:]
+
+    def run(
+        self, name: str, xml: str, events: Path, on_line: Callable[[str], None], patience: float
+    ) -> Ending:
+        """Run a transient domain to its end, handing over each line of ``events`` as it is complete.
+
+        Blocks on the kernel's word that the file or the domain changed; ``patience`` is in host seconds.
+        Whatever happens, the domain is gone afterwards. Raises HostError when it cannot be started.
+        """
+        with ExitStack() as stack:
+            watched = self._watched[name] = _Watched()
+            stack.callback(os.close, watched.wake)
+            stack.callback(self._watched.pop, name)
+            watch = stack.enter_context(INotify())
+            watch.add_watch(events, flags.MODIFY)
+            lines = stack.enter_context(events.open("rb"))
+            try:
+                domain = self._connection.createXML(xml, libvirt.VIR_DOMAIN_START_AUTODESTROY)
+            except libvirt.libvirtError as error:
+                raise HostError(
+                    f"libvirt cannot start the guest: {error}", hint="run: agelab doctor"
+                ) from error
+            stack.callback(_destroy, domain)
+            return _wait(watched, watch, lines.read, on_line, time.monotonic() + patience)
+
+    def close(self) -> None:
+        """Let go of the connection; domains that are still there go with it."""
+        connection, self._connection = self._connection, None
+        connection.close()
+
+
+def _wait(
+    watched: _Watched,
+    watch: INotify,
+    read: Callable[[], bytes],
+    on_line: Callable[[str], None],
+    deadline: float,
+) -> Ending:
+    waiting = b""
+    poll = select.poll()
+    poll.register(watched.wake, select.POLLIN)
+    poll.register(watch, select.POLLIN)
+    while True:
+        left = deadline - time.monotonic()
+        ready = poll.poll(max(0, left) * 1000)
+        if ready and watched.ending is None:
+            time.sleep(SETTLE)
+            watch.read(timeout=0)
+        ended = watched.ending
+        *complete, waiting = (waiting + read()).split(b"\n")
+        for line in complete:
+            on_line(line.decode("ascii", "replace"))
+        if ended is not None:
+            return Ending.WATCHDOG if watched.watchdog else ended
+        if not ready:
+            return Ending.TIMEOUT
+
+
+def _destroy(domain: Any) -> None:
+    try:
+        domain.destroy()
+    except libvirt.libvirtError as error:
+        if error.get_error_code() not in (libvirt.VIR_ERR_NO_DOMAIN, libvirt.VIR_ERR_OPERATION_INVALID):
+            raise
+
+
+@contextmanager
+def connected() -> Iterator[Hypervisor]:
+    """A hypervisor that answers, for as long as the body runs."""
+    with daemon.running():
+        hypervisor = Hypervisor()
+        try:
+            yield hypervisor
+        finally:
+            hypervisor.close()

@@ -1,0 +1,36 @@
+"""What the host adds to a guest that the plan does not name: QEMU's version and its firmware."""
+
+from functools import cache
+from pathlib import Path
+
+from agelab import process
+from agelab.errors import HostError
+from agelab.store import file_hash
+from agelab.vm.domain import EMULATOR
+
+FIRMWARE = ("bios-256k.bin", "kvmvapic.bin", "pvh.bin", "linuxboot_dma.bin")
+"""What the virtual clock's machine loads: the BIOS, and the option ROMs of direct kernel boot."""
+FIRMWARE_DIRECTORIES = (Path("/usr/share/seabios"), Path("/usr/share/qemu"))
+
+
+@cache
+def qemu() -> str:
+    """QEMU's version line, the distribution's package version included."""
+    return process.run([EMULATOR, "--version"]).stdout.splitlines()[0]
+
+
+@cache
+def firmware() -> dict[str, str]:
+    """Name to sha256 of each firmware file. Raises HostError when one is nowhere."""
+    found = {}
+    for name in FIRMWARE:
+        for directory in FIRMWARE_DIRECTORIES:
+            if (directory / name).exists():
+                found[name] = file_hash(directory / name)
+                break
+        else:
+            raise HostError(
+                f"QEMU's firmware file {name} is missing",
+                hint="install the packages seabios and qemu-system-x86",
+            )
+    return found
