@@ -95,7 +95,7 @@ def finding(store: Store, device: Path = Path("/dev/kvm"), *, again: bool = Fals
         return _without(
             Status.UNKNOWN,
             "not proven: no kernel in the store yet",
-            "agelab kernel fetch, then agelab doctor again",
+            "make image brings one; then agelab doctor again",
         )
     verdict = _verdict(store, kernels[-1], again)
     if verdict.boots:

@@ -257,3 +257,19 @@ def test_make_passes_on_what_was_said_and_nothing_else(tmp_path: Path) -> None:
         AGELAB_HOME="/big",
     )
     assert done.stdout == "home=/big\n<run><aging-ext4><--kernel><it's here><--filesystem><xfs><--seeds><1,2>"
+
+
+def test_ci_gives_the_tests_an_empty_store_and_keeps_their_exit_code(tmp_path: Path) -> None:
+    say = 'ls -A "$AGELAB_HOME"; cat; echo "$AGELAB_HOME" "$@"; touch "$AGELAB_HOME/left"; exit 7'
+    env = path_with(tmp_path / "bin", "bash", "dirname", "mktemp", "rm", "ls", "cat", "touch", make=say)
+    done = subprocess.run(
+        ["bash", str(PROJECT / ".ci/run")],
+        env={**env, "TMPDIR": str(tmp_path), "AGELAB_HOME": "/of/the/user"},
+        input="never read",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 7, done.stderr
+    assert re.fullmatch(rf"{tmp_path}/agelab-ci\.\w+ --no-print-directory test\n", done.stdout)
+    assert [path.name for path in tmp_path.iterdir()] == ["bin"]
