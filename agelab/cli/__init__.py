@@ -7,6 +7,7 @@ Exit codes: 0 all is well; 1 some cell is not ok; 2 wrong usage or input; 3 this
 import contextlib
 import importlib
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -65,6 +66,10 @@ def agelab() -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line (``sys.argv`` when None) and return its exit code."""
+    # Whoever ends a run gets the same clean-up as Ctrl-C; what nohup told us to ignore stays ignored.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
     try:
         result = agelab.main(argv, prog_name="agelab", standalone_mode=False)
         sys.stdout.flush()

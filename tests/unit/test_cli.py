@@ -116,6 +116,28 @@ def test_how_a_verb_ends_is_the_exit_code(
     assert "Traceback" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_to_end_lets_the_verb_clean_up(name: str) -> None:
+    code = f"""
+import os, signal, sys, click
+from agelab import cli
+@click.command()
+def verb():
+    try:
+        os.kill(os.getpid(), signal.{name})
+        signal.pause()
+    finally:
+        print("cleaned up")
+cli.Verbs.get_command = lambda self, ctx, name: verb
+sys.exit(cli.main(["run"]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=30
+    )
+    assert (done.returncode, done.stdout) == (130, "cleaned up\n")
+    assert done.stderr.strip() == "agelab: interrupted"
+
+
 def test_a_bug_shows_its_traceback_and_has_an_exit_code_of_its_own(
     probe: dict[str, object], capsys: pytest.CaptureFixture[str]
 ) -> None:
