@@ -33,9 +33,13 @@ def complaints(path: Path, error: ValidationError) -> list[str]:
     """One line for each error: file, place in it, what is wrong."""
     lines = []
     for item in error.errors(include_url=False):
-        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in item["loc"]).lstrip(".")
+        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in item["loc"]).lstrip(
+            "."
+        )
         value = "" if item["type"] in ("missing", "extra_forbidden") else f" (it is {item['input']!r:.60})"
-        message = {"missing": "is missing", "extra_forbidden": "is not a known key"}.get(item["type"], item["msg"])
+        message = {"missing": "is missing", "extra_forbidden": "is not a known key"}.get(
+            item["type"], item["msg"]
+        )
         lines.append(f"{path}: {place or 'file'}: {message}{value}")
     return lines
 

@@ -1,0 +1,97 @@
+"""``agelab run``: a scenario, each cell in a fresh guest."""
+
+import click
+
+from agelab.cli.common import open_store
+
+
+@click.command(
+    epilog="Exit: 0 all cells ok, 1 some cell not ok, 2 wrong input, 3 the host cannot do it, 130 interrupted."
+)
+@click.argument("name", metavar="SCENARIO[-VARIANT]")
+@click.option(
+    "--kernel", default="debian:6.1", show_default=True, help="The guest's kernel, debian:<version or suite>."
+)
+@click.option("--filesystem", default=None, help="Only the variants of this filesystem.")
+@click.option(
+    "--scale", default="quick", show_default=True, help="The study's sizes (paper), or shrunk ones (quick)."
+)
+@click.option(
+    "--seeds", default="1", show_default=True, help="Run seeds, comma-separated: each is a repetition."
+)
+@click.option("--corpus-seed", default=1, show_default=True, help="Fixes the data and the operations.")
+@click.option(
+    "--defaults", default=None, help="mkfs and mount as in the study's days (period) or as now (today)."
+)
+@click.option("--layout", default="single", show_default=True, help="single (raid0 comes later).")
+@click.option("--clock", default="virtual", show_default=True, help="virtual (wall comes later).")
+@click.option(
+    "--disks", default="model:none", show_default=True, help="model:none (other drives come later)."
+)
+@click.option("--jobs", default=1, show_default=True, help="Cells at a time: 1 (more come later).")
+def run(
+    name: str,
+    kernel: str,
+    filesystem: str | None,
+    scale: str,
+    seeds: str,
+    corpus_seed: int,
+    defaults: str | None,
+    layout: str,
+    clock: str,
+    disks: str,
+    jobs: int,
+) -> int:
+    """Run a scenario: every variant of it, or the one that follows its name."""
+    from agelab.cli.progress import shown
+    from agelab.cli.tables import print_run
+    from agelab.errors import InputError
+    from agelab.run import runner
+    from agelab.scenario import selection
+
+    selected = selection.select(name, filesystem)
+    scenario = selected.scenario
+    _one_of("scale", scale, [*scenario.scales])
+    _one_of("set of defaults", defaults or scenario.defaults, ["period", "today"])
+    _one_of("layout", layout, ["single"])
+    _one_of("clock", clock, ["virtual"])
+    _one_of("drive", disks, ["model:none"])
+    if jobs != 1:
+        raise InputError(f"--jobs {jobs}: one cell at a time is all there is yet")
+    if not 0 <= corpus_seed < 2**63:
+        raise InputError(f"--corpus-seed {corpus_seed}: a seed is a whole number from 0 to 2**63 - 1")
+    request = runner.Request(
+        name=name,
+        selection=selected,
+        kernel=kernel,
+        scale=scale,
+        run_seeds=_seeds(seeds),
+        corpus_seed=corpus_seed,
+        defaults=defaults or scenario.defaults,  # type: ignore[arg-type]
+    )
+    store = open_store()
+    with shown(scenario, len(selected.variants) * len(request.run_seeds)) as progress:
+        finished = runner.carry_out(request, store, progress)
+    print_run(finished)
+    return 0 if runner.succeeded(finished) else 1
+
+
+def _one_of(kind: str, value: str, valid: list[str]) -> None:
+    from agelab.errors import unknown
+
+    if value not in valid:
+        raise unknown(kind, value, valid)
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    from agelab.errors import InputError
+
+    try:
+        seeds = tuple(int(word) for word in text.split(","))
+    except ValueError as error:
+        raise InputError(
+            f"--seeds {text!r}: run seeds are whole numbers separated by commas, like 1,2,3"
+        ) from error
+    if len(set(seeds)) != len(seeds) or min(seeds) < 0 or max(seeds) >= 2**31:
+        raise InputError(f"--seeds {text!r}: each run seed once, from 0 to 2**31 - 1")
+    return seeds

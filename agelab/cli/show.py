@@ -1,0 +1,20 @@
+"""``agelab show``: one run's result."""
+
+import click
+
+from agelab.cli.common import json_option, open_store, print_json
+
+
+@click.command()
+@click.argument("run", default="latest")
+@json_option
+def show(run: str, as_json: bool) -> None:
+    """Show the samples, keys and digests of RUN (default: the latest)."""
+    from agelab.cli.tables import print_run
+    from agelab.results import rundir
+
+    found = rundir.find(open_store().runs, run)
+    if as_json:
+        print_json(found.as_json())
+    else:
+        print_run(found)

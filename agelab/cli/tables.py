@@ -1,0 +1,113 @@
+"""Results on a terminal."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from agelab.model.result import Cell, End, Sample
+from agelab.results.rundir import RunDirectory
+
+CPU = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle")
+
+
+def print_run(run: RunDirectory) -> None:
+    """Every cell of the run: its steps, and below them its key and digest."""
+    console = Console(highlight=False)
+    plan, samples = run.plan(), run.samples()
+    console.print(f"\n[bold]{plan.run}[/bold]: {plan.scenario}, scale {plan.scale}, {plan.clock} clock")
+    console.print(f"  kernel {plan.provenance.get('kernel')}; {plan.provenance.get('qemu')}")
+    console.print(f"  {plan.provenance.get('model')}")
+    for number, cell in enumerate(plan.cells):
+        _print_cell(console, cell, run.end(number), samples.get(number, []))
+    console.print(f"\nthe whole result: agelab show {plan.run} --json", soft_wrap=True)
+
+
+def _print_cell(console: Console, cell: Cell, end: End | None, samples: Sequence[Sample]) -> None:
+    drives = ", ".join(cell.drives)
+    console.print(
+        f"\n[bold]{cell.variant}[/bold] on {drives}, {cell.machine}, {cell.defaults} defaults, seed {cell.seed}"
+    )
+    if samples:
+        console.print(_steps(samples))
+        for sample in samples:
+            if sample.metric == "throughput_ratio":
+                said = sample.not_measured if sample.value is None else f"{sample.value:.3f}"
+                console.print(f"  {sample.step}: throughput of the last repetition / of the first: {said}")
+    if end is None:
+        console.print("  status      interrupted: it has no end record")
+        return
+    console.print(f"  status      {end.status}" + (f": {end.reason}" if end.reason else ""), soft_wrap=True)
+    if end.inputs_key:
+        console.print(f"  inputs_key  {end.inputs_key}\n  digest      {end.digest}", soft_wrap=True)
+
+
+def _steps(samples: Sequence[Sample]) -> Table:
+    """One row for each step; of a repeated one its first and last repetition and the sum."""
+    table = Table(box=None, padding=(0, 1), header_style="bold")
+    for name in (
+        "step",
+        "elapsed s",
+        "MB/s",
+        "%user",
+        "%system",
+        "%iowait",
+        "%idle",
+        "requests",
+        "MB read",
+        "MB written",
+        "MB used",
+    ):
+        table.add_column(name, justify="left" if name == "step" else "right", no_wrap=True)
+    by_step: dict[str, dict[int, dict[str, Sample]]] = {}
+    for sample in samples:
+        by_step.setdefault(sample.step, {}).setdefault(sample.repetition, {})[sample.metric] = sample
+    for step, repetitions in by_step.items():
+        timed = {number: metrics for number, metrics in repetitions.items() if "elapsed" in metrics}
+        numbers = sorted(timed)
+        for number in dict.fromkeys(numbers[:1] + numbers[-1:]):
+            label = step if len(numbers) == 1 else f"{step} {number} of {len(numbers)}"
+            table.add_row(label, *_row(timed[number]))
+    return table
+
+
+def _row(metrics: dict[str, Sample]) -> list[str]:
+    cpu = [_value(metrics, name) for name in CPU]
+    total = sum(value for value in cpu if value is not None)
+    shares = [f"{100 * value / total:.1f}" if value is not None and total else "-" for value in cpu]
+    return [
+        _shown(metrics, "elapsed", 1, 6),
+        _shown(metrics, "throughput", 1e6, 2),
+        *shares,
+        _shown(metrics, "requests", 1, 0),
+        _shown(metrics, "bytes_read", 1e6, 1),
+        _shown(metrics, "bytes_written", 1e6, 1),
+        _shown(metrics, "space_used", 1e6, 1),
+    ]
+
+
+def _value(metrics: dict[str, Sample], name: str) -> float | None:
+    return metrics[name].value if name in metrics else None
+
+
+def _shown(metrics: dict[str, Sample], name: str, unit: float, decimals: int) -> str:
+    """A dash where the step has no such metric, a question mark where it could not be measured."""
+    if name not in metrics:
+        return "-"
+    value = metrics[name].value
+    return "?" if value is None else f"{value / unit:.{decimals}f}"
+
+
+def print_runs(runs: Sequence[RunDirectory]) -> None:
+    """One line for each run: how its cells ended."""
+    console = Console(highlight=False)
+    table = Table(box=None, padding=(0, 1), header_style="bold")
+    for name in ("run", "scenario", "scale", "clock", "cells", "how they ended"):
+        table.add_column(name, no_wrap=True)
+    for run in runs:
+        plan = run.plan()
+        ends = [run.end(number) for number in range(len(plan.cells))]
+        statuses = [end.status.value if end else "interrupted" for end in ends]
+        counted = ", ".join(f"{statuses.count(status)} {status}" for status in dict.fromkeys(statuses))
+        table.add_row(plan.run, plan.scenario, plan.scale, plan.clock, str(len(plan.cells)), counted)
+    console.print(table)

@@ -1,0 +1,64 @@
+"""Results as they are kept and shown: schema 1 of ``agelab show --json``."""
+
+from enum import StrEnum
+from typing import Any
+
+from agelab.model.base import Defaults, Frozen
+
+SCHEMA = 1
+
+
+class Status(StrEnum):
+    """How a cell ended."""
+
+    OK = "ok"
+    FAILED = "failed"
+    PANICKED = "panicked"
+    HUNG = "hung"
+    UNSUPPORTED = "unsupported"
+    INTERRUPTED = "interrupted"
+
+
+class Sample(Frozen):
+    """One measured value, or the reason why there is none."""
+
+    step: str
+    metric: str
+    value: float | int | None
+    unit: str
+    repetition: int = 1
+    not_measured: str | None = None
+
+
+class Cell(Frozen):
+    """What a cell is: everything that tells it from the others of its run."""
+
+    variant: str
+    filesystem: str
+    layout: str
+    kernel: str
+    machine: str
+    drives: tuple[str, ...]
+    defaults: Defaults
+    seed: int
+
+
+class End(Frozen):
+    """The end record of a cell: the cell is finished when this is there."""
+
+    status: Status
+    reason: str | None = None
+    inputs_key: str | None = None
+    digest: str | None = None
+    host_seconds: float
+
+
+class RunPlan(Frozen):
+    """What a run set out to do, written before its first cell."""
+
+    run: str
+    scenario: str
+    scale: str
+    clock: str
+    cells: tuple[Cell, ...]
+    provenance: dict[str, Any]

@@ -1,0 +1,18 @@
+"""The digest: one hash over everything that a cell measured, in guest time only."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from agelab.model.result import Sample, Status
+from agelab.store import canonical, key_of
+
+
+def digest(status: Status, samples: Iterable[Sample]) -> str:
+    """Equal for equal samples and status, whatever the order they came in."""
+    rows = sorted(canonical(sample.model_dump(exclude_none=True)).decode() for sample in samples)
+    return "sha256:" + key_of({"status": status.value, "samples": rows})
+
+
+def inputs_key(inputs: Mapping[str, Any]) -> str:
+    """The hash of everything that shapes a cell."""
+    return "sha256:" + key_of(dict(inputs))

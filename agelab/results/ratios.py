@@ -1,0 +1,27 @@
+"""Samples that follow from other samples."""
+
+from collections.abc import Iterable, Sequence
+
+from agelab.model.metrics import METRICS
+from agelab.model.result import Sample
+from agelab.model.scenario import Ratio
+
+
+def derived(ratios: Iterable[Ratio], samples: Sequence[Sample]) -> list[Sample]:
+    """One sample for each ratio: the metric's last repetition over its first, or why there is none."""
+    found = []
+    for ratio in ratios:
+        series = sorted(
+            (sample for sample in samples if (sample.step, sample.metric) == (ratio.step, ratio.metric)),
+            key=lambda sample: sample.repetition,
+        )
+        value, why = None, None
+        if len(series) < 2:
+            why = f"{ratio.step} has {len(series)} repetitions with {ratio.metric}; two are needed"
+        elif not series[0].value or series[-1].value is None:
+            why = f"{ratio.metric} of the first or last {ratio.step} is not measured"
+        else:
+            value = round(series[-1].value / series[0].value, 6)
+        unit = METRICS[ratio.name].unit
+        found.append(Sample(step=ratio.step, metric=ratio.name, value=value, unit=unit, not_measured=why))
+    return found

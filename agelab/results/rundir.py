@@ -1,0 +1,146 @@
+"""The run directory: ``plan.json``, ``samples.jsonl``, ``cells/<n>/``. Written as things land, never rewritten."""
+
+import fcntl
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from agelab.errors import InputError, unknown
+from agelab.model.result import SCHEMA, End, RunPlan, Sample, Status
+
+AnyModel = TypeVar("AnyModel", bound=BaseModel)
+
+
+class RunDirectory:
+    """One run on disk."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @classmethod
+    def create(cls, runs: Path, label: str) -> "RunDirectory":
+        """A new directory, named by the moment and the scenario; never one that is there already."""
+        runs.mkdir(parents=True, exist_ok=True)
+        moment = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+        for attempt in range(1000):
+            path = runs / (f"{moment}-{label}" + (f"-{attempt}" if attempt else ""))
+            try:
+                path.mkdir()
+            except FileExistsError:
+                continue
+            return cls(path)
+        raise FileExistsError(runs / f"{moment}-{label}")
+
+    def write_plan(self, plan: RunPlan) -> None:
+        """Say what the run sets out to do, before its first cell."""
+        _write(self.path / "plan.json", plan.model_dump_json(indent=1))
+
+    def cell(self, number: int) -> Path:
+        """The directory of that cell, made if need be."""
+        path = self.path / "cells" / str(number)
+        path.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def append(self, number: int, sample: Sample) -> None:
+        """Add one sample of a cell."""
+        line = json.dumps({"cell": number, **sample.model_dump(exclude_none=True)}) + "\n"
+        with (self.path / "samples.jsonl").open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.write(line)
+
+    def write_inputs(self, number: int, inputs: dict[str, Any]) -> None:
+        """Keep what the cell's key is the hash of, so that two runs can be compared input by input."""
+        _write(self.cell(number) / "inputs.json", json.dumps(inputs, indent=1, sort_keys=True))
+
+    def finish(self, number: int, end: End) -> None:
+        """Write the end record: from here on the cell is finished."""
+        _write(self.cell(number) / "end.json", end.model_dump_json(indent=1))
+
+    def plan(self) -> RunPlan:
+        return _read(self.path / "plan.json", RunPlan)
+
+    def end(self, number: int) -> End | None:
+        """The end record of a cell, or None while it has none."""
+        path = self.path / "cells" / str(number) / "end.json"
+        return _read(path, End) if path.exists() else None
+
+    def inputs(self, number: int) -> dict[str, Any]:
+        """What the cell's key is the hash of; empty for a cell that never ran."""
+        path = self.path / "cells" / str(number) / "inputs.json"
+        return dict(json.loads(path.read_text())) if path.exists() else {}
+
+    def samples(self) -> dict[int, list[Sample]]:
+        """Cell number to its samples, in the order they came. A last line cut short is left out."""
+        found: dict[int, list[Sample]] = {}
+        path = self.path / "samples.jsonl"
+        for line in path.read_text().splitlines(keepends=True) if path.exists() else []:
+            if line.endswith("\n"):
+                raw = json.loads(line)
+                found.setdefault(raw.pop("cell"), []).append(Sample.model_validate(raw))
+        return found
+
+    def as_json(self) -> dict[str, Any]:
+        """The whole result in the documented schema."""
+        plan, samples = self.plan(), self.samples()
+        cells = []
+        for number, cell in enumerate(plan.cells):
+            end = self.end(number) or End(
+                status=Status.INTERRUPTED, reason="it has no end record", host_seconds=0
+            )
+            rows = [
+                sample.model_dump(exclude_none=sample.value is not None) for sample in samples.get(number, [])
+            ]
+            cells.append(
+                {
+                    **cell.model_dump(mode="json"),
+                    **end.model_dump(mode="json", exclude={"host_seconds"}),
+                    "samples": rows,
+                }
+            )
+        return {"schema": SCHEMA, **plan.model_dump(mode="json", exclude={"cells"}), "cells": cells}
+
+
+def every(runs: Path) -> list[RunDirectory]:
+    """All runs that have a plan, oldest first."""
+    return [RunDirectory(path.parent) for path in sorted(runs.glob("*/plan.json"))]
+
+
+def find(runs: Path, name: str) -> RunDirectory:
+    """The run of that name; ``latest`` is the newest. Raises InputError naming the nearest runs."""
+    known = every(runs)
+    if name == "latest" and known:
+        return known[-1]
+    for run in known:
+        if run.name == name:
+            return run
+    if not known:
+        raise InputError(
+            f"no run {name!r}: there are no runs yet", hint="make one: make scenario NAME=aging-reiserfs"
+        )
+    raise unknown("run", name, [run.name for run in known])
+
+
+def _write(path: Path, text: str) -> None:
+    partial = path.with_suffix(".partial")
+    with partial.open("w") as file:
+        file.write(text + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    partial.rename(path)
+
+
+def _read(path: Path, kind: type[AnyModel]) -> AnyModel:
+    try:
+        return kind.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise InputError(f"{path} is damaged: {error.errors()[0]['msg']}") from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error

@@ -1,0 +1,1 @@
+"""Runs: the cells of one command, each in a fresh guest."""

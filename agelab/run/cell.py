@@ -1,0 +1,187 @@
+"""One cell: fresh disks, one guest after the other until its steps are done, and a verdict."""
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from agelab.corpus import Corpus
+from agelab.image import Image
+from agelab.kernel import MissingModule, initramfs
+from agelab.model.event import EVENT, Ended, Measured, Ready, Reboot, StepDone, StepFailed
+from agelab.model.result import End, Sample, Status
+from agelab.results.digest import digest, inputs_key
+from agelab.results.ratios import derived
+from agelab.results.rundir import RunDirectory
+from agelab.run import inputs
+from agelab.run.plan import BASE_MODULES, CellSpec, guest_plan
+from agelab.run.verdict import Verdict, verdict
+from agelab.scenario import selection
+from agelab.store import canonical
+from agelab.vm import daemon, domain
+from agelab.vm.domain import GuestSpec, MemoryDisk
+from agelab.vm.hypervisor import Ending, Hypervisor
+
+PATIENCE = 6 * 3600.0
+"""Host seconds for one boot."""
+
+
+@dataclass
+class Heard:
+    """What one boot has said so far."""
+
+    ended: Ended | None = None
+    reboot: Reboot | None = None
+    failures: list[StepFailed] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class CellRunner:
+    """Runs one cell of a run; ``progress`` hears of each step as it ends."""
+
+    run: RunDirectory
+    number: int
+    spec: CellSpec
+    image: Image
+    corpus: Corpus
+    hypervisor: Hypervisor
+    progress: Callable[[str], None]
+
+    @property
+    def directory(self) -> Path:
+        return self.run.cell(self.number)
+
+    def carry_out(self) -> End:
+        """Run the cell to its end record. Whatever goes wrong in the guest is its status, not an exception."""
+        started = time.monotonic()
+        key = None
+        unsupported = self._unsupported()
+        if unsupported:
+            end = Verdict(Status.UNSUPPORTED, unsupported)
+            samples: list[Sample] = []
+        else:
+            key = self._write_inputs()
+            samples = []
+            end = self._boots(samples)
+            for sample in derived(self.spec.scenario.ratios, samples):
+                self._keep(sample, samples)
+        record = End(
+            status=end.status,
+            reason=end.reason,
+            inputs_key=key,
+            digest=digest(end.status, samples) if key and end.status is not Status.INTERRUPTED else None,
+            host_seconds=round(time.monotonic() - started, 3),
+        )
+        self.run.finish(self.number, record)
+        return record
+
+    def _keep(self, sample: Sample, samples: list[Sample]) -> None:
+        self.run.append(self.number, sample)
+        samples.append(sample)
+
+    def _unsupported(self) -> str | None:
+        """Why this kernel or image cannot serve the cell, or None."""
+        try:
+            self.image.kernel.modules.closure([*BASE_MODULES, *self.spec.filesystem.modules])
+        except MissingModule as missing:
+            return str(missing)
+        proof = self.image.proof.get((self.spec.filesystem.name, self.spec.defaults))
+        if proof is None:
+            return f"the image has no proof of {self.spec.filesystem.name} with the {self.spec.defaults} defaults"
+        return None if proof.status == "ok" else f"the image's proof {proof.status}: {proof.reason}"
+
+    def _write_inputs(self) -> str:
+        guest = self._guest(boot=0)
+        command = self.hypervisor.command_line(domain.xml(guest, daemon.uri()))
+        places = {
+            "cell": self.directory,
+            "image": self.image.artefact.directory,
+            "corpus": self.corpus.image.parent,
+        }
+        found = inputs.cell_inputs(self.spec, self.image, self.corpus, command, places)
+        self.run.write_inputs(self.number, found)
+        return inputs_key(found)
+
+    def _boots(self, samples: list[Sample]) -> Verdict:
+        """Boot until the harness has said the last word, the disks persisting from one boot to the next."""
+        disk = self.directory / "disk"
+        failures: list[StepFailed] = []
+        boot, first_step = 0, 0
+        with disk.open("wb") as file:
+            file.truncate(self.spec.disk_bytes)
+        try:
+            while True:
+                heard = Heard(failures=failures)
+                ending = self._boot(boot, first_step, heard, samples)
+                if heard.reboot is None or heard.ended:
+                    return verdict(ending, heard.ended, failures, self._console(boot))
+                boot, first_step = boot + 1, heard.reboot.next
+        finally:
+            disk.unlink()
+
+    def _boot(self, boot: int, first_step: int, heard: Heard, samples: list[Sample]) -> Ending:
+        guest = self._guest(boot)
+        plan = guest_plan(self.spec, self.corpus, boot, first_step)
+        archive = initramfs.cell(
+            self.image.kernel.modules,
+            [*BASE_MODULES, *self.spec.filesystem.modules],
+            {**inputs.harness_files(), "plan.json": canonical(plan)},
+            {"start": inputs.harness_start()},
+        )
+        guest.initramfs.write_bytes(self.image.initramfs.read_bytes() + archive)
+        for output in (guest.console, guest.events):
+            output.touch()
+        xml = domain.xml(guest, daemon.uri())
+        (self.directory / f"domain-{boot}.xml").write_text(xml)
+        try:
+            return self.hypervisor.run(
+                guest.name, xml, guest.events, lambda line: self._hear(line, heard, samples), PATIENCE
+            )
+        finally:
+            guest.initramfs.unlink()
+
+    def _guest(self, boot: int) -> GuestSpec:
+        place = hashlib.sha256(str(self.directory).encode()).hexdigest()[:12]
+        return GuestSpec(
+            name=f"agelab-{place}",
+            uuid=self.spec.uuid,
+            seed=self.spec.run_seed,
+            machine=selection.machine(self.spec.scenario.machine),
+            memory_mib=self.spec.memory_mib(self.corpus),
+            kernel=self.image.boot,
+            initramfs=self.directory / "initramfs",
+            boot=boot,
+            disks=(
+                MemoryDisk(self.image.root, self.image.root.stat().st_size, written=False),
+                MemoryDisk(self.corpus.image, self.corpus.size, written=False),
+                MemoryDisk(self.directory / "disk", self.spec.disk_bytes, written=True),
+            ),
+            console=self.directory / f"console-{boot}.log",
+            events=self.directory / f"events-{boot}.jsonl",
+        )
+
+    def _console(self, boot: int) -> str:
+        return (self.directory / f"console-{boot}.log").read_text(errors="replace")
+
+    def _hear(self, line: str, heard: Heard, samples: list[Sample]) -> None:
+        """Take in one event. A line that is none (a kernel message cut in, a crash cut it short) changes nothing."""
+        try:
+            event = EVENT.validate_json(line)
+        except ValidationError:
+            return
+        match event:
+            case Measured():
+                self._keep(event.sample(), samples)
+            case StepDone():
+                self.progress(f"{event.step} {event.repetition}")
+            case StepFailed():
+                heard.failures.append(event)
+            case Reboot():
+                heard.reboot = event
+            case Ended():
+                heard.ended = event
+            case Ready():
+                self.progress("ready")

@@ -1,0 +1,73 @@
+"""The inputs of a cell: everything that shapes its digits, by name, so that two cells can be compared."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from agelab.corpus import Corpus
+from agelab.image import Image
+from agelab.run.plan import CellSpec, guest_plan
+from agelab.store import key_of
+from agelab.vm import versions
+
+HARNESS = Path(__file__).resolve().parents[2] / "harness"
+MANAGEMENT = ("-name", "-mon", "-sandbox", "-msg")
+"""QEMU options by which libvirt manages a guest, each with one value; they do not reach what runs in it."""
+
+
+def harness_files() -> dict[str, bytes]:
+    """The guest side as it goes into each boot: path below /run/agelab to content."""
+    return {f"harness/{path.name}": path.read_bytes() for path in sorted(HARNESS.glob("*.py"))}
+
+
+def harness_start() -> bytes:
+    """The guest's first program."""
+    return (HARNESS / "start").read_bytes()
+
+
+def harness_hash() -> str:
+    """One hash over the guest side."""
+    texts = {name: data.decode() for name, data in harness_files().items()}
+    return key_of({**texts, "start": harness_start().decode()})
+
+
+def cell_inputs(
+    spec: CellSpec, image: Image, corpus: Corpus, command: Sequence[str], places: dict[str, Path]
+) -> dict[str, Any]:
+    """Everything that shapes the cell. Equal inputs give equal digits; a different one has a name here."""
+    return {
+        "kernel": {"release": image.kernel.release, "package": image.kernel.version, "key": image.kernel.key},
+        "image": image.content,
+        "harness": harness_hash(),
+        "corpus": {"sha256": corpus.sha256, "size": corpus.size},
+        "machine": spec.scenario.machine,
+        "drives": [{"drive": spec.scenario.disk.drive, "bytes": spec.disk_bytes}],
+        "seeds": {"run": spec.run_seed, "corpus": spec.corpus_seed},
+        "plan": guest_plan(spec, corpus),
+        "qemu": {
+            "version": versions.qemu(),
+            "firmware": versions.firmware(),
+            "command": guest_command(command, places),
+        },
+    }
+
+
+def guest_command(command: Sequence[str], places: dict[str, Path]) -> list[str]:
+    """The QEMU command without what only manages the guest, and with this host's paths given names.
+
+    ``places`` maps a name (``cell``) to the directory for which ``{cell}`` is put.
+    """
+    words, kept = iter(command), []
+    for word in words:
+        if word in MANAGEMENT:
+            next(words)
+        elif word in ("-object", "-chardev"):
+            value = next(words)
+            if "masterKey0" not in value and "charmonitor" not in value:
+                kept += [word, value]
+        else:
+            kept.append(word)
+    # The longest path first: one place may lie inside another.
+    for name, path in sorted(places.items(), key=lambda item: -len(str(item[1]))):
+        kept = [word.replace(str(path), "{" + name + "}") for word in kept]
+    return kept

@@ -1,0 +1,137 @@
+"""The plan that the harness carries out: everything a cell does, and nothing about this host."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+from agelab.corpus import Corpus
+from agelab.model.base import Defaults
+from agelab.model.filesystem import Filesystem
+from agelab.model.machine import Figure
+from agelab.model.scenario import Action, Cycle, Scenario, Variant
+from agelab.store import Inputs
+from agelab.vm.domain import DISK_ALIGNMENT
+
+MIB = 1 << 20
+FILESYSTEM_UUID = "6167656c-6162-4000-8000-000000000001"
+"""Every filesystem gets this UUID, and where it can be given, this hash seed."""
+FIRST_STEP = 15.0
+"""Guest seconds after boot at which the first step starts: later than any guest is ready."""
+OVERHEAD_MIB = 128
+"""What the kernel and the harness take of a guest's memory, rounded up; the ballast takes the rest away."""
+CORPUS_DISK, DATA_DISK = 1, 2
+"""Their places among the memory-backed disks; the root is 0."""
+BASE_MODULES = ("loop", "isofs", "i6300esb")
+"""What every cell needs beside its filesystem: the corpus's mount, and the watchdog."""
+
+
+@dataclass(frozen=True)
+class CellSpec:
+    """One cell to run."""
+
+    scenario: Scenario
+    variant: Variant
+    filesystem: Filesystem
+    scale: str
+    defaults: Defaults
+    run_seed: int
+    corpus_seed: int
+
+    def sized(self, figure: Figure) -> int:
+        """A size of the scenario at this cell's scale: MiB at paper scale to bytes."""
+        return int(figure.value * MIB / self.scenario.scales[self.scale].shrink)  # type: ignore[index]
+
+    @property
+    def corpus_bytes(self) -> int:
+        return self.sized(self.scenario.corpus.mib)
+
+    @property
+    def disk_bytes(self) -> int:
+        """A whole number of the pieces in which a memory-backed disk is mapped."""
+        return -(-self.sized(self.scenario.disk.mib) // DISK_ALIGNMENT) * DISK_ALIGNMENT
+
+    def memory_mib(self, corpus: Corpus) -> int:
+        """The guest's memory: what the first step finds, the corpus if RAM holds it, and the system's own."""
+        held = corpus.size if self.scenario.corpus.held_in_ram else 0
+        wanted = self.sized(self.scenario.memory.available_mib) + held + OVERHEAD_MIB * MIB
+        return -(-wanted // (16 * MIB)) * 16
+
+    @property
+    def uuid(self) -> str:
+        """The guest's SMBIOS UUID: together with QEMU's seed, all of its entropy."""
+        digest = hashlib.sha256(f"agelab run seed {self.run_seed}".encode()).hexdigest()
+        return f"{digest[:8]}-{digest[8:12]}-4{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"
+
+    @property
+    def start_at(self) -> float:
+        """When the first step starts: the run seed moves it by up to a second, against the timer's phase."""
+        offset = int.from_bytes(hashlib.sha256(f"offset {self.run_seed}".encode()).digest()[:4], "big")
+        return round(FIRST_STEP + offset % 1_000_000 / 1e6, 6)
+
+
+def guest_plan(spec: CellSpec, corpus: Corpus, boot: int = 0, first_step: int = 0) -> Inputs:
+    """The plan of one boot as JSON. Format: docs/design.md, "The plan and the events"."""
+    memory, tooling = spec.scenario.memory, spec.filesystem.tooling(spec.defaults)
+    words = {"{uuid}": FILESYSTEM_UUID}
+    options = ",".join([*tooling.mount_options, *spec.variant.mount_options])
+    mkfs = [
+        _filled(word, words) for word in (*tooling.mkfs[:-1], *spec.variant.mkfs_options, tooling.mkfs[-1])
+    ]
+    mount = [
+        "mount",
+        "-t",
+        spec.filesystem.mount_type,
+        *(["-o", options] if options else []),
+        "{device}",
+        "/mnt",
+    ]
+    return {
+        "boot": boot,
+        "first_step": first_step,
+        "start_at": spec.start_at,
+        "memory": {
+            "available": spec.sized(memory.available_mib),
+            "sysctl": {
+                "vm/dirty_ratio": f"{memory.dirty_percent.value:g}",
+                "vm/dirty_background_ratio": f"{memory.dirty_background_percent.value:g}",
+            },
+        },
+        "corpus": {"disk": CORPUS_DISK, "size": corpus.size, "held": spec.scenario.corpus.held_in_ram},
+        "disk": {"disk": DATA_DISK, "mkfs": mkfs, "mount": mount},
+        "environment": {"CORPUS_SEED": str(spec.corpus_seed)},
+        "steps": steps(spec.scenario, corpus),
+    }
+
+
+def steps(scenario: Scenario, corpus: Corpus) -> list[dict[str, Any]]:
+    """The scenario's steps in the order in which they run, each repetition by itself."""
+    flat = []
+    for entry in scenario.steps:
+        if isinstance(entry, Cycle):
+            for turn in range(entry.repeat):
+                for action in entry.cycle:
+                    for again in range(action.repeat):
+                        flat.append(_step(action, turn * action.repeat + again + 1, corpus))
+        else:
+            flat += [_step(entry, again + 1, corpus) for again in range(entry.repeat)]
+    return flat
+
+
+def _step(action: Action, repetition: int, corpus: Corpus) -> dict[str, Any]:
+    return {
+        "name": action.name,
+        "repetition": repetition,
+        "run": action.run,
+        "caches": action.caches,
+        "sync": action.sync,
+        "pause": action.pause,
+        "expect": list(action.expect),
+        "deadline": action.deadline,
+        "moves": corpus.content_bytes if action.moves == "corpus" else None,
+    }
+
+
+def _filled(word: str, words: dict[str, str]) -> str:
+    for name, value in words.items():
+        word = word.replace(name, value)
+    return word

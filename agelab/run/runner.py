@@ -1,0 +1,149 @@
+"""A run: what is needed is made or found, then one cell after the other."""
+
+import platform
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from agelab import corpus as corpora
+from agelab import image as images
+from agelab import kernel as kernels
+from agelab.corpus import Corpus, CorpusSpec
+from agelab.errors import HostError
+from agelab.image import Image
+from agelab.model.base import Defaults
+from agelab.model.result import Cell, End, RunPlan, Status
+from agelab.results.rundir import RunDirectory
+from agelab.run.cell import CellRunner
+from agelab.run.plan import CellSpec
+from agelab.scenario import selection
+from agelab.scenario.selection import Selection
+from agelab.store import Store
+from agelab.vm import versions
+from agelab.vm.hypervisor import connected
+
+HEADROOM = 256 << 20
+"""Bytes of free space to leave on the host beside a cell's disk."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for."""
+
+    name: str
+    selection: Selection
+    kernel: str
+    scale: str
+    run_seeds: tuple[int, ...]
+    corpus_seed: int
+    defaults: Defaults
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a run tells while it goes on: ``stage`` one line for each thing made, ``cell`` and ``step`` the rest."""
+
+    stage: Callable[[str], None]
+    cell: Callable[[Cell, int], None]
+    step: Callable[[str], None]
+    ended: Callable[[Cell, End], None]
+
+
+def carry_out(request: Request, store: Store, progress: Progress) -> RunDirectory:
+    """Run every cell of the request and return the finished run directory.
+
+    Raises InputError or HostError before anything has run; what a cell does wrong is its status.
+    """
+    specs = _specs(request)
+    progress.stage(f"kernel {request.kernel}")
+    kernel = kernels.resolve(request.kernel, store)
+    image = images.build(kernel, store, selection.filesystems(), progress=progress.stage)
+    corpus = _corpus(specs[0], store, progress)
+    _room(specs, store)
+    run = RunDirectory.create(store.runs, request.name)
+    cells = tuple(_cell(spec, image) for spec in specs)
+    run.write_plan(_run_plan(run, request, cells, image, corpus))
+    with connected() as hypervisor:
+        for number, (spec, cell) in enumerate(zip(specs, cells, strict=True)):
+            progress.cell(cell, number)
+            runner = CellRunner(run, number, spec, image, corpus, hypervisor, progress.step)
+            progress.ended(cell, runner.carry_out())
+    return run
+
+
+def succeeded(run: RunDirectory) -> bool:
+    """Whether every cell is ok."""
+    ends = [run.end(number) for number in range(len(run.plan().cells))]
+    return all(end is not None and end.status is Status.OK for end in ends)
+
+
+def _specs(request: Request) -> list[CellSpec]:
+    scenario = request.selection.scenario
+    return [
+        CellSpec(
+            scenario=scenario,
+            variant=variant,
+            filesystem=selection.filesystem(variant.filesystem),
+            scale=request.scale,
+            defaults=request.defaults,
+            run_seed=seed,
+            corpus_seed=request.corpus_seed,
+        )
+        for variant in request.selection.variants
+        for seed in request.run_seeds
+    ]
+
+
+def _corpus(spec: CellSpec, store: Store, progress: Progress) -> Corpus:
+    progress.stage(
+        f"corpus {spec.scenario.corpus.kind}, {spec.corpus_bytes / 1e6:.0f} MB, seed {spec.corpus_seed}"
+    )
+    return corpora.make(
+        CorpusSpec(kind=spec.scenario.corpus.kind, bytes=spec.corpus_bytes, seed=spec.corpus_seed), store
+    )
+
+
+def _room(specs: list[CellSpec], store: Store) -> None:
+    """Say before the first cell that a disk would not fit: a full host kills QEMU in the middle."""
+    needed = max(spec.disk_bytes for spec in specs) + HEADROOM
+    free = shutil.disk_usage(store.home).free
+    if free < needed:
+        raise HostError(
+            f"{store.home} has {free / 1e9:.1f} GB free, a cell's disk needs {needed / 1e9:.1f} GB",
+            hint="free some space, or move the store with AGELAB_HOME=<directory>",
+        )
+
+
+def _cell(spec: CellSpec, image: Image) -> Cell:
+    return Cell(
+        variant=spec.variant.name,
+        filesystem=spec.filesystem.name,
+        layout="single",
+        kernel=image.kernel.release,
+        machine=spec.scenario.machine,
+        drives=(spec.scenario.disk.drive,),
+        defaults=spec.defaults,
+        seed=spec.run_seed,
+    )
+
+
+def _run_plan(
+    run: RunDirectory, request: Request, cells: tuple[Cell, ...], image: Image, corpus: Corpus
+) -> RunPlan:
+    return RunPlan(
+        run=run.name,
+        scenario=request.selection.scenario.name,
+        scale=request.scale,
+        clock="virtual",
+        cells=cells,
+        provenance={
+            "kernel": f"{image.kernel.spec} = {image.kernel.release} ({image.kernel.version})",
+            "image": image.key,
+            "image_content": image.content,
+            "corpus": corpus.description,
+            "corpus_sha256": corpus.sha256,
+            "qemu": versions.qemu(),
+            "host": f"{platform.system()} {platform.release()} {platform.machine()}",
+            "model": "guest time is counted in instructions; caches and pipelines are not modelled",
+        },
+    )
