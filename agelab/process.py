@@ -123,10 +123,14 @@ def _end(child: subprocess.Popen[bytes], grace: float | None) -> None:
     """Leave nothing running: after an interrupt or a timeout the child may still be there."""
     try:
         if child.poll() is None and grace:
-            child.send_signal(signal.SIGINT)
+            # To all of its session, as a terminal would: some programs run behind a wrapper of their own.
+            os.killpg(child.pid, signal.SIGINT)
             with suppress(subprocess.TimeoutExpired):
                 child.wait(grace)
     finally:
+        if grace is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
         if child.poll() is None:
             child.kill()
             child.wait()
