@@ -1,4 +1,4 @@
-"""Events: one JSON object a line, written as each thing ends, so that a crash loses nothing that had finished."""
+"""Events: one JSON object a line, written as each thing ends: a crash loses nothing that had finished."""
 
 import json
 import os
@@ -15,7 +15,7 @@ class Events:
 
     @classmethod
     def open(cls, path: Path) -> "Events":
-        """Open the line raw: a terminal that turns newlines into two characters, or echoes, would garble it."""
+        """Open the line raw: a terminal would turn each newline into two characters."""
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOCTTY)
         if os.isatty(descriptor):
             mode = termios.tcgetattr(descriptor)
@@ -24,7 +24,7 @@ class Events:
         return cls(descriptor)
 
     def emit(self, event: str, **fields: object) -> None:
-        """Write one event and wait until the line has taken it: no interrupt of it falls into the next step."""
+        """Write one event and wait until the line has taken it: the next step must not pay for it."""
         line = json.dumps({"event": event, **fields}, ensure_ascii=True, separators=(",", ":")) + "\n"
         data = line.encode()
         while data:

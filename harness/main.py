@@ -59,6 +59,8 @@ class Boot:
 
     def _prepare(self) -> None:
         machine.sysctl(self.plan.memory.sysctl)
+        if self.place.device:
+            machine.count_requests(self.place.device)
         if self.plan.corpus:
             self._mount_corpus(self.plan.corpus)
         machine.wait_until(self.plan.start_at)
@@ -73,6 +75,8 @@ class Boot:
 
     def _mount_corpus(self, corpus: plan.Corpus) -> None:
         """Mount the source image; held in RAM, the memory it takes away is part of the study's protocol."""
+        # A tmpfs takes half of the memory at most unless it is told otherwise.
+        self._do(["mount", "-o", "remount,size=100%", "/run"], "making room in /run")
         image = Path("/dev") / machine.disks()[corpus.disk]
         if corpus.held:
             held = self.place.scratch / "source.iso"
@@ -104,7 +108,7 @@ class Boot:
             self.events.sample("boot", self.plan.boot + 1, metric, counters.meminfo(name), "B")
 
     def _steps(self) -> int | None:
-        """Run the steps of this boot; the index of the step that wants a reboot before it, or None at the end."""
+        """Run the steps of this boot; the index of the step that wants a reboot first, or None at the end."""
         for index, step in enumerate(self.plan.steps):
             if index < self.plan.first_step:
                 continue

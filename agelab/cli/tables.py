@@ -8,6 +8,19 @@ from rich.table import Table
 from agelab.model.result import Cell, End, Sample
 from agelab.results.rundir import RunDirectory
 
+COLUMNS = (
+    "step",
+    "elapsed\ns",
+    "\nMB/s",
+    "%\nuser",
+    "%\nsys",
+    "%\nwait",
+    "%\nidle",
+    "block\nreqs",
+    "MB\nread",
+    "MB\nwritten",
+    "MB\nused",
+)
 CPU = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle")
 
 
@@ -45,19 +58,7 @@ def _print_cell(console: Console, cell: Cell, end: End | None, samples: Sequence
 def _steps(samples: Sequence[Sample]) -> Table:
     """One row for each step; of a repeated one its first and last repetition and the sum."""
     table = Table(box=None, padding=(0, 1), header_style="bold")
-    for name in (
-        "step",
-        "elapsed s",
-        "MB/s",
-        "%user",
-        "%system",
-        "%iowait",
-        "%idle",
-        "requests",
-        "MB read",
-        "MB written",
-        "MB used",
-    ):
+    for name in COLUMNS:
         table.add_column(name, justify="left" if name == "step" else "right", no_wrap=True)
     by_step: dict[str, dict[int, dict[str, Sample]]] = {}
     for sample in samples:
@@ -66,7 +67,7 @@ def _steps(samples: Sequence[Sample]) -> Table:
         timed = {number: metrics for number, metrics in repetitions.items() if "elapsed" in metrics}
         numbers = sorted(timed)
         for number in dict.fromkeys(numbers[:1] + numbers[-1:]):
-            label = step if len(numbers) == 1 else f"{step} {number} of {len(numbers)}"
+            label = step if len(numbers) == 1 else f"{step} {number}/{len(numbers)}"
             table.add_row(label, *_row(timed[number]))
     return table
 
@@ -77,7 +78,7 @@ def _row(metrics: dict[str, Sample]) -> list[str]:
     shares = [f"{100 * value / total:.1f}" if value is not None and total else "-" for value in cpu]
     return [
         _shown(metrics, "elapsed", 1, 6),
-        _shown(metrics, "throughput", 1e6, 2),
+        _shown(metrics, "throughput", 1e6, 1),
         *shares,
         _shown(metrics, "requests", 1, 0),
         _shown(metrics, "bytes_read", 1e6, 1),

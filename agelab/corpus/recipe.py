@@ -1,5 +1,6 @@
 """A corpus as an artefact of the store: one ISO 9660 image, and what is known about it."""
 
+import os
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,7 +18,9 @@ from agelab.store import Artefact, Store, key_of
 KIND = "corpus"
 IMAGE = "corpus.iso"
 ABOUT = "about.json"
-RECIPE = 1
+PADDED = 2 << 20
+"""Bytes; an image ends on a multiple of it, as a memory-backed disk of a guest must."""
+RECIPE = 2
 """To be raised when a change of this code changes a corpus's bytes: it is part of every key."""
 
 MB = 1_000_000
@@ -111,6 +114,7 @@ def keep(store: Store, inputs: Mapping[str, Any], build: Callable[[Path], About]
 
     def filled(directory: Path) -> None:
         (directory / ABOUT).write_text(build(directory).model_dump_json(indent=1) + "\n")
+        os.truncate(directory / IMAGE, -(-(directory / IMAGE).stat().st_size // PADDED) * PADDED)
 
     return opened(store.obtain(KIND, {"recipe": RECIPE, **inputs}, filled))
 

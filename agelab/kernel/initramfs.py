@@ -19,7 +19,7 @@ _BLOCK = 512
 # One mount program for each stage of init (busybox's mount -a -T): device, where, type, options.
 _MOUNTS = {
     "early": "dev /dev devtmpfs\nproc /proc proc\nsys /sys sysfs\n",
-    "root": "/dev/pmem0 /lower squashfs ro\ntmpfs /rw tmpfs\n",
+    "root": "tmpfs /rw tmpfs\n",
     "new": (
         "overlay /root overlay lowerdir=/lower,upperdir=/rw/upper,workdir=/rw/work\n"
         "tmpfs /root/run tmpfs mode=755\ndevpts /dev/pts devpts\ntmpfs /dev/shm tmpfs\n"

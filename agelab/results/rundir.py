@@ -51,7 +51,7 @@ class RunDirectory:
 
     def append(self, number: int, sample: Sample) -> None:
         """Add one sample of a cell."""
-        line = json.dumps({"cell": number, **sample.model_dump(exclude_none=True)}) + "\n"
+        line = json.dumps({"cell": number, **_row(sample)}) + "\n"
         with (self.path / "samples.jsonl").open("a") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.write(line)
@@ -144,3 +144,8 @@ def _read(path: Path, kind: type[AnyModel]) -> AnyModel:
         raise InputError(f"{path} is damaged: {error.errors()[0]['msg']}") from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _row(sample: Sample) -> dict[str, Any]:
+    """A sample as it is written: the reason only where there is no value, the value always."""
+    return sample.model_dump(exclude=set() if sample.not_measured else {"not_measured"})

@@ -19,7 +19,7 @@ MACHINE_TYPE = "pc-i440fx-7.2"
 DISK_ALIGNMENT = 2 << 20
 """Bytes; a memory-backed disk is mapped in pieces of this size."""
 MEMORY_SLOTS = 16
-MEMORY_LIMIT = "1T"
+MEMORY_LIMIT = "256G"
 """Address space for memory-backed disks; it costs the guest nothing."""
 EPOCH = 1577836800
 """Guest time of a cell's first boot: 2020-01-01 UTC, in seconds."""
