@@ -1,0 +1,166 @@
+"""How long a guest takes to start: ours, and virtme-ng's with the same kernel, in turns.
+
+    .venv/bin/python bench/boot.py [--repetitions 3] [--kernel debian:6.1]
+
+Ours is the virtual clock with the sealed image: from asking virt-install for the domain until the harness's
+first event is read on the host. virtme-ng's is from the start of its command until its guest's command is
+heard. Host seconds, under TCG both; nothing else should run meanwhile, and another guest is refused.
+"""
+
+import argparse
+import hashlib
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from agelab import image as images
+from agelab import kernel as kernels
+from agelab.cli.common import open_store
+from agelab.errors import AgelabError
+from agelab.image import Image
+from agelab.kernel import initramfs
+from agelab.run import inputs
+from agelab.run.plan import BASE_MODULES
+from agelab.scenario import selection
+from agelab.store import canonical
+from agelab.vm import daemon, domain, versions
+from agelab.vm.domain import GuestSpec, MemoryDisk
+from agelab.vm.hypervisor import Hypervisor, connected
+from bench import virtme
+from bench.common import need_quiet, spread, table
+
+MEMORY_MIB = 768
+MACHINE = "pentium4-2800"
+PATIENCE = 120.0
+MODULES = (*BASE_MODULES, "ext4")
+"""As a cell has them."""
+PLAN = {
+    "boot": 0,
+    "first_step": 0,
+    "start_at": 0.0,
+    "memory": {"available": None, "sysctl": {}},
+    "corpus": None,
+    "disk": None,
+    "environment": {},
+    "steps": [],
+}
+"""A cell that does nothing: it is ready, and powers off."""
+
+
+@dataclass
+class Ours:
+    """Our guest, and what its starts took in host seconds."""
+
+    image: Image
+    hypervisor: Hypervisor
+    directory: Path
+    launched: list[float]
+    """From libvirt's start of the domain, without virt-install."""
+
+    def start(self) -> float:
+        """Host seconds from asking for the domain until the harness was heard. Raises AgelabError."""
+        console, events = self.directory / "console.log", self.directory / "events.jsonl"
+        for output in (console, events):
+            output.write_bytes(b"")
+        archive = initramfs.cell(
+            self.image.kernel.modules,
+            MODULES,
+            {**inputs.harness_files(), "plan.json": canonical(PLAN)},
+            {"start": inputs.harness_start()},
+        )
+        start_archive = self.directory / "initramfs"
+        start_archive.write_bytes(self.image.initramfs.read_bytes() + archive)
+        guest = GuestSpec(
+            name="agelab-bench-" + hashlib.sha256(str(self.directory).encode()).hexdigest()[:12],
+            uuid="6167656c-6162-4000-8000-000000000002",
+            seed=1,
+            machine=selection.machine(MACHINE),
+            memory_mib=MEMORY_MIB,
+            kernel=self.image.boot,
+            initramfs=start_archive,
+            boot=0,
+            disks=(MemoryDisk(self.image.root, self.image.root.stat().st_size, written=False),),
+            console=console,
+            events=events,
+        )
+        heard: list[float] = []
+
+        def hear(line: str) -> None:
+            if '"ready"' in line:
+                heard.append(time.monotonic())
+
+        began = time.monotonic()
+        xml = domain.xml(guest, daemon.uri())
+        launched = time.monotonic()
+        self.hypervisor.run(guest.name, xml, events, hear, PATIENCE)
+        if not heard:
+            raise AgelabError(f"our guest was never ready; its console is in {console}")
+        self.launched.append(heard[0] - launched)
+        return heard[0] - began
+
+
+def main() -> int:
+    """Measure, print the table; 1 when ours takes more than half of virtme-ng's time."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repetitions", type=int, default=3, metavar="N")
+    parser.add_argument("--kernel", default=kernels.DEFAULT)
+    options = parser.parse_args()
+    if options.repetitions < 3:
+        parser.error("a median wants three repetitions at least")
+    try:
+        return compare(options.repetitions, options.kernel)
+    except AgelabError as error:
+        print(f"bench/boot.py: {error}\n  {error.hint}".rstrip(), file=sys.stderr)
+        return error.exit_code
+
+
+def compare(repetitions: int, spec: str) -> int:
+    """Both in turns, after one start of each that is not counted (it fills the host's page cache)."""
+    store = open_store()
+    kernel = kernels.resolve(spec, store)
+    print(f"preparing: image for {kernel.release}, virtme-ng with two roots", file=sys.stderr)
+    image = images.build(kernel, store, selection.filesystems())
+    theirs = virtme.prepare(store, kernel, bare=False, memory_mib=MEMORY_MIB)
+    bare = virtme.prepare(store, kernel, bare=True, memory_mib=MEMORY_MIB)
+    with connected() as hypervisor:
+        ours = Ours(image, hypervisor, store.cache("bench-boot"), [])
+        libvirt = hypervisor.version
+        starts: dict[str, Callable[[], float]] = {
+            "agelab": ours.start,
+            "virtme-ng": theirs.start,
+            "virtme-ng, bare root": bare.start,
+        }
+        seconds: dict[str, list[float]] = {name: [] for name in starts}
+        for number in range(repetitions + 1):
+            for name, start in starts.items():
+                need_quiet()
+                took = start()
+                print(f"  {name}: {took:.2f} s{'' if number else ' (not counted)'}", file=sys.stderr)
+                if number:
+                    seconds[name].append(took)
+    ours.launched.pop(0)
+    median = {name: statistics.median(values) for name, values in seconds.items()}
+    rows = [
+        ["agelab", "harness ready", spread(seconds["agelab"]), ""],
+        ["  of this, without virt-install", "", spread(ours.launched), ""],
+    ]
+    for name in list(starts)[1:]:
+        rows.append(
+            [name, "command's output", spread(seconds[name]), f"{median['agelab'] / median[name]:.2f}"]
+        )
+    print(table(["guest", "from the start until", "median  range, host s", "ours/theirs"], rows))
+    load = os.getloadavg()[0]
+    print(
+        f"\n{repetitions} starts each, in turns; Linux {kernel.release} ({kernel.version}), one virtual CPU under TCG,"
+        f" {MEMORY_MIB} MiB;\n{versions.qemu()}, libvirt {libvirt}, {virtme.version(theirs)};"
+        f" host with {os.cpu_count()} CPUs, load {load:.1f} at the end"
+    )
+    return 0 if median["agelab"] <= median["virtme-ng"] / 2 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,177 @@
+"""Whether a scenario gives the same digits every time, whatever the host is doing meanwhile.
+
+    .venv/bin/python bench/repeat.py aging-reiserfs [aging-ext4 ...] [--runs 5] [--load] [--rebuild]
+
+Runs each scenario so many times with run seed 1: the second one from another working directory, with --load
+every other one while every core of the host is busy, with --rebuild the last one in a new AGELAB_HOME, where
+kernel, image and corpus are made from scratch. Then once with run seed 2. All of the first must have equal
+inputs keys and digests, the last one others.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agelab.cli.common import open_store
+from agelab.errors import AgelabError
+from bench.common import table
+
+AGELAB = Path(sys.executable).with_name("agelab")
+HEAD = ("scenario", "run", "host s", "peak MiB", "status", "inputs key", "digest")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """How one run is made to differ from the others in what must not matter, or in its seed."""
+
+    seed: int = 1
+    loaded: bool = False
+    elsewhere: bool = False
+    rebuilt: bool = False
+
+    def __str__(self) -> str:
+        said = {
+            "all cores busy": self.loaded,
+            "another directory": self.elsewhere,
+            "all rebuilt": self.rebuilt,
+        }
+        return ", ".join([f"seed {self.seed}", *(name for name, true in said.items() if true)])
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One run: host seconds, the host side's peak memory in MiB, and each cell's result."""
+
+    condition: Condition
+    seconds: float
+    peak: float
+    cells: tuple[dict[str, Any], ...]
+
+    @property
+    def ok(self) -> bool:
+        return bool(self.cells) and all(cell["status"] == "ok" for cell in self.cells)
+
+    @property
+    def identity(self) -> list[tuple[str, str]]:
+        """Inputs key and digest of each cell."""
+        return [(cell["inputs_key"], cell["digest"]) for cell in self.cells]
+
+
+def conditions(runs: int, load: bool, rebuild: bool) -> list[Condition]:
+    """What each run is like; the last has another seed."""
+    first = [
+        Condition(
+            loaded=load and number % 2 == 1,
+            elsewhere=number == 1,
+            rebuilt=rebuild and number == runs - 1,
+        )
+        for number in range(runs)
+    ]
+    return [*first, Condition(seed=2)]
+
+
+def carry_out(name: str, condition: Condition, home: Path) -> Outcome:
+    """One run as a user starts it."""
+    with ExitStack() as stack:
+        if condition.rebuilt:
+            home = Path(tempfile.mkdtemp(prefix="rebuilt-", dir=home))
+            stack.callback(shutil.rmtree, home, ignore_errors=True)
+        place = (
+            Path(stack.enter_context(tempfile.TemporaryDirectory())) if condition.elsewhere else Path.cwd()
+        )
+        if condition.loaded:
+            stack.enter_context(busy())
+        environment = {**os.environ, "AGELAB_HOME": str(home)}
+        argv = [str(AGELAB), "run", name, "--seeds", str(condition.seed)]
+        began = time.monotonic()
+        child = subprocess.Popen(argv, cwd=place, env=environment, stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        seconds = time.monotonic() - began
+        if child.returncode not in (0, 1):
+            raise AgelabError(f"agelab run {name} ended with exit code {child.returncode}")
+        shown = subprocess.run(
+            [AGELAB, "show", "latest", "--json"], env=environment, check=True, capture_output=True
+        ).stdout
+    return Outcome(condition, seconds, usage.ru_maxrss / 1024, tuple(json.loads(shown)["cells"]))
+
+
+@contextmanager
+def busy() -> Iterator[None]:
+    """Keep every core of the host busy."""
+    with ExitStack() as stack:
+        for _ in range(os.cpu_count() or 1):
+            child = stack.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
+            stack.callback(child.kill)
+        yield
+
+
+def complaints(name: str, outcomes: list[Outcome]) -> list[str]:
+    """What is not as it must be."""
+    *same, other = outcomes
+    found = [f"{name}, {one.condition}: not ok" for one in outcomes if not one.ok]
+    for one in same[1:]:
+        for (first_key, first_digest), (key, digest) in zip(same[0].identity, one.identity, strict=True):
+            if key != first_key:
+                found.append(f"{name}, {one.condition}: another inputs key (agelab compare names the input)")
+            elif digest != first_digest:
+                found.append(f"{name}, {one.condition}: the same inputs key, another digest")
+    for (first_key, first_digest), (key, digest) in zip(same[0].identity, other.identity, strict=True):
+        if key == first_key or digest == first_digest:
+            found.append(f"{name}, {other.condition}: its seed makes no difference")
+    return found
+
+
+def rows(name: str, outcome: Outcome) -> list[list[str]]:
+    """The table's lines for one run."""
+    lines = []
+    for cell in outcome.cells:
+        key, digest = ((cell[part] or "-").removeprefix("sha256:")[:16] for part in ("inputs_key", "digest"))
+        spent = [f"{outcome.seconds:.1f}", f"{outcome.peak:.0f}"]
+        lines.append([name, str(outcome.condition), *spent, cell["status"], key, digest])
+    return lines
+
+
+def main() -> int:
+    """Run, print the table; 1 when anything is not as it must be."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="+", metavar="SCENARIO-VARIANT")
+    parser.add_argument("--runs", type=int, default=5, metavar="N")
+    parser.add_argument("--load", action="store_true", help="keep all cores busy during every other run")
+    parser.add_argument(
+        "--rebuild", action="store_true", help="make everything from scratch for the last run"
+    )
+    options = parser.parse_args()
+    if options.runs < 2:
+        parser.error("there is nothing to compare with fewer than two runs")
+    home = open_store().home
+    home.mkdir(parents=True, exist_ok=True)
+    lines: list[list[str]] = []
+    wrong: list[str] = []
+    try:
+        for name in options.names:
+            outcomes = []
+            for condition in conditions(options.runs, options.load, options.rebuild):
+                print(f"{name}: {condition}", file=sys.stderr)
+                outcomes.append(carry_out(name, condition, home))
+                lines += rows(name, outcomes[-1])
+            wrong += complaints(name, outcomes)
+    except AgelabError as error:
+        wrong.append(str(error))
+    print(table(HEAD, lines))
+    print("\n".join(["", *wrong]) if wrong else "\nequal inputs, equal digests; another seed, another digest")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,178 @@
+"""virtme-ng 1.42 as a yardstick: installed, given a root that suits it, and timed.
+
+It normally boots the host's own root. What that holds decides how long it takes (and whether it works at
+all: without udev, or without modprobe on the host, it fails), so it gets a small Debian root here, the same
+on every machine: the essential packages, mount, kmod and udev. ``bare`` leaves udev out. The command's
+output then comes over the console and its exit status is lost, but nothing that we found starts it sooner.
+"""
+
+import os
+import select
+import shlex
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agelab import process
+from agelab.debian import Archive, host_suite, local_repository
+from agelab.errors import HostError
+from agelab.kernel import Kernel
+from agelab.store import Store, file_hash, key_of
+
+REQUIREMENTS = Path(__file__).with_name("requirements-virtme.txt")
+PACKAGES = ("kmod", "mount", "usr-is-merged")
+TOOLS = ("depmod", "modprobe", "modinfo")
+ECHO, MARK = "echo the guest says $((40 + 2))", b"the guest says 42"
+RECIPE = 1
+PATIENCE = 180.0
+"""Host seconds for one guest."""
+
+
+@dataclass(frozen=True)
+class Virtme:
+    """virtme-ng with one root."""
+
+    directory: Path
+    release: str
+    bare: bool
+    memory_mib: int
+
+    @property
+    def argv(self) -> list[str]:
+        """The command that is timed."""
+        root = self.directory / "root"
+        argv = [str(self.directory / "venv/bin/vng"), "--run", str(root / "boot" / f"vmlinuz-{self.release}")]
+        argv += ["--root", str(root), "--busybox", str(root / "usr/bin/busybox")]
+        argv += ["--disable-kvm", "--cpus", "1", "--memory", f"{self.memory_mib}M"]
+        return [*argv, *(["--verbose"] if self.bare else []), "--", ECHO]
+
+    def start(self) -> float:
+        """Host seconds from the start of the command until the guest's command was heard. Raises HostError."""
+        env = process.environment({"HOME": str(self.directory)})
+        env["PATH"] = f"{self.directory / 'venv/bin'}:{self.directory / 'tools'}:{env['PATH']}"
+        log = self.directory / "output"
+        began = time.monotonic()
+        child = subprocess.Popen(
+            self.argv,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            heard = _hear(child, log, began + PATIENCE)
+            child.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            heard = None
+        finally:
+            if child.poll() is None:
+                os.killpg(child.pid, signal.SIGKILL)  # its own session: nothing else is in it
+                child.wait()
+        if heard is None:
+            raise HostError(f"virtme-ng's guest said nothing; its output is in {log}")
+        return heard - began
+
+
+def _hear(child: "subprocess.Popen[bytes]", log: Path, deadline: float) -> float | None:
+    """When the mark came, by the host's monotonic clock; None when the output ended without it."""
+    assert child.stdout
+    poll = select.poll()
+    poll.register(child.stdout, select.POLLIN)
+    said = b""
+    heard = None
+    with log.open("wb") as sink:
+        while poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            piece = os.read(child.stdout.fileno(), 1 << 16)
+            if not piece:
+                break
+            sink.write(piece)
+            said += piece
+            if heard is None and MARK in said:
+                heard = time.monotonic()
+    return heard
+
+
+def prepare(store: Store, kernel: Kernel, *, bare: bool, memory_mib: int) -> Virtme:
+    """Install virtme-ng and make its root, below the store's cache, unless that has been done.
+
+    Raises HostError when a download or mmdebstrap fails.
+    """
+    archive = Archive(store, host_suite())
+    packages = archive.resolve([*PACKAGES, *([] if bare else ["udev"])], essential=True)
+    image = archive.package(f"linux-image-{kernel.release}", kernel.version)
+    busybox = archive.package("busybox-static")
+    wanted = [package.sha256 for package in (*packages, image, busybox)]
+    key = key_of({"packages": wanted, "requirements": file_hash(REQUIREMENTS), "recipe": RECIPE})
+    directory = store.cache("virtme") / key[:16]
+    made = Virtme(directory, kernel.release, bare, memory_mib)
+    if (directory / "done").exists():
+        return made
+    process.run(["rm", "-rf", str(directory)])
+    directory.mkdir()
+    _root(archive.download(packages), [package.name for package in packages], directory)
+    _add(archive.download([image, busybox]), kernel.release, directory)
+    _tools(directory)
+    process.run([str(directory / "tools/depmod"), "-b", str(directory / "root"), kernel.release])
+    process.run(["python3", "-m", "venv", str(directory / "venv")])
+    pip = [
+        str(directory / "venv/bin/pip"),
+        "install",
+        "--quiet",
+        "--require-hashes",
+        "--only-binary",
+        ":all:",
+    ]
+    process.run([*pip, "-r", str(REQUIREMENTS)], log=directory / "pip.log")
+    (directory / "done").touch()
+    return made
+
+
+def version(virtme: Virtme) -> str:
+    """What vng calls itself."""
+    return process.run([str(virtme.directory / "venv/bin/vng"), "--version"]).stdout.strip()
+
+
+def _root(debs: Sequence[Path], names: Sequence[str], directory: Path) -> None:
+    source = local_repository(directory / "repository", debs)
+    argv = ["mmdebstrap", "--variant=essential", "--skip=cleanup"]
+    argv += ["--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr", '--aptopt=APT::Sandbox::User "root"']
+    argv += ["--include=" + ",".join(names), "", str(directory / "root"), source]
+    process.run(argv, log=directory / "mmdebstrap.log")
+
+
+def _add(debs: Sequence[Path], release: str, directory: Path) -> None:
+    """The kernel, its modules and a static busybox, without what their maintainer scripts would do."""
+    root, unpacked = directory / "root", directory / "unpacked"
+    for deb in debs:
+        process.run(["dpkg-deb", "-x", str(deb), str(unpacked)])
+    (root / "boot").mkdir(exist_ok=True)
+    (root / "usr/lib/modules").mkdir(exist_ok=True)
+    (unpacked / f"boot/vmlinuz-{release}").rename(root / f"boot/vmlinuz-{release}")
+    (unpacked / f"lib/modules/{release}").rename(root / f"usr/lib/modules/{release}")
+    (unpacked / "bin/busybox").rename(root / "usr/bin/busybox")
+    shutil.rmtree(unpacked)
+
+
+def _tools(directory: Path) -> None:
+    """What virtme-ng wants of kmod on the host, as the root has it: not every host has kmod."""
+    root = directory / "root"
+    [library] = root.glob("usr/lib/*/libkmod.so.2")
+    [loader] = library.parent.glob("ld-linux*")
+    (directory / "tools").mkdir()
+    for name in TOOLS:
+        script = directory / "tools" / name
+        command = [
+            str(loader),
+            "--library-path",
+            str(library.parent),
+            "--argv0",
+            name,
+            str(root / "usr/bin/kmod"),
+        ]
+        script.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
+        script.chmod(0o755)
