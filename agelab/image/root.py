@@ -30,7 +30,14 @@ _EPOCH = {"SOURCE_DATE_EPOCH": "1577836800"}
 _BLOCK = 2 << 20
 # The guest needs no apt, and whatever tells of this host or this hour must go.
 _REMOVED = (
-    *("etc/apt", "etc/hostname", "etc/resolv.conf", "etc/machine-id", "etc/.pwd.lock", "var/lib/dbus/machine-id"),
+    *(
+        "etc/apt",
+        "etc/hostname",
+        "etc/resolv.conf",
+        "etc/machine-id",
+        "etc/.pwd.lock",
+        "var/lib/dbus/machine-id",
+    ),
     *("var/lib/apt", "var/lib/dpkg/lock", "var/lib/dpkg/lock-frontend", "var/lib/dpkg/triggers/Lock"),
     *("etc/passwd-", "etc/group-", "etc/shadow-", "etc/gshadow-", "etc/dpkg/dpkg.cfg.d/99mmdebstrap"),
 )
@@ -57,13 +64,17 @@ def packages(
     definition: Definition, store: Store, filesystems: Sequence[Filesystem], *, refresh: bool = False
 ) -> Packages:
     """The packages of the root for these filesystems, as they were resolved first or, on ``refresh``, now."""
-    names = sorted({*definition.packages, *(name for filesystem in filesystems for name in filesystem.packages)})
+    names = sorted(
+        {*definition.packages, *(name for filesystem in filesystems for name in filesystem.packages)}
+    )
 
     def ask() -> Packages:
         archive = Archive(store, definition.suite)
         if refresh:
             archive.update()
-        return Packages(root=archive.resolve(names, essential=True), busybox=archive.package("busybox-static"))
+        return Packages(
+            root=archive.resolve(names, essential=True), busybox=archive.package("busybox-static")
+        )
 
     question = {"guest": definition.suite, "packages": names}
     return remember(store, question, Packages, ask, refresh=refresh)
@@ -114,7 +125,9 @@ def _tree(definition: Definition, chosen: Sequence[Package], debs: Sequence[Path
         ) from error
     installed = set((work / "installed").read_text().split("\n")) - {""}
     if installed != (asked := {f"{package.name} {package.version}" for package in chosen}):
-        raise AgelabError(f"the guest's root holds other packages than asked for: {sorted(installed ^ asked)}")
+        raise AgelabError(
+            f"the guest's root holds other packages than asked for: {sorted(installed ^ asked)}"
+        )
 
 
 def _hooks(definition: Definition, work: Path) -> list[str]:
@@ -123,7 +136,9 @@ def _hooks(definition: Definition, work: Path) -> list[str]:
     query = "dpkg-query --admindir=\"$1/var/lib/dpkg\" --show --showformat='${Package} ${Version}\\n'"
     # Times in the root are clamped, so a .pyc that is checked by its source's time would never be used;
     # a fixed hash seed keeps the order of the sets in it.
-    compiled = "python3 -m compileall -q -f --invalidation-mode unchecked-hash /usr/lib/python3 /usr/lib/python3.*"
+    compiled = (
+        "python3 -m compileall -q -f --invalidation-mode unchecked-hash /usr/lib/python3 /usr/lib/python3.*"
+    )
     return [
         f"{query} > {installed}",
         'cd "$1" && rm -rf ' + " ".join([*_REMOVED, *(path.lstrip("/") for path in definition.remove)]),

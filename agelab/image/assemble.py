@@ -1,0 +1,82 @@
+"""The last step of ``packer build``: put the sealed image together from what was proved.
+
+usage: python -m agelab.image.assemble WORK, where WORK holds ``assembly.json`` (see Assembly) and ``proof.json``.
+"""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from pydantic import Field
+
+from agelab.debian import Package
+from agelab.errors import AgelabError
+from agelab.image.proof import PROOFS, Proof
+from agelab.model.base import Frozen
+from agelab.store import file_hash
+
+DESCRIPTION = "image.json"
+ROOT = "root.squashfs"
+INITRAMFS = "initramfs"
+
+
+class ImageKernel(Frozen):
+    """The kernel of an image. Its spec is not part of it: two specs may stand for one kernel."""
+
+    release: str
+    version: str = Field(description="of the package")
+    key: str = Field(description="of the artefact in the store")
+
+
+class Description(Frozen):
+    """image.json: what the image is. Nothing in it depends on the host or the hour."""
+
+    schema_version: int = 1
+    kernel: ImageKernel
+    root: str = Field(description="sha256 of the root")
+    template: str = Field(description="hash of the Packer template, its provisioning and the init program")
+    packages: tuple[Package, ...]
+    files: dict[str, str] = Field(default={}, description="file of the image -> sha256")
+    proof: tuple[Proof, ...] = ()
+
+
+class Assembly(Frozen):
+    """assembly.json: what goes into the image, and where it is now."""
+
+    target: Path
+    files: dict[str, Path] = Field(description="name in the image -> the file to link or copy")
+    description: Description
+    unsupported: tuple[Proof, ...] = Field(description="the proofs that needed no guest")
+
+
+def assemble(work: Path) -> None:
+    """Make the image of ``work/assembly.json`` and the guest's ``work/proof.json``.
+
+    Raises AgelabError when the root is not the one that was proved.
+    """
+    assembly = Assembly.model_validate_json((work / "assembly.json").read_bytes())
+    proofs = PROOFS.validate_json((work / "proof.json").read_bytes()) + assembly.unsupported
+    for name, source in assembly.files.items():
+        _link(source, assembly.target / name)
+    hashes = {name: file_hash(assembly.target / name) for name in sorted(assembly.files)}
+    if hashes[ROOT] != assembly.description.root:
+        raise AgelabError("the root is not what it was before the guest booted it")
+    ordered = tuple(sorted(proofs, key=lambda proof: (proof.filesystem, proof.defaults)))
+    description = assembly.description.model_copy(update={"files": hashes, "proof": ordered})
+    (assembly.target / DESCRIPTION).write_text(description.model_dump_json(indent=1) + "\n")
+
+
+def _link(source: Path, target: Path) -> None:
+    """One file for many images, where the filesystem can; artefacts are never written to."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+if __name__ == "__main__":
+    try:
+        assemble(Path(sys.argv[1]))
+    except (AgelabError, OSError, ValueError, IndexError) as error:
+        sys.exit(f"cannot assemble the image: {error}")

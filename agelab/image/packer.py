@@ -1,0 +1,70 @@
+"""Run ``packer build`` on the guest's template, and say clearly why when it fails."""
+
+import re
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from agelab import process
+from agelab.errors import HostError
+from agelab.store import canonical
+
+PROJECT = Path(__file__).resolve().parents[2]
+DIRECTORY = PROJECT / "packer"
+TEMPLATE = DIRECTORY / "guest.pkr.hcl"
+
+GRACE = 30.0
+"""Seconds that an interrupted Packer has to end its QEMU."""
+TIMEOUT = 900.0
+"""Seconds of the host for a whole build: half a minute is usual, Packer waits four minutes for SSH."""
+
+# As in a cell, except for what only repeatability needs: the proof is not a measurement.
+CMDLINE = "console=ttyS0 quiet panic=-1 mitigations=off cryptomgr.notests iommu=off net.ifnames=0"
+
+
+def build(work: Path, variables: Mapping[str, str]) -> None:
+    """Run the template in ``work``; Packer's cache and the guest's console stay there.
+
+    Raises HostError with the end of Packer's log and of the guest's console.
+    """
+    given = {"python": sys.executable, "work": str(work), "cmdline": CMDLINE, **variables}
+    values = work / "values.pkrvars.json"
+    values.write_bytes(canonical(given))
+    env = {
+        "CHECKPOINT_DISABLE": "1",  # no question to anybody whether there is a newer Packer
+        "PACKER_CACHE_DIR": str(work / "cache"),
+        "PACKER_CONFIG_DIR": str(work),
+        "PYTHONPATH": str(PROJECT),
+    }
+    argv = ["packer", "build", "-color=false", f"-var-file={values}", str(TEMPLATE)]
+    # Packer's plugins meet at sockets, whose names may have 107 bytes: too few for a path in the store.
+    with TemporaryDirectory(prefix="agelab-") as sockets:
+        env["TMPDIR"] = sockets
+        try:
+            process.run(argv, cwd=work, env=env, log=work / "packer.log", timeout=TIMEOUT, grace=GRACE)
+        except process.ProcessFailed as error:
+            raise _failure(error, work) from error
+
+
+def _failure(error: process.ProcessFailed, work: Path) -> HostError:
+    said = [line for line in error.stderr.splitlines() if line.strip()]
+    parts = [f"packer build failed (exit {error.returncode}):", *(line[:200] for line in said[-12:])]
+    console = ""
+    with suppress(OSError):
+        console = (work / "console.log").read_text(errors="replace")
+    lines = [line[:200] for line in console.splitlines() if line.strip()]
+    parts += ["the guest's console ends:" if lines else "the guest's console is empty", *lines[-12:]]
+    return HostError("\n".join(parts), hint=_hint())
+
+
+def _hint() -> str:
+    """What a Packer that has its builders as plugins may lack."""
+    shown = process.run(["packer", "version"], env={"CHECKPOINT_DISABLE": "1"}, ok=range(256)).stdout
+    match = re.search(r"v(\d+)\.(\d+)", shown)
+    if match and (int(match[1]), int(match[2])) >= (1, 7):
+        return (
+            "this Packer needs its qemu builder installed: packer plugins install github.com/hashicorp/qemu"
+        )
+    return ""

@@ -1,0 +1,95 @@
+"""What a guest is asked to prove of each filesystem, and what it answered."""
+
+import json
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+from pydantic import Field, TypeAdapter
+
+from agelab.kernel import MissingModule, Modules
+from agelab.model.base import Defaults, Frozen
+from agelab.model.filesystem import Filesystem
+
+DEVICE = "/dev/pmem1"
+MOUNTPOINT = "/run/proof"
+UUID = "a9e1ab00-0000-4000-8000-000000000001"
+
+SCRATCH = 1 << 30
+"""Bytes of the disk that the filesystems are made on."""
+
+
+class Proof(Frozen):
+    """The proof of one filesystem with one set of defaults."""
+
+    filesystem: str
+    defaults: Defaults
+    status: Literal["ok", "unsupported", "failed"] = Field(
+        description="unsupported: the kernel lacks it; failed: the kernel has it, but a command did not do its work"
+    )
+    reason: str | None = None
+
+
+PROOFS = TypeAdapter(tuple[Proof, ...])
+
+
+class Item(Frozen):
+    """One filesystem with one set of defaults, as the guest is to make, mount and check it."""
+
+    filesystem: str
+    defaults: Defaults
+    mkfs: tuple[str, ...]
+    mount: tuple[str, ...]
+    fsck: tuple[str, ...]
+
+
+class Plan(Frozen):
+    """What the guest is to prove, and what is known to be out of the question without asking it."""
+
+    modules: tuple[str, ...]
+    items: tuple[Item, ...]
+    unsupported: tuple[Proof, ...]
+
+    def for_guest(self) -> bytes:
+        """The JSON that packer/prove.py reads."""
+        return json.dumps({"device": DEVICE, "items": [item.model_dump() for item in self.items]}).encode()
+
+
+def plan(filesystems: Sequence[Filesystem], modules: Modules) -> Plan:
+    """The plan for these filesystems on a kernel with these modules."""
+    items: list[Item] = []
+    unsupported: list[Proof] = []
+    needed: list[str] = []
+    for filesystem in filesystems:
+        try:
+            modules.closure(filesystem.modules)
+        except MissingModule as error:
+            unsupported += [_unsupported(filesystem, which, str(error)) for which in get_args(Defaults)]
+            continue
+        needed += [name for name in filesystem.modules if name not in needed]
+        items += [_item(filesystem, which) for which in get_args(Defaults)]
+    return Plan(modules=tuple(needed), items=tuple(items), unsupported=tuple(unsupported))
+
+
+def _unsupported(filesystem: Filesystem, defaults: Defaults, reason: str) -> Proof:
+    return Proof(filesystem=filesystem.name, defaults=defaults, status="unsupported", reason=reason)
+
+
+def _item(filesystem: Filesystem, defaults: Defaults) -> Item:
+    tooling = filesystem.tooling(defaults)
+    options = ["-o", ",".join(tooling.mount_options)] if tooling.mount_options else []
+    mount = ("mount", "-t", filesystem.mount_type, *options, "{device}", "{mountpoint}")
+    return Item(
+        filesystem=filesystem.name,
+        defaults=defaults,
+        mkfs=_filled(tooling.mkfs),
+        mount=_filled(mount),
+        fsck=_filled(tooling.fsck),
+    )
+
+
+def _filled(argv: Sequence[str]) -> tuple[str, ...]:
+    places = {"{device}": DEVICE, "{mountpoint}": MOUNTPOINT, "{uuid}": UUID}
+    filled = list(argv)
+    for name, value in places.items():
+        filled = [word.replace(name, value) for word in filled]
+    return tuple(filled)
