@@ -1,101 +1,109 @@
 """Prove, in the guest, that it can make, mount, write, read back and check each filesystem.
 
-usage: prove.py PLAN PROOF. Standard-library Python; it is run by Packer, never in a cell.
+usage: prove.py PLAN PROOF. Standard-library Python; it is run by Packer, never in a cell. PLAN is what
+agelab.image.proof.Plan writes, PROOF what its Proof reads.
 """
 
 import json
 import os
-import subprocess
+import subprocess  # noqa: TID251 - the guest has no agelab
 import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
-MOUNTPOINT = "/run/proof"
-TIMEOUT = 120  # seconds of the guest for one command: a filesystem that hangs is a finding, not a reason to wait
+MOUNTPOINT = Path("/run/proof")
+TIMEOUT = (
+    120  # seconds of the guest for one command: a filesystem that hangs is a finding, not a reason to wait
+)
 WIPED = 4 << 20  # bytes at either end of the disk, where every filesystem keeps what it is recognised by
+FILES = 20
 
 
 class Failed(Exception):
     """A command of the proof did not do what it should."""
 
 
-def run(argv):
+def run(argv: Sequence[str]) -> None:
+    """Run a command; raises Failed with the last of what it said when it does not succeed."""
     try:
         done = subprocess.run(
             argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=TIMEOUT
         )
     except FileNotFoundError:
-        raise Failed(f"{argv[0]} is not in the image")
+        raise Failed(f"{argv[0]} is not in the image") from None
     except subprocess.TimeoutExpired:
-        raise Failed(f"{' '.join(argv)}: not done after {TIMEOUT} s")
+        raise Failed(f"{' '.join(argv)}: not done after {TIMEOUT} s") from None
     if done.returncode:
-        said = " / ".join(done.stdout.decode(errors="replace").split("\n")[-6:]).strip(" /")
+        said = " / ".join(done.stdout.decode(errors="replace").strip().split("\n")[-4:])
         raise Failed(f"{' '.join(argv)}: exit {done.returncode}: {said[-300:]}")
 
 
-def content(number):
-    """A file's bytes: of sizes that make tails, single blocks and extents."""
+def path(number: int) -> Path:
+    return MOUNTPOINT / f"directory-{number % 3}" / f"file-{number}"
+
+
+def content(number: int) -> bytes:
+    """A file's bytes: of sizes that make tails, single blocks and extents (251 bytes to 816 kB)."""
     return bytes((number * 7 + position) % 251 for position in range(251)) * (1 + number * number * 9)
 
 
-def write():
-    for number in range(20):
-        directory = f"{MOUNTPOINT}/directory-{number % 3}"
-        os.makedirs(directory, exist_ok=True)
-        with open(f"{directory}/file-{number}", "wb") as file:
-            file.write(content(number))
+def write() -> None:
+    for number in range(FILES):
+        path(number).parent.mkdir(exist_ok=True)
+        path(number).write_bytes(content(number))
 
 
-def read_back():
-    for number in range(20):
-        path = f"{MOUNTPOINT}/directory-{number % 3}/file-{number}"
-        with open(path, "rb") as file:
-            if file.read() != content(number):
-                raise Failed(f"{path} does not hold what was written to it")
+def read_back() -> None:
+    for number in range(FILES):
+        if path(number).read_bytes() != content(number):
+            raise Failed(f"{path(number)} does not hold what was written to it")
 
 
-def wipe(device):
-    with open(device, "r+b") as disk:
+def wipe(device: Path) -> None:
+    """Leave nothing by which the filesystem before could be recognised."""
+    with device.open("r+b") as disk:
         size = disk.seek(0, os.SEEK_END)
         for offset in (0, size - WIPED):
             disk.seek(offset)
             disk.write(bytes(WIPED))
 
 
-def prove(commands, device):
+def prove(commands: dict[str, list[str]], device: Path) -> None:
+    """Make, mount, write, unmount; mount again and read back; unmount and check. Raises Failed or OSError."""
     wipe(device)
     run(commands["mkfs"])
-    run(commands["mount"])
-    try:
-        write()
-        run(["sync"])
-    finally:
-        run(["umount", MOUNTPOINT])
-    run(commands["mount"])
-    try:
-        read_back()
-    finally:
-        run(["umount", MOUNTPOINT])
+    for use in (write, read_back):
+        run(commands["mount"])
+        try:
+            use()
+            run(["sync"])
+        finally:
+            run(["umount", str(MOUNTPOINT)])
     run(commands["fsck"])
 
 
-def main(plan_path, proof_path):
-    with open(plan_path) as file:
-        plan = json.load(file)
-    os.makedirs(MOUNTPOINT, exist_ok=True)
-    results = []
-    for item in plan["items"]:
-        reason = None
-        try:
-            prove(item, plan["device"])
-        except (Failed, OSError) as error:
-            reason = str(error)
-        status = "failed" if reason else "ok"
-        print(f"{item['filesystem']} ({item['defaults']}): {reason or 'ok'}", flush=True)
-        results.append(
-            {"filesystem": item["filesystem"], "defaults": item["defaults"], "status": status, "reason": reason}
-        )
-    with open(proof_path, "w") as file:
-        json.dump(results, file)
+def result(item: dict[str, Any], device: Path) -> dict[str, str | None]:
+    reason = None
+    try:
+        prove(item, device)
+    except (Failed, OSError) as error:
+        reason = str(error)
+    status = "failed" if reason else "ok"
+    print(f"{item['filesystem']} ({item['defaults']}): {reason or 'ok'}", flush=True)
+    return {
+        "filesystem": item["filesystem"],
+        "defaults": item["defaults"],
+        "status": status,
+        "reason": reason,
+    }
+
+
+def main(plan: Path, proof: Path) -> None:
+    wanted = json.loads(plan.read_text())
+    MOUNTPOINT.mkdir(exist_ok=True)
+    proof.write_text(json.dumps([result(item, Path(wanted["device"])) for item in wanted["items"]]))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,6 +1,5 @@
 """Sealed images: a root, a kernel and an initramfs that have proved what they can do."""
 
-import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -170,7 +169,7 @@ def _prove(kernel: Kernel, proving: Plan, work: Path, root: Path, base: bytes, b
         work,
         {
             "root": str(root),
-            "root_size": str(os.path.getsize(root)),
+            "root_size": str(root.stat().st_size),
             "scratch_size": str(SCRATCH),
             "prover": str(packer.DIRECTORY / "prove.py"),
             "initramfs": str(boot),
