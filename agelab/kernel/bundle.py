@@ -22,7 +22,8 @@ RECIPE = 1
 
 KINDS = ("debian", "deb", "tree", "image")
 
-_PACKAGE = re.compile(r"linux-image-(?P<release>\d+\.\d[\w.+~-]*-amd64)")
+# Metapackages have two numbers in their names, kernels three.
+_PACKAGE = re.compile(r"linux-image-(?P<release>\d+\.\d+\.\d[\w.+~-]*-amd64)")
 _FLAVOURS = re.compile(r"-(rt|cloud|dbg|unsigned)(-|$)")
 _DRIVERS = (
     *(

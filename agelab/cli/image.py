@@ -1,0 +1,77 @@
+"""``agelab image``: sealed guest images."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from agelab.cli.common import json_option, open_store, print_json
+
+if TYPE_CHECKING:
+    from agelab.image import Image
+
+kernel_option = click.option(
+    "--kernel", "spec", default="", metavar="SPEC", help="The kernel to boot; see agelab kernel --help."
+)
+
+
+@click.group()
+def image() -> None:
+    """Build and list guest images.
+
+    An image is a root, a kernel and an initramfs that have proved, in a guest, which filesystems they serve.
+    """
+
+
+@image.command()
+@kernel_option
+@click.option("--refresh", is_flag=True, help="Use the newest kernel and packages that the mirror has now.")
+@json_option
+def build(spec: str, refresh: bool, as_json: bool) -> None:
+    """Build the image of a kernel, unless the store has it already."""
+    from agelab import image as images
+    from agelab import kernel as kernels
+    from agelab.model.filesystem import Filesystem
+    from agelab.scenario.files import every
+
+    store = open_store()
+    found = kernels.resolve(spec or kernels.DEFAULT, store, refresh=refresh)
+    made = images.build(
+        found,
+        store,
+        every("filesystems", Filesystem),
+        refresh=refresh,
+        progress=lambda line: click.echo(line, err=True),
+    )
+    _print([made], as_json)
+
+
+@image.command()
+@kernel_option
+@json_option
+def show(spec: str, as_json: bool) -> None:
+    """Show the images of a kernel that are in the store, newest last, with what they proved."""
+    from agelab import image as images
+    from agelab import kernel as kernels
+    from agelab.errors import InputError
+
+    store = open_store()
+    found = kernels.resolve(spec or kernels.DEFAULT, store)
+    made = images.find(found, store)
+    if not made:
+        raise InputError(f"the store has no image of {found.spec}", hint="make it with: agelab image build")
+    _print(made, as_json)
+
+
+def _print(images: "list[Image]", as_json: bool) -> None:
+    if as_json:
+        print_json(
+            [{"key": one.key, "content": one.content, **one.description.model_dump()} for one in images]
+        )
+        return
+    for one in images:
+        click.echo(f"image {one.key[:12]} of {one.kernel.release} ({one.kernel.version})")
+        click.echo(f"  content  {one.content}")
+        click.echo(f"  in       {one.artefact.directory}")
+        for (filesystem, defaults), proof in one.proof.items():
+            reason = f": {proof.reason}" if proof.reason else ""
+            click.echo(f"  {filesystem:<10} {defaults:<7} {proof.status}{reason}")
