@@ -81,14 +81,14 @@ source "qemu" "guest" {
     ["-append", "${var.cmdline}"],
   ]
 
-  communicator             = "ssh"
-  ssh_username             = "root"
-  ssh_private_key_file     = "${var.work}/key"
-  ssh_timeout              = "4m"
-  ssh_handshake_attempts   = 1000
-  ssh_file_transfer_method = "sftp"
-  shutdown_command         = "/run/agelab/busybox poweroff -f"
-  shutdown_timeout         = "1m"
+  communicator           = "ssh"
+  ssh_username           = "root"
+  ssh_private_key_file   = "${var.work}/key"
+  ssh_timeout            = "4m"
+  ssh_handshake_attempts = 1000
+  # Not sftp: dropbear closes an sftp channel twice, and when Packer has opened the next one by then, that ends ("EOF").
+  ssh_file_transfer_method = "scp"
+  # No shutdown_command: Packer ends the guest, of which nothing is kept.
 }
 
 build {

@@ -10,6 +10,7 @@ import struct
 import zlib
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Protocol
 
 from agelab import process
 
@@ -34,9 +35,9 @@ def unpack(image: bytes) -> bytes | None:
         return None
     try:
         if packed.startswith(b"\xfd7zXZ\0"):
-            unpacked = lzma.LZMADecompressor().decompress(packed)
+            unpacked = _whole(lzma.LZMADecompressor(), packed)
         elif packed.startswith(b"\x1f\x8b"):
-            unpacked = zlib.decompressobj(31).decompress(packed)
+            unpacked = _whole(zlib.decompressobj(31), packed)
         elif packed.startswith(b"\x28\xb5\x2f\xfd") and process.find("zstd"):
             unpacked = _zstd(packed[:-4])
         else:
@@ -49,6 +50,19 @@ def unpack(image: bytes) -> bytes | None:
 def bootable(config: str) -> bool:
     """Whether a kernel of that configuration can be entered at its ELF image (QEMU needs the PVH entry)."""
     return "CONFIG_PVH=y" in config.splitlines()
+
+
+class _Decompressor(Protocol):
+    @property
+    def eof(self) -> bool: ...
+
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
+def _whole(decompressor: _Decompressor, packed: bytes) -> bytes:
+    """All of a stream that something else may follow; nothing when its end is missing."""
+    unpacked = decompressor.decompress(packed)
+    return unpacked if decompressor.eof else b""
 
 
 def _zstd(packed: bytes) -> bytes:

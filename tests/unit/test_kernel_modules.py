@@ -1,0 +1,116 @@
+"""Which modules are inserted, in which order, from what the modules say of themselves."""
+
+import lzma
+import struct
+from pathlib import Path
+
+import pytest
+
+from agelab.errors import HostError
+from agelab.kernel import modinfo
+from agelab.kernel.modinfo import ModuleInfo
+from agelab.kernel.modules import MissingModule, Modules
+
+
+def elf(modinfo_text: bytes) -> bytes:
+    """A minimal ELF64 file with a ``.modinfo`` section."""
+    names = b"\0.modinfo\0.shstrtab\0"
+    body = modinfo_text + names
+    table = 64 + len(body)
+
+    def section(name: int, offset: int, size: int) -> bytes:
+        return struct.pack("<IIQQQQIIQQ", name, 1, 0, 0, offset, size, 0, 0, 1, 0)
+
+    header = struct.pack(
+        "<16sHHIQQQIHHHHHH", b"\x7fELF\x02\x01\x01", 1, 62, 1, 0, 0, table, 0, 64, 0, 0, 64, 3, 2
+    )
+    sections = (
+        section(0, 0, 0) + section(1, 64, len(modinfo_text)) + section(10, 64 + len(modinfo_text), len(names))
+    )
+    return header + body + sections
+
+
+TEXT = b"license=GPL\0depends=jbd2,mb-cache\0softdep=pre: crc32c foo post: bar\0alias=fs-ext3\0alias=pci:v*\0"
+
+
+@pytest.mark.parametrize("name, packed", [("ext-4.ko", False), ("ext-4.ko.xz", True)])
+def test_a_module_says_what_it_needs(tmp_path: Path, name: str, packed: bool) -> None:
+    path = tmp_path / name
+    path.write_bytes(lzma.compress(elf(TEXT)) if packed else elf(TEXT))
+    assert modinfo.read(path, "modules/ext-4.ko") == ModuleInfo(
+        name="ext_4",
+        path="modules/ext-4.ko",
+        depends=("jbd2", "mb_cache"),
+        before=("crc32c", "foo"),
+        aliases=("fs-ext3",),
+    )
+    assert modinfo.load(path) == elf(TEXT)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x7fELF\x02 cut short", b"not a module at all"])
+def test_a_damaged_module_is_one_clear_error(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "broken.ko"
+    path.write_bytes(content)
+    with pytest.raises(HostError, match=r"broken\.ko is not a kernel module"):
+        modinfo.read(path, "broken.ko")
+
+
+def info(
+    name: str, depends: tuple[str, ...] = (), before: tuple[str, ...] = (), alias: str = ""
+) -> ModuleInfo:
+    return ModuleInfo(
+        name=name, path=f"{name}.ko", depends=depends, before=before, aliases=(alias,) if alias else ()
+    )
+
+
+KERNEL = Modules(
+    "6.1.0-1-amd64",
+    Path("/nowhere"),
+    (
+        info("btrfs", ("xor", "libcrc32c", "builtin_one"), before=("crc32c", "sha256", "absent")),
+        info("xor"),
+        info("libcrc32c", before=("crc32c",)),
+        info("crc32c_generic", alias="crc32c"),
+        info("crc32c_intel", alias="crc32c"),
+        info("crc32c_other", alias="crc32c"),
+        info("sha256_fast", alias="sha256"),
+        info("broken", ("gone",)),
+        info("ring", ("ring2",)),
+        info("ring2", ("ring",)),
+    ),
+    frozenset({"builtin_one", "ext2"}),
+)
+
+
+def names(*wanted: str) -> list[str]:
+    return [module.name for module in KERNEL.closure(wanted)]
+
+
+def test_dependencies_come_first_and_once() -> None:
+    assert names("btrfs", "xor") == [
+        "crc32c_generic",
+        "crc32c_intel",
+        "sha256_fast",
+        "xor",
+        "libcrc32c",
+        "btrfs",
+    ]
+
+
+def test_a_built_in_module_is_no_file_and_no_error() -> None:
+    assert names("ext2") == []
+
+
+def test_dashes_and_underscores_are_one() -> None:
+    assert names("crc32c-generic") == ["crc32c_generic"]
+
+
+def test_a_circle_ends() -> None:
+    assert sorted(names("ring")) == ["ring", "ring2"]
+
+
+@pytest.mark.parametrize("wanted, missing", [("reiser4", "reiser4"), ("broken", "gone")])
+def test_a_missing_module_is_named_with_its_kernel(wanted: str, missing: str) -> None:
+    with pytest.raises(MissingModule, match=rf"kernel 6\.1\.0-1-amd64 has no module {missing}") as raised:
+        names(wanted)
+    assert (raised.value.module, raised.value.release) == (missing, "6.1.0-1-amd64")
