@@ -35,8 +35,8 @@ class Module:
     path: Path
 
     def read(self) -> bytes:
-        """Its ELF image, as ``insmod`` takes it."""
-        return modinfo.load(self.path)
+        """Its ELF image, as ``insmod`` takes it, without a signature."""
+        return modinfo.unsigned(modinfo.load(self.path))
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,12 @@ def test_a_module_says_what_it_needs(tmp_path: Path, name: str, packed: bool) ->
     assert modinfo.load(path) == elf(TEXT)
 
 
+def test_a_signature_is_left_out() -> None:
+    trailer = struct.pack(">5B3xI", 0, 0, 2, 0, 0, 9) + b"~Module signature appended~\n"
+    assert modinfo.unsigned(elf(TEXT) + b"signature" + trailer) == elf(TEXT)
+    assert modinfo.unsigned(elf(TEXT)) == elf(TEXT)
+
+
 @pytest.mark.parametrize("content", [b"", b"\x7fELF\x02 cut short", b"not a module at all"])
 def test_a_damaged_module_is_one_clear_error(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "broken.ko"

@@ -1,0 +1,188 @@
+"""Sealed images without a guest: identity, the proof's plan, assembly, and what a failing Packer says."""
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+from agelab import process
+from agelab.debian import Package
+from agelab.errors import AgelabError, HostError
+from agelab.image import assemble, packer, proof, sealed
+from agelab.image import root as roots
+from agelab.kernel import Kernel, initramfs
+from agelab.kernel.modinfo import ModuleInfo
+from agelab.kernel.modules import BUILTIN, INDEX, index
+from agelab.model.filesystem import Filesystem
+from agelab.scenario.files import every
+from agelab.store import Store
+
+PACKAGE = Package(name="busybox-static", version="1", filename="b.deb", size=1, sha256="0" * 64)
+
+
+def kernel(store: Store) -> Kernel:
+    """A kernel with the modules of the root and of ext4, and no others."""
+    names = (*initramfs.BASE_MODULES, "ext4", "virtio_pci", "virtio_net")
+
+    def build(directory: Path) -> None:
+        (directory / "modules").mkdir()
+        for name in names:
+            (directory / f"modules/{name}.ko").write_bytes(name.encode())
+        (directory / INDEX).write_bytes(
+            index([ModuleInfo(name=name, path=f"modules/{name}.ko") for name in names])
+        )
+        (directory / BUILTIN).write_text("")
+        (directory / "vmlinuz").write_bytes(b"kernel")
+
+    return Kernel(
+        "debian:6.1", "6.1.0-1-amd64", "6.1.1-1", store.obtain("kernel", {"package": "test"}, build)
+    )
+
+
+def filesystem(name: str, module: str) -> Filesystem:
+    tooling = {"mkfs": ("mkfs", "-U", "{uuid}", "{device}"), "fsck": ("fsck", "{device}")}
+    return Filesystem.model_validate(
+        {
+            **{"name": name, "summary": "", "packages": (), "modules": (module,), "mount_type": name},
+            **{"minimum_mib": 1, "extents": "none", "free_space": "none", "today": tooling},
+            "period": {**tooling, "mount_options": ("strictatime", "barrier=0")},
+        }
+    )
+
+
+FILESYSTEMS = [filesystem("ext4", "ext4"), filesystem("reiser4", "reiser4")]
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """A store for which roots and proofs are made at once, without packages or a guest."""
+    made = Store(tmp_path / "home")
+
+    def root(directory: Path) -> None:
+        (directory / roots.FILE).write_bytes(b"root")
+
+    def prove(kernel: Kernel, proving: proof.Plan, work: Path, *_: object) -> None:
+        answers = [
+            {"filesystem": item.filesystem, "defaults": item.defaults, "status": "ok"}
+            for item in proving.items
+        ]
+        (work / "proof.json").write_text(json.dumps(answers))
+        assemble.assemble(work)
+
+    chosen = roots.Packages(root=(), busybox=PACKAGE)
+    monkeypatch.setattr(roots, "packages", lambda *_, **__: chosen)
+    monkeypatch.setattr(roots, "obtain", lambda *_: made.obtain("root", {}, root))
+    monkeypatch.setattr(sealed, "_busybox", lambda *_: b"busybox")
+    monkeypatch.setattr(sealed, "_prove", prove)
+    return made
+
+
+def test_an_image_holds_what_a_cell_boots_and_what_was_proved(store: Store) -> None:
+    image = sealed.build(kernel(store), store, FILESYSTEMS)
+    assert image.root.read_bytes() == b"root"
+    assert image.boot.read_bytes() == b"kernel"
+    assert image.initramfs.read_bytes().startswith(b"070701")
+    assert {key: found.status for key, found in image.proof.items()} == {
+        ("ext4", "period"): "ok",
+        ("ext4", "today"): "ok",
+        ("reiser4", "period"): "unsupported",
+        ("reiser4", "today"): "unsupported",
+    }
+    assert image.proof["reiser4", "today"].reason == "kernel 6.1.0-1-amd64 has no module reiser4"
+    assert sorted(path.name for path in image.artefact.directory.iterdir()) == [
+        *("image.json", "initramfs", "manifest.json", "root.squashfs", "vmlinuz")
+    ]
+    assert [found.key for found in sealed.find(image.kernel, store)] == [image.key]
+
+
+def test_the_same_inputs_in_another_store_give_the_same_content(store: Store, tmp_path: Path) -> None:
+    first = sealed.build(kernel(store), store, FILESYSTEMS)
+    other = Store(tmp_path / "elsewhere")
+    second = sealed.build(kernel(other), other, FILESYSTEMS)
+    assert (second.key, second.content) == (first.key, first.content)
+
+
+def test_what_is_to_be_proved_is_part_of_the_identity(store: Store) -> None:
+    some = sealed.build(kernel(store), store, FILESYSTEMS[:1])
+    assert sealed.build(kernel(store), store, FILESYSTEMS).key != some.key
+
+
+def test_concurrent_builds_do_the_work_once(store: Store) -> None:
+    one = kernel(store)
+    lines: list[str] = []
+    keys: list[str] = []
+
+    def build() -> None:
+        keys.append(sealed.build(one, store, FILESYSTEMS, progress=lines.append).key)
+
+    threads = [threading.Thread(target=build) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(keys) == 6 and len(set(keys)) == 1
+    assert [line for line in lines if "proving" in line] == [
+        "proving 2 ways to make a filesystem on 6.1.0-1-amd64 (packer)"
+    ]
+
+
+def test_the_plan_names_real_places(store: Store) -> None:
+    plan = proof.plan(FILESYSTEMS, kernel(store).modules)
+    assert plan.modules == ("ext4",)
+    assert plan.items[0].mkfs == ("mkfs", "-U", proof.UUID, "/dev/pmem1")
+    assert plan.items[0].mount == (
+        "mount",
+        "-t",
+        "ext4",
+        "-o",
+        "strictatime,barrier=0",
+        "/dev/pmem1",
+        "/run/proof",
+    )
+    assert plan.items[1].mount == ("mount", "-t", "ext4", "/dev/pmem1", "/run/proof")
+    assert set(json.loads(plan.for_guest())) == {"device", "items"}
+
+
+def test_every_filesystem_of_the_project_fits_on_the_scratch_disk() -> None:
+    assert max(one.minimum_mib for one in every("filesystems", Filesystem)) << 20 <= proof.SCRATCH
+
+
+def test_a_root_that_changed_while_it_was_proved_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "root").write_bytes(b"changed")
+    (tmp_path / "proof.json").write_text("[]")
+    description = assemble.Description(
+        kernel=assemble.ImageKernel(release="6.1", version="1", key="k"),
+        root="0" * 64,
+        template="t",
+        packages=(),
+    )
+    assembly = assemble.Assembly(
+        target=tmp_path, files={"root.squashfs": tmp_path / "root"}, description=description, unsupported=()
+    )
+    (tmp_path / "assembly.json").write_text(assembly.model_dump_json())
+    with pytest.raises(AgelabError, match="root is not what it was"):
+        assemble.assemble(tmp_path)
+
+
+def test_a_failing_packer_quotes_its_log_and_the_console(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "console.log").write_text("agelab init: cannot insert the module nfit.ko\n")
+
+    def run(argv: list[str], **_: object) -> process.Result:
+        if argv[1] == "build":
+            raise process.ProcessFailed(argv, 1, "Timeout waiting for SSH.\n", "packer build")
+        return process.Result(0, "Packer v1.11.2\n", "")
+
+    monkeypatch.setattr(process, "run", run)
+    with pytest.raises(HostError) as raised:
+        packer.build(tmp_path, {})
+    assert "Timeout waiting for SSH." in str(raised.value)
+    assert "cannot insert the module nfit.ko" in str(raised.value)
+    assert "packer plugins install" in raised.value.hint
+
+
+def test_the_guest_definition_is_valid() -> None:
+    definition = roots.definition()
+    assert definition.suite and "python3-minimal" in definition.packages

@@ -1,0 +1,154 @@
+"""Kernel specs and the archive behind them, without a network."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from agelab import debian, process
+from agelab.debian import Archive, Package
+from agelab.errors import AgelabError, HostError, InputError
+from agelab.kernel import bundle
+from agelab.store import Store, file_hash
+
+RELEASES = {
+    "linux-image-6.1.0-9-amd64": "6.1.27-1",
+    "linux-image-6.1.0-50-amd64": "6.1.176-1",
+    "linux-image-6.1.0-56-amd64": "6.1.192-2",
+    "linux-image-6.1.0-56-rt-amd64": "6.1.192-3",
+    "linux-image-6.1.0-56-cloud-amd64": "6.1.192-3",
+    "linux-image-6.1.0-56-amd64-dbg": "6.1.192-3",
+    "linux-image-6.12-amd64": "6.12.117-1",
+    "linux-image-6.12.117+deb12-amd64": "6.12.117-1~deb12u1",
+    "linux-image-amd64": "6.1.192-2",
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """A store whose archive holds RELEASES; a download is a failure of the test."""
+
+    def package(_: Archive, name: str, version: str = "") -> Package:
+        return Package(name=name, version=RELEASES[name], filename=f"{name}.deb", size=1, sha256="0" * 64)
+
+    monkeypatch.setattr(debian, "host_suite", lambda: "bookworm")
+    monkeypatch.setattr(bundle, "host_suite", lambda: "bookworm")
+    monkeypatch.setattr(Archive, "versions", lambda *_: RELEASES)
+    monkeypatch.setattr(Archive, "package", package)
+    monkeypatch.setattr(Archive, "depends", lambda *_: "linux-image-6.1.0-56-amd64 (= 6.1.192-2)")
+    monkeypatch.setattr(Archive, "download", lambda _, packages: [Path(packages[0].filename)])
+    monkeypatch.setattr(
+        bundle, "unpack", lambda deb, release, directory: (directory / "vmlinuz").write_text(release)
+    )
+    return Store(tmp_path / "home")
+
+
+@pytest.mark.parametrize(
+    "spec, release",
+    [
+        ("debian:6.1", "6.1.0-56-amd64"),
+        ("debian:6", "6.12.117+deb12-amd64"),
+        ("debian:6.12", "6.12.117+deb12-amd64"),
+        ("debian:6.1.0-9-amd64", "6.1.0-9-amd64"),
+        ("debian:6.1.0-50", "6.1.0-50-amd64"),
+        ("debian:bookworm", "6.1.0-56-amd64"),
+    ],
+)
+def test_a_spec_is_one_kernel(store: Store, spec: str, release: str) -> None:
+    found = bundle.resolve(spec, store)
+    assert (found.spec, found.release, found.version) == (spec, release, RELEASES[f"linux-image-{release}"])
+    assert found.boot == found.vmlinuz
+
+
+def test_two_specs_of_one_kernel_share_it(store: Store) -> None:
+    assert bundle.resolve("debian:6.1", store).key == bundle.resolve("debian:6.1.0-56-amd64", store).key
+
+
+def test_the_newest_stays_the_same_until_it_is_refreshed(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = bundle.resolve("debian:6.1", store)
+    monkeypatch.setitem(RELEASES, "linux-image-6.1.0-60-amd64", "6.1.200-1")
+    monkeypatch.setattr(Archive, "update", lambda *_: None)
+    assert bundle.resolve("debian:6.1", store).key == before.key
+    assert bundle.resolve("debian:6.1", store, refresh=True).release == "6.1.0-60-amd64"
+
+
+@pytest.mark.parametrize(
+    "spec, said",
+    [
+        ("debian:6.1.0-57-amd64", "debian:6.1.0-56-amd64"),
+        ("debian:bokworm", "debian:bookworm"),
+        ("debian:7.9", "there are|did you mean"),
+        ("debian:", "debian:6.1"),
+        ("debain:6.1", "debian:6.1"),
+        ("6.1.0-56-amd64", "debian:6.1.0-56-amd64"),
+        ("", "debian:6.1"),
+        ("tree:/usr/src/linux", "not supported yet"),
+        ("debian:../../etc", "debian:"),
+    ],
+)
+def test_a_wrong_spec_names_the_nearest(store: Store, spec: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        bundle.resolve(spec, store)
+
+
+def test_an_unknown_suite_names_the_nearest(store: Store) -> None:
+    with pytest.raises(InputError, match="did you mean trixie"):
+        Archive(store, "trixi")
+
+
+def test_versions_are_ordered_as_dpkg_orders_them() -> None:
+    assert debian.newest(["6.1.9-1", "6.1.192-2", "6.1.192-2~bpo1", "6.1.27-1"]) == "6.1.192-2"
+
+
+def test_a_failed_update_is_one_line_for_the_host(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(argv: list[str], **_: object) -> process.Result:
+        raise process.ProcessFailed(argv, 100, "W: noise\nE: Could not resolve 'mirror'\n", "apt-get update")
+
+    monkeypatch.setattr(debian, "mirrors", lambda: ("http://mirror.test/debian", None))
+    monkeypatch.setattr(process, "run", run)
+    with pytest.raises(HostError, match=r"cannot fetch the package lists.*Could not resolve") as raised:
+        Archive(store, "bookworm").update()
+    assert "network" in raised.value.hint
+    assert not (store.cache("apt") / "bookworm" / "updated").exists()
+
+
+def test_a_suite_without_updates_is_used_without_them(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+
+    def run(argv: list[str], **_: object) -> process.Result:
+        tried.append((store.cache("apt") / "trixie" / "debian.sources").read_text())
+        if "trixie-updates" in tried[-1]:
+            said = "E: The repository 'http://mirror.test/debian trixie-updates Release' does not have a Release file."
+            raise process.ProcessFailed(argv, 100, said, "apt-get update")
+        return process.Result(0, "", "")
+
+    monkeypatch.setattr(
+        debian, "mirrors", lambda: ("http://mirror.test/debian", "http://mirror.test/security")
+    )
+    monkeypatch.setattr(process, "run", run)
+    Archive(store, "trixie").update()
+    assert len(tried) == 2
+    assert "Suites: trixie\n" in tried[1] and "Suites: trixie-security\n" in tried[1]
+
+
+def deb(directory: Path, name: str) -> Path:
+    control = directory / name / "DEBIAN"
+    control.mkdir(parents=True)
+    text = f"Package: {name}\nVersion: 1\nArchitecture: all\nMaintainer: nobody <n@example.org>\nDescription: test\n"
+    (control / "control").write_text(text)
+    target = directory / f"{name}_1_all.deb"
+    subprocess.run(["dpkg-deb", "--build", control.parent, target], check=True, stdout=subprocess.DEVNULL)
+    return target
+
+
+def test_a_local_repository_names_each_file_and_its_hash(tmp_path: Path) -> None:
+    debs = [deb(tmp_path, "two"), deb(tmp_path, "one")]
+    line = debian.local_repository(tmp_path / "repository", debs)
+    assert line == f"deb [trusted=yes] copy:{tmp_path}/repository ./"
+    stanzas = (tmp_path / "repository" / "Packages").read_text().split("\n\n")
+    assert [stanza.split("\n")[0] for stanza in stanzas] == ["Package: one", "Package: two"]
+    assert f"SHA256: {file_hash(debs[1])}" in stanzas[0]
+    with pytest.raises(AgelabError, match="not empty"):
+        debian.local_repository(tmp_path / "repository", debs)
