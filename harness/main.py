@@ -4,7 +4,6 @@ import argparse
 import os
 import time
 import traceback
-from dataclasses import replace
 from pathlib import Path
 
 from harness import counters, machine, plan, watchdog
@@ -59,8 +58,8 @@ class Boot:
 
     def _prepare(self) -> None:
         machine.sysctl(self.plan.memory.sysctl)
-        if self.place.device:
-            machine.count_requests(self.place.device)
+        if self.plan.disk:
+            self._do(machine.counted(machine.disks()[self.plan.disk.disk]), "setting up the disk under test")
         if self.plan.corpus:
             self._mount_corpus(self.plan.corpus)
         machine.wait_until(self.plan.start_at)
@@ -153,18 +152,6 @@ def main(arguments: list[str] | None = None) -> None:
         "ready", boot=todo.boot, uptime=time.clock_gettime(time.CLOCK_BOOTTIME), release=os.uname().release,
         watchdog=guarded,
     )  # fmt: skip
-    device = None
-    if todo.disk:
-        device = machine.disks()[todo.disk.disk]
-        found = f"/dev/{device}"
-        todo = replace(
-            todo,
-            disk=replace(
-                todo.disk,
-                mkfs=tuple(word.replace("{device}", found) for word in todo.disk.mkfs),
-                mount=tuple(word.replace("{device}", found) for word in todo.disk.mount),
-            ),
-        )
-    Boot(todo, events, Place(options.mountpoint, device, options.scratch)).run()
+    Boot(todo, events, Place(options.mountpoint, "dm-0" if todo.disk else None, options.scratch)).run()
     if not options.stay:
         machine.power_off()

@@ -99,10 +99,10 @@ def cell(
     already. ``files`` and ``programs`` (these executable) map paths below /agelab to content: the guest finds
     them in /run/agelab, and runs /run/agelab/start as its first process. Raises MissingModule.
     """
-    there = modules.closure(BASE_MODULES)
+    there = {module.name for module in modules.closure(BASE_MODULES)}
     return pack(
         [
-            *_inserted("cell", [module for module in modules.closure(names) if module not in there]),
+            *_inserted("cell", [module for module in modules.closure(names) if module.name not in there]),
             *(Entry(f"agelab/{path}", data) for path, data in files.items()),
             *(Entry.program(f"agelab/{path}", data) for path, data in (programs or {}).items()),
         ]
@@ -110,6 +110,7 @@ def cell(
 
 
 def _inserted(stage: str, modules: Sequence[Module]) -> list[Entry]:
-    order = "".join(f"{module.name}.ko\n" for module in modules)
+    # The init program takes the mark to mean that the guest can do without.
+    order = "".join(f"{module.name}.ko{' optional' if module.optional else ''}\n" for module in modules)
     files = [Entry(f"modules/{stage}/{module.name}.ko", module.read()) for module in modules]
     return [Entry(f"modules/{stage}.order", order.encode()), *files]

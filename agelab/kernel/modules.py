@@ -33,6 +33,8 @@ class Module:
 
     name: str
     path: Path
+    optional: bool = False
+    """Only a soft dependency wants it, such as an algorithm made for a CPU that the guest may not have."""
 
     def read(self) -> bytes:
         """Its ELF image, as ``insmod`` takes it, without a signature."""
@@ -71,8 +73,11 @@ class Modules:
 
         Raises MissingModule for a name that is neither a file nor built in.
         """
-        infos = walk(names, self._lookup, self._soft)
-        return tuple(Module(info.name, self.directory / info.path) for info in infos)
+        needed = walk(names, self._lookup, lambda name: [])
+        return tuple(
+            Module(info.name, self.directory / info.path, optional=info not in needed)
+            for info in walk(names, self._lookup, self._soft)
+        )
 
     def has(self, name: str) -> bool:
         """Whether the kernel can serve that module, built in or not."""

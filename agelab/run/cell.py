@@ -48,6 +48,8 @@ class CellRunner:
     image: Image
     corpus: Corpus
     hypervisor: Hypervisor
+    clock: Path
+    """The library that takes the host's clock away from QEMU."""
     progress: Callable[[str], None]
 
     @property
@@ -161,6 +163,7 @@ class CellRunner:
             ),
             console=self.directory / f"console-{boot}.log",
             events=self.directory / f"events-{boot}.jsonl",
+            preload=self.clock,
         )
 
     def _console(self, boot: int) -> str:

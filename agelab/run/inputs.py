@@ -7,8 +7,8 @@ from typing import Any
 from agelab.corpus import Corpus
 from agelab.image import Image
 from agelab.run.plan import CellSpec, guest_plan
-from agelab.store import key_of
-from agelab.vm import versions
+from agelab.store import file_hash, key_of
+from agelab.vm import clock, versions
 
 HARNESS = Path(__file__).resolve().parents[2] / "harness"
 MANAGEMENT = ("-name", "-mon", "-sandbox", "-msg")
@@ -47,6 +47,7 @@ def cell_inputs(
         "qemu": {
             "version": versions.qemu(),
             "firmware": versions.firmware(),
+            "clock": file_hash(clock.SOURCE),
             "command": guest_command(command, places),
         },
     }

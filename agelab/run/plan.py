@@ -21,8 +21,10 @@ OVERHEAD_MIB = 128
 """What the kernel and the harness take of a guest's memory, rounded up; the ballast takes the rest away."""
 CORPUS_DISK, DATA_DISK = 1, 2
 """Their places among the memory-backed disks; the root is 0."""
-BASE_MODULES = ("loop", "isofs", "i6300esb")
-"""What every cell needs beside its filesystem: the corpus's mount, and the watchdog."""
+BASE_MODULES = ("loop", "isofs", "dm_mod", "i6300esb")
+"""What every cell needs beside its filesystem: the corpus's mount, the disk under test, the watchdog."""
+DEVICE = "/dev/dm-0"
+"""The disk under test in the guest (harness.machine.counted)."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class CellSpec:
 def guest_plan(spec: CellSpec, corpus: Corpus, boot: int = 0, first_step: int = 0) -> Inputs:
     """The plan of one boot as JSON. Format: docs/design.md, "The plan and the events"."""
     memory, tooling = spec.scenario.memory, spec.filesystem.tooling(spec.defaults)
-    words = {"{uuid}": FILESYSTEM_UUID}
+    words = {"{uuid}": FILESYSTEM_UUID, "{device}": DEVICE}
     options = ",".join([*tooling.mount_options, *spec.variant.mount_options])
     mkfs = [
         _filled(word, words) for word in (*tooling.mkfs[:-1], *spec.variant.mkfs_options, tooling.mkfs[-1])
@@ -82,7 +84,7 @@ def guest_plan(spec: CellSpec, corpus: Corpus, boot: int = 0, first_step: int = 
         "-t",
         spec.filesystem.mount_type,
         *(["-o", options] if options else []),
-        "{device}",
+        DEVICE,
         "/mnt",
     ]
     return {

@@ -19,7 +19,7 @@ from agelab.run.plan import CellSpec
 from agelab.scenario import selection
 from agelab.scenario.selection import Selection
 from agelab.store import Store
-from agelab.vm import versions
+from agelab.vm import clock, versions
 from agelab.vm.hypervisor import connected
 
 HEADROOM = 256 << 20
@@ -60,13 +60,14 @@ def carry_out(request: Request, store: Store, progress: Progress) -> RunDirector
     image = images.build(kernel, store, selection.filesystems(), progress=progress.stage)
     corpus = _corpus(specs[0], store, progress)
     _room(specs, store)
+    library = clock.library(store)
     run = RunDirectory.create(store.runs, request.name)
     cells = tuple(_cell(spec, image) for spec in specs)
     run.write_plan(_run_plan(run, request, cells, image, corpus))
     with connected() as hypervisor:
         for number, (spec, cell) in enumerate(zip(specs, cells, strict=True)):
             progress.cell(cell, number)
-            runner = CellRunner(run, number, spec, image, corpus, hypervisor, progress.step)
+            runner = CellRunner(run, number, spec, image, corpus, hypervisor, library, progress.step)
             progress.ended(cell, runner.carry_out())
     return run
 

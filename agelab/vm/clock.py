@@ -1,0 +1,24 @@
+"""The library that QEMU runs behind in the virtual clock; agelab/vm/clock.c says why."""
+
+from pathlib import Path
+
+from agelab import process
+from agelab.store import Store, file_hash
+
+SOURCE = Path(__file__).with_name("clock.c")
+LIBRARY = "clock.so"
+
+
+def library(store: Store) -> Path:
+    """The compiled library, made once for each version of its source and of the compiler.
+
+    Raises HostError when there is no compiler.
+    """
+    compiler = process.run(["gcc", "-dumpfullversion", "-dumpmachine"]).stdout.split()
+
+    def build(directory: Path) -> None:
+        target = str(directory / LIBRARY)
+        flags = ["-shared", "-fPIC", "-O2", "-nostdlib", "-Wall", "-Wextra", "-Werror"]
+        process.run(["gcc", *flags, "-o", target, str(SOURCE)])
+
+    return store.obtain("clock", {"source": file_hash(SOURCE), "compiler": compiler}, build) / LIBRARY
