@@ -1,7 +1,8 @@
 """What the benchmarks share: a quiet machine, medians, tables."""
 
 import statistics
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agelab.errors import HostError
@@ -19,13 +20,24 @@ def guests() -> list[int]:
     return sorted(found)
 
 
-def need_quiet() -> None:
-    """Raise HostError when another guest runs: with two cores, it would be measured too."""
-    if found := guests():
-        raise HostError(
-            f"another guest runs on this machine (process {', '.join(map(str, found))})",
-            hint="wait until it has ended: its load would be part of the measurement",
-        )
+def quietly(start: Callable[[], float], patience: float) -> float:
+    """What ``start`` measures while no other guest is on this machine: with two cores, it would be measured too.
+
+    Waits for others to end, and starts again when one came meanwhile. Raises HostError after ``patience``
+    seconds without a quiet moment.
+    """
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        if guests():
+            time.sleep(1)
+            continue
+        took = start()
+        if not guests():
+            return took
+    raise HostError(
+        f"other guests run on this machine: process {', '.join(map(str, guests()))}",
+        hint="wait until they have ended: their load would be part of the measurement",
+    )
 
 
 def spread(values: Sequence[float]) -> str:
