@@ -103,6 +103,12 @@ def test_dependencies_come_first_and_once() -> None:
     ]
 
 
+def test_what_only_a_soft_dependency_wants_is_optional() -> None:
+    optional = {module.name: module.optional for module in KERNEL.closure(["btrfs"])}
+    assert optional["crc32c_intel"] and optional["sha256_fast"]
+    assert not optional["libcrc32c"] and not optional["btrfs"]
+
+
 def test_a_built_in_module_is_no_file_and_no_error() -> None:
     assert names("ext2") == []
 

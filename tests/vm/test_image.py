@@ -1,0 +1,97 @@
+"""Real images: what the guest proved, and the same bytes from another home."""
+
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from agelab import image, kernel, process
+from agelab.cli.common import open_store
+from agelab.image.packer import CMDLINE
+from agelab.kernel import initramfs
+from agelab.model.filesystem import Filesystem
+from agelab.scenario.files import every
+from agelab.store import Store
+
+NEEDED = ("apt-get", "dpkg-deb", "mmdebstrap", "sqfstar", "packer", "qemu-system-x86_64", "ssh-keygen")
+MISSING = [program for program in NEEDED if process.find(program) is None]
+pytestmark = [
+    pytest.mark.vm,
+    pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}"),
+]
+
+
+def made(store: Store) -> image.Image:
+    """The project's image of the default kernel, from the store or built now."""
+    return image.build(kernel.resolve(kernel.DEFAULT, store), store, every("filesystems", Filesystem))
+
+
+def test_the_guest_proves_every_filesystem() -> None:
+    proofs = made(open_store()).proof
+    assert {key: proof.reason for key, proof in proofs.items() if proof.status != "ok"} == {}
+    assert len(proofs) == 2 * len(every("filesystems", Filesystem))
+
+
+def test_a_second_call_is_instant_and_needs_no_network() -> None:
+    store = open_store()
+    made(store)
+    program = (
+        "from agelab import image, kernel, process; from agelab.cli.common import open_store;"
+        "from agelab.model.filesystem import Filesystem; from agelab.scenario.files import every;"
+        "process.run = None;"  # no program at all: neither apt nor packer
+        "store = open_store(); found = kernel.resolve(kernel.DEFAULT, store);"
+        "image.build(found, store, every('filesystems', Filesystem))"
+    )
+    started = time.monotonic()
+    env = {"AGELAB_HOME": str(store.home), "PYTHONPATH": str(Path(__file__).parents[2])}
+    process.run([sys.executable, "-c", program], env=env)
+    assert time.monotonic() - started < 2  # 0.15 s on an idle host; the rest is for a loaded one
+
+
+def boot(directory: Path, built: image.Image, archive: bytes, *, root: bool) -> str:
+    """The console of a guest that starts with this second archive, with or without its root disk."""
+    (directory / "initramfs").write_bytes(built.initramfs.read_bytes() + archive)
+    size = built.root.stat().st_size
+    backend = f"memory-backend-file,id=root,share=off,mem-path={built.root},size={size}"
+    disk = ["-object", backend, "-device", "nvdimm,memdev=root"] if root else []
+    argv = [
+        *("qemu-system-x86_64", "-machine", "q35,nvdimm=on", "-accel", "tcg", "-m", "512,slots=2,maxmem=4G"),
+        *("-nodefaults", "-display", "none", "-no-reboot", "-serial", f"file:{directory}/console", *disk),
+        *("-kernel", str(built.boot), "-initrd", str(directory / "initramfs"), "-append", CMDLINE),
+    ]
+    process.run(argv, timeout=120)
+    return (directory / "console").read_text(errors="replace")
+
+
+def test_the_guest_runs_what_the_second_archive_holds(tmp_path: Path) -> None:
+    built = made(open_store())
+    start = b"#!/bin/sh\ncat /run/agelab/word; grep -c ^ext4 /proc/modules\necho o > /proc/sysrq-trigger\nsleep 60\n"
+    archive = initramfs.cell(built.kernel.modules, ["ext4"], {"word": b"hello\n"}, {"start": start})
+    console = boot(tmp_path, built, archive, root=True)
+    assert "hello" in console.split() and "1" in console.split()
+
+
+@pytest.mark.parametrize(
+    "root, said",
+    [(True, "cannot find /agelab/start"), (False, "cannot mount the root")],
+    ids=["no-start", "no-root"],
+)
+def test_a_guest_that_cannot_start_names_the_step_and_stops(tmp_path: Path, root: bool, said: str) -> None:
+    built = made(open_store())
+    console = boot(tmp_path, built, initramfs.cell(built.kernel.modules, [], {}), root=root)
+    assert f"agelab init: {said}" in console
+
+
+@pytest.mark.full
+def test_the_same_packages_give_the_same_bytes_in_another_home(tmp_path: Path) -> None:
+    store = open_store()
+    first = made(store)
+    other = Store(tmp_path / "another" / "home")
+    # The same packages: another day's mirror may have newer ones.
+    shutil.copytree(store.home / "cache" / "resolved", other.home / "cache" / "resolved")
+    second = made(other)
+    assert second.key == first.key
+    assert second.artefact.manifest.files == first.artefact.manifest.files
+    assert second.content == first.content
