@@ -15,7 +15,7 @@ from agelab.image import packer
 from agelab.image import root as roots
 from agelab.image.assemble import DESCRIPTION, INITRAMFS, ROOT, Assembly, Description, ImageKernel
 from agelab.image.proof import SCRATCH, Plan, Proof, plan
-from agelab.kernel import Kernel, initramfs, modinfo, modules
+from agelab.kernel import Kernel, initramfs
 from agelab.model.base import Defaults
 from agelab.model.filesystem import Filesystem
 from agelab.store import Artefact, Store, file_hash, key_of
@@ -24,7 +24,7 @@ INIT = roots.PROJECT / "images" / "init"
 # With the code that writes the initramfs: what changes in it must not hide behind an image made before.
 _PROVISIONING = (
     *(packer.TEMPLATE, packer.DIRECTORY / "start", packer.DIRECTORY / "prove.py", INIT),
-    *(Path(module.__file__) for module in (initramfs, modinfo, modules)),
+    *(roots.PROJECT / "agelab" / "kernel" / name for name in ("initramfs.py", "modinfo.py", "modules.py")),
 )
 
 RECIPE = 1
