@@ -1,7 +1,9 @@
 """What the guest's machine must be like before and between steps: memory, caches, clock, power."""
 
 import ctypes
+import fcntl
 import os
+import struct
 import time
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from harness.plan import Memory
 
 POWER_OFF = 0x4321FEDC
 """LINUX_REBOOT_CMD_POWER_OFF, reboot(2)."""
+RNDADDENTROPY = 0x40085203
 PAGE = os.sysconf("SC_PAGE_SIZE")
 CLOSE_ENOUGH = 64 * 1024
 """Bytes by which MemAvailable may miss its target."""
@@ -30,6 +33,12 @@ def sysctl(settings: dict[str, str]) -> None:
     """Write each value below /proc/sys."""
     for name, value in settings.items():
         Path("/proc/sys", name).write_text(value)
+
+
+def seed_random(entropy: bytes) -> None:
+    """Fill the kernel's random pool from the plan, so that nothing waits for it (random(4), RNDADDENTROPY)."""
+    with open("/dev/random", "wb", buffering=0) as pool:
+        fcntl.ioctl(pool, RNDADDENTROPY, struct.pack("ii", 8 * len(entropy), len(entropy)) + entropy)
 
 
 def counted(device: str) -> list[str]:

@@ -147,7 +147,10 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     events = Events.open(options.events)
     todo = plan.read(options.plan)
-    guarded = False if options.stay else watchdog.start()
+    guarded = False
+    if not options.stay:
+        machine.seed_random(bytes.fromhex(todo.entropy))
+        guarded = watchdog.start()
     events.emit(
         "ready", boot=todo.boot, uptime=time.clock_gettime(time.CLOCK_BOOTTIME), release=os.uname().release,
         watchdog=guarded,

@@ -63,6 +63,8 @@ class Plan:
 
     boot: int
     first_step: int
+    entropy: str
+    """What fills the guest's random pool, in hex: it follows from the run seed."""
     start_at: float
     """Guest seconds since boot at which the first step starts."""
     memory: Memory
@@ -79,6 +81,7 @@ def read(path: Path) -> Plan:
     return Plan(
         boot=raw["boot"],
         first_step=raw["first_step"],
+        entropy=raw["entropy"],
         start_at=raw["start_at"],
         memory=Memory(**raw["memory"]),
         corpus=Corpus(**raw["corpus"]) if raw["corpus"] else None,

@@ -11,9 +11,9 @@ import threading
 
 DEVICE = "/dev/watchdog"
 WDIOC_SETTIMEOUT = 0xC0045706
-TIMEOUT = 120
+TIMEOUT = 60
 """Seconds of guest time without a sign of life after which the watchdog powers the guest off."""
-INTERVAL = 40
+INTERVAL = 20
 
 
 def start() -> bool:

@@ -59,8 +59,12 @@ def guest_command(command: Sequence[str], places: dict[str, Path]) -> list[str]:
     ``places`` maps a name (``cell``) to the directory for which ``{cell}`` is put.
     """
     words, kept = iter(command), []
+    own_uuids = command.count("-uuid") - 1  # the domain's, before the guest's
     for word in words:
-        if word in MANAGEMENT:
+        if word == "-uuid" and own_uuids:
+            own_uuids -= 1
+            next(words)
+        elif word in MANAGEMENT:
             next(words)
         elif word in ("-object", "-chardev"):
             value = next(words)

@@ -59,9 +59,14 @@ class CellSpec:
         return -(-wanted // (16 * MIB)) * 16
 
     @property
+    def entropy(self) -> str:
+        """256 bits, in hex, for the guest's random pool."""
+        return hashlib.sha256(f"agelab run seed {self.run_seed}".encode()).hexdigest()
+
+    @property
     def uuid(self) -> str:
-        """The guest's SMBIOS UUID: together with QEMU's seed, all of its entropy."""
-        digest = hashlib.sha256(f"agelab run seed {self.run_seed}".encode()).hexdigest()
+        """The guest's SMBIOS UUID, which the kernel stirs into its random pool."""
+        digest = self.entropy
         return f"{digest[:8]}-{digest[8:12]}-4{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"
 
     @property
@@ -90,6 +95,7 @@ def guest_plan(spec: CellSpec, corpus: Corpus, boot: int = 0, first_step: int = 
     return {
         "boot": boot,
         "first_step": first_step,
+        "entropy": spec.entropy,
         "start_at": spec.start_at,
         "memory": {
             "available": spec.sized(memory.available_mib),

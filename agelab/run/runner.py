@@ -4,6 +4,7 @@ import platform
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from agelab import corpus as corpora
 from agelab import image as images
@@ -61,7 +62,7 @@ def carry_out(request: Request, store: Store, progress: Progress) -> RunDirector
     corpus = _corpus(specs[0], store, progress)
     _room(specs, store)
     library = clock.library(store)
-    run = RunDirectory.create(store.runs, request.name)
+    run = RunDirectory.create(store.runs, Path(request.name).stem)
     cells = tuple(_cell(spec, image) for spec in specs)
     run.write_plan(_run_plan(run, request, cells, image, corpus))
     with connected() as hypervisor:

@@ -1,6 +1,7 @@
 """What a user asked for, found among the files."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from agelab.errors import InputError, unknown
 from agelab.model.filesystem import Filesystem
@@ -25,9 +26,28 @@ def scenario_names() -> list[str]:
 def select(name: str, filesystem: str | None = None) -> Selection:
     """``aging`` is every variant of that scenario, ``aging-reiserfs`` one; ``filesystem`` narrows it down.
 
-    The longest scenario name that matches wins, what follows it is the variant.
+    The longest scenario name that matches wins, what follows it is the variant. A name that ends in
+    ``.toml`` is a scenario file of the user's own, with all its variants.
     Raises InputError for a name that nothing answers to, or a broken scenario file.
     """
+    scenario, wanted = (_read(Path(name)), "") if name.endswith(".toml") else _named(name)
+    variants = scenario.variants
+    if wanted:
+        variants = tuple(variant for variant in variants if variant.name == wanted)
+        if not variants:
+            raise unknown(
+                f"variant of {scenario.name}", wanted, [variant.name for variant in scenario.variants]
+            )
+    if filesystem:
+        narrowed = tuple(variant for variant in variants if variant.filesystem == filesystem)
+        if not narrowed:
+            raise unknown(f"filesystem in {name}", filesystem, sorted({v.filesystem for v in variants}))
+        variants = narrowed
+    return Selection(scenario, variants)
+
+
+def _named(name: str) -> tuple[Scenario, str]:
+    """The scenario of that name, and the variant that the name goes on with."""
     known = scenario_names()
     matching = [known_name for known_name in known if name == known_name or name.startswith(known_name + "-")]
     if not matching:
@@ -37,22 +57,15 @@ def select(name: str, filesystem: str | None = None) -> Selection:
         ]
         raise unknown("scenario", name, every)
     best = max(matching, key=len)
-    scenario = _scenario(best)
-    variants = scenario.variants
-    if wanted := name[len(best) + 1 :]:
-        variants = tuple(variant for variant in variants if variant.name == wanted)
-        if not variants:
-            raise unknown(f"variant of {best}", wanted, [variant.name for variant in scenario.variants])
-    if filesystem:
-        narrowed = tuple(variant for variant in variants if variant.filesystem == filesystem)
-        if not narrowed:
-            raise unknown(f"filesystem in {name}", filesystem, sorted({v.filesystem for v in variants}))
-        variants = narrowed
-    return Selection(scenario, variants)
+    return _scenario(best), name[len(best) + 1 :]
 
 
 def _scenario(name: str) -> Scenario:
-    path = files.SCENARIOS / f"{name}.toml"
+    return _read(files.SCENARIOS / f"{name}.toml")
+
+
+def _read(path: Path) -> Scenario:
+    """A scenario file whose names of other files are known to be right."""
     scenario = files.read(path, Scenario)
     known = [file.stem for file in (files.SCENARIOS / "filesystems").glob("*.toml")]
     wrong = [
@@ -60,8 +73,8 @@ def _scenario(name: str) -> Scenario:
         for number, variant in enumerate(scenario.variants)
         if variant.filesystem not in known
     ]
-    if scenario.name != name:
-        wrong.append(f"{path}: name: is {scenario.name!r}, the file says {name!r}")
+    if scenario.name != path.stem:
+        wrong.append(f"{path}: name: is {scenario.name!r}, the file's name is {path.stem!r}")
     if wrong:
         raise InputError("\n".join(wrong))
     return scenario

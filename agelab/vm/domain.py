@@ -96,7 +96,7 @@ def virt_install(spec: GuestSpec, uri: str) -> list[str]:
     )
     return [
         "virt-install", "--connect", uri, *fixed.split(),
-        "--name", spec.name, "--uuid", spec.uuid, "--memory", str(spec.memory_mib),
+        "--name", spec.name, "--memory", str(spec.memory_mib),
         "--machine", MACHINE_TYPE, "--cpu", ",".join(cpu),
         "--xml", f"./clock/@start={start}", *["--xml", "xpath.delete=./clock/timer"] * len(TIMERS),
         "--boot", f"kernel={spec.kernel},initrd={spec.initramfs},kernel_args={arguments}",
@@ -114,7 +114,8 @@ def virtual_clock(spec: GuestSpec) -> list[str]:
         # see a processor that has just halted and not yet accounted for its last instructions.
         f"-icount shift={spec.machine.shift},sleep=off,align=off,rr=record,rrfile=/dev/null",
         f"-rtc base={moment},clock=vm",
-        f"-seed {spec.seed}",
+        # libvirt wants a UUID of its own for each domain; the guest sees the last one named.
+        f"-uuid {spec.uuid} -seed {spec.seed}",
         "-no-reboot",
         "-machine nvdimm=on",
         f"-m size={spec.memory_mib * 1024}k,slots={MEMORY_SLOTS},maxmem={MEMORY_LIMIT}",
