@@ -20,11 +20,12 @@ from pathlib import Path
 from agelab import image as images
 from agelab import kernel as kernels
 from agelab.cli.common import open_store
+from agelab.corpus import Corpus
 from agelab.errors import AgelabError
 from agelab.image import Image
 from agelab.kernel import initramfs
 from agelab.run import inputs
-from agelab.run.plan import BASE_MODULES
+from agelab.run.plan import BASE_MODULES, CellSpec, guest_plan
 from agelab.scenario import selection
 from agelab.store import canonical
 from agelab.vm import clock, daemon, domain, versions
@@ -38,19 +39,29 @@ MACHINE = "pentium4-2800"
 PATIENCE = 120.0
 WAIT = 900.0
 """Host seconds to wait for a machine without other guests."""
-MODULES = (*BASE_MODULES, "ext4")
-"""As a cell has them."""
-PLAN = {
-    "boot": 0,
-    "first_step": 0,
-    "start_at": 0.0,
-    "memory": {"available": None, "sysctl": {}},
-    "corpus": None,
-    "disk": None,
-    "environment": {},
-    "steps": [],
-}
-"""A cell that does nothing: it is ready, and powers off."""
+
+
+def own_archive(image: Image) -> bytes:
+    """What a cell of ``aging-ext4`` adds to the image's initramfs, with a plan that does nothing."""
+    [variant] = selection.select("aging-ext4").variants
+    spec = CellSpec(
+        scenario=selection.select("aging-ext4").scenario,
+        variant=variant,
+        filesystem=selection.filesystem(variant.filesystem),
+        scale="quick",
+        defaults="period",
+        run_seed=1,
+        corpus_seed=1,
+    )
+    no_corpus = Corpus("", Path(), 0, "", 0, 0, "")
+    nothing = {"corpus": None, "disk": None, "steps": [], "start_at": 0.0}
+    plan = {**guest_plan(spec, no_corpus), **nothing, "memory": {"available": None, "sysctl": {}}}
+    return initramfs.cell(
+        image.kernel.modules,
+        [*BASE_MODULES, *spec.filesystem.modules],
+        {**inputs.harness_files(), "plan.json": canonical(plan)},
+        {"start": inputs.harness_start()},
+    )
 
 
 @dataclass
@@ -69,14 +80,6 @@ class Ours:
         console, events = self.directory / "console.log", self.directory / "events.jsonl"
         for output in (console, events):
             output.write_bytes(b"")
-        archive = initramfs.cell(
-            self.image.kernel.modules,
-            MODULES,
-            {**inputs.harness_files(), "plan.json": canonical(PLAN)},
-            {"start": inputs.harness_start()},
-        )
-        start_archive = self.directory / "initramfs"
-        start_archive.write_bytes(self.image.initramfs.read_bytes() + archive)
         guest = GuestSpec(
             name="agelab-bench-" + hashlib.sha256(str(self.directory).encode()).hexdigest()[:12],
             uuid="6167656c-6162-4000-8000-000000000002",
@@ -84,7 +87,7 @@ class Ours:
             machine=selection.machine(MACHINE),
             memory_mib=MEMORY_MIB,
             kernel=self.image.boot,
-            initramfs=start_archive,
+            initramfs=self.directory / "initramfs",
             boot=0,
             disks=(MemoryDisk(self.image.root, self.image.root.stat().st_size, written=False),),
             console=console,
@@ -130,8 +133,10 @@ def compare(repetitions: int, spec: str) -> int:
     image = images.build(kernel, store, selection.filesystems())
     theirs = virtme.prepare(store, kernel, bare=False, memory_mib=MEMORY_MIB)
     bare = virtme.prepare(store, kernel, bare=True, memory_mib=MEMORY_MIB)
+    directory = store.cache("bench-boot")
+    (directory / "initramfs").write_bytes(image.initramfs.read_bytes() + own_archive(image))
     with connected() as hypervisor:
-        ours = Ours(image, hypervisor, store.cache("bench-boot"), clock.library(store), [])
+        ours = Ours(image, hypervisor, directory, clock.library(store), [])
         libvirt = hypervisor.version
         starts: dict[str, Callable[[], float]] = {
             "agelab": ours.start,
