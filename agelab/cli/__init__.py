@@ -28,7 +28,7 @@ VERBS = {
     "image": ("agelab.cli.image:image", "Build and list guest images."),
     "corpus": ("agelab.cli.corpus:corpus", "Build and list the seeded input data."),
     "run": ("agelab.cli.run:run", "Run a scenario, each cell in a fresh guest."),
-    "list": ("agelab.cli.list:list_runs", "List runs, newest first."),
+    "list": ("agelab.cli.list_runs:list_runs", "List runs, newest first."),
     "show": ("agelab.cli.show:show", "Show one run's samples, as a table or as JSON."),
     "compare": ("agelab.cli.compare:compare", "Name the inputs and samples in which two runs differ."),
 }

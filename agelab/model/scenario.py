@@ -87,11 +87,12 @@ class Cycle(Frozen):
 
 
 def _kind_of_step(raw: object) -> str:
-    return "cycle" if isinstance(raw, Cycle) or (isinstance(raw, dict) and "cycle" in raw) else "step"
+    """Which of the two an entry is; the mark keeps the answer out of the places that errors name."""
+    return "~cycle" if isinstance(raw, Cycle) or (isinstance(raw, dict) and "cycle" in raw) else "~step"
 
 
 Step = Annotated[
-    Annotated[Action, Tag("step")] | Annotated[Cycle, Tag("cycle")], Discriminator(_kind_of_step)
+    Annotated[Action, Tag("~step")] | Annotated[Cycle, Tag("~cycle")], Discriminator(_kind_of_step)
 ]
 
 

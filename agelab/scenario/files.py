@@ -30,18 +30,27 @@ def read(path: Path, kind: type[AnyFrozen]) -> AnyFrozen:
 
 
 def complaints(path: Path, error: ValidationError) -> list[str]:
-    """One line for each error: file, place in it, what is wrong."""
+    """One line for each error: file, place in it, what is wrong.
+
+    An error of a whole that only follows from an error of one of its parts is left out.
+    """
+    found = {_place(item["loc"]): item for item in error.errors(include_url=False)}
     lines = []
-    for item in error.errors(include_url=False):
-        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in item["loc"]).lstrip(
-            "."
-        )
+    for place, item in found.items():
+        if any(other != place and other.startswith(place) for other in found) and place:
+            continue
         value = "" if item["type"] in ("missing", "extra_forbidden") else f" (it is {item['input']!r:.60})"
         message = {"missing": "is missing", "extra_forbidden": "is not a known key"}.get(
             item["type"], item["msg"]
         )
         lines.append(f"{path}: {place or 'file'}: {message}{value}")
     return lines
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    """``("steps", 0, "~cycle", "run")`` to ``steps[0].run``: a word with a mark names a type, not a place."""
+    words = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in location if str(part)[0] != "~"]
+    return "".join(words).lstrip(".")
 
 
 def named(directory: str, name: str, kind: type[AnyFrozen], what: str) -> AnyFrozen:

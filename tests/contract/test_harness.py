@@ -1,0 +1,113 @@
+"""The real harness on this host, in a temporary directory, spoken to as the host speaks to it."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from agelab.model.event import EVENT, Ended, Event, Measured, Ready, Reboot, StepDone, StepFailed
+from agelab.model.metrics import METRICS
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+def plan(*steps: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """A plan without corpus and disk: what is left needs no privileges."""
+    whole = {"name": "it", "repetition": 1, "run": "true", "caches": "keep", "sync": False, "pause": 0}
+    whole |= {"expect": [0], "deadline": 60, "moves": None}
+    return {
+        "boot": 0,
+        "first_step": 0,
+        "entropy": "00" * 32,
+        "start_at": 1e12,
+        "memory": {"available": None, "sysctl": {}},
+        "corpus": None,
+        "disk": None,
+        "environment": {"CORPUS_SEED": "7"},
+        "steps": [whole | step for step in steps],
+    } | changes
+
+
+def heard(tmp_path: Path, written: dict[str, Any]) -> list[Event]:
+    """Every event of one boot of that plan; the harness thinks that it starts at once."""
+    written = {**written, "start_at": _uptime() + 0.5}
+    (tmp_path / "plan.json").write_text(json.dumps(written))
+    for name in ("mnt", "scratch"):
+        (tmp_path / name).mkdir(exist_ok=True)
+    program = "import sys; sys.path.insert(0, sys.argv.pop(1)); from harness.main import main; main()"
+    places = {"plan": "plan.json", "events": "events", "mountpoint": "mnt", "scratch": "scratch"}
+    words = [word for name, place in places.items() for word in (f"--{name}", str(tmp_path / place))]
+    command = ["/usr/bin/python3", "-SB", "-c", program, str(PROJECT), *words, "--stay"]
+    subprocess.run(command, check=True, timeout=60)
+    return [EVENT.validate_json(line) for line in (tmp_path / "events").read_text().splitlines()]
+
+
+def _uptime() -> float:
+    return float(Path("/proc/uptime").read_text().split()[0])
+
+
+def samples(events: list[Event], step: str, metric: str) -> list[Measured]:
+    return [e for e in events if isinstance(e, Measured) and (e.step, e.metric) == (step, metric)]
+
+
+def test_it_says_ready_then_each_step_then_the_end(tmp_path: Path) -> None:
+    events = heard(tmp_path, plan({"name": "one"}, {"name": "two"}))
+    assert isinstance(events[0], Ready)
+    assert [e.step for e in events if isinstance(e, StepDone)] == ["one", "two"]
+    assert events[-1] == Ended(event="end", status="ok", reason=None)
+
+
+def test_elapsed_covers_the_command_and_not_the_pause(tmp_path: Path) -> None:
+    events = heard(tmp_path, plan({"run": "sleep 0.3", "pause": 0.4}))
+    [elapsed] = samples(events, "it", "elapsed")
+    assert isinstance(elapsed.value, float)
+    assert 0.3 <= elapsed.value < 0.6
+
+
+def test_every_metric_is_registered_with_its_unit(tmp_path: Path) -> None:
+    events = heard(tmp_path, plan({"moves": 1000, "sync": True}))
+    found = {e.metric: e.unit for e in events if isinstance(e, Measured)}
+    assert {"elapsed", "throughput", "sync_elapsed", "cpu_user", "requests", "space_used"} <= set(found)
+    assert found == {metric: METRICS[metric].unit for metric in found}
+
+
+def test_without_a_disk_its_counters_are_not_measured_and_say_why(tmp_path: Path) -> None:
+    [requests] = samples(heard(tmp_path, plan({})), "it", "requests")
+    assert requests.value is None
+    assert requests.not_measured == "the kernel keeps no counters of it"
+
+
+def test_steps_see_their_repetition_and_the_seed(tmp_path: Path) -> None:
+    heard(tmp_path, plan({"run": 'echo "$REPETITION $CORPUS_SEED" > seen', "repetition": 3}))
+    assert (tmp_path / "mnt" / "seen").read_text() == "3 7\n"
+
+
+def test_an_unexpected_status_is_told_with_the_last_words(tmp_path: Path) -> None:
+    events = heard(tmp_path, plan({"run": "echo alas >&2; exit 3"}, {"name": "next"}))
+    [failed] = [e for e in events if isinstance(e, StepFailed)]
+    assert (failed.step, failed.status, failed.said) == ("it", 3, "alas")
+    assert samples(events, "next", "elapsed")
+
+
+def test_an_expected_status_is_no_failure(tmp_path: Path) -> None:
+    events = heard(tmp_path, plan({"run": "exit 3", "expect": [0, 3]}))
+    assert not [e for e in events if isinstance(e, StepFailed)]
+
+
+def test_a_step_past_its_deadline_is_hung_and_the_last(tmp_path: Path) -> None:
+    events = heard(tmp_path, plan({"run": "sleep 30", "deadline": 0.2}, {"name": "never"}))
+    assert events[-1] == Ended(
+        event="end", status="hung", reason="step it, repetition 1: no end within 0.2 s of guest time"
+    )
+    assert not samples(events, "never", "elapsed")
+
+
+def test_a_reboot_ends_the_boot_before_its_step_and_the_next_boot_begins_with_it(tmp_path: Path) -> None:
+    steps = ({"name": "one"}, {"name": "two", "caches": "reboot"})
+    events = heard(tmp_path, plan(*steps))
+    assert events[-1] == Reboot(event="reboot", next=1)
+    assert not samples(events, "two", "elapsed")
+    (tmp_path / "events").unlink()
+    events = heard(tmp_path, plan(*steps, boot=1, first_step=1))
+    assert [e.step for e in events if isinstance(e, StepDone)] == ["two"]
+    assert isinstance(events[-1], Ended)

@@ -1,0 +1,109 @@
+"""A cell's verdict, its inputs, and what is unsupported."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from agelab.image import Image
+from agelab.kernel import MissingModule
+from agelab.model.event import Ended, StepFailed
+from agelab.model.result import Status
+from agelab.results.rundir import RunDirectory
+from agelab.run.cell import CellRunner
+from agelab.run.inputs import guest_command
+from agelab.run.verdict import Verdict, verdict
+from agelab.vm.hypervisor import Ending, Hypervisor
+from tests.unit.test_scenario import CORPUS, spec
+
+OK = Ended(event="end", status="ok", reason=None)
+HUNG = Ended(event="end", status="hung", reason="step x, repetition 1: no end within 5 s of guest time")
+FAILED = StepFailed(event="failed", step="fill", repetition=2, status=1, said="alas")
+# As 6.1 writes it when /proc/sysrq-trigger is given a c.
+PANIC = "[   16.1] sysrq: Trigger a crash\n[   16.2] Kernel panic - not syncing: sysrq triggered crash\n"
+OOPS = "[   16.1] BUG: kernel NULL pointer dereference, address: 0\n" + PANIC
+
+
+@pytest.mark.parametrize(
+    ("ending", "ended", "failures", "console", "expected"),
+    [
+        (Ending.STOPPED, OK, [], "", Verdict(Status.OK)),
+        (Ending.STOPPED, HUNG, [], "", Verdict(Status.HUNG, HUNG.reason)),
+        (
+            Ending.STOPPED, None, [], PANIC,
+            Verdict(Status.PANICKED, "Kernel panic - not syncing: sysrq triggered crash"),
+        ),
+        (
+            Ending.STOPPED, None, [], OOPS,
+            Verdict(
+                Status.PANICKED,
+                "Kernel panic - not syncing: sysrq triggered crash (BUG: kernel NULL pointer dereference, address: 0)",
+            ),
+        ),
+        (Ending.STOPPED, OK, [FAILED], "", Verdict(Status.FAILED, "step fill, repetition 2, exited 1: alas")),
+        (
+            Ending.STOPPED, OK, [FAILED, FAILED], "",
+            Verdict(Status.FAILED, "step fill, repetition 2, exited 1: alas; 1 more steps failed"),
+        ),
+        (Ending.WATCHDOG, None, [], "", Verdict(Status.HUNG, "the watchdog fired: nothing ran in the guest any more")),
+        (
+            Ending.TIMEOUT, None, [], "",
+            Verdict(Status.INTERRUPTED, "the host's patience ended before the guest's work did"),
+        ),
+        (
+            Ending.CRASHED, None, [], "",
+            Verdict(Status.INTERRUPTED, "QEMU ended by itself; a full host filesystem does that"),
+        ),
+        (
+            Ending.STOPPED, None, [], "agelab init: cannot mount the root\n",
+            Verdict(
+                Status.FAILED,
+                "the guest stopped without a word from the harness: agelab init: cannot mount the root",
+            ),
+        ),
+    ],
+)  # fmt: skip
+def test_the_verdict(
+    ending: Ending, ended: Ended | None, failures: list[StepFailed], console: str, expected: Verdict
+) -> None:
+    assert verdict(ending, ended, failures, console) == expected
+
+
+def _runner(tmp_path: Path, image: object) -> CellRunner:
+    run = RunDirectory.create(tmp_path, "aging")
+    nobody = cast(Hypervisor, None)  # an unsupported cell starts no guest
+    return CellRunner(run, 0, spec(), cast(Image, image), CORPUS, nobody, Path("clock.so"), print)
+
+
+def test_a_module_that_the_kernel_lacks_makes_the_cell_unsupported(tmp_path: Path) -> None:
+    def closure(names: list[str]) -> Any:
+        raise MissingModule("reiserfs", "7.2")
+
+    image = SimpleNamespace(kernel=SimpleNamespace(modules=SimpleNamespace(closure=closure)))
+    end = _runner(tmp_path, image).carry_out()
+    assert (end.status, end.reason) == (Status.UNSUPPORTED, "kernel 7.2 has no module reiserfs")
+    assert end.inputs_key is None and end.digest is None
+
+
+def test_a_failed_proof_makes_the_cell_unsupported(tmp_path: Path) -> None:
+    proof = SimpleNamespace(status="failed", reason="mount: wrong fs type")
+    kernel = SimpleNamespace(modules=SimpleNamespace(closure=lambda names: ()))
+    image = SimpleNamespace(kernel=kernel, proof={("reiserfs", "period"): proof})
+    end = _runner(tmp_path, image).carry_out()
+    assert (end.status, end.reason) == (Status.UNSUPPORTED, "the image's proof failed: mount: wrong fs type")
+
+
+def test_the_command_in_the_key_has_neither_this_hosts_paths_nor_libvirts_own() -> None:
+    command = [
+        "/usr/bin/qemu-system-x86_64", "-name", "guest=agelab-1,debug-threads=on", "-S",
+        "-object", '{"qom-type":"secret","id":"masterKey0","file":"/var/lib/x"}', "-m", "256",
+        "-chardev", "socket,id=charmonitor,path=/run/x,server=on", "-mon", "chardev=charmonitor",
+        "-uuid", "aaaa", "-kernel", "/home/me/store/image/k/vmlinux", "-uuid", "bbbb",
+        "-object", "memory-backend-file,id=disk2,mem-path=/home/me/store/cell/disk", "-sandbox", "on",
+    ]  # fmt: skip
+    places = {"cell": Path("/home/me/store/cell"), "image": Path("/home/me/store/image/k")}
+    assert guest_command(command, places) == [
+        "/usr/bin/qemu-system-x86_64", "-S", "-m", "256", "-kernel", "{image}/vmlinux", "-uuid", "bbbb",
+        "-object", "memory-backend-file,id=disk2,mem-path={cell}/disk",
+    ]  # fmt: skip

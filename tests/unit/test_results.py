@@ -1,0 +1,151 @@
+"""Digests, ratios, comparisons and the run directory."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agelab.errors import InputError
+from agelab.model.result import Cell, End, RunPlan, Sample, Status
+from agelab.model.scenario import Ratio
+from agelab.results import compare, rundir
+from agelab.results.digest import digest, inputs_key
+from agelab.results.ratios import derived
+from agelab.results.rundir import RunDirectory
+
+RATIO = Ratio(name="throughput_ratio", step="copy", metric="throughput")
+
+
+def sample(
+    step: str = "copy", repetition: int = 1, value: float | None = 1.5, metric: str = "elapsed"
+) -> Sample:
+    why = None if value is not None else "no way to know"
+    return Sample(step=step, metric=metric, value=value, unit="s", repetition=repetition, not_measured=why)
+
+
+def test_the_digest_does_not_depend_on_the_order_and_does_on_everything_else() -> None:
+    one, other = sample(), sample("delete")
+    base = digest(Status.OK, [one, other])
+    assert digest(Status.OK, [other, one]) == base
+    changed = [
+        digest(Status.FAILED, [one, other]),
+        digest(Status.OK, [one]),
+        digest(Status.OK, [sample(value=1.500001), other]),
+        digest(Status.OK, [sample(repetition=2), other]),
+        digest(Status.OK, [sample(value=None), other]),
+        digest(Status.OK, [sample(metric="cpu_user"), other]),
+    ]
+    assert len({base, *changed}) == 7
+
+
+def test_equal_inputs_have_one_key() -> None:
+    assert inputs_key({"a": 1, "b": [2]}) == inputs_key({"b": [2], "a": 1})
+    assert inputs_key({"a": 1}) != inputs_key({"a": 2})
+
+
+def test_a_ratio_is_the_last_repetition_over_the_first() -> None:
+    rows = [sample(repetition=n, value=v, metric="throughput") for n, v in ((3, 50.0), (1, 80.0), (2, 70.0))]
+    [found] = derived([RATIO], rows)
+    assert (found.step, found.metric, found.value, found.unit) == ("copy", "throughput_ratio", 0.625, "1")
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ([], "copy has 0 repetitions with throughput; two are needed"),
+        ([80.0], "copy has 1 repetitions with throughput; two are needed"),
+        ([80.0, None], "throughput of the first or last copy is not measured"),
+    ],
+)
+def test_a_ratio_that_cannot_be_had_says_why(values: list[float | None], why: str) -> None:
+    rows = [sample(repetition=n, value=v, metric="throughput") for n, v in enumerate(values)]
+    [found] = derived([RATIO], rows)
+    assert found.value is None
+    assert found.not_measured == why
+
+
+def test_comparing_names_the_input_that_differs() -> None:
+    one = {"seeds": {"run": 1, "corpus": 1}, "qemu": {"command": ["a", "b"]}, "drives": [1]}
+    other = {"seeds": {"run": 2, "corpus": 1}, "qemu": {"command": ["a", "c"]}, "drives": [1, 2], "new": 3}
+    found = [(d.place, d.left, d.right) for d in compare.inputs(one, other)]
+    assert found == [
+        ("drives", [1], [1, 2]),
+        ("new", None, 3),
+        ("qemu.command[1]", "b", "c"),
+        ("seeds.run", 1, 2),
+    ]
+    assert list(compare.inputs(one, one)) == []
+
+
+def test_comparing_names_the_samples_that_differ() -> None:
+    found = compare.samples([sample(), sample("read")], [sample(value=2), sample("list")])
+    assert [(d.place, d.left, d.right) for d in found] == [
+        ("copy 1 elapsed", 1.5, 2),
+        ("read 1 elapsed", 1.5, None),
+        ("list 1 elapsed", None, 1.5),
+    ]
+
+
+@pytest.fixture
+def finished(tmp_path: Path) -> RunDirectory:
+    run = RunDirectory.create(tmp_path / "runs", "aging-ext4")
+    cell = Cell(
+        variant="ext4", filesystem="ext4", layout="single", kernel="6.1", machine="m", drives=("model:none",),
+        defaults="period", seed=1,
+    )  # fmt: skip
+    plan = RunPlan(
+        run=run.name, scenario="aging", scale="quick", clock="virtual", cells=(cell, cell), provenance={}
+    )
+    run.write_plan(plan)
+    run.append(0, sample())
+    run.append(0, sample("read", value=None))
+    run.finish(0, End(status=Status.OK, inputs_key="sha256:1", digest="sha256:2", host_seconds=9))
+    return run
+
+
+def test_a_result_has_the_documented_shape(finished: RunDirectory) -> None:
+    shown = finished.as_json()
+    assert (shown["schema"], shown["run"], shown["scenario"], shown["clock"]) == (
+        1,
+        finished.name,
+        "aging",
+        "virtual",
+    )
+    first, second = shown["cells"]
+    assert (first["status"], first["reason"], first["digest"], first["drives"]) == (
+        "ok", None, "sha256:2", ["model:none"],
+    )  # fmt: skip
+    assert first["samples"] == [
+        {"step": "copy", "metric": "elapsed", "value": 1.5, "unit": "s", "repetition": 1},
+        {"step": "read", "metric": "elapsed", "value": None, "unit": "s", "repetition": 1,
+         "not_measured": "no way to know"},
+    ]  # fmt: skip
+    assert (second["status"], second["reason"]) == ("interrupted", "it has no end record")
+    assert "host_seconds" not in first  # nothing measured in host time is part of a result
+    json.dumps(shown)
+
+
+def test_a_last_line_cut_short_loses_only_itself(finished: RunDirectory) -> None:
+    with (finished.path / "samples.jsonl").open("a") as file:
+        file.write('{"cell": 0, "step": "li')
+    assert [row.step for row in finished.samples()[0]] == ["copy", "read"]
+
+
+def test_runs_are_found_by_name_and_by_latest(finished: RunDirectory, tmp_path: Path) -> None:
+    runs = finished.path.parent
+    assert rundir.find(runs, "latest").name == finished.name
+    with pytest.raises(InputError, match=f"did you mean {finished.name}"):
+        rundir.find(runs, finished.name[:-1])
+    with pytest.raises(InputError, match="there are no runs yet"):
+        rundir.find(tmp_path / "none", "latest")
+
+
+def test_two_runs_of_one_second_have_two_directories(tmp_path: Path) -> None:
+    names = {RunDirectory.create(tmp_path, "aging").name for _ in range(5)}
+    assert len(names) == 5
+
+
+def test_a_damaged_plan_is_named(finished: RunDirectory) -> None:
+    (finished.path / "plan.json").write_text("{")
+    with pytest.raises(InputError, match=r"plan\.json is damaged"):
+        finished.plan()

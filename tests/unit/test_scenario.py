@@ -1,0 +1,133 @@
+"""Scenario files: the project's own are whole, a broken one has every error named with its place."""
+
+from pathlib import Path
+
+import pytest
+
+from agelab.corpus import Corpus
+from agelab.errors import InputError
+from agelab.model.base import Defaults
+from agelab.model.scenario import Scenario
+from agelab.run.plan import CellSpec, guest_plan
+from agelab.scenario import selection
+
+CORPUS = Corpus("key", Path("corpus.iso"), 42 << 20, "hash", 185, 41 << 20, "a corpus")
+
+
+def spec(
+    variant: str = "aging-reiserfs", scale: str = "quick", run_seed: int = 1, defaults: Defaults = "period"
+) -> CellSpec:
+    selected = selection.select(variant)
+    [chosen] = selected.variants
+    filesystem = selection.filesystem(chosen.filesystem)
+    return CellSpec(selected.scenario, chosen, filesystem, scale, defaults, run_seed, 1)
+
+
+def test_a_name_is_a_scenario_or_one_of_its_variants() -> None:
+    assert [v.name for v in selection.select("aging-reiserfs").variants] == ["reiserfs"]
+    every = [v.name for v in selection.select("aging").variants]
+    assert {"ext2", "ext3", "ext4", "reiserfs", "jfs", "xfs", "btrfs"} <= set(every)
+    assert [v.name for v in selection.select("aging", "jfs").variants] == ["jfs"]
+
+
+@pytest.mark.parametrize(
+    ("name", "filesystem", "said"),
+    [
+        ("agin", None, "no scenario 'agin'; did you mean aging"),
+        ("aging-resierfs", None, "no variant of aging 'resierfs'; did you mean reiserfs?"),
+        ("aging", "ext5", "no filesystem in aging 'ext5'; did you mean ext"),
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_nearest(name: str, filesystem: str | None, said: str) -> None:
+    with pytest.raises(InputError) as error:
+        selection.select(name, filesystem)
+    assert said in str(error.value)
+
+
+def test_every_error_of_a_broken_file_is_told_with_its_place(tmp_path: Path) -> None:
+    text = Path("tests/vm/small.toml").read_text()
+    broken = text.replace('machine = "pentium4-2800"\n', "")
+    broken = broken.replace("mib = { value = 320", "mib = { value = -1").replace(
+        'caches = "reboot"', 'caches = "hot"'
+    )
+    broken = broken.replace("repeat = 4", "repeat = 0\nfoo = 1")
+    path = tmp_path / "small.toml"
+    path.write_text(broken)
+    with pytest.raises(InputError) as error:
+        selection.select(str(path))
+    lines = str(error.value).splitlines()
+    assert all(line.startswith(f"{path}: ") for line in lines)
+    said = "\n".join(lines)
+    for place in (
+        "machine: is missing",
+        "disk.mib.value: ",
+        "steps[1].caches: ",
+        "steps[0].repeat: ",
+        "steps[0].foo: is not a known key",
+    ):
+        assert place in said, said
+    assert len(lines) == 5
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ('name = "xfs"', 'name = "ext4"', "variant 'ext4' is there twice"),
+        (
+            'filesystem = "xfs"',
+            'filesystem = "xfz"',
+            "variants[2].filesystem: no filesystem 'xfz'; did you mean xfs",
+        ),
+        ('step = "copy"', 'step = "cope"', "ratio 'throughput_ratio': no step 'cope'"),
+        ('name = "small"', 'name = "tiny"', "name: is 'tiny', the file's name is 'small'"),
+        ("[corpus]", "[corpus", "not valid TOML"),
+    ],
+)
+def test_names_in_a_file_hold_together(tmp_path: Path, before: str, after: str, said: str) -> None:
+    path = tmp_path / "small.toml"
+    path.write_text(Path("tests/vm/small.toml").read_text().replace(before, after, 1))
+    with pytest.raises(InputError) as error:
+        selection.select(str(path))
+    assert said in str(error.value)
+
+
+def test_quick_keeps_the_papers_ratio_of_data_to_cache() -> None:
+    quick, paper = spec(), spec(scale="paper")
+    for one, other in ((quick, paper),):
+        memory = one.scenario.memory.available_mib
+        ratios = [cell.sized(memory) / cell.corpus_bytes for cell in (one, other)]
+        assert ratios[0] == pytest.approx(ratios[1], rel=1e-6)
+        assert one.disk_bytes / one.corpus_bytes == pytest.approx(
+            other.disk_bytes / other.corpus_bytes, rel=1e-3
+        )
+    assert guest_plan(quick, CORPUS)["memory"]["sysctl"] == guest_plan(paper, CORPUS)["memory"]["sysctl"]
+
+
+def test_the_plan_runs_the_cycle_in_turn_and_the_rest_once() -> None:
+    steps = guest_plan(spec(), CORPUS)["steps"]
+    names = [(step["name"], step["repetition"]) for step in steps]
+    assert names[:4] == [("copy", 1), ("delete", 1), ("copy", 2), ("delete", 2)]
+    assert names.count(("copy", 24)) == 1
+    assert [name for name, _ in names[48:]] == ["fill", "free", "read", "write", "list", "search", "space"]
+
+
+def test_the_run_seed_moves_what_does_not_matter_and_nothing_else() -> None:
+    one, other = guest_plan(spec(), CORPUS), guest_plan(spec(run_seed=2), CORPUS)
+    differing = {name for name in one if one[name] != other[name]}
+    assert differing == {"start_at", "entropy"}
+    assert 15 <= one["start_at"] < 16
+
+
+def test_the_plan_says_nothing_about_this_host() -> None:
+    assert "/work" not in str(guest_plan(spec(), CORPUS)) and str(Path.cwd()) not in str(
+        guest_plan(spec(), CORPUS)
+    )
+
+
+def test_every_variant_of_every_scenario_has_its_files() -> None:
+    for name in selection.scenario_names():
+        scenario: Scenario = selection.select(name).scenario
+        selection.machine(scenario.machine)
+        for variant in scenario.variants:
+            tooling = selection.filesystem(variant.filesystem).tooling("period")
+            assert tooling.mkfs[-1] == "{device}"

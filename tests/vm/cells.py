@@ -1,0 +1,62 @@
+"""Running scenarios as a user does, for the tests of real guests."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agelab import process
+from agelab.cli.common import open_store
+
+SMALL = Path(__file__).with_name("small.toml")
+PROGRAMS = (
+    "qemu-system-x86_64",
+    "libvirtd",
+    "virt-install",
+    "packer",
+    "mmdebstrap",
+    "sqfstar",
+    "xorriso",
+    "gcc",
+)
+MISSING = [program for program in PROGRAMS if process.find(program) is None]
+real_guests = [
+    pytest.mark.vm,
+    pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}"),
+]
+
+
+def agelab(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """One command line of agelab, in the store that the tests use."""
+    program = str(Path(sys.executable).with_name("agelab"))
+    return subprocess.run([program, *words], cwd=cwd, capture_output=True, text=True, check=False)
+
+
+def run(*words: str, cwd: Path | None = None, code: int = 0) -> list[dict[str, Any]]:
+    """``agelab run`` with these words; the cells of its result."""
+    done = agelab("run", *words, cwd=cwd)
+    assert done.returncode == code, done.stdout + done.stderr
+    name = done.stdout.rsplit("agelab show ", 1)[1].split()[0]
+    cells: list[dict[str, Any]] = json.loads(agelab("show", name, "--json").stdout)["cells"]
+    return cells
+
+
+def scenario(directory: Path, steps: str, filesystem: str = "ext4") -> Path:
+    """A scenario file like small.toml, with one variant and other steps."""
+    text = SMALL.read_text().split("[[variants]]")[0]
+    path = directory / "small.toml"
+    path.write_text(f'{text}\n[[variants]]\nname = "{filesystem}"\nfilesystem = "{filesystem}"\n{steps}')
+    return path
+
+
+def step(name: str, command: str, more: str = "") -> str:
+    """One step of a scenario file."""
+    return f"\n[[steps]]\nname = '{name}'\nrun = '''{command}'''\norigin = 'estimated'\n{more}\n"
+
+
+def runs() -> Path:
+    """Where the runs are."""
+    return open_store().runs

@@ -1,0 +1,86 @@
+"""Cells that go wrong: each gets its status and its reason, nothing that had finished is lost."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agelab import process
+from agelab.vm import daemon
+from tests.vm.cells import agelab, real_guests, run, runs, scenario, step
+
+pytestmark = real_guests
+
+
+def test_a_panic_is_seen_on_the_console(tmp_path: Path) -> None:
+    steps = step("before", "true") + step("crash", "echo c > /proc/sysrq-trigger")
+    [cell] = run(str(scenario(tmp_path, steps)), code=1)
+    assert cell["status"] == "panicked"
+    assert "Kernel panic - not syncing: sysrq triggered crash" in cell["reason"]
+    assert "before" in {sample["step"] for sample in cell["samples"]}
+
+
+def test_a_hang_ends_at_its_deadline_of_guest_time(tmp_path: Path) -> None:
+    started = time.monotonic()
+    [cell] = run(str(scenario(tmp_path, step("stuck", "sleep 100000", "deadline = 5000"))), code=1)
+    assert cell["status"] == "hung"
+    assert cell["reason"] == "step stuck, repetition 1: no end within 5000 s of guest time"
+    # Idle guest time costs next to nothing: 5000 guest seconds pass in a few of the host's.
+    assert time.monotonic() - started < 300
+
+
+@pytest.mark.full
+def test_a_guest_in_which_nothing_runs_is_ended_by_the_watchdog(tmp_path: Path) -> None:
+    spin = "echo -1 > /proc/sys/kernel/sched_rt_runtime_us; exec chrt -f 99 sh -c 'while :; do :; done'"
+    [cell] = run(str(scenario(tmp_path, step("spin", spin.replace("'", '"')))), code=1)
+    assert (cell["status"], cell["reason"]) == (
+        "hung",
+        "the watchdog fired: nothing ran in the guest any more",
+    )
+
+
+def test_a_failing_step_fails_the_cell_and_the_next_cell_runs(tmp_path: Path) -> None:
+    steps = step("bad", "echo no luck >&2; [ $REPETITION = 2 ]", "repeat = 2") + step("after", "true")
+    one, other = run(str(scenario(tmp_path, steps)), "--seeds", "1,2", code=1)
+    assert one["status"] == other["status"] == "failed"
+    assert one["reason"] == "step bad, repetition 1, exited 1: no luck"
+    assert "after" in {sample["step"] for sample in one["samples"]}
+
+
+def test_ctrl_c_keeps_the_samples_and_leaves_no_domain(tmp_path: Path) -> None:
+    before = set(runs().glob("*")) if runs().exists() else set()
+    path = scenario(tmp_path, step("quick", "true") + step("long", "while :; do :; done"))
+    command = [str(Path(sys.executable).with_name("agelab")), "run", str(path)]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    samples = _wait_for(lambda: _samples_of("quick", before))
+    child.send_signal(signal.SIGINT)
+    assert child.wait(timeout=60) == 130
+    [run_directory] = set(runs().glob("*")) - before
+    assert samples.read_text().count('"quick"') > 3
+    shown = json.loads(agelab("show", run_directory.name, "--json").stdout)
+    assert shown["cells"][0]["status"] == "interrupted"
+    with daemon.running():
+        listed = process.run(["virsh", "--connect", daemon.uri(), "list", "--all", "--name"]).stdout
+    assert "agelab-" not in listed
+
+
+def _samples_of(name: str, before: set[Path]) -> Path | None:
+    for directory in set(runs().glob("*")) - before:
+        path = directory / "samples.jsonl"
+        if path.exists() and f'"{name}"' in path.read_text():
+            return path
+    return None
+
+
+def _wait_for(found: Callable[[], Path | None]) -> Path:
+    deadline = time.monotonic() + 240
+    while time.monotonic() < deadline:
+        if path := found():
+            return path
+        time.sleep(0.2)
+    raise AssertionError("the run never got to its second step")
