@@ -37,7 +37,7 @@ def complaints(path: Path, error: ValidationError) -> list[str]:
     found = {_place(item["loc"]): item for item in error.errors(include_url=False)}
     lines = []
     for place, item in found.items():
-        if any(other != place and other.startswith(place) for other in found) and place:
+        if place and any(other.startswith((f"{place}.", f"{place}[")) for other in found):
             continue
         value = "" if item["type"] in ("missing", "extra_forbidden") else f" (it is {item['input']!r:.60})"
         message = {"missing": "is missing", "extra_forbidden": "is not a known key"}.get(
