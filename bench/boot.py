@@ -54,7 +54,7 @@ def own_archive(image: Image) -> bytes:
         corpus_seed=1,
     )
     no_corpus = Corpus("", Path(), 0, "", 0, 0, "")
-    nothing = {"corpus": None, "disk": None, "steps": [], "start_at": 0.0}
+    nothing: dict[str, object] = {"corpus": None, "disk": None, "steps": [], "start_at": 0.0}
     plan = {**guest_plan(spec, no_corpus), **nothing, "memory": {"available": None, "sysctl": {}}}
     return initramfs.cell(
         image.kernel.modules,
