@@ -8,7 +8,7 @@ from agelab.corpus import Corpus
 from agelab.image import Image
 from agelab.run.plan import CellSpec, guest_plan
 from agelab.store import file_hash, key_of
-from agelab.vm import clock, versions
+from agelab.vm import clock, host
 
 HARNESS = Path(__file__).resolve().parents[2] / "harness"
 MANAGEMENT = ("-name", "-mon", "-sandbox", "-msg")
@@ -45,8 +45,8 @@ def cell_inputs(
         "seeds": {"run": spec.run_seed, "corpus": spec.corpus_seed},
         "plan": guest_plan(spec, corpus),
         "qemu": {
-            "version": versions.qemu(),
-            "firmware": versions.firmware(),
+            "version": host.qemu(),
+            "firmware": host.firmware(),
             "clock": file_hash(clock.SOURCE),
             "command": guest_command(command, places),
         },

@@ -16,15 +16,15 @@ from agelab.model.base import Defaults
 from agelab.model.result import Cell, End, RunPlan, Status
 from agelab.results.rundir import RunDirectory
 from agelab.run.cell import CellRunner
-from agelab.run.plan import CellSpec
+from agelab.run.plan import MIB, CellSpec
 from agelab.scenario import selection
 from agelab.scenario.selection import Selection
 from agelab.store import Store
-from agelab.vm import clock, versions
+from agelab.vm import clock, host
 from agelab.vm.hypervisor import connected
 
-HEADROOM = 256 << 20
-"""Bytes of free space to leave on the host beside a cell's disk."""
+HEADROOM = 512 * MIB
+"""Bytes to leave on the host beside a cell's disk, and beside its memory (QEMU's own is in it)."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def carry_out(request: Request, store: Store, progress: Progress) -> RunDirector
     kernel = kernels.resolve(request.kernel, store)
     image = images.build(kernel, store, selection.filesystems(), progress=progress.stage)
     corpus = _corpus(specs[0], store, progress)
-    _room(specs, store)
+    _room(specs, corpus, store)
     library = clock.library(store)
     run = RunDirectory.create(store.runs, Path(request.name).stem)
     cells = tuple(_cell(spec, image) for spec in specs)
@@ -105,14 +105,21 @@ def _corpus(spec: CellSpec, store: Store, progress: Progress) -> Corpus:
     )
 
 
-def _room(specs: list[CellSpec], store: Store) -> None:
-    """Say before the first cell that a disk would not fit: a full host kills QEMU in the middle."""
+def _room(specs: list[CellSpec], corpus: Corpus, store: Store) -> None:
+    """Say before the first cell that its disk or its memory would not fit: a full host kills QEMU in the middle."""
     needed = max(spec.disk_bytes for spec in specs) + HEADROOM
     free = shutil.disk_usage(store.home).free
     if free < needed:
         raise HostError(
             f"{store.home} has {free / 1e9:.1f} GB free, a cell's disk needs {needed / 1e9:.1f} GB",
             hint="free some space, or move the store with AGELAB_HOME=<directory>",
+        )
+    memory = max(spec.memory_mib(corpus) for spec in specs) * MIB + HEADROOM
+    available = host.memory_available()
+    if available < memory:
+        raise HostError(
+            f"this host has {available / 1e9:.1f} GB of memory available, a cell needs {memory / 1e9:.1f} GB",
+            hint="end something that uses memory, or choose a smaller scale",
         )
 
 
@@ -144,7 +151,7 @@ def _run_plan(
             "image_content": image.content,
             "corpus": corpus.description,
             "corpus_sha256": corpus.sha256,
-            "qemu": versions.qemu(),
+            "qemu": host.qemu(),
             "host": f"{platform.system()} {platform.release()} {platform.machine()}",
             "model": "guest time is counted in instructions; caches and pipelines are not modelled",
         },

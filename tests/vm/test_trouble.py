@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from pathlib import Path
 
@@ -64,9 +65,11 @@ def test_ctrl_c_keeps_the_samples_and_leaves_no_domain(tmp_path: Path) -> None:
     assert samples.read_text().count('"quick"') > 3
     shown = json.loads(agelab("show", run_directory.name, "--json").stdout)
     assert shown["cells"][0]["status"] == "interrupted"
+    [xml] = run_directory.glob("cells/0/domain-0.xml")
+    name = ElementTree.fromstring(xml.read_text()).findtext("name")
     with daemon.running():
         listed = process.run(["virsh", "--connect", daemon.uri(), "list", "--all", "--name"]).stdout
-    assert "agelab-" not in listed
+    assert name and name not in listed.split()
 
 
 def _samples_of(name: str, before: set[Path]) -> Path | None:

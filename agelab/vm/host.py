@@ -1,4 +1,4 @@
-"""What the host adds to a guest that the plan does not name: QEMU's version and its firmware."""
+"""What the host adds to a guest that the plan does not name (QEMU's version, its firmware), and has room for."""
 
 from functools import cache
 from pathlib import Path
@@ -34,3 +34,9 @@ def firmware() -> dict[str, str]:
                 hint="install the packages seabios and qemu-system-x86",
             )
     return found
+
+
+def memory_available() -> int:
+    """MemAvailable of this host, in bytes (proc(5))."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
