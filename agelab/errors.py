@@ -11,6 +11,10 @@ DISK_ERRNOS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, 
 """System errors that the user must mend: no space, no permission. Any other is a bug of ours."""
 
 
+LISTED = 12
+"""Valid names to list where none is near."""
+
+
 class AgelabError(Exception):
     """An error for the user: what is wrong and where, and in ``hint`` what to do now."""
 
@@ -38,5 +42,7 @@ def unknown(kind: str, name: str, valid: Sequence[str]) -> InputError:
     near = get_close_matches(name, valid, n=3, cutoff=0.5)
     if not valid:
         return InputError(f"no {kind} {name!r}; there are none")
-    names = "did you mean " + ", ".join(near) + "?" if near else "there are: " + ", ".join(sorted(valid))
+    listed = sorted(valid)[:LISTED]
+    more = f" and {len(valid) - LISTED} more" if len(valid) > LISTED else ""
+    names = "did you mean " + ", ".join(near) + "?" if near else "there are: " + ", ".join(listed) + more
     return InputError(f"no {kind} {name!r}; {names}")

@@ -8,7 +8,7 @@ import click
 from agelab.cli.common import open_store
 
 if TYPE_CHECKING:
-    from agelab.model.result import Cell
+    from agelab.model.result import Cell, End
 
 SHOWN = 20
 """Differing samples to print for one pair of cells."""
@@ -38,10 +38,20 @@ def compare(left: str, right: str) -> None:
             click.echo(f"  sample {row.place}: {row.left} | {row.right}")
         if len(rows) > SHOWN:
             click.echo(f"  and {len(rows) - SHOWN} more samples")
-        if not found and not rows:
+        unfinished = [
+            run.name for run, number in ((one, here), (other, there)) if not _finished(run.end(number))
+        ]
+        if unfinished:
+            click.echo(f"  not finished: {' and '.join(unfinished)}")
+        elif not found and not rows:
             click.echo("  equal inputs, equal samples")
         elif not found:
             click.echo("  EQUAL INPUTS AND DIFFERENT SAMPLES: that breaks agelab's promise; please report it")
+
+
+def _finished(end: "End | None") -> bool:
+    """Whether the cell said all that it had to say: only then are its samples what its inputs make."""
+    return end is not None and end.status.value != "interrupted"
 
 
 def _pairs(ours: Sequence["Cell"], theirs: Sequence["Cell"]) -> Iterator[tuple[str, int, int]]:

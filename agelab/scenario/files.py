@@ -21,8 +21,10 @@ def read(path: Path, kind: type[AnyFrozen]) -> AnyFrozen:
         raw = tomllib.loads(path.read_text())
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: not valid TOML: {error}") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text: {error}") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     try:
         return kind.model_validate(raw)
     except ValidationError as error:

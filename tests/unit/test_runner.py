@@ -1,0 +1,70 @@
+"""What a run refuses before its first cell, and what compare says."""
+
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from click.testing import CliRunner
+
+from agelab.cli.compare import compare
+from agelab.errors import HostError
+from agelab.model.result import Cell, End, RunPlan, Sample, Status
+from agelab.results.rundir import RunDirectory
+from agelab.run import runner
+from agelab.store import Store
+from agelab.vm import host
+from tests.unit.test_scenario import CORPUS, spec
+
+
+def test_a_disk_that_does_not_fit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=10**9))
+    with pytest.raises(HostError, match=r"has 1\.0 GB free, a cell's disk needs 1\.9 GB") as error:
+        runner._room([spec()], CORPUS, Store(tmp_path))
+    assert error.value.exit_code == 3
+    assert "AGELAB_HOME" in error.value.hint
+
+
+def test_memory_that_does_not_fit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "memory_available", lambda: 10**9)
+    runner._room([spec()], CORPUS, Store(tmp_path))
+    with pytest.raises(HostError, match=r"1\.0 GB of memory available, a cell needs 1\.1 GB"):
+        runner._room([spec(scale="paper")], CORPUS, Store(tmp_path))
+
+
+def _run(home: Path, seed: int, value: float, status: Status | None) -> str:
+    run = RunDirectory.create(home / "runs", "aging-ext4")
+    cell = Cell(
+        variant="ext4", filesystem="ext4", layout="single", kernel="6.1", machine="m", drives=("model:none",),
+        defaults="period", seed=seed,
+    )  # fmt: skip
+    plan = RunPlan(
+        run=run.name, scenario="aging", scale="quick", clock="virtual", cells=(cell,), provenance={}
+    )
+    run.write_plan(plan)
+    run.write_inputs(0, {"seeds": {"run": seed}})
+    run.append(0, Sample(step="copy", metric="elapsed", value=value, unit="s"))
+    if status:
+        run.finish(0, End(status=status, host_seconds=1))
+    return run.name
+
+
+@pytest.mark.parametrize(
+    ("seed", "value", "status", "said"),
+    [
+        (1, 1.5, Status.OK, "  equal inputs, equal samples\n"),
+        (2, 1.5, Status.OK, "  input seeds.run: 1 | 2\n"),
+        (1, 1.6, Status.OK, "EQUAL INPUTS AND DIFFERENT SAMPLES"),
+        (1, 1.6, None, "  not finished: "),
+        (1, 1.6, Status.INTERRUPTED, "  not finished: "),
+    ],
+)
+def test_compare(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, value: float, status: Status | None, said: str
+) -> None:
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
+    left, right = _run(tmp_path, 1, 1.5, Status.OK), _run(tmp_path, seed, value, status)
+    shown = CliRunner().invoke(compare, [left, right]).output
+    assert said in shown
+    if status is not Status.OK:
+        assert "EQUAL INPUTS" not in shown
