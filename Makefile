@@ -52,8 +52,9 @@ test: check ## all checks and tests but the long ones
 test-full: check ## all checks and all tests
 	@$(BIN)/pytest
 
-bench: setup-test ## measure agelab itself (guest start-up, memory)
-	@$(BIN)/python bench/run.py
+bench: setup-test ## measure guest start-up against virtme-ng, then five runs of each of five variants (an hour)
+	@$(BIN)/python -m bench.boot
+	@$(BIN)/python -m bench.repeat --load aging-reiserfs aging-ext4 aging-xfs aging-btrfs aging-jfs
 
 check: setup-test ## lint, format, types and import layers
 	@$(BIN)/ruff check

@@ -28,7 +28,7 @@ from agelab.run import inputs
 from agelab.run.plan import BASE_MODULES, CellSpec, guest_plan
 from agelab.scenario import selection
 from agelab.store import canonical
-from agelab.vm import clock, daemon, domain, versions
+from agelab.vm import clock, daemon, domain, host
 from agelab.vm.domain import GuestSpec, MemoryDisk
 from agelab.vm.hypervisor import Hypervisor, connected
 from bench import virtme
@@ -164,7 +164,7 @@ def compare(repetitions: int, spec: str) -> int:
     load = os.getloadavg()[0]
     print(
         f"\n{repetitions} starts each, in turns; Linux {kernel.release} ({kernel.version}), one virtual CPU under TCG,"
-        f" {MEMORY_MIB} MiB;\n{versions.qemu()}, libvirt {libvirt}, {virtme.version(theirs)};"
+        f" {MEMORY_MIB} MiB;\n{host.qemu()}, libvirt {libvirt}, {virtme.version(theirs)};"
         f" host with {os.cpu_count()} CPUs, load {load:.1f} at the end"
     )
     return 0 if median["agelab"] <= median["virtme-ng"] / 2 else 1
