@@ -5,7 +5,7 @@ SHELL := /bin/sh
 
 # `make scenario KERNEL=debian:6.1` and `AGELAB_HOME=/big make test`: what is set here or in the
 # environment reaches the commands as environment variables, so no value needs quoting.
-SCENARIO_OPTIONS := KERNEL FS LAYOUT SCALE CLOCK DISKS SEEDS JOBS
+SCENARIO_OPTIONS := CORPUS KERNEL FS LAYOUT SCALE CLOCK DISKS SEEDS JOBS
 export AGELAB_HOME NAME $(SCENARIO_OPTIONS)
 
 BIN := .venv/bin
@@ -32,7 +32,7 @@ setup-test:
 
 scenario: name-given setup ## run NAME=<scenario>[-<variant>], e.g. make scenario NAME=aging-reiserfs
 	@$(BIN)/agelab run "$$NAME" \
-	  $${KERNEL:+--kernel "$$KERNEL"} $${FS:+--filesystem "$$FS"} $${LAYOUT:+--layout "$$LAYOUT"} \
+	  $${CORPUS:+--corpus "$$CORPUS"} $${KERNEL:+--kernel "$$KERNEL"} $${FS:+--filesystem "$$FS"} $${LAYOUT:+--layout "$$LAYOUT"} \
 	  $${SCALE:+--scale "$$SCALE"} $${CLOCK:+--clock "$$CLOCK"} $${DISKS:+--disks "$$DISKS"} \
 	  $${SEEDS:+--seeds "$$SEEDS"} $${JOBS:+--jobs "$$JOBS"}
 

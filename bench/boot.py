@@ -48,7 +48,7 @@ def own_archive(image: Image) -> bytes:
         scenario=selection.select("aging-ext4").scenario,
         variant=variant,
         filesystem=selection.filesystem(variant.filesystem),
-        scale="quick",
+        shrink=8,
         defaults="period",
         run_seed=1,
         corpus_seed=1,

@@ -1,5 +1,7 @@
 """``agelab run``: a scenario, each cell in a fresh guest."""
 
+from pathlib import Path
+
 import click
 
 from agelab.cli.common import open_store
@@ -36,6 +38,7 @@ def run(
     scale: str,
     seeds: str,
     corpus_seed: int,
+    corpus: str | None,
     defaults: str | None,
     layout: str,
     clock: str,
@@ -64,9 +67,10 @@ def run(
         name=name,
         selection=selected,
         kernel=kernel,
-        scale=scale,
+        scale=scale,  # type: ignore[arg-type]
         run_seeds=_seeds(seeds),
         corpus_seed=corpus_seed,
+        corpus=Path(corpus) if corpus else None,
         defaults=defaults or scenario.defaults,  # type: ignore[arg-type]
     )
     store = open_store()

@@ -17,7 +17,7 @@ from agelab.results.digest import digest, inputs_key
 from agelab.results.ratios import derived
 from agelab.results.rundir import RunDirectory
 from agelab.run import inputs
-from agelab.run.plan import BASE_MODULES, CellSpec, guest_plan
+from agelab.run.plan import BASE_MODULES, MIB, CellSpec, guest_plan
 from agelab.run.verdict import Verdict, verdict
 from agelab.scenario import selection
 from agelab.store import canonical
@@ -90,6 +90,9 @@ class CellRunner:
             self.image.kernel.modules.closure([*BASE_MODULES, *self.spec.filesystem.modules])
         except MissingModule as missing:
             return str(missing)
+        smallest = self.spec.filesystem.minimum_mib * MIB
+        if self.spec.disk_bytes < smallest:
+            return f"{self.spec.filesystem.name} needs {smallest} bytes of disk, the cell has {self.spec.disk_bytes}"
         proof = self.image.proof.get((self.spec.filesystem.name, self.spec.defaults))
         if proof is None:
             return f"the image has no proof of {self.spec.filesystem.name} with the {self.spec.defaults} defaults"

@@ -34,18 +34,15 @@ class CellSpec:
     scenario: Scenario
     variant: Variant
     filesystem: Filesystem
-    scale: str
+    shrink: float
+    """How many times smaller than the study's every size is."""
     defaults: Defaults
     run_seed: int
     corpus_seed: int
 
     def sized(self, figure: Figure) -> int:
         """A size of the scenario at this cell's scale: MiB at paper scale to bytes."""
-        return int(figure.value * MIB / self.scenario.scales[self.scale].shrink)  # type: ignore[index]
-
-    @property
-    def corpus_bytes(self) -> int:
-        return self.sized(self.scenario.corpus.mib)
+        return int(figure.value * MIB / self.shrink)
 
     @property
     def disk_bytes(self) -> int:

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from agelab import corpus as corpora
 from agelab import image as images
@@ -34,9 +35,11 @@ class Request:
     name: str
     selection: Selection
     kernel: str
-    scale: str
+    scale: Literal["quick", "paper"]
     run_seeds: tuple[int, ...]
     corpus_seed: int
+    corpus: Path | None
+    """The user's own data instead of the seeded stand-in; every size of the scenario follows its size."""
     defaults: Defaults
 
 
@@ -55,11 +58,11 @@ def carry_out(request: Request, store: Store, progress: Progress) -> RunDirector
 
     Raises InputError or HostError before anything has run; what a cell does wrong is its status.
     """
-    specs = _specs(request)
     progress.stage(f"kernel {request.kernel}")
     kernel = kernels.resolve(request.kernel, store)
     image = images.build(kernel, store, selection.filesystems(), progress=progress.stage)
-    corpus = _corpus(specs[0], store, progress)
+    corpus, shrink = _corpus(request, store, progress)
+    specs = _specs(request, shrink)
     _room(specs, corpus, store)
     library = clock.library(store)
     run = RunDirectory.create(store.runs, Path(request.name).stem)
@@ -79,14 +82,14 @@ def succeeded(run: RunDirectory) -> bool:
     return all(end is not None and end.status is Status.OK for end in ends)
 
 
-def _specs(request: Request) -> list[CellSpec]:
+def _specs(request: Request, shrink: float) -> list[CellSpec]:
     scenario = request.selection.scenario
     return [
         CellSpec(
             scenario=scenario,
             variant=variant,
             filesystem=selection.filesystem(variant.filesystem),
-            scale=request.scale,
+            shrink=shrink,
             defaults=request.defaults,
             run_seed=seed,
             corpus_seed=request.corpus_seed,
@@ -96,13 +99,19 @@ def _specs(request: Request) -> list[CellSpec]:
     ]
 
 
-def _corpus(spec: CellSpec, store: Store, progress: Progress) -> Corpus:
-    progress.stage(
-        f"corpus {spec.scenario.corpus.kind}, {spec.corpus_bytes / 1e6:.0f} MB, seed {spec.corpus_seed}"
-    )
+def _corpus(request: Request, store: Store, progress: Progress) -> tuple[Corpus, float]:
+    """The source data, and how many times smaller than the study's it is."""
+    wanted, scale = request.selection.scenario.corpus, request.selection.scenario.scales[request.scale]
+    paper = wanted.mib.value * MIB
+    if request.corpus:
+        progress.stage(f"corpus {request.corpus}")
+        corpus = corpora.from_user(request.corpus, store)
+        return corpus, paper / corpus.content_bytes
+    size = int(paper / scale.shrink)
+    progress.stage(f"corpus {wanted.kind}, {size / 1e6:.0f} MB, seed {request.corpus_seed}")
     return corpora.make(
-        CorpusSpec(kind=spec.scenario.corpus.kind, bytes=spec.corpus_bytes, seed=spec.corpus_seed), store
-    )
+        CorpusSpec(kind=wanted.kind, bytes=size, seed=request.corpus_seed), store
+    ), scale.shrink
 
 
 def _room(specs: list[CellSpec], corpus: Corpus, store: Store) -> None:

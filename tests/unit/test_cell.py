@@ -1,5 +1,6 @@
 """A cell's verdict, its inputs, and what is unsupported."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -84,6 +85,16 @@ def test_a_module_that_the_kernel_lacks_makes_the_cell_unsupported(tmp_path: Pat
     end = _runner(tmp_path, image).carry_out()
     assert (end.status, end.reason) == (Status.UNSUPPORTED, "kernel 7.2 has no module reiserfs")
     assert end.inputs_key is None and end.digest is None
+
+
+def test_a_disk_too_small_for_the_filesystem_makes_the_cell_unsupported(tmp_path: Path) -> None:
+    image = SimpleNamespace(kernel=SimpleNamespace(modules=SimpleNamespace(closure=lambda names: ())))
+    runner = _runner(tmp_path, image)
+    end = replace(runner, spec=replace(runner.spec, shrink=1000)).carry_out()
+    assert (end.status, end.reason) == (
+        Status.UNSUPPORTED,
+        "reiserfs needs 41943040 bytes of disk, the cell has 12582912",
+    )
 
 
 def test_a_failed_proof_makes_the_cell_unsupported(tmp_path: Path) -> None:
