@@ -21,6 +21,7 @@ from agelab.cli.common import open_store
 @click.option(
     "--seeds", default="1", show_default=True, help="Run seeds, comma-separated: each is a repetition."
 )
+@click.option("--corpus", default=None, help="Your own ISO image, directory or tarball, not the seeded data.")
 @click.option("--corpus-seed", default=1, show_default=True, help="Fixes the data and the operations.")
 @click.option(
     "--defaults", default=None, help="mkfs and mount as in the study's days (period) or as now (today)."
