@@ -101,7 +101,7 @@ class Ours:
                 heard.append(time.monotonic())
 
         began = time.monotonic()
-        xml = domain.xml(guest, daemon.uri())
+        xml = domain.xml(guest, daemon.uri(), self.hypervisor.security_models)
         launched = time.monotonic()
         self.hypervisor.run(guest.name, xml, events, hear, PATIENCE)
         if not heard:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import click
@@ -9,6 +10,8 @@ import click
 from agelab.errors import InputError
 from agelab.store import Store
 
+UNFIT = re.compile(r"[\s,'\"\\{}]")
+"""What a path must not hold that becomes part of a QEMU option."""
 PROJECT = Path(__file__).resolve().parents[2]
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print a versioned JSON object instead.")
@@ -21,6 +24,11 @@ def open_store() -> Store:
     """
     wanted = os.environ.get("AGELAB_HOME")
     home = Path(wanted).expanduser() if wanted else PROJECT / ".agelab"
+    if bad := UNFIT.search(str(home)):
+        raise InputError(
+            f"the store cannot be in {home}: QEMU's options cannot carry a path with {bad.group()!r}",
+            hint="move it with AGELAB_HOME=<a directory without spaces, commas and quotes>",
+        )
     if home.exists() and not home.is_dir():
         raise InputError(f"AGELAB_HOME is {home}, which is not a directory")
     return Store(home)

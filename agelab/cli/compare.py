@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 """Differing samples to print for one pair of cells."""
+WIDTH = 60
+"""Characters to print of a value."""
 
 
 @click.command()
@@ -32,7 +34,7 @@ def compare(left: str, right: str) -> None:
         click.echo(f"{name}:")
         found = list(differences.inputs(one.inputs(here), other.inputs(there)))
         for difference in found:
-            click.echo(f"  input {difference.place}: {_short(difference.left)} | {_short(difference.right)}")
+            click.echo(f"  input {difference.place}: {_short(difference.left, difference.right)}")
         rows = differences.samples(ours.get(here, []), theirs.get(there, []))
         for row in rows[:SHOWN]:
             click.echo(f"  sample {row.place}: {row.left} | {row.right}")
@@ -55,16 +57,26 @@ def _finished(end: "End | None") -> bool:
 
 
 def _pairs(ours: Sequence["Cell"], theirs: Sequence["Cell"]) -> Iterator[tuple[str, int, int]]:
-    """Cells of both runs with the same variant, in the order of their seeds."""
-    taken: set[int] = set()
-    for here, cell in enumerate(ours):
-        for there, other in enumerate(theirs):
-            if there not in taken and (cell.variant, cell.layout) == (other.variant, other.layout):
-                taken.add(there)
-                yield f"{cell.variant}, seed {cell.seed} | seed {other.seed}", here, there
-                break
+    """Cells of both runs with the same variant and layout: a name, and the number of each."""
+    left = {(cell.variant, cell.layout, cell.seed): number for number, cell in enumerate(ours)}
+    right = {(cell.variant, cell.layout, cell.seed): number for number, cell in enumerate(theirs)}
+    # Equal seeds belong together; what is left over is paired in order, so that seed 1 | seed 2 can be asked too.
+    pairs = [(key, key) for key in left if key in right]
+    for one in (key for key in left if key not in right):
+        rest = (
+            key
+            for key in right
+            if key[:2] == one[:2] and key not in left and key not in {p[1] for p in pairs}
+        )
+        pairs += [(one, other) for other in list(rest)[:1]]
+    for one, other in pairs:
+        yield f"{one[0]}, seed {one[2]} | seed {other[2]}", left[one], right[other]
 
 
-def _short(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+def _short(left: object, right: object) -> str:
+    """Both values side by side; long ones from a little before the place where they part."""
+    one, other = str(left), str(right)
+    parted = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
+    start = max(0, parted - 20) if max(len(one), len(other)) > WIDTH else 0
+    cut = [("..." if start else "") + text[start : start + WIDTH] for text in (one, other)]
+    return " | ".join(cut)

@@ -23,10 +23,10 @@ def repetitions(scenario: Scenario) -> int:
 @contextmanager
 def shown(scenario: Scenario, cells: int) -> Iterator[runner.Progress]:
     """The callbacks of a run, drawn on standard error for as long as the body runs."""
-    console = Console(stderr=True, highlight=False)
+    console = Console(stderr=True, highlight=False, markup=False)
     columns = (
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=30),
         TextColumn("{task.completed:.0f}/{task.total:.0f} steps"),
         TimeElapsedColumn(),

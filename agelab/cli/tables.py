@@ -25,9 +25,9 @@ CPU = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle")
 
 def print_run(run: RunDirectory) -> None:
     """Every cell of the run: its steps, and below them its key and digest."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False)
     plan, samples = run.plan(), run.samples()
-    console.print(f"\n[bold]{plan.run}[/bold]: {plan.scenario}, scale {plan.scale}, {plan.clock} clock")
+    console.print(f"\n{plan.run}: {plan.scenario}, scale {plan.scale}, {plan.clock} clock", style="bold")
     console.print(f"  kernel {plan.provenance.get('kernel')}; {plan.provenance.get('qemu')}")
     console.print(f"  {plan.provenance.get('model')}")
     for number, cell in enumerate(plan.cells):
@@ -37,9 +37,7 @@ def print_run(run: RunDirectory) -> None:
 
 def _print_cell(console: Console, cell: Cell, end: End | None, samples: Sequence[Sample]) -> None:
     drives = ", ".join(cell.drives)
-    console.print(
-        f"\n[bold]{cell.variant}[/bold] on {drives}, {cell.machine}, {cell.defaults} defaults, seed {cell.seed}"
-    )
+    console.print(f"\n{cell.variant} on {drives}, {cell.machine}, {cell.defaults} defaults, seed {cell.seed}")
     if samples:
         console.print(_steps(samples))
         for sample in samples:
@@ -99,7 +97,7 @@ def _shown(metrics: dict[str, Sample], name: str, unit: float, decimals: int) ->
 
 def print_runs(runs: Sequence[RunDirectory]) -> None:
     """One line for each run: how its cells ended."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False)
     table = Table(box=None, padding=(0, 1), header_style="bold")
     for name in ("run", "scenario", "scale", "clock", "cells", "how they ended"):
         table.add_column(name, no_wrap=True)

@@ -10,7 +10,7 @@ from agelab import process
 from agelab.debian import SUITES, Archive, Package, host_suite, newest, remember
 from agelab.errors import HostError, InputError, unknown
 from agelab.kernel import modinfo, vmlinux
-from agelab.kernel.modules import BUILTIN, INDEX, Module, Modules, index, soft, walk
+from agelab.kernel.modules import BUILTIN, INDEX, Modules, index, soft, walk
 from agelab.model.base import Frozen
 from agelab.store import Artefact, Store
 
@@ -98,11 +98,6 @@ class Kernel:
     def modules(self) -> Modules:
         """Its modules: ``kernel.modules.closure(names)``."""
         return Modules.of(self.release, self.directory)
-
-
-def closure(kernel: Kernel, names: list[str] | tuple[str, ...]) -> tuple[Module, ...]:
-    """The modules of that name and their dependencies in insertion order; raises MissingModule."""
-    return kernel.modules.closure(names)
 
 
 def resolve(spec: str, store: Store, *, refresh: bool = False) -> Kernel:

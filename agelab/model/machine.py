@@ -8,7 +8,7 @@ from agelab.model.base import Frozen, Origin
 class Figure(Frozen):
     """A number with where it comes from."""
 
-    value: float = Field(ge=0)
+    value: float = Field(ge=0, allow_inf_nan=False)
     origin: Origin
     note: str = ""
 

@@ -5,22 +5,21 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Metric:
-    """A measured or derived quantity. ``decimals`` is how many a table shows."""
+    """A measured or derived quantity."""
 
     unit: str
     meaning: str
-    decimals: int = 0
 
 
 METRICS: dict[str, Metric] = {
-    "elapsed": Metric("s", "guest time of the step's own command, from fork to the end of its process", 6),
-    "sync_elapsed": Metric("s", "guest time of the sync after the step, where the step asks for one", 6),
-    "throughput": Metric("B/s", "bytes that the step moves / elapsed", 0),
-    "throughput_ratio": Metric("1", "throughput of the last repetition / throughput of the first", 4),
-    "cpu_user": Metric("s", "whole-machine CPU time in user mode, nice included (proc(5))", 2),
-    "cpu_system": Metric("s", "whole-machine CPU time in the kernel, interrupts included (proc(5))", 2),
-    "cpu_iowait": Metric("s", "time idle while a request was outstanding (proc(5))", 2),
-    "cpu_idle": Metric("s", "time idle with no request outstanding (proc(5))", 2),
+    "elapsed": Metric("s", "guest time of the step's own command, from fork to the end of its process"),
+    "sync_elapsed": Metric("s", "guest time of the sync after the step, where the step asks for one"),
+    "throughput": Metric("B/s", "bytes that the step moves / elapsed"),
+    "throughput_ratio": Metric("1", "throughput of the last repetition / throughput of the first"),
+    "cpu_user": Metric("s", "whole-machine CPU time in user mode, nice included (proc(5))"),
+    "cpu_system": Metric("s", "whole-machine CPU time in the kernel, interrupts included (proc(5))"),
+    "cpu_iowait": Metric("s", "time idle while a request was outstanding (proc(5))"),
+    "cpu_idle": Metric("s", "time idle with no request outstanding (proc(5))"),
     "requests": Metric("1", "block requests that the disk under test completed (iostats.rst)"),
     "bytes_read": Metric("B", "bytes read from the disk under test (iostats.rst)"),
     "bytes_written": Metric("B", "bytes written to the disk under test (iostats.rst)"),

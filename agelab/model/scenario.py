@@ -7,8 +7,11 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from agelab.model.base import Defaults, Frozen
 from agelab.model.machine import Figure
+from agelab.model.metrics import METRICS
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
+IMPLICIT = ("boot", "mkfs", "mount")
+"""Steps that every cell has without its scenario saying so."""
 Caches = Literal["keep", "drop", "remount", "reboot"]
 
 
@@ -68,12 +71,14 @@ class Action(Frozen):
     run: str = Field(min_length=1, description="given to sh -ec")
     caches: Caches = "keep"
     sync: bool = False
-    pause: float = Field(default=0, ge=0, description="seconds before it")
+    pause: float = Field(default=0, ge=0, le=2_000_000, description="seconds before it")
     repeat: int = Field(default=1, ge=1)
     expect: tuple[int, ...] = Field(
         default=(0,), min_length=1, description="exit statuses that are no failure"
     )
-    deadline: float = Field(default=1800, gt=0, description="guest seconds after which it counts as hung")
+    deadline: float = Field(
+        default=1800, gt=0, le=2_000_000, description="guest seconds after which it counts as hung"
+    )
     moves: Literal["corpus"] | None = Field(default=None, description="what it moves, for its throughput")
     origin: Literal["published", "inferred", "estimated"]
     note: str = ""
@@ -126,6 +131,12 @@ class Scenario(Frozen):
         problems = [f"{what} {name!r} is there twice" for what, name in self._twice()]
         steps = {action.name for action in self.actions()}
         problems += [f"ratio {r.name!r}: no step {r.step!r}" for r in self.ratios if r.step not in steps]
+        problems += [
+            f"a step cannot be called {name!r}: every cell has one" for name in IMPLICIT if name in steps
+        ]
+        for ratio in self.ratios:
+            for metric in (ratio.metric, ratio.name):
+                problems += [] if metric in METRICS else [f"ratio {ratio.name!r}: no metric {metric!r}"]
         if problems:
             raise ValueError("; ".join(problems))
         return self

@@ -28,6 +28,9 @@ from agelab.vm.hypervisor import Ending, Hypervisor
 PATIENCE = 6 * 3600.0
 """Host seconds for one boot."""
 
+MEMORY_TOLERANCE = 256 * 1024
+"""Bytes by which the memory that the first step finds may miss the plan's."""
+
 
 @dataclass
 class Heard:
@@ -67,7 +70,7 @@ class CellRunner:
         else:
             key = self._write_inputs()
             samples = []
-            end = self._boots(samples)
+            end = self._checked(self._boots(samples), samples)
             for sample in derived(self.spec.scenario.ratios, samples):
                 self._keep(sample, samples)
         record = End(
@@ -79,6 +82,15 @@ class CellRunner:
         )
         self.run.finish(self.number, record)
         return record
+
+    def _checked(self, end: Verdict, samples: list[Sample]) -> Verdict:
+        """The verdict, unless a boot's first step found other memory than the plan says: then its ratios are off."""
+        wanted = self.spec.sized(self.spec.scenario.memory.available_mib)
+        for sample in samples:
+            if sample.metric == "memory_available" and abs((sample.value or 0) - wanted) > MEMORY_TOLERANCE:
+                why = f"the first step of boot {sample.repetition} found {sample.value} bytes available, not {wanted}"
+                return Verdict(Status.FAILED, why) if end.status is Status.OK else end
+        return end
 
     def _keep(self, sample: Sample, samples: list[Sample]) -> None:
         self.run.append(self.number, sample)
@@ -100,13 +112,16 @@ class CellRunner:
 
     def _write_inputs(self) -> str:
         guest = self._guest(boot=0)
-        command = self.hypervisor.command_line(domain.xml(guest, daemon.uri()))
+        command = self.hypervisor.command_line(
+            domain.xml(guest, daemon.uri(), self.hypervisor.security_models)
+        )
         places = {
             "cell": self.directory,
             "image": self.image.artefact.directory,
             "corpus": self.corpus.image.parent,
         }
-        found = inputs.cell_inputs(self.spec, self.image, self.corpus, command, places)
+        archive = hashlib.sha256(self._initramfs(0, 0)).hexdigest()
+        found = inputs.cell_inputs(self.spec, self.image, self.corpus, archive, command, places)
         self.run.write_inputs(self.number, found)
         return inputs_key(found)
 
@@ -129,17 +144,10 @@ class CellRunner:
 
     def _boot(self, boot: int, first_step: int, heard: Heard, samples: list[Sample]) -> Ending:
         guest = self._guest(boot)
-        plan = guest_plan(self.spec, self.corpus, boot, first_step)
-        archive = initramfs.cell(
-            self.image.kernel.modules,
-            [*BASE_MODULES, *self.spec.filesystem.modules],
-            {**inputs.harness_files(), "plan.json": canonical(plan)},
-            {"start": inputs.harness_start()},
-        )
-        guest.initramfs.write_bytes(self.image.initramfs.read_bytes() + archive)
+        guest.initramfs.write_bytes(self._initramfs(boot, first_step))
         for output in (guest.console, guest.events):
             output.touch()
-        xml = domain.xml(guest, daemon.uri())
+        xml = domain.xml(guest, daemon.uri(), self.hypervisor.security_models)
         (self.directory / f"domain-{boot}.xml").write_text(xml)
         try:
             return self.hypervisor.run(
@@ -147,6 +155,16 @@ class CellRunner:
             )
         finally:
             guest.initramfs.unlink()
+
+    def _initramfs(self, boot: int, first_step: int) -> bytes:
+        """The image's archive, and behind it the cell's own: modules, harness and plan."""
+        plan = guest_plan(self.spec, self.corpus, boot, first_step)
+        return self.image.initramfs.read_bytes() + initramfs.cell(
+            self.image.kernel.modules,
+            [*BASE_MODULES, *self.spec.filesystem.modules],
+            {**inputs.harness_files(), "plan.json": canonical(plan)},
+            {"start": inputs.harness_start()},
+        )
 
     def _guest(self, boot: int) -> GuestSpec:
         place = hashlib.sha256(str(self.directory).encode()).hexdigest()[:12]

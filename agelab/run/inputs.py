@@ -32,9 +32,17 @@ def harness_hash() -> str:
 
 
 def cell_inputs(
-    spec: CellSpec, image: Image, corpus: Corpus, command: Sequence[str], places: dict[str, Path]
+    spec: CellSpec,
+    image: Image,
+    corpus: Corpus,
+    archive: str,
+    command: Sequence[str],
+    places: dict[str, Path],
 ) -> dict[str, Any]:
-    """Everything that shapes the cell. Equal inputs give equal digits; a different one has a name here."""
+    """Everything that shapes the cell. Equal inputs give equal digits; a different one has a name here.
+
+    ``archive`` is the sha256 of the first boot's initramfs: modules, harness and plan as the guest gets them.
+    """
     return {
         "kernel": {"release": image.kernel.release, "package": image.kernel.version, "key": image.kernel.key},
         "image": image.content,
@@ -44,6 +52,8 @@ def cell_inputs(
         "drives": [{"drive": spec.scenario.disk.drive, "bytes": spec.disk_bytes}],
         "seeds": {"run": spec.run_seed, "corpus": spec.corpus_seed},
         "plan": guest_plan(spec, corpus),
+        "ratios": [ratio.model_dump() for ratio in spec.scenario.ratios],
+        "initramfs": archive,
         "qemu": {
             "version": host.qemu(),
             "firmware": host.firmware(),

@@ -11,7 +11,7 @@ from agelab import corpus as corpora
 from agelab import image as images
 from agelab import kernel as kernels
 from agelab.corpus import Corpus, CorpusSpec
-from agelab.errors import HostError
+from agelab.errors import HostError, InputError
 from agelab.image import Image
 from agelab.model.base import Defaults
 from agelab.model.result import Cell, End, RunPlan, Status
@@ -58,10 +58,10 @@ def carry_out(request: Request, store: Store, progress: Progress) -> RunDirector
 
     Raises InputError or HostError before anything has run; what a cell does wrong is its status.
     """
+    corpus, shrink = _corpus(request, store, progress)
     progress.stage(f"kernel {request.kernel}")
     kernel = kernels.resolve(request.kernel, store)
     image = images.build(kernel, store, selection.filesystems(), progress=progress.stage)
-    corpus, shrink = _corpus(request, store, progress)
     specs = _specs(request, shrink)
     _room(specs, corpus, store)
     library = clock.library(store)
@@ -106,6 +106,8 @@ def _corpus(request: Request, store: Store, progress: Progress) -> tuple[Corpus,
     if request.corpus:
         progress.stage(f"corpus {request.corpus}")
         corpus = corpora.from_user(request.corpus, store)
+        if not corpus.content_bytes:
+            raise InputError(f"{request.corpus} holds no data: there is nothing to copy")
         return corpus, paper / corpus.content_bytes
     size = int(paper / scale.shrink)
     progress.stage(f"corpus {wanted.kind}, {size / 1e6:.0f} MB, seed {request.corpus_seed}")
@@ -151,7 +153,7 @@ def _run_plan(
     return RunPlan(
         run=run.name,
         scenario=request.selection.scenario.name,
-        scale=request.scale,
+        scale="corpus" if request.corpus else request.scale,
         clock="virtual",
         cells=cells,
         provenance={

@@ -30,9 +30,9 @@ def select(name: str, filesystem: str | None = None) -> Selection:
     ``.toml`` is a scenario file of the user's own, with all its variants.
     Raises InputError for a name that nothing answers to, or a broken scenario file.
     """
-    scenario, wanted = (_read(Path(name)), "") if name.endswith(".toml") else _named(name)
+    scenario, wanted = (_read(Path(name)), None) if name.endswith(".toml") else _named(name)
     variants = scenario.variants
-    if wanted:
+    if wanted is not None:
         variants = tuple(variant for variant in variants if variant.name == wanted)
         if not variants:
             raise unknown(
@@ -46,8 +46,8 @@ def select(name: str, filesystem: str | None = None) -> Selection:
     return Selection(scenario, variants)
 
 
-def _named(name: str) -> tuple[Scenario, str]:
-    """The scenario of that name, and the variant that the name goes on with."""
+def _named(name: str) -> tuple[Scenario, str | None]:
+    """The scenario of that name, and the variant that the name goes on with, or None."""
     known = scenario_names()
     matching = [known_name for known_name in known if name == known_name or name.startswith(known_name + "-")]
     if not matching:
@@ -57,7 +57,7 @@ def _named(name: str) -> tuple[Scenario, str]:
         ]
         raise unknown("scenario", name, every)
     best = max(matching, key=len)
-    return _scenario(best), name[len(best) + 1 :]
+    return _scenario(best), name[len(best) + 1 :] if name != best else None
 
 
 def _scenario(name: str) -> Scenario:
@@ -73,6 +73,9 @@ def _read(path: Path) -> Scenario:
         for number, variant in enumerate(scenario.variants)
         if variant.filesystem not in known
     ]
+    machines = [file.stem for file in (files.SCENARIOS / "machines").glob("*.toml")]
+    if scenario.machine not in machines:
+        wrong.append(f"{path}: machine: {unknown('machine', scenario.machine, machines)}")
     if scenario.name != path.stem:
         wrong.append(f"{path}: name: is {scenario.name!r}, the file's name is {path.stem!r}")
     if wrong:

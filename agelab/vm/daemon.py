@@ -52,11 +52,11 @@ def running() -> Iterator[None]:
         return
     STATE.mkdir(exist_ok=True)
     with (STATE / "users").open("w") as users:
-        with _alone():
-            fcntl.flock(users, fcntl.LOCK_SH)
-            if not answers():
-                _start()
         try:
+            with _alone():
+                fcntl.flock(users, fcntl.LOCK_SH)
+                if not answers():
+                    _start()
             yield
         finally:
             with _alone():

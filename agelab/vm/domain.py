@@ -6,6 +6,7 @@ serial lines end in regular files, and it has no network, no balloon and no sour
 """
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -74,15 +75,17 @@ class GuestSpec:
     """The library that takes the host's clock away from QEMU (agelab.vm.clock)."""
 
 
-def xml(spec: GuestSpec, uri: str) -> str:
-    """The domain XML for ``spec``. Raises HostError when virt-install is missing or refuses."""
+def xml(spec: GuestSpec, uri: str, confined_by: Collection[str]) -> str:
+    """The domain XML for ``spec`` on a host with these security models (libvirt's capabilities).
+
+    Raises HostError when virt-install is missing or refuses."""
     for disk in spec.disks:
         if disk.size % DISK_ALIGNMENT:
             raise AgelabError(f"{disk.path}: {disk.size} bytes is not a multiple of {DISK_ALIGNMENT}")
-    return process.run(virt_install(spec, uri), timeout=120).stdout.strip() + "\n"
+    return process.run(virt_install(spec, uri, confined_by), timeout=120).stdout.strip() + "\n"
 
 
-def virt_install(spec: GuestSpec, uri: str) -> list[str]:
+def virt_install(spec: GuestSpec, uri: str, confined_by: Collection[str]) -> list[str]:
     """The virt-install command for ``spec``; it prints XML and creates nothing."""
     cpu = [spec.machine.cpu_model, *(f"disable={name}" for name in spec.machine.cpu_without), "check=none"]
     start = EPOCH + spec.boot * DAY
@@ -100,9 +103,18 @@ def virt_install(spec: GuestSpec, uri: str) -> list[str]:
         "--machine", MACHINE_TYPE, "--cpu", ",".join(cpu),
         "--xml", f"./clock/@start={start}", *["--xml", "xpath.delete=./clock/timer"] * len(TIMERS),
         "--boot", f"kernel={spec.kernel},initrd={spec.initramfs},kernel_args={arguments}",
-        "--seclabel", f"type=static,model=dac,relabel=no,label=+{os.getuid()}:+{os.getgid()}",
+        *labels(confined_by),
         *(f"--qemu-commandline={words}" for words in virtual_clock(spec)),
     ]  # fmt: skip
+
+
+def labels(confined_by: Collection[str]) -> list[str]:
+    """The guest runs as the user who asked for it, unconfined: libvirt knows nothing of the files it is given."""
+    words = []
+    for model in sorted(confined_by):
+        own = f"type=static,model=dac,relabel=no,label=+{os.getuid()}:+{os.getgid()}"
+        words += ["--seclabel", own if model == "dac" else f"type=none,model={model}"]
+    return words
 
 
 def virtual_clock(spec: GuestSpec) -> list[str]:

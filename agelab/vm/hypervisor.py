@@ -5,6 +5,7 @@ import select
 import shlex
 import threading
 import time
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -18,6 +19,14 @@ from inotify_simple import INotify, flags
 from agelab.errors import HostError
 from agelab.vm import daemon
 
+GONE = (
+    libvirt.VIR_ERR_NO_DOMAIN,
+    libvirt.VIR_ERR_OPERATION_INVALID,
+    libvirt.VIR_ERR_RPC,
+    libvirt.VIR_ERR_SYSTEM_ERROR,
+    libvirt.VIR_ERR_INVALID_CONN,
+)
+"""libvirt's errors that mean: there is no such domain to end any more."""
 SETTLE = 0.05
 """Seconds between a first byte of output and reading it: the serial line is written byte by byte."""
 
@@ -30,7 +39,7 @@ class Ending(Enum):
     WATCHDOG = "watchdog"
     """The hardware watchdog fired: nothing ran in the guest any more."""
     CRASHED = "crashed"
-    """QEMU itself ended (a full host filesystem kills it with SIGBUS, for instance)."""
+    """QEMU itself ended (a full host filesystem kills it with SIGBUS), was destroyed, or libvirt went away."""
     TIMEOUT = "timeout"
     """The host's patience ended first."""
 
@@ -59,6 +68,7 @@ class Hypervisor:
             self._connection.domainEventRegisterAny(
                 None, libvirt.VIR_DOMAIN_EVENT_ID_WATCHDOG, self._watchdog, None
             )
+            self._connection.registerCloseCallback(self._lost, None)
         except libvirt.libvirtError as error:
             raise HostError(f"libvirt: {error}", hint="run: agelab doctor") from error
         threading.Thread(target=self._events, daemon=True).start()
@@ -71,9 +81,19 @@ class Hypervisor:
         watched = self._watched.get(domain.name())
         if watched is None or event != libvirt.VIR_DOMAIN_EVENT_STOPPED:
             return
-        failed = (libvirt.VIR_DOMAIN_EVENT_STOPPED_CRASHED, libvirt.VIR_DOMAIN_EVENT_STOPPED_FAILED)
+        failed = (
+            libvirt.VIR_DOMAIN_EVENT_STOPPED_CRASHED,
+            libvirt.VIR_DOMAIN_EVENT_STOPPED_FAILED,
+            libvirt.VIR_DOMAIN_EVENT_STOPPED_DESTROYED,
+        )
         watched.ending = Ending.CRASHED if detail in failed else Ending.STOPPED
         os.eventfd_write(watched.wake, 1)
+
+    def _lost(self, _: Any, __: int, ___: Any) -> None:
+        """The daemon has gone, and with it every domain: nobody will tell those who wait."""
+        for watched in list(self._watched.values()):
+            watched.ending = Ending.CRASHED
+            os.eventfd_write(watched.wake, 1)
 
     def _watchdog(self, _: Any, domain: Any, __: int, ___: Any) -> None:
         if watched := self._watched.get(domain.name()):
@@ -84,6 +104,14 @@ class Hypervisor:
         """The daemon's version, ``9.0.0``."""
         number = int(self._connection.getLibVersion())
         return f"{number // 1000000}.{number // 1000 % 1000}.{number % 1000}"
+
+    @property
+    def security_models(self) -> list[str]:
+        """What confines guests on this host: ``dac``, ``apparmor``, ``selinux``, or nothing in a user's session."""
+        capabilities = ElementTree.fromstring(self._connection.getCapabilities())
+        return [
+            model.text or "" for model in capabilities.iterfind("host/secmodel/model") if model.text != "none"
+        ]
 
     def command_line(self, xml: str) -> list[str]:
         """The QEMU command that libvirt makes of a domain, without the environment it puts before it."""
@@ -132,30 +160,37 @@ def _wait(
     deadline: float,
 ) -> Ending:
     waiting = b""
-    poll = select.poll()
-    poll.register(watched.wake, select.POLLIN)
-    poll.register(watch, select.POLLIN)
-    while True:
-        left = deadline - time.monotonic()
-        ready = poll.poll(max(0, left) * 1000)
-        if ready and watched.ending is None:
-            time.sleep(SETTLE)
-            watch.read(timeout=0)
-        ended = watched.ending
+
+    def drain() -> None:
+        nonlocal waiting
         *complete, waiting = (waiting + read()).split(b"\n")
         for line in complete:
             on_line(line.decode("ascii", "replace"))
-        if ended is not None:
-            return Ending.WATCHDOG if watched.watchdog else ended
-        if not ready:
-            return Ending.TIMEOUT
+
+    poll = select.poll()
+    poll.register(watched.wake, select.POLLIN)
+    poll.register(watch, select.POLLIN)
+    try:
+        while True:
+            ready = poll.poll(max(0, deadline - time.monotonic()) * 1000)
+            if ready and watched.ending is None:
+                time.sleep(SETTLE)
+                watch.read(timeout=0)
+            ended = watched.ending
+            drain()
+            if ended is not None:
+                return Ending.WATCHDOG if watched.watchdog else ended
+            if not ready:
+                return Ending.TIMEOUT
+    finally:
+        drain()  # an interrupt must not lose what the guest had finished
 
 
 def _destroy(domain: Any) -> None:
     try:
         domain.destroy()
     except libvirt.libvirtError as error:
-        if error.get_error_code() not in (libvirt.VIR_ERR_NO_DOMAIN, libvirt.VIR_ERR_OPERATION_INVALID):
+        if error.get_error_code() not in GONE:
             raise
 
 

@@ -52,7 +52,7 @@ def hypervisor() -> Iterator[Hypervisor]:
 
 @pytest.fixture(scope="module")
 def written(hypervisor: Hypervisor) -> str:
-    return domain.xml(SPEC, daemon.uri())
+    return domain.xml(SPEC, daemon.uri(), ["dac"])
 
 
 def _comparable(text: str) -> str:
@@ -105,3 +105,14 @@ def test_the_check_would_see_an_asynchronous_device(hypervisor: Hypervisor, writ
     balloon = written.replace('<memballoon model="none"/>', '<memballoon model="virtio"/>')
     assert balloon != written
     assert any(ASYNCHRONOUS.search(word) for word in hypervisor.command_line(balloon))
+
+
+def test_a_guest_is_labelled_only_by_what_confines_it_here() -> None:
+    assert domain.labels([]) == []
+    both = domain.labels(["dac", "apparmor"])
+    assert both[:2] == ["--seclabel", "type=none,model=apparmor"]
+    assert both[3].startswith("type=static,model=dac,relabel=no,label=+")
+
+
+def test_the_hosts_security_models_are_known(hypervisor: Hypervisor) -> None:
+    assert set(hypervisor.security_models) <= {"dac", "apparmor", "selinux"}

@@ -7,8 +7,10 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from agelab.cli.compare import compare
-from agelab.errors import HostError
+from agelab.cli.common import open_store
+from agelab.cli.compare import _short, compare
+from agelab.cli.tables import print_run
+from agelab.errors import HostError, InputError
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
 from agelab.results.rundir import RunDirectory
 from agelab.run import runner
@@ -68,3 +70,27 @@ def test_compare(
     assert said in shown
     if status is not Status.OK:
         assert "EQUAL INPUTS" not in shown
+
+
+def test_brackets_in_what_a_guest_said_are_shown_as_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = _run(tmp_path, 1, 1.5, None)
+    run = RunDirectory(tmp_path / "runs" / name)
+    run.finish(0, End(status=Status.FAILED, reason="no such file: [/mnt/a] [bold]", host_seconds=1))
+    print_run(run)
+    assert "no such file: [/mnt/a] [bold]" in capsys.readouterr().out
+
+
+def test_a_store_whose_path_qemu_cannot_take_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "my disk"))
+    with pytest.raises(InputError, match="cannot carry a path with ' '"):
+        open_store()
+
+
+def test_a_long_input_is_shown_from_where_it_parts() -> None:
+    head = "x" * 100
+    shown = _short(head + "one", head + "two")
+    assert shown == "..." + "x" * 20 + "one | ..." + "x" * 20 + "two"

@@ -1,5 +1,6 @@
 """Scenario files: the project's own are whole, a broken one has every error named with its place."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from agelab.errors import InputError
 from agelab.model.base import Defaults
 from agelab.model.scenario import Scenario
 from agelab.run.plan import CellSpec, guest_plan
-from agelab.scenario import selection
+from agelab.scenario import files, selection
 
 CORPUS = Corpus("key", Path("corpus.iso"), 42 << 20, "hash", 185, 41 << 20, "a corpus")
 
@@ -117,10 +118,12 @@ def test_the_run_seed_moves_what_does_not_matter_and_nothing_else() -> None:
     assert 15 <= one["start_at"] < 16
 
 
-def test_the_plan_says_nothing_about_this_host() -> None:
-    assert "/work" not in str(guest_plan(spec(), CORPUS)) and str(Path.cwd()) not in str(
-        guest_plan(spec(), CORPUS)
-    )
+def test_the_plan_says_nothing_about_this_host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    written = str(guest_plan(spec(), CORPUS))
+    assert str(files.SCENARIOS.parent) not in written
+    moved = replace(CORPUS, image=tmp_path / "elsewhere.iso")
+    monkeypatch.chdir(tmp_path)
+    assert str(guest_plan(spec(), moved)) == written
 
 
 def test_every_variant_of_every_scenario_has_its_files() -> None:
@@ -130,3 +133,26 @@ def test_every_variant_of_every_scenario_has_its_files() -> None:
         for variant in scenario.variants:
             tooling = selection.filesystem(variant.filesystem).tooling("period")
             assert tooling.mkfs[-1] == "{device}"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ('name = "throughput_ratio"', 'name = "copy_ratio"', "ratio 'copy_ratio': no metric 'copy_ratio'"),
+        ('machine = "pentium4-2800"', 'machine = "pentium4"', "machine: no machine 'pentium4'; did you mean"),
+        ("value = 320", "value = inf", "disk.mib.value: Input should be a finite number"),
+        ('name = "read"', 'name = "mount"', "a step cannot be called 'mount': every cell has one"),
+        ('caches = "reboot"', 'caches = "reboot"\ndeadline = 1e9', "steps[1].deadline: "),
+    ],
+)
+def test_what_would_fail_later_is_refused_now(tmp_path: Path, before: str, after: str, said: str) -> None:
+    path = tmp_path / "small.toml"
+    path.write_text(Path("tests/vm/small.toml").read_text().replace(before, after, 1))
+    with pytest.raises(InputError) as error:
+        selection.select(str(path))
+    assert said in str(error.value)
+
+
+def test_a_name_that_ends_in_a_dash_is_not_every_variant() -> None:
+    with pytest.raises(InputError, match="no variant of aging ''"):
+        selection.select("aging-")
