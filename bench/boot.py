@@ -48,7 +48,7 @@ def own_archive(image: Image) -> bytes:
         scenario=selection.select("aging-ext4").scenario,
         variant=variant,
         filesystem=selection.filesystem(variant.filesystem),
-        shrink=8,
+        shrink=10,
         defaults="period",
         run_seed=1,
         corpus_seed=1,

@@ -21,7 +21,7 @@ from tests.unit.test_scenario import CORPUS, spec
 
 def test_a_disk_that_does_not_fit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=10**9))
-    with pytest.raises(HostError, match=r"has 1\.0 GB free, a cell's disk needs 1\.9 GB") as error:
+    with pytest.raises(HostError, match=r"has 1\.0 GB free, a cell's disk needs 1\.6 GB") as error:
         runner._room([spec()], CORPUS, Store(tmp_path))
     assert error.value.exit_code == 3
     assert "AGELAB_HOME" in error.value.hint
