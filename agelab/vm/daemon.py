@@ -16,7 +16,6 @@ from pathlib import Path
 from agelab import process
 from agelab.errors import HostError
 
-SYSTEM_SOCKETS = (Path("/run/libvirt/libvirt-sock"), Path("/run/libvirt/virtqemud-sock"))
 STATE = Path("/run/agelab")
 CONFIGURATION = """\
 # Guests run as the user who runs agelab: their disks are that user's files.

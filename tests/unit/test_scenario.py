@@ -71,6 +71,15 @@ def test_every_error_of_a_broken_file_is_told_with_its_place(tmp_path: Path) -> 
     assert len(lines) == 5
 
 
+def complaint(directory: Path, before: str, after: str) -> str:
+    """What is said of the small scenario with one change in it."""
+    path = directory / "small.toml"
+    path.write_text(Path("tests/vm/small.toml").read_text().replace(before, after, 1))
+    with pytest.raises(InputError) as error:
+        selection.select(str(path))
+    return str(error.value)
+
+
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
@@ -86,11 +95,7 @@ def test_every_error_of_a_broken_file_is_told_with_its_place(tmp_path: Path) -> 
     ],
 )
 def test_names_in_a_file_hold_together(tmp_path: Path, before: str, after: str, said: str) -> None:
-    path = tmp_path / "small.toml"
-    path.write_text(Path("tests/vm/small.toml").read_text().replace(before, after, 1))
-    with pytest.raises(InputError) as error:
-        selection.select(str(path))
-    assert said in str(error.value)
+    assert said in complaint(tmp_path, before, after)
 
 
 def test_quick_keeps_the_papers_ratio_of_data_to_cache() -> None:
@@ -146,11 +151,7 @@ def test_every_variant_of_every_scenario_has_its_files() -> None:
     ],
 )
 def test_what_would_fail_later_is_refused_now(tmp_path: Path, before: str, after: str, said: str) -> None:
-    path = tmp_path / "small.toml"
-    path.write_text(Path("tests/vm/small.toml").read_text().replace(before, after, 1))
-    with pytest.raises(InputError) as error:
-        selection.select(str(path))
-    assert said in str(error.value)
+    assert said in complaint(tmp_path, before, after)
 
 
 def test_a_name_that_ends_in_a_dash_is_not_every_variant() -> None:
