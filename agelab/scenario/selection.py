@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agelab.errors import InputError, unknown
+from agelab.model.drive import Drive
 from agelab.model.filesystem import Filesystem
 from agelab.model.machine import Machine
 from agelab.model.scenario import Scenario, Variant
@@ -96,3 +97,13 @@ def filesystems() -> list[Filesystem]:
 def machine(name: str) -> Machine:
     """The machine file of that name."""
     return files.named("machines", name, Machine, "machine")
+
+
+def drive(name: str) -> Drive:
+    """The drive file of that name."""
+    return files.named("drives", name, Drive, "drive")
+
+
+def drives() -> list[Drive]:
+    """Every drive file."""
+    return files.every("drives", Drive)

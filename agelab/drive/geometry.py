@@ -1,0 +1,142 @@
+"""From a drive's figures to the integers that the kernel module is given: it computes nothing from a float.
+
+docs/design.md, "Drives and machines: the design", says what the module makes of each.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from math import sqrt
+
+from agelab.model.drive import SECTOR, Disk, Drive, Flash
+
+ZONES = 16
+"""How many steps the rate falls in. Drives have 10 to 30; the step between two is then about 3 %."""
+NS_PER_MINUTE = 60_000_000_000
+
+
+@dataclass(frozen=True)
+class Seek:
+    """``minimum + root * sqrt(x) + linear * x`` nanoseconds over d of C cylinders, ``x = (d-1) / (C-2)``.
+
+    ``linear`` may be negative; the curve rises all the way nevertheless (model/drive.py checks it).
+    """
+
+    minimum: int
+    root: int
+    linear: int
+
+    def time(self, distance: int, cylinders: int) -> float:
+        """How long a read seeks over so many cylinders, in nanoseconds."""
+        if distance == 0:
+            return 0
+        x = (distance - 1) / (cylinders - 2)
+        return self.minimum + self.root * sqrt(x) + self.linear * x
+
+
+def revolution_ns(disk: Disk) -> int:
+    """The time of one revolution in nanoseconds."""
+    return round(NS_PER_MINUTE / disk.rpm.value)
+
+
+def seek_curve(disk: Disk) -> Seek:
+    """The curve through the seek times to the next, to a random and to the furthest cylinder.
+
+    Over uniformly random pairs of cylinders sqrt(x) has the mean 8/15 and x the mean 1/3; with full stroke =
+    minimum + root + linear that gives root = (15 average - 10 minimum - 5 full) / 3 and
+    linear = (7 minimum - 15 average + 8 full) / 3: Lee and Katz, "An Analytic Performance Model of Disk
+    Arrays", SIGMETRICS 1993.
+    """
+    minimum, average, full = (
+        round(figure.value * 1e6) for figure in (disk.track_to_track_ms, disk.average_ms, disk.full_stroke_ms)
+    )
+    root = round((15 * average - 10 * minimum - 5 * full) / 3)
+    return Seek(minimum, root, full - minimum - root)
+
+
+def zones(drive: Drive, disk: Disk) -> list[tuple[int, int]]:
+    """First sector and sectors per track of each zone, from the outer edge inwards.
+
+    Constant bit density makes the rate fall linearly with the track; all zones have the same number of tracks
+    to within one, so the zones' rates are equally spaced from the outer figure to the inner one. A track holds
+    what the sustained rate moves in one revolution: ``rate * revolution / 512`` sectors. Every zone is a
+    whole number of tracks; the last ends where the drive does, within a track.
+    """
+    revolution = revolution_ns(disk) / 1e9
+    outer, inner = (figure.value * 1e6 * revolution / SECTOR for figure in (disk.outer_mb_s, disk.inner_mb_s))
+    per_track = [max(1, round(outer + (inner - outer) * zone / (ZONES - 1))) for zone in range(ZONES)]
+    tracks, left = divmod(drive.sectors.value, sum(per_track))
+    table, first = [], 0
+    for spt in per_track:
+        table.append((first, spt))
+        extra = 1 if left >= spt else 0
+        left -= extra * spt
+        first += (tracks + extra) * spt
+    return table
+
+
+def tracks(drive: Drive, table: list[tuple[int, int]]) -> int:
+    """How many tracks the zones have, the last of them perhaps in part."""
+    ends = [first for first, _ in table[1:]] + [drive.sectors.value]
+    return sum(-(-(end - first) // spt) for (first, spt), end in zip(table, ends, strict=True))
+
+
+def cylinders(drive: Drive, disk: Disk, table: list[tuple[int, int]]) -> int:
+    """How many positions the arm has: the tracks by the heads."""
+    return max(3, -(-tracks(drive, table) // disk.heads.value))
+
+
+def phase(run_seed: int, index: int, revolution: int) -> int:
+    """The platters' angle when guest time is 0, in nanoseconds of a revolution: the run seed's draw."""
+    drawn = hashlib.sha256(f"agelab drive phase {run_seed} {index}".encode()).digest()
+    return int.from_bytes(drawn[:8], "big") % revolution
+
+
+def settings(drive: Drive, *, name: str, run_seed: int, index: int) -> str:
+    """The module's words for this drive, all but ``memory=``: which only the guest knows and appends.
+
+    ``name`` is what the block device is called, ``index`` the drive's number in its machine.
+    """
+    medium = drive.medium
+    words: dict[str, int | str] = {"name": name, "kind": medium.kind, "sectors": drive.sectors.value}
+    if isinstance(medium, Disk):
+        words |= _mechanics(drive, medium)
+        words["phase_ns"] = phase(run_seed, index, revolution_ns(medium))
+    else:
+        words |= _chips(medium)
+    words |= {
+        "overhead_ns": round(drive.overhead_us.value * 1000),
+        "interface": round(drive.interface.mb_per_s.value * 1e6),
+        "cache_bytes": drive.cache.kib.value << 10,
+        "segments": drive.cache.segments.value,
+        "read_ahead_bytes": drive.cache.read_ahead_kib.value << 10,
+        "write_back": int(drive.cache.write_back.value),
+        "depth": drive.queue_depth.value,
+        "max_request": drive.max_request_kib.value << 10,
+    }
+    return " ".join(f"{key}={value}" for key, value in words.items())
+
+
+def _mechanics(drive: Drive, disk: Disk) -> dict[str, int | str]:
+    table, seek = zones(drive, disk), seek_curve(disk)
+    settle = disk.write_average_ms.value - disk.average_ms.value
+    return {
+        "revolution_ns": revolution_ns(disk),
+        "heads": disk.heads.value,
+        "zones": ",".join(f"{first}:{spt}" for first, spt in table),
+        "cylinders": cylinders(drive, disk, table),
+        "seek_min_ns": seek.minimum,
+        "seek_sqrt_ns": seek.root,
+        "seek_linear_ns": seek.linear,
+        "write_settle_ns": round(settle * 1e6),
+        "head_switch_ns": round(disk.head_switch_ms.value * 1e6),
+    }
+
+
+def _chips(flash: Flash) -> dict[str, int | str]:
+    return {
+        "read_ns": round(flash.read_us.value * 1000),
+        "write_ns": round(flash.write_us.value * 1000),
+        "channels": flash.channels.value,
+        "read_rate": round(flash.read_mb_s.value * 1e6),
+        "write_rate": round(flash.write_mb_s.value * 1e6),
+    }

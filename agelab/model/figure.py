@@ -1,0 +1,31 @@
+"""Numbers with where they come from: every one in a scenario, machine or drive file is one of these."""
+
+from pydantic import Field
+
+from agelab.model.base import Frozen, Origin
+
+
+class Sourced(Frozen):
+    """Where a figure comes from."""
+
+    origin: Origin
+    source: str = Field(default="", description="a key of the file's table of sources, where it has one")
+    note: str = ""
+
+
+class Figure(Sourced):
+    """A number."""
+
+    value: float = Field(ge=0, allow_inf_nan=False)
+
+
+class Whole(Sourced):
+    """A number of things that are counted."""
+
+    value: int = Field(ge=0)
+
+
+class Flag(Sourced):
+    """Whether something is so."""
+
+    value: bool
