@@ -89,6 +89,10 @@ def newest(versions: Sequence[str]) -> str:
     return max(versions, key=cmp_to_key(compare))
 
 
+class Gone(HostError):
+    """The mirror does not hand out packages that were resolved: it has newer ones, or is out of reach."""
+
+
 Answer = TypeVar("Answer")
 
 
@@ -158,15 +162,19 @@ class Archive:
             found.setdefault(name, version)
         return found
 
-    def depends(self, name: str) -> str:
-        """What the candidate of that name says in its Depends field."""
+    def depends(self, name: str, version: str = "") -> str:
+        """What the package of that name, of that version or the candidate, says in its Depends field."""
         self.update(refresh=False)
-        shown = self._apt("apt-cache", ["show", "--no-all-versions", name])
+        wanted = f"{name}={version}" if version else name
+        shown = self._apt("apt-cache", ["show", "--no-all-versions", wanted])
         lines = [line.partition(":")[2].strip() for line in shown.splitlines() if line.startswith("Depends:")]
         return lines[0] if lines else ""
 
     def download(self, packages: Sequence[Package]) -> list[Path]:
-        """The files of these packages, each verified; those in the cache are not fetched again."""
+        """The files of these packages, each verified; those in the cache are not fetched again.
+
+        Raises Gone when the mirror does not have them (any more).
+        """
         with self._store.lock("debs"):
             absent = [package for package in packages if not self._have(package)]
             if absent:
@@ -188,14 +196,14 @@ class Archive:
                     ["apt-get", "-c", str(self._root / "apt.conf"), "download", "-qq", *wanted], cwd=there
                 )
             except process.ProcessFailed as error:
-                raise HostError(
+                raise Gone(
                     f"cannot download {len(packages)} packages of Debian {self.suite}: {_said(error.stderr)}",
                     hint="check the network; a version that has left the mirror needs --refresh",
                 ) from error
             for package in packages:
                 fetched = there / package.filename
                 if not fetched.is_file() or file_hash(fetched) != package.sha256:
-                    raise HostError(
+                    raise Gone(
                         f"the mirror's {package.filename} is not the file that was resolved",
                         hint="resolve the packages again with --refresh",
                     )

@@ -74,6 +74,8 @@ class Kernel:
     release: str
     version: str
     artefact: Artefact
+    suite: str = ""
+    """Debian's suite that it is of, where its headers are; empty where it is of none."""
 
     @property
     def key(self) -> str:
@@ -118,7 +120,8 @@ def resolve(spec: str, store: Store, *, refresh: bool = False) -> Kernel:
         [deb] = Archive(store, resolved.suite).download([package])
         unpack(deb, resolved.release, directory)
 
-    return Kernel(spec, resolved.release, package.version, store.obtain("kernel", inputs, build))
+    artefact = store.obtain("kernel", inputs, build)
+    return Kernel(spec, resolved.release, package.version, artefact, resolved.suite)
 
 
 def available(store: Store, *, refresh: bool = False) -> dict[str, str]:
