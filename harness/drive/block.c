@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A modelled drive as a block device: one hardware queue, the kernel's merging and I/O scheduler before it.
+ *
+ * A request's data is copied when the drive takes it up, its completion waits for the model's time: so the
+ * copy, which DMA would not have cost, overlaps the service time.
+ */
+#include <linux/blkdev.h>
+#include <linux/blk-mq.h>
+#include <linux/hrtimer.h>
+#include <linux/ktime.h>
+#include <linux/module.h>
+#include <linux/reboot.h>
+#include <linux/slab.h>
+#include <linux/version.h>
+#include <linux/vmalloc.h>
+#include "block.h"
+
+struct command {
+	struct list_head entry;
+	struct hrtimer timer;
+	blk_status_t status;
+};
+
+static LIST_HEAD(drives);
+static DEFINE_MUTEX(drives_lock);
+
+#define block_of(the_drive) container_of(the_drive, struct block, drive)
+
+static void prepare_timer(struct hrtimer *timer, enum hrtimer_restart (*expired)(struct hrtimer *))
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+	hrtimer_setup(timer, expired, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
+#else
+	hrtimer_init(timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
+	timer->function = expired;
+#endif
+}
+
+/* ---- serving ---- */
+
+static u64 service(struct block *block, struct request *rq, u64 now)
+{
+	struct drive *drive = &block->drive;
+
+	switch (req_op(rq)) {
+	case REQ_OP_FLUSH:
+		return drive_flush(drive, now);
+	case REQ_OP_WRITE:
+		return drive_write(drive, blk_rq_pos(rq), blk_rq_sectors(rq), rq->cmd_flags & REQ_FUA, now);
+	default:
+		return drive_read(drive, blk_rq_pos(rq), blk_rq_sectors(rq), now);
+	}
+}
+
+static void take_up(struct block *block, struct request *rq)
+{
+	struct command *command = blk_mq_rq_to_pdu(rq);
+	u64 now = ktime_get_ns(), done = service(block, rq, now);
+	bool back = block->drive.set.write_back && !(rq->cmd_flags & REQ_FUA);
+
+	block->drive.stat.queue_sum += block->depth;
+	command->status = BLK_STS_OK;
+	if (req_op(rq) != REQ_OP_FLUSH)
+		command->status = store_copy(&block->store, rq, back);
+	now = ktime_get_ns();
+	if (now > done)
+		block->drive.stat.copy_late_ns += now - done;
+	hrtimer_start(&command->timer, ns_to_ktime(done), HRTIMER_MODE_ABS);
+}
+
+/* The request that the drive can reach first; a flush waits for nobody, and nobody overtakes it. */
+static struct request *choose(struct block *block)
+{
+	struct command *command, *best = NULL;
+	u64 reach, least = 0, now = ktime_get_ns();
+
+	list_for_each_entry(command, &block->waiting, entry) {
+		struct request *rq = blk_mq_rq_from_pdu(command);
+
+		if (req_op(rq) == REQ_OP_FLUSH) {
+			if (!best)
+				best = command;
+			break;
+		}
+		reach = drive_reach(&block->drive, blk_rq_pos(rq), now);
+		if (!best || reach < least) {
+			best = command;
+			least = reach;
+		}
+	}
+	list_del(&best->entry);
+	return blk_mq_rq_from_pdu(best);
+}
+
+static void serve_next(struct block *block)
+{
+	if (list_empty(&block->waiting))
+		return;
+	if (list_is_singular(&block->waiting)) {
+		struct command *only = list_first_entry(&block->waiting, struct command, entry);
+
+		list_del(&only->entry);
+		block->serving = blk_mq_rq_from_pdu(only);
+	} else {
+		block->serving = choose(block);
+	}
+	take_up(block, block->serving);
+}
+
+static void schedule_background(struct block *block)
+{
+	u64 next = block->drive.set.kind == DISK ? write_cache_next(&block->drive) : 0;
+
+	if (next && !block->serving)
+		hrtimer_start(&block->background, ns_to_ktime(next), HRTIMER_MODE_ABS);
+}
+
+static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_queue_data *data)
+{
+	struct block *block = hctx->queue->queuedata;
+	struct request *rq = data->rq;
+	struct command *command = blk_mq_rq_to_pdu(rq);
+	unsigned long flags;
+
+	if (req_op(rq) != REQ_OP_READ && req_op(rq) != REQ_OP_WRITE && req_op(rq) != REQ_OP_FLUSH)
+		return BLK_STS_NOTSUPP;
+	blk_mq_start_request(rq);
+	spin_lock_irqsave(&block->lock, flags);
+	block->depth++;
+	if (block->drive.set.kind == FLASH) {
+		take_up(block, rq);
+	} else {
+		list_add_tail(&command->entry, &block->waiting);
+		if (!block->serving)
+			serve_next(block);
+	}
+	spin_unlock_irqrestore(&block->lock, flags);
+	return BLK_STS_OK;
+}
+
+static enum hrtimer_restart command_done(struct hrtimer *timer)
+{
+	struct command *command = container_of(timer, struct command, timer);
+	struct request *rq = blk_mq_rq_from_pdu(command);
+	struct block *block = rq->q->queuedata;
+	unsigned long flags;
+
+	spin_lock_irqsave(&block->lock, flags);
+	block->depth--;
+	if (block->drive.set.kind == DISK) {
+		write_cache_advance(&block->drive, ktime_get_ns());
+		block->serving = NULL;
+		serve_next(block);
+		schedule_background(block);
+	}
+	spin_unlock_irqrestore(&block->lock, flags);
+	blk_mq_end_request(rq, command->status);
+	return HRTIMER_NORESTART;
+}
+
+static enum hrtimer_restart background_done(struct hrtimer *timer)
+{
+	struct block *block = container_of(timer, struct block, background);
+	unsigned long flags;
+
+	spin_lock_irqsave(&block->lock, flags);
+	if (!block->serving) {
+		write_cache_advance(&block->drive, ktime_get_ns());
+		schedule_background(block);
+	}
+	spin_unlock_irqrestore(&block->lock, flags);
+	return HRTIMER_NORESTART;
+}
+
+static void written(struct drive *drive, u64 first, u64 end)
+{
+	store_written(&block_of(drive)->store, first, end);
+}
+
+static int init_request(struct blk_mq_tag_set *tags, struct request *rq, unsigned int queue, unsigned int node)
+{
+	struct command *command = blk_mq_rq_to_pdu(rq);
+
+	prepare_timer(&command->timer, command_done);
+	return 0;
+}
+
+static const struct blk_mq_ops operations = {
+	.queue_rq = queue_rq,
+	.init_request = init_request,
+};
+
+static const struct block_device_operations device_operations = {
+	.owner = THIS_MODULE,
+};
+
+/* ---- statistics: /sys/block/<name>/drive/stat ---- */
+
+static ssize_t stat_show(struct device *device, struct device_attribute *attribute, char *page)
+{
+	struct block *block = dev_to_disk(device)->private_data;
+	struct statistics stat;
+	unsigned long flags;
+
+	spin_lock_irqsave(&block->lock, flags);
+	stat = block->drive.stat;
+	spin_unlock_irqrestore(&block->lock, flags);
+#define LINE(field) #field " %llu\n"
+	return scnprintf(page, PAGE_SIZE,
+		LINE(requests) LINE(reads) LINE(writes) LINE(sectors_read) LINE(sectors_written) LINE(sequential)
+		LINE(seeks) LINE(seek_cylinders) LINE(busy_overhead_ns) LINE(busy_seek_ns) LINE(busy_rotation_ns)
+		LINE(busy_transfer_ns) LINE(cache_hits) LINE(queue_sum) LINE(flushes) LINE(copy_late_ns),
+		stat.requests, stat.reads, stat.writes, stat.sectors_read, stat.sectors_written, stat.sequential,
+		stat.seeks, stat.seek_cylinders, stat.busy_overhead_ns, stat.busy_seek_ns, stat.busy_rotation_ns,
+		stat.busy_transfer_ns, stat.cache_hits, stat.queue_sum, stat.flushes, stat.copy_late_ns);
+#undef LINE
+}
+
+static DEVICE_ATTR_RO(stat);
+
+static struct attribute *drive_attributes[] = {
+	&dev_attr_stat.attr,
+	NULL,
+};
+
+static const struct attribute_group drive_group = {
+	.name = "drive",
+	.attrs = drive_attributes,
+};
+
+static const struct attribute_group *drive_groups[] = {
+	&drive_group,
+	NULL,
+};
+
+/* ---- making a drive ---- */
+
+static bool has_fua(const struct block *block)
+{
+	/* As libata has it: a FUA write is a command of NCQ, and without that Linux does not use it. */
+	return block->drive.set.write_back && block->drive.set.depth > 1;
+}
+
+static int make_disk(struct block *block)
+{
+	const struct settings *set = &block->drive.set;
+	struct gendisk *disk;
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+	struct queue_limits limits = {
+		.logical_block_size = SECTOR_BYTES,
+		.physical_block_size = SECTOR_BYTES,
+		.max_hw_sectors = set->max_request / SECTOR_BYTES,
+		.max_segments = BLK_MAX_SEGMENTS,
+		.features = (set->kind == DISK ? BLK_FEAT_ROTATIONAL : 0) |
+			    (set->write_back ? BLK_FEAT_WRITE_CACHE : 0) | (has_fua(block) ? BLK_FEAT_FUA : 0),
+	};
+
+	disk = blk_mq_alloc_disk(&block->tags, &limits, block);
+	if (IS_ERR(disk))
+		return PTR_ERR(disk);
+	block->queue = disk->queue;
+#else
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 15, 0)
+	disk = blk_mq_alloc_disk(&block->tags, block);
+	if (IS_ERR(disk))
+		return PTR_ERR(disk);
+	block->queue = disk->queue;
+#else
+	block->queue = blk_mq_init_queue(&block->tags);
+	if (IS_ERR(block->queue))
+		return PTR_ERR(block->queue);
+	block->queue->queuedata = block;
+	disk = alloc_disk(0);
+	if (!disk)
+		return -ENOMEM;
+	disk->flags |= GENHD_FL_EXT_DEVT;
+	disk->queue = block->queue;
+#endif
+	blk_queue_max_hw_sectors(block->queue, set->max_request / SECTOR_BYTES);
+	blk_queue_max_segments(block->queue, BLK_MAX_SEGMENTS);
+	blk_queue_write_cache(block->queue, set->write_back, has_fua(block));
+	if (set->kind == FLASH)
+		blk_queue_flag_set(QUEUE_FLAG_NONROT, block->queue);
+#endif
+	disk->fops = &device_operations;
+	disk->private_data = block;
+	strscpy(disk->disk_name, block->name, DISK_NAME_LEN);
+	set_capacity(disk, set->sectors);
+	block->disk = disk;
+	return 0;
+}
+
+static int add_disk_groups(struct gendisk *disk)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 15, 0)
+	return device_add_disk(NULL, disk, drive_groups);
+#else
+	device_add_disk(NULL, disk, drive_groups);
+	return 0;
+#endif
+}
+
+static int start(struct block *block)
+{
+	const char *wrong = block->name[0] ? drive_init(&block->drive) : "name must be given";
+	int error;
+
+	if (wrong) {
+		pr_err("agedrive: %s\n", wrong);
+		return -EINVAL;
+	}
+	block->drive.written = written;
+	spin_lock_init(&block->lock);
+	INIT_LIST_HEAD(&block->waiting);
+	prepare_timer(&block->background, background_done);
+	error = store_init(&block->store, block->drive.set.kind == DISK ? write_cache_size(&block->drive) : 0);
+	if (error)
+		return error;
+	block->tags.ops = &operations;
+	block->tags.nr_hw_queues = 1;
+	block->tags.queue_depth = block->drive.set.depth;
+	block->tags.numa_node = NUMA_NO_NODE;
+	block->tags.cmd_size = sizeof(struct command);
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
+	block->tags.flags = BLK_MQ_F_SHOULD_MERGE;
+#endif
+	error = blk_mq_alloc_tag_set(&block->tags);
+	if (!error)
+		error = make_disk(block);
+	return error ? error : add_disk_groups(block->disk);
+}
+
+/* A drive that could not be made stays half made: the guest ends with an error then, and its memory with it. */
+static int add(const char *text, const struct kernel_param *parameter)
+{
+	struct block *block = vzalloc(sizeof(*block));
+	char *copy = kstrdup(text, GFP_KERNEL);
+	int error = -ENOMEM;
+
+	if (block && copy)
+		error = settings_parse(block, copy);
+	kfree(copy);
+	if (!error)
+		error = start(block);
+	if (error)
+		return error;
+	mutex_lock(&drives_lock);
+	list_add_tail(&block->all, &drives);
+	mutex_unlock(&drives_lock);
+	return 0;
+}
+
+static const struct kernel_param_ops add_operations = { .set = add };
+module_param_cb(add, &add_operations, NULL, 0200);
+MODULE_PARM_DESC(add, "the settings of a drive to make");
+
+/* An orderly end flushes every drive, as a disk's driver does; after a panic nothing comes here. */
+static int ending(struct notifier_block *notifier, unsigned long action, void *data)
+{
+	struct block *block;
+	unsigned long flags;
+
+	mutex_lock(&drives_lock);
+	list_for_each_entry(block, &drives, all) {
+		spin_lock_irqsave(&block->lock, flags);
+		write_cache_settle(&block->drive);
+		spin_unlock_irqrestore(&block->lock, flags);
+	}
+	mutex_unlock(&drives_lock);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block reboot_notifier = { .notifier_call = ending };
+
+static int __init agedrive_init(void)
+{
+	return register_reboot_notifier(&reboot_notifier);
+}
+
+module_init(agedrive_init);
+MODULE_DESCRIPTION("A modelled drive in guest time");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A drive as a function of time: which request, sent when, completes when, and where the time went.
+ *
+ * Integers only and no call into the kernel: the host compiles the same files and tests them (tests/unit).
+ * Times are nanoseconds of the guest's monotonic clock, addresses are sectors of 512 bytes. The model is
+ * described in docs/design.md, "Drives and machines".
+ */
+#ifndef AGEDRIVE_DRIVE_H
+#define AGEDRIVE_DRIVE_H
+
+#ifdef __KERNEL__
+#include <linux/types.h>
+#else
+#include <stdbool.h>
+#include <stdint.h>
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int64_t s64;
+#endif
+
+#define SECTOR_BYTES 512ULL
+#define NS_PER_S 1000000000ULL
+#define UNIT 8ULL			/* sectors: the grain of the write cache */
+#define ZONES_MOST 64
+#define SEGMENTS_MOST 32
+#define EXTENTS_MOST 256
+#define CHANNELS_MOST 64
+#define WRITE_CACHE_MOST (16ULL << 20)	/* bytes: what a larger cache keeps for writes */
+#define PIECE 256ULL			/* sectors written back in one movement of the arm */
+#define BATCH 16			/* pieces written back before a waiting read gets the arm */
+
+enum kind { DISK, FLASH };
+
+struct disk_zone {
+	u64 first;		/* its first sector, the first of a track */
+	u64 track;		/* the number of that track */
+	u64 per_track;		/* sectors that pass in one revolution */
+};
+
+/* What the drive is: one word of the module's settings each. */
+struct settings {
+	enum kind kind;
+	u64 sectors, depth, max_request, interface, overhead_ns;
+	/* a disk's */
+	u64 revolution_ns, phase_ns, heads, cylinders;
+	u64 seek_min_ns;
+	s64 seek_sqrt_ns, seek_linear_ns;
+	u64 write_settle_ns, head_switch_ns;
+	u64 cache_bytes, segments, read_ahead_bytes, write_back;
+	u64 zone_count;
+	struct disk_zone zones[ZONES_MOST];
+	/* flash's */
+	u64 read_ns, write_ns, channels, read_rate, write_rate;
+};
+
+/* Cumulative. What the arm does by itself is in the busy times, too. */
+struct statistics {
+	u64 requests, reads, writes, sectors_read, sectors_written;
+	u64 sequential;		/* requests that start where the one before ended */
+	u64 seeks;		/* movements of the arm to another cylinder */
+	u64 seek_cylinders;	/* and how far in all */
+	u64 busy_overhead_ns, busy_seek_ns, busy_rotation_ns, busy_transfer_ns;
+	u64 cache_hits;		/* reads served from the drive's cache alone */
+	u64 queue_sum;		/* requests in the drive, summed over the moments at which one is taken up */
+	u64 flushes;
+	u64 copy_late_ns;	/* by which copying data outlasted the service time: the model is that much too slow */
+};
+
+struct extent {
+	u64 first, end;
+	u64 ready;		/* when its first data had come */
+};
+
+struct segment {
+	u64 first, end;		/* sectors held; empty when equal */
+	u64 used;		/* when it last served, for replacement */
+};
+
+struct drive {
+	struct settings set;
+	struct statistics stat;
+	/* called when sectors of the write cache have reached the platters */
+	void (*written)(struct drive *drive, u64 first, u64 end);
+
+	u64 arm_free;		/* when the arm's last movement ends */
+	u64 head;		/* the sector it ends at */
+	u64 idle_since;		/* when the last command completed */
+	u64 next_sector;	/* where the next sequential request would start */
+
+	struct segment segments[SEGMENTS_MOST];
+	struct segment *stream;	/* the one that the head is reading into, or none */
+	u64 stream_time, stream_turn;	/* the head was at this point of the spiral at that time */
+	u64 stream_limit;	/* it stops before this sector */
+
+	struct extent dirty[EXTENTS_MOST];	/* sorted; what waits for the arm */
+	u32 dirty_count;
+	struct extent writing;	/* what the arm is writing back now; empty when equal */
+	u64 dirty_sectors;	/* of both */
+	bool draining;		/* the arm writes back one piece after the other, */
+	u64 draining_since;	/* since then, */
+	u32 batch;		/* and this many more before a read when the cache is filling */
+
+	u64 channel_free[CHANNELS_MOST], media_free;
+};
+
+/* drive.c: commands. Calls come in the order of time. */
+
+/* NULL when the settings make a drive, else what is wrong with them. Fills in the zones' tracks. */
+const char *drive_init(struct drive *drive);
+/* When a request sent at `now` completes. A write goes `through` the cache when it asks for it (FUA). */
+u64 drive_read(struct drive *drive, u64 first, u64 sectors, u64 now);
+u64 drive_write(struct drive *drive, u64 first, u64 sectors, bool through, u64 now);
+u64 drive_flush(struct drive *drive, u64 now);
+/* Nanoseconds of positioning that a request would cost at `now`: the shortest of a queue goes first. */
+u64 drive_reach(const struct drive *drive, u64 first, u64 now);
+
+/* geometry.c: tracks follow one another like a spiral; a point of it is track * revolution + angle, in ns. */
+
+const char *geometry_init(struct settings *set);
+u64 geometry_turn(const struct settings *set, u64 sector);
+u64 geometry_sector(const struct settings *set, u64 turn);
+u64 geometry_track(const struct settings *set, u64 sector);
+u64 geometry_seek_ns(const struct settings *set, u64 cylinders);
+u64 geometry_rotation_ns(const struct settings *set, u64 sector, u64 now);
+u64 interface_ns(const struct settings *set, u64 sectors);
+
+/* arm.c */
+
+struct movement {
+	u64 cylinders, seek_ns, rotation_ns;
+};
+
+struct movement arm_movement(const struct drive *drive, u64 first, bool write, u64 start);
+/* Move and pass over the sectors; returns when the head is behind the last of them. */
+u64 arm_pass(struct drive *drive, u64 first, u64 end, bool write, u64 start);
+
+/* read_cache.c: after a read the head reads on, until its segment is full or the arm must go. */
+
+bool read_cache_has(struct drive *drive, u64 first, u64 end, u64 now);
+void read_cache_forget(struct drive *drive, u64 first, u64 end, u64 now);
+/* When the head, reading on, is behind these sectors; 0 when it does not come to them soon. */
+u64 read_cache_stream(struct drive *drive, u64 first, u64 end, u64 start);
+/* The head is behind `end` at that time and reads on. */
+void read_cache_start(struct drive *drive, u64 first, u64 end, u64 behind);
+u64 read_cache_head(const struct drive *drive, u64 now);
+void read_cache_stop(struct drive *drive, u64 now);
+
+/* write_cache.c */
+
+/* Sectors it holds; 0 without write-back. */
+u64 write_cache_size(const struct drive *drive);
+bool write_cache_has(const struct drive *drive, u64 first, u64 end);
+void write_cache_add(struct drive *drive, u64 first, u64 end, u64 ready);
+/* Let the drive write back by itself until `now`; when it will next have done so, or 0. */
+void write_cache_advance(struct drive *drive, u64 now);
+u64 write_cache_next(const struct drive *drive);
+/* Write back until that many sectors more fit; until nothing is left; returns when. */
+u64 write_cache_room(struct drive *drive, u64 sectors, u64 start);
+u64 write_cache_flush(struct drive *drive, u64 start);
+/* Let the arm finish what it is at; returns when another command may have it, and hands it back after that. */
+u64 write_cache_yield(struct drive *drive, u64 start);
+void write_cache_resume(struct drive *drive, u64 now);
+/* All that waits is on the platters at once, as after an orderly power-off. */
+void write_cache_settle(struct drive *drive);
+
+/* flash.c */
+
+const char *flash_init(const struct settings *set);
+u64 flash_serve(struct drive *drive, u64 sectors, u64 latency_ns, u64 rate, u64 start);
+
+static inline u64 greater(u64 a, u64 b)
+{
+	return a > b ? a : b;
+}
+
+static inline u64 lesser(u64 a, u64 b)
+{
+	return a < b ? a : b;
+}
+
+#endif

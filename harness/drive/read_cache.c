@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The drive's cache for reads: segments, one of which the head may be reading into. */
+#include "drive.h"
+
+static u64 segment_size(const struct drive *drive)
+{
+	return drive->set.cache_bytes / drive->set.segments / SECTOR_BYTES;
+}
+
+u64 read_cache_head(const struct drive *drive, u64 now)
+{
+	u64 gone = now > drive->stream_time ? now - drive->stream_time : 0;
+
+	if (!drive->stream)
+		return drive->head;
+	return lesser(geometry_sector(&drive->set, drive->stream_turn + gone), drive->stream_limit);
+}
+
+void read_cache_stop(struct drive *drive, u64 now)
+{
+	if (!drive->stream)
+		return;
+	drive->head = drive->stream->end = read_cache_head(drive, now);
+	drive->stream = 0;
+}
+
+static void read_on(struct drive *drive, u64 sector, u64 now)
+{
+	drive->stream_turn = geometry_turn(&drive->set, sector);
+	drive->stream_time = now;
+}
+
+/* The host has had everything before `end`: the segment may hold so much more, and lets go of its oldest. */
+static void move_limit(struct drive *drive, u64 end)
+{
+	u64 ahead = lesser(end + drive->set.read_ahead_bytes / SECTOR_BYTES, drive->set.sectors);
+
+	drive->stream_limit = greater(drive->stream_limit, ahead);
+	if (drive->stream_limit > drive->stream->first + segment_size(drive))
+		drive->stream->first = drive->stream_limit - segment_size(drive);
+}
+
+void read_cache_start(struct drive *drive, u64 first, u64 end, u64 behind)
+{
+	struct segment *segment = drive->segments;
+	u64 i;
+
+	for (i = 1; i < drive->set.segments; i++)
+		if (drive->segments[i].used < segment->used)
+			segment = drive->segments + i;
+	*segment = (struct segment){ first, end, behind };
+	drive->stream = segment;
+	drive->stream_limit = 0;
+	read_on(drive, end, behind);
+	move_limit(drive, end);
+}
+
+bool read_cache_has(struct drive *drive, u64 first, u64 end, u64 now)
+{
+	u64 i;
+
+	for (i = 0; i < drive->set.segments; i++) {
+		struct segment *segment = drive->segments + i;
+
+		if (segment != drive->stream && segment->first <= first && end <= segment->end) {
+			segment->used = now;
+			return true;
+		}
+	}
+	return false;
+}
+
+void read_cache_forget(struct drive *drive, u64 first, u64 end, u64 now)
+{
+	u64 i;
+
+	if (drive->stream && first < drive->stream_limit && drive->stream->first < end)
+		read_cache_stop(drive, now);
+	for (i = 0; i < drive->set.segments; i++)
+		if (first < drive->segments[i].end && drive->segments[i].first < end)
+			drive->segments[i].end = drive->segments[i].first;
+}
+
+u64 read_cache_stream(struct drive *drive, u64 first, u64 end, u64 start)
+{
+	const struct settings *set = &drive->set;
+	u64 there, wait;
+
+	if (!drive->stream || first < drive->stream->first)
+		return 0;
+	there = read_cache_head(drive, start);
+	if (first > there && geometry_turn(set, first) - geometry_turn(set, there) > set->revolution_ns)
+		return 0;
+	drive->stream->used = start;
+	if (end <= there)
+		drive->stat.cache_hits++;
+	if (there == drive->stream_limit) {
+		/* The segment was full, the head waited on its track: it goes on when the sector comes round. */
+		wait = geometry_rotation_ns(set, there, start);
+		if (end > there)
+			drive->stat.busy_rotation_ns += wait;
+		read_on(drive, there, start + wait);
+	}
+	move_limit(drive, end);
+	return end <= there ? start : drive->stream_time + geometry_turn(set, end) - drive->stream_turn;
+}

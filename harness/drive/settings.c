@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The words of a drive's settings, as the host derived them (agelab/drive/geometry.py). */
+#include <linux/kernel.h>
+#include <linux/string.h>
+#include "block.h"
+
+struct word {
+	const char *name;
+	size_t at;
+};
+
+#define WORD(field) { #field, offsetof(struct settings, field) }
+
+static const struct word words[] = {
+	WORD(sectors), WORD(depth), WORD(max_request), WORD(interface), WORD(overhead_ns), WORD(revolution_ns),
+	WORD(phase_ns), WORD(heads), WORD(cylinders), WORD(seek_min_ns), WORD(seek_sqrt_ns), WORD(seek_linear_ns),
+	WORD(write_settle_ns), WORD(head_switch_ns), WORD(cache_bytes), WORD(segments), WORD(read_ahead_bytes),
+	WORD(write_back), WORD(read_ns), WORD(write_ns), WORD(channels), WORD(read_rate), WORD(write_rate),
+};
+
+/* `a:b:c` into numbers; returns how many there were, or an error. */
+static int numbers(char *text, u64 *found, int most)
+{
+	char *part;
+	int count = 0;
+
+	while ((part = strsep(&text, ":"))) {
+		if (count == most || kstrtoull(part, 0, (unsigned long long *)found + count))
+			return -EINVAL;
+		count++;
+	}
+	return count;
+}
+
+static int zones(struct settings *set, char *list)
+{
+	char *entry;
+	u64 two[2];
+
+	while ((entry = strsep(&list, ","))) {
+		if (set->zone_count == ZONES_MOST || numbers(entry, two, 2) != 2)
+			return -EINVAL;
+		set->zones[set->zone_count++] = (struct disk_zone){ .first = two[0], .per_track = two[1] };
+	}
+	return 0;
+}
+
+static int memory(struct store *store, char *list)
+{
+	char *entry;
+	u64 three[3];
+
+	while ((entry = strsep(&list, ","))) {
+		if (store->window_count == WINDOWS_MOST || numbers(entry, three, 3) != 3)
+			return -EINVAL;
+		store->windows[store->window_count++] = (struct window){
+			.physical = three[0], .first = three[1], .sectors = three[2],
+		};
+	}
+	return 0;
+}
+
+static int number(struct settings *set, const char *name, const char *value)
+{
+	long long parsed;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(words); i++) {
+		if (strcmp(words[i].name, name))
+			continue;
+		if (kstrtoll(value, 0, &parsed))
+			return -EINVAL;
+		*(s64 *)((char *)set + words[i].at) = parsed;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+int settings_parse(struct block *block, char *text)
+{
+	char *value;
+	int error = 0;
+
+	while (!error && (value = strsep(&text, " \n"))) {
+		char *name = strsep(&value, "=");
+
+		if (!*name)
+			continue;
+		if (!value)
+			error = -EINVAL;
+		else if (!strcmp(name, "name"))
+			error = strscpy(block->name, value, sizeof(block->name)) < 0 ? -EINVAL : 0;
+		else if (!strcmp(name, "kind"))
+			block->drive.set.kind = strcmp(value, "flash") ? DISK : FLASH;
+		else if (!strcmp(name, "zones"))
+			error = zones(&block->drive.set, value);
+		else if (!strcmp(name, "memory"))
+			error = memory(&block->store, value);
+		else
+			error = number(&block->drive.set, name, value);
+		if (error)
+			pr_err("agedrive: cannot read the setting '%s'\n", name);
+	}
+	return error;
+}

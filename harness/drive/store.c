@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/io.h>
+#include <linux/log2.h>
+#include <linux/vmalloc.h>
+#include "store.h"
+
+#define UNIT_BYTES (UNIT * SECTOR_BYTES)
+#define NONE 0xffffffffU
+
+int store_init(struct store *store, u64 cache_sectors)
+{
+	u32 i, buckets;
+
+	for (i = 0; i < store->window_count; i++) {
+		struct window *window = store->windows + i;
+
+		window->memory = memremap(window->physical, window->sectors * SECTOR_BYTES, MEMREMAP_WB);
+		if (!window->memory)
+			return -ENXIO;
+	}
+	store->slot_count = cache_sectors / UNIT;
+	if (!store->slot_count)
+		return 0;
+	buckets = roundup_pow_of_two(store->slot_count);
+	store->bucket_mask = buckets - 1;
+	store->slots = vzalloc(store->slot_count * UNIT_BYTES);
+	store->unit = vzalloc(store->slot_count * sizeof(u64));
+	store->next = vzalloc(store->slot_count * sizeof(u32));
+	store->valid = vzalloc(store->slot_count);
+	store->bucket = vmalloc(buckets * sizeof(u32));
+	if (!store->slots || !store->unit || !store->next || !store->valid || !store->bucket)
+		return -ENOMEM;
+	memset(store->bucket, 0xff, buckets * sizeof(u32));
+	for (i = 0; i < store->slot_count; i++)
+		store->next[i] = i + 1 < store->slot_count ? i + 1 : NONE;
+	return 0;
+}
+
+/* ---- the platters ---- */
+
+static char *platter(struct store *store, u64 first, u64 end)
+{
+	u32 i;
+
+	for (i = 0; i < store->window_count; i++) {
+		struct window *window = store->windows + i;
+
+		if (window->first <= first && end <= window->first + window->sectors)
+			return window->memory + (first - window->first) * SECTOR_BYTES;
+	}
+	return NULL;
+}
+
+/* ---- the cache ---- */
+
+static u32 *bucket_of(struct store *store, u64 unit)
+{
+	/* Neighbours fall into neighbouring buckets. */
+	return store->bucket + ((unit ^ unit >> 16) & store->bucket_mask);
+}
+
+static u32 find(struct store *store, u64 unit)
+{
+	u32 slot = *bucket_of(store, unit);
+
+	while (slot != NONE && store->unit[slot] != unit)
+		slot = store->next[slot];
+	return slot;
+}
+
+static u32 take(struct store *store, u64 unit)
+{
+	u32 *bucket = bucket_of(store, unit), slot = find(store, unit);
+
+	if (slot != NONE)
+		return slot;
+	slot = store->free;
+	if (WARN_ON_ONCE(slot == NONE))
+		return NONE;
+	store->free = store->next[slot];
+	store->next[slot] = *bucket;
+	*bucket = slot;
+	store->unit[slot] = unit;
+	store->valid[slot] = 0;
+	store->used++;
+	return slot;
+}
+
+static void release(struct store *store, u64 unit)
+{
+	u32 *link = bucket_of(store, unit), slot;
+
+	while (*link != NONE && store->unit[*link] != unit)
+		link = store->next + *link;
+	slot = *link;
+	if (slot == NONE)
+		return;
+	*link = store->next[slot];
+	store->next[slot] = store->free;
+	store->free = slot;
+	store->used--;
+}
+
+static char *slot_memory(struct store *store, u32 slot)
+{
+	return store->slots + slot * UNIT_BYTES;
+}
+
+/* The sectors of a unit from one of them on, as a mask. */
+static u8 mask(u32 from, u32 count)
+{
+	return ((1U << count) - 1) << from;
+}
+
+static void copy_valid(struct store *store, u32 slot, u64 first, u32 from, u32 count, char *to)
+{
+	u32 i;
+
+	for (i = from; i < from + count; i++)
+		if (store->valid[slot] & 1U << i)
+			memcpy(to + (i - from) * SECTOR_BYTES, slot_memory(store, slot) + i * SECTOR_BYTES, SECTOR_BYTES);
+}
+
+void store_written(struct store *store, u64 first, u64 end)
+{
+	u64 unit;
+
+	for (unit = first / UNIT; unit < (end + UNIT - 1) / UNIT; unit++) {
+		u32 slot = find(store, unit), i;
+		char *to;
+
+		if (slot == NONE)
+			continue;
+		to = platter(store, unit * UNIT, (unit + 1) * UNIT);
+		if (to && store->valid[slot] == 0xff) {
+			memcpy(to, slot_memory(store, slot), UNIT_BYTES);
+		} else {
+			for (i = 0; i < UNIT; i++) {
+				to = platter(store, unit * UNIT + i, unit * UNIT + i + 1);
+				if (to)
+					copy_valid(store, slot, unit * UNIT, i, 1, to);
+			}
+		}
+		release(store, unit);
+	}
+}
+
+/* ---- requests ---- */
+
+/* One unit's share of a request: `count` sectors from `sector` on. */
+static void copy_unit(struct store *store, u64 sector, u32 count, char *host, char *disk, bool write, bool back)
+{
+	u32 from = sector % UNIT, slot;
+	u64 bytes = count * SECTOR_BYTES;
+
+	if (write && back) {
+		slot = take(store, sector / UNIT);
+		if (slot != NONE) {
+			memcpy(slot_memory(store, slot) + from * SECTOR_BYTES, host, bytes);
+			store->valid[slot] |= mask(from, count);
+			return;
+		}
+	}
+	slot = store->used ? find(store, sector / UNIT) : NONE;
+	if (write) {
+		memcpy(disk, host, bytes);
+		if (slot != NONE)
+			store->valid[slot] &= ~mask(from, count);
+	} else if (slot != NONE && (store->valid[slot] & mask(from, count)) == mask(from, count)) {
+		memcpy(host, slot_memory(store, slot) + from * SECTOR_BYTES, bytes);
+	} else {
+		memcpy(host, disk, bytes);
+		if (slot != NONE)
+			copy_valid(store, slot, sector, from, count, host);
+	}
+}
+
+static void copy_vector(struct store *store, u64 sector, u64 bytes, char *host, char *disk, bool write, bool back)
+{
+	if (!store->used && !back) {
+		memcpy(write ? disk : host, write ? host : disk, bytes);
+		return;
+	}
+	while (bytes) {
+		u32 count = min_t(u64, UNIT - sector % UNIT, bytes / SECTOR_BYTES);
+
+		copy_unit(store, sector, count, host, disk, write, back);
+		sector += count;
+		host += count * SECTOR_BYTES;
+		disk += count * SECTOR_BYTES;
+		bytes -= count * SECTOR_BYTES;
+	}
+}
+
+blk_status_t store_copy(struct store *store, struct request *rq, bool back)
+{
+	bool write = op_is_write(req_op(rq));
+	char *disk = platter(store, blk_rq_pos(rq), blk_rq_pos(rq) + blk_rq_sectors(rq));
+	u64 sector = blk_rq_pos(rq);
+	struct req_iterator iter;
+	struct bio_vec vec;
+
+	if (!disk && write)
+		return BLK_STS_IOERR;
+	rq_for_each_segment(vec, rq, iter) {
+		char *host = page_address(vec.bv_page) + vec.bv_offset;
+
+		if (!disk) {
+			memset(host, 0, vec.bv_len);
+			continue;
+		}
+		copy_vector(store, sector, vec.bv_len, host, disk, write, write && back);
+		sector += vec.bv_len / SECTOR_BYTES;
+		disk += vec.bv_len;
+	}
+	return BLK_STS_OK;
+}

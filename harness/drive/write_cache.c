@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The drive's cache for writes: extents that wait for the arm, and when the drive writes them back. */
+#include "drive.h"
+
+u64 write_cache_size(const struct drive *drive)
+{
+	const struct settings *set = &drive->set;
+	u64 bytes = set->cache_bytes - set->cache_bytes / set->segments;
+
+	return set->write_back ? lesser(bytes, WRITE_CACHE_MOST) / SECTOR_BYTES / UNIT * UNIT : 0;
+}
+
+static bool is_writing(const struct drive *drive)
+{
+	return drive->writing.end > drive->writing.first;
+}
+
+/* Half full: writing back can no longer wait for the drive to be idle. */
+static bool filling(const struct drive *drive)
+{
+	return drive->dirty_sectors > write_cache_size(drive) / 2 || drive->dirty_count > EXTENTS_MOST / 2;
+}
+
+bool write_cache_has(const struct drive *drive, u64 first, u64 end)
+{
+	u32 i;
+
+	for (i = 0; i < drive->dirty_count; i++)
+		if (drive->dirty[i].first <= first && end <= drive->dirty[i].end)
+			return true;
+	return false;
+}
+
+static void remove_extents(struct drive *drive, u32 at, u32 count)
+{
+	drive->dirty_count -= count;
+	for (; count && at < drive->dirty_count; at++)
+		drive->dirty[at] = drive->dirty[at + count];
+}
+
+static void drain(struct drive *drive, u64 since)
+{
+	if (!drive->draining)
+		drive->draining_since = since;
+	drive->draining = true;
+	drive->batch = BATCH;
+}
+
+/* Joined with what it overlaps or touches. */
+void write_cache_add(struct drive *drive, u64 first, u64 end, u64 ready)
+{
+	struct extent *dirty = drive->dirty, new = { first, end, ready };
+	u32 at = 0, last, i;
+
+	while (at < drive->dirty_count && dirty[at].end < first)
+		at++;
+	for (last = at; last < drive->dirty_count && dirty[last].first <= end; last++) {
+		drive->dirty_sectors -= dirty[last].end - dirty[last].first;
+		new.first = lesser(new.first, dirty[last].first);
+		new.end = greater(new.end, dirty[last].end);
+		new.ready = lesser(new.ready, dirty[last].ready);
+	}
+	if (last > at) {
+		remove_extents(drive, at, last - at - 1);
+	} else {
+		for (i = drive->dirty_count++; i > at; i--)
+			dirty[i] = dirty[i - 1];
+	}
+	dirty[at] = new;
+	drive->dirty_sectors += new.end - new.first;
+	if (!drive->draining && filling(drive))
+		drain(drive, ready);
+}
+
+/* The next extent in the direction of travel, the outermost when there is none. */
+static struct extent *next_extent(struct drive *drive)
+{
+	u64 from = drive->stream ? drive->stream_limit : drive->head;
+	u32 i;
+
+	for (i = 0; i < drive->dirty_count; i++)
+		if (drive->dirty[i].first >= from)
+			return drive->dirty + i;
+	return drive->dirty;
+}
+
+static void write_piece(struct drive *drive, struct extent *extent, u64 start)
+{
+	u64 end = lesser(extent->end, extent->first + PIECE);
+
+	drive->writing = (struct extent){ extent->first, end, extent->ready };
+	extent->first = end;
+	if (extent->first == extent->end)
+		remove_extents(drive, extent - drive->dirty, 1);
+	if (drive->batch)
+		drive->batch--;
+	arm_pass(drive, drive->writing.first, drive->writing.end, true, start);
+}
+
+static void finish_piece(struct drive *drive)
+{
+	u64 first = drive->writing.first, end = drive->writing.end;
+
+	drive->dirty_sectors -= end - first;
+	drive->writing.end = first;
+	if (!drive->dirty_count)
+		drive->draining = false;
+	drive->written(drive, first, end);
+}
+
+/* When the next piece begins by itself: one after the other once it drains, else after a revolution of rest. */
+static u64 piece_begins(const struct drive *drive, const struct extent *extent)
+{
+	if (!drive->draining)
+		return greater(drive->arm_free, drive->idle_since + drive->set.revolution_ns);
+	return greater(drive->arm_free, greater(drive->draining_since, extent->ready));
+}
+
+void write_cache_advance(struct drive *drive, u64 now)
+{
+	struct extent *extent;
+	u64 start;
+
+	for (;;) {
+		if (is_writing(drive)) {
+			if (drive->arm_free > now)
+				return;
+			finish_piece(drive);
+		}
+		if (!drive->dirty_count)
+			return;
+		extent = next_extent(drive);
+		start = piece_begins(drive, extent);
+		if (start >= now)
+			return;
+		if (!drive->draining)
+			drain(drive, start);
+		write_piece(drive, extent, start);
+	}
+}
+
+u64 write_cache_next(const struct drive *drive)
+{
+	if (is_writing(drive))
+		return drive->arm_free;
+	return drive->dirty_count ? piece_begins(drive, drive->dirty) + 1 : 0;
+}
+
+/* Finish the piece that the arm is at, or begin and finish another. */
+static u64 one_piece(struct drive *drive, u64 start)
+{
+	if (!is_writing(drive))
+		write_piece(drive, next_extent(drive), greater(start, drive->arm_free));
+	start = greater(start, drive->arm_free);
+	finish_piece(drive);
+	return start;
+}
+
+u64 write_cache_room(struct drive *drive, u64 sectors, u64 start)
+{
+	while (drive->dirty_sectors + sectors > write_cache_size(drive) || drive->dirty_count >= EXTENTS_MOST - 1)
+		start = one_piece(drive, start);
+	return start;
+}
+
+u64 write_cache_flush(struct drive *drive, u64 start)
+{
+	while (drive->dirty_count || is_writing(drive))
+		start = one_piece(drive, start);
+	return start;
+}
+
+u64 write_cache_yield(struct drive *drive, u64 start)
+{
+	if (is_writing(drive))
+		start = one_piece(drive, start);
+	while (drive->draining && drive->batch && filling(drive))
+		start = one_piece(drive, start);
+	drive->draining = false;
+	return greater(start, drive->arm_free);
+}
+
+void write_cache_resume(struct drive *drive, u64 now)
+{
+	if (filling(drive))
+		drain(drive, now);
+}
+
+void write_cache_settle(struct drive *drive)
+{
+	if (is_writing(drive))
+		finish_piece(drive);
+	while (drive->dirty_count) {
+		drive->writing = drive->dirty[0];
+		remove_extents(drive, 0, 1);
+		finish_piece(drive);
+	}
+}
