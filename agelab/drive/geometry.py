@@ -91,11 +91,13 @@ def phase(run_seed: int, index: int, revolution: int) -> int:
     return int.from_bytes(drawn[:8], "big") % revolution
 
 
-def settings(drive: Drive, *, name: str, run_seed: int, index: int) -> str:
+def settings(drive: Drive, *, name: str, run_seed: int, index: int, queue_depth: int | None = None) -> str:
     """The module's words for this drive, all but ``memory=``: which only the guest knows and appends.
 
-    ``name`` is what the block device is called, ``index`` the drive's number in its machine.
+    ``name`` is what the block device is called, ``index`` the drive's number in its machine, ``queue_depth``
+    what the machine's controller allows (model/machine.py).
     """
+    depth = drive.queue_depth.value
     medium = drive.medium
     words: dict[str, int | str] = {"name": name, "kind": medium.kind, "sectors": drive.sectors.value}
     if isinstance(medium, Disk):
@@ -110,7 +112,7 @@ def settings(drive: Drive, *, name: str, run_seed: int, index: int) -> str:
         "segments": drive.cache.segments.value,
         "read_ahead_bytes": drive.cache.read_ahead_kib.value << 10,
         "write_back": int(drive.cache.write_back.value),
-        "depth": drive.queue_depth.value,
+        "depth": min(depth, queue_depth or depth),
         "max_request": drive.max_request_kib.value << 10,
     }
     return " ".join(f"{key}={value}" for key, value in words.items())

@@ -10,6 +10,10 @@ from agelab.model.figure import Figure, Flag, Sourced, Whole
 
 SECTOR = 512
 """Bytes of a sector as the host addresses it."""
+SEGMENTS_MOST = 32
+"""Cache segments that the kernel module (harness/drive) has room for."""
+CHANNELS_MOST = 64
+"""Channels of a flash drive that it has room for."""
 
 
 class Interface(Frozen):
@@ -20,20 +24,26 @@ class Interface(Frozen):
 
 
 class Cache(Frozen):
-    """The drive's own memory."""
+    """The drive's own memory. The model uses a disk's; what flash gains from its own is in its latencies."""
 
-    kib: Whole = Field(description="all of it, KiB; 0 is none")
+    kib: Whole = Field(description="all of it, KiB")
     segments: Whole = Field(description="how many streams it can hold at once")
-    read_ahead_kib: Whole = Field(description="what is read on after a read, KiB; fits into one segment")
+    read_ahead_kib: Whole = Field(description="what is read on after a read, KiB")
     write_back: Flag = Field(description="a write is done when it is in the cache, as the drive is shipped")
 
-    def problems(self) -> Iterator[str]:
-        """What does not fit together."""
-        if not self.segments.value:
-            yield "segments must be at least 1"
-        elif self.read_ahead_kib.value * self.segments.value > self.kib.value:
-            segment = self.kib.value // self.segments.value
-            yield f"read_ahead_kib {self.read_ahead_kib.value} is more than a segment holds ({segment} KiB)"
+    def problems(self, request_kib: int) -> Iterator[str]:
+        """What does not fit together, or does not fit a request of the largest size."""
+        if not 1 <= self.segments.value <= SEGMENTS_MOST:
+            yield f"segments must be 1 to {SEGMENTS_MOST}"
+        elif self.kib.value // self.segments.value < self.read_ahead_kib.value + request_kib:
+            yield (
+                f"a segment ({self.kib.value // self.segments.value} KiB) must hold read_ahead_kib "
+                f"({self.read_ahead_kib.value}) and max_request_kib ({request_kib})"
+            )
+        elif (
+            self.write_back.value and self.kib.value - self.kib.value // self.segments.value < 2 * request_kib
+        ):
+            yield "all segments but one must hold two requests of max_request_kib: the write cache has those"
 
 
 class Disk(Frozen):
@@ -78,18 +88,20 @@ class Disk(Frozen):
 
 
 class Flash(Frozen):
-    """Chips behind channels: an access takes the time of its chip and that of its bytes, wherever it is."""
+    """Chips behind channels: an access takes a channel's time and then that of its bytes, wherever it is."""
 
     kind: Literal["flash"]
-    read_us: Figure = Field(description="until the first byte of a random read, microseconds")
-    write_us: Figure = Field(description="until a random write is done, microseconds")
+    read_us: Figure = Field(description="a channel's time for a random read, microseconds")
+    write_us: Figure = Field(description="a channel's time for a random write, microseconds")
     channels: Whole = Field(description="accesses that it works on at the same time")
     read_mb_s: Figure = Field(description="sequential read, 10**6 bytes a second, all channels together")
     write_mb_s: Figure = Field(description="sequential write, 10**6 bytes a second, all channels together")
 
     def problems(self) -> Iterator[str]:
         """What does not fit together."""
-        for name in ("channels", "read_mb_s", "write_mb_s"):
+        if not 1 <= self.channels.value <= CHANNELS_MOST:
+            yield f"channels must be 1 to {CHANNELS_MOST}"
+        for name in ("read_mb_s", "write_mb_s"):
             if not getattr(self, name).value:
                 yield f"{name} must be more than 0"
 
@@ -125,7 +137,9 @@ class Drive(Frozen):
     @model_validator(mode="after")
     def _figures_hold_together(self) -> Self:
         problems = [f"medium: {problem}" for problem in self.medium.problems()]
-        problems += [f"cache: {problem}" for problem in self.cache.problems()]
+        if isinstance(self.medium, Disk):
+            requests = self.max_request_kib.value
+            problems += [f"cache: {problem}" for problem in self.cache.problems(requests)]
         for name in ("sectors", "queue_depth", "max_request_kib"):
             problems += [] if getattr(self, name).value else [f"{name} must be at least 1"]
         problems += [] if self.interface.mb_per_s.value else ["interface: mb_per_s must be more than 0"]

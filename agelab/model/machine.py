@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from agelab.model.base import Frozen, Origin
 from agelab.model.figure import Figure as Figure
+from agelab.model.figure import Whole
 
 
 class MachineDrive(Frozen):
@@ -15,6 +16,9 @@ class MachineDrive(Frozen):
     drive: str = Field(description="a file of scenarios/drives/, without its ending")
     origin: Origin
     note: str = ""
+    queue_depth: Whole | None = Field(
+        default=None, description="what the controller lets it queue, where that is less than the drive could"
+    )
 
 
 class Machine(Frozen):
