@@ -8,6 +8,7 @@ import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from types import MappingProxyType
 
 from agelab.kernel.modules import Module, Modules
 
@@ -92,25 +93,32 @@ def cell(
     names: Sequence[str],
     files: Mapping[str, bytes],
     programs: Mapping[str, bytes] | None = None,
+    extra: Mapping[str, bytes] | None = None,
 ) -> bytes:
     """The archive to append to a kernel's base for one boot: modules to insert, and the content of /agelab.
 
     The modules of ``names`` are inserted with their dependencies, without those that the base has inserted
-    already. ``files`` and ``programs`` (these executable) map paths below /agelab to content: the guest finds
+    already; then those of ``extra``, which are none of the kernel's own: name to ELF image. ``files`` and ``programs`` (these executable) map paths below /agelab to content: the guest finds
     them in /run/agelab, and runs /run/agelab/start as its first process. Raises MissingModule.
     """
     there = {module.name for module in modules.closure(BASE_MODULES)}
     return pack(
         [
-            *_inserted("cell", [module for module in modules.closure(names) if module.name not in there]),
+            *_inserted(
+                "cell", [module for module in modules.closure(names) if module.name not in there], extra or {}
+            ),
             *(Entry(f"agelab/{path}", data) for path, data in files.items()),
             *(Entry.program(f"agelab/{path}", data) for path, data in (programs or {}).items()),
         ]
     )
 
 
-def _inserted(stage: str, modules: Sequence[Module]) -> list[Entry]:
+def _inserted(
+    stage: str, modules: Sequence[Module], extra: Mapping[str, bytes] = MappingProxyType({})
+) -> list[Entry]:
     # The init program takes the mark to mean that the guest can do without.
     order = "".join(f"{module.name}.ko{' optional' if module.optional else ''}\n" for module in modules)
+    order += "".join(f"{name}.ko\n" for name in extra)
     files = [Entry(f"modules/{stage}/{module.name}.ko", module.read()) for module in modules]
+    files += [Entry(f"modules/{stage}/{name}.ko", image) for name, image in extra.items()]
     return [Entry(f"modules/{stage}.order", order.encode()), *files]

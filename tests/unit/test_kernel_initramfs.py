@@ -52,6 +52,12 @@ def test_a_cell_inserts_what_the_base_has_not(tmp_path: Path) -> None:
     assert b"modules/cell/libnvdimm.ko" not in archive
 
 
+def test_a_module_that_is_not_the_kernels_own_comes_after_those_that_are(tmp_path: Path) -> None:
+    archive = initramfs.cell(modules(tmp_path), ["ext4"], {}, {}, {"agedrive": b"its image"})
+    assert b"ext4.ko\nagedrive.ko\n" in archive
+    assert b"modules/cell/agedrive.ko" in archive and b"its image" in archive
+
+
 def test_a_base_needs_the_modules_of_the_root(tmp_path: Path) -> None:
     kernel = modules(tmp_path)
     assert b"libnvdimm.ko\nnd_btt.ko\n" in initramfs.base(kernel, b"busybox", b"init")
