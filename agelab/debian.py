@@ -27,6 +27,8 @@ KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 SUITES = ("bullseye", "bookworm", "bookworm-backports", "trixie", "trixie-backports", "forky", "sid")
 
 _INDEX = re.compile(r"'(?P<base>[^']+?)/dists/(?P<suite>[^']+?)/InRelease'")
+# The first of alternatives counts, as it does for apt.
+_DEPENDED = re.compile(r"(?P<name>[\w.+-]+)(?::\w+)?(?: \(= (?P<version>[^)]+)\))?")
 _URI = re.compile(r"'[^']+' (?P<file>\S+) (?P<size>\d+) SHA256:(?P<sha256>[0-9a-f]{64})")
 # Host hooks and index kinds are of no use in a private root, and some of them are slow.
 _CONFIG = """\
@@ -66,6 +68,19 @@ class Package(Frozen):
     filename: str = Field(description="the .deb's base name; says nothing of where it came from")
     size: int = Field(ge=0, description="bytes")
     sha256: str
+
+
+class Dependency(Frozen):
+    """One entry of a Depends field."""
+
+    name: str
+    version: str = Field(default="", description="empty unless it must be exactly that one")
+
+
+def dependencies(depends: str) -> list[Dependency]:
+    """What a Depends field names, of alternatives the first."""
+    found = (_DEPENDED.match(entry.strip()) for entry in depends.split(","))
+    return [Dependency(name=match["name"], version=match["version"] or "") for match in found if match]
 
 
 def host_suite() -> str:
@@ -127,11 +142,15 @@ class Archive:
         self._root = store.cache("apt") / suite
         self._debs = store.cache("debs")
 
+    @property
+    def fetched(self) -> bool:
+        """Whether its package lists are here."""
+        return (self._root / "updated").exists()
+
     def update(self, *, refresh: bool = True) -> None:
         """Fetch the package lists: always, or without ``refresh`` only where there are none yet."""
-        done = self._root / "updated"
         with self._store.lock(f"apt-{self.suite}"):
-            if done.exists() and not refresh:
+            if self.fetched and not refresh:
                 return
             for directory in ("cache/archives/partial", "lists/partial"):
                 (self._root / directory).mkdir(parents=True, exist_ok=True)
@@ -139,7 +158,7 @@ class Archive:
             config = _CONFIG.format(root=self._root, architecture=ARCHITECTURE)
             (self._root / "apt.conf").write_text(config)
             self._fetch_lists()
-            done.touch()
+            (self._root / "updated").touch()
 
     def resolve(self, names: Sequence[str], *, essential: bool = False) -> tuple[Package, ...]:
         """The packages of those names with all they depend on (and all essential ones), sorted by name."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agelab import process
-from agelab.debian import Archive, Gone, Package, remember
+from agelab.debian import Archive, Gone, Package, dependencies, remember
 from agelab.errors import AgelabError, HostError, InputError
 from agelab.kernel import Kernel
 from agelab.model.base import Frozen
@@ -35,12 +35,14 @@ _NOT_NEEDED = re.compile(
 )
 # Of a kernel's headers: the image that they are of, and what sets it up.
 _IMAGE = re.compile(r"linux-(base|image)\b.*")
-_DEPENDED = re.compile(r"(?P<name>[\w.+-]+)(?: \(= (?P<version>[^)]+)\))?")
 # Once in the tree, relative to /usr.
 _REMOVED = (
     *("share", "games", "include", "local"),
     *("lib/gcc/*/*/lto1", "lib/gcc/*/*/lto-wrapper", "libexec/gcc/*/*/lto1", "libexec/gcc/*/*/lto-wrapper"),
     *("lib/gcc/*/*/*.a", "lib/gcc/*/*/*.so", "lib/gcc/*/*/plugin"),
+    *("lib/*/gconv", "src/*/include/dt-bindings", "src/*/arch/[!x]*", "src/*/arch/xtensa"),
+    # Thousands of empty files that tell make which of the kernel's own objects are out of date.
+    "src/*/include/config/[A-Z]*",
     *("bin/*lto-dump*", "bin/*gcov*", "bin/*gprof*", "bin/*-dwp", "bin/dwp", "bin/*gold", "bin/*elfedit"),
 )
 _LINKED = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
@@ -137,16 +139,12 @@ def packages(kernel: Kernel, store: Store, *, refresh: bool = False) -> BuildRoo
 
 
 def needed(depends: str) -> list[str]:
-    """The names (``name=version`` where it is exact) in a headers package's Depends that a build needs.
-
-    The first of alternatives counts, as it does for apt.
-    """
-    found = []
-    for depended in depends.split(","):
-        match = _DEPENDED.match(depended.strip())
-        if match and not _IMAGE.fullmatch(match["name"]):
-            found.append(match["name"] + (f"={match['version']}" if match["version"] else ""))
-    return found
+    """The names (``name=version`` where it is exact) in a headers package's Depends that a build needs."""
+    return [
+        f"{found.name}={found.version}" if found.version else found.name
+        for found in dependencies(depends)
+        if not _IMAGE.fullmatch(found.name)
+    ]
 
 
 def _unpacked(chosen: BuildRoot, release: str, store: Store, progress: Callable[[str], None]) -> Artefact:
@@ -197,7 +195,10 @@ def tidy(tree: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    process.run(["rm", "-rf", str(path)])
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
 
 
 def _pack(tree: Path, tar: Path) -> None:
@@ -226,7 +227,7 @@ def _build(files: Sequence[Path], release: str, tar: Path, directory: Path) -> N
     if len(modules) != 1:
         raise AgelabError(f"{files[0].parent} makes {len(modules)} modules; it must be one")
     # Debugging information is ten times the code, and all of it is read into a guest's memory.
-    _confined(root, build, ["strip", "--strip-debug", f"/build/{modules[0].name}"])
+    _confined(root, build, ["x86_64-linux-gnu-strip", "--strip-debug", f"/build/{modules[0].name}"])
     shutil.move(modules[0], directory / modules[0].name)
     _remove(work)
 

@@ -2,12 +2,13 @@
 
 import re
 import shutil
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from agelab import process
-from agelab.debian import SUITES, Archive, Package, host_suite, newest, remember
+from agelab.debian import SUITES, Archive, Package, dependencies, host_suite, newest, remember
 from agelab.errors import HostError, InputError, unknown
 from agelab.kernel import modinfo, vmlinux
 from agelab.kernel.modules import BUILTIN, INDEX, Modules, index, soft, walk
@@ -59,11 +60,12 @@ KEPT = (
 
 
 class Resolved(Frozen):
-    """What a spec stands for: one package, exactly."""
+    """What a spec stands for: one package, exactly, and those that its content is in where it is a stub."""
 
     suite: str
     release: str
     package: Package
+    parts: tuple[Package, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -114,11 +116,18 @@ def resolve(spec: str, store: Store, *, refresh: bool = False) -> Kernel:
     question = {"kernel": spec, "suite": host_suite()}
     resolved = remember(store, question, Resolved, lambda: _ask(wanted, store, refresh), refresh=refresh)
     package = resolved.package
-    inputs = {"package": package.name, "version": package.version, "sha256": package.sha256, "recipe": RECIPE}
+    inputs: dict[str, object] = {
+        "package": package.name,
+        "version": package.version,
+        "sha256": package.sha256,
+        "recipe": RECIPE,
+    }
+    if resolved.parts:
+        inputs["parts"] = [[part.name, part.sha256] for part in resolved.parts]
 
     def build(directory: Path) -> None:
-        [deb] = Archive(store, resolved.suite).download([package])
-        unpack(deb, resolved.release, directory)
+        debs = Archive(store, resolved.suite).download(resolved.parts or [package])
+        unpack(debs, resolved.release, directory)
 
     artefact = store.obtain("kernel", inputs, build)
     return Kernel(spec, resolved.release, package.version, artefact, resolved.suite)
@@ -141,37 +150,66 @@ def _releases(archive: Archive) -> dict[str, str]:
 
 
 def _ask(wanted: str, store: Store, refresh: bool) -> Resolved:
-    by_version = wanted[0].isdigit()
-    if not by_version and wanted not in SUITES and wanted != host_suite():
-        raise unknown(
-            "kernel", f"debian:{wanted}", [f"debian:{name}" for name in (*SUITES, *available(store))]
-        )
-    archive = Archive(store, host_suite() if by_version else wanted)
-    if refresh:
-        archive.update()
-    release = _newest_of(wanted, _releases(archive)) if by_version else _of_suite(archive)
-    return Resolved(suite=archive.suite, release=release, package=archive.package(f"linux-image-{release}"))
+    if wanted[0].isdigit():
+        archive, release = _of_version(wanted, store, refresh)
+    else:
+        if wanted not in SUITES and wanted != host_suite():
+            raise unknown("kernel", f"debian:{wanted}", _specs(available(store)))
+        archive = Archive(store, wanted)
+        if refresh:
+            archive.update()
+        release = _of_suite(archive)
+    package = archive.package(f"linux-image-{release}")
+    return Resolved(
+        suite=archive.suite, release=release, package=package, parts=_parts(archive, package, release)
+    )
 
 
-def _newest_of(wanted: str, releases: dict[str, str]) -> str:
+def _of_version(wanted: str, store: Store, refresh: bool) -> tuple[Archive, str]:
+    """Suite and release of a version: the host's suite has it, or one that was asked for by its name before."""
+    seen: dict[str, str] = {}
+    host = host_suite()
+    for suite in dict.fromkeys((host, *SUITES)):
+        archive = Archive(store, suite)
+        if suite != host and not archive.fetched:
+            continue
+        if refresh:
+            archive.update()
+        releases = _releases(archive)
+        if release := _newest_of(wanted, releases):
+            return archive, release
+        seen |= releases
+    error = unknown("kernel", f"debian:{wanted}", _specs(seen))
+    error.hint = "a kernel of another Debian suite is named by it: debian:bullseye, debian:trixie, debian:sid"
+    raise error
+
+
+def _specs(releases: Iterable[str]) -> list[str]:
+    short = {".".join(name.split(".")[:2]) for name in releases}
+    return [f"debian:{name}" for name in (*releases, *sorted(short), *SUITES)]
+
+
+def _parts(archive: Archive, package: Package, release: str) -> tuple[Package, ...]:
+    """The packages that hold what ``package`` held before Linux 7; none where it still does."""
+    names = {f"linux-{part}-{release}" for part in ("base", "binary", "modules")}
+    depended = dependencies(archive.depends(package.name, package.version))
+    return tuple(archive.package(one.name, one.version) for one in depended if one.name in names)
+
+
+def _newest_of(wanted: str, releases: dict[str, str]) -> str | None:
     """The release that is ``wanted`` or, of those that it is the beginning of, the newest."""
     if wanted in releases:
         return wanted
     matching = {
         version: name for name, version in releases.items() if re.match(re.escape(wanted) + r"[.+~-]", name)
     }
-    if not matching:
-        short = {".".join(name.split(".")[:2]) for name in releases}
-        raise unknown(
-            "kernel", f"debian:{wanted}", [f"debian:{name}" for name in [*releases, *sorted(short), *SUITES]]
-        )
-    return matching[newest(list(matching))]
+    return matching[newest(list(matching))] if matching else None
 
 
 def _of_suite(archive: Archive) -> str:
     """The release that a suite's ``linux-image-amd64`` depends on."""
-    for depended in archive.depends("linux-image-amd64").split(","):
-        if match := _PACKAGE.fullmatch(depended.split("(")[0].strip()):
+    for depended in dependencies(archive.depends("linux-image-amd64")):
+        if match := _PACKAGE.fullmatch(depended.name):
             return match["release"]
     raise HostError(f"Debian {archive.suite} has no linux-image-amd64 that names a kernel")
 
@@ -186,22 +224,25 @@ def _not_a_spec(spec: str, kind: str) -> InputError:
     return unknown("kernel", spec, [DEFAULT, *(f"debian:{suite}" for suite in SUITES)])
 
 
-def unpack(deb: Path, release: str, directory: Path) -> None:
-    """Fill ``directory`` with what a guest needs of a kernel package.
+def unpack(debs: Sequence[Path], release: str, directory: Path) -> None:
+    """Fill ``directory`` with what a guest needs of a kernel's packages.
 
     ``vmlinuz``, ``vmlinux`` where it can be had, ``config``, ``modules/`` and the index of the modules.
     """
     whole = directory / "unpacked"
-    process.run(["dpkg-deb", "-x", str(deb), str(whole)])
-    boot = whole / "boot" / f"vmlinuz-{release}"
+    for deb in debs:
+        process.run(["dpkg-deb", "-x", str(deb), str(whole)])
     trees = [whole / top / "modules" / release for top in ("lib", "usr/lib")]
-    tree = next((tree for tree in trees if tree.is_dir()), None)
-    if tree is None or not boot.is_file():
-        raise HostError(
-            f"{deb.name} holds no kernel: its layout is not supported yet", hint=f"for example: {DEFAULT}"
-        )
-    boot.rename(directory / "vmlinuz")
-    (whole / "boot" / f"config-{release}").rename(directory / "config")
+    tree = next((tree for tree in trees if tree.is_dir()), whole)
+    for name in ("vmlinuz", "config"):
+        places = (whole / "boot" / f"{name}-{release}", tree / name)
+        there = next((place for place in places if place.is_file()), None)
+        if there is None or tree == whole:
+            raise HostError(
+                f"{', '.join(deb.name for deb in debs)}: no kernel in a layout that is known here",
+                hint=f"for example: {DEFAULT}",
+            )
+        there.rename(directory / name)
     if vmlinux.bootable((directory / "config").read_text()):
         image = vmlinux.unpack((directory / "vmlinuz").read_bytes())
         if image:
@@ -224,5 +265,6 @@ def _keep(tree: Path, directory: Path) -> None:
         target = directory / info.path
         target.parent.mkdir(parents=True, exist_ok=True)
         (tree / Path(info.path).relative_to("modules")).rename(target)
+    (directory / BUILTIN).parent.mkdir(exist_ok=True)
     (tree / "modules.builtin").rename(directory / BUILTIN)
     (directory / INDEX).write_bytes(index(sorted(kept, key=lambda info: info.name)))

@@ -98,8 +98,9 @@ def cell(
     """The archive to append to a kernel's base for one boot: modules to insert, and the content of /agelab.
 
     The modules of ``names`` are inserted with their dependencies, without those that the base has inserted
-    already; then those of ``extra``, which are none of the kernel's own: name to ELF image. ``files`` and ``programs`` (these executable) map paths below /agelab to content: the guest finds
-    them in /run/agelab, and runs /run/agelab/start as its first process. Raises MissingModule.
+    already; then those of ``extra``, which are none of the kernel's own: name to ELF image. ``files`` and
+    ``programs`` (these executable) map paths below /agelab to content: the guest finds them in /run/agelab,
+    and runs /run/agelab/start as its first process. Raises MissingModule.
     """
     there = {module.name for module in modules.closure(BASE_MODULES)}
     return pack(

@@ -22,24 +22,46 @@ RELEASES = {
     "linux-image-6.12.117+deb12-amd64": "6.12.117-1~deb12u1",
     "linux-image-amd64": "6.1.192-2",
 }
+SID = {
+    "linux-image-7.2.13+deb14-amd64": "7.2.13-1",
+    "linux-base-7.2.13+deb14-amd64": "7.2.13-1",
+    "linux-binary-7.2.13+deb14-amd64": "7.2.13-1",
+    "linux-modules-7.2.13+deb14-amd64": "7.2.13-1",
+}
+DEPENDS = {
+    "bookworm": "linux-image-6.1.0-56-amd64 (= 6.1.192-2)",
+    "sid": "linux-base-7.2.13+deb14-amd64 (= 7.2.13-1), linux-image-7.2.13+deb14-amd64 (= 7.2.13-1)",
+    "linux-image-6.1.0-56-amd64": "kmod, linux-base (>= 4.3~), initramfs-tools | linux-initramfs-tool",
+    "linux-image-7.2.13+deb14-amd64": "dracut | linux-initramfs-tool, linux-base-7.2.13+deb14-amd64 (= 7.2.13-1), "
+    "linux-binary-7.2.13+deb14-amd64 (= 7.2.13-1), linux-modules-7.2.13+deb14-amd64 (= 7.2.13-1)",
+}
 
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    """A store whose archive holds RELEASES; a download is a failure of the test."""
+    """A store whose archive holds RELEASES, and SID where it is asked for sid; nothing is downloaded."""
 
-    def package(_: Archive, name: str, version: str = "") -> Package:
-        return Package(name=name, version=RELEASES[name], filename=f"{name}.deb", size=1, sha256="0" * 64)
+    def releases(archive: Archive) -> dict[str, str]:
+        return SID if archive.suite == "sid" else RELEASES
+
+    def package(archive: Archive, name: str, version: str = "") -> Package:
+        there = releases(archive)[name]
+        return Package(name=name, version=there, filename=f"{name}.deb", size=1, sha256="0" * 64)
+
+    def depends(archive: Archive, name: str, version: str = "") -> str:
+        return DEPENDS[archive.suite] if name == "linux-image-amd64" else DEPENDS.get(name, "")
+
+    def unpack(debs: list[Path], release: str, directory: Path) -> None:
+        (directory / "vmlinuz").write_text(release)
+        (directory / "debs").write_text(" ".join(deb.name for deb in debs))
 
     monkeypatch.setattr(debian, "host_suite", lambda: "bookworm")
     monkeypatch.setattr(bundle, "host_suite", lambda: "bookworm")
-    monkeypatch.setattr(Archive, "versions", lambda *_: RELEASES)
+    monkeypatch.setattr(Archive, "versions", lambda archive, _: releases(archive))
     monkeypatch.setattr(Archive, "package", package)
-    monkeypatch.setattr(Archive, "depends", lambda *_: "linux-image-6.1.0-56-amd64 (= 6.1.192-2)")
-    monkeypatch.setattr(Archive, "download", lambda _, packages: [Path(packages[0].filename)])
-    monkeypatch.setattr(
-        bundle, "unpack", lambda deb, release, directory: (directory / "vmlinuz").write_text(release)
-    )
+    monkeypatch.setattr(Archive, "depends", depends)
+    monkeypatch.setattr(Archive, "download", lambda _, packages: [Path(one.filename) for one in packages])
+    monkeypatch.setattr(bundle, "unpack", unpack)
     return Store(tmp_path / "home")
 
 
@@ -58,6 +80,71 @@ def test_a_spec_is_one_kernel(store: Store, spec: str, release: str) -> None:
     found = bundle.resolve(spec, store)
     assert (found.spec, found.release, found.version) == (spec, release, RELEASES[f"linux-image-{release}"])
     assert found.boot == found.vmlinuz
+    assert found.suite == "bookworm"
+    assert (found.directory / "debs").read_text() == f"linux-image-{release}.deb"
+
+
+def test_a_kernel_in_parts_is_made_of_all_of_them(store: Store) -> None:
+    found = bundle.resolve("debian:sid", store)
+    assert (found.suite, found.release, found.version) == ("sid", "7.2.13+deb14-amd64", "7.2.13-1")
+    assert (found.directory / "debs").read_text().split() == [f"{name}.deb" for name in list(SID)[1:]]
+
+
+def test_a_version_is_looked_for_in_suites_asked_for_before(store: Store) -> None:
+    with pytest.raises(InputError, match="debian:7") as raised:
+        bundle.resolve("debian:7.2", store)
+    assert "debian:sid" in raised.value.hint
+    lists = store.cache("apt") / "sid"
+    lists.mkdir()
+    (lists / "updated").touch()
+    assert bundle.resolve("debian:7.2", store).key == bundle.resolve("debian:sid", store).key
+
+
+def tree(directory: Path, *paths: str) -> Path:
+    for path in paths:
+        (directory / path).parent.mkdir(parents=True, exist_ok=True)
+        (directory / path).write_text(path if path.endswith("vmlinuz") else "")
+    return directory
+
+
+@pytest.mark.parametrize(
+    "packages",
+    [
+        [("boot/vmlinuz-7", "boot/config-7", "lib/modules/7/modules.builtin")],
+        [
+            ("usr/lib/modules/7/vmlinuz",),
+            ("usr/lib/modules/7/config", "usr/lib/modules/7/modules.builtin"),
+        ],
+    ],
+    ids=["one", "parts"],
+)
+def test_a_kernel_is_unpacked_from_either_layout(tmp_path: Path, packages: list[tuple[str, ...]]) -> None:
+    debs = [
+        deb(tree(tmp_path / str(number), *(f"linux/{path}" for path in paths)), "linux")
+        for number, paths in enumerate(packages)
+    ]
+    made = tmp_path / "made"
+    made.mkdir()
+    bundle.unpack(debs, "7", made)
+    assert {path.name for path in made.iterdir()} == {"vmlinuz", "config", "modules", "modules.json"}
+
+
+def test_packages_without_a_kernel_are_one_clear_error(tmp_path: Path) -> None:
+    stub = deb(tree(tmp_path, "linux/usr/share/doc/linux/copyright"), "linux")
+    with pytest.raises(HostError, match=r"linux_1_all\.deb: no kernel in a layout that is known"):
+        bundle.unpack([stub], "7", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text, found",
+    [
+        ("", []),
+        ("a", [("a", "")]),
+        ("a:any (= 1.2-3~x) | b, c++ (>= 2)", [("a", "1.2-3~x"), ("c++", "")]),
+    ],
+)
+def test_a_depends_field_is_the_first_of_its_alternatives(text: str, found: list[tuple[str, str]]) -> None:
+    assert [(one.name, one.version) for one in debian.dependencies(text)] == found
 
 
 def test_two_specs_of_one_kernel_share_it(store: Store) -> None:
