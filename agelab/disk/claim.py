@@ -1,0 +1,246 @@
+"""Claims: a real disk is opened once, exclusively, and is this run's until its end.
+
+Everything is checked through that one descriptor, and QEMU is handed the descriptor's own path: a name that
+comes to mean another device after the check changes nothing. The kernel refuses an exclusive open of a block
+device that is mounted, is swap, belongs to md, LVM or dm, or has a partition that is or does; and as long as the
+claim is held it refuses all of these to others. Since it is held for the whole run, what the first cell writes does
+not lock out the second.
+"""
+
+import errno
+import fcntl
+import mmap
+import os
+import stat
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from agelab.disk import guard, pci
+from agelab.disk.spec import DriveSpec
+from agelab.errors import AgelabError, HostError, InputError
+
+PAGE = 4096
+
+
+@dataclass(frozen=True)
+class Content:
+    """One disk with all that decides whether it may be written to."""
+
+    what: str
+    """How the user knows it, for messages."""
+    descriptor: int
+    size: int
+    serial: str | None
+    token: str
+    signatures: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """What the user names to have it erased: its serial, or where it has none the token."""
+        return self.serial or self.token
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A real drive that is this run's own until ``claimed`` ends."""
+
+    spec: DriveSpec
+    contents: tuple[Content, ...]
+    """One for ``file`` and ``block``; for ``pci`` each disk of the controller."""
+
+    @property
+    def size(self) -> int:
+        """Bytes; for a controller those of its smallest disk."""
+        return min(content.size for content in self.contents)
+
+    @property
+    def serial(self) -> str | None:
+        return self.contents[0].serial
+
+    @property
+    def token(self) -> str:
+        """The identity token as it was when the claim was made."""
+        return self.contents[0].token
+
+    @property
+    def signatures(self) -> tuple[str, ...]:
+        """What was on it when the claim was made."""
+        return tuple(name for content in self.contents for name in content.signatures)
+
+    @property
+    def source(self) -> str:
+        """What QEMU is given: a path that opens the claimed device itself, or the PCI address."""
+        return self.spec.name if self.spec.kind == "pci" else guard.place(self.contents[0].descriptor)
+
+    def check(self) -> str | None:
+        """Why the drive is not what was claimed any more, or None: ask before a boot and after a failure."""
+        if self.spec.kind == "pci":
+            return pci.trouble(self.spec.name, [content.descriptor for content in self.contents])
+        content = self.contents[0]
+        try:
+            if (now := guard.size(content.descriptor)) != content.size:
+                gone = "it has gone" if not now else f"it has {now} bytes now, not {content.size}"
+                return f"{content.what}: {gone}"
+            _read_page(content.descriptor)
+        except OSError as error:
+            return f"{content.what}: {os.strerror(error.errno or errno.EIO)}"
+        return None
+
+
+@contextmanager
+def claimed(
+    specs: Sequence[DriveSpec], erase: Collection[str] = (), minimum: int = 0
+) -> Iterator[tuple[Claim, ...]]:
+    """Hold the real drives among ``specs``, in their order, for as long as the body runs.
+
+    ``erase`` has the serials or tokens of disks whose content may be overwritten; ``minimum`` is the size in bytes
+    that each must have. Raises HostError for a drive that is in use or cannot be had, InputError for one
+    with content that ``erase`` does not name, or for a name in ``erase`` that is none of theirs. Nothing is written.
+    """
+    with ExitStack() as stack:
+        claims = tuple(Claim(spec, _contents(spec, stack)) for spec in specs if spec.real)
+        everything = [content for claim in claims for content in claim.contents]
+        _judge(everything, erase)
+        for content in everything:
+            if content.size < minimum:
+                raise InputError(
+                    f"{content.what} has {content.size} bytes, {minimum} are needed",
+                    hint="name a larger disk, or choose a smaller scale",
+                )
+        yield claims
+
+
+def _judge(contents: Sequence[Content], erase: Collection[str]) -> None:
+    """Refuse every disk with content that is not named, all in one error."""
+    full = [content for content in contents if content.signatures and content.key not in erase]
+    if full:
+        kinds = [f"{content.what} ({_identity(content)}) holds data: {_short(content)}" for content in full]
+        named = [content.key for content in contents if content.key in erase]
+        words = ",".join([*named, *dict.fromkeys(content.key for content in full)])
+        raise InputError(
+            "\n".join(kinds),
+            hint=f"nothing was written. To lose all of it, run again with --erase {words} (make: ERASE={words})",
+        )
+    for name in erase:
+        if name not in (content.key for content in contents):
+            there = (
+                ", ".join(f"{content.what} is {content.key}" for content in contents)
+                or "there is no real disk"
+            )
+            raise InputError(f"--erase {name}: no disk of this run is called so; {there}")
+
+
+def _identity(content: Content) -> str:
+    name = f"serial {content.serial}" if content.serial else f"no serial, token {content.token}"
+    return f"{name}, {content.size} bytes"
+
+
+def _short(content: Content) -> str:
+    return ", ".join(dict.fromkeys(name.partition(" at ")[0] for name in content.signatures))
+
+
+def _contents(spec: DriveSpec, stack: ExitStack) -> tuple[Content, ...]:
+    if spec.kind == "pci":
+        devices = pci.disks(spec.name)
+        contents = tuple(_block(f"{spec.kind}:{spec.name} disk {path.name}", path, stack) for path in devices)
+        pci.check_group(spec.name)
+        return contents
+    path = Path(spec.name)
+    what = f"{spec.kind}:{path}"
+    return ((_block if spec.kind == "block" else _file)(what, path, stack),)
+
+
+def _content(what: str, descriptor: int) -> Content:
+    return Content(
+        what=what,
+        descriptor=descriptor,
+        size=guard.size(descriptor),
+        serial=guard.serial(descriptor),
+        token=guard.token(descriptor),
+        signatures=guard.signatures(descriptor),
+    )
+
+
+def _block(what: str, path: Path, stack: ExitStack) -> Content:
+    descriptor = _open(what, path, True, stack)
+    if uses := guard.users(guard.place(descriptor)):
+        raise _in_use(what, uses)
+    _lock(what, descriptor)
+    if guard.size(descriptor) == 0:
+        raise HostError(f"{what} has no medium in it")
+    return _content(what, descriptor)
+
+
+def _file(what: str, path: Path, stack: ExitStack) -> Content:
+    descriptor = _open(what, path, False, stack)
+    _lock(what, descriptor)
+    if uses := guard.file_users(descriptor):
+        raise _in_use(what, uses)
+    if guard.size(descriptor) == 0:
+        raise InputError(f"{what} is empty", hint=f"give it a size: truncate -s 10G {path}")
+    return _content(what, descriptor)
+
+
+def _open(what: str, path: Path, block: bool, stack: ExitStack) -> int:
+    more = os.O_EXCL if block else 0
+    try:
+        _of_kind(what, path.stat().st_mode, block)  # some devices do things when they are opened
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK | more)
+    except OSError as error:
+        raise _refused(what, path, error, block) from error
+    stack.callback(os.close, descriptor)
+    _of_kind(what, os.fstat(descriptor).st_mode, block)
+    return descriptor
+
+
+def _of_kind(what: str, mode: int, block: bool) -> None:
+    if block and not stat.S_ISBLK(mode):
+        hint = "a file is file:<path>" if stat.S_ISREG(mode) else ""
+        raise InputError(f"{what} is not a block device", hint=hint)
+    if not block and not stat.S_ISREG(mode):
+        hint = "a device is block:<device>" if stat.S_ISBLK(mode) else ""
+        raise InputError(f"{what} is not a regular file", hint=hint)
+
+
+def _refused(what: str, path: Path, error: OSError, block: bool) -> AgelabError:
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        hint = "ls -l /dev/disk/by-id shows the disks" if block else f"to make one: truncate -s 10G {path}"
+        return InputError(f"{what} does not exist", hint=hint)
+    if error.errno in (errno.EBUSY, errno.ETXTBSY):
+        return _in_use(what, guard.users(str(path)) if block else ["it is swap space"])
+    if error.errno in (errno.EACCES, errno.EPERM):
+        hint = (
+            "run as root, or as a user of the device's group" if block else "make it writable for this user"
+        )
+        return HostError(f"{what} cannot be written: {os.strerror(error.errno)}", hint=hint)
+    return HostError(f"{what} cannot be opened: {os.strerror(error.errno or errno.EIO)}")
+
+
+def _lock(what: str, descriptor: int) -> None:
+    """The lock by which udev and partitioning programs know that a disk is not theirs."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise _in_use(what, ["another program has locked it"]) from error
+
+
+def _in_use(what: str, uses: Sequence[str]) -> HostError:
+    why = "; ".join(dict.fromkeys(uses)) or "another program, or another run, holds it"
+    return HostError(
+        f"{what} is in use: {why}",
+        hint="nothing was written; unmount or stop what uses it, or name another disk",
+    )
+
+
+def _read_page(descriptor: int) -> None:
+    """Read the first page from the device, not from memory."""
+    reader = os.open(guard.place(descriptor), os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):  # a filesystem without direct access; its files do not go away
+            fcntl.fcntl(reader, fcntl.F_SETFL, os.O_DIRECT)
+        with mmap.mmap(-1, PAGE) as page:
+            os.preadv(reader, [page], 0)
+    finally:
+        os.close(reader)

@@ -1,0 +1,135 @@
+"""What is known about a device through one open descriptor: what it is, what lies on it, who uses it.
+
+Signatures and users are read by util-linux's programs, which are given the descriptor's own path: whatever
+happens to the name by which the device was found, they look at what was opened.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import stat
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from agelab import process
+
+MIB = 1 << 20
+SYS = Path("/sys")
+_BLKGETSIZE64 = 0x80081272
+_FLOCK = "hhqqi4x"
+"""struct flock of fcntl(2): type, whence, start, length, pid."""
+
+
+def place(descriptor: int) -> str:
+    """A path that opens what ``descriptor`` has open, for any program of this user while it stays open."""
+    return f"/proc/{os.getpid()}/fd/{descriptor}"
+
+
+def size(descriptor: int) -> int:
+    """Bytes of a block device or file; a device that has gone has 0."""
+    found = os.fstat(descriptor)
+    if stat.S_ISREG(found.st_mode):
+        return found.st_size
+    return int(struct.unpack("Q", fcntl.ioctl(descriptor, _BLKGETSIZE64, bytes(8)))[0])
+
+
+def signatures(descriptor: int) -> tuple[str, ...]:
+    """The partition tables, filesystems and members of md, LVM and the like that the content begins to be."""
+    said = process.run(["wipefs", "--no-act", "--json", place(descriptor)]).stdout
+    found = json.loads(said)["signatures"] if said.strip() else []
+    return tuple(sorted(f"{entry['type']} at {entry['offset']}" for entry in found))
+
+
+def device_directory(descriptor: int, sys: Path = SYS) -> Path:
+    """The device's directory in sysfs, by its number."""
+    number = os.fstat(descriptor).st_rdev
+    return (sys / f"dev/block/{os.major(number)}:{os.minor(number)}").resolve()
+
+
+def serial(descriptor: int, sys: Path = SYS) -> str | None:
+    """The serial number of the disk (for a partition: of its disk), or None where it has none."""
+    if not stat.S_ISBLK(os.fstat(descriptor).st_mode):
+        return None
+    disk = device_directory(descriptor, sys)
+    if (disk / "partition").exists():
+        disk = disk.parent
+    for name in ("serial", "device/serial"):
+        if found := _text(disk / name):
+            return found
+    page = disk / "device/vpd_pg80"  # SCSI and ATA: four bytes of header, then the number
+    if page.exists() and (found := page.read_bytes()[4:].decode("ascii", "replace").strip(" \0")):
+        return found
+    if not (disk / "device").exists():
+        return None
+    for ancestor in (disk / "device").resolve().parents:
+        if (ancestor / "idVendor").exists():  # the USB device that the disk is, or sits in
+            return _text(ancestor / "serial")
+    return None
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(errors="replace").strip(" \0\n") or None
+    except OSError:
+        return None
+
+
+def token(descriptor: int, sys: Path = SYS) -> str:
+    """The identity token: another one as soon as the device, its size or what lies at its ends is another."""
+    found, length = os.fstat(descriptor), size(descriptor)
+    said: list[Any] = [length, signatures(descriptor)]
+    if stat.S_ISBLK(found.st_mode):
+        directory = device_directory(descriptor, sys)
+        disk = directory.parent if (directory / "partition").exists() else directory
+        said += [found.st_rdev, _text(disk / "diskseq"), _text(disk / "loop/backing_file")]
+    else:
+        said += [found.st_dev, found.st_ino]
+    content = hashlib.sha256(json.dumps(said).encode())
+    with open(place(descriptor), "rb", buffering=0) as reader:  # noqa: PTH123 (a descriptor's path)
+        for start in (0, max(0, length - MIB)):
+            reader.seek(start)
+            content.update(reader.read(MIB))
+    return f"disk-{content.hexdigest()[:16]}"
+
+
+def users(path: str) -> list[str]:
+    """What of this host uses the block device, or a partition of it: mounts, swap, md, LVM, dm-crypt."""
+    words = ["lsblk", "--json", "--output", "PATH,TYPE,MOUNTPOINTS", path]
+    said = process.run(words, ok=(0, 1, 32, 64)).stdout
+    return [use for top in json.loads(said or "{}").get("blockdevices", []) for use in _uses(top)]
+
+
+def _uses(node: dict[str, Any]) -> Iterator[str]:
+    for point in node.get("mountpoints") or []:
+        if point == "[SWAP]":
+            yield f"{node['path']} is swap space"
+        elif point:
+            yield f"{node['path']} is mounted on {point}"
+    for child in node.get("children", []):
+        if child["type"] != "part":
+            yield f"{node['path']} is part of {child['path']} ({child['type']})"
+        yield from _uses(child)
+
+
+def file_users(descriptor: int) -> list[str]:
+    """What of this host uses the regular file: a loop device, swap, a program that has locked it."""
+    found = os.fstat(descriptor)
+    mine = (found.st_dev, found.st_ino)
+    said = process.run(["losetup", "--json", "--list", "--output", "NAME,BACK-INO,BACK-MAJ:MIN"]).stdout
+    uses = []
+    for loop in json.loads(said or "{}").get("loopdevices", []):
+        number = os.makedev(*(int(part) for part in loop["back-maj:min"].split(":")))
+        if (number, int(loop["back-ino"])) == mine:
+            uses.append(f"{loop['name']} is a loop device over it")
+    for line in Path("/proc/swaps").read_text().splitlines()[1:]:
+        swap = Path(line.split()[0].replace("\\040", " "))
+        if swap.exists() and (swap.stat().st_dev, swap.stat().st_ino) == mine:
+            uses.append("it is swap space")
+    asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+    answer = struct.unpack(_FLOCK, fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, asked))
+    if answer[0] != fcntl.F_UNLCK:
+        uses.append("another program (a virtual machine?) has locked it")
+    return uses

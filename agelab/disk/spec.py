@@ -1,0 +1,136 @@
+"""What a drive is called: ``model:<name>``, ``file:<path>``, ``block:<device>``, ``pci:<address>``."""
+
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Literal, get_args
+from urllib.parse import parse_qsl
+
+from agelab.errors import InputError
+
+Kind = Literal["model", "file", "block", "pci"]
+Cache = Literal["none", "directsync", "writethrough", "writeback", "unsafe"]
+Aio = Literal["native", "threads", "io_uring"]
+
+KINDS: tuple[str, ...] = get_args(Kind)
+FORMS = "model:<name>, file:<path>, block:<device>, pci:<address>"
+EXAMPLES = {
+    "model": "model:none",
+    "file": "file:/var/tmp/disk.img?cache=none&aio=native",
+    "block": "block:/dev/disk/by-id/ata-MODEL_SERIAL",
+    "pci": "pci:0000:01:00.0",
+}
+OPTIONS: dict[str, tuple[str, ...]] = {"cache": get_args(Cache), "aio": get_args(Aio)}
+DIRECT = ("none", "directsync")
+"""Caches that go around the host's page cache: what aio=native wants, and an honest timing."""
+_ADDRESS = re.compile(r"(?:([0-9a-f]{4}):)?([0-9a-f]{2}):([01][0-9a-f])\.([0-7])", re.IGNORECASE)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True)
+class DriveSpec:
+    """One drive as it was named, with its options filled in."""
+
+    kind: Kind
+    name: str
+    """The model's name, the absolute path, or the full PCI address."""
+    cache: str = ""
+    """QEMU's cache mode (``file`` and ``block``)."""
+    aio: str = ""
+    """How QEMU sends requests to the host (``file`` and ``block``)."""
+
+    @property
+    def real(self) -> bool:
+        """Whether it is a real disk or file, which must be claimed and takes the wall clock."""
+        return self.kind != "model"
+
+    def __str__(self) -> str:
+        """The spec with every option said, as results record it."""
+        options = f"?cache={self.cache}&aio={self.aio}" if self.cache else ""
+        return f"{self.kind}:{self.name}{options}"
+
+
+def parse(text: str) -> DriveSpec:
+    """The drive that ``text`` names. Raises InputError with the nearest valid form."""
+    kind, colon, rest = text.strip().partition(":")
+    if kind not in KINDS or not colon:
+        raise InputError(f"no drive {text!r}; a drive is one of {FORMS}", hint=_nearest(text, kind, rest))
+    if not rest:
+        raise _wrong(kind, text, "names nothing")
+    if kind == "model":
+        if not _NAME.fullmatch(rest):
+            raise _wrong(kind, text, "has no model's name")
+        return DriveSpec("model", rest)
+    if kind == "pci":
+        return DriveSpec("pci", _address(rest, text))
+    path, question, query = rest.partition("?")
+    cache, aio = _options(query, text) if question else _options("", text)
+    if not path or any(not char.isprintable() for char in path):
+        raise _wrong(kind, text, "has no usable path")
+    where = str(Path(path).absolute())
+    if kind == "block" and not where.startswith("/dev/"):
+        raise InputError(f"drive {text!r}: {where} is no device", hint=f"a file is file:{where}")
+    return DriveSpec("file" if kind == "file" else "block", where, cache, aio)
+
+
+def parse_list(text: str) -> tuple[DriveSpec, ...]:
+    """The drives of a comma-separated list, none of them twice. Raises InputError."""
+    specs = tuple(parse(word) for word in text.split(","))
+    for number, spec in enumerate(specs):
+        if spec.real and spec.name in (other.name for other in specs[:number]):
+            raise InputError(f"drive {spec.kind}:{spec.name} is named twice in {text!r}")
+    return specs
+
+
+def _nearest(text: str, kind: str, rest: str) -> str:
+    """What was probably meant."""
+    word = text.strip()
+    if word.startswith("/dev/"):
+        return f"did you mean block:{word}?"
+    if word.startswith(("/", ".")):
+        return f"did you mean file:{word}?"
+    if _ADDRESS.fullmatch(word):
+        return f"did you mean pci:{word}?"
+    if near := get_close_matches(kind, KINDS, n=1, cutoff=0.5):
+        return f"did you mean {near[0]}:{rest or '...'}?"
+    return f"for example {EXAMPLES['block']}"
+
+
+def _wrong(kind: str, text: str, why: str) -> InputError:
+    return InputError(f"drive {text!r} {why}", hint=f"for example {EXAMPLES[kind]}")
+
+
+def _address(word: str, text: str) -> str:
+    match = _ADDRESS.fullmatch(word)
+    if match is None:
+        raise _wrong("pci", text, "has no PCI address")
+    domain, bus, slot, function = match.groups(default="0000")
+    return f"{domain}:{bus}:{slot}.{function}".lower()
+
+
+def _options(query: str, text: str) -> tuple[str, str]:
+    """Cache mode and aio of a spec, with the defaults: past the host's page cache, asynchronously."""
+    given: dict[str, str] = {}
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        if name not in OPTIONS:
+            raise InputError(f"drive {text!r}: no option {name!r}", hint="the options are cache= and aio=")
+        if value not in OPTIONS[name]:
+            near = get_close_matches(value, OPTIONS[name], n=1, cutoff=0.5)
+            hint = (
+                f"did you mean {name}={near[0]}?" if near else f"{name} is one of {', '.join(OPTIONS[name])}"
+            )
+            raise InputError(f"drive {text!r}: no {name} {value!r}", hint=hint)
+        if name in given:
+            raise InputError(f"drive {text!r}: {name} is said twice")
+        given[name] = value
+    if query and not given:
+        raise InputError(f"drive {text!r}: no option {query!r}", hint="the options are cache= and aio=")
+    cache = given.get("cache", "none")
+    aio = given.get("aio", "native" if cache in DIRECT else "threads")
+    if aio == "native" and cache not in DIRECT:
+        raise InputError(
+            f"drive {text!r}: aio=native goes around the host's page cache, cache={cache} through it",
+            hint="take cache=none, or aio=threads",
+        )
+    return cache, aio
