@@ -25,7 +25,7 @@ from agelab.errors import AgelabError
 from agelab.image import Image
 from agelab.kernel import initramfs
 from agelab.run import inputs
-from agelab.run.plan import BASE_MODULES, CellSpec, guest_plan
+from agelab.run.plan import CellSpec, guest_plan
 from agelab.scenario import selection
 from agelab.store import canonical
 from agelab.vm import clock, daemon, domain, host
@@ -52,13 +52,15 @@ def own_archive(image: Image) -> bytes:
         defaults="period",
         run_seed=1,
         corpus_seed=1,
+        machine=selection.machine(MACHINE),
+        drives=("model:none",),
     )
     no_corpus = Corpus("", Path(), 0, "", 0, 0, "")
-    nothing: dict[str, object] = {"corpus": None, "disk": None, "steps": [], "start_at": 0.0}
+    nothing: dict[str, object] = {"corpus": None, "drives": [], "disk": None, "steps": [], "start_at": 0.0}
     plan = {**guest_plan(spec, no_corpus), **nothing, "memory": {"available": None, "sysctl": {}}}
     return initramfs.cell(
         image.kernel.modules,
-        [*BASE_MODULES, *spec.filesystem.modules],
+        spec.modules,
         {**inputs.harness_files(), "plan.json": canonical(plan)},
         {"start": inputs.harness_start()},
     )

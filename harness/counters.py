@@ -1,10 +1,13 @@
 """The kernel's counters before and after a step.
 
-Formats: proc(5) (stat, meminfo), the kernel's Documentation/admin-guide/iostats.rst (diskstats), statvfs(3).
+Formats: proc(5) (stat, meminfo), the kernel's Documentation/admin-guide/iostats.rst (diskstats), statvfs(3),
+and of a modelled drive its own (harness/drive/): one ``name value`` a line, since the drive was made.
 """
 
 import os
 import time
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,11 +28,13 @@ class Cpu:
 
 @dataclass(frozen=True)
 class Disk:
-    """One disk's work since boot."""
+    """The work of the disk under test since boot: the sums over its members."""
 
     requests: int
     bytes_read: int
     bytes_written: int
+    modelled: dict[str, int]
+    """What the modelled drives among them counted, summed; empty where there is none."""
 
 
 @dataclass(frozen=True)
@@ -48,20 +53,34 @@ def cpu() -> Cpu:
     return Cpu(user + nice, system + irq + softirq, iowait, idle)
 
 
-def disk(device: str) -> Disk | None:
-    """The counters of the block device with that name (``pmem1``), or None where the kernel keeps none."""
+def disk(members: Sequence[str], modelled: Sequence[str]) -> Disk | None:
+    """The counters of these block devices (``drive0p1``) and drives (``drive0``), or None without any."""
+    if not members:
+        return None
+    requests = read = written = 0
     with open("/proc/diskstats") as file:
         for line in file:
             fields = line.split()
-            if fields[2] == device:
-                reads, read, writes, written = (int(fields[i]) for i in (3, 5, 7, 9))
-                return Disk(reads + writes, read * SECTOR, written * SECTOR)
-    return None
+            if fields[2] in members:
+                requests += int(fields[3]) + int(fields[7])
+                read += int(fields[5])
+                written += int(fields[9])
+    return Disk(requests, read * SECTOR, written * SECTOR, drives(modelled))
 
 
-def read(device: str | None) -> Reading:
+def drives(names: Sequence[str]) -> dict[str, int]:
+    """The sums of what these modelled drives counted."""
+    total: Counter[str] = Counter()
+    for name in names:
+        for line in Path("/sys/block", name, "drive/stat").read_text().splitlines():
+            key, value = line.split()
+            total[key] += int(value)
+    return dict(total)
+
+
+def read(members: Sequence[str], modelled: Sequence[str]) -> Reading:
     """Everything at once, the clock last before a step and therefore nearest to it."""
-    counters = cpu(), disk(device) if device else None
+    counters = cpu(), disk(members, modelled)
     return Reading(time.monotonic_ns(), *counters)
 
 

@@ -23,10 +23,12 @@ def disks() -> list[str]:
 
     pmem numbers follow the order of probing; the physical addresses follow the order of attaching.
     """
-    found = []
-    for block in Path("/sys/block").glob("pmem*"):
-        found.append((int((block / "device" / "resource").read_text(), 16), block.name))
-    return [name for _, name in sorted(found)]
+    return sorted((block.name for block in Path("/sys/block").glob("pmem*")), key=address)
+
+
+def address(disk: str) -> int:
+    """Where in the guest's physical memory a memory-backed disk begins."""
+    return int(Path("/sys/block", disk, "device/resource").read_text(), 16)
 
 
 def sysctl(settings: dict[str, str]) -> None:
@@ -39,16 +41,6 @@ def seed_random(entropy: bytes) -> None:
     """Fill the kernel's random pool from the plan, so that nothing waits for it (random(4), RNDADDENTROPY)."""
     with open("/dev/random", "wb", buffering=0) as pool:
         fcntl.ioctl(pool, RNDADDENTROPY, struct.pack("ii", 8 * len(entropy), len(entropy)) + entropy)
-
-
-def counted(device: str) -> list[str]:
-    """The command that lays a linear mapping over a memory-backed disk: ``/dev/dm-0`` is then the disk under test.
-
-    The pmem driver takes whole pages past the block layer (pmem_rw_page, until Linux 6.3), where no counter
-    sees them; through device-mapper every page is a request that counts.
-    """
-    sectors = Path("/sys/block", device, "size").read_text().strip()
-    return ["dmsetup", "create", "--noudevsync", "--table", f"0 {sectors} linear /dev/{device} 0", "disk"]
 
 
 def drop_caches() -> None:

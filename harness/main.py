@@ -4,9 +4,10 @@ import argparse
 import os
 import time
 import traceback
+from dataclasses import replace
 from pathlib import Path
 
-from harness import counters, machine, plan, watchdog
+from harness import counters, drives, machine, plan, watchdog
 from harness.events import Events
 from harness.plan import Plan, Step
 from harness.step import Hung, Outcome, Place, command, measure
@@ -59,7 +60,8 @@ class Boot:
     def _prepare(self) -> None:
         machine.sysctl(self.plan.memory.sysctl)
         if self.plan.disk:
-            self._do(machine.counted(machine.disks()[self.plan.disk.disk]), "setting up the disk under test")
+            under_test = drives.set_up(self.plan.drives, self.plan.disk, self.plan.boot, self._do)
+            self.place = replace(self.place, disk=under_test)
         if self.plan.corpus:
             self._mount_corpus(self.plan.corpus)
         machine.wait_until(self.plan.start_at)
@@ -155,6 +157,6 @@ def main(arguments: list[str] | None = None) -> None:
         "ready", boot=todo.boot, uptime=time.clock_gettime(time.CLOCK_BOOTTIME), release=os.uname().release,
         watchdog=guarded,
     )  # fmt: skip
-    Boot(todo, events, Place(options.mountpoint, "dm-0" if todo.disk else None, options.scratch)).run()
+    Boot(todo, events, Place(options.mountpoint, options.scratch)).run()
     if not options.stay:
         machine.power_off()

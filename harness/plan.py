@@ -32,10 +32,40 @@ class Corpus:
 
 
 @dataclass(frozen=True)
+class Partition:
+    """A part of a drive, and the memory-backed disk that holds its data."""
+
+    disk: int
+    first: int
+    """Where it begins on the drive, in sectors of 512 bytes."""
+    sectors: int
+
+
+@dataclass(frozen=True)
+class Drive:
+    """One drive of the machine."""
+
+    name: str
+    settings: str | None
+    """What the modelled drive is told (harness/drive/); None is the bare memory-backed disk."""
+    partitions: tuple[Partition, ...]
+
+
+@dataclass(frozen=True)
+class Raid:
+    """How RAID-0 is made of the members."""
+
+    chunk_kib: int
+    metadata: str
+
+
+@dataclass(frozen=True)
 class Disk:
     """The disk under test and the commands that make a filesystem of it."""
 
-    disk: int
+    members: tuple[tuple[int, int], ...]
+    """Drive and partition of each, both counted from 0."""
+    raid: Raid | None
     mkfs: tuple[str, ...]
     mount: tuple[str, ...]
 
@@ -69,6 +99,7 @@ class Plan:
     """Guest seconds since boot at which the first step starts."""
     memory: Memory
     corpus: Corpus | None
+    drives: tuple[Drive, ...]
     disk: Disk | None
     environment: dict[str, str]
     steps: tuple[Step, ...]
@@ -77,7 +108,6 @@ class Plan:
 def read(path: Path) -> Plan:
     """The plan in that file."""
     raw: dict[str, Any] = json.loads(path.read_text())
-    disk = raw["disk"]
     return Plan(
         boot=raw["boot"],
         first_step=raw["first_step"],
@@ -85,7 +115,18 @@ def read(path: Path) -> Plan:
         start_at=raw["start_at"],
         memory=Memory(**raw["memory"]),
         corpus=Corpus(**raw["corpus"]) if raw["corpus"] else None,
-        disk=Disk(disk["disk"], tuple(disk["mkfs"]), tuple(disk["mount"])) if disk else None,
+        drives=tuple(_drive(drive) for drive in raw["drives"]),
+        disk=_disk(raw["disk"]) if raw["disk"] else None,
         environment=raw["environment"],
         steps=tuple(Step(**{**step, "expect": tuple(step["expect"])}) for step in raw["steps"]),
     )
+
+
+def _drive(raw: dict[str, Any]) -> Drive:
+    return Drive(raw["name"], raw["settings"], tuple(Partition(**part) for part in raw["partitions"]))
+
+
+def _disk(raw: dict[str, Any]) -> Disk:
+    members = tuple((drive, partition) for drive, partition in raw["members"])
+    raid = Raid(**raw["raid"]) if raw["raid"] else None
+    return Disk(members, raid, tuple(raw["mkfs"]), tuple(raw["mount"]))

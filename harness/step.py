@@ -5,14 +5,30 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness import counters
+from harness.drives import UnderTest
 from harness.events import Events
 from harness.plan import Step
 
+COUNTED = {
+    "seeks": "seeks",
+    "seek_distance": "seek_cylinders",
+    "cache_hits": "cache_hits",
+    "flushes": "flushes",
+}
+TIMED = {
+    "busy_overhead": "busy_overhead_ns",
+    "busy_seek": "busy_seek_ns",
+    "busy_rotation": "busy_rotation_ns",
+    "busy_transfer": "busy_transfer_ns",
+    "copy_late": "copy_late_ns",
+}
+PER_REQUEST = {"sequential_share": "sequential", "queue_depth": "queue_sum"}
+"""Metric to a modelled drive's counter: taken as it is, as a time, as a mean over the requests."""
 QUOTED = 400
 """Bytes of a failed step's last words that go into the event."""
 
@@ -26,10 +42,10 @@ class Place:
     """Where steps run."""
 
     mountpoint: Path
-    device: str | None
-    """Name of the disk under test in /proc/diskstats."""
     scratch: Path
     """A directory in RAM for what the commands print."""
+    disk: UnderTest | None = None
+    """What is counted of the disk under test."""
 
 
 @dataclass(frozen=True)
@@ -76,10 +92,11 @@ def measure(
 
     ``elapsed`` covers the command alone; a sync that the step asks for is a metric of its own.
     """
-    before = counters.read(place.device)
+    counted = (place.disk.members, place.disk.modelled) if place.disk else ((), ())
+    before = counters.read(*counted)
     outcome = command(argv, place, environment, step.deadline, cwd)
     at = time.monotonic_ns()
-    after = counters.read(place.device)
+    after = counters.read(*counted)
     report(step, before, after, at - before.at, events, place)
     if step.sync:
         started = time.monotonic_ns()
@@ -113,8 +130,30 @@ def report(
             events.not_measured(
                 step.name, step.repetition, metric, unit, "the kernel keeps no counters of it"
             )
-    if os.path.ismount(place.mountpoint) or place.device is None:
+    if before.disk and after.disk and after.disk.modelled:
+        modelled(before.disk.modelled, after.disk.modelled, sample, events, step)
+    if os.path.ismount(place.mountpoint) or place.disk is None:
         sample("space_used", counters.space_used(place.mountpoint), "B")
+
+
+def modelled(
+    before: Mapping[str, int],
+    after: Mapping[str, int],
+    sample: Callable[[str, float, str], None],
+    events: Events,
+    step: Step,
+) -> None:
+    """Emit what the modelled drives know of themselves."""
+    grown = {name: after[name] - before[name] for name in after}
+    for metric, counter in COUNTED.items():
+        sample(metric, grown[counter], "1")
+    for metric, counter in TIMED.items():
+        sample(metric, seconds(grown[counter]), "s")
+    for metric, counter in PER_REQUEST.items():
+        if grown["requests"]:
+            sample(metric, round(grown[counter] / grown["requests"], 6), "1")
+        else:
+            events.not_measured(step.name, step.repetition, metric, "1", "no request reached the drive")
 
 
 def seconds(nanoseconds: int) -> float:

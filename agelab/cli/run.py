@@ -26,11 +26,14 @@ from agelab.cli.common import open_store
 @click.option(
     "--defaults", default=None, help="mkfs and mount as in the study's days (period) or as now (today)."
 )
-@click.option("--layout", default="single", show_default=True, help="single (raid0 comes later).")
+@click.option("--layout", default="single", show_default=True, help="single, or raid0 over two drives.")
 @click.option("--clock", default="virtual", show_default=True, help="virtual (wall comes later).")
 @click.option(
-    "--disks", default="model:none", show_default=True, help="model:none (other drives come later)."
+    "--disks",
+    default=None,
+    help="Drives in place of the machine's: model:<name>, or model:none for bare memory; two with a comma.",
 )
+@click.option("--machine", default=None, help="Another machine than the scenario's.")
 @click.option("--jobs", default=1, show_default=True, help="Cells at a time: 1 (more come later).")
 def run(
     name: str,
@@ -43,7 +46,8 @@ def run(
     defaults: str | None,
     layout: str,
     clock: str,
-    disks: str,
+    disks: str | None,
+    machine: str | None,
     jobs: int,
 ) -> int:
     """Run a scenario: every variant of it, or the one that follows its name."""
@@ -57,9 +61,8 @@ def run(
     scenario = selected.scenario
     _one_of("scale", scale, [*scenario.scales])
     _one_of("set of defaults", defaults or scenario.defaults, ["period", "today"])
-    _one_of("layout", layout, ["single"])
+    _one_of("layout", layout, ["single", "raid0"])
     _one_of("clock", clock, ["virtual"])
-    _one_of("drive", disks, ["model:none"])
     if jobs != 1:
         raise InputError(f"--jobs {jobs}: one cell at a time is all there is yet")
     if not 0 <= corpus_seed < 2**63:
@@ -67,6 +70,9 @@ def run(
     request = runner.Request(
         name=name,
         selection=selected,
+        machine=selection.machine(machine or scenario.machine),
+        layout=layout,  # type: ignore[arg-type]
+        drives=_drives(disks),
         kernel=kernel,
         scale=scale,  # type: ignore[arg-type]
         run_seeds=_seeds(seeds),
@@ -86,6 +92,17 @@ def _one_of(kind: str, value: str, valid: list[str]) -> None:
 
     if value not in valid:
         raise unknown(kind, value, valid)
+
+
+def _drives(text: str | None) -> tuple[str, ...]:
+    from agelab.errors import InputError
+
+    specs = tuple(text.split(",")) if text else ()
+    for spec in specs:
+        kind, colon, name = spec.partition(":")
+        if not colon or not name or kind != "model":
+            raise InputError(f"--disks {text!r}: a drive is model:<name> or model:none")
+    return specs
 
 
 def _seeds(text: str) -> tuple[int, ...]:

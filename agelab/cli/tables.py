@@ -36,8 +36,10 @@ def print_run(run: RunDirectory) -> None:
 
 
 def _print_cell(console: Console, cell: Cell, end: End | None, samples: Sequence[Sample]) -> None:
-    drives = ", ".join(cell.drives)
-    console.print(f"\n{cell.variant} on {drives}, {cell.machine}, {cell.defaults} defaults, seed {cell.seed}")
+    console.print(
+        f"\n{cell.variant}, {cell.layout} on {', '.join(cell.drives)}, {cell.machine}, "
+        f"{cell.defaults} defaults, seed {cell.seed}"
+    )
     if samples:
         console.print(_steps(samples))
         for sample in samples:

@@ -16,3 +16,9 @@ Origin = Literal["published", "inferred", "estimated"]
 
 Defaults = Literal["period", "today"]
 """Whether mkfs and mount behave as the study had them, or as the tools do now."""
+
+Layout = Literal["single", "raid0"]
+"""How the disk under test is put together: one partition, or two that take turns."""
+
+Clock = Literal["virtual", "wall"]
+"""Whether a guest's time is counted in instructions or is the host's."""

@@ -20,9 +20,26 @@ METRICS: dict[str, Metric] = {
     "cpu_system": Metric("s", "whole-machine CPU time in the kernel, interrupts included (proc(5))"),
     "cpu_iowait": Metric("s", "time idle while a request was outstanding (proc(5))"),
     "cpu_idle": Metric("s", "time idle with no request outstanding (proc(5))"),
+    # Of RAID-0 the sums over its members: what the drives were asked, not what the array was.
     "requests": Metric("1", "block requests that the disk under test completed (iostats.rst)"),
     "bytes_read": Metric("B", "bytes read from the disk under test (iostats.rst)"),
     "bytes_written": Metric("B", "bytes written to the disk under test (iostats.rst)"),
+    # Modelled drives alone have these, each summed over the drives that the disk under test lies on.
+    "sequential_share": Metric("1", "requests that start where the one before them ended / requests"),
+    "seeks": Metric("1", "movements of the arm"),
+    "seek_distance": Metric("1", "cylinders that the arm crossed, summed over its movements"),
+    "busy_overhead": Metric("s", "drive's time spent on the commands themselves"),
+    "busy_seek": Metric("s", "drive's time spent moving the arm and settling"),
+    "busy_rotation": Metric("s", "drive's time spent waiting for the sector to come round"),
+    "busy_transfer": Metric("s", "drive's time spent moving data"),
+    "cache_hits": Metric("1", "requests that the drive's cache served"),
+    "queue_depth": Metric(
+        "1", "requests that waited for the drive or were in it, mean over the moments of dispatch"
+    ),
+    "flushes": Metric("1", "times that the drive wrote its whole cache to the platters when told to"),
+    "copy_late": Metric(
+        "s", "guest time by which copying a request's data outlasted the drive's own time for it"
+    ),
     "space_used": Metric("B", "blocks in use after the step, in bytes (statvfs(3): f_blocks - f_bfree)"),
     "memory_available": Metric("B", "MemAvailable when the first step starts (proc(5))"),
     "memory_held": Metric("B", "memory held by files in RAM when the first step starts: Shmem (proc(5))"),

@@ -3,9 +3,9 @@
 from collections import Counter
 from typing import Annotated, Literal, Self
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Discriminator, Field, PlainValidator, Tag, model_validator
 
-from agelab.model.base import Defaults, Frozen
+from agelab.model.base import Defaults, Frozen, Origin
 from agelab.model.machine import Figure
 from agelab.model.metrics import METRICS
 
@@ -57,11 +57,35 @@ class MemoryUse(Frozen):
     dirty_background_percent: Figure = Field(description="vm.dirty_background_ratio")
 
 
-class DiskUse(Frozen):
-    """The disk under test."""
+def _place_on_drive(raw: object) -> object:
+    if raw in ("outer", "inner") or (type(raw) is int and raw >= 0):
+        return raw
+    raise ValueError("Input should be 'outer', 'inner' or a whole number of MiB from the drive's start")
 
-    drive: str = Field(pattern=r"^model:none$", description="which drive it is")
-    mib: Figure = Field(description="size at paper scale, MiB")
+
+class PartitionUse(Frozen):
+    """Where a partition under test lies. The place is the drive's, which no scale shrinks."""
+
+    drive: int = Field(default=0, ge=0, description="which of the machine's drives, from 0")
+    at: Annotated[Literal["outer", "inner"] | int, PlainValidator(_place_on_drive)] = Field(
+        description="the drive's first sectors, its last ones, or the MiB from its start"
+    )
+    origin: Origin
+    note: str = ""
+
+
+class DiskUse(Frozen):
+    """The disk under test: the first partition, or the first two of them in RAID-0.
+
+    Where only one partition is listed, RAID-0 takes a second drive of the same kind at the same place.
+    """
+
+    mib: Figure = Field(description="size at paper scale, MiB; in RAID-0 the partitions share it equally")
+    partitions: tuple[PartitionUse, ...] = Field(min_length=1, max_length=2)
+    drives: tuple[Annotated[str, Field(pattern=r"^model:")], ...] = Field(
+        default=(), description="drives in place of the machine's: model:<name> or model:none"
+    )
+    chunk_kib: int | None = Field(default=None, ge=4, description="RAID-0's chunk, where the study names one")
 
 
 class Action(Frozen):
@@ -80,7 +104,7 @@ class Action(Frozen):
         default=1800, gt=0, le=2_000_000, description="guest seconds after which it counts as hung"
     )
     moves: Literal["corpus"] | None = Field(default=None, description="what it moves, for its throughput")
-    origin: Literal["published", "inferred", "estimated"]
+    origin: Origin
     note: str = ""
 
 

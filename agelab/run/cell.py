@@ -17,9 +17,8 @@ from agelab.results.digest import digest, inputs_key
 from agelab.results.ratios import derived
 from agelab.results.rundir import RunDirectory
 from agelab.run import inputs
-from agelab.run.plan import BASE_MODULES, MIB, CellSpec, guest_plan
+from agelab.run.plan import DATA_DISK, MIB, CellSpec, guest_plan
 from agelab.run.verdict import Verdict, verdict
-from agelab.scenario import selection
 from agelab.store import canonical
 from agelab.vm import daemon, domain
 from agelab.vm.domain import GuestSpec, MemoryDisk
@@ -53,6 +52,8 @@ class CellRunner:
     hypervisor: Hypervisor
     clock: Path
     """The library that takes the host's clock away from QEMU."""
+    module: Path | None
+    """The modelled drive's kernel module, for cells that have one."""
     progress: Callable[[str], None]
 
     @property
@@ -99,7 +100,7 @@ class CellRunner:
     def _unsupported(self) -> str | None:
         """Why this kernel or image cannot serve the cell, or None."""
         try:
-            self.image.kernel.modules.closure([*BASE_MODULES, *self.spec.filesystem.modules])
+            self.image.kernel.modules.closure(self.spec.modules)
         except MissingModule as missing:
             return str(missing)
         smallest = self.spec.filesystem.minimum_mib * MIB
@@ -121,17 +122,19 @@ class CellRunner:
             "corpus": self.corpus.image.parent,
         }
         archive = hashlib.sha256(self._initramfs(0, 0)).hexdigest()
-        found = inputs.cell_inputs(self.spec, self.image, self.corpus, archive, command, places)
+        module = self.module if self.spec.disk.modelled else None
+        found = inputs.cell_inputs(self.spec, self.image, self.corpus, module, archive, command, places)
         self.run.write_inputs(self.number, found)
         return inputs_key(found)
 
     def _boots(self, samples: list[Sample]) -> Verdict:
         """Boot until the harness has said the last word, the disks persisting from one boot to the next."""
-        disk = self.directory / "disk"
         failures: list[StepFailed] = []
         boot, first_step = 0, 0
-        with disk.open("wb") as file:
-            file.truncate(self.spec.disk_bytes)
+        disks = self._disks()
+        for disk in disks:
+            with disk.path.open("wb") as file:
+                file.truncate(disk.size)
         try:
             while True:
                 heard = Heard(failures=failures)
@@ -140,7 +143,8 @@ class CellRunner:
                     return verdict(ending, heard.ended, failures, self._console(boot))
                 boot, first_step = boot + 1, heard.reboot.next
         finally:
-            disk.unlink()
+            for disk in disks:
+                disk.path.unlink()
 
     def _boot(self, boot: int, first_step: int, heard: Heard, samples: list[Sample]) -> Ending:
         guest = self._guest(boot)
@@ -161,9 +165,10 @@ class CellRunner:
         plan = guest_plan(self.spec, self.corpus, boot, first_step)
         return self.image.initramfs.read_bytes() + initramfs.cell(
             self.image.kernel.modules,
-            [*BASE_MODULES, *self.spec.filesystem.modules],
+            self.spec.modules,
             {**inputs.harness_files(), "plan.json": canonical(plan)},
             {"start": inputs.harness_start()},
+            {self.module.stem: self.module.read_bytes()} if self.module and self.spec.disk.modelled else {},
         )
 
     def _guest(self, boot: int) -> GuestSpec:
@@ -172,7 +177,7 @@ class CellRunner:
             name=f"agelab-{place}",
             uuid=self.spec.uuid,
             seed=self.spec.run_seed,
-            machine=selection.machine(self.spec.scenario.machine),
+            machine=self.spec.machine,
             memory_mib=self.spec.memory_mib(self.corpus),
             kernel=self.image.boot,
             initramfs=self.directory / "initramfs",
@@ -180,11 +185,18 @@ class CellRunner:
             disks=(
                 MemoryDisk(self.image.root, self.image.root.stat().st_size, written=False),
                 MemoryDisk(self.corpus.image, self.corpus.size, written=False),
-                MemoryDisk(self.directory / "disk", self.spec.disk_bytes, written=True),
+                *self._disks(),
             ),
             console=self.directory / f"console-{boot}.log",
             events=self.directory / f"events-{boot}.jsonl",
             preload=self.clock,
+        )
+
+    def _disks(self) -> tuple[MemoryDisk, ...]:
+        """What holds the data of the partitions under test, in the order in which the plan numbers them."""
+        return tuple(
+            MemoryDisk(self.directory / f"disk-{number}", size, written=True)
+            for number, size in enumerate(self.spec.disk.backing, start=DATA_DISK)
         )
 
     def _console(self, boot: int) -> str:

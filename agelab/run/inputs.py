@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from agelab.corpus import Corpus
+from agelab.drive.module import SOURCES
 from agelab.image import Image
+from agelab.run.drives import CellDrive
 from agelab.run.plan import CellSpec, guest_plan
 from agelab.store import file_hash, key_of
 from agelab.vm import clock, host
@@ -31,25 +33,34 @@ def harness_hash() -> str:
     return key_of({**texts, "start": harness_start().decode()})
 
 
+def drive_sources() -> str:
+    """One hash over the modelled drive's sources."""
+    return key_of({path.name: file_hash(path) for path in sorted(SOURCES.glob("*")) if path.is_file()})
+
+
 def cell_inputs(
     spec: CellSpec,
     image: Image,
     corpus: Corpus,
+    module: Path | None,
     archive: str,
     command: Sequence[str],
     places: dict[str, Path],
 ) -> dict[str, Any]:
     """Everything that shapes the cell. Equal inputs give equal digits; a different one has a name here.
 
-    ``archive`` is the sha256 of the first boot's initramfs: modules, harness and plan as the guest gets them.
+    ``module`` is the modelled drive's kernel module where the cell has one, ``archive`` the sha256 of the first
+    boot's initramfs: modules, harness and plan as the guest gets them.
     """
     return {
         "kernel": {"release": image.kernel.release, "package": image.kernel.version, "key": image.kernel.key},
         "image": image.content,
         "harness": harness_hash(),
         "corpus": {"sha256": corpus.sha256, "size": corpus.size},
-        "machine": spec.scenario.machine,
-        "drives": [{"drive": spec.scenario.disk.drive, "bytes": spec.disk_bytes}],
+        "machine": spec.machine.model_dump(mode="json"),
+        "layout": spec.layout,
+        "drives": [_drive(drive) for drive in spec.disk.drives],
+        "drive_module": {"sources": drive_sources(), "module": file_hash(module)} if module else None,
         "seeds": {"run": spec.run_seed, "corpus": spec.corpus_seed},
         "plan": guest_plan(spec, corpus),
         "ratios": [ratio.model_dump() for ratio in spec.scenario.ratios],
@@ -61,6 +72,11 @@ def cell_inputs(
             "command": guest_command(command, places),
         },
     }
+
+
+def _drive(drive: CellDrive) -> dict[str, Any]:
+    profile = drive.profile.model_dump(mode="json") if drive.profile else None
+    return {"drive": drive.spec, "bytes": [part.bytes for part in drive.partitions], "profile": profile}
 
 
 def guest_command(command: Sequence[str], places: dict[str, Path]) -> list[str]:

@@ -2,13 +2,16 @@
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from agelab.corpus import Corpus
-from agelab.model.base import Defaults
+from agelab.model.base import Defaults, Layout
+from agelab.model.figure import Figure
 from agelab.model.filesystem import Filesystem
-from agelab.model.machine import Figure
+from agelab.model.machine import Machine
 from agelab.model.scenario import Action, Cycle, Scenario, Variant
+from agelab.run.drives import Arrangement, arrange
 from agelab.store import Inputs
 from agelab.vm.domain import DISK_ALIGNMENT
 
@@ -16,15 +19,15 @@ MIB = 1 << 20
 FILESYSTEM_UUID = "6167656c-6162-4000-8000-000000000001"
 """Every filesystem gets this UUID, and where it can be given, this hash seed."""
 FIRST_STEP = 15.0
-"""Guest seconds after boot at which the first step starts: later than any guest is ready."""
+"""Guest seconds after boot at which the first step starts: later than any guest is ready, at 2 ns an instruction."""
 OVERHEAD_MIB = 128
 """What the kernel and the harness take of a guest's memory, rounded up; the ballast takes the rest away."""
 CORPUS_DISK, DATA_DISK = 1, 2
 """Their places among the memory-backed disks; the root is 0."""
 BASE_MODULES = ("loop", "isofs", "dm_mod", "i6300esb")
 """What every cell needs beside its filesystem: the corpus's mount, the disk under test, the watchdog."""
-DEVICE = "/dev/dm-0"
-"""The disk under test in the guest (harness.machine.counted)."""
+DEVICE = "/dev/disk/under-test"
+"""The disk under test in the guest (harness.drives)."""
 
 
 @dataclass(frozen=True)
@@ -39,20 +42,39 @@ class CellSpec:
     defaults: Defaults
     run_seed: int
     corpus_seed: int
+    machine: Machine
+    layout: Layout = "single"
+    drives: tuple[str, ...] = ()
+    """The drives that the user asked for; empty for those of the scenario."""
 
     def sized(self, figure: Figure) -> int:
         """A size of the scenario at this cell's scale: MiB at paper scale to bytes."""
         return int(figure.value * MIB / self.shrink)
 
+    @cached_property
+    def disk(self) -> Arrangement:
+        """The drives and the disk under test. Raises InputError where they cannot be had."""
+        members = 2 if self.layout == "raid0" else 1
+        # Each a whole number of the pieces in which a memory-backed disk is mapped.
+        size = -(-self.sized(self.scenario.disk.mib) // (members * DISK_ALIGNMENT)) * DISK_ALIGNMENT
+        return arrange(self.scenario.disk, self.machine, self.layout, self.defaults, self.drives, size)
+
     @property
     def disk_bytes(self) -> int:
-        """A whole number of the pieces in which a memory-backed disk is mapped."""
-        return -(-self.sized(self.scenario.disk.mib) // DISK_ALIGNMENT) * DISK_ALIGNMENT
+        """What the disk under test holds, but for the array's own metadata."""
+        return sum(self.disk.backing)
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The kernel's modules that the guest inserts."""
+        raid = ("raid0",) if self.disk.raid else ()
+        return (*BASE_MODULES, *raid, *self.filesystem.modules)
 
     def memory_mib(self, corpus: Corpus) -> int:
         """The guest's memory: what the first step finds, the corpus if RAM holds it, and the system's own."""
         held = corpus.size if self.scenario.corpus.held_in_ram else 0
-        wanted = self.sized(self.scenario.memory.available_mib) + held + OVERHEAD_MIB * MIB
+        system = OVERHEAD_MIB * MIB + self.disk.cache_bytes
+        wanted = self.sized(self.scenario.memory.available_mib) + held + system
         return -(-wanted // (16 * MIB)) * 16
 
     @property
@@ -70,7 +92,7 @@ class CellSpec:
     def start_at(self) -> float:
         """When the first step starts: the run seed moves it by up to a second, against the timer's phase."""
         offset = int.from_bytes(hashlib.sha256(f"offset {self.run_seed}".encode()).digest()[:4], "big")
-        return round(FIRST_STEP + offset % 1_000_000 / 1e6, 6)
+        return round(FIRST_STEP * (1 << max(0, self.machine.shift - 1)) + offset % 1_000_000 / 1e6, 6)
 
 
 def guest_plan(spec: CellSpec, corpus: Corpus, boot: int = 0, first_step: int = 0) -> Inputs:
@@ -102,10 +124,23 @@ def guest_plan(spec: CellSpec, corpus: Corpus, boot: int = 0, first_step: int = 
             },
         },
         "corpus": {"disk": CORPUS_DISK, "size": corpus.size, "held": spec.scenario.corpus.held_in_ram},
-        "disk": {"disk": DATA_DISK, "mkfs": mkfs, "mount": mount},
+        "drives": spec.disk.for_guest(spec.run_seed, DATA_DISK),
+        "disk": {
+            "members": [list(member) for member in spec.disk.members],
+            "raid": _raid(spec.disk),
+            "mkfs": mkfs,
+            "mount": mount,
+        },
         "environment": {"CORPUS_SEED": str(spec.corpus_seed)},
         "steps": steps(spec.scenario, corpus),
     }
+
+
+def _raid(disk: Arrangement) -> dict[str, Any] | None:
+    if disk.raid is None:
+        return None
+    chunk, metadata = disk.raid
+    return {"chunk_kib": chunk, "metadata": metadata}
 
 
 def steps(scenario: Scenario, corpus: Corpus) -> list[dict[str, Any]]:

@@ -11,9 +11,11 @@ from agelab import corpus as corpora
 from agelab import image as images
 from agelab import kernel as kernels
 from agelab.corpus import Corpus, CorpusSpec
+from agelab.drive import module as modules
 from agelab.errors import HostError, InputError
 from agelab.image import Image
-from agelab.model.base import Defaults
+from agelab.model.base import Defaults, Layout
+from agelab.model.machine import Machine
 from agelab.model.result import Cell, End, RunPlan, Status
 from agelab.results.rundir import RunDirectory
 from agelab.run.cell import CellRunner
@@ -34,6 +36,10 @@ class Request:
 
     name: str
     selection: Selection
+    machine: Machine
+    layout: Layout
+    drives: tuple[str, ...]
+    """Drives in place of the scenario's; empty for those."""
     kernel: str
     scale: Literal["quick", "paper"]
     run_seeds: tuple[int, ...]
@@ -59,19 +65,23 @@ def carry_out(request: Request, store: Store, progress: Progress) -> RunDirector
     Raises InputError or HostError before anything has run; what a cell does wrong is its status.
     """
     corpus, shrink = _corpus(request, store, progress)
+    specs = _specs(request, shrink)
+    for spec in specs:
+        spec.disk  # noqa: B018 - what cannot be had is said before anything is built
     progress.stage(f"kernel {request.kernel}")
     kernel = kernels.resolve(request.kernel, store)
     image = images.build(kernel, store, selection.filesystems(), progress=progress.stage)
-    specs = _specs(request, shrink)
     _room(specs, corpus, store)
     library = clock.library(store)
+    modelled = any(spec.disk.modelled for spec in specs)
+    module = modules.obtain(kernel, store, progress.stage) if modelled else None
     run = RunDirectory.create(store.runs, Path(request.name).stem)
     cells = tuple(_cell(spec, image) for spec in specs)
     run.write_plan(_run_plan(run, request, cells, image, corpus))
     with connected() as hypervisor:
         for number, (spec, cell) in enumerate(zip(specs, cells, strict=True)):
             progress.cell(cell, number)
-            runner = CellRunner(run, number, spec, image, corpus, hypervisor, library, progress.step)
+            runner = CellRunner(run, number, spec, image, corpus, hypervisor, library, module, progress.step)
             progress.ended(cell, runner.carry_out())
     return run
 
@@ -93,6 +103,9 @@ def _specs(request: Request, shrink: float) -> list[CellSpec]:
             defaults=request.defaults,
             run_seed=seed,
             corpus_seed=request.corpus_seed,
+            machine=request.machine,
+            layout=request.layout,
+            drives=request.drives,
         )
         for variant in request.selection.variants
         for seed in request.run_seeds
@@ -138,10 +151,10 @@ def _cell(spec: CellSpec, image: Image) -> Cell:
     return Cell(
         variant=spec.variant.name,
         filesystem=spec.filesystem.name,
-        layout="single",
+        layout=spec.layout,
         kernel=image.kernel.release,
-        machine=spec.scenario.machine,
-        drives=(spec.scenario.disk.drive,),
+        machine=spec.machine.name,
+        drives=spec.disk.specs,
         defaults=spec.defaults,
         seed=spec.run_seed,
     )

@@ -23,6 +23,7 @@ def plan(*steps: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "start_at": 1e12,
         "memory": {"available": None, "sysctl": {}},
         "corpus": None,
+        "drives": [],
         "disk": None,
         "environment": {"CORPUS_SEED": "7"},
         "steps": [whole | step for step in steps],

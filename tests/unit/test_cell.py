@@ -74,7 +74,7 @@ def test_the_verdict(
 def _runner(tmp_path: Path, image: object) -> CellRunner:
     run = RunDirectory.create(tmp_path, "aging")
     nobody = cast(Hypervisor, None)  # an unsupported cell starts no guest
-    return CellRunner(run, 0, spec(), cast(Image, image), CORPUS, nobody, Path("clock.so"), print)
+    return CellRunner(run, 0, spec(), cast(Image, image), CORPUS, nobody, Path("clock.so"), None, print)
 
 
 def test_a_module_that_the_kernel_lacks_makes_the_cell_unsupported(tmp_path: Path) -> None:

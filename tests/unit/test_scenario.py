@@ -7,7 +7,7 @@ import pytest
 
 from agelab.corpus import Corpus
 from agelab.errors import InputError
-from agelab.model.base import Defaults
+from agelab.model.base import Defaults, Layout
 from agelab.model.scenario import Scenario
 from agelab.run.plan import CellSpec, guest_plan
 from agelab.scenario import files, selection
@@ -16,13 +16,21 @@ CORPUS = Corpus("key", Path("corpus.iso"), 42 << 20, "hash", 185, 41 << 20, "a c
 
 
 def spec(
-    variant: str = "aging-reiserfs", scale: str = "quick", run_seed: int = 1, defaults: Defaults = "period"
+    variant: str = "aging-reiserfs",
+    scale: str = "quick",
+    run_seed: int = 1,
+    defaults: Defaults = "period",
+    layout: Layout = "single",
+    drives: tuple[str, ...] = ("model:none",),
 ) -> CellSpec:
     selected = selection.select(variant)
     [chosen] = selected.variants
     filesystem = selection.filesystem(chosen.filesystem)
     shrink = selected.scenario.scales["quick" if scale == "quick" else "paper"].shrink
-    return CellSpec(selected.scenario, chosen, filesystem, shrink, defaults, run_seed, 1)
+    machine = selection.machine(selected.scenario.machine)
+    return CellSpec(
+        selected.scenario, chosen, filesystem, shrink, defaults, run_seed, 1, machine, layout, drives
+    )
 
 
 def test_a_name_is_a_scenario_or_one_of_its_variants() -> None:
@@ -84,6 +92,11 @@ def complaint(directory: Path, before: str, after: str) -> str:
     ("before", "after", "said"),
     [
         ('name = "xfs"', 'name = "ext4"', "variant 'ext4' is there twice"),
+        (
+            'at = "outer"',
+            'at = "middle"',
+            "disk.partitions[0].at: Value error, Input should be 'outer', 'inner' or",
+        ),
         (
             'filesystem = "xfs"',
             'filesystem = "xfz"',

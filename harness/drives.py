@@ -1,0 +1,143 @@
+"""The drives of a cell, the partitions on them, and the disk under test, which is one partition or RAID-0 of two.
+
+A drive without settings is the bare memory-backed disk behind a linear mapping. With settings it is modelled
+(harness/drive/): the module holds the memory-backed disks behind it, and nothing else may open them.
+"""
+
+import ctypes
+import fcntl
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness import machine
+from harness.plan import Disk, Drive, Partition, Raid
+
+ADD = Path("/sys/module/agedrive/parameters/add")
+ELEVATOR_REQUESTS = "128"
+"""How many requests the I/O scheduler holds (queue/nr_requests): Linux 2.6's number for every drive. Of its own the
+kernel gives twice the drive's depth, which for a drive without NCQ is 2."""
+UNDER_TEST = Path("/dev/disk/under-test")
+ARRAY = "/dev/md0"
+ARRAY_UUID = "6167656c:61620000:00000000:00000001"
+RAID0_LAYOUT = Path("/sys/module/raid0/parameters/default_layout")
+"""Kernels since 5.4 want to be told how members of different size are laid out: 2 is how they do it since 3.14."""
+BLKPG = 0x1269
+BLKPG_ADD_PARTITION = 1
+
+Do = Callable[[list[str], str], None]
+"""Runs a command; the second argument says what for, in the words of a failure."""
+
+
+class _Partition(ctypes.Structure):
+    """struct blkpg_partition of linux/blkpg.h."""
+
+    _fields_ = (
+        ("start", ctypes.c_longlong),
+        ("length", ctypes.c_longlong),
+        ("pno", ctypes.c_int),
+        ("devname", ctypes.c_char * 64),
+        ("volname", ctypes.c_char * 64),
+    )
+
+
+class _Argument(ctypes.Structure):
+    """struct blkpg_ioctl_arg of linux/blkpg.h."""
+
+    _fields_ = (
+        ("op", ctypes.c_int),
+        ("flags", ctypes.c_int),
+        ("datalen", ctypes.c_int),
+        ("data", ctypes.c_void_p),
+    )
+
+
+@dataclass(frozen=True)
+class UnderTest:
+    """The disk under test, by what is counted of it."""
+
+    members: tuple[str, ...]
+    """The block devices it is made of, as in /proc/diskstats."""
+    modelled: tuple[str, ...]
+    """The modelled drives that these lie on, as in /sys/block."""
+
+
+def set_up(drives: tuple[Drive, ...], disk: Disk, boot: int, do: Do) -> UnderTest:
+    """Make the drives and the disk under test, and ``/dev/disk/under-test`` a link to it.
+
+    Raises OSError for a drive that the kernel refuses, and what ``do`` raises.
+    """
+    disks = machine.disks()
+    mapped = 0
+    names: list[list[str]] = []
+    for drive in drives:
+        if drive.settings is None:
+            names.append([f"dm-{mapped + number}" for number, _ in enumerate(drive.partitions)])
+            for number, partition in enumerate(drive.partitions):
+                do(linear(f"{drive.name}p{number + 1}", partition, disks), "setting up the disk under test")
+            mapped += len(drive.partitions)
+        else:
+            _model(drive, disks)
+            names.append([f"{drive.name}p{number + 1}" for number, _ in enumerate(drive.partitions)])
+    members = tuple(names[drive][partition] for drive, partition in disk.members)
+    device = f"/dev/{members[0]}"
+    if disk.raid:
+        if RAID0_LAYOUT.exists():
+            RAID0_LAYOUT.write_text("2")
+        do(array(disk.raid, members, boot), "putting the array together")
+        device = ARRAY
+    UNDER_TEST.parent.mkdir(exist_ok=True)
+    UNDER_TEST.symlink_to(device)
+    lain_on = dict.fromkeys(
+        drives[drive].name for drive, _ in disk.members if drives[drive].settings is not None
+    )
+    return UnderTest(members, tuple(lain_on))
+
+
+def linear(name: str, partition: Partition, disks: list[str]) -> list[str]:
+    """The command that lays a linear mapping over a memory-backed disk.
+
+    The pmem driver takes whole pages past the block layer (pmem_rw_page, until Linux 6.3), where no counter
+    sees them; through device-mapper every page is a request that counts.
+    """
+    table = f"0 {partition.sectors} linear /dev/{disks[partition.disk]} 0"
+    return ["dmsetup", "create", "--noudevsync", "--table", table, name]
+
+
+def _model(drive: Drive, disks: list[str]) -> None:
+    """Add a modelled drive and its partitions: memory stands behind these alone."""
+    behind = ",".join(
+        f"0x{machine.address(disks[partition.disk]):x}:{partition.first}:{partition.sectors}"
+        for partition in drive.partitions
+    )
+    ADD.write_text(f"{drive.settings} memory={behind}")
+    Path("/sys/block", drive.name, "queue/nr_requests").write_text(ELEVATOR_REQUESTS)
+    device = os.open(f"/dev/{drive.name}", os.O_RDONLY)
+    try:
+        for number, partition in enumerate(drive.partitions, start=1):
+            add_partition(device, number, partition)
+    finally:
+        os.close(device)
+
+
+def add_partition(device: int, number: int, partition: Partition) -> None:
+    """Tell the kernel of a partition that no table on the disk names (ioctl BLKPG)."""
+    sector = 512
+    where = _Partition(partition.first * sector, partition.sectors * sector, number)
+    argument = _Argument(BLKPG_ADD_PARTITION, 0, ctypes.sizeof(where), ctypes.addressof(where))
+    fcntl.ioctl(device, BLKPG, bytes(argument))
+
+
+def array(raid: Raid, members: tuple[str, ...], boot: int) -> list[str]:
+    """The mdadm command that makes the array on the first boot, and puts it together again on later ones."""
+    devices = [f"/dev/{name}" for name in members]
+    if boot:
+        return ["mdadm", "--assemble", ARRAY, f"--uuid={ARRAY_UUID}", *devices]
+    # "dangerous" leaves the layout of members of different size out of the metadata, where kernels before 5.4 do not
+    # know it: RAID0_LAYOUT tells those that want to.
+    return [
+        *("mdadm", "--create", ARRAY, "--run", "--level=0", f"--raid-devices={len(devices)}"),
+        *(f"--chunk={raid.chunk_kib}", f"--metadata={raid.metadata}", "--layout=dangerous"),
+        *(f"--uuid={ARRAY_UUID}", "--name=under-test", "--homehost=any", *devices),
+    ]

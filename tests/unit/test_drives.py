@@ -1,0 +1,124 @@
+"""Which drives a cell has, and where the partitions under test lie on them."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from agelab.errors import InputError
+from agelab.model.scenario import DiskUse
+from agelab.run.drives import Arrangement, Partition, arrange
+from agelab.run.plan import MIB, guest_plan
+from agelab.scenario import selection
+from tests.unit.test_scenario import CORPUS, spec
+
+MACHINE = selection.machine("pentium4-2800")
+OWN = f"model:{MACHINE.drives[0].drive}"
+SECTORS = selection.drive(MACHINE.drives[0].drive).sectors.value
+OUTER = {"at": "outer", "origin": "estimated"}
+SIZE = 64 * MIB
+
+
+def disk(*partitions: Mapping[str, object], **more: object) -> DiskUse:
+    mib = {"value": 64, "origin": "estimated"}
+    return DiskUse.model_validate({"mib": mib, "partitions": partitions or (OUTER,), **more})
+
+
+def single(use: DiskUse, *wanted: str) -> Arrangement:
+    return arrange(use, MACHINE, "single", "period", wanted, SIZE)
+
+
+def raid0(use: DiskUse, *wanted: str) -> Arrangement:
+    return arrange(use, MACHINE, "raid0", "period", wanted, SIZE)
+
+
+@pytest.mark.parametrize(
+    ("at", "first"),
+    [("outer", 63), ("inner", SECTORS - SIZE // 512), (100, 100 * 2048)],
+)
+def test_a_partition_is_where_the_scenario_says(at: object, first: int) -> None:
+    [drive] = single(disk({**OUTER, "at": at})).drives
+    assert (drive.spec, drive.partitions) == (OWN, (Partition(first, SIZE // 512),))
+
+
+def test_today_a_partition_begins_at_a_mebibyte() -> None:
+    found = arrange(disk(), MACHINE, "single", "today", (), SIZE)
+    assert found.drives[0].partitions[0].first == 2048
+
+
+def test_raid0_takes_a_second_drive_of_the_same_kind_at_the_same_place() -> None:
+    found = raid0(disk())
+    assert found.specs == (OWN, OWN)
+    assert found.drives[0].partitions == found.drives[1].partitions
+    assert (found.members, found.raid) == (((0, 0), (1, 0)), (64, "1.0"))
+
+
+def test_raid0_over_two_partitions_of_one_drive_has_one_drive() -> None:
+    found = raid0(disk(OUTER, {**OUTER, "at": "inner"}))
+    assert (found.specs, found.members) == ((OWN,), ((0, 0), (0, 1)))
+    assert found.backing == (SIZE, SIZE)
+
+
+def test_the_users_drives_take_the_place_of_the_scenarios() -> None:
+    two = disk(OUTER, {**OUTER, "at": "inner"})
+    assert single(two, "model:none").specs == ("model:none",)
+    assert raid0(two, "model:none").specs == ("model:none",)
+    assert raid0(two, "model:none", OWN).specs == ("model:none", OWN)
+    assert raid0(disk(), "model:none").specs == ("model:none", "model:none")
+    assert single(disk(drives=["model:none"])).specs == ("model:none",)
+    assert single(disk(drives=["model:none"]), OWN).specs == (OWN,)
+
+
+def test_the_scenarios_chunk_goes_before_the_defaults() -> None:
+    assert raid0(disk(chunk_kib=256)).raid == (256, "1.0")
+    assert arrange(disk(), MACHINE, "raid0", "today", (), SIZE).raid == (512, "1.2")
+
+
+@pytest.mark.parametrize(
+    ("use", "wanted", "said"),
+    [
+        (disk({**OUTER, "drive": 7}), (), "machine pentium4-2800 has no drive 7"),
+        (disk({**OUTER, "at": 10**7}), (), "a partition of 67 MB at 10000000 does not fit on the drive"),
+        (disk(OUTER, {**OUTER, "at": 1}), (), "the partitions under test overlap on model:"),
+        (disk(), ("model:segate",), "no drive 'segate'; did you mean seagate-"),
+        (disk(), ("model:none",) * 3, "raid0 is made of two drives, not 3"),
+    ],
+)
+def test_what_cannot_be_had_is_said(use: DiskUse, wanted: tuple[str, ...], said: str) -> None:
+    with pytest.raises(InputError) as error:
+        raid0(use, *wanted)
+    assert said in str(error.value)
+
+
+def test_a_single_disk_is_one_drive() -> None:
+    with pytest.raises(InputError, match="layout single is one drive, not 2"):
+        single(disk(), "model:none", "model:none")
+
+
+def test_the_plan_names_drives_partitions_and_members() -> None:
+    plan = guest_plan(spec(layout="raid0", drives=(OWN, "model:none")), CORPUS)
+    modelled, bare = plan["drives"]
+    assert modelled["settings"].startswith("name=drive0 kind=disk ")
+    assert modelled["partitions"][0]["disk"] == 2 and modelled["partitions"][0]["first"] == 63
+    assert (bare["name"], bare["settings"]) == ("drive1", None)
+    assert bare["partitions"] == [{"disk": 3, "first": 0, "sectors": modelled["partitions"][0]["sectors"]}]
+    assert plan["disk"]["members"] == [[0, 0], [1, 0]]
+    assert plan["disk"]["raid"] == {"chunk_kib": 64, "metadata": "1.0"}
+    assert "/dev/disk/under-test" in plan["disk"]["mkfs"]
+
+
+def test_raid0_shares_the_size_and_the_modules_say_so() -> None:
+    one, two = spec(), spec(layout="raid0")
+    assert one.disk_bytes == two.disk_bytes == 2 * two.disk.backing[0]
+    assert "raid0" in two.modules and "raid0" not in one.modules
+
+
+def test_a_modelled_drives_cache_and_the_run_seed_reach_the_guest() -> None:
+    bare, modelled = spec(), spec(drives=())
+    assert not bare.disk.modelled and modelled.disk.modelled
+    assert modelled.disk.cache_bytes == selection.drive(MACHINE.drives[0].drive).cache.kib.value << 10
+    assert modelled.memory_mib(CORPUS) >= bare.memory_mib(CORPUS)
+    one, other = (guest_plan(spec(run_seed=seed, drives=()), CORPUS)["drives"] for seed in (1, 2))
+    differing = {
+        a for a, b in zip(one[0]["settings"].split(), other[0]["settings"].split(), strict=True) if a != b
+    }
+    assert [word.split("=")[0] for word in differing] == ["phase_ns"]
