@@ -38,7 +38,9 @@ class Machine(Frozen):
     cpu_without: tuple[str, ...] = Field(description="features taken out of the model")
     kernel_arguments: tuple[str, ...] = ()
     memory_mib: Figure = Field(description="what the study's machine had; a cell may need less")
-    swap_mib: Figure | None = Field(default=None, description="swap space; none where it is left out")
+    swap_mib: Figure | None = Field(
+        default=None, description="swap space; left out where the study says nothing of it"
+    )
     drives: tuple[MachineDrive, ...] = Field(default=(), description="in the order that scenarios count them")
 
     @model_validator(mode="after")

@@ -1,0 +1,203 @@
+"""Drive and machine files: whole, honest about their figures, and as docs/drives.md prints them.
+
+``AGELAB_REGENERATE=1 pytest tests/unit/test_drive_profiles.py`` writes its tables anew; read the difference.
+"""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from agelab.errors import InputError
+from agelab.model.drive import Disk, Drive
+from agelab.model.figure import Sourced
+from agelab.model.machine import Machine
+from agelab.scenario import files, selection
+
+DRIVES = selection.drives()
+MACHINES = files.every("machines", Machine)
+PAGE = Path("docs/drives.md")
+each_drive = pytest.mark.parametrize("drive", DRIVES, ids=lambda drive: drive.name)
+
+
+def example() -> str:
+    """The drive file that the page shows."""
+    [text] = re.findall(r"```toml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    return str(text)
+
+
+def complaint(directory: Path, text: str) -> str:
+    """What is said of a drive file of that content."""
+    path = directory / "my-disk.toml"
+    path.write_text(text)
+    with pytest.raises(InputError) as error:
+        files.read(path, Drive)
+    return str(error.value)
+
+
+@each_drive
+def test_a_drive_says_what_its_figures_rest_on(drive: Drive) -> None:
+    assert drive == selection.drive(drive.name)
+    said = " ".join(f"({figure.source}) {figure.note}" for _, figure in drive.figures())
+    assert [key for key in drive.sources if f"({key})" not in said] == []
+    assert [
+        place for place, figure in drive.figures() if figure.origin != "published" and not figure.note
+    ] == []
+
+
+@each_drive
+def test_a_drive_has_the_size_in_its_summary(drive: Drive) -> None:
+    [(size, unit)] = re.findall(r"([\d.]+) (GB|TB)", drive.summary)
+    stated = float(size) * (1e9 if unit == "GB" else 1e12)
+    assert drive.sectors.value * 512 == pytest.approx(stated, rel=0.002)
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.name)
+def test_a_machines_drives_are_there(machine: Machine) -> None:
+    assert machine == selection.machine(machine.name)
+    assert machine.drives
+    for one in machine.drives:
+        selection.drive(one.drive)
+        assert one.note
+
+
+def test_the_pages_example_is_a_drive(tmp_path: Path) -> None:
+    path = tmp_path / "my-disk.toml"
+    path.write_text(example())
+    assert isinstance(files.read(path, Drive).medium, Disk)
+
+
+def test_every_error_of_a_drive_is_told(tmp_path: Path) -> None:
+    broken = example()
+    for before, after in (
+        ("outer_mb_s = { value = 100", "outer_mb_s = { value = 40"),
+        ("full_stroke_ms = { value = 16", "full_stroke_ms = { value = 30"),
+        ("write_average_ms = { value = 9.5", "write_average_ms = { value = 7"),
+        ("heads = { value = 4", "heads = { value = 0"),
+        ("segments = { value = 16", "segments = { value = 32"),
+        ('mb_per_s = { value = 300, origin = "published", source = "sheet" }', "mb_per_s = { value = 0 }"),
+        ('sheet = "Maker', 'paper = "Maker'),
+    ):
+        assert before in broken
+        broken = broken.replace(before, after)
+    assert "interface.mb_per_s.origin: is missing" in complaint(tmp_path, broken)
+    said = complaint(
+        tmp_path, broken.replace("mb_per_s = { value = 0 }", 'mb_per_s = { value = 0, origin = "published" }')
+    )
+    for problem in (
+        "medium: outer_mb_s 40 is less than inner_mb_s 50",
+        "medium: full_stroke_ms 30: with this track_to_track_ms and average_ms the seek curve rises all the way only"
+        " from 11.30 to 23.90",
+        "medium: write_average_ms 7 is less than average_ms 8.5",
+        "medium: heads must be at least 1",
+        "cache: a segment (512 KiB) must hold read_ahead_kib (512) and max_request_kib (512)",
+        "interface: mb_per_s must be more than 0",
+        "interface.mb_per_s: is published, and names no source",
+        "sectors: no source 'sheet' in sources",
+    ):
+        assert problem in said, said
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ('kind = "disk"', 'kind = "tape"', 'medium: kind must be "disk" or "flash"'),
+        ('kind = "disk"\n', "", 'medium: kind must be "disk" or "flash"'),
+        (
+            "rpm = { value = 7200",
+            "rpm = { value = 7200.5",
+            "medium.rpm.value: Input should be a valid integer",
+        ),
+        ("average_ms = { value = 8.5", "average_ms = { value = 0.5", "medium: not track_to_track_ms 0.8 <= "),
+        ('name = "my-disk"', 'name = "My disk"', "name: String should match pattern"),
+    ],
+)
+def test_a_wrong_figure_is_told_with_its_place(tmp_path: Path, before: str, after: str, said: str) -> None:
+    assert said in complaint(tmp_path, example().replace(before, after, 1))
+
+
+def test_a_machines_shift_follows_from_its_clock(tmp_path: Path) -> None:
+    text = (files.SCENARIOS / "machines" / "pentium4-2800.toml").read_text()
+    path = tmp_path / "pentium4-2800.toml"
+    path.write_text(text.replace("shift = 1", "shift = 2"))
+    with pytest.raises(
+        InputError, match=r"shift is 2: .* make 1\.98 ns an instruction, .* nearest to 2\*\*1"
+    ):
+        files.read(path, Machine)
+
+
+def marked(figure: Sourced, value: object) -> str:
+    """A value with its origin's mark."""
+    return f"{value}{ {'published': '', 'inferred': ' *i*', 'estimated': ' *e*'}[figure.origin] }"
+
+
+def drive_table() -> list[str]:
+    """The page's table of drives."""
+    lines = [
+        "| drive | what it is | rpm, heads | outer / inner MB/s | seek: next / mean / full / mean write, ms |"
+        " cache KiB | interface | queue |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    flash = [
+        "| drive | what it is | read / write, us | channels | read / write MB/s | interface | queue |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for drive in DRIVES:
+        medium, start = drive.medium, f"| `{drive.name}` | {drive.summary} |"
+        end = f"{drive.interface.name} | {marked(drive.queue_depth, drive.queue_depth.value)} |"
+
+        def several(*figures: Sourced) -> str:
+            return " / ".join(marked(one, f"{one.value:g}") for one in figures)  # type: ignore[attr-defined]
+
+        if isinstance(medium, Disk):
+            seeks = (
+                medium.track_to_track_ms,
+                medium.average_ms,
+                medium.full_stroke_ms,
+                medium.write_average_ms,
+            )
+            turning = f"{medium.rpm.value}, {marked(medium.heads, medium.heads.value)}"
+            cache = marked(drive.cache.kib, drive.cache.kib.value)
+            rates = several(medium.outer_mb_s, medium.inner_mb_s)
+            lines.append(f"{start} {turning} | {rates} | {several(*seeks)} | {cache} | {end}")
+        else:
+            times = several(medium.read_us, medium.write_us)
+            rates = several(medium.read_mb_s, medium.write_mb_s)
+            flash.append(
+                f"{start} {times} | {marked(medium.channels, medium.channels.value)} | {rates} | {end}"
+            )
+    return [*lines, "", *flash]
+
+
+def machine_table() -> list[str]:
+    """The page's table of machines."""
+    lines = [
+        "| machine | clock MHz | instructions a cycle | ns an instruction: meant, counted |"
+        " memory, swap MiB | drives |",
+        "|---|---|---|---|---|---|",
+    ]
+    for one in MACHINES:
+        meant = 1000 / (one.clock_mhz.value * one.instructions_per_cycle.value)
+        swap = marked(one.swap_mib, f"{one.swap_mib.value:g}") if one.swap_mib else "not stated"
+        cells = (
+            f"`{one.name}`",
+            marked(one.clock_mhz, f"{one.clock_mhz.value:g}"),
+            marked(one.instructions_per_cycle, one.instructions_per_cycle.value),
+            f"{meant:.2f}, {2**one.shift}",
+            f"{marked(one.memory_mib, f'{one.memory_mib.value:g}')}, {swap}",
+            ", ".join(f"`{drive.drive}`" for drive in one.drives),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+@pytest.mark.parametrize("name", ["drives", "machines"])
+def test_the_pages_tables_are_the_files(name: str) -> None:
+    table = "\n".join(drive_table() if name == "drives" else machine_table())
+    place = re.compile(rf"(<!-- {name} -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+    if os.environ.get("AGELAB_REGENERATE"):
+        PAGE.write_text(place.sub(lambda found: f"{found[1]}{table}\n{found[3]}", PAGE.read_text()))
+    found = place.search(PAGE.read_text())
+    assert found is not None
+    assert found[2] == f"{table}\n"
