@@ -35,14 +35,11 @@ class Cache(Frozen):
         """What does not fit together, or does not fit a request of the largest size."""
         if not 1 <= self.segments.value <= SEGMENTS_MOST:
             yield f"segments must be 1 to {SEGMENTS_MOST}"
-        elif self.kib.value // self.segments.value < self.read_ahead_kib.value + request_kib:
-            yield (
-                f"a segment ({self.kib.value // self.segments.value} KiB) must hold read_ahead_kib "
-                f"({self.read_ahead_kib.value}) and max_request_kib ({request_kib})"
-            )
-        elif (
-            self.write_back.value and self.kib.value - self.kib.value // self.segments.value < 2 * request_kib
-        ):
+            return
+        segment = self.kib.value // self.segments.value
+        if segment < self.read_ahead_kib.value:
+            yield f"a segment ({segment} KiB) must hold read_ahead_kib ({self.read_ahead_kib.value})"
+        if self.write_back.value and self.kib.value - segment < 2 * request_kib:
             yield "all segments but one must hold two requests of max_request_kib: the write cache has those"
 
 
