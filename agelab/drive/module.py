@@ -245,7 +245,7 @@ def _confined(root: Path, build: Path, argv: Sequence[str]) -> str:
         return process.run([*confine, *argv], log=log).stderr
     except process.ProcessFailed as error:
         lines = error.stderr.strip().splitlines()
-        if any(line.startswith("bwrap: ") for line in lines):
+        if lines and lines[-1].startswith("bwrap: ") and "execvp" not in lines[-1]:
             raise HostError(
                 f"bwrap cannot confine a build here: {lines[-1]}",
                 hint="it needs root, or unprivileged user namespaces",

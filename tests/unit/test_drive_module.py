@@ -1,0 +1,256 @@
+"""How the drive's kernel module is built, without a compiler or a network."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agelab import process
+from agelab.debian import Archive, Gone, Package
+from agelab.drive import module
+from agelab.drive.module import BuildRoot
+from agelab.errors import AgelabError, HostError, InputError
+from agelab.kernel import Kernel
+from agelab.store import Artefact, Manifest, Store
+
+BOOKWORM = (
+    "linux-headers-6.1.0-1-common (= 6.1.1-1), linux-kbuild-6.1 (>= 6.1.1-1), linux-compiler-gcc-12-x86"
+)
+TRIXIE = (
+    "linux-base (>= 4.12~), linux-headers-6.12.1-common (= 6.12.1-1), linux-image-6.12.1-amd64 (= 6.12.1-1) | "
+    "linux-image-6.12.1-amd64-unsigned (= 6.12.1-1), linux-kbuild-6.12.1, gcc-14"
+)
+SID = "gcc-16-for-host, linux-base (>= 4.12~), linux-base-7.2-amd64 (= 7.2-1), linux-kbuild-7.2"
+
+
+def package(name: str, version: str = "1") -> Package:
+    return Package(name=name, version=version, filename=f"{name}.deb", size=1, sha256="0" * 64)
+
+
+def kernel(suite: str = "bookworm") -> Kernel:
+    nowhere = Artefact("key", Path("/nowhere"), Manifest(kind="kernel", inputs={}, files={}))
+    return Kernel("debian:6.1", "6.1.0-1-amd64", "6.1.1-1", nowhere, suite)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "home")
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> Path:
+    made = tmp_path / "sources"
+    made.mkdir()
+    for name in ("Kbuild", "a.c", "a.h", "notes.md", "test_a.py"):
+        (made / name).write_text(name)
+    return made
+
+
+@pytest.mark.parametrize(
+    "depends, found",
+    [
+        (BOOKWORM, ["linux-headers-6.1.0-1-common=6.1.1-1", "linux-kbuild-6.1", "linux-compiler-gcc-12-x86"]),
+        (TRIXIE, ["linux-headers-6.12.1-common=6.12.1-1", "linux-kbuild-6.12.1", "gcc-14"]),
+        (SID, ["gcc-16-for-host", "linux-kbuild-7.2"]),
+    ],
+    ids=["bookworm", "trixie", "sid"],
+)
+def test_headers_bring_their_compiler_and_not_the_kernel(depends: str, found: list[str]) -> None:
+    assert module.needed(depends) == found
+
+
+def test_the_build_root_is_the_headers_of_exactly_that_version(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def resolve(archive: Archive, names: list[str]) -> tuple[Package, ...]:
+        asked.extend(names)
+        return tuple(package(name) for name in ("gcc-12", "cpp-12", "dpkg", "libasan8", "libgcc-12-dev"))
+
+    monkeypatch.setattr(Archive, "update", lambda *_, refresh: None)
+    monkeypatch.setattr(Archive, "package", lambda _, name, version: package(name, version))
+    monkeypatch.setattr(Archive, "depends", lambda *_: BOOKWORM)
+    monkeypatch.setattr(Archive, "resolve", resolve)
+    found = module.packages(kernel(), store)
+    names = ["cpp-12", "gcc-12", "libgcc-12-dev", "linux-headers-6.1.0-1-amd64"]
+    assert [one.name for one in found.packages] == names
+    assert found.packages[-1].version == "6.1.1-1"
+    assert "linux-headers-6.1.0-1-common=6.1.1-1" in asked and "make" in asked
+    monkeypatch.setattr(Archive, "resolve", None)
+    assert module.packages(kernel(), store) == found
+
+
+def test_headers_that_left_the_mirror_are_one_clear_error(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object) -> Package:
+        raise HostError("Debian bookworm: Version '6.1.1-1' was not found")
+
+    monkeypatch.setattr(Archive, "update", lambda *_, refresh: None)
+    monkeypatch.setattr(Archive, "package", gone)
+    with pytest.raises(HostError, match=r"no linux-headers-6\.1\.0-1-amd64 of version 6\.1\.1-1") as raised:
+        module.packages(kernel(), store)
+    assert "agelab kernel fetch debian:6.1 --refresh" in raised.value.hint
+
+
+def test_a_kernel_of_no_suite_has_no_headers(store: Store, sources: Path) -> None:
+    with pytest.raises(InputError, match="no Debian suite"):
+        module.obtain(kernel(suite=""), store, sources=sources)
+
+
+def test_what_left_the_mirror_before_it_was_fetched_is_resolved_again(
+    store: Store, sources: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newest = BuildRoot(suite="bookworm", packages=(package("gcc-12", "2"),))
+    resolved = {False: BuildRoot(suite="bookworm", packages=(package("gcc-12", "1"),)), True: newest}
+
+    def download(_: Archive, wanted: tuple[Package, ...]) -> list[Path]:
+        if wanted != newest.packages:
+            raise Gone("gone")
+        return []
+
+    monkeypatch.setattr(module, "packages", lambda *_, refresh=False: resolved[refresh])
+    monkeypatch.setattr(module, "_build", lambda files, release, tar, directory: made(directory))
+    monkeypatch.setattr(Archive, "download", download)
+    monkeypatch.setattr(module, "tidy", lambda tree: tree.mkdir())
+    first = module.obtain(kernel(), store, sources=sources)
+    assert first.name == "drive.ko"
+    [root] = store.all("buildroot")
+    assert root.manifest.inputs["packages"] == [["gcc-12", "2", "0" * 64]]
+    assert module.obtain(kernel(), store, sources=sources) == first
+    (sources / "notes.md").write_text("no source")
+    assert module.obtain(kernel(), store, sources=sources) == first
+    (sources / "a.h").write_text("changed")
+    assert module.obtain(kernel(), store, sources=sources) != first
+
+
+def made(directory: Path) -> None:
+    (directory / "drive.ko").write_text("module")
+
+
+def test_sources_without_a_kbuild_are_an_error(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(AgelabError, match="has no Kbuild"):
+        module.obtain(kernel(), store, sources=tmp_path)
+
+
+def unpacked(root: Path, mask: int) -> Path:
+    """What packages of a suite without a merged /usr leave, under this umask."""
+    before = os.umask(mask)
+    try:
+        for path in (
+            "bin/sh",
+            "lib/x86_64-linux-gnu/libc.so.6",
+            "lib64/ld.so",
+            "usr/bin/mawk",
+            "usr/bin/x86_64-linux-gnu-lto-dump-12",
+            "usr/lib/gcc/x86_64-linux-gnu/12/cc1",
+            "usr/lib/gcc/x86_64-linux-gnu/12/lto1",
+            "usr/lib/gcc/x86_64-linux-gnu/12/libgcc.a",
+            "usr/lib/gcc/x86_64-linux-gnu/12/include/stdarg.h",
+            "usr/share/doc/copyright",
+            "usr/src/linux-headers-6.1-common/arch/arm/Makefile",
+            "usr/src/linux-headers-6.1-common/arch/x86/Makefile",
+            "usr/src/linux-headers-6.1-amd64/include/config/auto.conf",
+            "usr/src/linux-headers-6.1-amd64/include/config/MD",
+            "var/lib/apt",
+            "etc/passwd",
+        ):
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(path)
+            (root / path).chmod(0o777 & ~mask)
+    finally:
+        os.umask(before)
+    return root
+
+
+def test_a_tidied_root_has_one_usr_and_nothing_unused(tmp_path: Path) -> None:
+    root = unpacked(tmp_path / "root", 0o022)
+    module.tidy(root)
+    assert {str(path.relative_to(root)) for path in root.rglob("*") if not path.is_dir()} == {
+        "usr/bin/sh",
+        "usr/bin/awk",
+        "usr/bin/mawk",
+        "usr/lib/x86_64-linux-gnu/libc.so.6",
+        "usr/lib64/ld.so",
+        "usr/lib/gcc/x86_64-linux-gnu/12/cc1",
+        "usr/lib/gcc/x86_64-linux-gnu/12/include/stdarg.h",
+        "usr/src/linux-headers-6.1-common/arch/x86/Makefile",
+        "usr/src/linux-headers-6.1-amd64/include/config/auto.conf",
+    }
+    assert (root / "lib").readlink() == Path("usr/lib")
+    assert (root / "bin/sh").read_text() == "bin/sh"
+    assert {path.name for path in root.iterdir()} == {
+        *("usr", "bin", "lib", "lib64"),
+        *("build", "dev", "proc", "tmp"),
+    }
+
+
+def test_a_root_is_the_same_bytes_whoever_unpacked_it(tmp_path: Path) -> None:
+    tars = []
+    for number, mask in enumerate((0o022, 0o077)):
+        root = unpacked(tmp_path / str(number), mask)
+        module.tidy(root)
+        module._pack(root, tmp_path / f"{number}.tar")
+        tars.append((tmp_path / f"{number}.tar").read_bytes())
+    assert tars[0] == tars[1]
+
+
+def says(
+    text: str, status: int = 0, modules: tuple[str, ...] = ("drive.ko",)
+) -> Callable[..., process.Result]:
+    """A bwrap whose make says this, and makes these modules."""
+    real = process.run
+
+    def run(argv: list[str], **options: Path) -> process.Result:
+        if argv[0] != "bwrap":
+            return real(argv)
+        if status:
+            raise process.ProcessFailed(argv, status, text)
+        for name in modules:
+            (options["log"].with_name("build") / name).write_text("module")
+        return process.Result(0, "", text)
+
+    return run
+
+
+def build(tmp_path: Path, sources: Path) -> list[str]:
+    root = unpacked(tmp_path / "root", 0o022)
+    module._pack(root, tmp_path / "root.tar")
+    made = tmp_path / "made"
+    made.mkdir()
+    module._build(sorted(sources.iterdir()), "6.1.0-1-amd64", tmp_path / "root.tar", made)
+    return [path.name for path in made.iterdir()]
+
+
+def test_a_build_leaves_the_module_alone(
+    tmp_path: Path, sources: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "run", says("  CC [M]  /build/a.o\n"))
+    assert build(tmp_path, sources) == ["drive.ko"]
+
+
+@pytest.mark.parametrize(
+    "fake, kind, said",
+    [
+        (says("a.c:3:1: warning: unused\n"), AgelabError, r"warnings against 6\.1\.0-1-amd64:\na\.c:3:1"),
+        (says("WARNING: modpost: missing MODULE_LICENSE()\n"), AgelabError, "modpost"),
+        (says("a.c:3:1: error: oops\nmake: *** Error 2", 2), AgelabError, r"does not build .*exit 2.*\na\.c"),
+        (says("bwrap: setting up uid map: Permission denied\n", 1), HostError, "bwrap cannot confine"),
+        (says("", modules=()), AgelabError, "makes 0 modules"),
+    ],
+    ids=["warning", "modpost", "error", "bwrap", "none"],
+)
+def test_anything_but_a_clean_build_is_an_error(
+    tmp_path: Path,
+    sources: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    fake: Callable[..., process.Result],
+    kind: type[AgelabError],
+    said: str,
+) -> None:
+    monkeypatch.setattr(process, "run", fake)
+    with pytest.raises(AgelabError, match=said) as raised:
+        build(tmp_path, sources)
+    assert type(raised.value) is kind

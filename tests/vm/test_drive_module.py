@@ -1,0 +1,70 @@
+"""The drive's real module: built for real kernels, the same bytes each time, and loaded by them."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from agelab import image, kernel, process
+from agelab.cli.common import open_store
+from agelab.drive import module
+from agelab.image.packer import CMDLINE
+from agelab.kernel import initramfs
+from agelab.model.filesystem import Filesystem
+from agelab.scenario.files import every
+from agelab.store import Store, file_hash
+
+NEEDED = (
+    *("apt-get", "bwrap", "dpkg-deb", "mmdebstrap", "packer"),
+    *("qemu-system-x86_64", "sqfstar", "ssh-keygen", "tar", "zstd"),
+)
+MISSING = [program for program in NEEDED if process.find(program) is None]
+pytestmark = [
+    pytest.mark.vm,
+    pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}"),
+]
+OTHERS = ("debian:bullseye", "debian:trixie", "debian:sid")
+
+
+@pytest.mark.parametrize(
+    "spec", [kernel.DEFAULT, *(pytest.param(spec, marks=pytest.mark.full) for spec in OTHERS)]
+)
+def test_a_kernel_loads_the_module_built_for_it(tmp_path: Path, spec: str) -> None:
+    store = open_store()
+    found = kernel.resolve(spec, store)
+    built = module.obtain(found, store)  # a warning of the compiler is an error
+    sealed = image.build(found, store, every("filesystems", Filesystem))
+    start = b"#!/bin/sh\ngrep -o '^agedrive .*Live' /proc/modules\necho o > /proc/sysrq-trigger\nsleep 60\n"
+    extra = {"agedrive": built.read_bytes()}
+    archive = initramfs.cell(found.modules, [], {}, {"start": start}, extra)
+    (tmp_path / "initramfs").write_bytes(sealed.initramfs.read_bytes() + archive)
+    size = sealed.root.stat().st_size
+    backend = f"memory-backend-file,id=root,share=off,mem-path={sealed.root},size={size}"
+    argv = [
+        *("qemu-system-x86_64", "-machine", "q35,nvdimm=on", "-accel", "tcg", "-m", "512,slots=2,maxmem=4G"),
+        *("-nodefaults", "-display", "none", "-no-reboot", "-serial", f"file:{tmp_path}/console"),
+        *("-object", backend, "-device", "nvdimm,memdev=root"),
+        *("-kernel", str(sealed.boot), "-initrd", str(tmp_path / "initramfs"), "-append", CMDLINE),
+    ]
+    process.run(argv, timeout=120)
+    assert "agedrive " in (tmp_path / "console").read_text(errors="replace")
+
+
+def test_a_second_call_runs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = open_store()
+    found = kernel.resolve(kernel.DEFAULT, store)
+    built = module.obtain(found, store)
+    monkeypatch.setattr(process, "run", None)
+    assert module.obtain(found, store) == built
+
+
+@pytest.mark.full
+def test_the_same_packages_give_the_same_bytes_in_another_home(tmp_path: Path) -> None:
+    store = open_store()
+    first = module.obtain(kernel.resolve(kernel.DEFAULT, store), store)
+    other = Store(tmp_path / "another" / "home")
+    for cache in ("apt", "debs", "resolved"):
+        shutil.copytree(store.home / "cache" / cache, other.home / "cache" / cache)
+    second = module.obtain(kernel.resolve(kernel.DEFAULT, other), other)
+    assert second.parent.name == first.parent.name
+    assert file_hash(second) == file_hash(first)
