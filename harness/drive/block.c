@@ -108,12 +108,15 @@ static void serve_next(struct block *block)
 	take_up(block, block->serving);
 }
 
-static void schedule_background(struct block *block)
+/* What the drive does by itself is looked at when a request comes, and at this pace while none does. */
+#define PACE_NS (20 * NSEC_PER_MSEC)
+
+static void schedule_background(struct block *block, u64 now)
 {
 	u64 next = block->drive.set.kind == DISK ? write_cache_next(&block->drive) : 0;
 
 	if (next && !block->serving)
-		hrtimer_start(&block->background, ns_to_ktime(next), HRTIMER_MODE_ABS);
+		hrtimer_start(&block->background, ns_to_ktime(greater(next, now + PACE_NS)), HRTIMER_MODE_ABS);
 }
 
 static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_queue_data *data)
@@ -144,15 +147,16 @@ static enum hrtimer_restart command_done(struct hrtimer *timer)
 	struct command *command = container_of(timer, struct command, timer);
 	struct request *rq = blk_mq_rq_from_pdu(command);
 	struct block *block = rq->q->queuedata;
+	u64 now = ktime_get_ns();
 	unsigned long flags;
 
 	spin_lock_irqsave(&block->lock, flags);
 	block->depth--;
 	if (block->drive.set.kind == DISK) {
-		write_cache_advance(&block->drive, ktime_get_ns());
+		write_cache_advance(&block->drive, now);
 		block->serving = NULL;
 		serve_next(block);
-		schedule_background(block);
+		schedule_background(block, now);
 	}
 	spin_unlock_irqrestore(&block->lock, flags);
 	blk_mq_end_request(rq, command->status);
@@ -162,12 +166,13 @@ static enum hrtimer_restart command_done(struct hrtimer *timer)
 static enum hrtimer_restart background_done(struct hrtimer *timer)
 {
 	struct block *block = container_of(timer, struct block, background);
+	u64 now = ktime_get_ns();
 	unsigned long flags;
 
 	spin_lock_irqsave(&block->lock, flags);
 	if (!block->serving) {
-		write_cache_advance(&block->drive, ktime_get_ns());
-		schedule_background(block);
+		write_cache_advance(&block->drive, now);
+		schedule_background(block, now);
 	}
 	spin_unlock_irqrestore(&block->lock, flags);
 	return HRTIMER_NORESTART;

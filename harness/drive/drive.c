@@ -8,8 +8,10 @@ const char *drive_init(struct drive *drive)
 
 	if (!set->sectors || !set->depth || !set->interface || set->max_request < 4096)
 		return "sectors, depth, interface and max_request (4096 at least) must be given";
-	if (set->kind == FLASH)
+	if (set->kind == FLASH) {
+		set->write_back = 0;	/* a cache of its own is in its latencies, and loses nothing */
 		return flash_init(set);
+	}
 	if (!set->segments || set->segments > SEGMENTS_MOST)
 		return "segments must be 1 to 32";
 	if (set->cache_bytes / set->segments < set->read_ahead_bytes)

@@ -7,6 +7,27 @@
 #define UNIT_BYTES (UNIT * SECTOR_BYTES)
 #define NONE 0xffffffffU
 
+/* Whole sectors. Emulators run this loop three times as fast as the processor's own string moves. */
+static void copy(char *to_byte, const char *from_byte, u64 bytes)
+{
+	u64 *to = (u64 *)to_byte;
+	const u64 *from = (const u64 *)from_byte, *end = from + bytes / sizeof(u64);
+
+	for (; from < end; from += 8, to += 8) {
+		u64 a = from[0], b = from[1], c = from[2], d = from[3], e = from[4], f = from[5], g = from[6], h = from[7];
+
+		barrier();	/* or the compiler makes a call of memcpy of it */
+		to[0] = a;
+		to[1] = b;
+		to[2] = c;
+		to[3] = d;
+		to[4] = e;
+		to[5] = f;
+		to[6] = g;
+		to[7] = h;
+	}
+}
+
 int store_init(struct store *store, u64 cache_sectors)
 {
 	u32 i, buckets;
@@ -118,7 +139,7 @@ static void copy_valid(struct store *store, u32 slot, u64 first, u32 from, u32 c
 
 	for (i = from; i < from + count; i++)
 		if (store->valid[slot] & 1U << i)
-			memcpy(to + (i - from) * SECTOR_BYTES, slot_memory(store, slot) + i * SECTOR_BYTES, SECTOR_BYTES);
+			copy(to + (i - from) * SECTOR_BYTES, slot_memory(store, slot) + i * SECTOR_BYTES, SECTOR_BYTES);
 }
 
 void store_written(struct store *store, u64 first, u64 end)
@@ -133,7 +154,7 @@ void store_written(struct store *store, u64 first, u64 end)
 			continue;
 		to = platter(store, unit * UNIT, (unit + 1) * UNIT);
 		if (to && store->valid[slot] == 0xff) {
-			memcpy(to, slot_memory(store, slot), UNIT_BYTES);
+			copy(to, slot_memory(store, slot), UNIT_BYTES);
 		} else {
 			for (i = 0; i < UNIT; i++) {
 				to = platter(store, unit * UNIT + i, unit * UNIT + i + 1);
@@ -156,20 +177,20 @@ static void copy_unit(struct store *store, u64 sector, u32 count, char *host, ch
 	if (write && back) {
 		slot = take(store, sector / UNIT);
 		if (slot != NONE) {
-			memcpy(slot_memory(store, slot) + from * SECTOR_BYTES, host, bytes);
+			copy(slot_memory(store, slot) + from * SECTOR_BYTES, host, bytes);
 			store->valid[slot] |= mask(from, count);
 			return;
 		}
 	}
 	slot = store->used ? find(store, sector / UNIT) : NONE;
 	if (write) {
-		memcpy(disk, host, bytes);
+		copy(disk, host, bytes);
 		if (slot != NONE)
 			store->valid[slot] &= ~mask(from, count);
 	} else if (slot != NONE && (store->valid[slot] & mask(from, count)) == mask(from, count)) {
-		memcpy(host, slot_memory(store, slot) + from * SECTOR_BYTES, bytes);
+		copy(host, slot_memory(store, slot) + from * SECTOR_BYTES, bytes);
 	} else {
-		memcpy(host, disk, bytes);
+		copy(host, disk, bytes);
 		if (slot != NONE)
 			copy_valid(store, slot, sector, from, count, host);
 	}
@@ -178,7 +199,7 @@ static void copy_unit(struct store *store, u64 sector, u32 count, char *host, ch
 static void copy_vector(struct store *store, u64 sector, u64 bytes, char *host, char *disk, bool write, bool back)
 {
 	if (!store->used && !back) {
-		memcpy(write ? disk : host, write ? host : disk, bytes);
+		copy(write ? disk : host, write ? host : disk, bytes);
 		return;
 	}
 	while (bytes) {
