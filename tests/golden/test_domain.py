@@ -1,24 +1,28 @@
-"""The domain of a virtual cell: as it was looked at last, valid for libvirt, and nothing asynchronous in it.
+"""The domains of both clocks: as they were looked at last, valid for libvirt, nothing asynchronous in the virtual one.
 
-``AGELAB_REGENERATE=1 pytest tests/golden`` writes the golden file anew; read the difference before you commit it.
+``AGELAB_REGENERATE=1 pytest tests/golden`` writes the golden files anew; read the difference before you commit it.
 """
 
 import os
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agelab import process
+from agelab.errors import AgelabError
 from agelab.scenario import selection
 from agelab.vm import daemon, domain
-from agelab.vm.domain import GuestSpec, MemoryDisk
+from agelab.vm.domain import REAL_SERIAL, GuestSpec, MemoryDisk, RealDisk
 from agelab.vm.hypervisor import Hypervisor, connected
 
-GOLDEN = Path(__file__).with_name("virtual.xml")
-NEEDED = ("virt-install", "libvirtd", "virsh", "virt-xml-validate", "qemu-system-x86_64")
+HERE = Path(__file__).parent
+NEEDED = ("virt-install", "libvirtd", "virsh", "qemu-system-x86_64")
+VALIDATORS = ("virt-xml-validate", "xmllint")
 MISSING = [program for program in NEEDED if process.find(program) is None]
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
 SPEC = GuestSpec(
@@ -39,6 +43,20 @@ SPEC = GuestSpec(
     events=Path("/agelab/cell/events-1.jsonl"),
     preload=Path("/agelab/clock/clock.so"),
 )
+WALL = replace(SPEC, clock="wall", vcpus=2, preload=None, disks=SPEC.disks[:2])
+# virt-install wants to see what it is given: devices that every host has stand in for disks, its host bridge for a
+# controller.
+REAL = (
+    RealDisk("/dev/null", "block", REAL_SERIAL.format(0), "none", "native"),
+    RealDisk("/dev/zero", "file", REAL_SERIAL.format(1), "writeback", "threads"),
+)
+BRIDGE = "0000:00:00.0"
+SPECS = {
+    "virtual": SPEC,
+    "wall": replace(WALL, real_disks=REAL),
+    "wall-kvm": replace(WALL, real_disks=REAL[:1], accelerator="kvm"),
+    "wall-pci": replace(WALL, passthrough=(BRIDGE,)),
+}
 ASYNCHRONOUS = re.compile(
     r"virtio|-netdev|-nic|rng|balloon|vhost|e1000|rtl8139|usb-|ide-|scsi|-drive|-blockdev"
 )
@@ -51,8 +69,25 @@ def hypervisor() -> Iterator[Hypervisor]:
 
 
 @pytest.fixture(scope="module")
-def written(hypervisor: Hypervisor) -> str:
-    return domain.xml(SPEC, daemon.uri(), ["dac"])
+def texts(hypervisor: Hypervisor) -> dict[str, str]:
+    possible = {
+        name: spec
+        for name, spec in SPECS.items()
+        if not spec.passthrough or Path("/sys/bus/pci/devices", BRIDGE).exists()
+    }
+    return {name: domain.xml(spec, daemon.uri(), ["dac"]) for name, spec in possible.items()}
+
+
+@pytest.fixture(scope="module")
+def written(texts: dict[str, str]) -> str:
+    return texts["virtual"]
+
+
+@pytest.fixture
+def text(texts: dict[str, str], name: str) -> str:
+    if name not in texts:
+        pytest.skip(f"no PCI device {BRIDGE} here")
+    return texts[name]
 
 
 def _comparable(text: str) -> str:
@@ -61,16 +96,45 @@ def _comparable(text: str) -> str:
     return re.sub(r"<label>.*?</label>", "<label>+0:+0</label>", text)
 
 
-def test_it_is_what_it_was(written: str) -> None:
+@pytest.mark.parametrize("name", SPECS)
+def test_it_is_what_it_was(text: str, name: str) -> None:
+    golden = HERE / f"{name}.xml"
     if os.environ.get("AGELAB_REGENERATE"):
-        GOLDEN.write_text(_comparable(written))
-    assert _comparable(written) == GOLDEN.read_text()
+        golden.write_text(_comparable(text))
+    assert _comparable(text) == golden.read_text()
 
 
-def test_libvirts_schema_accepts_it(written: str, tmp_path: Path) -> None:
+@pytest.mark.skipif(
+    not all(process.find(program) for program in VALIDATORS), reason="no virt-xml-validate, xmllint"
+)
+@pytest.mark.parametrize("name", SPECS)
+def test_libvirts_schema_accepts_it(text: str, name: str, tmp_path: Path) -> None:
     path = tmp_path / "domain.xml"
-    path.write_text(written)
+    path.write_text(text)
     process.run(["virt-xml-validate", str(path), "domain"])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"real_disks": REAL}, {"passthrough": (BRIDGE,)}, {"vcpus": 2}, {"preload": None}],
+    ids=lambda change: next(iter(change)),
+)
+def test_the_virtual_clock_refuses_what_has_its_own_time(change: dict[str, Any]) -> None:
+    with pytest.raises(AgelabError, match="no real disks"):
+        domain.xml(replace(SPEC, **change), daemon.uri(), ["dac"])
+
+
+def test_a_wall_guest_has_its_disks_and_nothing_of_the_virtual_clock(
+    texts: dict[str, str], hypervisor: Hypervisor
+) -> None:
+    words = " ".join(hypervisor.command_line(texts["wall"]))
+    assert "icount" not in words and "LD_PRELOAD" not in words and "rr=" not in words
+    assert '"driver":"host_device","filename":"/dev/null","aio":"native"' in words
+    assert '"driver":"file","filename":"/dev/zero","aio":"threads"' in words
+    for device in re.findall(r'\{"driver":"virtio-blk-pci".*?\}', words):
+        assert '"werror":"report","rerror":"report"' in device
+    assert re.findall(r'"serial":"(.*?)"', words) == ["agelab-disk0", "agelab-disk1"]
+    assert "-smp 2" in words and "nvdimm,memdev=disk1-memory" in words
 
 
 def test_libvirts_test_driver_defines_and_starts_it(written: str, tmp_path: Path) -> None:

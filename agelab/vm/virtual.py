@@ -1,0 +1,48 @@
+"""The virtual clock's part of a domain.
+
+What repeatability takes is in the argument lists below; docs/architecture.md says why each is there. Nothing
+asynchronous and nothing fed by the host may be in such a domain: its disks are memory-backed (nvdimm), its
+serial lines end in regular files, and it has no network, no balloon and no source of randomness.
+"""
+
+from datetime import UTC, datetime
+
+from agelab.errors import AgelabError
+from agelab.vm.guest import GuestSpec
+
+EPOCH = 1577836800
+"""Guest time of a cell's first boot: 2020-01-01 UTC, in seconds."""
+DAY = 86400
+TIMERS = ("rtc", "pit", "hpet")
+"""What virt-install writes policies for: they catch up with lost ticks, by the host's idea of time."""
+
+
+def check(spec: GuestSpec) -> None:
+    """Refuse what has a time of its own, or none of the host's taken away."""
+    if spec.real_disks or spec.passthrough or spec.vcpus != 1 or spec.preload is None:
+        raise AgelabError(
+            "the virtual clock has one processor, the clock library and no real disks",
+            hint="use the wall clock",
+        )
+
+
+def words(spec: GuestSpec) -> list[str]:
+    """virt-install's words that only the virtual clock has."""
+    cpu = [spec.machine.cpu_model, *(f"disable={name}" for name in spec.machine.cpu_without), "check=none"]
+    return [
+        "--virt-type", "qemu", "--cpu", ",".join(cpu), "--disk", "none",
+        "--clock", "offset=absolute", "--xml", f"./clock/@start={EPOCH + spec.boot * DAY}",
+        *["--xml", "xpath.delete=./clock/timer"] * len(TIMERS),
+    ]  # fmt: skip
+
+
+def arguments(spec: GuestSpec) -> list[str]:
+    """QEMU's arguments for the instruction counter."""
+    moment = datetime.fromtimestamp(EPOCH + spec.boot * DAY, UTC).strftime("%Y-%m-%d")
+    return [
+        f"env=LD_PRELOAD={spec.preload}",
+        # Recording (into nothing) keeps QEMU's main loop from looking at the clock while the guest runs: it could
+        # see a processor that has just halted and not yet accounted for its last instructions.
+        f"-icount shift={spec.machine.shift},sleep=off,align=off,rr=record,rrfile=/dev/null",
+        f"-rtc base={moment},clock=vm",
+    ]
