@@ -70,9 +70,14 @@ def passthrough(sys: Path = Path("/sys"), modules: Path | None = None) -> Findin
             name="passthrough",
             status=Status.OK,
             found=facts,
-            meaning="drives pci:<address> can be given to a guest",
+            meaning="root can give a guest drives pci:<address> that are alone in their IOMMU group; "
+            "block:<device> and file:<path> need none of it",
         )
-    fixes = [] if count else ["switch the IOMMU on in the firmware and boot with intel_iommu=on (Intel)"]
+    fixes = (
+        []
+        if count
+        else ["switch the IOMMU on in the firmware (VT-d, AMD-Vi) and boot with intel_iommu=on (Intel)"]
+    )
     fixes += [] if driver else ["use a kernel with the vfio-pci module"]
     return Finding(
         name="passthrough",

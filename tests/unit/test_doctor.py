@@ -10,9 +10,11 @@ import pytest
 
 from agelab import process
 from agelab.cli import main
-from agelab.doctor import Finding, Report, Status, kvm, tools
+from agelab.doctor import Finding, Report, Status, tools
 from agelab.doctor.host import memory, passthrough, space
+from agelab.doctor.kvm import finding
 from agelab.store import Store
+from agelab.vm import kvm
 
 # The serial console of Debian's 6.1 kernel without a root, shortened; and of one that hung under KVM.
 BOOTED = """\
@@ -122,8 +124,8 @@ def with_kernel(home: Path) -> Store:
 
 def test_kvm_without_a_device_or_a_kernel_says_so(tmp_path: Path, device: Path) -> None:
     store = Store(tmp_path / "home")
-    assert kvm.finding(store, tmp_path / "none").status is Status.MISSING
-    found = kvm.finding(store, device)
+    assert finding(store, tmp_path / "none").status is Status.MISSING
+    found = finding(store, device)
     assert found.status is Status.UNKNOWN
     assert found.found == "not proven: no kernel in the store yet"
     assert found.fix.startswith("make image")
@@ -141,7 +143,7 @@ def test_the_verdict_on_kvm_is_remembered(
         return kvm.Verdict(boots=boots, detail="what was seen")
 
     monkeypatch.setattr(kvm, "boot", boot)
-    first, second = kvm.finding(store, device), kvm.finding(store, device)
+    first, second = finding(store, device), finding(store, device)
     assert first == second
     assert len(calls) == 1
     assert calls[0].name == "vmlinuz"
@@ -149,16 +151,16 @@ def test_the_verdict_on_kvm_is_remembered(
     assert "what was seen" in first.found
     for remembered in store.cache("doctor").iterdir():
         remembered.write_text("{")
-    assert kvm.finding(store, device) == first
+    assert finding(store, device) == first
     assert len(calls) == 2
-    assert kvm.finding(store, device, again=True) == first
+    assert finding(store, device, again=True) == first
     assert len(calls) == 3
 
 
 def test_a_damaged_store_leaves_kvm_unproven(tmp_path: Path, device: Path) -> None:
     store = with_kernel(tmp_path / "home")
     (store.all("kernel")[0] / "manifest.json").write_text("{")
-    found = kvm.finding(store, device)
+    found = finding(store, device)
     assert found.status is Status.UNKNOWN
     assert "is damaged" in found.found
 

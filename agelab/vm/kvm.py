@@ -1,0 +1,132 @@
+"""Whether KVM really boots a guest here.
+
+That /dev/kvm exists, opens and makes machines proves nothing: there are hosts where a guest then hangs
+in early boot. So a kernel is booted, without a root: when it has come as far as looking for one, KVM works.
+"""
+
+import platform
+from contextlib import suppress
+from os import R_OK, W_OK, access
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pydantic import Field, ValidationError
+
+from agelab import process
+from agelab.errors import AgelabError, HostError
+from agelab.model.base import Frozen
+from agelab.store import Artefact, Store, key_of
+from agelab.vm import host
+
+QEMU = "qemu-system-x86_64"
+DEVICE = Path("/dev/kvm")
+
+BOOT_SECONDS = 20.0
+"""How long a boot may take, in host time; one that works takes about two seconds."""
+_BANNER = "Linux version "
+_LATE = ("Unable to mount root fs", "as init process", "No working init found")
+
+
+class Verdict(Frozen):
+    """What one boot under KVM showed, or why none was tried."""
+
+    boots: bool
+    detail: str = Field(description="how far the kernel came, or what is missing")
+    tried: bool = Field(default=True, description="a guest was started")
+    fix: str = Field(default="", description="what to do before one can be tried")
+
+
+def judge(console: str) -> Verdict:
+    """The verdict over a serial console: a banner, and then a kernel that looks for its root or init."""
+    _, banner, rest = console.partition(_BANNER)
+    if banner and any(mark in rest for mark in _LATE):
+        return Verdict(boots=True, detail=f"booted Linux {rest.split(maxsplit=1)[0]}")
+    lines = [line.strip() for line in console.splitlines() if line.strip()]
+    return Verdict(
+        boots=False, detail=f"a guest hung after {lines[-1][:60]!r}" if lines else "a guest hung at once"
+    )
+
+
+def boot(kernel: Path, seconds: float = BOOT_SECONDS, accelerator: str = "kvm") -> Verdict:
+    """Boot ``kernel`` with no root, on the host's own CPU model as wall-clock runs do.
+
+    ``seconds`` of host time is how long it may take.
+    """
+    cpu = ("-cpu", "host") if accelerator == "kvm" else ()
+    with TemporaryDirectory(prefix="agelab-kvm-") as directory:
+        console = Path(directory, "console")
+        argv = [QEMU, "-machine", "q35", "-accel", accelerator, *cpu, "-smp", "1", "-m", "256"]
+        argv += [
+            "-nodefaults",
+            "-no-user-config",
+            "-display",
+            "none",
+            "-no-reboot",
+            "-serial",
+            f"file:{console}",
+        ]
+        argv += ["-kernel", str(kernel)]
+        argv += ["-append", "console=ttyS0 earlyprintk=serial,ttyS0,115200 panic=-1"]
+        try:
+            process.run(argv, timeout=seconds)
+        except process.ProcessFailed as error:
+            *_, last = error.stderr.strip().splitlines() or [str(error)]
+            return Verdict(boots=False, detail=f"QEMU stops: {last.removeprefix(f'{QEMU}: ')}")
+        except HostError:
+            pass  # too slow: the console says how far it came
+        return judge(console.read_text(errors="replace") if console.exists() else "")
+
+
+def proved(store: Store, device: Path = DEVICE, *, again: bool = False) -> Verdict:
+    """Whether KVM boots a guest here; tried once for each host and kernel of the store, or ``again``."""
+    if not device.exists():
+        return _untried(
+            f"no {device}", "switch virtualisation on in the firmware, or load kvm_intel or kvm_amd"
+        )
+    if not access(device, R_OK | W_OK):
+        return _untried(f"no permission on {device}", "add this user to the group kvm")
+    if process.find(QEMU) is None:
+        return _untried("not proven: QEMU is missing")
+    try:
+        kernels = [found for found in store.all("kernel") if _vmlinuz(found)]
+    except AgelabError as error:
+        return _untried(f"not proven: {error}", error.hint)
+    if not kernels:
+        return _untried(
+            "not proven: no kernel in the store yet", "make image brings one; then agelab doctor again"
+        )
+    return _verdict(store, kernels[-1], again)
+
+
+def _untried(detail: str, fix: str = "") -> Verdict:
+    return Verdict(boots=False, tried=False, detail=detail, fix=fix)
+
+
+def _vmlinuz(kernel: Artefact) -> Path | None:
+    return next((kernel / name for name in ("vmlinuz", "vmlinux") if (kernel / name).exists()), None)
+
+
+def _verdict(store: Store, kernel: Artefact, again: bool) -> Verdict:
+    image = _vmlinuz(kernel)
+    assert image is not None
+    known = {
+        "qemu": host.qemu(),
+        "host_kernel": platform.release(),
+        "cpu": cpu_model(Path("/proc/cpuinfo").read_text()),
+        "kernel": kernel.key,
+    }
+    remembered = store.cache("doctor") / f"kvm-{key_of(known)}.json"
+    if not again:
+        with suppress(FileNotFoundError, ValidationError):
+            return Verdict.model_validate_json(remembered.read_bytes())
+    verdict = boot(image)
+    partial = remembered.with_suffix(".partial")
+    partial.write_text(verdict.model_dump_json())
+    partial.rename(remembered)
+    return verdict
+
+
+def cpu_model(cpuinfo: str) -> str:
+    """The processor's name in /proc/cpuinfo, or nothing where it has none."""
+    names = (line.partition(":")[2].strip() for line in cpuinfo.splitlines() if line.startswith("model name"))
+    return next(names, "")
