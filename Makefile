@@ -5,7 +5,7 @@ SHELL := /bin/sh
 
 # `make scenario KERNEL=debian:6.1` and `AGELAB_HOME=/big make test`: what is set here or in the
 # environment reaches the commands as environment variables, so no value needs quoting.
-SCENARIO_OPTIONS := CORPUS KERNEL FS LAYOUT SCALE CLOCK DISKS MACHINE SEEDS JOBS
+SCENARIO_OPTIONS := CORPUS KERNEL FS LAYOUT SCALE CLOCK DISKS ERASE MACHINE VCPUS SEEDS JOBS
 export AGELAB_HOME NAME $(SCENARIO_OPTIONS)
 
 BIN := .venv/bin
@@ -34,7 +34,8 @@ scenario: name-given setup ## run NAME=<scenario>[-<variant>], e.g. make scenari
 	@$(BIN)/agelab run "$$NAME" \
 	  $${CORPUS:+--corpus "$$CORPUS"} $${KERNEL:+--kernel "$$KERNEL"} $${FS:+--filesystem "$$FS"} $${LAYOUT:+--layout "$$LAYOUT"} \
 	  $${SCALE:+--scale "$$SCALE"} $${CLOCK:+--clock "$$CLOCK"} $${DISKS:+--disks "$$DISKS"} \
-	  $${MACHINE:+--machine "$$MACHINE"} $${SEEDS:+--seeds "$$SEEDS"} $${JOBS:+--jobs "$$JOBS"}
+	  $${ERASE:+--erase "$$ERASE"} $${MACHINE:+--machine "$$MACHINE"} $${VCPUS:+--vcpus "$$VCPUS"} \
+	  $${SEEDS:+--seeds "$$SEEDS"} $${JOBS:+--jobs "$$JOBS"}
 
 name-given:
 	@test -n "$$NAME" || { echo "agelab: say which scenario: make scenario NAME=<scenario>[-<variant>];" \

@@ -21,6 +21,7 @@ from agelab import image as images
 from agelab import kernel as kernels
 from agelab.cli.common import open_store
 from agelab.corpus import Corpus
+from agelab.disk import parse
 from agelab.errors import AgelabError
 from agelab.image import Image
 from agelab.kernel import initramfs
@@ -53,7 +54,7 @@ def own_archive(image: Image) -> bytes:
         run_seed=1,
         corpus_seed=1,
         machine=selection.machine(MACHINE),
-        drives=("model:none",),
+        drives=(parse("model:none"),),
     )
     no_corpus = Corpus("", Path(), 0, "", 0, 0, "")
     nothing: dict[str, object] = {"corpus": None, "drives": [], "disk": None, "steps": [], "start_at": 0.0}

@@ -1,18 +1,20 @@
 """The drives of a cell, the partitions on them, and the disk under test, which is one partition or RAID-0 of two.
 
 A drive without settings is the bare memory-backed disk behind a linear mapping. With settings it is modelled
-(harness/drive/): the module holds the memory-backed disks behind it, and nothing else may open them.
+(harness/drive/): the module holds the memory-backed disks behind it, and nothing else may open them. A real drive
+is the host's, given to the guest.
 """
 
 import ctypes
 import fcntl
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness import machine
-from harness.plan import Disk, Drive, Partition, Raid
+from harness.plan import Disk, Drive, Partition, Raid, Real
 
 ADD = Path("/sys/module/agedrive/parameters/add")
 ELEVATOR_REQUESTS = "128"
@@ -25,6 +27,14 @@ RAID0_LAYOUT = Path("/sys/module/raid0/parameters/default_layout")
 """Kernels since 5.4 want to be told how members of different size are laid out: 2 is how they do it since 3.14."""
 BLKPG = 0x1269
 BLKPG_ADD_PARTITION = 1
+BLKPG_DEL_PARTITION = 2
+SECTOR = 512
+BLANKED = 1 << 20
+"""Bytes at either end of a real partition that are made zeros before its first use."""
+PATIENCE = 60.0
+"""Seconds for a real disk to appear: controllers look for theirs while the guest starts."""
+OURS = ("pmem", "loop", "dm-", "md", "ram", "zram", "drive", "fd", "sr")
+"""How block devices begin that are none of the host's disks."""
 
 Do = Callable[[list[str], str], None]
 """Runs a command; the second argument says what for, in the words of a failure."""
@@ -72,7 +82,9 @@ def set_up(drives: tuple[Drive, ...], disk: Disk, boot: int, do: Do) -> UnderTes
     mapped = 0
     names: list[list[str]] = []
     for drive in drives:
-        if drive.settings is None:
+        if drive.real:
+            names.append(real(drive.real, drive.partitions, boot))
+        elif drive.settings is None:
             names.append([f"dm-{mapped + number}" for number, _ in enumerate(drive.partitions)])
             for number, partition in enumerate(drive.partitions):
                 do(linear(f"{drive.name}p{number + 1}", partition, disks), "setting up the disk under test")
@@ -113,20 +125,57 @@ def _model(drive: Drive, disks: list[str]) -> None:
     )
     ADD.write_text(f"{drive.settings} memory={behind}")
     Path("/sys/block", drive.name, "queue/nr_requests").write_text(ELEVATOR_REQUESTS)
-    device = os.open(f"/dev/{drive.name}", os.O_RDONLY)
+    partition(drive.name, drive.partitions)
+
+
+def partition(disk: str, parts: tuple[Partition, ...]) -> list[str]:
+    """Tell the kernel of partitions that no table on the disk names (ioctl BLKPG); their names."""
+    device = os.open(f"/dev/{disk}", os.O_RDONLY)
     try:
-        for number, partition in enumerate(drive.partitions, start=1):
-            add_partition(device, number, partition)
+        for stale in sorted(Path("/sys/block", disk).glob("*/partition")):
+            _tell(device, BLKPG_DEL_PARTITION, _Partition(0, 0, int(stale.read_text())))
+        for number, part in enumerate(parts, start=1):
+            _tell(device, BLKPG_ADD_PARTITION, _Partition(part.first * SECTOR, part.sectors * SECTOR, number))
     finally:
         os.close(device)
+    between = "p" if disk[-1].isdigit() else ""
+    return [f"{disk}{between}{number}" for number, _ in enumerate(parts, start=1)]
 
 
-def add_partition(device: int, number: int, partition: Partition) -> None:
-    """Tell the kernel of a partition that no table on the disk names (ioctl BLKPG)."""
-    sector = 512
-    where = _Partition(partition.first * sector, partition.sectors * sector, number)
-    argument = _Argument(BLKPG_ADD_PARTITION, 0, ctypes.sizeof(where), ctypes.addressof(where))
-    fcntl.ioctl(device, BLKPG, bytes(argument))
+def _tell(device: int, what: int, where: _Partition) -> None:
+    fcntl.ioctl(device, BLKPG, bytes(_Argument(what, 0, ctypes.sizeof(where), ctypes.addressof(where))))
+
+
+def real(wanted: Real, parts: tuple[Partition, ...], boot: int) -> list[str]:
+    """The partitions of a real disk, once it is there. On the first boot nothing is left of what was on them."""
+    deadline = time.monotonic() + PATIENCE
+    while (name := find(wanted)) is None:
+        if time.monotonic() > deadline:
+            what = "the passed-through disk" if wanted.passthrough else f"the disk {wanted.serial}"
+            raise OSError(f"{what} did not appear within {PATIENCE:g} s")
+        time.sleep(0.1)
+    names = partition(name, parts)
+    for member, part in zip(names, parts, strict=True):
+        if boot == 0:
+            with open(f"/dev/{member}", "wb", buffering=0) as device:
+                for offset in (0, part.sectors * SECTOR - BLANKED):
+                    device.seek(offset)
+                    device.write(bytes(BLANKED))
+    return names
+
+
+def find(wanted: Real) -> str | None:
+    """The name of a real disk, or None while there is none. Raises OSError where several could be meant."""
+    blocks = sorted(Path("/sys/block").iterdir())
+    if wanted.serial:
+        serials = {block / "serial": block.name for block in blocks if (block / "serial").exists()}
+        return next(
+            (name for path, name in serials.items() if path.read_text().strip() == wanted.serial), None
+        )
+    foreign = [block.name for block in blocks if not block.name.startswith(OURS)]
+    if len(foreign) > 1:
+        raise OSError(f"the controller has {len(foreign)} disks ({', '.join(foreign)}); one is needed")
+    return foreign[0] if foreign else None
 
 
 def array(raid: Raid, members: tuple[str, ...], boot: int) -> list[str]:

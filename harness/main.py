@@ -64,7 +64,8 @@ class Boot:
             self.place = replace(self.place, disk=under_test)
         if self.plan.corpus:
             self._mount_corpus(self.plan.corpus)
-        machine.wait_until(self.plan.start_at)
+        if self.plan.start_at is not None:
+            machine.wait_until(self.plan.start_at)
         if self.plan.disk:
             self.place.mountpoint.mkdir(parents=True, exist_ok=True)
             if self.plan.boot == 0:

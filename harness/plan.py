@@ -36,9 +36,18 @@ class Partition:
     """A part of a drive, and the memory-backed disk that holds its data."""
 
     disk: int
+    """None of them, -1, where the drive is a real one."""
     first: int
     """Where it begins on the drive, in sectors of 512 bytes."""
     sectors: int
+
+
+@dataclass(frozen=True)
+class Real:
+    """How a real drive is found: a virtio disk by its serial, or the one disk that the host did not make."""
+
+    serial: str | None = None
+    passthrough: bool = False
 
 
 @dataclass(frozen=True)
@@ -47,7 +56,8 @@ class Drive:
 
     name: str
     settings: str | None
-    """What the modelled drive is told (harness/drive/); None is the bare memory-backed disk."""
+    """What the modelled drive is told (harness/drive/); None is the bare memory-backed disk, or a real drive."""
+    real: Real | None
     partitions: tuple[Partition, ...]
 
 
@@ -95,8 +105,8 @@ class Plan:
     first_step: int
     entropy: str
     """What fills the guest's random pool, in hex: it follows from the run seed."""
-    start_at: float
-    """Guest seconds since boot at which the first step starts."""
+    start_at: float | None
+    """Guest seconds since boot at which the first step starts; None is as soon as it can."""
     memory: Memory
     corpus: Corpus | None
     drives: tuple[Drive, ...]
@@ -123,7 +133,8 @@ def read(path: Path) -> Plan:
 
 
 def _drive(raw: dict[str, Any]) -> Drive:
-    return Drive(raw["name"], raw["settings"], tuple(Partition(**part) for part in raw["partitions"]))
+    parts = tuple(Partition(**part) for part in raw["partitions"])
+    return Drive(raw["name"], raw["settings"], Real(**raw["real"]) if raw["real"] else None, parts)
 
 
 def _disk(raw: dict[str, Any]) -> Disk:

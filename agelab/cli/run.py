@@ -1,10 +1,16 @@
 """``agelab run``: a scenario, each cell in a fresh guest."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from agelab.cli.common import open_store
+
+if TYPE_CHECKING:
+    from agelab.disk import DriveSpec
+    from agelab.vm.guest import Clock
 
 
 @click.command(
@@ -27,12 +33,19 @@ from agelab.cli.common import open_store
     "--defaults", default=None, help="mkfs and mount as in the study's days (period) or as now (today)."
 )
 @click.option("--layout", default="single", show_default=True, help="single, or raid0 over two drives.")
-@click.option("--clock", default="virtual", show_default=True, help="virtual (wall comes later).")
+@click.option(
+    "--clock",
+    default=None,
+    help="virtual (the same digits every time) or wall (real time; real disks imply it).",
+)
 @click.option(
     "--disks",
     default=None,
-    help="Drives in place of the machine's: model:<name>, or model:none for bare memory; two with a comma.",
+    help="Drives in place of the machine's: model:<name>, model:none (bare memory), file:<path>, block:<device>, "
+    "pci:<address>; two with a comma.",
 )
+@click.option("--erase", default="", help="Serials of real disks whose content may be lost, comma-separated.")
+@click.option("--vcpus", default=1, show_default=True, help="The guest's processors (wall clock).")
 @click.option("--machine", default=None, help="Another machine than the scenario's.")
 @click.option("--jobs", default=1, show_default=True, help="Cells at a time: 1 (more come later).")
 def run(
@@ -45,14 +58,17 @@ def run(
     corpus: str | None,
     defaults: str | None,
     layout: str,
-    clock: str,
+    clock: str | None,
     disks: str | None,
+    erase: str,
+    vcpus: int,
     machine: str | None,
     jobs: int,
 ) -> int:
     """Run a scenario: every variant of it, or the one that follows its name."""
     from agelab.cli.progress import shown
     from agelab.cli.tables import print_run
+    from agelab.disk import parse_list
     from agelab.errors import InputError
     from agelab.run import runner
     from agelab.scenario import selection
@@ -62,7 +78,10 @@ def run(
     _one_of("scale", scale, [*scenario.scales])
     _one_of("set of defaults", defaults or scenario.defaults, ["period", "today"])
     _one_of("layout", layout, ["single", "raid0"])
-    _one_of("clock", clock, ["virtual"])
+    drives = parse_list(disks) if disks else ()
+    clock = _clock(clock, drives)
+    if vcpus < 1 or (vcpus > 1 and clock == "virtual"):
+        raise InputError(f"--vcpus {vcpus}: the virtual clock has one processor, the wall clock one or more")
     if jobs != 1:
         raise InputError(f"--jobs {jobs}: one cell at a time is all there is yet")
     if not 0 <= corpus_seed < 2**63:
@@ -72,7 +91,10 @@ def run(
         selection=selected,
         machine=selection.machine(machine or scenario.machine),
         layout=layout,  # type: ignore[arg-type]
-        drives=_drives(disks),
+        drives=drives,
+        erase=tuple(erase.split(",")) if erase else (),
+        clock=clock,
+        vcpus=vcpus,
         kernel=kernel,
         scale=scale,  # type: ignore[arg-type]
         run_seeds=_seeds(seeds),
@@ -94,15 +116,19 @@ def _one_of(kind: str, value: str, valid: list[str]) -> None:
         raise unknown(kind, value, valid)
 
 
-def _drives(text: str | None) -> tuple[str, ...]:
+def _clock(wanted: str | None, drives: "Sequence[DriveSpec]") -> "Clock":
+    """The clock that was asked for; without a word of it real disks have the wall's."""
     from agelab.errors import InputError
 
-    specs = tuple(text.split(",")) if text else ()
-    for spec in specs:
-        kind, colon, name = spec.partition(":")
-        if not colon or not name or kind != "model":
-            raise InputError(f"--disks {text!r}: a drive is model:<name> or model:none")
-    return specs
+    real = [spec for spec in drives if spec.real]
+    clock = wanted or ("wall" if real else "virtual")
+    _one_of("clock", clock, ["virtual", "wall"])
+    if clock == "virtual" and real:
+        raise InputError(
+            f"--clock virtual: {real[0].kind}:{real[0].name} has a time of its own",
+            hint="real disks take --clock wall, which is their default; modelled ones take either",
+        )
+    return clock  # type: ignore[return-value]
 
 
 def _seeds(text: str) -> tuple[int, ...]:

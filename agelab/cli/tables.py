@@ -1,11 +1,12 @@
 """Results on a terminal."""
 
+import sys
 from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
 
-from agelab.model.result import Cell, End, Sample
+from agelab.model.result import Cell, End, RunPlan, Sample
 from agelab.results.rundir import RunDirectory
 
 COLUMNS = (
@@ -20,6 +21,8 @@ COLUMNS = (
     "MB\nwritten",
     "MB\nused",
 )
+WIDE = 160
+"""Characters of a line where nobody watches."""
 CPU = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle")
 
 
@@ -27,12 +30,18 @@ def print_run(run: RunDirectory) -> None:
     """Every cell of the run: its steps, and below them its key and digest."""
     console = Console(highlight=False, markup=False)
     plan, samples = run.plan(), run.samples()
-    console.print(f"\n{plan.run}: {plan.scenario}, scale {plan.scale}, {plan.clock} clock", style="bold")
+    console.print(f"\n{plan.run}: {plan.scenario}, scale {plan.scale}, {clock_of(plan)}", style="bold")
     console.print(f"  kernel {plan.provenance.get('kernel')}; {plan.provenance.get('qemu')}")
     console.print(f"  {plan.provenance.get('model')}")
     for number, cell in enumerate(plan.cells):
         _print_cell(console, cell, run.end(number), samples.get(number, []))
     console.print(f"\nthe whole result: agelab show {plan.run} --json", soft_wrap=True)
+
+
+def clock_of(plan: RunPlan) -> str:
+    """The clock, and whether what it measured is an emulated processor's time."""
+    emulated = plan.clock == "wall" and any(cell.accelerator != "kvm" for cell in plan.cells)
+    return f"{plan.clock} clock" + (", EMULATED" if emulated else "")
 
 
 def _print_cell(console: Console, cell: Cell, end: End | None, samples: Sequence[Sample]) -> None:
@@ -51,7 +60,8 @@ def _print_cell(console: Console, cell: Cell, end: End | None, samples: Sequence
         return
     console.print(f"  status      {end.status}" + (f": {end.reason}" if end.reason else ""), soft_wrap=True)
     if end.inputs_key:
-        console.print(f"  inputs_key  {end.inputs_key}\n  digest      {end.digest}", soft_wrap=True)
+        digest = end.digest or "none: only a finished cell of the virtual clock has one"
+        console.print(f"  inputs_key  {end.inputs_key}\n  digest      {digest}", soft_wrap=True)
 
 
 def _steps(samples: Sequence[Sample]) -> Table:
@@ -99,14 +109,18 @@ def _shown(metrics: dict[str, Sample], name: str, unit: float, decimals: int) ->
 
 def print_runs(runs: Sequence[RunDirectory]) -> None:
     """One line for each run: how its cells ended."""
-    console = Console(highlight=False, markup=False)
+    # A program that reads it, or a pager, gets whole lines.
+    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else WIDE)
     table = Table(box=None, padding=(0, 1), header_style="bold")
-    for name in ("run", "scenario", "scale", "clock", "cells", "how they ended"):
-        table.add_column(name, no_wrap=True)
+    for name in ("run", "scale", "clock", "layout", "drives", "how its cells ended"):
+        table.add_column(name, no_wrap=name != "drives", overflow="fold")
     for run in runs:
         plan = run.plan()
         ends = [run.end(number) for number in range(len(plan.cells))]
         statuses = [end.status.value if end else "interrupted" for end in ends]
         counted = ", ".join(f"{statuses.count(status)} {status}" for status in dict.fromkeys(statuses))
-        table.add_row(plan.run, plan.scenario, plan.scale, plan.clock, str(len(plan.cells)), counted)
+        layouts = ", ".join(dict.fromkeys(cell.layout for cell in plan.cells))
+        drives = ", ".join(dict.fromkeys(drive for cell in plan.cells for drive in cell.drives))
+        clock = clock_of(plan).replace(" clock", "")
+        table.add_row(plan.run, plan.scale, clock, layouts, drives, counted)
     console.print(table)

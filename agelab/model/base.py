@@ -19,6 +19,3 @@ Defaults = Literal["period", "today"]
 
 Layout = Literal["single", "raid0"]
 """How the disk under test is put together: one partition, or two that take turns."""
-
-Clock = Literal["virtual", "wall"]
-"""Whether a guest's time is counted in instructions or is the host's."""

@@ -3,6 +3,8 @@
 from enum import StrEnum
 from typing import Any
 
+from pydantic import Field
+
 from agelab.model.base import Defaults, Frozen
 
 SCHEMA = 1
@@ -41,6 +43,7 @@ class Cell(Frozen):
     drives: tuple[str, ...]
     defaults: Defaults
     seed: int
+    accelerator: str = Field(default="tcg", description="what ran the guest: kvm, or tcg (QEMU's emulation)")
 
 
 class End(Frozen):

@@ -17,14 +17,15 @@ from agelab.results.digest import digest, inputs_key
 from agelab.results.ratios import derived
 from agelab.results.rundir import RunDirectory
 from agelab.run import inputs
+from agelab.run.drives import CellDrive
 from agelab.run.plan import DATA_DISK, MIB, CellSpec, guest_plan
 from agelab.run.verdict import Verdict, verdict
 from agelab.store import canonical
 from agelab.vm import daemon, domain
-from agelab.vm.domain import GuestSpec, MemoryDisk
+from agelab.vm.guest import REAL_SERIAL, GuestSpec, MemoryDisk, RealDisk
 from agelab.vm.hypervisor import Ending, Hypervisor
 
-PATIENCE = 6 * 3600.0
+PATIENCE = {"virtual": 6 * 3600.0, "wall": 7 * 86400.0}
 """Host seconds for one boot."""
 
 MEMORY_TOLERANCE = 256 * 1024
@@ -50,8 +51,8 @@ class CellRunner:
     image: Image
     corpus: Corpus
     hypervisor: Hypervisor
-    clock: Path
-    """The library that takes the host's clock away from QEMU."""
+    clock: Path | None
+    """The library that takes the host's clock away from QEMU, in the virtual clock."""
     module: Path | None
     """The modelled drive's kernel module, for cells that have one."""
     progress: Callable[[str], None]
@@ -78,11 +79,15 @@ class CellRunner:
             status=end.status,
             reason=end.reason,
             inputs_key=key,
-            digest=digest(end.status, samples) if key and end.status is not Status.INTERRUPTED else None,
+            digest=digest(end.status, samples) if key and self._repeatable(end) else None,
             host_seconds=round(time.monotonic() - started, 3),
         )
         self.run.finish(self.number, record)
         return record
+
+    def _repeatable(self, end: Verdict) -> bool:
+        """Whether the same inputs would end so again, with the same samples: no promise of real time."""
+        return self.spec.clock == "virtual" and end.status is not Status.INTERRUPTED
 
     def _checked(self, end: Verdict, samples: list[Sample]) -> Verdict:
         """The verdict, unless a boot's first step found other memory than the plan says: then its ratios are off."""
@@ -120,6 +125,7 @@ class CellRunner:
             "cell": self.directory,
             "image": self.image.artefact.directory,
             "corpus": self.corpus.image.parent,
+            **{f"drive{n}": Path(drive.claim.source) for n, drive in self._real() if drive.claim},
         }
         archive = hashlib.sha256(self._initramfs(0, 0)).hexdigest()
         module = self.module if self.spec.disk.modelled else None
@@ -140,11 +146,19 @@ class CellRunner:
                 heard = Heard(failures=failures)
                 ending = self._boot(boot, first_step, heard, samples)
                 if heard.reboot is None or heard.ended:
-                    return verdict(ending, heard.ended, failures, self._console(boot))
+                    said = verdict(ending, heard.ended, failures, self._console(boot))
+                    return self._vanished() or said
                 boot, first_step = boot + 1, heard.reboot.next
         finally:
             for disk in disks:
                 disk.path.unlink()
+
+    def _vanished(self) -> Verdict | None:
+        """That a real drive is not what it was when the run claimed it: whatever else went wrong followed from it."""
+        for _, drive in self._real():
+            if drive.claim and (why := drive.claim.check()):
+                return Verdict(Status.FAILED, f"the drive changed while the cell ran: {why}")
+        return None
 
     def _boot(self, boot: int, first_step: int, heard: Heard, samples: list[Sample]) -> Ending:
         guest = self._guest(boot)
@@ -155,7 +169,11 @@ class CellRunner:
         (self.directory / f"domain-{boot}.xml").write_text(xml)
         try:
             return self.hypervisor.run(
-                guest.name, xml, guest.events, lambda line: self._hear(line, heard, samples), PATIENCE
+                guest.name,
+                xml,
+                guest.events,
+                lambda line: self._hear(line, heard, samples),
+                PATIENCE[self.spec.clock],
             )
         finally:
             guest.initramfs.unlink()
@@ -190,7 +208,28 @@ class CellRunner:
             console=self.directory / f"console-{boot}.log",
             events=self.directory / f"events-{boot}.jsonl",
             preload=self.clock,
+            clock=self.spec.clock,
+            vcpus=self.spec.vcpus,
+            accelerator=self.spec.accelerator,
+            real_disks=tuple(
+                RealDisk(
+                    source=drive.claim.source,
+                    kind="file" if drive.spec.kind == "file" else "block",
+                    serial=REAL_SERIAL.format(number),
+                    cache=drive.spec.cache,
+                    aio=drive.spec.aio,
+                )
+                for number, drive in self._real()
+                if drive.claim and drive.spec.kind != "pci"
+            ),
+            passthrough=tuple(
+                drive.claim.source for _, drive in self._real() if drive.claim and drive.spec.kind == "pci"
+            ),
         )
+
+    def _real(self) -> list[tuple[int, CellDrive]]:
+        """The real drives, with their numbers among all."""
+        return [(number, drive) for number, drive in enumerate(self.spec.disk.drives) if drive.spec.real]
 
     def _disks(self) -> tuple[MemoryDisk, ...]:
         """What holds the data of the partitions under test, in the order in which the plan numbers them."""

@@ -1,10 +1,11 @@
 """Which drives a cell has, where the partitions under test lie on them, and what the guest is told of both."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+from agelab.disk import Claim, DriveSpec, parse
 from agelab.drive import geometry
 from agelab.errors import InputError
 from agelab.model.base import Defaults, Layout
@@ -12,12 +13,13 @@ from agelab.model.drive import SECTOR, Drive
 from agelab.model.machine import Machine
 from agelab.model.scenario import DiskUse, PartitionUse
 from agelab.scenario import selection
+from agelab.vm.guest import REAL_SERIAL
 
-MODEL = "model:"
-BARE = "model:none"
-"""The bare memory-backed disk."""
+BARE = "none"
+"""The model that is none: the bare memory-backed disk."""
 FIRST_SECTOR: dict[Defaults, int] = {"period": 63, "today": 2048}
-"""Where the first partition of a drive begins: behind its first track, or behind a mebibyte."""
+"""Where the first partition of a modelled drive begins: behind its first track, or behind a mebibyte. On a real one
+it begins where the drive does: its own blocks may be larger than the 512 bytes of those days."""
 RAID0: dict[Defaults, tuple[int, str]] = {"period": (64, "1.0"), "today": (512, "1.2")}
 """Chunk in KiB and metadata of mdadm before 3.1, and of now.
 
@@ -42,10 +44,11 @@ class Partition:
 class CellDrive:
     """One drive of a cell."""
 
-    spec: str
-    """``model:<name>``."""
+    spec: DriveSpec
     profile: Drive | None
-    """None for the bare memory-backed disk."""
+    """What the modelled drive is like; None for the bare memory-backed disk and for real drives."""
+    claim: Claim | None
+    """What makes a real drive this run's own."""
     partitions: tuple[Partition, ...]
 
     @property
@@ -55,11 +58,15 @@ class CellDrive:
 
     def settings(self, name: str, run_seed: int, index: int) -> str | None:
         """What the kernel module is told, or None for a drive that is not modelled."""
-        return (
-            geometry.settings(self.profile, name=name, run_seed=run_seed, index=index)
-            if self.profile
-            else None
-        )
+        if self.profile is None:
+            return None
+        return geometry.settings(self.profile, name=name, run_seed=run_seed, index=index)
+
+    def found_by(self, index: int) -> dict[str, Any] | None:
+        """How the guest finds a real drive; None for one that it makes."""
+        if not self.spec.real:
+            return None
+        return {"passthrough": True} if self.spec.kind == "pci" else {"serial": REAL_SERIAL.format(index)}
 
 
 @dataclass(frozen=True)
@@ -75,7 +82,8 @@ class Arrangement:
     @property
     def backing(self) -> tuple[int, ...]:
         """The bytes of each memory-backed disk, in the order of drives and their partitions."""
-        return tuple(part.bytes for drive in self.drives for part in drive.partitions)
+        made = (drive for drive in self.drives if not drive.spec.real)
+        return tuple(part.bytes for drive in made for part in drive.partitions)
 
     @property
     def cache_bytes(self) -> int:
@@ -87,8 +95,13 @@ class Arrangement:
         return any(drive.profile for drive in self.drives)
 
     @property
+    def real(self) -> bool:
+        """Whether the disk under test lies on real drives."""
+        return any(drive.spec.real for drive in self.drives)
+
+    @property
     def specs(self) -> tuple[str, ...]:
-        return tuple(drive.spec for drive in self.drives)
+        return tuple(str(drive.spec) for drive in self.drives)
 
     def for_guest(self, run_seed: int, first_disk: int) -> list[dict[str, Any]]:
         """The drives as the plan has them, their memory-backed disks numbered from ``first_disk``."""
@@ -96,46 +109,54 @@ class Arrangement:
         for index, drive in enumerate(self.drives):
             parts = []
             for part in drive.partitions:
-                parts.append({"disk": disk, "first": part.first, "sectors": part.sectors})
-                disk += 1
+                backed = -1 if drive.spec.real else disk
+                disk += not drive.spec.real
+                parts.append({"disk": backed, "first": part.first, "sectors": part.sectors})
             name = f"drive{index}"
             settings = drive.settings(name, run_seed, index)
-            told.append({"name": name, "settings": settings, "partitions": parts})
+            real = drive.found_by(index)
+            told.append({"name": name, "settings": settings, "real": real, "partitions": parts})
         return told
 
 
 def arrange(
-    disk: DiskUse, machine: Machine, layout: Layout, defaults: Defaults, wanted: Sequence[str], size: int
+    disk: DiskUse,
+    machine: Machine,
+    layout: Layout,
+    defaults: Defaults,
+    size: int,
+    wanted: Sequence[DriveSpec] = (),
+    claims: Sequence[Claim] = (),
 ) -> Arrangement:
     """The drives and partitions of a cell whose partitions under test have ``size`` bytes each.
 
-    ``wanted`` are the drives that the user asked for in place of the scenario's. Raises InputError where the
-    machine has no such drive, or a partition does not fit.
+    ``wanted`` are the drives that the user asked for in place of the scenario's, ``claims`` the real ones among
+    them. Raises InputError where the machine has no such drive, or a partition does not fit.
     """
     places = _places(disk, layout, wanted)
     specs = _specs(places, disk, machine, wanted)
+    held = {claim.spec: claim for claim in claims}
+    drives = [CellDrive(spec, _profile(spec), held.get(spec), ()) for spec in specs]
     numbers = {drive: number for number, drive in enumerate(dict.fromkeys(place.drive for place in places))}
-    parts: list[list[Partition]] = [[] for _ in numbers]
+    parts: list[list[Partition]] = [[] for _ in drives]
     members = []
     for place in places:
         number = numbers[place.drive]
-        profile = _profile(specs[number])
-        parts[number].append(_partition(place, profile, size, defaults))
+        parts[number].append(_partition(place, drives[number], size, defaults))
         members.append((number, len(parts[number]) - 1))
-    drives = []
-    for spec, on_it in zip(specs, parts, strict=True):
-        _apart(spec, on_it)
-        drives.append(CellDrive(spec, _profile(spec), tuple(on_it)))
+    for drive, on_it in zip(drives, parts, strict=True):
+        _apart(drive, on_it)
+    complete = (replace(drive, partitions=tuple(on_it)) for drive, on_it in zip(drives, parts, strict=True))
     chunk, metadata = RAID0[defaults]
     raid = (disk.chunk_kib or chunk, metadata) if layout == "raid0" else None
-    return Arrangement(tuple(drives), tuple(members), raid)
+    return Arrangement(tuple(complete), tuple(members), raid)
 
 
-def _places(disk: DiskUse, layout: Layout, wanted: Sequence[str]) -> list[PartitionUse]:
+def _places(disk: DiskUse, layout: Layout, wanted: Sequence[DriveSpec]) -> list[PartitionUse]:
     """The partitions that the layout takes; a drive that the scenario does not name has the number after its own."""
     if layout == "single":
         if len(wanted) > 1:
-            raise InputError(f"layout single is one drive, not {len(wanted)}: {', '.join(wanted)}")
+            raise InputError(f"layout single is one drive, not {len(wanted)}: {_listed(wanted)}")
         return [disk.partitions[0]]
     first, *rest = disk.partitions
     second = rest[0] if rest else first.model_copy(update={"drive": first.drive + 1})
@@ -145,13 +166,17 @@ def _places(disk: DiskUse, layout: Layout, wanted: Sequence[str]) -> list[Partit
 
 
 def _specs(
-    places: Sequence[PartitionUse], disk: DiskUse, machine: Machine, wanted: Sequence[str]
-) -> list[str]:
-    """The drive specification of each drive that the places are on."""
+    places: Sequence[PartitionUse], disk: DiskUse, machine: Machine, wanted: Sequence[DriveSpec]
+) -> list[DriveSpec]:
+    """The specification of each drive that the places are on."""
     drives = list(dict.fromkeys(place.drive for place in places))
-    asked = list(wanted or disk.drives)
+    asked = list(wanted) or [parse(text) for text in disk.drives]
     if len(asked) > 2:
-        raise InputError(f"raid0 is made of two drives, not {len(asked)}: {', '.join(asked)}")
+        raise InputError(f"raid0 is made of two drives, not {len(asked)}: {_listed(asked)}")
+    if len({spec.real for spec in asked}) > 1:
+        raise InputError(f"{_listed(asked)}: one is real and one is not; both must be the same")
+    if asked and asked[0].real and len(asked) < len(drives):
+        raise InputError(f"raid0 is made of two drives: name another beside {asked[0]}")
     if asked:
         return [asked[min(number, len(asked) - 1)] for number, _ in enumerate(drives)]
     specs = []
@@ -163,35 +188,45 @@ def _specs(
                 f"machine {machine.name} has no drive {own}: it has {len(machine.drives)}",
                 hint="choose drives with --disks, or another machine with --machine",
             )
-        specs.append(MODEL + machine.drives[own].drive)
+        specs.append(parse(f"model:{machine.drives[own].drive}"))
     return specs
 
 
-def _profile(spec: str) -> Drive | None:
+def _listed(specs: Sequence[DriveSpec]) -> str:
+    return ", ".join(f"{spec.kind}:{spec.name}" for spec in specs)
+
+
+def _profile(spec: DriveSpec) -> Drive | None:
     """The drive file that a specification names. Raises InputError for a name that no file has."""
-    return None if spec == BARE else selection.drive(spec.removeprefix(MODEL))
+    return None if spec.real or spec.name == BARE else selection.drive(spec.name)
 
 
-def _partition(place: PartitionUse, profile: Drive | None, size: int, defaults: Defaults) -> Partition:
+def _partition(place: PartitionUse, drive: CellDrive, size: int, defaults: Defaults) -> Partition:
     sectors = size // SECTOR
-    if profile is None:
+    if drive.profile:
+        outer, whole = FIRST_SECTOR[defaults], drive.profile.sectors.value
+    elif drive.claim:
+        outer, whole = 0, drive.claim.size // SECTOR
+    else:
         return Partition(0, sectors)
     if place.at == "outer":
-        first = FIRST_SECTOR[defaults]
+        first = outer
     elif place.at == "inner":
-        first = profile.sectors.value - sectors
+        first = whole - sectors
     else:
         first = place.at * SECTORS_PER_MIB
-    if first < 0 or first + sectors > profile.sectors.value:
+    if first < 0 or first + sectors > whole:
         raise InputError(
-            f"a partition of {size / 1e6:.0f} MB at {place.at} does not fit on the drive {profile.name} "
-            f"({profile.sectors.value * SECTOR / 1e9:.1f} GB)"
+            f"a partition of {size} bytes at {place.at} does not fit on {drive.spec.kind}:{drive.spec.name}, "
+            f"which has {whole * SECTOR} bytes"
         )
     return Partition(first, sectors)
 
 
-def _apart(spec: str, partitions: Sequence[Partition]) -> None:
+def _apart(drive: CellDrive, partitions: Sequence[Partition]) -> None:
     """Raise InputError where two partitions share sectors. A bare disk has no places: each has its own."""
+    if drive.profile is None and drive.claim is None:
+        return
     for one, other in pairwise(sorted(partitions, key=lambda part: part.first)):
-        if spec != BARE and one.first + one.sectors > other.first:
-            raise InputError(f"the partitions under test overlap on {spec}")
+        if one.first + one.sectors > other.first:
+            raise InputError(f"the partitions under test overlap on {drive.spec.kind}:{drive.spec.name}")

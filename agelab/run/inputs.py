@@ -76,7 +76,9 @@ def cell_inputs(
 
 def _drive(drive: CellDrive) -> dict[str, Any]:
     profile = drive.profile.model_dump(mode="json") if drive.profile else None
-    return {"drive": drive.spec, "bytes": [part.bytes for part in drive.partitions], "profile": profile}
+    token = drive.claim.token if drive.claim else None
+    sizes = [part.bytes for part in drive.partitions]
+    return {"drive": str(drive.spec), "bytes": sizes, "profile": profile, "token": token}
 
 
 def guest_command(command: Sequence[str], places: dict[str, Path]) -> list[str]:

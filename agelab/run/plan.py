@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from agelab.corpus import Corpus
+from agelab.disk import Claim, DriveSpec
 from agelab.model.base import Defaults, Layout
 from agelab.model.figure import Figure
 from agelab.model.filesystem import Filesystem
@@ -13,7 +14,7 @@ from agelab.model.machine import Machine
 from agelab.model.scenario import Action, Cycle, Scenario, Variant
 from agelab.run.drives import Arrangement, arrange
 from agelab.store import Inputs
-from agelab.vm.domain import DISK_ALIGNMENT
+from agelab.vm.guest import DISK_ALIGNMENT, Accelerator, Clock
 
 MIB = 1 << 20
 FILESYSTEM_UUID = "6167656c-6162-4000-8000-000000000001"
@@ -26,6 +27,12 @@ CORPUS_DISK, DATA_DISK = 1, 2
 """Their places among the memory-backed disks; the root is 0."""
 BASE_MODULES = ("loop", "isofs", "dm_mod", "i6300esb")
 """What every cell needs beside its filesystem: the corpus's mount, the disk under test, the watchdog."""
+REAL_MODULES = {
+    "file": ("virtio_pci", "virtio_blk"),
+    "block": ("virtio_pci", "virtio_blk"),
+    "pci": ("nvme", "ahci", "sd_mod"),
+}
+"""What finds a real disk of that kind."""
 DEVICE = "/dev/disk/under-test"
 """The disk under test in the guest (harness.drives)."""
 
@@ -44,8 +51,14 @@ class CellSpec:
     corpus_seed: int
     machine: Machine
     layout: Layout = "single"
-    drives: tuple[str, ...] = ()
+    drives: tuple[DriveSpec, ...] = ()
     """The drives that the user asked for; empty for those of the scenario."""
+    claims: tuple[Claim, ...] = ()
+    """The real drives among them, held for the whole run."""
+    clock: Clock = "virtual"
+    vcpus: int = 1
+    accelerator: Accelerator = "tcg"
+    """What runs the guest in the wall clock."""
 
     def sized(self, figure: Figure) -> int:
         """A size of the scenario at this cell's scale: MiB at paper scale to bytes."""
@@ -57,18 +70,21 @@ class CellSpec:
         members = 2 if self.layout == "raid0" else 1
         # Each a whole number of the pieces in which a memory-backed disk is mapped.
         size = -(-self.sized(self.scenario.disk.mib) // (members * DISK_ALIGNMENT)) * DISK_ALIGNMENT
-        return arrange(self.scenario.disk, self.machine, self.layout, self.defaults, self.drives, size)
+        use, chosen = self.scenario.disk, (self.drives, self.claims)
+        return arrange(use, self.machine, self.layout, self.defaults, size, *chosen)
 
     @property
     def disk_bytes(self) -> int:
         """What the disk under test holds, but for the array's own metadata."""
-        return sum(self.disk.backing)
+        return sum(self.disk.drives[drive].partitions[part].bytes for drive, part in self.disk.members)
 
     @property
     def modules(self) -> tuple[str, ...]:
         """The kernel's modules that the guest inserts."""
         raid = ("raid0",) if self.disk.raid else ()
-        return (*BASE_MODULES, *raid, *self.filesystem.modules)
+        kinds = {drive.spec.kind for drive in self.disk.drives if drive.spec.real}
+        real = dict.fromkeys(module for kind in sorted(kinds) for module in REAL_MODULES[kind])
+        return (*BASE_MODULES, *real, *raid, *self.filesystem.modules)
 
     def memory_mib(self, corpus: Corpus) -> int:
         """The guest's memory: what the first step finds, the corpus if RAM holds it, and the system's own."""
@@ -89,8 +105,12 @@ class CellSpec:
         return f"{digest[:8]}-{digest[8:12]}-4{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"
 
     @property
-    def start_at(self) -> float:
-        """When the first step starts: the run seed moves it by up to a second, against the timer's phase."""
+    def start_at(self) -> float | None:
+        """When the first step starts: the run seed moves it by up to a second, against the timer's phase.
+
+        None in the wall clock, where no moment is like another."""
+        if self.clock == "wall":
+            return None
         offset = int.from_bytes(hashlib.sha256(f"offset {self.run_seed}".encode()).digest()[:4], "big")
         return round(FIRST_STEP * (1 << max(0, self.machine.shift - 1)) + offset % 1_000_000 / 1e6, 6)
 

@@ -3,7 +3,7 @@
 import platform
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -11,6 +11,7 @@ from agelab import corpus as corpora
 from agelab import image as images
 from agelab import kernel as kernels
 from agelab.corpus import Corpus, CorpusSpec
+from agelab.disk import Claim, DriveSpec, claimed
 from agelab.drive import module as modules
 from agelab.errors import HostError, InputError
 from agelab.image import Image
@@ -23,11 +24,20 @@ from agelab.run.plan import MIB, CellSpec
 from agelab.scenario import selection
 from agelab.scenario.selection import Selection
 from agelab.store import Store
-from agelab.vm import clock, host
+from agelab.vm import clock, host, kvm
+from agelab.vm.guest import Accelerator, Clock
 from agelab.vm.hypervisor import connected
 
 HEADROOM = 512 * MIB
 """Bytes to leave on the host beside a cell's disk, and beside its memory (QEMU's own is in it)."""
+
+
+MODELS: dict[tuple[Clock, bool], str] = {
+    ("virtual", False): "guest time is counted in instructions; caches and pipelines are not modelled",
+    ("wall", True): "real time, on this host's processor",
+    ("wall", False): "real time of an emulated processor (no KVM here): it says little about this host's",
+}
+"""What a reader must know of the times, by clock and by whether KVM runs the guest."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +48,12 @@ class Request:
     selection: Selection
     machine: Machine
     layout: Layout
-    drives: tuple[str, ...]
+    drives: tuple[DriveSpec, ...]
     """Drives in place of the scenario's; empty for those."""
+    erase: tuple[str, ...]
+    """Serials or tokens of real disks whose content may be lost."""
+    clock: Clock
+    vcpus: int
     kernel: str
     scale: Literal["quick", "paper"]
     run_seeds: tuple[int, ...]
@@ -64,26 +78,42 @@ def carry_out(request: Request, store: Store, progress: Progress) -> RunDirector
 
     Raises InputError or HostError before anything has run; what a cell does wrong is its status.
     """
-    corpus, shrink = _corpus(request, store, progress)
-    specs = _specs(request, shrink)
-    for spec in specs:
-        spec.disk  # noqa: B018 - what cannot be had is said before anything is built
-    progress.stage(f"kernel {request.kernel}")
-    kernel = kernels.resolve(request.kernel, store)
-    image = images.build(kernel, store, selection.filesystems(), progress=progress.stage)
-    _room(specs, corpus, store)
-    library = clock.library(store)
-    modelled = any(spec.disk.modelled for spec in specs)
-    module = modules.obtain(kernel, store, progress.stage) if modelled else None
-    run = RunDirectory.create(store.runs, Path(request.name).stem)
-    cells = tuple(_cell(spec, image) for spec in specs)
-    run.write_plan(_run_plan(run, request, cells, image, corpus))
-    with connected() as hypervisor:
-        for number, (spec, cell) in enumerate(zip(specs, cells, strict=True)):
-            progress.cell(cell, number)
-            runner = CellRunner(run, number, spec, image, corpus, hypervisor, library, module, progress.step)
-            progress.ended(cell, runner.carry_out())
-    return run
+    # Held until the last cell has ended: nobody else takes a disk from under the run.
+    with claimed(request.drives, request.erase) as claims:
+        corpus, shrink = _corpus(request, store, progress)
+        specs = _specs(request, shrink, claims)
+        for spec in specs:
+            spec.disk  # noqa: B018 - what cannot be had is said before anything is built
+        progress.stage(f"kernel {request.kernel}")
+        kernel = kernels.resolve(request.kernel, store)
+        image = images.build(kernel, store, selection.filesystems(), progress=progress.stage)
+        _room(specs, corpus, store)
+        library = clock.library(store) if request.clock == "virtual" else None
+        modelled = any(spec.disk.modelled for spec in specs)
+        module = modules.obtain(kernel, store, progress.stage) if modelled else None
+        accelerator = _accelerator(request, store, progress)
+        specs = [replace(spec, accelerator=accelerator) for spec in specs]
+        run = RunDirectory.create(store.runs, Path(request.name).stem)
+        cells = tuple(_cell(spec, image) for spec in specs)
+        run.write_plan(_run_plan(run, request, cells, image, corpus))
+        with connected() as hypervisor:
+            for number, (spec, cell) in enumerate(zip(specs, cells, strict=True)):
+                progress.cell(cell, number)
+                runner = CellRunner(
+                    run, number, spec, image, corpus, hypervisor, library, module, progress.step
+                )
+                progress.ended(cell, runner.carry_out())
+        return run
+
+
+def _accelerator(request: Request, store: Store, progress: Progress) -> Accelerator:
+    """What runs the guests: in the wall clock KVM, where it is proved to work."""
+    if request.clock == "virtual":
+        return "tcg"
+    proof = kvm.proved(store)
+    if not proof.boots:
+        progress.stage(f"no KVM: {proof.detail}; the guest is emulated, its times are no machine's")
+    return "kvm" if proof.boots else "tcg"
 
 
 def succeeded(run: RunDirectory) -> bool:
@@ -92,7 +122,7 @@ def succeeded(run: RunDirectory) -> bool:
     return all(end is not None and end.status is Status.OK for end in ends)
 
 
-def _specs(request: Request, shrink: float) -> list[CellSpec]:
+def _specs(request: Request, shrink: float, claims: tuple[Claim, ...]) -> list[CellSpec]:
     scenario = request.selection.scenario
     return [
         CellSpec(
@@ -106,6 +136,9 @@ def _specs(request: Request, shrink: float) -> list[CellSpec]:
             machine=request.machine,
             layout=request.layout,
             drives=request.drives,
+            claims=claims,
+            clock=request.clock,
+            vcpus=request.vcpus,
         )
         for variant in request.selection.variants
         for seed in request.run_seeds
@@ -131,7 +164,7 @@ def _corpus(request: Request, store: Store, progress: Progress) -> tuple[Corpus,
 
 def _room(specs: list[CellSpec], corpus: Corpus, store: Store) -> None:
     """Say before the first cell that its disk or its memory would not fit: a full host kills QEMU in the middle."""
-    needed = max(spec.disk_bytes for spec in specs) + HEADROOM
+    needed = max(sum(spec.disk.backing) for spec in specs) + HEADROOM
     free = shutil.disk_usage(store.home).free
     if free < needed:
         raise HostError(
@@ -155,6 +188,7 @@ def _cell(spec: CellSpec, image: Image) -> Cell:
         kernel=image.kernel.release,
         machine=spec.machine.name,
         drives=spec.disk.specs,
+        accelerator=spec.accelerator,
         defaults=spec.defaults,
         seed=spec.run_seed,
     )
@@ -167,7 +201,7 @@ def _run_plan(
         run=run.name,
         scenario=request.selection.scenario.name,
         scale="corpus" if request.corpus else request.scale,
-        clock="virtual",
+        clock=request.clock,
         cells=cells,
         provenance={
             "kernel": f"{image.kernel.spec} = {image.kernel.release} ({image.kernel.version})",
@@ -177,6 +211,7 @@ def _run_plan(
             "corpus_sha256": corpus.sha256,
             "qemu": host.qemu(),
             "host": f"{platform.system()} {platform.release()} {platform.machine()}",
-            "model": "guest time is counted in instructions; caches and pipelines are not modelled",
+            "accelerator": cells[0].accelerator,
+            "model": MODELS[request.clock, cells[0].accelerator == "kvm"],
         },
     )

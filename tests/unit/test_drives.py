@@ -4,15 +4,21 @@ from collections.abc import Mapping
 
 import pytest
 
+from agelab.cli.run import _clock
+from agelab.disk import Claim, parse
+from agelab.disk.claim import Content
 from agelab.errors import InputError
 from agelab.model.scenario import DiskUse
 from agelab.run.drives import Arrangement, Partition, arrange
 from agelab.run.plan import MIB, guest_plan
 from agelab.scenario import selection
+from harness import drives as guest
+from harness.plan import Raid
 from tests.unit.test_scenario import CORPUS, spec
 
 MACHINE = selection.machine("pentium4-2800")
 OWN = f"model:{MACHINE.drives[0].drive}"
+BARE = "model:none"
 SECTORS = selection.drive(MACHINE.drives[0].drive).sectors.value
 OUTER = {"at": "outer", "origin": "estimated"}
 SIZE = 64 * MIB
@@ -24,11 +30,11 @@ def disk(*partitions: Mapping[str, object], **more: object) -> DiskUse:
 
 
 def single(use: DiskUse, *wanted: str) -> Arrangement:
-    return arrange(use, MACHINE, "single", "period", wanted, SIZE)
+    return arrange(use, MACHINE, "single", "period", SIZE, [parse(text) for text in wanted])
 
 
 def raid0(use: DiskUse, *wanted: str) -> Arrangement:
-    return arrange(use, MACHINE, "raid0", "period", wanted, SIZE)
+    return arrange(use, MACHINE, "raid0", "period", SIZE, [parse(text) for text in wanted])
 
 
 @pytest.mark.parametrize(
@@ -37,11 +43,11 @@ def raid0(use: DiskUse, *wanted: str) -> Arrangement:
 )
 def test_a_partition_is_where_the_scenario_says(at: object, first: int) -> None:
     [drive] = single(disk({**OUTER, "at": at})).drives
-    assert (drive.spec, drive.partitions) == (OWN, (Partition(first, SIZE // 512),))
+    assert (str(drive.spec), drive.partitions) == (OWN, (Partition(first, SIZE // 512),))
 
 
 def test_today_a_partition_begins_at_a_mebibyte() -> None:
-    found = arrange(disk(), MACHINE, "single", "today", (), SIZE)
+    found = arrange(disk(), MACHINE, "single", "today", SIZE)
     assert found.drives[0].partitions[0].first == 2048
 
 
@@ -70,14 +76,18 @@ def test_the_users_drives_take_the_place_of_the_scenarios() -> None:
 
 def test_the_scenarios_chunk_goes_before_the_defaults() -> None:
     assert raid0(disk(chunk_kib=256)).raid == (256, "1.0")
-    assert arrange(disk(), MACHINE, "raid0", "today", (), SIZE).raid == (512, "1.2")
+    assert arrange(disk(), MACHINE, "raid0", "today", SIZE).raid == (512, "1.2")
 
 
 @pytest.mark.parametrize(
     ("use", "wanted", "said"),
     [
         (disk({**OUTER, "drive": 7}), (), "machine pentium4-2800 has no drive 7"),
-        (disk({**OUTER, "at": 10**7}), (), "a partition of 67 MB at 10000000 does not fit on the drive"),
+        (
+            disk({**OUTER, "at": 10**7}),
+            (),
+            "a partition of 67108864 bytes at 10000000 does not fit on model:",
+        ),
         (disk(OUTER, {**OUTER, "at": 1}), (), "the partitions under test overlap on model:"),
         (disk(), ("model:segate",), "no drive 'segate'; did you mean seagate-"),
         (disk(), ("model:none",) * 3, "raid0 is made of two drives, not 3"),
@@ -87,6 +97,48 @@ def test_what_cannot_be_had_is_said(use: DiskUse, wanted: tuple[str, ...], said:
     with pytest.raises(InputError) as error:
         raid0(use, *wanted)
     assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        (("file:/a", "model:none"), "file:/a, model:none: one is real and one is not"),
+        (("file:/a",), "raid0 is made of two drives: name another beside file:/a"),
+    ],
+)
+def test_real_drives_are_named_each(wanted: tuple[str, ...], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        raid0(disk(), *wanted)
+
+
+def test_a_real_drive_is_taken_from_its_start_and_found_by_its_serial() -> None:
+    spec = parse("file:/a")
+    claim = Claim(spec, (Content("file:/a", 9, SIZE, None, "token", ()),))
+    found = arrange(disk(), MACHINE, "single", "period", SIZE, [spec], [claim])
+    [told] = found.for_guest(run_seed=1, first_disk=2)
+    assert told["partitions"] == [{"disk": -1, "first": 0, "sectors": SIZE // 512}]
+    assert (told["settings"], told["real"]) == (None, {"serial": "agelab-disk0"})
+    assert (found.backing, found.real, found.modelled) == ((), True, False)
+    with pytest.raises(InputError, match=f"does not fit on file:/a, which has {SIZE} bytes"):
+        arrange(disk(), MACHINE, "single", "period", SIZE + 512, [spec], [claim])
+
+
+def test_a_real_drive_takes_the_wall_clock() -> None:
+    assert _clock(None, []) == "virtual"
+    assert _clock(None, [parse("block:/dev/sda")]) == "wall"
+    assert _clock("wall", [parse("model:none")]) == "wall"
+    with pytest.raises(InputError, match="--clock virtual: file:/a has a time of its own"):
+        _clock("virtual", [parse("file:/a")])
+
+
+def test_the_guests_commands_for_an_array() -> None:
+    raid = Raid(chunk_kib=64, metadata="1.0")
+    made, again = (guest.array(raid, ("dm-0", "dm-1"), boot) for boot in (0, 1))
+    assert made[:3] == ["mdadm", "--create", "/dev/md0"] and "--chunk=64" in made and "--metadata=1.0" in made
+    assert again[:3] == ["mdadm", "--assemble", "/dev/md0"] and made[-2:] == again[-2:] == [
+        "/dev/dm-0",
+        "/dev/dm-1",
+    ]
 
 
 def test_a_single_disk_is_one_drive() -> None:

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from agelab.cli.common import open_store
 from agelab.cli.compare import _short, compare
-from agelab.cli.tables import print_run
+from agelab.cli.tables import print_run, print_runs
 from agelab.errors import HostError, InputError
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
 from agelab.results.rundir import RunDirectory
@@ -80,6 +80,24 @@ def test_brackets_in_what_a_guest_said_are_shown_as_they_are(
     run.finish(0, End(status=Status.FAILED, reason="no such file: [/mnt/a] [bold]", host_seconds=1))
     print_run(run)
     assert "no such file: [/mnt/a] [bold]" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("clock", "accelerator", "emulated"),
+    [("wall", "tcg", True), ("wall", "kvm", False), ("virtual", "tcg", False)],
+)
+def test_a_wall_clock_without_kvm_is_called_emulated_wherever_it_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], clock: str, accelerator: str, emulated: bool
+) -> None:
+    run = RunDirectory(tmp_path / "runs" / _run(tmp_path, 1, 1.5, Status.OK))
+    plan = run.plan()
+    cells = tuple(cell.model_copy(update={"accelerator": accelerator}) for cell in plan.cells)
+    run.write_plan(plan.model_copy(update={"clock": clock, "cells": cells}))
+    print_run(run)
+    assert ("EMULATED" in capsys.readouterr().out) is emulated
+    print_runs([run])
+    assert ("EMULATED" in capsys.readouterr().out) is emulated
+    assert run.as_json()["cells"][0]["accelerator"] == accelerator
 
 
 def test_a_store_whose_path_qemu_cannot_take_is_refused(

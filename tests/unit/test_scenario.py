@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agelab.corpus import Corpus
+from agelab.disk import parse
 from agelab.errors import InputError
 from agelab.model.base import Defaults, Layout
 from agelab.model.scenario import Scenario
@@ -28,8 +29,9 @@ def spec(
     filesystem = selection.filesystem(chosen.filesystem)
     shrink = selected.scenario.scales["quick" if scale == "quick" else "paper"].shrink
     machine = selection.machine(selected.scenario.machine)
+    specs = tuple(parse(text) for text in drives)
     return CellSpec(
-        selected.scenario, chosen, filesystem, shrink, defaults, run_seed, 1, machine, layout, drives
+        selected.scenario, chosen, filesystem, shrink, defaults, run_seed, 1, machine, layout, specs
     )
 
 
