@@ -165,7 +165,7 @@ def _content(what: str, descriptor: int) -> Content:
 
 def _block(what: str, path: Path, stack: ExitStack) -> Content:
     descriptor = _open(what, path, True, stack)
-    if uses := guard.users(guard.place(descriptor)):
+    if uses := [*guard.users(guard.place(descriptor)), *guard.openers(descriptor)]:
         raise _in_use(what, uses)
     _lock(what, descriptor)
     if guard.size(descriptor) == 0:
@@ -176,7 +176,7 @@ def _block(what: str, path: Path, stack: ExitStack) -> Content:
 def _file(what: str, path: Path, stack: ExitStack) -> Content:
     descriptor = _open(what, path, False, stack)
     _lock(what, descriptor)
-    if uses := guard.file_users(descriptor):
+    if uses := guard.openers(descriptor):
         raise _in_use(what, uses)
     if guard.size(descriptor) == 0:
         raise InputError(f"{what} is empty", hint=f"give it a size: truncate -s 10G {path}")

@@ -114,22 +114,31 @@ def _uses(node: dict[str, Any]) -> Iterator[str]:
         yield from _uses(child)
 
 
-def file_users(descriptor: int) -> list[str]:
-    """What of this host uses the regular file: a loop device, swap, a program that has locked it."""
+def openers(descriptor: int) -> list[str]:
+    """What uses the device or file without the kernel's keeping others away: loop devices, swap, virtual machines."""
     found = os.fstat(descriptor)
-    mine = (found.st_dev, found.st_ino)
-    said = process.run(["losetup", "--json", "--list", "--output", "NAME,BACK-INO,BACK-MAJ:MIN"]).stdout
-    uses = []
-    for loop in json.loads(said or "{}").get("loopdevices", []):
-        number = os.makedev(*(int(part) for part in loop["back-maj:min"].split(":")))
-        if (number, int(loop["back-ino"])) == mine:
-            uses.append(f"{loop['name']} is a loop device over it")
+    uses = [f"{loop} is a loop device over it" for loop in _loops_over(found)]
     for line in Path("/proc/swaps").read_text().splitlines()[1:]:
         swap = Path(line.split()[0].replace("\\040", " "))
-        if swap.exists() and (swap.stat().st_dev, swap.stat().st_ino) == mine:
+        if swap.exists() and os.path.samestat(swap.stat(), found):
             uses.append("it is swap space")
     asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
     answer = struct.unpack(_FLOCK, fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, asked))
     if answer[0] != fcntl.F_UNLCK:
-        uses.append("another program (a virtual machine?) has locked it")
+        uses.append("another program has locked it, as virtual machines do")
     return uses
+
+
+def _loops_over(found: os.stat_result) -> Iterator[str]:
+    said = process.run(
+        ["losetup", "--json", "--list", "--output", "NAME,BACK-INO,BACK-MAJ:MIN,BACK-FILE"]
+    ).stdout
+    for loop in json.loads(said or "{}").get("loopdevices", []):
+        number = os.makedev(*(int(part) for part in loop["back-maj:min"].split(":")))
+        backing = Path(loop["back-file"])
+        if stat.S_ISBLK(found.st_mode):
+            same = backing.is_block_device() and backing.stat().st_rdev == found.st_rdev
+        else:
+            same = (number, int(loop["back-ino"])) == (found.st_dev, found.st_ino)
+        if same:
+            yield loop["name"]

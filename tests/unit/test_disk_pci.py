@@ -1,0 +1,83 @@
+"""What must hold before a controller is taken from the host; on a made-up sysfs."""
+
+from pathlib import Path
+
+import pytest
+
+from agelab.disk import pci
+from agelab.errors import HostError, InputError
+
+ADDRESS = "0000:01:00.0"
+
+
+def device(sys: Path, address: str = ADDRESS, code: str = "0x010802") -> Path:
+    directory = sys / "bus/pci/devices" / address
+    directory.mkdir(parents=True)
+    (directory / "class").write_text(f"{code}\n")
+    return directory
+
+
+def disk(directory: Path, name: str, hidden: bool = False) -> None:
+    place = directory / "nvme/nvme0" / name
+    (place / "queue").mkdir(parents=True)
+    (place / f"{name}p1").mkdir()
+    (place / f"{name}p1/dev").touch()
+    (place / "hidden").write_text(f"{hidden:d}\n")
+    if not hidden:
+        (place / "dev").write_text("259:0\n")
+
+
+def group(sys: Path, directory: Path, *others: Path) -> None:
+    members = sys / "kernel/iommu_groups/7/devices"
+    members.mkdir(parents=True)
+    for member in (directory, *others):
+        (members / member.name).symlink_to(member)
+    (directory / "iommu_group").symlink_to(members.parent)
+
+
+def test_the_disks_of_a_controller_are_whole_disks(tmp_path: Path) -> None:
+    directory = device(tmp_path)
+    disk(directory, "nvme0n2")
+    disk(directory, "nvme0n1")
+    assert pci.disks(ADDRESS, tmp_path, Path("/dev")) == [Path("/dev/nvme0n1"), Path("/dev/nvme0n2")]
+
+
+def test_only_a_storage_controller_that_is_there_has_disks(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such device"):
+        pci.disks(ADDRESS, tmp_path)
+    device(tmp_path, code="0x030000")
+    with pytest.raises(InputError, match="no storage controller"):
+        pci.disks(ADDRESS, tmp_path)
+
+
+def test_a_controller_whose_disks_nobody_can_look_at_is_refused(tmp_path: Path) -> None:
+    directory = device(tmp_path)
+    with pytest.raises(HostError, match="sees no disk") as raised:
+        pci.disks(ADDRESS, tmp_path)
+    assert raised.value.hint.endswith("virsh nodedev-reattach pci_0000_01_00_0")
+    disk(directory, "nvme0c0n1", hidden=True)
+    with pytest.raises(HostError, match="multipath"):
+        pci.disks(ADDRESS, tmp_path)
+
+
+def test_the_iommu_must_keep_it_apart(tmp_path: Path) -> None:
+    directory = device(tmp_path)
+    with pytest.raises(HostError, match="IOMMU is off"):
+        pci.check_group(ADDRESS, tmp_path)
+    function = device(tmp_path, "0000:01:00.1", "0x040300")
+    bridge = device(tmp_path, "0000:00:01.0", "0x060400")
+    group(tmp_path, directory, function, bridge)
+    pci.check_group(ADDRESS, tmp_path)
+
+
+def test_a_shared_group_is_refused(tmp_path: Path) -> None:
+    directory = device(tmp_path)
+    group(tmp_path, directory, device(tmp_path, "0000:02:00.0", "0x020000"))
+    with pytest.raises(HostError, match=r"shares its IOMMU group with 0000:02:00\.0"):
+        pci.check_group(ADDRESS, tmp_path)
+
+
+def test_a_controller_that_has_gone_is_trouble(tmp_path: Path) -> None:
+    assert pci.trouble(ADDRESS, [], tmp_path) == f"pci:{ADDRESS} has gone"
+    disk(device(tmp_path), "nvme-not-there")
+    assert pci.trouble(ADDRESS, [], tmp_path) is None

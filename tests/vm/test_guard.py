@@ -1,0 +1,347 @@
+"""The guard on loop devices: what is refused stays as it was, byte for byte. Wants root, and no guest."""
+
+import hashlib
+import os
+import struct
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from agelab import process
+from agelab.disk import Claim, claimed, guard, parse
+from agelab.errors import AgelabError, HostError, InputError
+
+MIB = 1 << 20
+SIZE = 16 * MIB
+PROGRAMS = ("losetup", "wipefs", "lsblk", "mkfs.ext4", "mkswap", "swapon", "mount")
+
+
+def _loops_work() -> bool:
+    return os.geteuid() == 0 and Path("/dev/loop-control").exists() and all(map(process.find, PROGRAMS))
+
+
+pytestmark = pytest.mark.skipif(not _loops_work(), reason="wants root, loop devices and util-linux")
+
+
+def loop_over(path: Path, stack: ExitStack, *words: str) -> Path:
+    device = process.run(["losetup", "--find", "--show", *words, str(path)]).stdout.strip()
+    stack.callback(process.run, ["losetup", "--detach", device], ok=range(256))
+    return Path(device)
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as undone:
+        yield undone
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> Path:
+    path = tmp_path / "disk.img"
+    with path.open("wb") as file:
+        file.truncate(SIZE)
+    return path
+
+
+@pytest.fixture
+def loop(image: Path, stack: ExitStack) -> Path:
+    return loop_over(image, stack)
+
+
+def checksum(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def put(path: Path, offset: int, data: bytes) -> None:
+    with path.open("r+b") as file:
+        file.seek(offset)
+        file.write(data)
+
+
+def ext4(device: Path) -> None:
+    process.run(["mkfs.ext4", "-q", "-F", str(device)])
+
+
+def swap(device: Path) -> None:
+    process.run(["mkswap", str(device)])
+
+
+def md_member(device: Path) -> None:
+    """A version 1.2 superblock, 4 KiB from the start (linux/raid/md_p.h)."""
+    block = bytearray(4096)
+    struct.pack_into("<II", block, 0, 0xA92B4EFC, 1)
+    struct.pack_into("<Q", block, 144, 8)  # super_offset, in sectors
+    put(device, 4096, bytes(block))
+
+
+def lvm_member(device: Path) -> None:
+    """A label in the second sector, with its checksum (lib/format_text of LVM2)."""
+    body = struct.pack("<I8s", 32, b"LVM2 001").ljust(512 - 20, b"\0")
+    crc = zlib.crc32(body, 0xF597A6CF ^ 0xFFFFFFFF) ^ 0xFFFFFFFF
+    put(device, 512, struct.pack("<8sQI", b"LABELONE", 1, crc) + body)
+
+
+def partitions(device: Path) -> None:
+    """A DOS table of two partitions of 4 MiB."""
+    entries = b"".join(struct.pack("<B3sB3sII", 0, b"", 0x83, b"", first, 8192) for first in (2048, 12288))
+    put(device, 446, entries.ljust(64, b"\0") + b"\x55\xaa")
+
+
+def key_of(refused: AgelabError) -> str:
+    """What the refusal says to name."""
+    return refused.hint.partition("--erase ")[2].split()[0]
+
+
+def refused(text: str, erase: tuple[str, ...] = ()) -> AgelabError:
+    with pytest.raises(AgelabError) as raised, claimed([parse(text)], erase):
+        pass
+    return raised.value
+
+
+def accepted(text: str, erase: tuple[str, ...] = ()) -> Claim:
+    with claimed([parse(text)], erase) as (claim,):
+        return claim
+
+
+def test_an_empty_disk_needs_no_permission(loop: Path) -> None:
+    with claimed([parse(f"block:{loop}"), parse("model:none")]) as (claim,):
+        assert (claim.size, claim.serial, claim.signatures, claim.check()) == (SIZE, None, (), None)
+        assert claim.source.startswith(f"/proc/{os.getpid()}/fd/")
+        assert Path(claim.source).stat().st_rdev == loop.stat().st_rdev
+
+
+@pytest.mark.parametrize(
+    ("fill", "kind"),
+    [
+        (ext4, "ext4"),
+        (swap, "swap"),
+        (md_member, "linux_raid_member"),
+        (lvm_member, "LVM2_member"),
+        (partitions, "dos"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+@pytest.mark.parametrize("way", ["block", "file"])
+def test_content_is_refused_until_it_is_named(
+    fill: Callable[[Path], None], kind: str, way: str, image: Path, stack: ExitStack
+) -> None:
+    fill(image)
+    before = checksum(image)
+    text = f"block:{loop_over(image, stack)}" if way == "block" else f"file:{image}"
+    first = refused(text)
+    assert isinstance(first, InputError)
+    assert f"holds data: {kind}" in str(first)
+    wrong = refused(text, ("disk-0123456789abcdef",))
+    assert key_of(wrong) == key_of(first)
+    claim = accepted(text, (key_of(first),))
+    assert claim.token == key_of(first)
+    assert checksum(image) == before
+
+
+def test_what_is_in_use_is_refused_even_when_named(
+    loop: Path, image: Path, tmp_path: Path, stack: ExitStack
+) -> None:
+    ext4(loop)
+    token = key_of(refused(f"block:{loop}"))
+    held = os.open(loop, os.O_RDWR | os.O_EXCL)
+    assert "holds it" in str(refused(f"block:{loop}", (token,)))
+    os.close(held)
+    point = tmp_path / "mounted"
+    point.mkdir()
+    process.run(["mount", "-o", "ro,noload", str(loop), str(point)])
+    stack.callback(process.run, ["umount", str(point)])
+    before = checksum(image)
+    error = refused(f"block:{loop}", (token,))
+    assert isinstance(error, HostError)
+    assert f"{loop} is mounted on {point}" in str(error)
+    assert f"{loop} is a loop device over it" in str(refused(f"file:{image}", (token,)))
+    assert checksum(image) == before
+
+
+def test_active_swap_is_refused(loop: Path, stack: ExitStack) -> None:
+    swap(loop)
+    token = key_of(refused(f"block:{loop}"))
+    if process.run(["swapon", str(loop)], ok=range(256)).returncode:
+        pytest.skip("this host takes no swap")
+    stack.callback(process.run, ["swapoff", str(loop)])
+    before = checksum(loop)
+    assert f"{loop} is swap space" in str(refused(f"block:{loop}", (token,)))
+    assert checksum(loop) == before
+
+
+def test_a_disk_with_a_mounted_partition_is_in_use_and_its_other_partition_is_not(
+    image: Path, tmp_path: Path, stack: ExitStack
+) -> None:
+    partitions(image)
+    disk = loop_over(image, stack, "--partscan")
+    one, two = (Path(f"{disk}p{number}") for number in (1, 2))
+    for number, first in ((1, 2048), (2, 12288)):  # where the host's kernel does not read the table by itself
+        process.run(["addpart", str(disk), str(number), str(first), "8192"], ok=range(256))
+        stack.callback(process.run, ["delpart", str(disk), str(number)], ok=range(256))
+    if not two.exists():
+        pytest.skip("this host makes no device nodes for partitions")
+    token = key_of(refused(f"block:{disk}"))
+    ext4(one)
+    point = tmp_path / "mounted"
+    point.mkdir()
+    process.run(["mount", str(one), str(point)])
+    stack.callback(process.run, ["umount", str(point)])
+    assert f"{one} is mounted on {point}" in str(refused(f"block:{disk}", (token,)))
+    assert accepted(f"block:{two}").size == 4 * MIB
+
+
+def test_a_disk_under_another_loop_device_is_in_use(loop: Path, stack: ExitStack) -> None:
+    above = loop_over(loop, stack)
+    assert f"{above} is a loop device over it" in str(refused(f"block:{loop}"))
+
+
+def test_a_claim_keeps_others_away_and_is_let_go(loop: Path, tmp_path: Path) -> None:
+    filesystem = tmp_path / "filesystem.img"
+    filesystem.write_bytes(bytes(SIZE))
+    ext4(filesystem)
+    with claimed([parse(f"block:{loop}")]) as (claim,):
+        assert "holds it" in str(refused(f"block:{loop}"))
+        # What the run itself writes locks nobody out of the claim.
+        put(Path(claim.source), 0, filesystem.read_bytes())
+        assert claim.check() is None
+        assert process.run(["mount", str(loop), "/mnt"], ok=range(256)).returncode != 0
+    assert "holds data: ext4" in str(refused(f"block:{loop}"))
+
+
+def test_a_file_is_held_by_one_run(image: Path) -> None:
+    with claimed([parse(f"file:{image}")]):
+        assert "another program has locked it" in str(refused(f"file:{image}"))
+    accepted(f"file:{image}")
+
+
+def test_a_file_that_a_virtual_machine_has_open_is_refused(image: Path) -> None:
+    lock = (
+        "import fcntl, struct, sys; f = open(sys.argv[1], 'r+b');"
+        "fcntl.fcntl(f, fcntl.F_OFD_SETLK, struct.pack('hhqqi4x', fcntl.F_WRLCK, 0, 100, 1, 0));"
+        "print('locked', flush=True);"
+        "sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", lock, str(image)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout is not None and holder.stdout.readline() == b"locked\n"
+        assert "virtual machines" in str(refused(f"file:{image}"))
+        holder.communicate()
+
+
+def test_the_token_changes_with_the_device_and_its_content(loop: Path, image: Path, stack: ExitStack) -> None:
+    ext4(loop)
+    token = key_of(refused(f"block:{loop}"))
+    assert key_of(refused(f"block:{loop}")) == token
+    put(loop, SIZE - 100, b"something else at the end")
+    changed = key_of(refused(f"block:{loop}", (token,)))
+    assert changed != token
+    process.run(["losetup", "--detach", str(loop)])
+    again = loop_over(image, stack)
+    assert key_of(refused(f"block:{again}", (changed,))) != changed
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        ({"disk/serial": "NVME 1\n"}, "NVME 1"),
+        ({"disk/device/serial": "0x1a2b\n"}, "0x1a2b"),
+        ({"disk/device/vpd_pg80": "\0\x80\0\x08 WD-ABC "}, "WD-ABC"),
+        ({"usb2/serial": "0000:00:14.0", "usb2/2-1/idVendor": "1234", "usb2/2-1/serial": "U1\n"}, "U1"),
+        ({"usb2/serial": "0000:00:14.0", "usb2/2-1/idVendor": "1234"}, None),
+        ({}, None),
+    ],
+)
+def test_the_serial_is_the_disks_own(
+    files: dict[str, str], found: str | None, loop: Path, tmp_path: Path
+) -> None:
+    device = tmp_path / "usb2/2-1/host0/target"
+    device.mkdir(parents=True)
+    disk = tmp_path / "disk"
+    (disk / "part").mkdir(parents=True)
+    (disk / "part/partition").write_text("1")
+    (disk / "device").symlink_to(device)
+    (tmp_path / "dev/block").mkdir(parents=True)
+    number = tmp_path / "dev/block" / f"{os.major(loop.stat().st_rdev)}:{os.minor(loop.stat().st_rdev)}"
+    number.symlink_to(disk / "part")
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    with loop.open("rb") as opened:
+        assert guard.serial(opened.fileno(), tmp_path) == found
+
+
+def test_a_disk_with_a_serial_is_named_by_it(image: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ext4(image)
+    token = key_of(refused(f"file:{image}"))
+    monkeypatch.setattr(guard, "serial", lambda descriptor: "WD-ABC")
+    assert key_of(refused(f"file:{image}", (token,))) == "WD-ABC"
+    assert accepted(f"file:{image}", ("WD-ABC",)).serial == "WD-ABC"
+
+
+def test_a_name_that_comes_to_mean_another_disk_changes_nothing(
+    loop: Path, tmp_path: Path, stack: ExitStack
+) -> None:
+    other = tmp_path / "other.img"
+    other.write_bytes(bytes(SIZE))
+    second = loop_over(other, stack)
+    directory = Path("/dev/agelab-test")
+    directory.mkdir(exist_ok=True)
+    stack.callback(directory.rmdir)
+    link = directory / "disk"
+    link.symlink_to(loop)
+    stack.callback(link.unlink)
+    with claimed([parse(f"block:{link}")]) as (claim,):
+        link.unlink()
+        link.symlink_to(second)
+        put(Path(claim.source), 0, b"written through the claim")
+        assert claim.check() is None
+    assert checksum(second) == hashlib.sha256(bytes(SIZE)).hexdigest()
+    assert loop.read_bytes().startswith(b"written through the claim")
+
+
+def test_a_device_that_goes_away_is_told(loop: Path, image: Path) -> None:
+    with claimed([parse(f"block:{loop}")]) as (claim,):
+        os.truncate(image, 0)
+        process.run(["losetup", "--set-capacity", str(loop)])
+        assert claim.check() == f"block:{loop}: it has gone"
+
+
+def test_all_refusals_come_at_once_and_a_name_of_no_disk_is_one(image: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.img"
+    other.write_bytes(bytes(SIZE))
+    for path in (image, other):
+        ext4(path)
+    both = [parse(f"file:{image}"), parse(f"file:{other}")]
+    with pytest.raises(InputError) as raised, claimed(both):
+        pass
+    assert str(raised.value).count("holds data: ext4") == 2
+    names = key_of(raised.value).split(",")
+    with claimed(both, names) as claims:
+        assert [claim.token for claim in claims] == names
+    with pytest.raises(InputError, match="no disk of this run is called so"), claimed(both, [*names, "X"]):
+        pass
+    with (
+        pytest.raises(InputError, match=f"has {SIZE} bytes, {SIZE + 1} are needed"),
+        claimed(both, names, minimum=SIZE + 1),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "says"),
+    [
+        ("block:/dev/agelab-none", InputError, "does not exist"),
+        ("block:/dev/null", InputError, "is not a block device"),
+        ("file:/dev/null", InputError, "is not a regular file"),
+        ("file:/agelab-none", InputError, "truncate -s"),
+    ],
+)
+def test_what_is_no_disk(text: str, error: type[AgelabError], says: str) -> None:
+    found = refused(text)
+    assert isinstance(found, error)
+    assert says in f"{found} {found.hint}"
