@@ -25,6 +25,8 @@ bool write_cache_has(const struct drive *drive, u64 first, u64 end)
 {
 	u32 i;
 
+	if (drive->writing.first <= first && end <= drive->writing.end)
+		return true;
 	for (i = 0; i < drive->dirty_count; i++)
 		if (drive->dirty[i].first <= first && end <= drive->dirty[i].end)
 			return true;
@@ -73,25 +75,27 @@ void write_cache_add(struct drive *drive, u64 first, u64 end, u64 ready)
 }
 
 /* The next extent in the direction of travel, the outermost when there is none. */
-static struct extent *next_extent(struct drive *drive)
+static u32 next_extent(const struct drive *drive)
 {
 	u64 from = drive->stream ? drive->stream_limit : drive->head;
 	u32 i;
 
 	for (i = 0; i < drive->dirty_count; i++)
 		if (drive->dirty[i].first >= from)
-			return drive->dirty + i;
-	return drive->dirty;
+			return i;
+	return 0;
 }
 
-static void write_piece(struct drive *drive, struct extent *extent, u64 start)
+static void write_piece(struct drive *drive, u64 start)
 {
+	u32 at = next_extent(drive);
+	struct extent *extent = drive->dirty + at;
 	u64 end = lesser(extent->end, extent->first + PIECE);
 
 	drive->writing = (struct extent){ extent->first, end, extent->ready };
 	extent->first = end;
 	if (extent->first == extent->end)
-		remove_extents(drive, extent - drive->dirty, 1);
+		remove_extents(drive, at, 1);
 	if (drive->batch)
 		drive->batch--;
 	arm_pass(drive, drive->writing.first, drive->writing.end, true, start);
@@ -109,16 +113,15 @@ static void finish_piece(struct drive *drive)
 }
 
 /* When the next piece begins by itself: one after the other once it drains, else after a revolution of rest. */
-static u64 piece_begins(const struct drive *drive, const struct extent *extent)
+static u64 piece_begins(const struct drive *drive)
 {
 	if (!drive->draining)
 		return greater(drive->arm_free, drive->idle_since + drive->set.revolution_ns);
-	return greater(drive->arm_free, greater(drive->draining_since, extent->ready));
+	return greater(drive->arm_free, greater(drive->draining_since, drive->dirty[next_extent(drive)].ready));
 }
 
 void write_cache_advance(struct drive *drive, u64 now)
 {
-	struct extent *extent;
 	u64 start;
 
 	for (;;) {
@@ -129,13 +132,12 @@ void write_cache_advance(struct drive *drive, u64 now)
 		}
 		if (!drive->dirty_count)
 			return;
-		extent = next_extent(drive);
-		start = piece_begins(drive, extent);
-		if (start >= now)
+		start = piece_begins(drive);
+		if (start > now)
 			return;
 		if (!drive->draining)
 			drain(drive, start);
-		write_piece(drive, extent, start);
+		write_piece(drive, start);
 	}
 }
 
@@ -143,14 +145,14 @@ u64 write_cache_next(const struct drive *drive)
 {
 	if (is_writing(drive))
 		return drive->arm_free;
-	return drive->dirty_count ? piece_begins(drive, drive->dirty) + 1 : 0;
+	return drive->dirty_count ? piece_begins(drive) : 0;
 }
 
-/* Finish the piece that the arm is at, or begin and finish another. */
+/* Finish the piece that the arm is at, or begin and finish another: one that drains goes on where it is. */
 static u64 one_piece(struct drive *drive, u64 start)
 {
 	if (!is_writing(drive))
-		write_piece(drive, next_extent(drive), greater(start, drive->arm_free));
+		write_piece(drive, drive->draining ? piece_begins(drive) : greater(start, drive->arm_free));
 	start = greater(start, drive->arm_free);
 	finish_piece(drive);
 	return start;

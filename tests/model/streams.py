@@ -1,0 +1,96 @@
+"""Drives to test with, and seeded streams of requests for them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+
+from agelab.drive import geometry
+from agelab.model.drive import Disk, Flash
+from agelab.scenario import selection
+
+_DRIVES = {drive.name: drive for drive in selection.drives()}
+DISKS = [name for name, drive in _DRIVES.items() if isinstance(drive.medium, Disk)]
+FLASHES = [name for name, drive in _DRIVES.items() if isinstance(drive.medium, Flash)]
+
+
+def settings(name: str, **changed: int | str) -> str:
+    """The module's words for a drive of scenarios/drives/, some of them changed."""
+    text = geometry.settings(_DRIVES[name], name="drive0", run_seed=1, index=0)
+    words = dict(word.split("=", 1) for word in text.split())
+    assert words.keys() >= changed.keys()
+    return " ".join(f"{key}={value}" for key, value in (words | changed).items())
+
+
+def number(text: str, name: str) -> int:
+    """One of those words."""
+    return int(dict(word.split("=", 1) for word in text.split())[name])
+
+
+def zones(text: str) -> list[tuple[int, int]]:
+    """First sector and sectors per track of each zone."""
+    words = dict(word.split("=", 1) for word in text.split())
+    pairs = (zone.split(":") for zone in words["zones"].split(","))
+    return [(int(first), int(per_track)) for first, per_track in pairs]
+
+
+SMALL = settings(
+    # 16 tracks, 8 cylinders: pieces, segments and requests meet borders all the time.
+    "seagate-st340016a",
+    sectors=5003,
+    heads=2,
+    cylinders=8,
+    zones="0:400,2000:300,4100:200",
+    cache_bytes=4 * 128 << 10,
+    segments=4,
+    read_ahead_bytes=64 << 10,
+    max_request=64 << 10,
+)
+HUGE = settings(
+    # 20 TB.
+    "wd-hus726t6tale6l4",
+    sectors=39_063_650_304,
+    zones="0:4000,20000000000:3000",
+    cylinders=1_150_000,
+    heads=10,
+)
+
+
+@dataclass(frozen=True)
+class Request:
+    """One command, and how long after the end of the last it comes."""
+
+    kind: str
+    first: int = 0
+    sectors: int = 0
+    gap: int = 0
+
+
+def requests(seed: int, text: str, count: int) -> Iterator[Request]:
+    """A stream in phases: each of its own mixture, place, size and pace."""
+    random = Random(seed)
+    sectors, most = number(text, "sectors"), number(text, "max_request") // 512
+    revolution, borders = number(text, "revolution_ns"), [first for first, _ in zones(text)]
+    cursors = [random.randrange(sectors - most) for _ in range(3)]
+    left = 0
+    for _ in range(count):
+        if not left:
+            left = random.randint(5, 120)
+            reads, through = random.choice((0, 0.1, 0.5, 0.9, 1)), random.choice((0, 0, 0.1, 0.8))
+            flushes, jumps = random.choice((0, 0, 0.02, 0.3)), random.choice((0, 0, 0.05, 0.5, 1))
+            streams, size = random.randint(1, 3), random.choice((1, 8, 8, 64, most, most))
+            near = random.choice((None, None, 0, sectors, random.choice(borders)))
+            pause, idle = random.choice((0, 0, 1000, 10**6, revolution)), random.choice((0, 0.05, 0.3))
+        left -= 1
+        gap = random.randint(0, pause) if random.random() > idle else random.randint(0, 6 * revolution)
+        if random.random() < flushes:
+            yield Request("flush", gap=gap)
+            continue
+        cursor = random.randrange(streams)
+        if random.random() < jumps:
+            around = random.randrange(sectors) if near is None else near + random.randint(-2 * most, 2 * most)
+            cursors[cursor] = around if random.random() < 0.7 else cursors[random.randrange(3)]
+        length = random.choice((size, size, random.randint(1, size)))
+        first = min(max(0, cursors[cursor]), sectors - length)
+        cursors[cursor] = first + length
+        kind = "read" if random.random() < reads else "through" if random.random() < through else "write"
+        yield Request(kind, first, length, gap)

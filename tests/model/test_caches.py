@@ -1,0 +1,113 @@
+"""The drive's caches: what a read finds there, when the head goes on, when writes reach the platters."""
+
+import pytest
+
+from tests.model.native import Library
+from tests.model.streams import DISKS, number, settings, zones
+
+MS = 1_000_000
+TEXT = settings("seagate-st380021a")
+OVERHEAD, REVOLUTION = number(TEXT, "overhead_ns"), number(TEXT, "revolution_ns")
+AHEAD = number(TEXT, "read_ahead_bytes") // 512
+
+
+def moved(sectors: int) -> int:
+    """Nanoseconds at the interface."""
+    return sectors * 512 * 10**9 // number(TEXT, "interface")
+
+
+def test_again_from_the_segment(library: Library) -> None:
+    drive = library.drive(TEXT)
+    now = drive.read(1000, 8, 0)
+    assert drive.read(1000, 8, now) == now + OVERHEAD + moved(8)
+    elsewhere = drive.read(50_000_000, 8, now + MS)
+    assert drive.read(1000, 8, elsewhere) == elsewhere + OVERHEAD + moved(8)
+    assert drive.get("cache_hits") == 2
+
+
+def test_oldest_segment_goes(library: Library) -> None:
+    drive, now = library.drive(TEXT), 0
+    segments = number(TEXT, "segments")
+    for at in range(segments + 1):
+        now = drive.read(at * 10_000_000, 8, now)
+    for at in range(segments, 0, -1):
+        now = drive.read(at * 10_000_000, 8, now)
+    assert drive.get("cache_hits") == segments
+    drive.read(0, 8, now)
+    assert drive.get("cache_hits") == segments
+
+
+def test_head_reads_on_after_a_read(library: Library) -> None:
+    drive = library.drive(TEXT)
+    now = drive.read(1000, 8, 0) + 10 * MS
+    assert drive.read(1008, AHEAD, now) == now + OVERHEAD + moved(AHEAD)
+    assert len(drive.take_passes()) == 1
+
+
+def test_a_write_is_in_the_cache_until_it_is_on_the_platters(library: Library) -> None:
+    drive = library.drive(TEXT)
+    now = drive.write(50_000_000, 256, 0) + REVOLUTION
+    drive.advance(now + 100)
+    assert drive.take_passes()
+    assert drive.get("dirty_sectors") == 256, "the arm is at it"
+    drive.read(50_000_000, 8, now + 200)
+    assert drive.get("cache_hits") == 1
+
+
+def test_writing_back_begins_after_a_revolution_of_rest(library: Library) -> None:
+    drive = library.drive(TEXT)
+    done = drive.write(50_000_000, 8, 0)
+    assert drive.next() == done + REVOLUTION
+    drive.advance(done + REVOLUTION - 1)
+    assert not drive.take_passes()
+    drive.advance(done + REVOLUTION)
+    (movement,) = drive.take_passes()
+    assert movement.start == done + REVOLUTION
+    assert drive.next() == movement.done
+    drive.advance(movement.done - 1)
+    assert not drive.take_written()
+    drive.advance(movement.done)
+    assert drive.take_written() == [(50_000_000, 50_000_008)]
+    assert drive.next() == 0
+
+
+def test_arm_that_begins_at_a_request_s_moment_is_not_at_that_request(library: Library) -> None:
+    """A request that comes at the very moment at which the next piece begins: one of them has the arm."""
+    drive, now = library.drive(TEXT), 0
+    for at in range(200):
+        now = drive.write(10_000_000 + 10_000 * at, 8, now)
+    now = drive.read(50_000_000, 256, now)
+    assert drive.extents() > 128, "still filling: the arm goes on writing back as soon as it may"
+    drive.take_passes()
+    done = drive.read(50_000_256, 256, now)
+    drive.advance(done + 1)
+    passes = drive.take_passes()
+    if not any(movement.first == 50_000_256 for movement in passes):
+        assert all(movement.start >= done for movement in passes), "the head was reading on until then"
+
+
+def test_flush_goes_on_where_the_arm_is(library: Library) -> None:
+    """One piece after the other, the second without a gap, whenever the flush comes."""
+    for late in range(0, 30 * MS, MS // 10):
+        drive = library.drive(TEXT)
+        now = drive.write(50_000_000, 256, 0)
+        now = drive.write(50_000_256, 256, now)
+        begins = drive.next()
+        drive.flush(begins + late)
+        first, second = drive.take_passes()
+        assert second.start == first.done, f"flush {late} ns after the first began"
+
+
+@pytest.mark.parametrize("name", DISKS)
+def test_sequential_writing_keeps_the_arm_going(library: Library, name: str) -> None:
+    text = settings(name)
+    drive = library.drive(text)
+    first, per_track = zones(text)[3]
+    most, now, begun = number(text, "max_request") // 512, 0, 0
+    sectors = 100_000_000 // 512 // most * most
+    for at in range(0, 2 * sectors, most):
+        if at == sectors:
+            begun = now
+        now = drive.write(first + at, most, now)
+    took = sectors * number(text, "revolution_ns") / per_track
+    assert now - begun == pytest.approx(took, rel=0.005)
