@@ -52,7 +52,7 @@ static u64 moved(struct drive *drive, u64 sectors, u64 start)
 
 u64 drive_read(struct drive *drive, u64 first, u64 sectors, u64 now)
 {
-	u64 end = first + sectors, start = begin(drive, now), ready, behind;
+	u64 end = first + sectors, start = begin(drive, now), ready, done;
 
 	count(drive, first, sectors);
 	drive->stat.reads++;
@@ -64,17 +64,14 @@ u64 drive_read(struct drive *drive, u64 first, u64 sectors, u64 now)
 		return complete(drive, moved(drive, sectors, start));
 	}
 	ready = start + interface_ns(&drive->set, sectors);
-	behind = read_cache_stream(drive, first, end, start);
-	if (behind) {
-		ready = greater(ready, behind);
-		drive->stat.busy_transfer_ns += ready - start;
-		return complete(drive, ready);
-	}
+	done = read_cache_stream(drive, first, end, start, ready);
+	if (done)
+		return complete(drive, done);
 	start = write_cache_yield(drive, start);
-	behind = arm_pass(drive, first, end, false, start);
-	read_cache_start(drive, first, end, behind);
-	write_cache_resume(drive, behind);
-	return complete(drive, greater(behind, ready));
+	done = arm_pass(drive, first, end, false, start);
+	read_cache_start(drive, first, end, done);
+	write_cache_resume(drive, done);
+	return complete(drive, greater(done, ready));
 }
 
 u64 drive_write(struct drive *drive, u64 first, u64 sectors, bool through, u64 now)

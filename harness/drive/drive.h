@@ -139,8 +139,11 @@ u64 arm_pass(struct drive *drive, u64 first, u64 end, bool write, u64 start);
 
 bool read_cache_has(struct drive *drive, u64 first, u64 end, u64 now);
 void read_cache_forget(struct drive *drive, u64 first, u64 end, u64 now);
-/* When the head, reading on, is behind these sectors; 0 when it does not come to them soon. */
-u64 read_cache_stream(struct drive *drive, u64 first, u64 end, u64 start);
+/*
+ * When a read is done that the head, reading on, soon comes to or has come to, if the interface is done at
+ * `moved`; 0 when it does not come to it soon.
+ */
+u64 read_cache_stream(struct drive *drive, u64 first, u64 end, u64 start, u64 moved);
 /* The head is behind `end` at that time and reads on. */
 void read_cache_start(struct drive *drive, u64 first, u64 end, u64 behind);
 u64 read_cache_head(const struct drive *drive, u64 now);

@@ -64,7 +64,7 @@ u64 geometry_sector(const struct settings *set, u64 turn)
 		zone--;
 	/* A sector's beginning was rounded down by less than a nanosecond. */
 	return zone->first + (track - zone->track) * zone->per_track +
-	       (angle + 1) * zone->per_track / set->revolution_ns;
+	       ((angle + 1) * zone->per_track - 1) / set->revolution_ns;
 }
 
 static u64 square_root(u64 value)

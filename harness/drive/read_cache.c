@@ -81,10 +81,10 @@ void read_cache_forget(struct drive *drive, u64 first, u64 end, u64 now)
 			drive->segments[i].end = drive->segments[i].first;
 }
 
-u64 read_cache_stream(struct drive *drive, u64 first, u64 end, u64 start)
+u64 read_cache_stream(struct drive *drive, u64 first, u64 end, u64 start, u64 moved)
 {
 	const struct settings *set = &drive->set;
-	u64 there, wait;
+	u64 there, wait = 0, done = moved;
 
 	if (!drive->stream || first < drive->stream->first)
 		return 0;
@@ -92,15 +92,19 @@ u64 read_cache_stream(struct drive *drive, u64 first, u64 end, u64 start)
 	if (first > there && geometry_turn(set, first) - geometry_turn(set, there) > set->revolution_ns)
 		return 0;
 	drive->stream->used = start;
-	if (end <= there)
-		drive->stat.cache_hits++;
 	if (there == drive->stream_limit) {
 		/* The segment was full, the head waited on its track: it goes on when the sector comes round. */
 		wait = geometry_rotation_ns(set, there, start);
-		if (end > there)
-			drive->stat.busy_rotation_ns += wait;
 		read_on(drive, there, start + wait);
 	}
 	move_limit(drive, end);
-	return end <= there ? start : drive->stream_time + geometry_turn(set, end) - drive->stream_turn;
+	if (end <= there) {
+		drive->stat.cache_hits++;
+		wait = 0;	/* the head's, not the read's */
+	} else {
+		done = greater(moved, drive->stream_time + geometry_turn(set, end) - drive->stream_turn);
+	}
+	drive->stat.busy_rotation_ns += wait;
+	drive->stat.busy_transfer_ns += done - start - wait;
+	return done;
 }

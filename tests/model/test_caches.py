@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.model.native import Library
-from tests.model.streams import DISKS, number, settings, zones
+from tests.model.native import Library, Native
+from tests.model.streams import DISKS, SMALL, number, settings, zones
 
 MS = 1_000_000
 TEXT = settings("seagate-st380021a")
@@ -14,6 +14,11 @@ AHEAD = number(TEXT, "read_ahead_bytes") // 512
 def moved(sectors: int) -> int:
     """Nanoseconds at the interface."""
     return sectors * 512 * 10**9 // number(TEXT, "interface")
+
+
+def busy(drive: Native) -> int:
+    """Nanoseconds that the statistics account for."""
+    return sum(drive.get(f"busy_{part}_ns") for part in ("overhead", "seek", "rotation", "transfer"))
 
 
 def test_again_from_the_segment(library: Library) -> None:
@@ -42,6 +47,19 @@ def test_head_reads_on_after_a_read(library: Library) -> None:
     now = drive.read(1000, 8, 0) + 10 * MS
     assert drive.read(1008, AHEAD, now) == now + OVERHEAD + moved(AHEAD)
     assert len(drive.take_passes()) == 1
+
+
+def test_full_segment_waits_for_its_sector_to_come_round(library: Library) -> None:
+    drive = library.drive(TEXT)
+    now = drive.read(1000, 256, 0) + 57 * MS
+    before, rotation = busy(drive), drive.get("busy_rotation_ns")
+    done = drive.read(1256, AHEAD + 64, now)
+    full = 1256 + AHEAD
+    wait = drive.rotation(full, now + OVERHEAD)
+    assert 0 < wait < REVOLUTION
+    assert done == now + OVERHEAD + wait + drive.turn(full + 64) - drive.turn(full)
+    assert drive.get("busy_rotation_ns") - rotation == wait
+    assert busy(drive) - before == done - now, "the statistics account for each nanosecond once"
 
 
 def test_a_write_is_in_the_cache_until_it_is_on_the_platters(library: Library) -> None:
@@ -111,3 +129,10 @@ def test_sequential_writing_keeps_the_arm_going(library: Library, name: str) -> 
         now = drive.write(first + at, most, now)
     took = sectors * number(text, "revolution_ns") / per_track
     assert now - begun == pytest.approx(took, rel=0.005)
+
+
+def test_a_sector_is_passed_when_the_next_begins(library: Library) -> None:
+    drive = library.drive(SMALL)
+    for sector in range(1, number(SMALL, "sectors")):
+        assert drive.sector(drive.turn(sector)) == sector
+        assert drive.sector(drive.turn(sector) - 1) == sector - 1
