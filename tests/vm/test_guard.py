@@ -251,7 +251,7 @@ def test_the_token_changes_with_the_device_and_its_content(loop: Path, image: Pa
     [
         ({"disk/serial": "NVME 1\n"}, "NVME 1"),
         ({"disk/device/serial": "0x1a2b\n"}, "0x1a2b"),
-        ({"disk/device/vpd_pg80": "\0\x80\0\x08 WD-ABC "}, "WD-ABC"),
+        ({"disk/device/vpd_pg80": "\0\0\0\x08 WD-ABC "}, "WD-ABC"),
         ({"usb2/serial": "0000:00:14.0", "usb2/2-1/idVendor": "1234", "usb2/2-1/serial": "U1\n"}, "U1"),
         ({"usb2/serial": "0000:00:14.0", "usb2/2-1/idVendor": "1234"}, None),
         ({}, None),
