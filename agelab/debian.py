@@ -25,6 +25,7 @@ ARCHITECTURE = "amd64"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 # The names a user may ask for; only to tell a misspelt suite from a mirror that is out of reach.
 SUITES = ("bullseye", "bookworm", "bookworm-backports", "trixie", "trixie-backports", "forky", "sid")
+_BACKPORTS = "-backports"
 
 _INDEX = re.compile(r"'(?P<base>[^']+?)/dists/(?P<suite>[^']+?)/InRelease'")
 # The first of alternatives counts, as it does for apt.
@@ -40,7 +41,7 @@ _CONFIG = """\
 #clear Acquire::IndexTargets::deb::CNF;
 APT::Architecture "{architecture}";
 APT::Architectures {{ "{architecture}"; }};
-APT::Default-Release "";
+APT::Default-Release "{preferred}";
 pkgCacheGen::ForceEssential ",";
 APT::Install-Recommends "false";
 APT::Install-Suggests "false";
@@ -155,7 +156,9 @@ class Archive:
             for directory in ("cache/archives/partial", "lists/partial"):
                 (self._root / directory).mkdir(parents=True, exist_ok=True)
             (self._root / "status").touch()
-            config = _CONFIG.format(root=self._root, architecture=ARCHITECTURE)
+            # Backports are packages for the suite below them, whose newest they are only when preferred.
+            preferred = self.suite if self.suite.endswith(_BACKPORTS) else ""
+            config = _CONFIG.format(root=self._root, architecture=ARCHITECTURE, preferred=preferred)
             (self._root / "apt.conf").write_text(config)
             self._fetch_lists()
             (self._root / "updated").touch()
@@ -255,9 +258,10 @@ class Archive:
 
     def _fetch_lists(self) -> None:
         main, security = mirrors()
-        suites = {self.suite: main}
-        if self.suite != "sid" and not self.suite.endswith("-backports"):
-            suites |= {f"{self.suite}-updates": main, f"{self.suite}-security": security or ""}
+        base = self.suite.removesuffix(_BACKPORTS)
+        suites = {self.suite: main, base: main}
+        if base != "sid":
+            suites |= {f"{base}-updates": main, f"{base}-security": security or ""}
         while True:
             text = "\n".join(_source(uri, suite) for suite, uri in suites.items() if uri)
             (self._root / "debian.sources").write_text(text)

@@ -220,6 +220,16 @@ def test_a_suite_without_updates_is_used_without_them(store: Store, monkeypatch:
     assert "Suites: trixie\n" in tried[1] and "Suites: trixie-security\n" in tried[1]
 
 
+def test_backports_stand_on_their_suite(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(debian, "mirrors", lambda: ("http://mirror.test/debian", None))
+    monkeypatch.setattr(process, "run", lambda argv, **_: process.Result(0, "", ""))
+    Archive(store, "trixie-backports").update()
+    root = store.cache("apt") / "trixie-backports"
+    suites = [line for line in (root / "debian.sources").read_text().splitlines() if "Suites" in line]
+    assert suites == ["Suites: trixie-backports", "Suites: trixie", "Suites: trixie-updates"]
+    assert 'APT::Default-Release "trixie-backports";' in (root / "apt.conf").read_text()
+
+
 def deb(directory: Path, name: str) -> Path:
     control = directory / name / "DEBIAN"
     control.mkdir(parents=True)
