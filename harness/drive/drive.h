@@ -112,7 +112,7 @@ const char *drive_init(struct drive *drive);
 u64 drive_read(struct drive *drive, u64 first, u64 sectors, u64 now);
 u64 drive_write(struct drive *drive, u64 first, u64 sectors, bool through, u64 now);
 u64 drive_flush(struct drive *drive, u64 now);
-/* Nanoseconds of positioning that a request would cost at `now`: the shortest of a queue goes first. */
+/* Nanoseconds until the data of a request would begin to come at `now`: the shortest of a queue goes first. */
 u64 drive_reach(const struct drive *drive, u64 first, u64 now);
 
 /* geometry.c: tracks follow one another like a spiral; a point of it is track * revolution + angle, in ns. */
@@ -146,6 +146,9 @@ void read_cache_forget(struct drive *drive, u64 first, u64 end, u64 now);
 u64 read_cache_stream(struct drive *drive, u64 first, u64 end, u64 start, u64 moved);
 /* The head is behind `end` at that time and reads on. */
 void read_cache_start(struct drive *drive, u64 first, u64 end, u64 behind);
+/* Nanoseconds until a sector has come that is in a segment or that the head soon comes to; or NEVER. */
+#define NEVER (~0ULL)
+u64 read_cache_reach(const struct drive *drive, u64 sector, u64 now);
 u64 read_cache_head(const struct drive *drive, u64 now);
 void read_cache_stop(struct drive *drive, u64 now);
 

@@ -81,15 +81,44 @@ void read_cache_forget(struct drive *drive, u64 first, u64 end, u64 now)
 			drive->segments[i].end = drive->segments[i].first;
 }
 
+/* The head, reading on and now `there`, has read that sector or comes to it within a revolution. */
+static bool comes_to(const struct drive *drive, u64 sector, u64 there)
+{
+	const struct settings *set = &drive->set;
+
+	if (!drive->stream || sector < drive->stream->first)
+		return false;
+	return sector <= there || geometry_turn(set, sector) - geometry_turn(set, there) <= set->revolution_ns;
+}
+
+u64 read_cache_reach(const struct drive *drive, u64 sector, u64 now)
+{
+	u64 i, there = read_cache_head(drive, now), when;
+
+	for (i = 0; i < drive->set.segments; i++) {
+		const struct segment *segment = drive->segments + i;
+
+		if (segment != drive->stream && segment->first <= sector && sector < segment->end)
+			return 0;
+	}
+	if (!comes_to(drive, sector, there))
+		return NEVER;
+	if (sector < there)
+		return 0;
+	if (there == drive->stream_limit)
+		return geometry_rotation_ns(&drive->set, there, now) + geometry_turn(&drive->set, sector) -
+		       geometry_turn(&drive->set, there);
+	when = drive->stream_time + geometry_turn(&drive->set, sector) - drive->stream_turn;
+	return when > now ? when - now : 0;
+}
+
 u64 read_cache_stream(struct drive *drive, u64 first, u64 end, u64 start, u64 moved)
 {
 	const struct settings *set = &drive->set;
 	u64 there, wait = 0, done = moved;
 
-	if (!drive->stream || first < drive->stream->first)
-		return 0;
 	there = read_cache_head(drive, start);
-	if (first > there && geometry_turn(set, first) - geometry_turn(set, there) > set->revolution_ns)
+	if (!comes_to(drive, first, there))
 		return 0;
 	drive->stream->used = start;
 	if (there == drive->stream_limit) {

@@ -136,3 +136,18 @@ def test_a_sector_is_passed_when_the_next_begins(library: Library) -> None:
     for sector in range(1, number(SMALL, "sectors")):
         assert drive.sector(drive.turn(sector)) == sector
         assert drive.sector(drive.turn(sector) - 1) == sector - 1
+
+
+def test_drive_knows_what_it_has_at_hand(library: Library) -> None:
+    """The shortest access of a queue: the stream that goes on, and what is in the cache, cost no movement."""
+    drive = library.drive(TEXT)
+    now = drive.read(1000, 256, 0)
+    assert drive.reach(1256, now + 1000) == 0, "the head is reading it"
+    ahead = drive.reach(1300, now + 1000)
+    assert ahead == drive.turn(1300) - drive.turn(1256) - 1000
+    assert drive.reach(1000, now + 1000) == 0, "in the segment"
+    now = drive.read(50_000_000, 8, now)
+    assert drive.reach(1000, now) == 0, "in another segment"
+    now = drive.write(90_000_000, 8, now)
+    assert drive.reach(90_000_000, now) == 0, "in the write cache"
+    assert drive.reach(70_000_000, now) > 0
