@@ -11,15 +11,14 @@ const char *flash_init(const struct settings *set)
 
 u64 flash_serve(struct drive *drive, u64 sectors, u64 latency_ns, u64 rate, u64 start)
 {
-	u64 i, *channel = drive->channel_free, done;
+	u64 i, *channel = drive->channel_free;
 	u64 transfer = sectors * SECTOR_BYTES * NS_PER_S / lesser(rate, drive->set.interface);
 
 	for (i = 1; i < drive->set.channels; i++)
 		if (drive->channel_free[i] < *channel)
 			channel = drive->channel_free + i;
 	*channel = greater(start, *channel) + latency_ns;
-	done = greater(*channel, drive->media_free) + transfer;
-	drive->media_free = done;
+	drive->media_free = greater(start, drive->media_free) + transfer;
 	drive->stat.busy_transfer_ns += transfer;
-	return done;
+	return greater(*channel + transfer, drive->media_free);
 }
