@@ -119,29 +119,6 @@ static void schedule_background(struct block *block, u64 now)
 		hrtimer_start(&block->background, ns_to_ktime(greater(next, now + PACE_NS)), HRTIMER_MODE_ABS);
 }
 
-static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_queue_data *data)
-{
-	struct block *block = hctx->queue->queuedata;
-	struct request *rq = data->rq;
-	struct command *command = blk_mq_rq_to_pdu(rq);
-	unsigned long flags;
-
-	if (req_op(rq) != REQ_OP_READ && req_op(rq) != REQ_OP_WRITE && req_op(rq) != REQ_OP_FLUSH)
-		return BLK_STS_NOTSUPP;
-	blk_mq_start_request(rq);
-	spin_lock_irqsave(&block->lock, flags);
-	block->depth++;
-	if (block->drive.set.kind == FLASH) {
-		take_up(block, rq);
-	} else {
-		list_add_tail(&command->entry, &block->waiting);
-		if (!block->serving)
-			serve_next(block);
-	}
-	spin_unlock_irqrestore(&block->lock, flags);
-	return BLK_STS_OK;
-}
-
 static enum hrtimer_restart command_done(struct hrtimer *timer)
 {
 	struct command *command = container_of(timer, struct command, timer);
@@ -161,6 +138,30 @@ static enum hrtimer_restart command_done(struct hrtimer *timer)
 	spin_unlock_irqrestore(&block->lock, flags);
 	blk_mq_end_request(rq, command->status);
 	return HRTIMER_NORESTART;
+}
+
+static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_queue_data *data)
+{
+	struct block *block = hctx->queue->queuedata;
+	struct request *rq = data->rq;
+	struct command *command = blk_mq_rq_to_pdu(rq);
+	unsigned long flags;
+
+	if (req_op(rq) != REQ_OP_READ && req_op(rq) != REQ_OP_WRITE && req_op(rq) != REQ_OP_FLUSH)
+		return BLK_STS_NOTSUPP;
+	prepare_timer(&command->timer, command_done);
+	blk_mq_start_request(rq);
+	spin_lock_irqsave(&block->lock, flags);
+	block->depth++;
+	if (block->drive.set.kind == FLASH) {
+		take_up(block, rq);
+	} else {
+		list_add_tail(&command->entry, &block->waiting);
+		if (!block->serving)
+			serve_next(block);
+	}
+	spin_unlock_irqrestore(&block->lock, flags);
+	return BLK_STS_OK;
 }
 
 static enum hrtimer_restart background_done(struct hrtimer *timer)
@@ -183,17 +184,8 @@ static void written(struct drive *drive, u64 first, u64 end)
 	store_written(&block_of(drive)->store, first, end);
 }
 
-static int init_request(struct blk_mq_tag_set *tags, struct request *rq, unsigned int queue, unsigned int node)
-{
-	struct command *command = blk_mq_rq_to_pdu(rq);
-
-	prepare_timer(&command->timer, command_done);
-	return 0;
-}
-
 static const struct blk_mq_ops operations = {
 	.queue_rq = queue_rq,
-	.init_request = init_request,
 };
 
 static const struct block_device_operations device_operations = {
