@@ -10,7 +10,7 @@ from agelab.model.result import Cell, End, RunPlan, Sample
 from agelab.results.rundir import RunDirectory
 
 COLUMNS = (
-    "step",
+    " step",
     "elapsed\ns",
     "\nMB/s",
     "%\nuser",
@@ -23,6 +23,7 @@ COLUMNS = (
 )
 WIDE = 160
 """Characters of a line where nobody watches."""
+SEEKS = "\nseeks"
 CPU = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle")
 
 
@@ -31,8 +32,8 @@ def print_run(run: RunDirectory) -> None:
     console = Console(highlight=False, markup=False)
     plan, samples = run.plan(), run.samples()
     console.print(f"\n{plan.run}: {plan.scenario}, scale {plan.scale}, {clock_of(plan)}", style="bold")
-    console.print(f"  kernel {plan.provenance.get('kernel')}; {plan.provenance.get('qemu')}")
-    console.print(f"  {plan.provenance.get('model')}")
+    console.print(f"  kernel {plan.provenance.get('kernel')}; {plan.provenance.get('qemu')}", soft_wrap=True)
+    console.print(f"  {plan.provenance.get('model')}", soft_wrap=True)
     for number, cell in enumerate(plan.cells):
         _print_cell(console, cell, run.end(number), samples.get(number, []))
     console.print(f"\nthe whole result: agelab show {plan.run} --json", soft_wrap=True)
@@ -47,7 +48,8 @@ def clock_of(plan: RunPlan) -> str:
 def _print_cell(console: Console, cell: Cell, end: End | None, samples: Sequence[Sample]) -> None:
     console.print(
         f"\n{cell.variant}, {cell.layout} on {', '.join(cell.drives)}, {cell.machine}, "
-        f"{cell.defaults} defaults, seed {cell.seed}"
+        f"{cell.defaults} defaults, seed {cell.seed}",
+        soft_wrap=True,
     )
     if samples:
         console.print(_steps(samples))
@@ -66,9 +68,11 @@ def _print_cell(console: Console, cell: Cell, end: End | None, samples: Sequence
 
 def _steps(samples: Sequence[Sample]) -> Table:
     """One row for each step; of a repeated one its first and last repetition and the sum."""
-    table = Table(box=None, padding=(0, 1), header_style="bold")
-    for name in COLUMNS:
-        table.add_column(name, justify="left" if name == "step" else "right", no_wrap=True)
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
+    # Only a modelled drive knows its arm.
+    columns = (*COLUMNS, SEEKS) if any(sample.metric == "seeks" for sample in samples) else COLUMNS
+    for name in columns:
+        table.add_column(name, justify="left" if name == " step" else "right", no_wrap=True)
     by_step: dict[str, dict[int, dict[str, Sample]]] = {}
     for sample in samples:
         by_step.setdefault(sample.step, {}).setdefault(sample.repetition, {})[sample.metric] = sample
@@ -76,15 +80,15 @@ def _steps(samples: Sequence[Sample]) -> Table:
         timed = {number: metrics for number, metrics in repetitions.items() if "elapsed" in metrics}
         numbers = sorted(timed)
         for number in dict.fromkeys(numbers[:1] + numbers[-1:]):
-            label = step if len(numbers) == 1 else f"{step} {number}/{len(numbers)}"
-            table.add_row(label, *_row(timed[number]))
+            label = " " + step if len(numbers) == 1 else f" {step} {number}/{len(numbers)}"
+            table.add_row(label, *_row(timed[number])[: len(columns) - 1])
     return table
 
 
 def _row(metrics: dict[str, Sample]) -> list[str]:
     cpu = [_value(metrics, name) for name in CPU]
     total = sum(value for value in cpu if value is not None)
-    shares = [f"{100 * value / total:.1f}" if value is not None and total else "-" for value in cpu]
+    shares = [f"{100 * value / total:.0f}" if value is not None and total else "-" for value in cpu]
     return [
         _shown(metrics, "elapsed", 1, 6),
         _shown(metrics, "throughput", 1e6, 1),
@@ -92,6 +96,7 @@ def _row(metrics: dict[str, Sample]) -> list[str]:
         _shown(metrics, "bytes_read", 1e6, 1),
         _shown(metrics, "bytes_written", 1e6, 1),
         _shown(metrics, "space_used", 1e6, 1),
+        _shown(metrics, "seeks", 1, 0),
     ]
 
 

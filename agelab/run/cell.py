@@ -143,6 +143,8 @@ class CellRunner:
                 file.truncate(disk.size)
         try:
             while True:
+                if gone := self._vanished():
+                    return gone
                 heard = Heard(failures=failures)
                 ending = self._boot(boot, first_step, heard, samples)
                 if heard.reboot is None or heard.ended:

@@ -1,0 +1,131 @@
+"""Drives in real guests: modelled ones and RAID-0 repeat to the last digit, real ones are found, and may vanish."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agelab.scenario import selection
+from tests.vm.cells import agelab, real_guests, run, runs, scenario, step
+from tests.vm.test_repeat import both_cores_busy
+
+pytestmark = real_guests
+OWN = f"model:{selection.machine('pentium4-2800').drives[0].drive}"
+COPY = step("copy", 'cp -r "$SOURCE/." copy', "sync = true")
+READ = step("read", "find . -type f -print0 | xargs -0 cat > /dev/null", 'caches = "reboot"')
+MODELLED = {
+    "seeks",
+    "seek_distance",
+    "busy_seek",
+    "busy_rotation",
+    "busy_transfer",
+    "cache_hits",
+    "queue_depth",
+}
+MIB = 1 << 20
+
+
+def measured(cell: dict[str, Any], name: str) -> dict[str, Any]:
+    """Metric to value of a step."""
+    return {s["metric"]: s["value"] for s in cell["samples"] if s["step"] == name}
+
+
+def test_raid0_over_modelled_drives_has_the_same_digest_on_a_loaded_host(tmp_path: Path) -> None:
+    words = [str(scenario(tmp_path, COPY + READ)), "--layout", "raid0", "--disks", OWN]
+    [quiet] = run(*words)
+    with both_cores_busy():
+        [loaded] = run(*words, cwd=tmp_path)
+    assert (
+        quiet["inputs_key"] == loaded["inputs_key"]
+    )  # else the sources changed meanwhile: agelab compare says which
+    assert quiet["samples"] == loaded["samples"]
+    assert quiet["digest"] == loaded["digest"]
+    assert (quiet["layout"], quiet["drives"]) == ("raid0", [OWN, OWN])
+    read = measured(quiet, "read")
+    assert set(read) >= MODELLED
+    assert read["bytes_read"] > 20 * MIB and read["seeks"] > 0
+    # Two arms at work: what they did together takes longer than the step did, and waiting is not computing.
+    busy = sum(read[name] for name in ("busy_overhead", "busy_seek", "busy_rotation", "busy_transfer"))
+    assert busy > 0.5 * read["elapsed"] and read["cpu_iowait"] > 0.1 * read["elapsed"]
+
+
+def test_raid0_over_bare_memory_counts_both_members(tmp_path: Path) -> None:
+    [cell] = run(str(scenario(tmp_path, COPY + READ)), "--layout", "raid0", "--defaults", "today")
+    assert (cell["layout"], cell["drives"]) == ("raid0", ["model:none", "model:none"])
+    read = measured(cell, "read")
+    assert read["bytes_read"] > 20 * MIB
+    assert not MODELLED & set(read)  # bare memory has no arm to move
+
+
+def test_a_raw_file_takes_the_wall_clock_and_is_not_overwritten_unasked(tmp_path: Path) -> None:
+    disk = tmp_path / "disk.img"
+    with disk.open("wb") as file:
+        file.truncate(320 * MIB)
+    words = [str(scenario(tmp_path, COPY + READ)), "--disks", f"file:{disk}", "--vcpus", "2"]
+    [cell] = run(*words)
+    assert cell["accelerator"] in ("kvm", "tcg")
+    assert (cell["digest"], cell["drives"]) == (None, [f"file:{disk}?cache=none&aio=native"])
+    assert measured(cell, "read")["bytes_read"] > 20 * MIB
+    before = disk.stat().st_mtime_ns
+    again = agelab("run", *words)
+    assert again.returncode == 2 and "holds data: ext4" in again.stderr and "--erase" in again.stderr
+    assert disk.stat().st_mtime_ns == before
+
+
+@pytest.fixture
+def loop(tmp_path: Path) -> Iterator[tuple[Path, str]]:
+    """A block device and the file behind it."""
+    if os.geteuid():
+        pytest.skip("loop devices take root")
+    backing = tmp_path / "backing"
+    with backing.open("wb") as file:
+        file.truncate(320 * MIB)
+    made = subprocess.run(
+        ["losetup", "--find", "--show", str(backing)], capture_output=True, text=True, check=False
+    )
+    if made.returncode:
+        pytest.skip(f"no loop devices here: {made.stderr.strip()}")
+    device = made.stdout.strip()
+    yield backing, device
+    subprocess.run(["losetup", "--detach", device], check=True)
+
+
+def test_a_device_that_vanishes_fails_its_cell_and_says_so(tmp_path: Path, loop: tuple[Path, str]) -> None:
+    backing, device = loop
+    steps = COPY + step("long", "while cp -r copy again && sync && rm -r again; do :; done", "deadline = 120")
+    words = ["run", str(scenario(tmp_path, steps)), "--disks", f"block:{device}"]
+    before = set(runs().glob("*")) if runs().exists() else set()
+    command = [str(Path(sys.executable).with_name("agelab")), *words]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        _wait_for_the_copy(before, child)
+        with backing.open("r+b") as file:
+            file.truncate(MIB)
+        subprocess.run(["losetup", "--set-capacity", device], check=True)
+        said, _ = child.communicate(timeout=200)
+    finally:
+        with suppress(ProcessLookupError):
+            child.kill()
+    assert child.returncode == 1, said
+    assert (
+        f"the drive changed while the cell ran: block:{device}: it has {MIB} bytes now, not {320 * MIB}"
+        in said
+    )
+
+
+def _wait_for_the_copy(before: set[Path], child: "subprocess.Popen[str]") -> None:
+    """Until the cell has done its first step."""
+    deadline = time.monotonic() + 240
+    while time.monotonic() < deadline and child.poll() is None:
+        for directory in set(runs().glob("*")) - before:
+            samples = directory / "samples.jsonl"
+            if samples.exists() and '"copy"' in samples.read_text():
+                return
+        time.sleep(0.2)
+    raise AssertionError(child.communicate(timeout=10)[0] if child.poll() is not None else "no copy in 240 s")
