@@ -71,6 +71,7 @@ class Library:
             ("geometry_seek_ns", u64, [pointer, u64]),
             ("geometry_rotation_ns", u64, [pointer, u64, u64]),
             ("write_cache_size", u64, [pointer]),
+            ("write_cache_has", ctypes.c_bool, [pointer, u64, u64]),
             ("write_cache_advance", None, [pointer, u64]),
             ("write_cache_next", u64, [pointer]),
             ("write_cache_settle", None, [pointer]),
@@ -158,6 +159,10 @@ class Native:
     def cache_size(self) -> int:
         """Sectors of the write cache."""
         return int(self._dll.write_cache_size(self._at))
+
+    def cached(self, first: int) -> bool:
+        """Whether the write cache has a sector."""
+        return bool(self._dll.write_cache_has(self._at, first, first + 1))
 
     def extents(self) -> int:
         """How many extents wait."""
