@@ -113,14 +113,20 @@ def linear(name: str, partition: Partition, disks: list[str]) -> list[str]:
     The pmem driver takes whole pages past the block layer (pmem_rw_page, until Linux 6.3), where no counter
     sees them; through device-mapper every page is a request that counts.
     """
-    table = f"0 {partition.sectors} linear /dev/{disks[partition.disk]} 0"
+    table = f"0 {partition.sectors} linear /dev/{_behind(partition, disks)} 0"
     return ["dmsetup", "create", "--noudevsync", "--table", table, name]
+
+
+def _behind(partition: Partition, disks: list[str]) -> str:
+    """The memory-backed disk that holds a partition's data."""
+    assert partition.disk is not None, "a real drive holds its own data"
+    return disks[partition.disk]
 
 
 def _model(drive: Drive, disks: list[str]) -> None:
     """Add a modelled drive and its partitions: memory stands behind these alone."""
     behind = ",".join(
-        f"0x{machine.address(disks[partition.disk]):x}:{partition.first}:{partition.sectors}"
+        f"0x{machine.address(_behind(partition, disks)):x}:{partition.first}:{partition.sectors}"
         for partition in drive.partitions
     )
     ADD.write_text(f"{drive.settings} memory={behind}")
@@ -151,7 +157,7 @@ def real(wanted: Real, parts: tuple[Partition, ...], boot: int) -> list[str]:
     deadline = time.monotonic() + PATIENCE
     while (name := find(wanted)) is None:
         if time.monotonic() > deadline:
-            what = "the passed-through disk" if wanted.passthrough else f"the disk {wanted.serial}"
+            what = f"the disk {wanted.serial}" if wanted.serial else "a passed-through disk"
             raise OSError(f"{what} did not appear within {PATIENCE:g} s")
         time.sleep(0.1)
     names = partition(name, parts)
@@ -164,18 +170,22 @@ def real(wanted: Real, parts: tuple[Partition, ...], boot: int) -> list[str]:
     return names
 
 
-def find(wanted: Real) -> str | None:
-    """The name of a real disk, or None while there is none. Raises OSError where several could be meant."""
-    blocks = sorted(Path("/sys/block").iterdir())
-    if wanted.serial:
-        serials = {block / "serial": block.name for block in blocks if (block / "serial").exists()}
-        return next(
-            (name for path, name in serials.items() if path.read_text().strip() == wanted.serial), None
-        )
-    foreign = [block.name for block in blocks if not block.name.startswith(OURS)]
-    if len(foreign) > 1:
-        raise OSError(f"the controller has {len(foreign)} disks ({', '.join(foreign)}); one is needed")
-    return foreign[0] if foreign else None
+def find(wanted: Real, sys: Path = Path("/sys/block")) -> str | None:
+    """The name of a real disk, or None while it is not there. Raises OSError where there are too many."""
+    serials = {block.name: _serial(block) for block in sorted(sys.iterdir())}
+    if wanted.passthrough is None:
+        return next((name for name, serial in serials.items() if serial == wanted.serial), None)
+    which, count = wanted.passthrough
+    foreign = [name for name, serial in serials.items() if not name.startswith(OURS) and not serial]
+    foreign.sort(key=lambda name: os.path.realpath(sys / name))
+    if len(foreign) > count:
+        raise OSError(f"the controllers have {len(foreign)} disks ({', '.join(foreign)}), not {count}")
+    return foreign[which] if len(foreign) == count else None
+
+
+def _serial(block: Path) -> str:
+    """The serial that the host gave a virtio disk; nothing for any other."""
+    return (block / "serial").read_text().strip() if (block / "serial").exists() else ""
 
 
 def array(raid: Raid, members: tuple[str, ...], boot: int) -> list[str]:

@@ -35,8 +35,8 @@ class Corpus:
 class Partition:
     """A part of a drive, and the memory-backed disk that holds its data."""
 
-    disk: int
-    """None of them, -1, where the drive is a real one."""
+    disk: int | None
+    """None where the drive is a real one."""
     first: int
     """Where it begins on the drive, in sectors of 512 bytes."""
     sectors: int
@@ -44,10 +44,11 @@ class Partition:
 
 @dataclass(frozen=True)
 class Real:
-    """How a real drive is found: a virtio disk by its serial, or the one disk that the host did not make."""
+    """How a real drive is found: a virtio disk by its serial, one behind a controller by its place among them."""
 
     serial: str | None = None
-    passthrough: bool = False
+    passthrough: tuple[int, int] | None = None
+    """Which of how many, from 0, in the order of the controllers' addresses."""
 
 
 @dataclass(frozen=True)

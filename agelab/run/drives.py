@@ -62,12 +62,6 @@ class CellDrive:
             return None
         return geometry.settings(self.profile, name=name, run_seed=run_seed, index=index)
 
-    def found_by(self, index: int) -> dict[str, Any] | None:
-        """How the guest finds a real drive; None for one that it makes."""
-        if not self.spec.real:
-            return None
-        return {"passthrough": True} if self.spec.kind == "pci" else {"serial": REAL_SERIAL.format(index)}
-
 
 @dataclass(frozen=True)
 class Arrangement:
@@ -109,14 +103,21 @@ class Arrangement:
         for index, drive in enumerate(self.drives):
             parts = []
             for part in drive.partitions:
-                backed = -1 if drive.spec.real else disk
+                backed = None if drive.spec.real else disk
                 disk += not drive.spec.real
                 parts.append({"disk": backed, "first": part.first, "sectors": part.sectors})
             name = f"drive{index}"
             settings = drive.settings(name, run_seed, index)
-            real = drive.found_by(index)
+            real = self._found_by(index) if drive.spec.real else None
             told.append({"name": name, "settings": settings, "real": real, "partitions": parts})
         return told
+
+    def _found_by(self, index: int) -> dict[str, Any]:
+        """How the guest finds a real drive."""
+        behind = [number for number, drive in enumerate(self.drives) if drive.spec.kind == "pci"]
+        if index in behind:
+            return {"passthrough": [behind.index(index), len(behind)]}
+        return {"serial": REAL_SERIAL.format(index)}
 
 
 def arrange(

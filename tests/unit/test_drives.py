@@ -1,6 +1,7 @@
 """Which drives a cell has, and where the partitions under test lie on them."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +14,7 @@ from agelab.run.drives import Arrangement, Partition, arrange
 from agelab.run.plan import MIB, guest_plan
 from agelab.scenario import selection
 from harness import drives as guest
-from harness.plan import Raid
+from harness.plan import Raid, Real
 from tests.unit.test_scenario import CORPUS, spec
 
 MACHINE = selection.machine("pentium4-2800")
@@ -116,11 +117,36 @@ def test_a_real_drive_is_taken_from_its_start_and_found_by_its_serial() -> None:
     claim = Claim(spec, (Content("file:/a", 9, SIZE, None, "token", ()),))
     found = arrange(disk(), MACHINE, "single", "period", SIZE, [spec], [claim])
     [told] = found.for_guest(run_seed=1, first_disk=2)
-    assert told["partitions"] == [{"disk": -1, "first": 0, "sectors": SIZE // 512}]
+    assert told["partitions"] == [{"disk": None, "first": 0, "sectors": SIZE // 512}]
     assert (told["settings"], told["real"]) == (None, {"serial": "agelab-disk0"})
     assert (found.backing, found.real, found.modelled) == ((), True, False)
     with pytest.raises(InputError, match=f"does not fit on file:/a, which has {SIZE} bytes"):
         arrange(disk(), MACHINE, "single", "period", SIZE + 512, [spec], [claim])
+
+
+def test_two_controllers_disks_are_told_apart_by_their_place(tmp_path: Path) -> None:
+    specs = [parse("pci:0000:01:00.0"), parse("pci:0000:02:00.0")]
+    claims = [Claim(spec, (Content("pci", 9, SIZE, None, "token", ()),)) for spec in specs]
+    found = arrange(disk(), MACHINE, "raid0", "period", SIZE, specs, claims)
+    told = [drive["real"] for drive in found.for_guest(run_seed=1, first_disk=2)]
+    assert told == [{"passthrough": [0, 2]}, {"passthrough": [1, 2]}]
+    for name, where in (
+        ("sda", "0000:00:07.0"),
+        ("nvme0n1", "0000:00:05.0"),
+        ("pmem0", "0"),
+        ("vda", "0000:00:04.0"),
+    ):
+        (tmp_path / "devices" / where / name).mkdir(parents=True)
+        (tmp_path / "block").mkdir(exist_ok=True)
+        (tmp_path / "block" / name).symlink_to(tmp_path / "devices" / where / name)
+    (tmp_path / "block" / "vda" / "serial").write_text("agelab-disk0\n")
+    for real, name in zip(told, ("nvme0n1", "sda"), strict=True):
+        assert guest.find(Real(**real), tmp_path / "block") == name
+    assert guest.find(Real(serial="agelab-disk0"), tmp_path / "block") == "vda"
+    assert guest.find(Real(serial="agelab-disk1"), tmp_path / "block") is None
+    assert guest.find(Real(passthrough=(0, 3)), tmp_path / "block") is None
+    with pytest.raises(OSError, match=r"the controllers have 2 disks \(nvme0n1, sda\), not 1"):
+        guest.find(Real(passthrough=(0, 1)), tmp_path / "block")
 
 
 def test_a_real_drive_takes_the_wall_clock() -> None:
