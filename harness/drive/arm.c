@@ -10,14 +10,17 @@ struct movement arm_movement(const struct drive *drive, u64 first, bool write, u
 	u64 at = here / set->heads, to = there / set->heads;
 	struct movement move = { .cylinders = at < to ? to - at : at - to };
 
-	/* The head that has just come there goes on without a gap. */
-	if (!drive->stream && first == from && start == drive->arm_free)
-		return move;
+	/* The head that has just come there goes on along the spiral: the gap passes, there is nothing to settle from. */
+	if (!drive->stream && start == drive->arm_free && first >= from) {
+		move.rotation_ns = geometry_turn(set, first) - geometry_turn(set, from);
+		if (move.rotation_ns < set->revolution_ns)
+			return move;
+	}
 	if (move.cylinders)
 		move.seek_ns = geometry_seek_ns(set, move.cylinders);
 	else if (here != there)
 		move.seek_ns = set->head_switch_ns;
-	if (write)
+	if (write && here != there)
 		move.seek_ns += set->write_settle_ns;
 	move.rotation_ns = geometry_rotation_ns(set, first, start + move.seek_ns);
 	return move;

@@ -154,9 +154,12 @@ class Reference:
         seek = wait = distance = 0
         (here, _), (there, _) = self.place.place(at), self.place.place(first)
         distance = abs(there // self.place.heads - here // self.place.heads)
-        if self.stream or at != first or start != self.free:
-            switch = self.place.switch if here != there else 0
-            seek = (self.place.seek(distance) or switch) + (self.place.settle if write else 0)
+        along = self.place.turn(first) - self.place.turn(at)
+        if not self.stream and start == self.free and 0 <= along < self.place.revolution:
+            wait = along
+        else:
+            if here != there:
+                seek = (self.place.seek(distance) or self.place.switch) + (self.place.settle if write else 0)
             wait = self.place.wait(first, start + seek)
         transfer = self.place.turn(end) - self.place.turn(first)
         self._stop(start)

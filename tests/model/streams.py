@@ -79,6 +79,7 @@ def requests(seed: int, text: str, count: int) -> Iterator[Request]:
             flushes, jumps = random.choice((0, 0, 0.02, 0.3)), random.choice((0, 0, 0.05, 0.5, 1))
             streams, size = random.randint(1, 3), random.choice((1, 8, 8, 64, most, most))
             near = random.choice((None, None, 0, sectors, random.choice(borders)))
+            again = random.choice((0, 0, 0.2))
             pause, idle = random.choice((0, 0, 1000, 10**6, revolution)), random.choice((0, 0.05, 0.3))
         left -= 1
         gap = random.randint(0, pause) if random.random() > idle else random.randint(0, 6 * revolution)
@@ -91,6 +92,6 @@ def requests(seed: int, text: str, count: int) -> Iterator[Request]:
             cursors[cursor] = around if random.random() < 0.7 else cursors[random.randrange(3)]
         length = random.choice((size, size, random.randint(1, size)))
         first = min(max(0, cursors[cursor]), sectors - length)
-        cursors[cursor] = first + length
+        cursors[cursor] = first + length - (random.randint(1, 2 * length) if random.random() < again else 0)
         kind = "read" if random.random() < reads else "through" if random.random() < through else "write"
         yield Request(kind, first, length, gap)

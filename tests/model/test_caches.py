@@ -1,8 +1,11 @@
 """The drive's caches: what a read finds there, when the head goes on, when writes reach the platters."""
 
+from itertools import pairwise
+
 import pytest
 
 from tests.model.native import Library, Native
+from tests.model.reference import EXTENTS
 from tests.model.streams import DISKS, SMALL, number, settings, zones
 
 MS = 1_000_000
@@ -114,6 +117,27 @@ def test_flush_goes_on_where_the_arm_is(library: Library) -> None:
         drive.flush(begins + late)
         first, second = drive.take_passes()
         assert second.start == first.done, f"flush {late} ns after the first began"
+
+
+@pytest.mark.parametrize("name", DISKS)
+def test_small_writes_of_a_track_take_one_revolution(library: Library, name: str) -> None:
+    """The arm stays where it is, so it has nothing to settle from; and it follows the tracks of the spiral."""
+    drive, now = library.drive(settings(name)), 0
+    for at in range(40):
+        now = drive.write(1000 + 64 * at, 8, now)
+    now = drive.flush(now)
+    passes = drive.take_passes()
+    assert len(passes) == 40
+    for before, after in pairwise(passes):
+        assert after.done - before.done == drive.turn(after.end) - drive.turn(before.end)
+
+
+def test_scattered_writes_fill_the_list_and_no_more(library: Library) -> None:
+    drive, now, most = library.drive(TEXT), 0, 0
+    for at in range(600):
+        now = drive.write(at * 7_654_321 % 100_000_000 // 8 * 8, 8, now)
+        most = max(most, drive.extents())
+    assert most == EXTENTS - 1
 
 
 @pytest.mark.parametrize("name", DISKS)
