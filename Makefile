@@ -5,7 +5,7 @@ SHELL := /bin/sh
 
 # `make scenario KERNEL=debian:6.1` and `AGELAB_HOME=/big make test`: what is set here or in the
 # environment reaches the commands as environment variables, so no value needs quoting.
-SCENARIO_OPTIONS := CORPUS KERNEL FS LAYOUT SCALE CLOCK DISKS ERASE MACHINE VCPUS SEEDS JOBS
+SCENARIO_OPTIONS := CORPUS KERNEL FS LAYOUT SCALE CLOCK DEFAULTS DISKS ERASE MACHINE VCPUS SEEDS JOBS
 export AGELAB_HOME NAME $(SCENARIO_OPTIONS)
 
 BIN := .venv/bin
@@ -33,7 +33,7 @@ setup-test:
 scenario: name-given setup ## run NAME=<scenario>[-<variant>], e.g. make scenario NAME=aging-reiserfs
 	@$(BIN)/agelab run "$$NAME" \
 	  $${CORPUS:+--corpus "$$CORPUS"} $${KERNEL:+--kernel "$$KERNEL"} $${FS:+--filesystem "$$FS"} $${LAYOUT:+--layout "$$LAYOUT"} \
-	  $${SCALE:+--scale "$$SCALE"} $${CLOCK:+--clock "$$CLOCK"} $${DISKS:+--disks "$$DISKS"} \
+	  $${SCALE:+--scale "$$SCALE"} $${CLOCK:+--clock "$$CLOCK"} $${DEFAULTS:+--defaults "$$DEFAULTS"} $${DISKS:+--disks "$$DISKS"} \
 	  $${ERASE:+--erase "$$ERASE"} $${MACHINE:+--machine "$$MACHINE"} $${VCPUS:+--vcpus "$$VCPUS"} \
 	  $${SEEDS:+--seeds "$$SEEDS"} $${JOBS:+--jobs "$$JOBS"}
 
