@@ -113,7 +113,7 @@ u64 drive_reach(const struct drive *drive, u64 first, u64 now)
 	if (drive->set.kind == FLASH || write_cache_has(drive, first, first + 1))
 		return 0;
 	reach = read_cache_reach(drive, first, now);
-	if (reach != NEVER)
+	if (reach != OUT_OF_REACH)
 		return reach;
 	move = arm_movement(drive, first, false, greater(now, drive->arm_free));
 	return move.seek_ns + move.rotation_ns;

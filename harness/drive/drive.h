@@ -2,7 +2,7 @@
 /*
  * A drive as a function of time: which request, sent when, completes when, and where the time went.
  *
- * Integers only and no call into the kernel: the host compiles the same files and tests them (tests/unit).
+ * Integers only and no call into the kernel: the host compiles the same files and tests them (tests/model).
  * Times are nanoseconds of the guest's monotonic clock, addresses are sectors of 512 bytes. The model is
  * described in docs/design.md, "Drives and machines".
  */
@@ -146,8 +146,8 @@ void read_cache_forget(struct drive *drive, u64 first, u64 end, u64 now);
 u64 read_cache_stream(struct drive *drive, u64 first, u64 end, u64 start, u64 moved);
 /* The head is behind `end` at that time and reads on. */
 void read_cache_start(struct drive *drive, u64 first, u64 end, u64 behind);
-/* Nanoseconds until a sector has come that is in a segment or that the head soon comes to; or NEVER. */
-#define NEVER (~0ULL)
+/* Nanoseconds until a sector has come that is in a segment or that the head soon comes to; or OUT_OF_REACH. */
+#define OUT_OF_REACH (~0ULL)
 u64 read_cache_reach(const struct drive *drive, u64 sector, u64 now);
 u64 read_cache_head(const struct drive *drive, u64 now);
 void read_cache_stop(struct drive *drive, u64 now);

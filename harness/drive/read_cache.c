@@ -102,7 +102,7 @@ u64 read_cache_reach(const struct drive *drive, u64 sector, u64 now)
 			return 0;
 	}
 	if (!comes_to(drive, sector, there))
-		return NEVER;
+		return OUT_OF_REACH;
 	if (sector < there)
 		return 0;
 	if (there == drive->stream_limit)
