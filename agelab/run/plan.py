@@ -23,6 +23,8 @@ FIRST_STEP = 15.0
 """Guest seconds after boot at which the first step starts: later than any guest is ready, at 2 ns an instruction."""
 OVERHEAD_MIB = 128
 """What the kernel and the harness take of a guest's memory, rounded up; the ballast takes the rest away."""
+PROCESSOR_MIB = 8
+"""What the kernel takes for each further processor, rounded up."""
 CORPUS_DISK, DATA_DISK = 1, 2
 """Their places among the memory-backed disks; the root is 0."""
 BASE_MODULES = ("loop", "isofs", "dm_mod", "i6300esb")
@@ -89,7 +91,7 @@ class CellSpec:
     def memory_mib(self, corpus: Corpus) -> int:
         """The guest's memory: what the first step finds, the corpus if RAM holds it, and the system's own."""
         held = corpus.size if self.scenario.corpus.held_in_ram else 0
-        system = OVERHEAD_MIB * MIB + self.disk.cache_bytes
+        system = (OVERHEAD_MIB + PROCESSOR_MIB * (self.vcpus - 1)) * MIB + self.disk.cache_bytes
         wanted = self.sized(self.scenario.memory.available_mib) + held + system
         return -(-wanted // (16 * MIB)) * 16
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -9,6 +10,7 @@ from agelab.cli.run import _clock
 from agelab.disk import Claim, parse
 from agelab.disk.claim import Content
 from agelab.errors import InputError
+from agelab.model.base import Defaults, Layout
 from agelab.model.scenario import DiskUse
 from agelab.run.drives import Arrangement, Partition, arrange
 from agelab.run.plan import MIB, guest_plan
@@ -45,6 +47,17 @@ def raid0(use: DiskUse, *wanted: str) -> Arrangement:
 def test_a_partition_is_where_the_scenario_says(at: object, first: int) -> None:
     [drive] = single(disk({**OUTER, "at": at})).drives
     assert (str(drive.spec), drive.partitions) == (OWN, (Partition(first, SIZE // 512),))
+
+
+@pytest.mark.parametrize("layout", ["single", "raid0"])
+@pytest.mark.parametrize("name", selection.scenario_names())
+def test_every_scenarios_partitions_fit_on_its_machines_drives(name: str, layout: Layout) -> None:
+    scenario = selection.select(name).scenario
+    machine = selection.machine(scenario.machine)
+    size = int(scenario.disk.mib.value) * MIB // (2 if layout == "raid0" else 1)
+    for defaults in get_args(Defaults):
+        found = arrange(scenario.disk, machine, layout, defaults, size)
+        assert len(found.members) == (2 if layout == "raid0" else 1)
 
 
 def test_today_a_partition_begins_at_a_mebibyte() -> None:
