@@ -19,6 +19,7 @@
 struct command {
 	struct list_head entry;
 	struct hrtimer timer;
+	u64 arrived;
 	blk_status_t status;
 };
 
@@ -69,24 +70,38 @@ static void take_up(struct block *block, struct request *rq)
 	hrtimer_start(&command->timer, ns_to_ktime(done), HRTIMER_MODE_ABS);
 }
 
+/* Positioning time that a request is let off for the time that it has waited: or a stream would starve the others. */
+#define PATIENCE 32
+
+static s64 cost(struct block *block, struct command *command, u64 now)
+{
+	struct request *rq = blk_mq_rq_from_pdu(command);
+	s64 waited = (now - command->arrived) / PATIENCE;
+
+	if (req_op(rq) == REQ_OP_WRITE && block->drive.set.write_back && !(rq->cmd_flags & REQ_FUA))
+		return -waited;
+	return (s64)drive_reach(&block->drive, blk_rq_pos(rq), now) - waited;
+}
+
 /* The request that the drive can reach first; a flush waits for nobody, and nobody overtakes it. */
 static struct request *choose(struct block *block)
 {
 	struct command *command, *best = NULL;
-	u64 reach, least = 0, now = ktime_get_ns();
+	u64 now = ktime_get_ns();
+	s64 least = 0;
 
 	list_for_each_entry(command, &block->waiting, entry) {
-		struct request *rq = blk_mq_rq_from_pdu(command);
+		s64 this;
 
-		if (req_op(rq) == REQ_OP_FLUSH) {
+		if (req_op(blk_mq_rq_from_pdu(command)) == REQ_OP_FLUSH) {
 			if (!best)
 				best = command;
 			break;
 		}
-		reach = drive_reach(&block->drive, blk_rq_pos(rq), now);
-		if (!best || reach < least) {
+		this = cost(block, command, now);
+		if (!best || this < least) {
 			best = command;
-			least = reach;
+			least = this;
 		}
 	}
 	list_del(&best->entry);
@@ -152,6 +167,7 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_que
 	prepare_timer(&command->timer, command_done);
 	blk_mq_start_request(rq);
 	spin_lock_irqsave(&block->lock, flags);
+	command->arrived = ktime_get_ns();
 	block->depth++;
 	if (block->drive.set.kind == FLASH) {
 		take_up(block, rq);

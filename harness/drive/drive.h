@@ -28,7 +28,7 @@ typedef int64_t s64;
 #define CHANNELS_MOST 64
 #define WRITE_CACHE_MOST (16ULL << 20)	/* bytes: what a larger cache keeps for writes */
 #define PIECE 256ULL			/* sectors written back in one movement of the arm */
-#define BATCH 16			/* pieces written back before a waiting read gets the arm */
+#define BATCH 8			/* pieces of a filling cache that are written back before a waiting read gets the arm */
 
 enum kind { DISK, FLASH };
 

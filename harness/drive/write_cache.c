@@ -21,6 +21,12 @@ static bool filling(const struct drive *drive)
 	return drive->dirty_sectors > write_cache_size(drive) / 2 || drive->dirty_count > EXTENTS_MOST / 2;
 }
 
+/* A quarter full: what was begun because the cache was filling is enough. */
+static bool eased(const struct drive *drive)
+{
+	return drive->dirty_sectors <= write_cache_size(drive) / 4 && drive->dirty_count <= EXTENTS_MOST / 4;
+}
+
 bool write_cache_has(const struct drive *drive, u64 first, u64 end)
 {
 	u32 i;
@@ -176,7 +182,7 @@ u64 write_cache_yield(struct drive *drive, u64 start)
 {
 	if (is_writing(drive))
 		start = one_piece(drive, start);
-	while (drive->draining && drive->batch && filling(drive))
+	while (drive->draining && drive->batch && !eased(drive))
 		start = one_piece(drive, start);
 	drive->draining = false;
 	return greater(start, drive->arm_free);

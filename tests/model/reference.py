@@ -11,7 +11,7 @@ from math import isqrt
 
 from tests.model.native import STATISTICS, Pass
 
-SECOND, SECTOR, UNIT, PIECE, BATCH, EXTENTS = 10**9, 512, 8, 256, 16, 256
+SECOND, SECTOR, UNIT, PIECE, BATCH, EXTENTS = 10**9, 512, 8, 256, 8, 256
 WRITES_MOST = 16 << 20
 
 
@@ -187,6 +187,10 @@ class Reference:
     def _filling(self) -> bool:
         return self.waiting > self.room // 2 or len(self.dirty) > EXTENTS // 2
 
+    @property
+    def _eased(self) -> bool:
+        return self.waiting <= self.room // 4 and len(self.dirty) <= EXTENTS // 4
+
     def _next(self) -> Extent:
         ahead = self.stream.limit if self.stream else self.head
         return next((extent for extent in self.dirty if extent.first >= ahead), self.dirty[0])
@@ -243,10 +247,10 @@ class Reference:
             self.draining = Draining(ready)
 
     def _arm_for(self, first: int, end: int, start: int, *, write: bool) -> int:
-        """A command of its own: what the arm is at ends first, and of a filling cache a batch of pieces."""
+        """A command of its own: what the arm is at ends first, and of a cache that was filling a batch of pieces."""
         if self.piece:
             start = self._one(start)
-        while self.draining and self.draining.batch and self._filling:
+        while self.draining and self.draining.batch and not self._eased:
             start = self._one(start)
         self.draining = None
         return self._pass(first, end, max(start, self.free), write=write)
