@@ -58,7 +58,8 @@ def xml(spec: GuestSpec, uri: str, confined_by: Collection[str]) -> str:
 
 def virt_install(spec: GuestSpec, uri: str, confined_by: Collection[str]) -> list[str]:
     """The virt-install command for ``spec``; it prints XML and creates nothing."""
-    arguments = " ".join([*BASE_ARGUMENTS, *spec.machine.kernel_arguments])
+    emulated = virtual.KERNEL_ARGUMENTS if spec.clock == "virtual" else ()
+    arguments = " ".join([*BASE_ARGUMENTS, *emulated, *spec.machine.kernel_arguments])
     fixed = (
         "--print-xml 1 --arch x86_64 --import --network none "
         "--graphics none --video none --sound none --controller usb,model=none --memballoon none --rng none "
