@@ -86,13 +86,12 @@ def set_up(drives: tuple[Drive, ...], disk: Disk, boot: int, do: Do) -> UnderTes
             names.append(real(drive.real, drive.partitions, boot))
         elif drive.settings is None:
             names.append([f"dm-{mapped + number}" for number, _ in enumerate(drive.partitions)])
-            for number, partition in enumerate(drive.partitions):
-                do(linear(f"{drive.name}p{number + 1}", partition, disks), "setting up the disk under test")
+            for number, part in enumerate(drive.partitions):
+                do(linear(f"{drive.name}p{number + 1}", part, disks), "setting up the disk under test")
             mapped += len(drive.partitions)
         else:
-            _model(drive, disks)
-            names.append([f"{drive.name}p{number + 1}" for number, _ in enumerate(drive.partitions)])
-    members = tuple(names[drive][partition] for drive, partition in disk.members)
+            names.append(_model(drive, disks))
+    members = tuple(names[drive][number] for drive, number in disk.members)
     device = f"/dev/{members[0]}"
     if disk.raid:
         if RAID0_LAYOUT.exists():
@@ -107,31 +106,36 @@ def set_up(drives: tuple[Drive, ...], disk: Disk, boot: int, do: Do) -> UnderTes
     return UnderTest(members, tuple(lain_on))
 
 
-def linear(name: str, partition: Partition, disks: list[str]) -> list[str]:
+def linear(name: str, part: Partition, disks: list[str]) -> list[str]:
     """The command that lays a linear mapping over a memory-backed disk.
 
     The pmem driver takes whole pages past the block layer (pmem_rw_page, until Linux 6.3), where no counter
     sees them; through device-mapper every page is a request that counts.
     """
-    table = f"0 {partition.sectors} linear /dev/{_behind(partition, disks)} 0"
+    table = f"0 {part.sectors} linear /dev/{_behind(part, disks)} 0"
     return ["dmsetup", "create", "--noudevsync", "--table", table, name]
 
 
-def _behind(partition: Partition, disks: list[str]) -> str:
+def _behind(part: Partition, disks: list[str]) -> str:
     """The memory-backed disk that holds a partition's data."""
-    assert partition.disk is not None, "a real drive holds its own data"
-    return disks[partition.disk]
+    assert part.disk is not None, "a real drive holds its own data"
+    return disks[part.disk]
 
 
-def _model(drive: Drive, disks: list[str]) -> None:
-    """Add a modelled drive and its partitions: memory stands behind these alone."""
+def _model(drive: Drive, disks: list[str]) -> list[str]:
+    """Add a modelled drive and its partitions, behind which alone memory stands; the partitions' names."""
     behind = ",".join(
-        f"0x{machine.address(_behind(partition, disks)):x}:{partition.first}:{partition.sectors}"
-        for partition in drive.partitions
+        f"0x{machine.address(_behind(part, disks)):x}:{part.first}:{part.sectors}"
+        for part in drive.partitions
     )
-    ADD.write_text(f"{drive.settings} memory={behind}")
+    try:
+        ADD.write_text(f"{drive.settings} memory={behind}")
+    except OSError as error:
+        raise OSError(
+            f"the module refuses {drive.name}: {error.strerror}; the console may say why"
+        ) from error
     Path("/sys/block", drive.name, "queue/nr_requests").write_text(ELEVATOR_REQUESTS)
-    partition(drive.name, drive.partitions)
+    return partition(drive.name, drive.partitions)
 
 
 def partition(disk: str, parts: tuple[Partition, ...]) -> list[str]:
