@@ -53,7 +53,8 @@ test: check ## all checks and tests but the long ones
 test-full: check ## all checks and all tests
 	@$(BIN)/pytest
 
-bench: setup-test ## measure guest start-up against virtme-ng, then five runs of each of five variants (an hour)
+bench: setup-test ## validate the modelled drives, time guest starts against virtme-ng, run five variants five times (an hour)
+	@$(BIN)/python -m bench.validate
 	@$(BIN)/python -m bench.boot
 	@$(BIN)/python -m bench.repeat --load aging-reiserfs aging-ext4 aging-xfs aging-btrfs aging-jfs
 

@@ -1,0 +1,122 @@
+"""One guest that is made as a cell's is and runs a program of ours in place of the harness.
+
+The program is Python of the standard library, the guest's first process. It finds the harness's own modules, and
+``job.json`` in /run/agelab, and says its results on the second serial line, one JSON object each.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agelab import image as images
+from agelab import kernel as kernels
+from agelab.drive import module
+from agelab.errors import AgelabError
+from agelab.image import Image
+from agelab.kernel import initramfs
+from agelab.model.machine import Machine
+from agelab.run import inputs
+from agelab.scenario import selection
+from agelab.store import Store, canonical
+from agelab.vm import clock, daemon, domain
+from agelab.vm.guest import GuestSpec, MemoryDisk
+from agelab.vm.hypervisor import Ending, Hypervisor, connected
+
+MODULES = ("dm_mod", "ext4")
+UUID = "6167656c-6162-4000-8000-000000000002"
+PATIENCE = 900.0
+"""Host seconds for one boot."""
+
+
+@dataclass(frozen=True)
+class Boot:
+    """What one boot said, and why its guest is gone."""
+
+    said: list[dict[str, Any]]
+    ending: Ending
+    console: str
+
+    def only(self, event: str) -> dict[str, Any]:
+        """The one object of that event. Raises AgelabError where there is not just one."""
+        found = [line for line in self.said if line["event"] == event]
+        if len(found) != 1:
+            raise AgelabError(f"the guest said {event!r} {len(found)} times; its console ends:\n{self.tail}")
+        return found[0]
+
+    @property
+    def tail(self) -> str:
+        """The console's last lines."""
+        return "\n".join(self.console.splitlines()[-20:])
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where guests can be started: an image, the modelled drive's module for its kernel, a directory to work in."""
+
+    image: Image
+    module: Path
+    clock: Path
+    hypervisor: Hypervisor
+    directory: Path
+
+    def disk(self, mib: int) -> MemoryDisk:
+        """A fresh memory-backed disk that outlives the guests which write to it."""
+        path = self.directory / "disk"
+        path.unlink(missing_ok=True)
+        with path.open("wb") as file:
+            file.truncate(mib << 20)
+        return MemoryDisk(path, mib << 20, written=True)
+
+    def boot(
+        self,
+        program: bytes,
+        job: object,
+        machine: Machine,
+        memory_mib: int,
+        disks: Sequence[MemoryDisk] = (),
+        number: int = 0,
+    ) -> Boot:
+        """Run a guest of the virtual clock to its end; ``number`` is how many boots went before on these disks."""
+        console, events = self.directory / "console.log", self.directory / "events.jsonl"
+        for output in (console, events):
+            output.write_bytes(b"")
+        archive = self.directory / "initramfs"
+        files = {**inputs.harness_files(), "job.json": canonical(job)}
+        extra = {self.module.stem: self.module.read_bytes()}
+        own = initramfs.cell(self.image.kernel.modules, MODULES, files, {"start": program}, extra)
+        archive.write_bytes(self.image.initramfs.read_bytes() + own)
+        root = MemoryDisk(self.image.root, self.image.root.stat().st_size, written=False)
+        guest = GuestSpec(
+            name="agelab-bench-" + hashlib.sha256(str(self.directory).encode()).hexdigest()[:12],
+            uuid=UUID,
+            seed=1,
+            machine=machine,
+            memory_mib=memory_mib,
+            kernel=self.image.boot,
+            initramfs=archive,
+            boot=number,
+            disks=(root, *disks),
+            console=console,
+            events=events,
+            preload=self.clock,
+        )
+        xml = domain.xml(guest, daemon.uri(), self.hypervisor.security_models)
+        said: list[dict[str, Any]] = []
+        ending = self.hypervisor.run(
+            guest.name, xml, events, lambda line: said.append(json.loads(line)), PATIENCE
+        )
+        return Boot(said, ending, console.read_text(errors="replace"))
+
+
+@contextmanager
+def bench(store: Store, kernel: str, directory: Path) -> Iterator[Bench]:
+    """A bench for that kernel, its image and module made where the store does not have them."""
+    found = kernels.resolve(kernel, store)
+    image = images.build(found, store, selection.filesystems())
+    built = module.obtain(found, store)
+    with connected() as hypervisor:
+        yield Bench(image, built, clock.library(store), hypervisor, directory)
