@@ -1,0 +1,84 @@
+"""What a power cut leaves of the writes to a modelled disk, and what an orderly end does."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from agelab import kernel
+from agelab.cli.common import open_store
+from agelab.drive import geometry
+from agelab.scenario import selection
+from agelab.vm.guest import MemoryDisk
+from bench.guest import Bench, bench
+from tests.vm.cells import real_guests
+
+pytestmark = real_guests
+DRIVE = selection.drive("seagate-st340016a")
+MACHINE = selection.machine("pentium4-2800")
+MIB = 64
+PLACES = {"flushed": 0, "unflushed": 2048, "before an orderly end": 65536}
+"""Sectors of the drive."""
+PROGRAM = rb"""#!/usr/bin/python3 -SB
+import json, mmap, os, sys
+from pathlib import Path
+sys.path.insert(0, "/run/agelab")
+from harness import drives, machine
+from harness.events import Events
+
+job = json.loads(Path("/run/agelab/job.json").read_text())
+events = Events.open(Path("/dev/ttyS1"))
+[disk] = machine.disks()[1:]
+drives.ADD.write_text(f"{job['settings']} memory=0x{machine.address(disk):x}:0:{job['sectors']}")
+device = os.open("/dev/drive0", os.O_RDWR | os.O_DIRECT)
+page = mmap.mmap(-1, 4096)
+
+def at(place):
+    os.preadv(device, [page], job["places"][place] * 512)
+    return bytes(page)
+
+def written(place):
+    return place.encode().ljust(4096, b"*")
+
+def write(place):
+    page[:] = written(place)
+    os.pwritev(device, [page], job["places"][place] * 512)
+
+def look():
+    states = {written(place): "written" for place in job["places"]} | {bytes(4096): "zeros"}
+    events.emit("found", **{place: states.get(at(place), "damaged") for place in job["places"]})
+
+look()
+for place in job["writes"]:
+    write(place)
+    if place == "flushed":
+        os.fsync(device)
+# At once: after a revolution of rest the drive begins to write back by itself.
+if job["cut"] and at(place) == written(place):
+    Path("/proc/sysrq-trigger").write_text("b")
+machine.power_off()
+"""
+
+
+def boot(
+    place: Bench, number: int, disk: MemoryDisk, writes: Sequence[str] = (), *, cut: bool = False
+) -> dict[str, str]:
+    """What was on the drive when the guest came up; it then makes these writes, and ends."""
+    job = {
+        "settings": geometry.settings(DRIVE, name="drive0", run_seed=1, index=0),
+        "sectors": MIB << 11,
+        "places": PLACES,
+        "writes": writes,
+        "cut": cut,
+    }
+    done = place.boot(PROGRAM, job, MACHINE, 256, [disk], number)
+    line = done.only("found")
+    return {name: line[name] for name in PLACES}
+
+
+def test_a_power_cut_loses_what_was_not_flushed_and_an_orderly_end_nothing(tmp_path: Path) -> None:
+    nothing = dict.fromkeys(PLACES, "zeros")
+    with bench(open_store(), kernel.DEFAULT, tmp_path) as place:
+        disk = place.disk(MIB)
+        assert boot(place, 0, disk, ["flushed", "unflushed"], cut=True) == nothing
+        left = boot(place, 1, disk, ["before an orderly end"])
+        assert left == {**nothing, "flushed": "written"}
+        assert boot(place, 2, disk) == {**left, "before an orderly end": "written"}
