@@ -11,6 +11,8 @@ from agelab.model.drive import SECTOR, Disk, Drive, Flash
 
 ZONES = 16
 """How many steps the rate falls in. Drives have 10 to 30; the step between two is then about 3 %."""
+WRITE_CACHE_MOST = 16 << 20
+"""Bytes of a larger cache that hold writes (WRITE_CACHE_MOST in harness/drive/drive.h)."""
 NS_PER_MINUTE = 60_000_000_000
 
 
@@ -89,6 +91,14 @@ def phase(run_seed: int, index: int, revolution: int) -> int:
     """The platters' angle when guest time is 0, in nanoseconds of a revolution: the run seed's draw."""
     drawn = hashlib.sha256(f"agelab drive phase {run_seed} {index}".encode()).digest()
     return int.from_bytes(drawn[:8], "big") % revolution
+
+
+def write_cache_bytes(drive: Drive) -> int:
+    """The memory that the module takes for a disk's write cache: all segments but one, 16 MiB at most (drive.h)."""
+    if not isinstance(drive.medium, Disk) or not drive.cache.write_back.value:
+        return 0
+    whole = drive.cache.kib.value << 10
+    return min(whole - whole // drive.cache.segments.value, WRITE_CACHE_MOST)
 
 
 def settings(drive: Drive, *, name: str, run_seed: int, index: int, queue_depth: int | None = None) -> str:

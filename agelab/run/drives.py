@@ -50,17 +50,21 @@ class CellDrive:
     claim: Claim | None
     """What makes a real drive this run's own."""
     partitions: tuple[Partition, ...]
+    queue_depth: int | None = None
+    """What its controller lets it queue, where that is less than the drive could."""
 
     @property
     def cache_bytes(self) -> int:
-        """What its cache takes of the guest's memory."""
-        return self.profile.cache.kib.value << 10 if self.profile else 0
+        """What its write cache takes of the guest's memory."""
+        return geometry.write_cache_bytes(self.profile) if self.profile else 0
 
     def settings(self, name: str, run_seed: int, index: int) -> str | None:
         """What the kernel module is told, or None for a drive that is not modelled."""
         if self.profile is None:
             return None
-        return geometry.settings(self.profile, name=name, run_seed=run_seed, index=index)
+        return geometry.settings(
+            self.profile, name=name, run_seed=run_seed, index=index, queue_depth=self.queue_depth
+        )
 
 
 @dataclass(frozen=True)
@@ -135,9 +139,7 @@ def arrange(
     them. Raises InputError where the machine has no such drive, or a partition does not fit.
     """
     places = _places(disk, layout, wanted)
-    specs = _specs(places, disk, machine, wanted)
-    held = {claim.spec: claim for claim in claims}
-    drives = [CellDrive(spec, _profile(spec), held.get(spec), ()) for spec in specs]
+    drives = _drives(places, disk, machine, wanted, claims)
     numbers = {drive: number for number, drive in enumerate(dict.fromkeys(place.drive for place in places))}
     parts: list[list[Partition]] = [[] for _ in drives]
     members = []
@@ -166,31 +168,41 @@ def _places(disk: DiskUse, layout: Layout, wanted: Sequence[DriveSpec]) -> list[
     return [first, second]
 
 
-def _specs(
-    places: Sequence[PartitionUse], disk: DiskUse, machine: Machine, wanted: Sequence[DriveSpec]
-) -> list[DriveSpec]:
-    """The specification of each drive that the places are on."""
-    drives = list(dict.fromkeys(place.drive for place in places))
+def _drives(
+    places: Sequence[PartitionUse],
+    disk: DiskUse,
+    machine: Machine,
+    wanted: Sequence[DriveSpec],
+    claims: Sequence[Claim],
+) -> list[CellDrive]:
+    """Each drive that the places are on, in the order of their first places; the partitions come later."""
+    numbers = list(dict.fromkeys(place.drive for place in places))
     asked = list(wanted) or [parse(text) for text in disk.drives]
     if len(asked) > 2:
         raise InputError(f"raid0 is made of two drives, not {len(asked)}: {_listed(asked)}")
     if len({spec.real for spec in asked}) > 1:
         raise InputError(f"{_listed(asked)}: one is real and one is not; both must be the same")
-    if asked and asked[0].real and len(asked) < len(drives):
+    if asked and asked[0].real and len(asked) < len(numbers):
         raise InputError(f"raid0 is made of two drives: name another beside {asked[0]}")
     if asked:
-        return [asked[min(number, len(asked) - 1)] for number, _ in enumerate(drives)]
-    specs = []
-    for drive in drives:
-        # The twin of the one partition that the scenario lists is of its kind.
-        own = drive if drive in {part.drive for part in disk.partitions} else disk.partitions[0].drive
-        if own >= len(machine.drives):
-            raise InputError(
-                f"machine {machine.name} has no drive {own}: it has {len(machine.drives)}",
-                hint="choose drives with --disks, or another machine with --machine",
-            )
-        specs.append(parse(f"model:{machine.drives[own].drive}"))
-    return specs
+        held = {claim.spec: claim for claim in claims}
+        specs = [asked[min(place, len(asked) - 1)] for place, _ in enumerate(numbers)]
+        return [CellDrive(spec, _profile(spec), held.get(spec), ()) for spec in specs]
+    # The twin of the one partition that the scenario lists is of its kind.
+    listed = {part.drive for part in disk.partitions}
+    return [_own(machine, number if number in listed else disk.partitions[0].drive) for number in numbers]
+
+
+def _own(machine: Machine, number: int) -> CellDrive:
+    """The machine's drive of that number. Raises InputError where it has none."""
+    if number >= len(machine.drives):
+        raise InputError(
+            f"machine {machine.name} has no drive {number}: it has {len(machine.drives)}",
+            hint="choose drives with --disks, or another machine with --machine",
+        )
+    own = machine.drives[number]
+    spec = parse(f"model:{own.drive}")
+    return CellDrive(spec, _profile(spec), None, (), own.queue_depth.value if own.queue_depth else None)
 
 
 def _listed(specs: Sequence[DriveSpec]) -> str:

@@ -60,6 +60,16 @@ def test_every_scenarios_partitions_fit_on_its_machines_drives(name: str, layout
         assert len(found.members) == (2 if layout == "raid0" else 1)
 
 
+def test_the_machines_controller_bounds_the_queue_of_its_own_drive_alone() -> None:
+    machine = selection.machine("core2duo-3000")
+    own = machine.drives[0].drive
+    assert selection.drive(own).queue_depth.value == 31
+    for wanted, depth in (((), 1), ((parse(f"model:{own}"),), 31)):
+        found = arrange(disk(), machine, "raid0", "period", SIZE, wanted)
+        for told in found.for_guest(run_seed=1, first_disk=2):
+            assert f" depth={depth} " in told["settings"]
+
+
 def test_today_a_partition_begins_at_a_mebibyte() -> None:
     found = arrange(disk(), MACHINE, "single", "today", SIZE)
     assert found.drives[0].partitions[0].first == 2048
@@ -206,7 +216,7 @@ def test_raid0_shares_the_size_and_the_modules_say_so() -> None:
 def test_a_modelled_drives_cache_and_the_run_seed_reach_the_guest() -> None:
     bare, modelled = spec(), spec(drives=())
     assert not bare.disk.modelled and modelled.disk.modelled
-    assert modelled.disk.cache_bytes == selection.drive(MACHINE.drives[0].drive).cache.kib.value << 10
+    assert 0 < modelled.disk.cache_bytes < selection.drive(MACHINE.drives[0].drive).cache.kib.value << 10
     assert modelled.memory_mib(CORPUS) >= bare.memory_mib(CORPUS)
     one, other = (guest_plan(spec(run_seed=seed, drives=()), CORPUS)["drives"] for seed in (1, 2))
     differing = {

@@ -2,6 +2,7 @@
 
 import re
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -85,3 +86,17 @@ def test_the_run_seed_turns_the_platters_and_nothing_else() -> None:
     drawn = [geometry.phase(seed, 0, 8_333_333) for seed in range(200)]
     assert max(drawn) < 8_333_333
     assert sum(drawn) / 200 == pytest.approx(8_333_333 / 2, rel=0.15)
+
+
+def test_the_write_cache_is_what_the_module_takes() -> None:
+    header = Path("harness/drive/drive.h").read_text()
+    [(factor, shift)] = re.findall(r"#define WRITE_CACHE_MOST \((\d+)ULL << (\d+)\)", header)
+    assert int(factor) << int(shift) == geometry.WRITE_CACHE_MOST
+    small, large = selection.drive("seagate-st3400832a"), selection.drive("wd-hus726t6tale6l4")
+    whole, segments = small.cache.kib.value << 10, small.cache.segments.value
+    assert geometry.write_cache_bytes(small) == whole - whole // segments
+    assert geometry.write_cache_bytes(large) == geometry.WRITE_CACHE_MOST
+    assert geometry.write_cache_bytes(selection.drive("samsung-860-evo-500")) == 0
+    through = small.cache.write_back.model_copy(update={"value": False})
+    cache = small.cache.model_copy(update={"write_back": through})
+    assert geometry.write_cache_bytes(small.model_copy(update={"cache": cache})) == 0
