@@ -60,10 +60,11 @@ static void take_up(struct block *block, struct request *rq)
 	u64 now = ktime_get_ns(), done = service(block, rq, now);
 	bool back = block->drive.set.write_back && !(rq->cmd_flags & REQ_FUA);
 
-	block->drive.stat.queue_sum += block->depth;
 	command->status = BLK_STS_OK;
-	if (req_op(rq) != REQ_OP_FLUSH)
+	if (req_op(rq) != REQ_OP_FLUSH) {
+		block->drive.stat.queue_sum += block->depth;
 		command->status = store_copy(&block->store, rq, back);
+	}
 	now = ktime_get_ns();
 	if (now > done)
 		block->drive.stat.copy_late_ns += now - done;

@@ -62,7 +62,7 @@ struct statistics {
 	u64 seek_cylinders;	/* and how far in all */
 	u64 busy_overhead_ns, busy_seek_ns, busy_rotation_ns, busy_transfer_ns;
 	u64 cache_hits;		/* reads served from the drive's cache alone */
-	u64 queue_sum;		/* requests in the drive, summed over the moments at which one is taken up */
+	u64 queue_sum;		/* requests in the drive, summed over the moments at which a read or write is taken up */
 	u64 flushes;
 	u64 copy_late_ns;	/* by which copying data outlasted the service time: the model is that much too slow */
 };

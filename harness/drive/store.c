@@ -59,17 +59,24 @@ int store_init(struct store *store, u64 cache_sectors)
 
 /* ---- the platters ---- */
 
-static char *platter(struct store *store, u64 first, u64 end)
+/* The memory behind a sector, or NULL; `end` is moved to where there is other memory, or some, or none. */
+static char *platter(const struct store *store, u64 sector, u64 *end)
 {
+	char *memory = NULL;
 	u32 i;
 
 	for (i = 0; i < store->window_count; i++) {
-		struct window *window = store->windows + i;
+		const struct window *window = store->windows + i;
+		u64 behind = window->first + window->sectors;
 
-		if (window->first <= first && end <= window->first + window->sectors)
-			return window->memory + (first - window->first) * SECTOR_BYTES;
+		if (sector < window->first) {
+			*end = lesser(*end, window->first);
+		} else if (sector < behind) {
+			*end = lesser(*end, behind);
+			memory = window->memory + (sector - window->first) * SECTOR_BYTES;
+		}
 	}
-	return NULL;
+	return memory;
 }
 
 /* ---- the cache ---- */
@@ -133,7 +140,7 @@ static u8 mask(u32 from, u32 count)
 	return ((1U << count) - 1) << from;
 }
 
-static void copy_valid(struct store *store, u32 slot, u64 first, u32 from, u32 count, char *to)
+static void copy_valid(struct store *store, u32 slot, u32 from, u32 count, char *to)
 {
 	u32 i;
 
@@ -142,26 +149,35 @@ static void copy_valid(struct store *store, u32 slot, u64 first, u32 from, u32 c
 			copy(to + (i - from) * SECTOR_BYTES, slot_memory(store, slot) + i * SECTOR_BYTES, SECTOR_BYTES);
 }
 
+/* Of a slot that becomes free, what is valid. */
+static void write_slot(struct store *store, u32 slot)
+{
+	u64 sector = store->unit[slot] * UNIT, behind = sector + UNIT;
+	u32 from = 0;
+
+	while (from < UNIT) {
+		u64 end = behind;
+		char *to = platter(store, sector + from, &end);
+		u32 count = end - sector - from;
+
+		if (to && store->valid[slot] == 0xff)
+			copy(to, slot_memory(store, slot) + from * SECTOR_BYTES, count * SECTOR_BYTES);
+		else if (to)
+			copy_valid(store, slot, from, count, to);
+		from += count;
+	}
+}
+
 void store_written(struct store *store, u64 first, u64 end)
 {
 	u64 unit;
 
 	for (unit = first / UNIT; unit < (end + UNIT - 1) / UNIT; unit++) {
-		u32 slot = find(store, unit), i;
-		char *to;
+		u32 slot = find(store, unit);
 
 		if (slot == NONE)
 			continue;
-		to = platter(store, unit * UNIT, (unit + 1) * UNIT);
-		if (to && store->valid[slot] == 0xff) {
-			copy(to, slot_memory(store, slot), UNIT_BYTES);
-		} else {
-			for (i = 0; i < UNIT; i++) {
-				to = platter(store, unit * UNIT + i, unit * UNIT + i + 1);
-				if (to)
-					copy_valid(store, slot, unit * UNIT, i, 1, to);
-			}
-		}
+		write_slot(store, slot);
 		release(store, unit);
 	}
 }
@@ -192,11 +208,12 @@ static void copy_unit(struct store *store, u64 sector, u32 count, char *host, ch
 	} else {
 		copy(host, disk, bytes);
 		if (slot != NONE)
-			copy_valid(store, slot, sector, from, count, host);
+			copy_valid(store, slot, from, count, host);
 	}
 }
 
-static void copy_vector(struct store *store, u64 sector, u64 bytes, char *host, char *disk, bool write, bool back)
+/* Sectors behind which the memory is in one piece. */
+static void copy_piece(struct store *store, u64 sector, u64 bytes, char *host, char *disk, bool write, bool back)
 {
 	if (!store->used && !back) {
 		copy(write ? disk : host, write ? host : disk, bytes);
@@ -213,26 +230,32 @@ static void copy_vector(struct store *store, u64 sector, u64 bytes, char *host, 
 	}
 }
 
+/* The kernel merges requests of neighbouring partitions, and whoever has the whole drive asks for more than these. */
 blk_status_t store_copy(struct store *store, struct request *rq, bool back)
 {
 	bool write = op_is_write(req_op(rq));
-	char *disk = platter(store, blk_rq_pos(rq), blk_rq_pos(rq) + blk_rq_sectors(rq));
 	u64 sector = blk_rq_pos(rq);
 	struct req_iterator iter;
 	struct bio_vec vec;
 
-	if (!disk && write)
-		return BLK_STS_IOERR;
 	rq_for_each_segment(vec, rq, iter) {
 		char *host = page_address(vec.bv_page) + vec.bv_offset;
+		u64 behind = sector + vec.bv_len / SECTOR_BYTES;
 
-		if (!disk) {
-			memset(host, 0, vec.bv_len);
-			continue;
+		while (sector < behind) {
+			u64 end = behind, bytes;
+			char *disk = platter(store, sector, &end);
+
+			bytes = (end - sector) * SECTOR_BYTES;
+			if (disk)
+				copy_piece(store, sector, bytes, host, disk, write, write && back);
+			else if (write)
+				return BLK_STS_IOERR;
+			else
+				memset(host, 0, bytes);
+			host += bytes;
+			sector = end;
 		}
-		copy_vector(store, sector, vec.bv_len, host, disk, write, write && back);
-		sector += vec.bv_len / SECTOR_BYTES;
-		disk += vec.bv_len;
 	}
 	return BLK_STS_OK;
 }
