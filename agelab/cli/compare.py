@@ -21,11 +21,15 @@ WIDTH = 60
 @click.argument("right")
 def compare(left: str, right: str) -> None:
     """Name the inputs, then the samples, in which the runs LEFT and RIGHT differ, cell by cell."""
+    from agelab.cli.tables import clock_of
     from agelab.results import compare as differences
     from agelab.results import rundir
 
     runs = open_store().runs
     one, other = rundir.find(runs, left), rundir.find(runs, right)
+    real = [run for run in (one, other) if run.plan().clock == "wall"]
+    for run in real:
+        click.echo(f"{run.name}: {clock_of(run.plan())}")
     ours, theirs = one.samples(), other.samples()
     pairs = list(_pairs(one.plan().cells, other.plan().cells))
     if not pairs:
@@ -47,6 +51,8 @@ def compare(left: str, right: str) -> None:
             click.echo(f"  not finished: {' and '.join(unfinished)}")
         elif not found and not rows:
             click.echo("  equal inputs, equal samples")
+        elif real and not found:
+            click.echo("  equal inputs; real time is not the same twice")
         elif not found:
             click.echo("  EQUAL INPUTS AND DIFFERENT SAMPLES: that breaks agelab's promise; please report it")
 

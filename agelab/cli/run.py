@@ -78,7 +78,7 @@ def run(
     _one_of("scale", scale, [*scenario.scales])
     _one_of("set of defaults", defaults or scenario.defaults, ["period", "today"])
     _one_of("layout", layout, ["single", "raid0"])
-    drives = parse_list(disks) if disks else ()
+    drives = () if disks is None else parse_list(disks)
     clock = _clock(clock, drives)
     if vcpus < 1 or (vcpus > 1 and clock == "virtual"):
         raise InputError(f"--vcpus {vcpus}: the virtual clock has one processor, the wall clock one or more")

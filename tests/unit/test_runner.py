@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from agelab.cli.common import open_store
 from agelab.cli.compare import _short, compare
+from agelab.cli.run import run as run_command
 from agelab.cli.tables import print_run, print_runs
 from agelab.errors import HostError, InputError
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
@@ -32,6 +33,12 @@ def test_memory_that_does_not_fit_is_refused(tmp_path: Path, monkeypatch: pytest
     runner._room([spec()], CORPUS, Store(tmp_path))
     with pytest.raises(HostError, match=r"1\.0 GB of memory available, a cell needs 1\.1 GB"):
         runner._room([spec(scale="paper")], CORPUS, Store(tmp_path))
+
+
+def test_a_list_of_no_drives_is_not_the_machines_drives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "carry_out", None)
+    with pytest.raises(InputError, match="no drive ''"):
+        CliRunner().invoke(run_command, ["aging-ext4", "--disks", ""], catch_exceptions=False)
 
 
 def _run(home: Path, seed: int, value: float, status: Status | None) -> str:
@@ -72,6 +79,19 @@ def test_compare(
         assert "EQUAL INPUTS" not in shown
 
 
+def test_real_time_that_is_not_the_same_twice_breaks_no_promise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
+    names = [_run(tmp_path, 1, value, Status.OK) for value in (1.5, 1.6)]
+    for name in names:
+        run = RunDirectory(tmp_path / "runs" / name)
+        run.write_plan(run.plan().model_copy(update={"clock": "wall"}))
+    shown = CliRunner().invoke(compare, names).output
+    assert "sample copy 1 elapsed: 1.5 | 1.6" in shown and "real time is not the same twice" in shown
+    assert "EQUAL INPUTS" not in shown
+
+
 def test_brackets_in_what_a_guest_said_are_shown_as_they_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -87,7 +107,12 @@ def test_brackets_in_what_a_guest_said_are_shown_as_they_are(
     [("wall", "tcg", True), ("wall", "kvm", False), ("virtual", "tcg", False)],
 )
 def test_a_wall_clock_without_kvm_is_called_emulated_wherever_it_is_shown(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], clock: str, accelerator: str, emulated: bool
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    clock: str,
+    accelerator: str,
+    emulated: bool,
 ) -> None:
     run = RunDirectory(tmp_path / "runs" / _run(tmp_path, 1, 1.5, Status.OK))
     plan = run.plan()
@@ -97,6 +122,8 @@ def test_a_wall_clock_without_kvm_is_called_emulated_wherever_it_is_shown(
     assert ("EMULATED" in capsys.readouterr().out) is emulated
     print_runs([run])
     assert ("EMULATED" in capsys.readouterr().out) is emulated
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
+    assert ("EMULATED" in CliRunner().invoke(compare, [run.name, run.name]).output) is emulated
     assert run.as_json()["cells"][0]["accelerator"] == accelerator
 
 
