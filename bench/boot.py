@@ -30,7 +30,7 @@ from agelab.run.plan import CellSpec, guest_plan
 from agelab.scenario import selection
 from agelab.store import canonical
 from agelab.vm import clock, daemon, domain, host
-from agelab.vm.domain import GuestSpec, MemoryDisk
+from agelab.vm.guest import GuestSpec, MemoryDisk
 from agelab.vm.hypervisor import Hypervisor, connected
 from bench import virtme
 from bench.common import quietly, spread, table

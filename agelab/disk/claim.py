@@ -56,18 +56,9 @@ class Claim:
         return min(content.size for content in self.contents)
 
     @property
-    def serial(self) -> str | None:
-        return self.contents[0].serial
-
-    @property
     def token(self) -> str:
         """The identity token as it was when the claim was made."""
         return self.contents[0].token
-
-    @property
-    def signatures(self) -> tuple[str, ...]:
-        """What was on it when the claim was made."""
-        return tuple(name for content in self.contents for name in content.signatures)
 
     @property
     def source(self) -> str:
@@ -90,25 +81,16 @@ class Claim:
 
 
 @contextmanager
-def claimed(
-    specs: Sequence[DriveSpec], erase: Collection[str] = (), minimum: int = 0
-) -> Iterator[tuple[Claim, ...]]:
+def claimed(specs: Sequence[DriveSpec], erase: Collection[str] = ()) -> Iterator[tuple[Claim, ...]]:
     """Hold the real drives among ``specs``, in their order, for as long as the body runs.
 
-    ``erase`` has the serials or tokens of disks whose content may be overwritten; ``minimum`` is the size in bytes
-    that each must have. Raises HostError for a drive that is in use or cannot be had, InputError for one
-    with content that ``erase`` does not name, or for a name in ``erase`` that is none of theirs. Nothing is written.
+    ``erase`` has the serials or tokens of disks whose content may be overwritten. Raises HostError for a drive
+    that is in use or cannot be had, InputError for one with content that ``erase`` does not name, or for a name in
+    ``erase`` that is none of theirs. Nothing is written.
     """
     with ExitStack() as stack:
         claims = tuple(Claim(spec, _contents(spec, stack)) for spec in specs if spec.real)
-        everything = [content for claim in claims for content in claim.contents]
-        _judge(everything, erase)
-        for content in everything:
-            if content.size < minimum:
-                raise InputError(
-                    f"{content.what} has {content.size} bytes, {minimum} are needed",
-                    hint="name a larger disk, or choose a smaller scale",
-                )
+        _judge([content for claim in claims for content in claim.contents], erase)
         yield claims
 
 

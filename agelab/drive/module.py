@@ -70,7 +70,7 @@ def obtain(
     Raises InputError for a kernel of no Debian suite, HostError when its headers cannot be had or nothing can
     be confined here, AgelabError when the sources do not compile or compile with a warning.
     """
-    files = _files(sources)
+    files = source_files(sources)
     root = _root(kernel, store, progress)
     inputs = {
         "sources": {path.name: file_hash(path) for path in files},
@@ -88,10 +88,9 @@ def obtain(
     return next(made.directory.glob("*.ko"))
 
 
-def _files(sources: Path) -> list[Path]:
-    found = sorted(
-        path for path in sources.glob("*") if path.name == "Kbuild" or path.suffix in (".c", ".h", ".S")
-    )
+def source_files(sources: Path = SOURCES) -> list[Path]:
+    """What the module is made of, and nothing beside it."""
+    found = sorted(path for path in sources.glob("*") if path.name == "Kbuild" or path.suffix in (".c", ".h"))
     if not any(path.name == "Kbuild" for path in found):
         raise AgelabError(f"{sources} holds no kernel module: it has no Kbuild")
     return found

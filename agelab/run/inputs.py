@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from agelab.corpus import Corpus
-from agelab.drive.module import SOURCES
+from agelab.drive.module import source_files
 from agelab.image import Image
 from agelab.run.drives import CellDrive
 from agelab.run.plan import CellSpec, guest_plan
@@ -35,10 +35,7 @@ def harness_hash() -> str:
 
 def drive_sources() -> str:
     """One hash over the modelled drive's sources."""
-    files = [
-        path for path in sorted(SOURCES.iterdir()) if path.name == "Kbuild" or path.suffix in (".c", ".h")
-    ]
-    return key_of({path.name: file_hash(path) for path in files})
+    return key_of({path.name: file_hash(path) for path in source_files()})
 
 
 def cell_inputs(

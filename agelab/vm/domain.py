@@ -6,26 +6,7 @@ from collections.abc import Collection
 from agelab import process
 from agelab.errors import AgelabError
 from agelab.vm import virtual, wall
-from agelab.vm.guest import (
-    DISK_ALIGNMENT,
-    EMULATOR,
-    MACHINE_TYPE,
-    REAL_SERIAL,
-    GuestSpec,
-    MemoryDisk,
-    RealDisk,
-)
-
-__all__ = [
-    "DISK_ALIGNMENT",
-    "EMULATOR",
-    "REAL_SERIAL",
-    "GuestSpec",
-    "MemoryDisk",
-    "RealDisk",
-    "labels",
-    "xml",
-]
+from agelab.vm.guest import DISK_ALIGNMENT, MACHINE_TYPE, GuestSpec
 
 MEMORY_SLOTS = 16
 MEMORY_LIMIT = "256G"

@@ -6,7 +6,7 @@ from pathlib import Path
 from agelab import process
 from agelab.errors import HostError
 from agelab.store import file_hash
-from agelab.vm.domain import EMULATOR
+from agelab.vm.guest import EMULATOR
 
 FIRMWARE = ("bios-256k.bin", "kvmvapic.bin", "pvh.bin", "linuxboot_dma.bin")
 """What the virtual clock's machine loads: the BIOS, and the option ROMs of direct kernel boot."""

@@ -17,7 +17,7 @@ from agelab import process
 from agelab.errors import AgelabError
 from agelab.scenario import selection
 from agelab.vm import daemon, domain
-from agelab.vm.domain import REAL_SERIAL, GuestSpec, MemoryDisk, RealDisk
+from agelab.vm.guest import REAL_SERIAL, GuestSpec, MemoryDisk, RealDisk
 from agelab.vm.hypervisor import Hypervisor, connected
 
 HERE = Path(__file__).parent

@@ -14,7 +14,7 @@ from agelab.disk import claimed, parse
 from agelab.kernel import initramfs
 from agelab.scenario import selection
 from agelab.vm import daemon, domain
-from agelab.vm.domain import REAL_SERIAL, GuestSpec, MemoryDisk, RealDisk
+from agelab.vm.guest import REAL_SERIAL, GuestSpec, MemoryDisk, RealDisk
 from agelab.vm.hypervisor import Ending, connected
 from tests.vm.cells import real_guests
 
