@@ -1,5 +1,8 @@
 """The drives of a cell, the partitions on them, and the disk under test, which is one partition or RAID-0 of two.
 
+One more may be the swap space; what is counted of the disk under test is without it, but where both are on one drive
+the drive's own counters are of both.
+
 A drive without settings is the bare memory-backed disk behind a linear mapping. With settings it is modelled
 (harness/drive/): the module holds the memory-backed disks behind it, and nothing else may open them. A real drive
 is the host's, given to the guest.
@@ -21,6 +24,7 @@ ELEVATOR_REQUESTS = "128"
 """How many requests the I/O scheduler holds (queue/nr_requests): Linux 2.6's number for every drive. Of its own the
 kernel gives twice the drive's depth, which for a drive without NCQ is 2."""
 UNDER_TEST = Path("/dev/disk/under-test")
+SWAP_UUID = "6167656c-6162-4000-8000-000000000002"
 ARRAY = "/dev/md0"
 ARRAY_UUID = "6167656c:61620000:00000000:00000001"
 RAID0_LAYOUT = Path("/sys/module/raid0/parameters/default_layout")
@@ -73,8 +77,10 @@ class UnderTest:
     """The modelled drives that these lie on, as in /sys/block."""
 
 
-def set_up(drives: tuple[Drive, ...], disk: Disk, boot: int, do: Do) -> UnderTest:
-    """Make the drives and the disk under test, and ``/dev/disk/under-test`` a link to it.
+def set_up(
+    drives: tuple[Drive, ...], disk: Disk, swap: tuple[int, int] | None, boot: int, do: Do
+) -> UnderTest:
+    """Make the drives and the disk under test, and ``/dev/disk/under-test`` a link to it; switch swap on.
 
     Raises OSError for a drive that the kernel refuses, and what ``do`` raises.
     """
@@ -100,6 +106,11 @@ def set_up(drives: tuple[Drive, ...], disk: Disk, boot: int, do: Do) -> UnderTes
         device = ARRAY
     UNDER_TEST.parent.mkdir(exist_ok=True)
     UNDER_TEST.symlink_to(device)
+    if swap:
+        space = f"/dev/{names[swap[0]][swap[1]]}"
+        if boot == 0:
+            do(["mkswap", f"--uuid={SWAP_UUID}", space], "making the swap space")
+        do(["swapon", space], "switching swap on")
     lain_on = dict.fromkeys(
         drives[drive].name for drive, _ in disk.members if drives[drive].settings is not None
     )

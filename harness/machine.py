@@ -10,6 +10,8 @@ from pathlib import Path
 from harness import counters
 from harness.plan import Memory
 
+MLOCKALL = 1 | 2 | 4
+"""MCL_CURRENT, MCL_FUTURE, MCL_ONFAULT: mlockall(2)."""
 POWER_OFF = 0x4321FEDC
 """LINUX_REBOOT_CMD_POWER_OFF, reboot(2)."""
 RNDADDENTROPY = 0x40085203
@@ -49,8 +51,16 @@ def drop_caches() -> None:
     Path("/proc/sys/vm/drop_caches").write_text("3")
 
 
+def stay_in_memory() -> None:
+    """Keep this process from being swapped out: fetching it back would be measured as part of a step."""
+    if ctypes.CDLL(None, use_errno=True).mlockall(MLOCKALL):
+        raise OSError(ctypes.get_errno(), "mlockall")
+
+
 def take_memory(memory: Memory, ballast: Path) -> None:
-    """Make MemAvailable what the plan says by filling a file in RAM, which nothing can reclaim without swap.
+    """Make MemAvailable what the plan says by filling a file in RAM, which nothing can reclaim.
+
+    It lies in a tmpfs where there is no swap, else in a ramfs: that is never swapped out.
 
     Raises OSError when there is less memory than asked for.
     """

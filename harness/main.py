@@ -60,7 +60,9 @@ class Boot:
     def _prepare(self) -> None:
         machine.sysctl(self.plan.memory.sysctl)
         if self.plan.disk:
-            under_test = drives.set_up(self.plan.drives, self.plan.disk, self.plan.boot, self._do)
+            under_test = drives.set_up(
+                self.plan.drives, self.plan.disk, self.plan.swap, self.plan.boot, self._do
+            )
             self.place = replace(self.place, disk=under_test)
         if self.plan.corpus:
             self._mount_corpus(self.plan.corpus)
@@ -72,8 +74,14 @@ class Boot:
                 self._must(self._implicit("mkfs", self.plan.disk.mkfs), "mkfs")
             self._must(self._implicit("mount", self.plan.disk.mount), "mount")
             machine.drop_caches()
-        machine.take_memory(self.plan.memory, self.place.scratch / "ballast")
-        self._note_memory()
+        ballast = self.place.scratch / "ballast"
+        if self.plan.swap:
+            ballast.mkdir()
+            self._do(["mount", "-t", "ramfs", "ballast", str(ballast)], "making a place for the ballast")
+            ballast /= "file"
+            machine.stay_in_memory()
+        machine.take_memory(self.plan.memory, ballast)
+        self._note_memory(ballast)
 
     def _mount_corpus(self, corpus: plan.Corpus) -> None:
         """Mount the source image; held in RAM, the memory it takes away is part of the study's protocol."""
@@ -104,10 +112,13 @@ class Boot:
         step = Step(name, self.plan.boot + 1, "", "keep", False, 0, (0,), PATIENCE, None)
         return measure(step, list(argv), self.place, self.environment, self.events, Path("/"))
 
-    def _note_memory(self) -> None:
+    def _note_memory(self, ballast: Path) -> None:
         """What the first step finds: the memory it may use and what the guest's own files in RAM take."""
-        for metric, name in (("memory_available", "MemAvailable"), ("memory_held", "Shmem")):
-            self.events.sample("boot", self.plan.boot + 1, metric, counters.meminfo(name), "B")
+        held = counters.meminfo("Shmem")
+        if self.plan.swap and ballast.exists():
+            held += ballast.stat().st_size  # the kernel does not count a ramfs as shared memory
+        for metric, value in (("memory_available", counters.meminfo("MemAvailable")), ("memory_held", held)):
+            self.events.sample("boot", self.plan.boot + 1, metric, value, "B")
 
     def _steps(self) -> int | None:
         """Run the steps of this boot; the index of the step that wants a reboot first, or None at the end."""

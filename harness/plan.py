@@ -112,6 +112,8 @@ class Plan:
     corpus: Corpus | None
     drives: tuple[Drive, ...]
     disk: Disk | None
+    swap: tuple[int, int] | None
+    """Drive and partition of the swap space, both counted from 0."""
     environment: dict[str, str]
     steps: tuple[Step, ...]
 
@@ -128,6 +130,7 @@ def read(path: Path) -> Plan:
         corpus=Corpus(**raw["corpus"]) if raw["corpus"] else None,
         drives=tuple(_drive(drive) for drive in raw["drives"]),
         disk=_disk(raw["disk"]) if raw["disk"] else None,
+        swap=(raw["swap"][0], raw["swap"][1]) if raw["swap"] else None,
         environment=raw["environment"],
         steps=tuple(Step(**{**step, "expect": tuple(step["expect"])}) for step in raw["steps"]),
     )

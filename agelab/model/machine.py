@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from agelab.model.base import Frozen, Origin
 from agelab.model.figure import Figure as Figure
-from agelab.model.figure import Whole
+from agelab.model.figure import Sourced, Whole
 
 
 class MachineDrive(Frozen):
@@ -19,6 +19,13 @@ class MachineDrive(Frozen):
     queue_depth: Whole | None = Field(
         default=None, description="what the controller lets it queue, where that is less than the drive could"
     )
+
+
+class Swap(Sourced):
+    """The swap space of a machine."""
+
+    mib: float = Field(gt=0, allow_inf_nan=False, description="at paper scale, MiB")
+    drive: int = Field(ge=0, description="which of the machine's drives it is on, from 0")
 
 
 class Machine(Frozen):
@@ -38,8 +45,8 @@ class Machine(Frozen):
     cpu_without: tuple[str, ...] = Field(description="features taken out of the model")
     kernel_arguments: tuple[str, ...] = ()
     memory_mib: Figure = Field(description="what the study's machine had; a cell may need less")
-    swap_mib: Figure | None = Field(
-        default=None, description="swap space; left out where the study says nothing of it"
+    swap: Swap | None = Field(
+        default=None, description="left out where the study had it off or says nothing of it"
     )
     drives: tuple[MachineDrive, ...] = Field(default=(), description="in the order that scenarios count them")
 
@@ -54,4 +61,10 @@ class Machine(Frozen):
                 f"shift is {self.shift}: clock and instructions per cycle make {1000 / instructions:.2f} ns an "
                 f"instruction, which is nearest to 2**{nearest}"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _swap_is_on_a_drive(self) -> Self:
+        if self.swap and self.swap.drive >= len(self.drives):
+            raise ValueError(f"swap.drive is {self.swap.drive}: there are {len(self.drives)} drives, from 0")
         return self

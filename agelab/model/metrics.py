@@ -42,5 +42,8 @@ METRICS: dict[str, Metric] = {
     ),
     "space_used": Metric("B", "blocks in use after the step, in bytes (statvfs(3): f_blocks - f_bfree)"),
     "memory_available": Metric("B", "MemAvailable when the first step starts (proc(5))"),
-    "memory_held": Metric("B", "memory held by files in RAM when the first step starts: Shmem (proc(5))"),
+    "memory_held": Metric(
+        "B",
+        "memory held by files in RAM when the first step starts: Shmem (proc(5)), and the ballast beside swap",
+    ),
 }

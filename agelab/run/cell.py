@@ -234,7 +234,7 @@ class CellRunner:
         return [(number, drive) for number, drive in enumerate(self.spec.disk.drives) if drive.spec.real]
 
     def _disks(self) -> tuple[MemoryDisk, ...]:
-        """What holds the data of the partitions under test, in the order in which the plan numbers them."""
+        """What holds the data of the partitions, in the order in which the plan numbers them."""
         return tuple(
             MemoryDisk(self.directory / f"disk-{number}", size, written=True)
             for number, size in enumerate(self.spec.disk.backing, start=DATA_DISK)

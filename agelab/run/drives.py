@@ -1,4 +1,4 @@
-"""Which drives a cell has, where the partitions under test lie on them, and what the guest is told of both."""
+"""Which drives a cell has, where its partitions lie on them, and what the guest is told of both."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -69,13 +69,15 @@ class CellDrive:
 
 @dataclass(frozen=True)
 class Arrangement:
-    """The drives of a cell and the disk under test on them."""
+    """The drives of a cell, the disk under test and the swap space on them."""
 
     drives: tuple[CellDrive, ...]
     members: tuple[tuple[int, int], ...]
     """Drive and partition of each member of the disk under test."""
     raid: tuple[int, str] | None
     """Chunk in KiB and metadata."""
+    swap: tuple[int, int] | None
+    """Drive and partition of the swap space."""
 
     @property
     def backing(self) -> tuple[int, ...]:
@@ -99,7 +101,9 @@ class Arrangement:
 
     @property
     def specs(self) -> tuple[str, ...]:
-        return tuple(str(drive.spec) for drive in self.drives)
+        """The drives that the disk under test lies on."""
+        under_test = dict.fromkeys(drive for drive, _ in self.members)
+        return tuple(str(self.drives[drive].spec) for drive in under_test)
 
     def for_guest(self, run_seed: int, first_disk: int) -> list[dict[str, Any]]:
         """The drives as the plan has them, their memory-backed disks numbered from ``first_disk``."""
@@ -132,11 +136,13 @@ def arrange(
     size: int,
     wanted: Sequence[DriveSpec] = (),
     claims: Sequence[Claim] = (),
+    swap: int = 0,
 ) -> Arrangement:
     """The drives and partitions of a cell whose partitions under test have ``size`` bytes each.
 
     ``wanted`` are the drives that the user asked for in place of the scenario's, ``claims`` the real ones among
-    them. Raises InputError where the machine has no such drive, or a partition does not fit.
+    them. ``swap`` is the bytes of the machine's swap space. Raises InputError where the machine has no such drive,
+    or a partition does not fit.
     """
     places = _places(disk, layout, wanted)
     drives = _drives(places, disk, machine, wanted, claims)
@@ -147,12 +153,22 @@ def arrange(
         number = numbers[place.drive]
         parts[number].append(_partition(place, drives[number], size, defaults))
         members.append((number, len(parts[number]) - 1))
+    swapped = None
+    if swap and machine.swap and not any(drive.spec.real for drive in drives):
+        listed = {part.drive for part in disk.partitions}  # a twin's number is no drive's of the machine
+        shared = machine.swap.drive in listed & set(numbers)
+        number = numbers[machine.swap.drive] if shared else len(drives)
+        if not shared:
+            drives.append(_beside(drives, machine, machine.swap.drive))
+            parts.append([])
+        parts[number].append(_innermost(drives[number], parts[number], swap // SECTOR, defaults))
+        swapped = (number, len(parts[number]) - 1)
     for drive, on_it in zip(drives, parts, strict=True):
         _apart(drive, on_it)
     complete = (replace(drive, partitions=tuple(on_it)) for drive, on_it in zip(drives, parts, strict=True))
     chunk, metadata = RAID0[defaults]
     raid = (disk.chunk_kib or chunk, metadata) if layout == "raid0" else None
-    return Arrangement(tuple(complete), tuple(members), raid)
+    return Arrangement(tuple(complete), tuple(members), raid, swapped)
 
 
 def _places(disk: DiskUse, layout: Layout, wanted: Sequence[DriveSpec]) -> list[PartitionUse]:
@@ -205,6 +221,13 @@ def _own(machine: Machine, number: int) -> CellDrive:
     return CellDrive(spec, _profile(spec), None, (), own.queue_depth.value if own.queue_depth else None)
 
 
+def _beside(drives: Sequence[CellDrive], machine: Machine, number: int) -> CellDrive:
+    """The machine's drive of that number, bare where all of these are."""
+    if all(drive.spec.name == BARE for drive in drives):
+        return CellDrive(parse(f"model:{BARE}"), None, None, ())
+    return _own(machine, number)
+
+
 def _listed(specs: Sequence[DriveSpec]) -> str:
     return ", ".join(f"{spec.kind}:{spec.name}" for spec in specs)
 
@@ -234,6 +257,22 @@ def _partition(place: PartitionUse, drive: CellDrive, size: int, defaults: Defau
             f"which has {whole * SECTOR} bytes"
         )
     return Partition(first, sectors)
+
+
+def _innermost(drive: CellDrive, taken: Sequence[Partition], sectors: int, defaults: Defaults) -> Partition:
+    """The free place for a partition that is nearest to the inner end."""
+    if drive.profile is None:
+        return Partition(0, sectors)
+    end = drive.profile.sectors.value
+    for part in sorted(taken, key=lambda part: -part.first):
+        if part.first + part.sectors > end - sectors:
+            end = part.first
+    if end - sectors < FIRST_SECTOR[defaults]:
+        raise InputError(
+            f"{sectors * SECTOR} bytes of swap do not fit on {drive.spec.kind}:{drive.spec.name} beside the "
+            "partitions under test"
+        )
+    return Partition(end - sectors, sectors)
 
 
 def _apart(drive: CellDrive, partitions: Sequence[Partition]) -> None:

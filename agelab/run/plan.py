@@ -3,6 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
+from math import ceil
 from typing import Any
 
 from agelab.corpus import Corpus
@@ -70,10 +71,10 @@ class CellSpec:
     def disk(self) -> Arrangement:
         """The drives and the disk under test. Raises InputError where they cannot be had."""
         members = 2 if self.layout == "raid0" else 1
-        # Each a whole number of the pieces in which a memory-backed disk is mapped.
-        size = -(-self.sized(self.scenario.disk.mib) // (members * DISK_ALIGNMENT)) * DISK_ALIGNMENT
+        size = _whole(self.sized(self.scenario.disk.mib) / members)
+        swap = _whole(self.machine.swap.mib * MIB / self.shrink) if self.machine.swap else 0
         use, chosen = self.scenario.disk, (self.drives, self.claims)
-        return arrange(use, self.machine, self.layout, self.defaults, size, *chosen)
+        return arrange(use, self.machine, self.layout, self.defaults, size, *chosen, swap)
 
     @property
     def disk_bytes(self) -> int:
@@ -153,9 +154,15 @@ def guest_plan(spec: CellSpec, corpus: Corpus, boot: int = 0, first_step: int = 
             "mkfs": mkfs,
             "mount": mount,
         },
+        "swap": list(spec.disk.swap) if spec.disk.swap else None,
         "environment": {"CORPUS_SEED": str(spec.corpus_seed)},
         "steps": steps(spec.scenario, corpus),
     }
+
+
+def _whole(size: float) -> int:
+    """That many bytes, rounded up to the pieces in which a memory-backed disk is mapped."""
+    return ceil(size / DISK_ALIGNMENT) * DISK_ALIGNMENT
 
 
 def _raid(disk: Arrangement) -> dict[str, Any] | None:

@@ -25,6 +25,7 @@ def plan(*steps: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "corpus": None,
         "drives": [],
         "disk": None,
+        "swap": None,
         "environment": {"CORPUS_SEED": "7"},
         "steps": [whole | step for step in steps],
     } | changes

@@ -128,6 +128,14 @@ def test_a_machines_shift_follows_from_its_clock(tmp_path: Path) -> None:
         files.read(path, Machine)
 
 
+def test_a_machines_swap_is_on_one_of_its_drives(tmp_path: Path) -> None:
+    text = (files.SCENARIOS / "machines" / "pentium3-500.toml").read_text()
+    path = tmp_path / "pentium3-500.toml"
+    path.write_text(text.replace("drive = 1\n", "drive = 3\n"))
+    with pytest.raises(InputError, match=r"swap\.drive is 3: there are 3 drives, from 0"):
+        files.read(path, Machine)
+
+
 def marked(figure: Sourced, value: object) -> str:
     """A value with its origin's mark."""
     return f"{value}{ {'published': '', 'inferred': ' *i*', 'estimated': ' *e*'}[figure.origin] }"
@@ -180,7 +188,9 @@ def machine_table() -> list[str]:
     ]
     for one in MACHINES:
         meant = 1000 / (one.clock_mhz.value * one.instructions_per_cycle.value)
-        swap = marked(one.swap_mib, f"{one.swap_mib.value:g}") if one.swap_mib else "not stated"
+        swap = "none"
+        if one.swap:
+            swap = f"{marked(one.swap, f'{one.swap.mib:g}')} on `{one.drives[one.swap.drive].drive}`"
         cells = (
             f"`{one.name}`",
             marked(one.clock_mhz, f"{one.clock_mhz.value:g}"),

@@ -1,6 +1,7 @@
 """Which drives a cell has, and where the partitions under test lie on them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -16,10 +17,12 @@ from agelab.run.drives import Arrangement, Partition, arrange
 from agelab.run.plan import MIB, guest_plan
 from agelab.scenario import selection
 from harness import drives as guest
+from harness import plan as guest_plans
 from harness.plan import Raid, Real
 from tests.unit.test_scenario import CORPUS, spec
 
 MACHINE = selection.machine("pentium4-2800")
+SWAPPING = selection.machine("pentium3-500")
 OWN = f"model:{MACHINE.drives[0].drive}"
 BARE = "model:none"
 SECTORS = selection.drive(MACHINE.drives[0].drive).sectors.value
@@ -34,6 +37,11 @@ def disk(*partitions: Mapping[str, object], **more: object) -> DiskUse:
 
 def single(use: DiskUse, *wanted: str) -> Arrangement:
     return arrange(use, MACHINE, "single", "period", SIZE, [parse(text) for text in wanted])
+
+
+def swapping(use: DiskUse, *wanted: str, layout: Layout = "single") -> Arrangement:
+    """The arrangement with half as much swap as there is under test."""
+    return arrange(use, SWAPPING, layout, "period", SIZE, [parse(text) for text in wanted], swap=SIZE // 2)
 
 
 def raid0(use: DiskUse, *wanted: str) -> Arrangement:
@@ -55,8 +63,9 @@ def test_every_scenarios_partitions_fit_on_its_machines_drives(name: str, layout
     scenario = selection.select(name).scenario
     machine = selection.machine(scenario.machine)
     size = int(scenario.disk.mib.value) * MIB // (2 if layout == "raid0" else 1)
+    swap = int(machine.swap.mib) * MIB if machine.swap else 0
     for defaults in get_args(Defaults):
-        found = arrange(scenario.disk, machine, layout, defaults, size)
+        found = arrange(scenario.disk, machine, layout, defaults, size, swap=swap)
         assert len(found.members) == (2 if layout == "raid0" else 1)
 
 
@@ -178,6 +187,75 @@ def test_a_real_drive_takes_the_wall_clock() -> None:
     assert _clock("wall", [parse("model:none")]) == "wall"
     with pytest.raises(InputError, match="--clock virtual: file:/a has a time of its own"):
         _clock("virtual", [parse("file:/a")])
+
+
+def test_swap_is_at_the_inner_end_of_the_machines_drive_for_it() -> None:
+    found = swapping(disk())
+    assert found.specs == (f"model:{SWAPPING.drives[0].drive}",)
+    under_test, beside = found.drives
+    assert str(beside.spec) == f"model:{SWAPPING.drives[1].drive}" and beside.profile
+    assert beside.partitions == (Partition(beside.profile.sectors.value - SIZE // 1024, SIZE // 1024),)
+    assert (len(under_test.partitions), found.members, found.swap) == (1, ((0, 0),), (1, 0))
+    assert found.backing == (SIZE, SIZE // 2)
+
+
+def test_swap_shares_the_drive_with_the_partition_under_test_where_it_is_the_same() -> None:
+    for at, behind in (("outer", 0), ("inner", SIZE // 512)):
+        found = swapping(disk({**OUTER, "drive": 1, "at": at}))
+        [drive] = found.drives
+        assert drive.profile and found.swap == (0, 1)
+        assert drive.partitions[1].first == drive.profile.sectors.value - behind - SIZE // 1024
+    [asked] = swapping(disk({**OUTER, "drive": 1}), OWN).drives
+    assert str(asked.spec) == OWN and len(asked.partitions) == 2
+
+
+def test_the_twin_of_raid0_is_not_the_machines_drive_for_swap() -> None:
+    found = swapping(disk(), layout="raid0")
+    assert [str(drive.spec).removeprefix("model:") for drive in found.drives] == [
+        SWAPPING.drives[number].drive for number in (0, 0, 1)
+    ]
+    assert (found.members, found.swap) == (((0, 0), (1, 0)), (2, 0))
+
+
+def test_swap_beside_bare_drives_is_bare_and_beside_real_ones_none() -> None:
+    bare, shared = swapping(disk(), BARE), swapping(disk({**OUTER, "drive": 1}), BARE)
+    assert (bare.swap, bare.modelled, len(bare.drives)) == ((1, 0), False, 2)
+    assert (shared.swap, len(shared.drives), shared.backing) == ((0, 1), 1, (SIZE, SIZE // 2))
+    spec = parse("file:/a")
+    claim = Claim(spec, (Content("file:/a", 9, SIZE, None, "token", ()),))
+    real = arrange(disk(), SWAPPING, "single", "period", SIZE, [spec], [claim], swap=SIZE)
+    assert (real.swap, len(real.drives)) == (None, 1)
+
+
+def test_swap_that_does_not_fit_is_said() -> None:
+    with pytest.raises(InputError, match="bytes of swap do not fit on model:maxtor-96147u8 beside"):
+        arrange(disk(), SWAPPING, "single", "period", SIZE, swap=10**12)
+
+
+def test_the_plan_names_the_swap_space_at_the_scale_of_everything() -> None:
+    assert guest_plan(spec(drives=()), CORPUS)["swap"] is None
+    cell = replace(spec(drives=()), machine=SWAPPING)
+    plan = guest_plan(cell, CORPUS)
+    assert plan["swap"] == [1, 0] and SWAPPING.swap
+    [swap] = plan["drives"][1]["partitions"]
+    assert swap["disk"] == 3 and swap["sectors"] % 4096 == 0
+    assert 0 <= swap["sectors"] * 512 - SWAPPING.swap.mib * MIB / cell.shrink < 2 * MIB
+
+
+@pytest.mark.parametrize("boot", [0, 1])
+def test_the_guest_switches_swap_on_and_does_not_count_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, boot: int
+) -> None:
+    monkeypatch.setattr(guest, "UNDER_TEST", tmp_path / "under-test")
+    monkeypatch.setattr("harness.machine.disks", lambda: ["pmem0", "pmem1"])
+    parts = [(guest_plans.Partition(disk, 0, 4096),) for disk in range(2)]
+    drives = tuple(guest_plans.Drive(f"drive{n}", None, None, part) for n, part in enumerate(parts))
+    done: list[list[str]] = []
+    use = guest_plans.Disk(((0, 0),), None, (), ())
+    found = guest.set_up(drives, use, (1, 0), boot, lambda argv, _: done.append(argv))
+    assert found == guest.UnderTest(("dm-0",), ())
+    made = [] if boot else [["mkswap", f"--uuid={guest.SWAP_UUID}", "/dev/dm-1"]]
+    assert done[2:] == [*made, ["swapon", "/dev/dm-1"]]
 
 
 def test_the_guests_commands_for_an_array() -> None:
