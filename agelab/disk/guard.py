@@ -115,17 +115,44 @@ def _uses(node: dict[str, Any]) -> Iterator[str]:
 
 
 def openers(descriptor: int) -> list[str]:
-    """What uses the device or file without the kernel's keeping others away: loop devices, swap, virtual machines."""
+    """What uses the device or file without the kernel's keeping others away: loop devices, swap, virtual machines.
+
+    Who has a disk has its partitions too, and who has a partition has some of its disk.
+    """
+    uses = _openers(descriptor, "it")
+    for node in _sharing(descriptor):
+        try:
+            other = os.open(node, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except OSError:  # a user may have been given this partition alone
+            continue
+        try:
+            uses += _openers(other, str(node))
+        finally:
+            os.close(other)
+    return uses
+
+
+def _sharing(descriptor: int) -> list[Path]:
+    """The nodes of a disk's partitions; of a partition that of its disk."""
+    if not stat.S_ISBLK(os.fstat(descriptor).st_mode):
+        return []
+    directory = device_directory(descriptor)
+    inside = (part.parent for part in sorted(directory.glob("*/partition")))
+    others = [directory.parent] if (directory / "partition").exists() else inside
+    return [Path("/dev") / other.name.replace("!", "/") for other in others]
+
+
+def _openers(descriptor: int, what: str) -> list[str]:
     found = os.fstat(descriptor)
-    uses = [f"{loop} is a loop device over it" for loop in _loops_over(found)]
+    uses = [f"{loop} is a loop device over {what}" for loop in _loops_over(found)]
     for line in Path("/proc/swaps").read_text().splitlines()[1:]:
         swap = Path(line.split()[0].replace("\\040", " "))
         if swap.exists() and os.path.samestat(swap.stat(), found):
-            uses.append("it is swap space")
+            uses.append(f"{what} is swap space")
     asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
     answer = struct.unpack(_FLOCK, fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, asked))
     if answer[0] != fcntl.F_UNLCK:
-        uses.append("another program has locked it, as virtual machines do")
+        uses.append(f"another program has locked {what}, as virtual machines do")
     return uses
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -175,9 +175,9 @@ def test_active_swap_is_refused(loop: Path, stack: ExitStack) -> None:
     assert checksum(loop) == before
 
 
-def test_a_disk_with_a_mounted_partition_is_in_use_and_its_other_partition_is_not(
-    image: Path, tmp_path: Path, stack: ExitStack
-) -> None:
+@pytest.fixture
+def partitioned(image: Path, stack: ExitStack) -> tuple[Path, Path, Path]:
+    """A disk and its two partitions."""
     partitions(image)
     disk = loop_over(image, stack, "--partscan")
     one, two = (Path(f"{disk}p{number}") for number in (1, 2))
@@ -186,6 +186,13 @@ def test_a_disk_with_a_mounted_partition_is_in_use_and_its_other_partition_is_no
         stack.callback(process.run, ["delpart", str(disk), str(number)], ok=range(256))
     if not two.exists():
         pytest.skip("this host makes no device nodes for partitions")
+    return disk, one, two
+
+
+def test_a_disk_with_a_mounted_partition_is_in_use_and_its_other_partition_is_not(
+    partitioned: tuple[Path, Path, Path], tmp_path: Path, stack: ExitStack
+) -> None:
+    disk, one, two = partitioned
     token = key_of(refused(f"block:{disk}"))
     ext4(one)
     point = tmp_path / "mounted"
@@ -194,6 +201,20 @@ def test_a_disk_with_a_mounted_partition_is_in_use_and_its_other_partition_is_no
     stack.callback(process.run, ["umount", str(point)])
     assert f"{one} is mounted on {point}" in str(refused(f"block:{disk}", (token,)))
     assert accepted(f"block:{two}").size == 4 * MIB
+
+
+def test_who_has_a_partition_has_some_of_its_disk(
+    partitioned: tuple[Path, Path, Path], stack: ExitStack
+) -> None:
+    disk, one, two = partitioned
+    token = key_of(refused(f"block:{disk}"))
+    above = loop_over(one, stack)
+    assert f"{above} is a loop device over {one}" in str(refused(f"block:{disk}", (token,)))
+    assert accepted(f"block:{two}").size == 4 * MIB
+    with virtual_machine_over(two):
+        assert f"another program has locked {two}" in str(refused(f"block:{disk}", (token,)))
+    with virtual_machine_over(disk):
+        assert f"another program has locked {disk}" in str(refused(f"block:{two}"))
 
 
 def test_a_disk_under_another_loop_device_is_in_use(loop: Path, stack: ExitStack) -> None:
@@ -220,7 +241,9 @@ def test_a_file_is_held_by_one_run(image: Path) -> None:
     accepted(f"file:{image}")
 
 
-def test_a_file_that_a_virtual_machine_has_open_is_refused(image: Path) -> None:
+@contextmanager
+def virtual_machine_over(path: Path) -> Iterator[None]:
+    """A lock like QEMU's."""
     lock = (
         "import fcntl, struct, sys; f = open(sys.argv[1], 'r+b');"
         "fcntl.fcntl(f, fcntl.F_OFD_SETLK, struct.pack('hhqqi4x', fcntl.F_WRLCK, 0, 100, 1, 0));"
@@ -228,11 +251,16 @@ def test_a_file_that_a_virtual_machine_has_open_is_refused(image: Path) -> None:
         "sys.stdin.read()"
     )
     with subprocess.Popen(
-        [sys.executable, "-c", lock, str(image)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", lock, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as holder:
         assert holder.stdout is not None and holder.stdout.readline() == b"locked\n"
-        assert "virtual machines" in str(refused(f"file:{image}"))
+        yield
         holder.communicate()
+
+
+def test_a_file_that_a_virtual_machine_has_open_is_refused(image: Path) -> None:
+    with virtual_machine_over(image):
+        assert "virtual machines" in str(refused(f"file:{image}"))
 
 
 def test_the_token_changes_with_the_device_and_its_content(loop: Path, image: Path, stack: ExitStack) -> None:
