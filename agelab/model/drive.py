@@ -14,6 +14,8 @@ SEGMENTS_MOST = 32
 """Cache segments that the kernel module (harness/drive) has room for."""
 CHANNELS_MOST = 64
 """Channels of a flash drive that it has room for."""
+REQUEST_LEAST_KIB = 4
+"""The smallest limit of a request that it takes: a page."""
 
 
 class Interface(Frozen):
@@ -137,7 +139,9 @@ class Drive(Frozen):
         if isinstance(self.medium, Disk):
             requests = self.max_request_kib.value
             problems += [f"cache: {problem}" for problem in self.cache.problems(requests)]
-        for name in ("sectors", "queue_depth", "max_request_kib"):
+        if self.max_request_kib.value < REQUEST_LEAST_KIB:
+            problems.append(f"max_request_kib must be at least {REQUEST_LEAST_KIB}")
+        for name in ("sectors", "queue_depth"):
             problems += [] if getattr(self, name).value else [f"{name} must be at least 1"]
         problems += [] if self.interface.mb_per_s.value else ["interface: mb_per_s must be more than 0"]
         for place, figure in self.figures():

@@ -100,3 +100,10 @@ def test_the_write_cache_is_what_the_module_takes() -> None:
     through = small.cache.write_back.model_copy(update={"value": False})
     cache = small.cache.model_copy(update={"write_back": through})
     assert geometry.write_cache_bytes(small.model_copy(update={"cache": cache})) == 0
+
+
+def test_a_request_holds_a_page_or_the_module_refuses_the_drive() -> None:
+    raw = selection.drive("seagate-st3120026as").model_dump()
+    raw["max_request_kib"]["value"] = 3
+    with pytest.raises(ValueError, match="max_request_kib must be at least 4"):
+        Drive.model_validate(raw)
