@@ -57,7 +57,14 @@ def own_archive(image: Image) -> bytes:
         drives=(parse("model:none"),),
     )
     no_corpus = Corpus("", Path(), 0, "", 0, 0, "")
-    nothing: dict[str, object] = {"corpus": None, "drives": [], "disk": None, "steps": [], "start_at": 0.0}
+    nothing: dict[str, object] = {
+        "corpus": None,
+        "drives": [],
+        "disk": None,
+        "swap": None,
+        "steps": [],
+        "start_at": 0.0,
+    }
     plan = {**guest_plan(spec, no_corpus), **nothing, "memory": {"available": None, "sysctl": {}}}
     return initramfs.cell(
         image.kernel.modules,
