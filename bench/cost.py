@@ -1,22 +1,24 @@
 """What the modelled drive costs the host, and what a second one gains the guest.
 
-    .venv/bin/python -m bench.cost [--scale paper] [--machine NAME]
+    .venv/bin/python -m bench.cost [--scale paper] [--repeat 3] [--machine NAME]
 
-Runs bench/cost.toml on the bare memory-backed disk, on one modelled drive and on two as RAID-0, and prints for each
-step the guest's seconds, the host's, and their ratio; then the host's seconds on the drive over those on the bare
-disk, and how much faster RAID-0 is. The host's times are of a machine on which no other guest runs.
+Runs bench/cost.toml on the bare memory-backed disk, on one modelled drive and on two as RAID-0, in turns, and prints
+for each step the guest's seconds, the host's (medians; the guest's are the same each time) and their ratio; then what
+the drive costs over the bare disk, in processor seconds of the emulator, and how much faster RAID-0 is.
 """
 
 import argparse
+import os
+import statistics
 import sys
 import time
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from agelab.cli.common import open_store
 from agelab.disk import parse_list
 from agelab.errors import AgelabError, HostError
-from agelab.model.result import Cell
 from agelab.run import runner
 from agelab.scenario import selection
 from bench.common import guests, table
@@ -27,14 +29,38 @@ SETTINGS = {
     "drive": ("", "single"),
     "raid0": ("", "raid0"),
 }
-Steps = dict[str, tuple[float, float]]
-"""Step to its seconds in the guest and on the host."""
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Moment(NamedTuple):
+    """When a step ended: by the host's clock, and by what the guests had used of its processors, in seconds."""
+
+    step: str
+    wall: float
+    cpu: float
+
+
+class Cost(NamedTuple):
+    """Seconds of one step: in the guest, on the host's clock, and of the host's processors."""
+
+    guest: float
+    wall: float
+    cpu: float
+
+
+Steps = dict[str, Cost]
+
+
+def used() -> float:
+    """Processor seconds of the guests that run now (proc(5), /proc/pid/stat, fields 14 and 15)."""
+    fields = (Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in guests())
+    return sum(int(field[11]) + int(field[12]) for field in fields) / TICKS
 
 
 def measured(disks: str, layout: str, scale: str, machine: str | None) -> Steps:
     """Run the scenario once. Raises HostError when a cell is not ok."""
     selected = selection.select(str(SCENARIO))
-    moments: list[tuple[str, float]] = []
+    moments: list[Moment] = []
     request = runner.Request(
         name=str(SCENARIO),
         selection=selected,
@@ -53,75 +79,79 @@ def measured(disks: str, layout: str, scale: str, machine: str | None) -> Steps:
     )
     progress = runner.Progress(
         stage=lambda _: None,
-        cell=lambda cell, _: _say(cell),
-        step=lambda name: moments.append((name.split()[0], time.monotonic())),
+        cell=lambda cell, _: print(f"{cell.layout} on {', '.join(cell.drives)}", file=sys.stderr),
+        step=lambda name: moments.append(Moment(name.split()[0], time.monotonic(), used())),
         ended=lambda *_: None,
     )
     run = runner.carry_out(request, open_store(), progress)
     if not runner.succeeded(run):
         raise HostError(f"{run.name}: a cell is not ok", hint=f"agelab show {run.name}")
     guest = {
-        sample.step: sample.value or 0.0
-        for sample in run.samples()[0]
-        if sample.metric == "elapsed" and sample.step != "start"
+        sample.step: float(sample.value or 0) for sample in run.samples()[0] if sample.metric == "elapsed"
     }
-    hosts = {name: at - before for (_, before), (name, at) in pairwise(moments)}
-    return {step: (float(guest[step]), host) for step, host in hosts.items() if step in guest}
+    return {
+        now.step: Cost(guest[now.step], now.wall - before.wall, now.cpu - before.cpu)
+        for before, now in pairwise(moments)
+        if now.step != "start"
+    }
 
 
-def _say(cell: Cell) -> None:
-    print(f"{cell.layout} on {', '.join(cell.drives)}", file=sys.stderr)
+def medians(runs: list[Steps]) -> Steps:
+    """Each step's median costs."""
+    return {
+        step: Cost(*(statistics.median(run[step][part] for run in runs) for part in range(len(Cost._fields))))
+        for step in runs[0]
+    }
 
 
 def report(found: dict[str, Steps]) -> str:
     """The tables."""
     bare, drive, raid = found["bare"], found["drive"], found["raid0"]
-    head = ("step", *(f"{name} {what}" for name in found for what in ("guest s", "host s", "guest/host")))
-    rows = [
+    head = ("step", *(f"{name}: {what}" for name in found for what in ("guest s", "host s", "ratio")))
+    rows = []
+    for step in bare:
+        costs = [steps[step] for steps in found.values()]
+        texts = (text for cost in costs for text in (f"{cost.guest:.2f}", f"{cost.wall:.2f}", _ratio(cost)))
+        rows.append([step, *texts])
+    gains = [
         [
             step,
-            *(
-                text
-                for steps in found.values()
-                for text in (
-                    f"{steps[step][0]:.2f}",
-                    f"{steps[step][1]:.2f}",
-                    f"{steps[step][0] / steps[step][1]:.2f}",
-                )
-            ),
+            f"{bare[step].cpu:.2f}",
+            f"{drive[step].cpu:.2f}",
+            f"{drive[step].cpu / bare[step].cpu - 1:+.0%}",
+            f"{drive[step].guest / raid[step].guest:.2f}",
         ]
         for step in bare
     ]
-    costs = [
-        [step, f"{drive[step][1] / bare[step][1] - 1:+.0%}", f"{drive[step][0] / raid[step][0]:.2f}"]
-        for step in bare
-    ]
-    whole = sum(host for _, host in drive.values()) / sum(host for _, host in bare.values()) - 1
-    costs.append(["all", f"{whole:+.0%}", ""])
-    return "\n\n".join(
-        [table(head, rows), table(("step", "host time over bare", "RAID-0's speed-up"), costs)]
-    )
+    one, other = (sum(cost.cpu for cost in steps.values()) for steps in (bare, drive))
+    gains.append(["all", f"{one:.2f}", f"{other:.2f}", f"{other / one - 1:+.0%}", ""])
+    columns = ("step", "bare: cpu s", "drive: cpu s", "the drive costs", "RAID-0's speed-up")
+    return "\n\n".join([table(head, rows), table(columns, gains)])
+
+
+def _ratio(cost: Cost) -> str:
+    return f"{cost.guest / cost.wall:.2f}"
 
 
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog="bench.cost", description="What the modelled drive costs the host.")
     parser.add_argument("--scale", choices=("quick", "paper"), default="quick")
+    parser.add_argument("--repeat", type=int, default=1, help="runs of each, in turns")
     parser.add_argument("--machine", default=None, help="another machine's CPU cost than the scenario's")
     options = parser.parse_args()
     if guests():
-        print(
-            "bench.cost: other guests run on this machine: the host's times are theirs, too", file=sys.stderr
-        )
+        print("bench.cost: other guests run on this machine: wait until they have ended", file=sys.stderr)
+        return 3
+    found: dict[str, list[Steps]] = {name: [] for name in SETTINGS}
     try:
-        found = {
-            name: measured(disks, layout, options.scale, options.machine)
-            for name, (disks, layout) in SETTINGS.items()
-        }
+        for _ in range(options.repeat):
+            for name, (disks, layout) in SETTINGS.items():
+                found[name].append(measured(disks, layout, options.scale, options.machine))
     except AgelabError as error:
         print(f"bench.cost: {error}", file=sys.stderr)
         return 1
-    print(report(found))
+    print(report({name: medians(runs) for name, runs in found.items()}))
     return 0
 
 

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from agelab.disk import DriveSpec
     from agelab.vm.guest import Clock
 
+VCPUS_MOST = 255
+"""What QEMU's machine takes."""
+
 
 @click.command(
     epilog="Exit: 0 all cells ok, 1 some cell not ok, 2 wrong input, 3 the host cannot do it, 130 interrupted."
@@ -80,8 +83,10 @@ def run(
     _one_of("layout", layout, ["single", "raid0"])
     drives = () if disks is None else parse_list(disks)
     clock = _clock(clock, drives)
-    if vcpus < 1 or (vcpus > 1 and clock == "virtual"):
-        raise InputError(f"--vcpus {vcpus}: the virtual clock has one processor, the wall clock one or more")
+    if not 1 <= vcpus <= (1 if clock == "virtual" else VCPUS_MOST):
+        raise InputError(
+            f"--vcpus {vcpus}: the virtual clock has one processor, the wall clock 1 to {VCPUS_MOST}"
+        )
     if jobs != 1:
         raise InputError(f"--jobs {jobs}: one cell at a time is all there is yet")
     if not 0 <= corpus_seed < 2**63:
@@ -92,7 +97,7 @@ def run(
         machine=selection.machine(machine or scenario.machine),
         layout=layout,  # type: ignore[arg-type]
         drives=drives,
-        erase=tuple(erase.split(",")) if erase else (),
+        erase=tuple(word.strip() for word in erase.split(",")) if erase else (),
         clock=clock,
         vcpus=vcpus,
         kernel=kernel,

@@ -95,11 +95,6 @@ class Arrangement:
         return any(drive.profile for drive in self.drives)
 
     @property
-    def real(self) -> bool:
-        """Whether the disk under test lies on real drives."""
-        return any(drive.spec.real for drive in self.drives)
-
-    @property
     def specs(self) -> tuple[str, ...]:
         """The drives that the disk under test lies on."""
         under_test = dict.fromkeys(drive for drive, _ in self.members)
@@ -253,8 +248,9 @@ def _partition(place: PartitionUse, drive: CellDrive, size: int, defaults: Defau
         first = place.at * SECTORS_PER_MIB
     if first < 0 or first + sectors > whole:
         raise InputError(
-            f"a partition of {size} bytes at {place.at} does not fit on {drive.spec.kind}:{drive.spec.name}, "
-            f"which has {whole * SECTOR} bytes"
+            f"the disk under test takes {size} bytes ({place.at}) of {drive.spec.kind}:{drive.spec.name}, "
+            f"which has {whole * SECTOR}",
+            hint="name a larger drive with --disks, or choose a smaller scale",
         )
     return Partition(first, sectors)
 

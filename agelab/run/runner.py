@@ -80,10 +80,10 @@ def carry_out(request: Request, store: Store, progress: Progress) -> RunDirector
     """
     # Held until the last cell has ended: nobody else takes a disk from under the run.
     with claimed(request.drives, request.erase) as claims:
+        if request.corpus is None:  # or the sizes are not known yet
+            _specs(request, request.selection.scenario.scales[request.scale].shrink, claims)
         corpus, shrink = _corpus(request, store, progress)
         specs = _specs(request, shrink, claims)
-        for spec in specs:
-            spec.disk  # noqa: B018 - what cannot be had is said before anything is built
         progress.stage(f"kernel {request.kernel}")
         kernel = kernels.resolve(request.kernel, store)
         image = images.build(kernel, store, selection.filesystems(), progress=progress.stage)
@@ -123,8 +123,9 @@ def succeeded(run: RunDirectory) -> bool:
 
 
 def _specs(request: Request, shrink: float, claims: tuple[Claim, ...]) -> list[CellSpec]:
+    """The cells. Raises InputError where their drives cannot be had or do not hold what they must."""
     scenario = request.selection.scenario
-    return [
+    specs = [
         CellSpec(
             scenario=scenario,
             variant=variant,
@@ -143,6 +144,9 @@ def _specs(request: Request, shrink: float, claims: tuple[Claim, ...]) -> list[C
         for variant in request.selection.variants
         for seed in request.run_seeds
     ]
+    for spec in specs:
+        spec.disk  # noqa: B018 - it is worked out when it is first asked for
+    return specs
 
 
 def _corpus(request: Request, store: Store, progress: Progress) -> tuple[Corpus, float]:

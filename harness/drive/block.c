@@ -275,7 +275,12 @@ static int make_disk(struct block *block)
 		return PTR_ERR(disk);
 	block->queue = disk->queue;
 #else
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 15, 0)
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
+	disk = blk_mq_alloc_disk(&block->tags, NULL, block);
+	if (IS_ERR(disk))
+		return PTR_ERR(disk);
+	block->queue = disk->queue;
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(5, 15, 0)
 	disk = blk_mq_alloc_disk(&block->tags, block);
 	if (IS_ERR(disk))
 		return PTR_ERR(disk);

@@ -32,6 +32,12 @@ static int numbers(char *text, u64 *found, int most)
 	return count;
 }
 
+static int kind(struct settings *set, const char *value)
+{
+	set->kind = strcmp(value, "flash") ? DISK : FLASH;
+	return set->kind == FLASH || !strcmp(value, "disk") ? 0 : -EINVAL;
+}
+
 static int zones(struct settings *set, char *list)
 {
 	char *entry;
@@ -91,7 +97,7 @@ int settings_parse(struct block *block, char *text)
 		else if (!strcmp(name, "name"))
 			error = strscpy(block->name, value, sizeof(block->name)) < 0 ? -EINVAL : 0;
 		else if (!strcmp(name, "kind"))
-			block->drive.set.kind = strcmp(value, "flash") ? DISK : FLASH;
+			error = kind(&block->drive.set, value);
 		else if (!strcmp(name, "zones"))
 			error = zones(&block->drive.set, value);
 		else if (!strcmp(name, "memory"))
