@@ -119,7 +119,7 @@ def test_the_scenarios_chunk_goes_before_the_defaults() -> None:
         (
             disk({**OUTER, "at": 10**7}),
             (),
-            "takes 67108864 bytes \(10000000\) of model:",
+            "takes 67108864 bytes (10000000) of model:",
         ),
         (disk(OUTER, {**OUTER, "at": 1}), (), "the partitions under test overlap on model:"),
         (disk(), ("model:segate",), "no drive 'segate'; did you mean seagate-"),
