@@ -46,6 +46,8 @@ MACHINE = "core2duo-3000"
 """The fastest: what the guest's own work takes of a drive's time is least there."""
 WRITE_CACHE = 16 << 20
 """The most that a drive keeps for writes in the guest's memory."""
+SHARE = 0.9
+"""Of the most that the guest hands over in a second: beyond it its processor shows in the figure."""
 SPARE_MIB = 300
 
 Results = dict[str, Any]
@@ -119,7 +121,7 @@ def flash_figures(drive: Drive, flash: Flash, found: Results, guest: Guest) -> l
         Figure(drive.name, "read rate, MB/s", read, _rate(drive, STREAM, found["read"])),
         Figure(drive.name, "write rate, MB/s", write, _rate(drive, STREAM, found["write"])),
         Figure(drive.name, "random read, us", latency, found["random"] / RANDOM_READS / 1e3 - guest.path_us),
-        Figure(drive.name, "deep reads/s", deep, DEEP_READS * 1e9 / found["deep"], deep < guest.most),
+        Figure(drive.name, "deep reads/s", deep, DEEP_READS * 1e9 / found["deep"], deep < SHARE * guest.most),
     ]
 
 
@@ -171,7 +173,7 @@ def validate(store: Store, kernel: str, drives: Sequence[Drive]) -> Report:
         digest=_short(key_of(found)),
         machine=selection.machine(MACHINE),
         path_us=guest.path_us,
-        most=guest.most,
+        most=SHARE * guest.most,
         late_us=sum(mine["copy_late_ns"] for mine in found.values()) / 1e3,
         figures=figures(drives, found),
         curves=[

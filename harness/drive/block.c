@@ -54,10 +54,10 @@ static u64 service(struct block *block, struct request *rq, u64 now)
 	}
 }
 
-static void take_up(struct block *block, struct request *rq)
+static void take_up(struct block *block, struct request *rq, u64 now)
 {
 	struct command *command = blk_mq_rq_to_pdu(rq);
-	u64 now = ktime_get_ns(), done = service(block, rq, now);
+	u64 done = service(block, rq, now);
 	bool back = block->drive.set.write_back && !(rq->cmd_flags & REQ_FUA);
 
 	command->status = BLK_STS_OK;
@@ -85,10 +85,9 @@ static s64 cost(struct block *block, struct command *command, u64 now)
 }
 
 /* The request that the drive can reach first; a flush waits for nobody, and nobody overtakes it. */
-static struct request *choose(struct block *block)
+static struct request *choose(struct block *block, u64 now)
 {
 	struct command *command, *best = NULL;
-	u64 now = ktime_get_ns();
 	s64 least = 0;
 
 	list_for_each_entry(command, &block->waiting, entry) {
@@ -109,7 +108,7 @@ static struct request *choose(struct block *block)
 	return blk_mq_rq_from_pdu(best);
 }
 
-static void serve_next(struct block *block)
+static void serve_next(struct block *block, u64 now)
 {
 	if (list_empty(&block->waiting))
 		return;
@@ -119,9 +118,9 @@ static void serve_next(struct block *block)
 		list_del(&only->entry);
 		block->serving = blk_mq_rq_from_pdu(only);
 	} else {
-		block->serving = choose(block);
+		block->serving = choose(block, now);
 	}
-	take_up(block, block->serving);
+	take_up(block, block->serving, now);
 }
 
 /* What the drive does by itself is looked at when a request comes, and at this pace while none does. */
@@ -148,7 +147,7 @@ static enum hrtimer_restart command_done(struct hrtimer *timer)
 	if (block->drive.set.kind == DISK) {
 		write_cache_advance(&block->drive, now);
 		block->serving = NULL;
-		serve_next(block);
+		serve_next(block, now);
 		schedule_background(block, now);
 	}
 	spin_unlock_irqrestore(&block->lock, flags);
@@ -171,11 +170,11 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_que
 	command->arrived = ktime_get_ns();
 	block->depth++;
 	if (block->drive.set.kind == FLASH) {
-		take_up(block, rq);
+		take_up(block, rq, command->arrived);
 	} else {
 		list_add_tail(&command->entry, &block->waiting);
 		if (!block->serving)
-			serve_next(block);
+			serve_next(block, command->arrived);
 	}
 	spin_unlock_irqrestore(&block->lock, flags);
 	return BLK_STS_OK;

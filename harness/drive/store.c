@@ -7,24 +7,32 @@
 #define UNIT_BYTES (UNIT * SECTOR_BYTES)
 #define NONE 0xffffffffU
 
+static __always_inline void copy_words(u64 *to, const u64 *from)
+{
+	u64 a = from[0], b = from[1], c = from[2], d = from[3], e = from[4], f = from[5], g = from[6], h = from[7];
+
+	barrier();	/* or the compiler makes a call of memcpy of it */
+	to[0] = a;
+	to[1] = b;
+	to[2] = c;
+	to[3] = d;
+	to[4] = e;
+	to[5] = f;
+	to[6] = g;
+	to[7] = h;
+}
+
 /* Whole sectors. Emulators run this loop three times as fast as the processor's own string moves. */
 static void copy(char *to_byte, const char *from_byte, u64 bytes)
 {
 	u64 *to = (u64 *)to_byte;
 	const u64 *from = (const u64 *)from_byte, *end = from + bytes / sizeof(u64);
 
-	for (; from < end; from += 8, to += 8) {
-		u64 a = from[0], b = from[1], c = from[2], d = from[3], e = from[4], f = from[5], g = from[6], h = from[7];
-
-		barrier();	/* or the compiler makes a call of memcpy of it */
-		to[0] = a;
-		to[1] = b;
-		to[2] = c;
-		to[3] = d;
-		to[4] = e;
-		to[5] = f;
-		to[6] = g;
-		to[7] = h;
+	for (; from < end; from += 32, to += 32) {
+		copy_words(to, from);
+		copy_words(to + 8, from + 8);
+		copy_words(to + 16, from + 16);
+		copy_words(to + 24, from + 24);
 	}
 }
 
@@ -234,27 +242,35 @@ static void copy_piece(struct store *store, u64 sector, u64 bytes, char *host, c
 blk_status_t store_copy(struct store *store, struct request *rq, bool back)
 {
 	bool write = op_is_write(req_op(rq));
-	u64 sector = blk_rq_pos(rq);
+	u64 sector = blk_rq_pos(rq), end = sector;
 	struct req_iterator iter;
+	char *disk = NULL;
 	struct bio_vec vec;
 
-	rq_for_each_segment(vec, rq, iter) {
+	rq_for_each_bvec(vec, rq, iter) {
 		char *host = page_address(vec.bv_page) + vec.bv_offset;
-		u64 behind = sector + vec.bv_len / SECTOR_BYTES;
+		u64 left = vec.bv_len / SECTOR_BYTES;
 
-		while (sector < behind) {
-			u64 end = behind, bytes;
-			char *disk = platter(store, sector, &end);
+		while (left) {
+			u64 count, bytes;
 
-			bytes = (end - sector) * SECTOR_BYTES;
-			if (disk)
+			if (sector == end) {
+				end = blk_rq_pos(rq) + blk_rq_sectors(rq);
+				disk = platter(store, sector, &end);
+				if (write && !disk)
+					return BLK_STS_IOERR;
+			}
+			count = lesser(left, end - sector);
+			bytes = count * SECTOR_BYTES;
+			if (disk) {
 				copy_piece(store, sector, bytes, host, disk, write, write && back);
-			else if (write)
-				return BLK_STS_IOERR;
-			else
+				disk += bytes;
+			} else {
 				memset(host, 0, bytes);
+			}
 			host += bytes;
-			sector = end;
+			sector += count;
+			left -= count;
 		}
 	}
 	return BLK_STS_OK;
