@@ -1,8 +1,8 @@
 """Whether a scenario gives the same digits every time, whatever the host is doing meanwhile.
 
-    .venv/bin/python bench/repeat.py aging-reiserfs [aging-ext4 ...] [--runs 5] [--load] [--rebuild]
+    .venv/bin/python -m bench.repeat aging-reiserfs ["aging-ext4 --layout raid0" ...] [--runs 5] [--load] [--rebuild]
 
-Runs each scenario so many times with run seed 1: the second one from another working directory, with --load
+Runs each scenario, with the options behind its name, so many times with run seed 1: the second one from another working directory, with --load
 every other one while every core of the host is busy, with --rebuild the last one in a new AGELAB_HOME, where
 kernel, image and corpus are made from scratch. Then once with run seed 2. All of the first must have equal
 inputs keys and digests, the last one others.
@@ -11,6 +11,7 @@ inputs keys and digests, the last one others.
 import argparse
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -92,7 +93,7 @@ def carry_out(name: str, condition: Condition, home: Path) -> Outcome:
         if condition.loaded:
             stack.enter_context(busy())
         environment = {**os.environ, "AGELAB_HOME": str(home)}
-        argv = [str(AGELAB), "run", name, "--seeds", str(condition.seed)]
+        argv = [str(AGELAB), "run", *shlex.split(name), "--seeds", str(condition.seed)]
         began = time.monotonic()
         child = subprocess.Popen(argv, cwd=place, env=environment, stdout=subprocess.DEVNULL)
         _, status, usage = os.wait4(child.pid, 0)
@@ -145,7 +146,7 @@ def rows(name: str, outcome: Outcome) -> list[list[str]]:
 def main() -> int:
     """Run, print the table; 1 when anything is not as it must be."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="+", metavar="SCENARIO-VARIANT")
+    parser.add_argument("names", nargs="+", metavar="SCENARIO[-VARIANT]")
     parser.add_argument("--runs", type=int, default=5, metavar="N")
     parser.add_argument("--load", action="store_true", help="keep all cores busy during every other run")
     parser.add_argument(
