@@ -2,10 +2,10 @@
 
     .venv/bin/python -m bench.repeat aging-reiserfs ["aging-ext4 --layout raid0" ...] [--runs 5] [--load] [--rebuild]
 
-Runs each scenario, with the options behind its name, so many times with run seed 1: the second one from another working directory, with --load
-every other one while every core of the host is busy, with --rebuild the last one in a new AGELAB_HOME, where
-kernel, image and corpus are made from scratch. Then once with run seed 2. All of the first must have equal
-inputs keys and digests, the last one others.
+Runs each scenario, with the options behind its name, so many times with run seed 1: the second one from another
+working directory, with --load every other one while every core of the host is busy, with --rebuild the last one in a
+new AGELAB_HOME, where kernel, image and corpus are made from scratch. Then once with run seed 2. All of the first
+must have equal inputs keys and digests, the last one others.
 """
 
 import argparse
