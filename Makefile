@@ -56,7 +56,7 @@ test-full: check ## all checks and all tests
 bench: setup-test ## validate the modelled drives, time guest starts against virtme-ng, run five variants five times (an hour)
 	@$(BIN)/python -m bench.validate
 	@$(BIN)/python -m bench.boot
-	@$(BIN)/python -m bench.repeat --load aging-reiserfs aging-ext4 aging-xfs aging-btrfs aging-jfs
+	@$(BIN)/python -m bench.repeat --load aging-reiserfs "aging-ext4 --layout raid0" aging-xfs aging-btrfs aging-jfs
 
 check: setup-test ## lint, format, types and import layers
 	@$(BIN)/ruff check
