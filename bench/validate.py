@@ -1,4 +1,4 @@
-"""Whether the modelled drives do in a guest what their data sheets say: `.venv/bin/python -m bench.validate`.
+"""Whether the modelled drives do in a guest what their profiles say: `.venv/bin/python -m bench.validate`.
 
 Every drive of scenarios/drives/ is made in one guest of the virtual clock and measured there as a benchmark would
 measure a real one. Exit code 1 when a figure is more than 2 % from the one that the drive's settings were derived
@@ -195,7 +195,7 @@ def main() -> int:
     except AgelabError as error:
         print(f"bench/validate.py: {error}\n  {error.hint}".rstrip(), file=sys.stderr)
         return error.exit_code
-    head = ("drive", "figure", "data sheet", "measured", "deviation")
+    head = ("drive", "figure", "profile", "measured", "deviation")
     print(table(head, [one.row for one in report.figures]))
     if options.write:
         (PROJECT / "docs/validation.md").write_text(document(report))

@@ -1,4 +1,4 @@
-"""The figure of docs/validation.md: seek times and rates of some disks, measured and as the data sheet has them."""
+"""The figure of docs/validation.md: seek times and rates of some disks, measured and as their profiles have them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -80,7 +80,7 @@ class Panel:
             self.drawn.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.3" fill="{colour}"/>')
 
     def rings(self, values: Sequence[tuple[float, float]], colour: str) -> None:
-        """What the data sheet says."""
+        """What the profile says."""
         for place in values:
             self.ring(*self.at(*place), colour)
 
@@ -165,8 +165,8 @@ def _rates(panel: Panel, curve: Curve, colour: str, label: str) -> None:
 def _legend(panel: Panel) -> None:
     y, x = HEIGHT - 26, panel.left
     panel.ring(x + 6, y - 4, INK)
-    panel.text(x + 20, y, "data sheet")
+    panel.text(x + 20, y, "its profile")
     panel.line(x + 120, y - 4, x + 146, y - 4, INK)
-    panel.text(x + 154, y, "what its profile makes of that")
+    panel.text(x + 154, y, "what the model makes of it")
     panel.drawn.append(f'<circle cx="{x + 370}" cy="{y - 4}" r="2.3" fill="{INK}"/>')
     panel.text(x + 382, y, "measured in the guest")

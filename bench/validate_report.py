@@ -25,10 +25,10 @@ Digest over every nanosecond measured: {digest}.
 
 {disks}
 
-![Seek times and rates of four disks: data sheet, profile and measurement](validation.svg)
+![Seek times and rates of four disks: profile, model and measurement](validation.svg)
 
 The average seek is a mean over all distances: its ring stands where the curve has that time. The rate falls in 16
-zones, so the measured ones are steps about the line.
+zones, so the measured ones are steps about the line, up to 5 % off it; only its ends are compared.
 
 - **rates**: 64 MiB with O_DIRECT in the largest requests, one behind the other, from sector 0 on and up to the last
   one, after 1 MiB that is not timed. In the figure 2 MiB each at 40 places.
@@ -61,7 +61,7 @@ It shows that a drive's figures survive the way from its file to a read in a gue
 the module's arithmetic, its timers, the kernel's block layer above it. The model reproduces what it was given.
 
 It does not show that such a drive does the same. Many of the figures are estimates ([drives.md](drives.md) says
-which). Between the data sheet's three points a real drive's seek curve has its own shape, and its zones have their own
+which). Between its three points a real drive's seek curve has its own shape, and its zones have their own
 widths. The policies of the cache (segments, read-ahead, when and in which order what was written goes to the
 platters) are a plausible drive's and are not checked against any. Of writes only flash's rate is measured here.
 Nothing is modelled of errors, remapped sectors or heat, nor of flash that has to erase.
@@ -81,7 +81,7 @@ class Figure:
 
     @property
     def deviation(self) -> float:
-        """Share of the data sheet's figure."""
+        """Share of the profile's figure."""
         return self.measured / self.sheet - 1
 
     @property

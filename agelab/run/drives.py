@@ -170,7 +170,10 @@ def _places(disk: DiskUse, layout: Layout, wanted: Sequence[DriveSpec]) -> list[
     """The partitions that the layout takes; a drive that the scenario does not name has the number after its own."""
     if layout == "single":
         if len(wanted) > 1:
-            raise InputError(f"layout single is one drive, not {len(wanted)}: {_listed(wanted)}")
+            raise InputError(
+                f"layout single is one drive, not {len(wanted)}: {_listed(wanted)}",
+                hint="or choose --layout raid0",
+            )
         return [disk.partitions[0]]
     first, *rest = disk.partitions
     second = rest[0] if rest else first.model_copy(update={"drive": first.drive + 1})
@@ -250,7 +253,7 @@ def _partition(place: PartitionUse, drive: CellDrive, size: int, defaults: Defau
         raise InputError(
             f"the disk under test takes {size} bytes ({place.at}) of {drive.spec.kind}:{drive.spec.name}, "
             f"which has {whole * SECTOR}",
-            hint="name a larger drive with --disks, or choose a smaller scale",
+            hint="name a larger drive with --disks",
         )
     return Partition(first, sectors)
 

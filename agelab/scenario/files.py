@@ -41,11 +41,13 @@ def complaints(path: Path, error: ValidationError) -> list[str]:
     for place, item in found.items():
         if place and any(other.startswith((f"{place}.", f"{place}[")) for other in found):
             continue
-        value = "" if item["type"] in ("missing", "extra_forbidden") else f" (it is {item['input']!r:.60})"
+        whole = isinstance(item["input"], dict)
+        told = whole or item["type"] in ("missing", "extra_forbidden")
+        value = "" if told else f" (it is {item['input']!r:.60})"
         message = {"missing": "is missing", "extra_forbidden": "is not a known key"}.get(
-            item["type"], item["msg"]
+            item["type"], item["msg"].removeprefix("Value error, ")
         )
-        lines.append(f"{path}: {place or 'file'}: {message}{value}")
+        lines.append(f"{path}: {place + ': ' if place else ''}{message}{value}")
     return lines
 
 
@@ -56,13 +58,23 @@ def _place(location: tuple[int | str, ...]) -> str:
 
 
 def named(directory: str, name: str, kind: type[AnyFrozen], what: str) -> AnyFrozen:
-    """The file ``scenarios/<directory>/<name>.toml``. Raises InputError naming the nearest valid names."""
+    """The file ``scenarios/<directory>/<name>.toml``.
+
+    Raises InputError naming the nearest valid names, or where the file calls itself by another.
+    """
     names = [path.stem for path in (SCENARIOS / directory).glob("*.toml")]
     if name not in names:
         raise unknown(what, name, names)
-    return read(SCENARIOS / directory / f"{name}.toml", kind)
+    return _own_name(SCENARIOS / directory / f"{name}.toml", kind)
+
+
+def _own_name(path: Path, kind: type[AnyFrozen]) -> AnyFrozen:
+    found = read(path, kind)
+    if (said := getattr(found, "name", path.stem)) != path.stem:
+        raise InputError(f"{path}: name: is {said!r}, the file's name is {path.stem!r}")
+    return found
 
 
 def every(directory: str, kind: type[AnyFrozen]) -> list[AnyFrozen]:
     """All files of ``scenarios/<directory>/``, sorted by name."""
-    return [read(path, kind) for path in sorted((SCENARIOS / directory).glob("*.toml"))]
+    return [_own_name(path, kind) for path in sorted((SCENARIOS / directory).glob("*.toml"))]

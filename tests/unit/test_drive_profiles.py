@@ -212,3 +212,13 @@ def test_the_pages_tables_are_the_files(name: str) -> None:
     found = place.search(PAGE.read_text())
     assert found is not None
     assert found[2] == f"{table}\n"
+
+
+def test_a_file_that_calls_itself_by_another_name_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "drives").mkdir()
+    (tmp_path / "drives" / "other.toml").write_text(example())
+    monkeypatch.setattr(files, "SCENARIOS", tmp_path)
+    with pytest.raises(InputError, match="other.toml: name: is .*, the file's name is 'other'"):
+        selection.drive("other")

@@ -97,7 +97,7 @@ def complaint(directory: Path, before: str, after: str) -> str:
         (
             'at = "outer"',
             'at = "middle"',
-            "disk.partitions[0].at: Value error, Input should be 'outer', 'inner' or",
+            "disk.partitions[0].at: Input should be 'outer', 'inner' or",
         ),
         (
             'filesystem = "xfs"',
