@@ -220,5 +220,5 @@ def test_a_file_that_calls_itself_by_another_name_is_refused(
     (tmp_path / "drives").mkdir()
     (tmp_path / "drives" / "other.toml").write_text(example())
     monkeypatch.setattr(files, "SCENARIOS", tmp_path)
-    with pytest.raises(InputError, match="other.toml: name: is .*, the file's name is 'other'"):
+    with pytest.raises(InputError, match=r"other\.toml: name: is .*, the file's name is 'other'"):
         selection.drive("other")
