@@ -24,6 +24,8 @@ FIRST_STEP = 15.0
 """Guest seconds after boot at which the first step starts: later than any guest is ready, at 2 ns an instruction."""
 OVERHEAD_MIB = 128
 """What the kernel and the harness take of a guest's memory, rounded up; the ballast takes the rest away."""
+LARGE_MIB, LARGE_SHARE = 256, 8
+"""Of what a guest has beyond so much the kernel takes at most an eighth: its page descriptors and its reserves."""
 PROCESSOR_MIB = 8
 """What the kernel takes for each further processor, rounded up."""
 CORPUS_DISK, DATA_DISK = 1, 2
@@ -93,7 +95,8 @@ class CellSpec:
         """The guest's memory: what the first step finds, the corpus if RAM holds it, and the system's own."""
         held = corpus.size if self.scenario.corpus.held_in_ram else 0
         system = (OVERHEAD_MIB + PROCESSOR_MIB * (self.vcpus - 1)) * MIB + self.disk.cache_bytes
-        wanted = self.sized(self.scenario.memory.available_mib) + held + system
+        used = self.sized(self.scenario.memory.available_mib) + held
+        wanted = used + system + max(0, used - LARGE_MIB * MIB) // LARGE_SHARE
         return -(-wanted // (16 * MIB)) * 16
 
     @property

@@ -291,6 +291,15 @@ def test_raid0_shares_the_size_and_the_modules_say_so() -> None:
     assert "raid0" in two.modules and "raid0" not in one.modules
 
 
+def test_a_large_guest_has_more_for_its_page_descriptors() -> None:
+    """A guest of 1 GiB with 128 MiB more than its steps need lacked 57 MiB of them."""
+    quick, paper = spec(), spec(scale="paper")
+    used = [one.sized(one.scenario.memory.available_mib) + CORPUS.size for one in (quick, paper)]
+    beyond = [one.memory_mib(CORPUS) * MIB - need for one, need in zip((quick, paper), used, strict=True)]
+    assert beyond[0] < 144 * MIB
+    assert beyond[1] >= 128 * MIB + (used[1] - 256 * MIB) // 8
+
+
 def test_a_modelled_drives_cache_and_the_run_seed_reach_the_guest() -> None:
     bare, modelled = spec(), spec(drives=())
     assert not bare.disk.modelled and modelled.disk.modelled
