@@ -70,9 +70,14 @@ def named(directory: str, name: str, kind: type[AnyFrozen], what: str) -> AnyFro
 
 def _own_name(path: Path, kind: type[AnyFrozen]) -> AnyFrozen:
     found = read(path, kind)
-    if (said := getattr(found, "name", path.stem)) != path.stem:
-        raise InputError(f"{path}: name: is {said!r}, the file's name is {path.stem!r}")
+    if wrong := misnamed(path, getattr(found, "name", path.stem)):
+        raise InputError(wrong)
     return found
+
+
+def misnamed(path: Path, name: str) -> str:
+    """What is wrong with the name that a file gives itself, or nothing."""
+    return "" if name == path.stem else f"{path}: name: is {name!r}, the file's name is {path.stem!r}"
 
 
 def every(directory: str, kind: type[AnyFrozen]) -> list[AnyFrozen]:

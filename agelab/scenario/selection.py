@@ -77,8 +77,8 @@ def _read(path: Path) -> Scenario:
     machines = [file.stem for file in (files.SCENARIOS / "machines").glob("*.toml")]
     if scenario.machine not in machines:
         wrong.append(f"{path}: machine: {unknown('machine', scenario.machine, machines)}")
-    if scenario.name != path.stem:
-        wrong.append(f"{path}: name: is {scenario.name!r}, the file's name is {path.stem!r}")
+    if misnamed := files.misnamed(path, scenario.name):
+        wrong.append(misnamed)
     if wrong:
         raise InputError("\n".join(wrong))
     return scenario
