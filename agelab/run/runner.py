@@ -80,10 +80,10 @@ def carry_out(request: Request, store: Store, progress: Progress) -> RunDirector
     """
     # Held until the last cell has ended: nobody else takes a disk from under the run.
     with claimed(request.drives, request.erase) as claims:
-        if request.corpus is None:  # or the sizes are not known yet
-            _specs(request, request.selection.scenario.scales[request.scale].shrink, claims)
-        corpus, shrink = _corpus(request, store, progress)
+        users = _users_corpus(request, store, progress)
+        shrink = _shrink(request, users)
         specs = _specs(request, shrink, claims)
+        corpus = users or _seeded_corpus(request, store, progress)
         progress.stage(f"kernel {request.kernel}")
         kernel = kernels.resolve(request.kernel, store)
         image = images.build(kernel, store, selection.filesystems(), progress=progress.stage)
@@ -149,21 +149,31 @@ def _specs(request: Request, shrink: float, claims: tuple[Claim, ...]) -> list[C
     return specs
 
 
-def _corpus(request: Request, store: Store, progress: Progress) -> tuple[Corpus, float]:
-    """The source data, and how many times smaller than the study's it is."""
-    wanted, scale = request.selection.scenario.corpus, request.selection.scenario.scales[request.scale]
-    paper = wanted.mib.value * MIB
-    if request.corpus:
-        progress.stage(f"corpus {request.corpus}")
-        corpus = corpora.from_user(request.corpus, store)
-        if not corpus.content_bytes:
-            raise InputError(f"{request.corpus} holds no data: there is nothing to copy")
-        return corpus, paper / corpus.content_bytes
-    size = int(paper / scale.shrink)
+def _users_corpus(request: Request, store: Store, progress: Progress) -> Corpus | None:
+    """The user's own source data, if there is any."""
+    if request.corpus is None:
+        return None
+    progress.stage(f"corpus {request.corpus}")
+    corpus = corpora.from_user(request.corpus, store)
+    if not corpus.content_bytes:
+        raise InputError(f"{request.corpus} holds no data: there is nothing to copy")
+    return corpus
+
+
+def _shrink(request: Request, users: Corpus | None) -> float:
+    """How many times smaller than the study's the sizes are."""
+    scenario = request.selection.scenario
+    if users:
+        return scenario.corpus.mib.value * MIB / users.content_bytes
+    return scenario.scales[request.scale].shrink
+
+
+def _seeded_corpus(request: Request, store: Store, progress: Progress) -> Corpus:
+    """The stand-in for the study's source data."""
+    wanted = request.selection.scenario.corpus
+    size = int(wanted.mib.value * MIB / _shrink(request, None))
     progress.stage(f"corpus {wanted.kind}, {size / 1e6:.0f} MB, seed {request.corpus_seed}")
-    return corpora.make(
-        CorpusSpec(kind=wanted.kind, bytes=size, seed=request.corpus_seed), store
-    ), scale.shrink
+    return corpora.make(CorpusSpec(kind=wanted.kind, bytes=size, seed=request.corpus_seed), store)
 
 
 def _room(specs: list[CellSpec], corpus: Corpus, store: Store) -> None:
