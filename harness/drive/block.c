@@ -222,10 +222,10 @@ static ssize_t stat_show(struct device *device, struct device_attribute *attribu
 #define LINE(field) #field " %llu\n"
 	return scnprintf(page, PAGE_SIZE,
 		LINE(requests) LINE(reads) LINE(writes) LINE(sectors_read) LINE(sectors_written) LINE(sequential)
-		LINE(seeks) LINE(seek_cylinders) LINE(busy_overhead_ns) LINE(busy_seek_ns) LINE(busy_rotation_ns)
+		LINE(blocks) LINE(seeks) LINE(seek_cylinders) LINE(busy_overhead_ns) LINE(busy_seek_ns) LINE(busy_rotation_ns)
 		LINE(busy_transfer_ns) LINE(cache_hits) LINE(queue_sum) LINE(flushes) LINE(copy_late_ns),
 		stat.requests, stat.reads, stat.writes, stat.sectors_read, stat.sectors_written, stat.sequential,
-		stat.seeks, stat.seek_cylinders, stat.busy_overhead_ns, stat.busy_seek_ns, stat.busy_rotation_ns,
+		stat.blocks, stat.seeks, stat.seek_cylinders, stat.busy_overhead_ns, stat.busy_seek_ns, stat.busy_rotation_ns,
 		stat.busy_transfer_ns, stat.cache_hits, stat.queue_sum, stat.flushes, stat.copy_late_ns);
 #undef LINE
 }

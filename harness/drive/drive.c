@@ -32,6 +32,7 @@ static void count(struct drive *drive, u64 first, u64 sectors)
 {
 	drive->stat.requests++;
 	drive->stat.sequential += first == drive->next_sector;
+	drive->stat.blocks += (sectors + 7) / 8;
 	drive->next_sector = first + sectors;
 }
 

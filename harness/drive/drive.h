@@ -58,6 +58,7 @@ struct settings {
 struct statistics {
 	u64 requests, reads, writes, sectors_read, sectors_written;
 	u64 sequential;		/* requests that start where the one before ended */
+	u64 blocks;		/* pieces of 4096 bytes, a request's last one counted whole */
 	u64 seeks;		/* movements of the arm to another cylinder */
 	u64 seek_cylinders;	/* and how far in all */
 	u64 busy_overhead_ns, busy_seek_ns, busy_rotation_ns, busy_transfer_ns;

@@ -17,6 +17,7 @@ STATISTICS = (
         "sectors_read",
         "sectors_written",
         "sequential",
+        "blocks",
         "seeks",
         "seek_cylinders",
     ),

@@ -77,7 +77,7 @@ static const struct word words[] = {
 	SET(write_settle_ns), SET(head_switch_ns), SET(cache_bytes), SET(segments), SET(read_ahead_bytes),
 	SET(write_back), SET(read_ns), SET(write_ns), SET(channels), SET(read_rate), SET(write_rate),
 	STAT(requests), STAT(reads), STAT(writes), STAT(sectors_read), STAT(sectors_written), STAT(sequential),
-	STAT(seeks), STAT(seek_cylinders), STAT(busy_overhead_ns), STAT(busy_seek_ns), STAT(busy_rotation_ns),
+	STAT(blocks), STAT(seeks), STAT(seek_cylinders), STAT(busy_overhead_ns), STAT(busy_seek_ns), STAT(busy_rotation_ns),
 	STAT(busy_transfer_ns), STAT(cache_hits), STAT(flushes),
 	STATE(arm_free), STATE(head), STATE(idle_since), STATE(dirty_sectors),
 };

@@ -268,7 +268,9 @@ class Reference:
         self.advance(now)
         sequential = int(first == self.following)
         self.following = first + sectors
-        self.count.update(requests=1, busy_overhead_ns=self.overhead, sequential=sequential)
+        self.count.update(
+            requests=1, busy_overhead_ns=self.overhead, sequential=sequential, blocks=-(-sectors // 8)
+        )
         self.count.update({f"{kind}s": 1, f"sectors_{'read' if kind == 'read' else 'written'}": sectors})
         return now + self.overhead
 
