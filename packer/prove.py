@@ -4,6 +4,7 @@ usage: prove.py PLAN PROOF. Standard-library Python; it is run by Packer, never 
 agelab.image.proof.Plan writes, PROOF what its Proof reads.
 """
 
+import errno
 import json
 import os
 import subprocess  # noqa: TID251 - the guest has no agelab
@@ -60,6 +61,18 @@ def read_back() -> None:
             raise Failed(f"{path(number)} does not hold what was written to it")
 
 
+def read_back_alone() -> None:
+    """Read back where nothing can be written."""
+    read_back()
+    try:
+        (MOUNTPOINT / "written").write_bytes(b"")
+    except OSError as error:
+        if error.errno == errno.EROFS:
+            return
+        raise
+    raise Failed("mounted read-only, it took a new file")
+
+
 def wipe(device: Path) -> None:
     """Leave nothing by which the filesystem before could be recognised."""
     with device.open("r+b") as disk:
@@ -70,16 +83,18 @@ def wipe(device: Path) -> None:
 
 
 def prove(commands: dict[str, list[str]], device: Path) -> None:
-    """Make, mount, write, unmount; mount again and read back; unmount and check. Raises Failed or OSError."""
+    """Make, mount, write, unmount; mount again and read back; the same read-only; check. Raises Failed or OSError."""
     wipe(device)
     run(commands["mkfs"])
-    for use in (write, read_back):
-        run(commands["mount"])
+    for mount, use in (("mount", write), ("mount", read_back), ("mount_read_only", read_back_alone)):
+        run(commands[mount])
         try:
             use()
             run(["sync"])
         finally:
-            run(["umount", str(MOUNTPOINT)])
+            run(commands["umount"])
+        if os.path.ismount(MOUNTPOINT):
+            raise Failed(f"{' '.join(commands['umount'])} left it mounted")
     run(commands["fsck"])
 
 

@@ -39,6 +39,8 @@ class Item(Frozen):
     defaults: Defaults
     mkfs: tuple[str, ...]
     mount: tuple[str, ...]
+    mount_read_only: tuple[str, ...]
+    umount: tuple[str, ...]
     fsck: tuple[str, ...]
 
 
@@ -63,7 +65,8 @@ def plan(filesystems: Sequence[Filesystem], modules: Modules) -> Plan:
         try:
             modules.closure(filesystem.modules)
         except MissingModule as error:
-            unsupported += [_unsupported(filesystem, which, str(error)) for which in get_args(Defaults)]
+            reason = "; ".join(filter(None, (str(error), filesystem.modules_why)))
+            unsupported += [_unsupported(filesystem, which, reason) for which in get_args(Defaults)]
             continue
         needed += [name for name in filesystem.modules if name not in needed]
         items += [_item(filesystem, which) for which in get_args(Defaults)]
@@ -76,13 +79,13 @@ def _unsupported(filesystem: Filesystem, defaults: Defaults, reason: str) -> Pro
 
 def _item(filesystem: Filesystem, defaults: Defaults) -> Item:
     tooling = filesystem.tooling(defaults)
-    options = ["-o", ",".join(tooling.mount_options)] if tooling.mount_options else []
-    mount = ("mount", "-t", filesystem.mount_type, *options, "{device}", "{mountpoint}")
     return Item(
         filesystem=filesystem.name,
         defaults=defaults,
         mkfs=_filled(tooling.mkfs),
-        mount=_filled(mount),
+        mount=_filled(filesystem.mount_command(defaults)),
+        mount_read_only=_filled(filesystem.mount_command(defaults, read_only=True)),
+        umount=_filled(filesystem.umount_command(defaults)),
         fsck=_filled(tooling.fsck),
     )
 

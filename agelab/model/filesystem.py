@@ -1,10 +1,20 @@
 """A filesystem: what the host must install, load and run to make, mount and check one."""
 
-from typing import Literal, Self
+import re
+from collections.abc import Sequence
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from agelab.model.base import Defaults, Frozen
+
+
+def _regular_expression(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {error}") from None
+    return text
 
 
 class Tooling(Frozen):
@@ -15,8 +25,31 @@ class Tooling(Frozen):
     """
 
     mkfs: tuple[str, ...] = Field(min_length=1)
+    mount: tuple[str, ...] = Field(
+        default=(),
+        description="a command of its own in place of mount -t; {options} in it are those of -o, with commas",
+    )
     mount_options: tuple[str, ...] = ()
+    read_only_options: tuple[str, ...] = Field(
+        default=("ro",),
+        min_length=1,
+        description="more mount options where nothing may be written, not even a journal be looked after",
+    )
+    umount: tuple[str, ...] = ("umount", "{mountpoint}")
     fsck: tuple[str, ...] = Field(min_length=1, description="a check that changes nothing")
+
+
+class FreeSpaceTool(Frozen):
+    """What lists a filesystem's free space."""
+
+    format: str = Field(description="the parser of what it prints (agelab.layout.freespace)")
+    run: tuple[str, ...] = Field(min_length=1, description="run while the filesystem is not mounted")
+
+
+class NotListed(Frozen):
+    """Nothing lists its free space."""
+
+    why: str = Field(min_length=1, description="the reason, which every result without the figure gives")
 
 
 class Filesystem(Frozen):
@@ -26,23 +59,65 @@ class Filesystem(Frozen):
     summary: str
     packages: tuple[str, ...] = Field(description="Debian packages of the guest that hold its tools")
     modules: tuple[str, ...] = Field(description="kernel modules; their dependencies follow by themselves")
+    modules_why: str = Field(default="", description="what to know where a kernel lacks one of them")
     mount_type: str = Field(description="what mount -t takes")
     minimum_mib: int = Field(ge=1, description="the smallest disk its mkfs takes, in MiB")
     extents: Literal["fiemap", "fibmap", "none"]
-    free_space: str = Field(description="the tool that lists its free space, or 'none'")
+    extents_why: str = Field(default="", description="the reason for none")
+    free_space: FreeSpaceTool | NotListed
+    refuses: tuple[Annotated[str, AfterValidator(_regular_expression)], ...] = Field(
+        default=(),
+        description="whole lines of a program's error output (LC_ALL=C) that say what it cannot hold",
+    )
     limits: tuple[str, ...] = Field(default=(), description="known limits, one sentence each")
     period: Tooling
     today: Tooling
 
     @model_validator(mode="after")
-    def _device_is_named(self) -> Self:
+    def _reasons_are_given(self) -> Self:
+        if (self.extents == "none") != bool(self.extents_why):
+            raise ValueError("extents_why gives the reason for extents = 'none', and for that alone")
+        return self
+
+    @model_validator(mode="after")
+    def _places_are_named(self) -> Self:
         for which in ("period", "today"):
             tooling: Tooling = getattr(self, which)
-            for command in ("mkfs", "fsck"):
-                if "{device}" not in getattr(tooling, command):
-                    raise ValueError(f"{which}.{command} does not name {{device}}")
+            wanted = {"mkfs": ["{device}"], "fsck": ["{device}"], "umount": ["{mountpoint}"]}
+            if tooling.mount:
+                wanted["mount"] = ["{device}", "{mountpoint}"]
+            for command, places in wanted.items():
+                text = " ".join(getattr(tooling, command))
+                for place in places:
+                    if place not in text:
+                        raise ValueError(f"{which}.{command} does not name {place}")
+        if isinstance(self.free_space, FreeSpaceTool) and "{device}" not in " ".join(self.free_space.run):
+            raise ValueError("free_space.run does not name {device}")
         return self
 
     def tooling(self, defaults: Defaults) -> Tooling:
         """The commands for one set of defaults."""
         return self.period if defaults == "period" else self.today
+
+    def mount_command(
+        self, defaults: Defaults, options: Sequence[str] = (), *, read_only: bool = False
+    ) -> tuple[str, ...]:
+        """What mounts it with these options beside its own; ``{device}`` and ``{mountpoint}`` are still to fill in.
+
+        ``read_only`` is for looking at a filesystem that was unmounted cleanly: nothing of it is written.
+        """
+        tooling = self.tooling(defaults)
+        more = tooling.read_only_options if read_only else ()
+        joined = ",".join((*tooling.mount_options, *options, *more))
+        if tooling.mount:
+            return tuple(word.replace("{options}", joined) for word in tooling.mount)
+        given = ("-o", joined) if joined else ()
+        return ("mount", "-t", self.mount_type, *given, "{device}", "{mountpoint}")
+
+    def umount_command(self, defaults: Defaults) -> tuple[str, ...]:
+        """What unmounts it, with ``{device}`` and ``{mountpoint}`` still to fill in."""
+        return self.tooling(defaults).umount
+
+    def refused(self, line: str) -> bool:
+        """Whether this line of a program's error output says no more than that it cannot hold a thing."""
+        return any(re.fullmatch(pattern, line.strip()) for pattern in self.refuses)

@@ -45,7 +45,9 @@ def filesystem(name: str, module: str) -> Filesystem:
     return Filesystem.model_validate(
         {
             **{"name": name, "summary": "", "packages": (), "modules": (module,), "mount_type": name},
-            **{"minimum_mib": 1, "extents": "none", "free_space": "none", "today": tooling},
+            "modules_why": "it needs a patch" if name == "reiser4" else "",
+            **{"minimum_mib": 1, "extents": "none", "extents_why": "it is not real", "today": tooling},
+            "free_space": {"why": "it is not real"},
             "period": {**tooling, "mount_options": ("strictatime", "barrier=0")},
         }
     )
@@ -89,7 +91,9 @@ def test_an_image_holds_what_a_cell_boots_and_what_was_proved(store: Store) -> N
         ("reiser4", "period"): "unsupported",
         ("reiser4", "today"): "unsupported",
     }
-    assert image.proof["reiser4", "today"].reason == "kernel 6.1.0-1-amd64 has no module reiser4"
+    assert image.proof["reiser4", "today"].reason == (
+        "kernel 6.1.0-1-amd64 has no module reiser4; it needs a patch"
+    )
     assert sorted(path.name for path in image.artefact.directory.iterdir()) == [
         *("image.json", "initramfs", "manifest.json", "root.squashfs", "vmlinuz")
     ]
@@ -141,6 +145,8 @@ def test_the_plan_names_real_places(store: Store) -> None:
         "/run/proof",
     )
     assert plan.items[1].mount == ("mount", "-t", "ext4", "/dev/pmem1", "/run/proof")
+    assert plan.items[0].mount_read_only[4] == "strictatime,barrier=0,ro"
+    assert plan.items[0].umount == ("umount", "/run/proof")
     assert set(json.loads(plan.for_guest())) == {"device", "items"}
 
 

@@ -1,0 +1,79 @@
+"""Filesystem files: what they refuse, and the commands that follow from them."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from agelab.model.filesystem import Filesystem
+from agelab.scenario.files import every
+
+TOOLING: dict[str, Any] = {"mkfs": ("mkfs", "{device}"), "fsck": ("fsck", "{device}")}
+GIVEN: dict[str, Any] = {
+    **{"name": "one", "summary": "", "packages": (), "modules": (), "mount_type": "type", "minimum_mib": 1},
+    **{"extents": "fiemap", "free_space": {"format": "f", "run": ("list", "{device}")}},
+    **{"period": TOOLING, "today": TOOLING},
+}
+
+
+def filesystem(**changed: Any) -> Filesystem:
+    return Filesystem.model_validate({**GIVEN, **changed})
+
+
+def test_options_of_a_mount_are_joined_in_order() -> None:
+    one = filesystem(period={**TOOLING, "mount_options": ("a",), "read_only_options": ("ro", "noload")})
+    assert one.mount_command("period", ("b",)) == (
+        "mount",
+        "-t",
+        "type",
+        "-o",
+        "a,b",
+        "{device}",
+        "{mountpoint}",
+    )
+    assert one.mount_command("period", ("b",), read_only=True)[4] == "a,b,ro,noload"
+    assert one.mount_command("today") == ("mount", "-t", "type", "{device}", "{mountpoint}")
+    assert one.mount_command("today", read_only=True)[3:5] == ("-o", "ro")
+    assert one.umount_command("period") == ("umount", "{mountpoint}")
+
+
+def test_a_command_of_its_own_takes_the_place_of_mount() -> None:
+    own = {
+        **TOOLING,
+        "mount": ("run", "{options}", "{device}", "{mountpoint}"),
+        "umount": ("end", "{mountpoint}"),
+    }
+    one = filesystem(today=own)
+    assert one.mount_command("today", ("a", "b")) == ("run", "a,b", "{device}", "{mountpoint}")
+    assert one.mount_command("today") == ("run", "", "{device}", "{mountpoint}")
+    assert one.umount_command("today") == ("end", "{mountpoint}")
+
+
+def test_only_whole_lines_that_it_is_known_to_say_are_refusals() -> None:
+    one = filesystem(refuses=("cp: cannot create symbolic link .*: Operation not permitted",))
+    assert one.refused("cp: cannot create symbolic link 'a': Operation not permitted\n")
+    assert not one.refused("cp: cannot create symbolic link 'a': No space left on device")
+    assert not one.refused("and cp: cannot create symbolic link 'a': Operation not permitted")
+    assert not filesystem().refused("")
+
+
+@pytest.mark.parametrize(
+    "changed, said",
+    [
+        ({"extents": "none"}, "extents_why"),
+        ({"extents_why": "why"}, "extents_why"),
+        ({"free_space": {"format": "f", "run": ("list",)}}, "free_space.run does not name {device}"),
+        ({"today": {**TOOLING, "fsck": ("fsck",)}}, "today.fsck does not name {device}"),
+        ({"today": {**TOOLING, "umount": ("umount",)}}, "today.umount does not name {mountpoint}"),
+        ({"today": {**TOOLING, "mount": ("run", "{device}")}}, "today.mount does not name {mountpoint}"),
+        ({"refuses": ("a(",)}, "not a regular expression"),
+    ],
+)
+def test_a_file_that_cannot_work_is_refused(changed: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError, match=said.replace("{", r"\{")):
+        filesystem(**changed)
+
+
+def test_the_device_is_the_last_word_of_mkfs() -> None:
+    for one in every("filesystems", Filesystem):
+        assert (one.period.mkfs[-1], one.today.mkfs[-1]) == ("{device}", "{device}"), one.name
