@@ -1,15 +1,14 @@
 """How the drive's kernel module is built, without a compiler or a network."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from agelab import process
+from agelab import buildroot, process
+from agelab.buildroot import BuildRoot
 from agelab.debian import Archive, Gone, Package
 from agelab.drive import module
-from agelab.drive.module import BuildRoot
 from agelab.errors import AgelabError, HostError, InputError
 from agelab.kernel import Kernel
 from agelab.store import Artefact, Manifest, Store
@@ -114,7 +113,7 @@ def test_what_left_the_mirror_before_it_was_fetched_is_resolved_again(
     monkeypatch.setattr(module, "packages", lambda *_, refresh=False: resolved[refresh])
     monkeypatch.setattr(module, "_build", lambda files, release, tar, directory: made(directory))
     monkeypatch.setattr(Archive, "download", download)
-    monkeypatch.setattr(module, "tidy", lambda tree: tree.mkdir())
+    monkeypatch.setattr(buildroot, "tidy", lambda tree, unused: tree.mkdir())
     first = module.obtain(kernel(), store, sources=sources)
     assert first.name == "drive.ko"
     [root] = store.all("buildroot")
@@ -133,68 +132,6 @@ def made(directory: Path) -> None:
 def test_sources_without_a_kbuild_are_an_error(store: Store, tmp_path: Path) -> None:
     with pytest.raises(AgelabError, match="has no Kbuild"):
         module.obtain(kernel(), store, sources=tmp_path)
-
-
-def unpacked(root: Path, mask: int) -> Path:
-    """What packages of a suite without a merged /usr leave, under this umask."""
-    before = os.umask(mask)
-    try:
-        for path in (
-            "bin/sh",
-            "lib/x86_64-linux-gnu/libc.so.6",
-            "lib64/ld.so",
-            "usr/bin/mawk",
-            "usr/bin/x86_64-linux-gnu-lto-dump-12",
-            "usr/lib/gcc/x86_64-linux-gnu/12/cc1",
-            "usr/lib/gcc/x86_64-linux-gnu/12/lto1",
-            "usr/lib/gcc/x86_64-linux-gnu/12/libgcc.a",
-            "usr/lib/gcc/x86_64-linux-gnu/12/include/stdarg.h",
-            "usr/share/doc/copyright",
-            "usr/src/linux-headers-6.1-common/arch/arm/Makefile",
-            "usr/src/linux-headers-6.1-common/arch/x86/Makefile",
-            "usr/src/linux-headers-6.1-amd64/include/config/auto.conf",
-            "usr/src/linux-headers-6.1-amd64/include/config/MD",
-            "var/lib/apt",
-            "etc/passwd",
-        ):
-            (root / path).parent.mkdir(parents=True, exist_ok=True)
-            (root / path).write_text(path)
-            (root / path).chmod(0o777 & ~mask)
-    finally:
-        os.umask(before)
-    return root
-
-
-def test_a_tidied_root_has_one_usr_and_nothing_unused(tmp_path: Path) -> None:
-    root = unpacked(tmp_path / "root", 0o022)
-    module.tidy(root)
-    assert {str(path.relative_to(root)) for path in root.rglob("*") if not path.is_dir()} == {
-        "usr/bin/sh",
-        "usr/bin/awk",
-        "usr/bin/mawk",
-        "usr/lib/x86_64-linux-gnu/libc.so.6",
-        "usr/lib64/ld.so",
-        "usr/lib/gcc/x86_64-linux-gnu/12/cc1",
-        "usr/lib/gcc/x86_64-linux-gnu/12/include/stdarg.h",
-        "usr/src/linux-headers-6.1-common/arch/x86/Makefile",
-        "usr/src/linux-headers-6.1-amd64/include/config/auto.conf",
-    }
-    assert (root / "lib").readlink() == Path("usr/lib")
-    assert (root / "bin/sh").read_text() == "bin/sh"
-    assert {path.name for path in root.iterdir()} == {
-        *("usr", "bin", "lib", "lib64"),
-        *("build", "dev", "proc", "tmp"),
-    }
-
-
-def test_a_root_is_the_same_bytes_whoever_unpacked_it(tmp_path: Path) -> None:
-    tars = []
-    for number, mask in enumerate((0o022, 0o077)):
-        root = unpacked(tmp_path / str(number), mask)
-        module.tidy(root)
-        module._pack(root, tmp_path / f"{number}.tar")
-        tars.append((tmp_path / f"{number}.tar").read_bytes())
-    assert tars[0] == tars[1]
 
 
 def says(
@@ -216,8 +153,9 @@ def says(
 
 
 def build(tmp_path: Path, sources: Path) -> list[str]:
-    root = unpacked(tmp_path / "root", 0o022)
-    module._pack(root, tmp_path / "root.tar")
+    root = tmp_path / "root"
+    root.mkdir()
+    buildroot.pack(root, tmp_path / "root.tar")
     made = tmp_path / "made"
     made.mkdir()
     module._build(sorted(sources.iterdir()), "6.1.0-1-amd64", tmp_path / "root.tar", made)

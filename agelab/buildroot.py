@@ -1,0 +1,172 @@
+"""Building C against one Debian suite's own compiler, the same bytes on every host.
+
+The packages are unpacked, not installed, into a build root that the store keeps as a tar. What runs in it is
+confined by bubblewrap: no network, any user, nothing of the host, the same paths each time.
+"""
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agelab import process
+from agelab.debian import Archive, Gone, Package
+from agelab.errors import AgelabError, HostError
+from agelab.model.base import Frozen
+from agelab.store import Artefact, Store
+
+FILE = "root.tar"
+
+_LINKED = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+_MOUNTED = ("build", "dev", "proc", "tmp")
+_EPOCH = "1577836800"
+
+
+class BuildRoot(Frozen):
+    """What something is built in, exactly."""
+
+    suite: str
+    packages: tuple[Package, ...]
+
+
+@dataclass(frozen=True)
+class Purpose:
+    """What a build root is for, and hence what of its packages is of no use in it."""
+
+    words: str
+    """What is built in it, as a user is told: "modules for 6.1.0-1-amd64"."""
+    unused: tuple[str, ...]
+    """What is removed from /usr, as patterns of paths."""
+    inputs: Mapping[str, Any]
+    """Its part of the build root's identity: a number to raise whenever the same packages make another one."""
+
+
+def obtain(
+    resolve: Callable[[bool], BuildRoot], purpose: Purpose, store: Store, progress: Callable[[str], None]
+) -> Artefact:
+    """The build root of the packages that ``resolve`` names: as it did before, or anew if it is given True.
+
+    What was resolved may have left the mirror before it was fetched; then it is resolved again.
+    Raises HostError when the packages cannot be had.
+    """
+    try:
+        return _unpacked(resolve(False), purpose, store, progress)
+    except Gone:
+        return _unpacked(resolve(True), purpose, store, progress)
+
+
+def _unpacked(chosen: BuildRoot, purpose: Purpose, store: Store, progress: Callable[[str], None]) -> Artefact:
+    inputs = {
+        "packages": [[package.name, package.version, package.sha256] for package in chosen.packages],
+        **purpose.inputs,
+    }
+
+    def build(directory: Path) -> None:
+        progress(f"downloading {len(chosen.packages)} packages to build {purpose.words} with")
+        debs = Archive(store, chosen.suite).download(chosen.packages)
+        progress(f"unpacking the compiler of {purpose.words}")
+        tree = directory / "tree"
+        for deb in debs:
+            process.run(["dpkg-deb", "-x", str(deb), str(tree)])
+        tidy(tree, purpose.unused)
+        pack(tree, directory / FILE)
+        remove(tree)
+
+    return store.obtain("buildroot", inputs, build)
+
+
+def tidy(tree: Path, unused: Sequence[str]) -> None:
+    """Make unpacked packages a root that programs run in: one /usr, an awk, places to mount on, nothing unused."""
+    usr = tree / "usr"
+    usr.mkdir(exist_ok=True)
+    for name in _LINKED:
+        top = tree / name
+        if top.is_symlink():
+            top.unlink()
+        elif top.is_dir():
+            process.run(["cp", "-a", "--link", "-T", str(top), str(usr / name)])
+            remove(top)
+        if (usr / name).is_dir():
+            top.symlink_to(f"usr/{name}")
+    awk = usr / "bin" / "awk"
+    if awk.with_name("mawk").exists() and not awk.is_symlink():
+        awk.symlink_to("mawk")
+    for pattern in unused:
+        for path in usr.glob(pattern):
+            remove(path)
+    kept = {"usr", *_LINKED}
+    for path in tree.iterdir():
+        if path.name not in kept:
+            remove(path)
+    for name in _MOUNTED:
+        (tree / name).mkdir()
+
+
+def remove(path: Path) -> None:
+    """Remove a file, a link or a whole directory."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def pack(tree: Path, tar: Path) -> None:
+    """A tar of a tree: the same bytes, whoever unpacked it and under whatever umask."""
+    same = ["--sort=name", "--format=gnu", f"--mtime=@{_EPOCH}", "--owner=0", "--group=0", "--numeric-owner"]
+    modes = "--mode=a-s,u+w,a+rX,go-w"
+    process.run(["tar", "-C", str(tree), *same, modes, "-cf", str(tar), "."])
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """An unpacked build root, and the one directory that programs in it may write to."""
+
+    root: Path
+    build: Path
+    """There it is /build, where programs are started."""
+    what: str
+    """What is made, for errors: "the drive's module"."""
+
+    def run(self, argv: Sequence[str]) -> str:
+        """What a program says on both streams.
+
+        Raises HostError when nothing can be confined here, AgelabError when the program fails.
+        """
+        log = self.build.with_name("log")
+        confine = [
+            *("bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", str(self.root), "/"),
+            *("--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--bind", str(self.build), "/build"),
+            *("--clearenv", "--setenv", "PATH", "/usr/bin:/usr/sbin", "--setenv", "LC_ALL", "C"),
+            *("--chdir", "/build"),
+        ]
+        try:
+            return process.run([*confine, *argv], log=log).stderr
+        except process.ProcessFailed as error:
+            lines = error.stderr.strip().splitlines()
+            if lines and lines[-1].startswith("bwrap: ") and "execvp" not in lines[-1]:
+                raise HostError(
+                    f"bwrap cannot confine a build here: {lines[-1]}",
+                    hint="it needs root, or unprivileged user namespaces",
+                ) from error
+            tail = "\n".join(line[:200] for line in lines[-15:])
+            raise AgelabError(
+                f"{self.what} does not build ({argv[0]}, exit {error.returncode}):\n{tail}"
+            ) from error
+
+
+@contextmanager
+def workshop(tar: Path, files: Sequence[Path], directory: Path, what: str) -> Iterator[Workshop]:
+    """The build root of ``tar`` with copies of these files in /build, below ``directory`` until it is left."""
+    work = directory / "work"
+    root, build = work / "root", work / "build"
+    for made in (root, build):
+        made.mkdir(parents=True)
+    process.run(["tar", "-C", str(root), "-xf", str(tar), "--no-same-owner"])
+    for path in files:
+        shutil.copyfile(path, build / path.name)
+    try:
+        yield Workshop(root, build, what)
+    finally:
+        remove(work)

@@ -1,0 +1,102 @@
+"""The compiled helpers that guests run: harness/tools, each source a static program.
+
+They are made with the compiler and libc of the guest root's own suite, so they are the same bytes on every host;
+being static, they run beside whatever is in the root.
+"""
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from agelab import buildroot
+from agelab.buildroot import BuildRoot, Purpose
+from agelab.debian import Archive, remember
+from agelab.errors import AgelabError
+from agelab.image import root as images
+from agelab.store import Store, file_hash
+
+SOURCES = Path(__file__).resolve().parents[1] / "harness" / "tools"
+
+RECIPE = 1
+"""Raised whenever the same sources and build root would make other programs."""
+ROOT_RECIPE = 1
+"""Raised whenever the same packages would make another build root."""
+
+_FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-s")
+_WANTED = ("gcc", "libc6-dev")
+# Dependencies of a libc that serves more than these, and of a compiler that checks what it makes.
+_NOT_NEEDED = re.compile(
+    r"libc-dev-bin|libcom-err2|libcrypt.*|libgssapi.*|libk5crypto3|libkeyutils1|libkrb5.*|libnsl.*|libssl3.*"
+    r"|libtirpc.*|rpcsvc-proto|openssl-provider-legacy"
+    r"|lib(asan|atomic|cc1-|gomp|gprofng|hwasan|itm|lsan|quadmath|tsan|ubsan)\d*"
+)
+# Once in the tree, relative to /usr.
+_UNUSED = (
+    *("share", "games", "local", "lib/*/gconv", "lib/gcc/*/*/plugin", "lib/gcc/*/*/*san*"),
+    *("lib/gcc/*/*/lto1", "libexec/gcc/*/*/lto1", "bin/*lto-dump*", "bin/*gcov*", "bin/*gprof*"),
+    *("bin/*-dwp", "bin/dwp", "bin/*gold", "bin/*elfedit"),
+)
+
+
+def _quiet(line: str) -> None:
+    """Say nothing."""
+
+
+def obtain(
+    store: Store, progress: Callable[[str], None] = _quiet, sources: Path = SOURCES
+) -> dict[str, Path]:
+    """Each program of ``sources`` by its name, built if the store does not have them.
+
+    Raises HostError when the compiler cannot be had or nothing can be confined here, AgelabError when a source
+    does not compile or compiles with a warning.
+    """
+    files = source_files(sources)
+    purpose = Purpose("the guest's tools", _UNUSED, {"programs": ROOT_RECIPE})
+    root = buildroot.obtain(lambda refresh: packages(store, refresh=refresh), purpose, store, progress)
+    inputs = {
+        "sources": {path.name: file_hash(path) for path in files},
+        "flags": list(_FLAGS),
+        "root": root.key,
+        "recipe": RECIPE,
+    }
+
+    def build(directory: Path) -> None:
+        progress("building the guest's tools")
+        with buildroot.workshop(root / buildroot.FILE, files, directory, "a tool of the guest") as shop:
+            for program, source in programs(files).items():
+                shop.run(["gcc", *_FLAGS, "-o", program, source.name])
+                shutil.move(shop.build / program, directory / program)
+                (directory / program).chmod(0o755)
+
+    made = store.obtain("tools", inputs, build)
+    return {program: made / program for program in programs(files)}
+
+
+def source_files(sources: Path = SOURCES) -> list[Path]:
+    """What the programs are made of, and nothing beside it."""
+    return sorted(path for path in sources.glob("*") if path.suffix in (".c", ".h"))
+
+
+def programs(files: list[Path]) -> dict[str, Path]:
+    """Each program's name and its one source. Raises AgelabError when there is none."""
+    found = {path.stem: path for path in files if path.suffix == ".c"}
+    if not found:
+        raise AgelabError("there is no source of any tool")
+    return found
+
+
+def packages(store: Store, *, refresh: bool = False) -> BuildRoot:
+    """The packages that programs for the guest are built with, as resolved first or, on ``refresh``, now."""
+    suite = images.definition().suite
+
+    def ask() -> BuildRoot:
+        archive = Archive(store, suite)
+        archive.update(refresh=refresh)
+        found = archive.resolve(_WANTED)
+        return BuildRoot(
+            suite=suite,
+            packages=tuple(package for package in found if not _NOT_NEEDED.fullmatch(package.name)),
+        )
+
+    return remember(store, {"buildroot": suite, "programs": _WANTED}, BuildRoot, ask, refresh=refresh)

@@ -1,0 +1,147 @@
+"""What a build root is made of and how programs run in it, without a compiler or a network."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from agelab import buildroot, process
+from agelab.errors import AgelabError, HostError
+
+UNUSED = (
+    "share",
+    "bin/*lto-dump*",
+    "lib/gcc/*/*/lto1",
+    "lib/gcc/*/*/*.a",
+    "src/*/arch/[!x]*",
+    "src/*/include/config/[A-Z]*",
+)
+
+
+def unpacked(root: Path, mask: int) -> Path:
+    """What packages of a suite without a merged /usr leave, under this umask."""
+    before = os.umask(mask)
+    try:
+        for path in (
+            "bin/sh",
+            "lib/x86_64-linux-gnu/libc.so.6",
+            "lib64/ld.so",
+            "usr/bin/mawk",
+            "usr/bin/x86_64-linux-gnu-lto-dump-12",
+            "usr/lib/gcc/x86_64-linux-gnu/12/cc1",
+            "usr/lib/gcc/x86_64-linux-gnu/12/lto1",
+            "usr/lib/gcc/x86_64-linux-gnu/12/libgcc.a",
+            "usr/lib/gcc/x86_64-linux-gnu/12/include/stdarg.h",
+            "usr/share/doc/copyright",
+            "usr/src/linux-headers-6.1-common/arch/arm/Makefile",
+            "usr/src/linux-headers-6.1-common/arch/x86/Makefile",
+            "usr/src/linux-headers-6.1-amd64/include/config/auto.conf",
+            "usr/src/linux-headers-6.1-amd64/include/config/MD",
+            "var/lib/apt",
+            "etc/passwd",
+        ):
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(path)
+            (root / path).chmod(0o777 & ~mask)
+    finally:
+        os.umask(before)
+    return root
+
+
+def test_a_tidied_root_has_one_usr_and_nothing_unused(tmp_path: Path) -> None:
+    root = unpacked(tmp_path / "root", 0o022)
+    buildroot.tidy(root, UNUSED)
+    assert {str(path.relative_to(root)) for path in root.rglob("*") if not path.is_dir()} == {
+        "usr/bin/sh",
+        "usr/bin/awk",
+        "usr/bin/mawk",
+        "usr/lib/x86_64-linux-gnu/libc.so.6",
+        "usr/lib64/ld.so",
+        "usr/lib/gcc/x86_64-linux-gnu/12/cc1",
+        "usr/lib/gcc/x86_64-linux-gnu/12/include/stdarg.h",
+        "usr/src/linux-headers-6.1-common/arch/x86/Makefile",
+        "usr/src/linux-headers-6.1-amd64/include/config/auto.conf",
+    }
+    assert (root / "lib").readlink() == Path("usr/lib")
+    assert (root / "bin/sh").read_text() == "bin/sh"
+    assert {path.name for path in root.iterdir()} == {
+        *("usr", "bin", "lib", "lib64"),
+        *("build", "dev", "proc", "tmp"),
+    }
+
+
+def test_a_root_is_the_same_bytes_whoever_unpacked_it(tmp_path: Path) -> None:
+    tars = []
+    for number, mask in enumerate((0o022, 0o077)):
+        root = unpacked(tmp_path / str(number), mask)
+        buildroot.tidy(root, UNUSED)
+        buildroot.pack(root, tmp_path / f"{number}.tar")
+        tars.append((tmp_path / f"{number}.tar").read_bytes())
+    assert tars[0] == tars[1]
+
+
+def test_a_root_without_an_awk_gets_none(tmp_path: Path) -> None:
+    root = unpacked(tmp_path / "root", 0o022)
+    (root / "usr/bin/mawk").unlink()
+    buildroot.tidy(root, ())
+    assert not (root / "usr/bin/awk").is_symlink()
+
+
+def shop(tmp_path: Path, files: list[Path]) -> tuple[Path, list[Path]]:
+    """A root's tar and these files, ready for a workshop below ``made``."""
+    root = unpacked(tmp_path / "root", 0o022)
+    buildroot.pack(root, tmp_path / "root.tar")
+    (tmp_path / "made").mkdir()
+    return tmp_path / "root.tar", files
+
+
+def test_a_workshop_has_the_root_and_the_files_and_leaves_nothing(tmp_path: Path) -> None:
+    source = tmp_path / "a.c"
+    source.write_text("text")
+    tar, files = shop(tmp_path, [source])
+    with buildroot.workshop(tar, files, tmp_path / "made", "a test") as opened:
+        assert (opened.root / "usr/bin/mawk").read_text() == "usr/bin/mawk"
+        assert (opened.build / "a.c").read_text() == "text"
+    assert list((tmp_path / "made").iterdir()) == []
+
+
+def test_a_program_gets_nothing_of_the_host_but_its_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+
+    def run(argv: list[str], log: Path) -> process.Result:
+        seen.extend(argv)
+        return process.Result(0, "", "said")
+
+    tar, files = shop(tmp_path, [])
+    with buildroot.workshop(tar, files, tmp_path / "made", "a test") as opened:
+        monkeypatch.setattr(process, "run", run)
+        assert opened.run(["cc", "a.c"]) == "said"
+    assert seen[0] == "bwrap" and seen[-2:] == ["cc", "a.c"]
+    assert {"--unshare-all", "--clearenv", "--ro-bind"} <= set(seen)
+    bound = seen.index("--bind")
+    assert seen[bound + 1 : bound + 3] == [str(opened.build), "/build"] and seen.count("--bind") == 1
+
+
+@pytest.mark.parametrize(
+    "text, kind, said",
+    [
+        ("a.c:1: error: oops", AgelabError, r"a test does not build \(cc, exit 1\):\na\.c:1"),
+        ("bwrap: execvp cc: No such file or directory", AgelabError, "does not build"),
+        ("bwrap: setting up uid map: Permission denied", HostError, "bwrap cannot confine"),
+    ],
+    ids=["error", "no program", "bwrap"],
+)
+def test_what_goes_wrong_in_a_workshop_says_whose_fault_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, kind: type[AgelabError], said: str
+) -> None:
+    def run(argv: list[str], log: Path) -> process.Result:
+        raise process.ProcessFailed(argv, 1, text)
+
+    tar, files = shop(tmp_path, [])
+    with buildroot.workshop(tar, files, tmp_path / "made", "a test") as opened:
+        monkeypatch.setattr(process, "run", run)
+        with pytest.raises(AgelabError, match=said) as raised:
+            opened.run(["cc"])
+    assert type(raised.value) is kind
