@@ -1,0 +1,82 @@
+"""The samples of several run seeds, sorted by what they measure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from agelab.model.result import Sample
+from agelab.stats.floor import Difference
+from agelab.stats.order import Summary, exact, summary
+
+Place = tuple[str, int, str]
+"""Step, repetition, metric."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """One metric of one repetition of a step, over the run seeds."""
+
+    step: str
+    repetition: int
+    metric: str
+    unit: str
+    values: tuple[tuple[int, Fraction], ...]
+    """Run seed and value, for each seed that has one."""
+    missing: tuple[tuple[int, str], ...]
+    """Run seed and the reason, for each seed that has none."""
+
+    @property
+    def place(self) -> Place:
+        return (self.step, self.repetition, self.metric)
+
+    @property
+    def summary(self) -> Summary | None:
+        """Median, interval and spread, or None where nothing was measured."""
+        return summary([value for _, value in self.values]) if self.values else None
+
+
+def series(cells: Iterable[tuple[int, Sequence[Sample]]]) -> dict[Place, Series]:
+    """The samples of each run seed as series, in the order in which their first seed measured them."""
+    tables = [
+        (seed, {(row.step, row.repetition, row.metric): row for row in samples}) for seed, samples in cells
+    ]
+    found = {}
+    for place in dict.fromkeys(place for _, table in tables for place in table):
+        values: list[tuple[int, Fraction]] = []
+        missing: list[tuple[int, str]] = []
+        unit = ""
+        for seed, table in tables:
+            row = table.get(place)
+            unit = row.unit if row else unit
+            if row is None or row.value is None:
+                missing.append((seed, (row and row.not_measured) or "not among this seed's samples"))
+            else:
+                values.append((seed, exact(row.value)))
+        found[place] = Series(*place, unit, tuple(values), tuple(missing))
+    return found
+
+
+@dataclass(frozen=True)
+class Row:
+    """The same metric of the same repetition in two groups of cells, A and B."""
+
+    left: Series
+    right: Series
+
+    @property
+    def difference(self) -> Difference | None:
+        """The two samples against each other, or None where one of them has no value."""
+        left, right = self.left.summary, self.right.summary
+        return Difference(left, right) if left and right else None
+
+
+def rows(left: Mapping[Place, Series], right: Mapping[Place, Series]) -> list[Row]:
+    """Both groups side by side; what one of them never measured is an empty series there."""
+
+    def empty(like: Series) -> Series:
+        return Series(*like.place, like.unit, (), ())
+
+    return [
+        Row(left.get(place) or empty(right[place]), right.get(place) or empty(left[place]))
+        for place in dict.fromkeys([*left, *right])
+    ]

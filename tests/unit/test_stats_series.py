@@ -1,0 +1,72 @@
+"""Samples of several seeds as series, and their digits."""
+
+from fractions import Fraction
+
+import pytest
+
+from agelab.model.result import Sample
+from agelab.stats.digits import decimals, number, shown
+from agelab.stats.floor import Verdict
+from agelab.stats.series import rows, series
+
+
+def sample(value: float | None, step: str = "copy", repetition: int = 1, metric: str = "elapsed") -> Sample:
+    why = None if value is not None else "no way to know"
+    return Sample(step=step, metric=metric, value=value, unit="s", repetition=repetition, not_measured=why)
+
+
+def test_each_place_is_one_series_over_the_seeds() -> None:
+    found = series([(1, [sample(1.5), sample(2, "read")]), (2, [sample(2, "read"), sample(0.5)])])
+    assert list(found) == [("copy", 1, "elapsed"), ("read", 1, "elapsed")]
+    copy = found["copy", 1, "elapsed"]
+    assert copy.values == ((1, Fraction(3, 2)), (2, Fraction(1, 2)))
+    assert (copy.unit, copy.missing) == ("s", ())
+    assert copy.summary and copy.summary.median == 1
+
+
+def test_what_was_not_measured_is_no_value_and_keeps_its_reason() -> None:
+    found = series([(1, [sample(None)]), (2, [sample(3)]), (3, [])])
+    copy = found["copy", 1, "elapsed"]
+    assert copy.values == ((2, Fraction(3)),)
+    assert copy.missing == ((1, "no way to know"), (3, "not among this seed's samples"))
+    assert series([(1, [sample(None)])])["copy", 1, "elapsed"].summary is None
+
+
+def test_a_seed_that_was_not_measured_does_not_count_as_one_of_five() -> None:
+    four = series([(seed, [sample(seed if seed < 5 else None)]) for seed in range(1, 6)])
+    five = series([(seed, [sample(seed)]) for seed in range(1, 6)])
+    [row] = rows(four, five)
+    assert row.difference and row.difference.verdict is Verdict.NO_FLOOR
+    [row] = rows(five, five)
+    assert row.difference and row.difference.verdict is Verdict.EQUAL
+
+
+def test_what_one_side_never_measured_is_a_row_without_a_difference() -> None:
+    found = rows(series([(1, [sample(1)])]), series([(1, [sample(1), sample(2, "read")])]))
+    assert [row.left.place for row in found] == [("copy", 1, "elapsed"), ("read", 1, "elapsed")]
+    assert found[0].difference is not None and found[1].difference is None
+    assert found[1].left.unit == "s" and found[1].left.values == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "spread", "text"),
+    [
+        ("32.238019", "0.314159", "32.24"),
+        ("32.238019", "4.2", "32.2"),
+        ("32.238019", "42", "32"),
+        ("32.238019", "0.000001", "32.238019"),
+        ("32.238019", "0", "32.238019"),
+        ("1073741824", "0", "1073741824"),
+        ("1073741824", "4096", "1073741824"),
+        ("1.5", "0", "1.5"),
+        ("0", "0", "0"),
+        ("-0.001", "0.1", "0.00"),
+    ],
+)
+def test_a_number_has_the_digits_that_its_spread_leaves(value: str, spread: str, text: str) -> None:
+    assert shown(Fraction(value), decimals(Fraction(spread))) == text
+
+
+def test_numbers_for_programs_are_whole_where_they_can_be() -> None:
+    assert repr(number(Fraction(2**60 + 1))) == str(2**60 + 1)
+    assert number(Fraction("1.361706")) == 1.361706
