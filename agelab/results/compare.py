@@ -1,10 +1,26 @@
-"""What differs between two cells: first their inputs, by name, then their samples."""
+"""What differs between two cells: first their inputs, by name, then their samples. And which cells to compare."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cached_property
 from typing import Any
 
-from agelab.model.result import Sample
+from agelab.errors import unknown
+from agelab.model.result import Cell, End, Sample, Status
+from agelab.results.rundir import RunDirectory
+
+HEADLINES = (
+    "elapsed",
+    "throughput_ratio",
+    "slowdown",
+    "layout_score",
+    "dynamic_layout_score",
+    "extents",
+    "free_extents",
+    "space_used",
+)
+"""The metrics that a table of statistics shows, in its order; programs and ``--all`` get every metric."""
 
 
 @dataclass(frozen=True)
@@ -15,9 +31,32 @@ class Difference:
     left: Any
     right: Any
 
+    @property
+    def name(self) -> str:
+        """The top-level input that the place is in: ``qemu`` of ``qemu.command[12]``."""
+        return self.place.partition(".")[0].partition("[")[0]
+
+    @property
+    def words(self) -> tuple[list[Any], list[Any]] | None:
+        """Of two lists what the right one lacks, and what it has instead or besides; None where they are no lists."""
+        if not (isinstance(self.left, list) and isinstance(self.right, list)):
+            return None
+        one, other = ([str(word) for word in side] for side in (self.left, self.right))
+        removed: list[Any] = []
+        added: list[Any] = []
+        for _, a, b, c, d in (
+            c for c in SequenceMatcher(None, one, other, False).get_opcodes() if c[0] != "equal"
+        ):
+            removed += self.left[a:b]
+            added += self.right[c:d]
+        return removed, added
+
 
 def inputs(left: Any, right: Any, place: str = "") -> Iterator[Difference]:
-    """Each differing leaf of two input records, with its place: ``seeds.run``, ``qemu.command[12]``."""
+    """Each differing leaf of two input records, with its place: ``seeds.run``, ``qemu.command[12]``.
+
+    Lists of different length are one difference; its ``words`` tell what came and what went.
+    """
     if isinstance(left, Mapping) and isinstance(right, Mapping):
         for key in sorted({*left, *right}):
             yield from inputs(left.get(key), right.get(key), f"{place}.{key}".lstrip("."))
@@ -44,3 +83,139 @@ def samples(left: Sequence[Sample], right: Sequence[Sample]) -> list[Difference]
         for step, repetition, metric in dict.fromkeys([*one, *other])
         if one.get((step, repetition, metric)) != other.get((step, repetition, metric))
     ]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A cell as its run left it."""
+
+    run: str
+    virtual: bool
+    """Whether its time is the guest's own, so that equal inputs must give equal samples."""
+    cell: Cell
+    end: End | None
+    inputs: Mapping[str, Any]
+    samples: tuple[Sample, ...]
+
+    @property
+    def finished(self) -> bool:
+        """Whether it said all that it had to say: only then are its samples what its inputs make."""
+        return self.end is not None and self.end.status is not Status.INTERRUPTED
+
+    @property
+    def ok(self) -> bool:
+        """Whether its samples count in a statistic."""
+        return self.end is not None and self.end.status is Status.OK
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two cells side by side: one cell in two runs, the same cell carried out twice (A/A), or two variants."""
+
+    left: Ran
+    right: Ran
+
+    @cached_property
+    def inputs(self) -> list[Difference]:
+        """The leaves of their inputs that differ."""
+        return list(inputs(self.left.inputs, self.right.inputs))
+
+    @cached_property
+    def samples(self) -> list[Difference]:
+        """The samples that differ."""
+        return samples(self.left.samples, self.right.samples)
+
+    @property
+    def compared(self) -> int:
+        """How many samples there are on either side."""
+        return len(
+            {(row.step, row.repetition, row.metric) for ran in (self.left, self.right) for row in ran.samples}
+        )
+
+    @property
+    def unfinished(self) -> list[str]:
+        """The runs in which the cell did not come to its end."""
+        return [ran.run for ran in (self.left, self.right) if not ran.finished]
+
+    @property
+    def virtual(self) -> bool:
+        return self.left.virtual and self.right.virtual
+
+    @cached_property
+    def endings(self) -> list[Difference]:
+        """What differs of how they ended: status, digest, hashes of what came back."""
+        left, right = (
+            ran.end.model_dump(mode="json", include={"status", "digest", "maps"}) if ran.end else {}
+            for ran in (self.left, self.right)
+        )
+        return list(inputs(left, right))
+
+    @property
+    def equal(self) -> bool:
+        """Whether they are finished and nothing at all differs: inputs, every sample, how they ended."""
+        return not (self.unfinished or self.inputs or self.samples or self.endings)
+
+    @property
+    def broken(self) -> bool:
+        """Whether finished cells of equal inputs differ in guest time, which must not be."""
+        return not self.unfinished and self.virtual and not self.inputs and not self.equal
+
+
+@dataclass(frozen=True)
+class Group:
+    """The cells of one run that differ in nothing but their run seed."""
+
+    run: RunDirectory
+    variant: str
+    layout: str
+    cells: Mapping[int, Ran]
+    """Run seed to cell."""
+
+    @property
+    def counted(self) -> list[tuple[int, Sequence[Sample]]]:
+        """Run seed and samples of the cells that are ok."""
+        return [(seed, ran.samples) for seed, ran in self.cells.items() if ran.ok]
+
+
+def groups(run: RunDirectory, variant: str | None = None) -> list[Group]:
+    """The run's cells by variant and layout, of one variant alone where it is named.
+
+    Raises InputError for a variant that the run has not.
+    """
+    plan, found = run.plan(), run.samples()
+    variants = list(dict.fromkeys(cell.variant for cell in plan.cells))
+    if variant is not None and variant not in variants:
+        raise unknown(f"variant in run {run.name}", variant, variants)
+    sorted_out: dict[tuple[str, str], dict[int, Ran]] = {}
+    for number, cell in enumerate(plan.cells):
+        if variant in (None, cell.variant):
+            rows = tuple(found.get(number, ()))
+            ran = Ran(run.name, plan.clock == "virtual", cell, run.end(number), run.inputs(number), rows)
+            sorted_out.setdefault((cell.variant, cell.layout), {})[cell.seed] = ran
+    return [Group(run, *key, cells) for key, cells in sorted_out.items()]
+
+
+def pairs(ours: Sequence[Group], theirs: Sequence[Group], named: bool) -> list[tuple[Group, Group]]:
+    """The groups that belong together: of equal variant and layout, or else of equal variant.
+
+    ``named``: the user has named the variant on each side, so that they need not be equal.
+    """
+
+    rest, found = list(theirs), dict[int, Group]()
+    for same_layout in (True, False):
+        for place, one in enumerate(ours):
+            fitting = (
+                other
+                for other in rest
+                if (named or one.variant == other.variant) and (one.layout == other.layout or not same_layout)
+            )
+            if place not in found and (other := next(fitting, None)):
+                rest.remove(other)
+                found[place] = other
+    return [(ours[place], other) for place, other in sorted(found.items())]
+
+
+def by_seed(one: Group, other: Group) -> list[Pair]:
+    """The cells of equal run seed; where no seed is equal, the first of each."""
+    common = [Pair(cell, other.cells[seed]) for seed, cell in one.cells.items() if seed in other.cells]
+    return common or [Pair(next(iter(one.cells.values())), next(iter(other.cells.values())))]

@@ -11,17 +11,18 @@ DECIMALS = 6
 """The most decimals: samples have no more."""
 
 
-def decimals(spread: Fraction) -> int | None:
-    """Decimals that show FIGURES figures of that spread; None where there is none, and every digit counts."""
+def decimals(spread: Fraction, *values: Fraction) -> int:
+    """Decimals that show FIGURES figures of that spread; all where nothing is spread, none where all is whole."""
+    if all(value.denominator == 1 for value in (spread, *values)):
+        return 0
     if not spread:
-        return None
+        return DECIMALS
     return min(DECIMALS, max(0, FIGURES - 1 - floor(log10(spread))))
 
 
-def shown(value: Fraction, places: int | None) -> str:
-    """The value with so many decimals; with None as many as it has, DECIMALS at most."""
-    text = f"{float(value):z.{DECIMALS if places is None else places}f}"
-    return text.rstrip("0").rstrip(".") if places is None else text
+def shown(value: Fraction, places: int) -> str:
+    """The value with so many decimals; what they round to zero has no sign."""
+    return f"{float(value):z.{places}f}"
 
 
 def number(value: Fraction) -> int | float:

@@ -58,13 +58,16 @@ def test_what_one_side_never_measured_is_a_row_without_a_difference() -> None:
         ("32.238019", "0", "32.238019"),
         ("1073741824", "0", "1073741824"),
         ("1073741824", "4096", "1073741824"),
-        ("1.5", "0", "1.5"),
+        ("1.5", "0", "1.500000"),
+        ("754", "11", "754"),
+        ("754.5", "11", "754"),
+        ("754.5", "1", "754.5"),
         ("0", "0", "0"),
         ("-0.001", "0.1", "0.00"),
     ],
 )
 def test_a_number_has_the_digits_that_its_spread_leaves(value: str, spread: str, text: str) -> None:
-    assert shown(Fraction(value), decimals(Fraction(spread))) == text
+    assert shown(Fraction(value), decimals(Fraction(spread), Fraction(value))) == text
 
 
 def test_numbers_for_programs_are_whole_where_they_can_be() -> None:
