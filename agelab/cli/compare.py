@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 """Differing samples to print for one pair of cells."""
-PLACES = 3
+PLACES = 2
 """Places to name of an input that differs in more than one."""
 WIDTH = 60
 """Characters to print of a value."""
+BRIEF = 24
+"""The same where only the first look is wanted: both values fit a line of 80."""
 SCHEMA = 1
 CHOSEN = ("filesystem", "layout", "kernel", "machine", "drives", "defaults", "accelerator")
 """What of a cell its run chose, beside variant and seed."""
@@ -97,6 +99,8 @@ def _print_pair(one: "Group", other: "Group", every_input: bool, everything: boo
             differing.setdefault(difference.place, difference)
     for line in input_lines(list(differing.values()), every_input):
         click.echo(f"  input {line}")
+    if differing and not every_input:
+        click.echo("  (--inputs shows each place of these inputs, and more of each value)")
     if differing and cells[0].left.cell.seed != cells[0].right.cell.seed:
         click.echo("  (no seed is equal; a run seed by itself changes plan, initramfs and qemu)")
     several = max(len(one.cells), len(other.cells)) > 1
@@ -134,24 +138,21 @@ def input_lines(differing: "Sequence[Difference]", every: bool) -> list[str]:
     for name, those in groupby(sorted(differing, key=lambda d: d.name), lambda d: d.name):
         found = list(those)
         if every or len(found) == 1:
-            lines += [f"{difference.place}: {_values(difference)}" for difference in found]
+            width = WIDTH if every else BRIEF
+            lines += [f"{difference.place}: {_values(difference, width)}" for difference in found]
         else:
             places = ", ".join(difference.place for difference in found[:PLACES])
             more = ", ..." if len(found) > PLACES else ""
-            lines.append(f"{name}: {len(found)} places ({places}{more}); --inputs shows them")
+            lines.append(f"{name}: {len(found)} places ({places}{more})")
     return lines
 
 
-def _values(difference: "Difference") -> str:
+def _values(difference: "Difference", width: int) -> str:
     """Both values; of lists the words that went and came."""
     if difference.words is None:
-        return _short(difference.left, difference.right)
+        return _short(difference.left, difference.right, width)
     gone, come = (" ".join(str(word) for word in words) or "nothing" for words in difference.words)
-    return f"only left: {_cut(gone)} | only right: {_cut(come)}"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= WIDTH else text[:WIDTH] + "..."
+    return f"only A: {_cut(gone, 0, width)} | only B: {_cut(come, 0, width)}"
 
 
 def _said(pair: "Pair") -> str:
@@ -181,13 +182,18 @@ def seeds_of(seeds: Iterable[int]) -> str:
     return ("seed " if len(listed) == 1 else "seeds ") + ",".join(map(str, listed))
 
 
-def _short(left: object, right: object) -> str:
+def _short(left: object, right: object, width: int = WIDTH) -> str:
     """Both values side by side; long ones from a little before the place where they part."""
     one, other = str(left), str(right)
     parted = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
-    start = max(0, parted - 20) if max(len(one), len(other)) > WIDTH else 0
-    cut = [("..." if start else "") + text[start : start + WIDTH] for text in (one, other)]
-    return " | ".join(cut)
+    start = max(0, parted - width // 3) if max(len(one), len(other)) > width else 0
+    return f"{_cut(one, start, width)} | {_cut(other, start, width)}"
+
+
+def _cut(text: str, start: int, width: int) -> str:
+    """So many characters of it, with dots where it has more."""
+    before, after = "..." if start else "", "..." if len(text) > start + width else ""
+    return before + text[start : start + width] + after
 
 
 def differences_json(found: "Iterable[Difference]") -> list[dict[str, Any]]:

@@ -191,10 +191,10 @@ def test_inputs_are_one_line_each_until_every_place_is_asked_for(
     a = make(home, {"ext4": ONE}, inputs={"qemu": {"command": ["-m", "768"], "version": 7, "clock": 1}})
     b = make(home, {"ext4": ONE}, inputs={"qemu": {"command": ["-m", "768", "-x"], "version": 8, "clock": 2}})
     shown = said(capsys, a, b)
-    assert "  input qemu: 3 places (qemu.clock, qemu.command, qemu.version); --inputs shows them\n" in shown
+    assert "  input qemu: 3 places (qemu.clock, qemu.command, ...)\n  (--inputs" in shown
     shown = said(capsys, a, b, "--inputs")
     assert "  input qemu.version: 7 | 8\n" in shown
-    assert "  input qemu.command: only left: nothing | only right: -x\n" in shown
+    assert "  input qemu.command: only A: nothing | only B: -x\n" in shown
 
 
 def test_of_two_lists_the_words_that_went_and_came() -> None:
