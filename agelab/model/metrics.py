@@ -46,4 +46,37 @@ METRICS: dict[str, Metric] = {
         "B",
         "memory held by files in RAM when the first step starts: Shmem (proc(5)), and the ballast beside swap",
     ),
+    # Of a map of the disk, docs/measures.md; a file counts once, whatever the number of its names.
+    "files": Metric("1", "regular files"),
+    "unmapped_files": Metric("1", "regular files of whose places on the disk nothing, or not all, is known"),
+    "extents": Metric(
+        "1", "runs that lie together on the disk, of all files' blocks, as filefrag (e2fsprogs) counts them"
+    ),
+    "tails": Metric("1", "pieces of files without a block of their own: in the filesystem's tree or inodes"),
+    "extents_per_file": Metric("1", "extents / files that have a block"),
+    "fragmented_files": Metric("1", "files of more than one extent / files that have a block"),
+    "layout_score": Metric(
+        "1",
+        "blocks that follow their predecessor in the file on the disk / blocks that have one, over all files "
+        "(Smith and Seltzer, SIGMETRICS 1997)",
+    ),
+    "extent_length_p10": Metric("B", "length that 10 % of the extents do not exceed (nearest rank)"),
+    "extent_length_p50": Metric("B", "length that 50 % of the extents do not exceed (nearest rank)"),
+    "extent_length_p90": Metric("B", "length that 90 % of the extents do not exceed (nearest rank)"),
+    "extent_length_mean": Metric("B", "bytes in extents / extents"),
+    "locality_score": Metric(
+        "1",
+        "files whose first block directly follows the last one of the file listed before them in their directory / "
+        "files that have such a one",
+    ),
+    "locality_distance": Metric(
+        "B", "median distance from the end of a file to the start of the one listed after it in its directory"
+    ),
+    # Modelled drives alone: of what a workload asked of them.
+    "dynamic_layout_score": Metric(
+        "1",
+        "1 - (requests - requests that start where the one before them ended) / blocks of 4096 bytes moved "
+        "(Conway et al., FAST 2017)",
+    ),
+    "request_size": Metric("B", "bytes moved / requests"),
 }

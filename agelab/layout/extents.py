@@ -1,0 +1,85 @@
+"""The extent mapper's text as an ExtentMap; harness/tools/extents.c says what each line means."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Literal, NoReturn
+
+from agelab.errors import AgelabError
+from agelab.layout.model import Extent, ExtentMap, FileMap
+
+_HEADER = re.compile(rb"agelab-extents 1 ([1-9]\d*) (fiemap|fibmap)")
+_FILE = re.compile(rb"F (\d+) (\d+) (\d+) (\d+) ((?:[!-\[\]-~]|\\[0-3][0-7]{2})+)")
+_EXTENT = re.compile(rb"E (\d+) (\d+) ([1-9]\d*) ([\da-f]+)")
+_UNMAPPED = re.compile(rb"N ([ -~]+)")
+_ESCAPED = re.compile(rb"\\(\d{3})")
+
+
+@dataclass
+class _File:
+    """One file while its lines are read."""
+
+    path: str
+    inode: int
+    size: int
+    allocated: int
+    links: int
+    extents: list[Extent] = field(default_factory=list)
+    unmapped: str | None = None
+
+    def done(self) -> FileMap:
+        return FileMap(
+            path=self.path,
+            inode=self.inode,
+            size=self.size,
+            allocated=self.allocated,
+            links=self.links,
+            extents=tuple(self.extents),
+            unmapped=self.unmapped,
+        )
+
+
+def parse(text: bytes) -> ExtentMap:
+    """The map that the mapper wrote.
+
+    A name that is no UTF-8 has its bytes as surrogates (PEP 383), as Python has names of files.
+    Raises AgelabError, naming the line, for anything that the mapper does not write: a map is whole or none.
+    """
+    lines = text.split(b"\n")
+    if lines.pop():
+        _wrong(len(lines) + 1, b"the text ends within a line")
+    header = _HEADER.fullmatch(lines[0]) if lines else None
+    if not header:
+        _wrong(1, b"not the first line of an extent map")
+    files: list[FileMap] = []
+    current: _File | None = None
+    for number, line in enumerate(lines[1:], start=2):
+        if found := _FILE.fullmatch(line):
+            if current:
+                files.append(current.done())
+            inode, size, allocated, links = map(int, found.groups()[:4])
+            current = _File(_unescaped(found[5]), inode, size, allocated, links)
+        elif current is None or current.unmapped is not None:
+            _wrong(number, b"no file's line: " + line)
+        elif found := _EXTENT.fullmatch(line):
+            logical, physical, length = map(int, found.groups()[:3])
+            last = current.extents[-1] if current.extents else None
+            if last and logical < last.logical + last.length:
+                _wrong(number, b"an extent that begins before the end of the one above it: " + line)
+            current.extents.append(Extent(logical, physical, length, int(found[4], 16)))
+        elif (found := _UNMAPPED.fullmatch(line)) and not current.extents:
+            current.unmapped = found[1].decode()
+        else:
+            _wrong(number, b"not a line of an extent map: " + line)
+    if current:
+        files.append(current.done())
+    method: Literal["fiemap", "fibmap"] = "fiemap" if header[2] == b"fiemap" else "fibmap"
+    return ExtentMap(block_size=int(header[1]), method=method, files=tuple(files))
+
+
+def _unescaped(path: bytes) -> str:
+    plain = _ESCAPED.sub(lambda found: bytes([int(found[1], 8)]), path)
+    return plain.decode("utf-8", "surrogateescape")
+
+
+def _wrong(line: int, what: bytes) -> NoReturn:
+    raise AgelabError(f"extent map, line {line}: {what[:120].decode('ascii', 'backslashreplace')}")

@@ -1,0 +1,188 @@
+"""What an extent map says of a layout: how whole files are, how near each other, and what is not known.
+
+docs/measures.md defines each measure. All arithmetic is on integers and fractions: a measure is rounded once, at the
+end, so that equal maps have equal digits.
+"""
+
+import posixpath
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import median
+
+from agelab.layout.model import Extent, ExtentMap, FileMap, Measure
+
+PERCENTILES = (10, 50, 90)
+DIGITS = 6
+"""Decimals of a measure that is no whole number."""
+
+# FIEMAP_EXTENT_* of linux/fiemap.h.
+UNKNOWN, DELALLOC, ENCODED, ENCRYPTED = 0x2, 0x4, 0x8, 0x80
+INLINE, TAIL = 0x200, 0x400
+
+TOTALS = ("extents", "tails")
+SHARES = (
+    *("extents_per_file", "fragmented_files", "layout_score"),
+    *(f"extent_length_p{percent}" for percent in PERCENTILES),
+    *("extent_length_mean", "locality_score", "locality_distance"),
+)
+METRICS = ("files", "unmapped_files", *TOTALS, *SHARES)
+"""What ``measures`` gives, in this order."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A file whose every block has a known place, by the pieces that it is in on the disk."""
+
+    pieces: tuple[int, ...]
+    """Bytes of each, in whole blocks; empty for a file without a block."""
+    blocks: int
+    start: int
+    """Where its first block begins; of no meaning without one."""
+    end: int
+    """Where its last block ends."""
+    tails: int
+    """Parts of it that lie in the filesystem's own structures."""
+
+
+def measures(found: ExtentMap | None, why: str = "") -> list[Measure]:
+    """Every measure of a map; of None, that each is not measured, and why."""
+    if found is None:
+        return [Measure(metric, None, why) for metric in METRICS]
+    files = list(distinct(found.files))
+    placed = [place(file, found.block_size) for file in files]
+    directories = [posixpath.dirname(file.path) for file in files]
+    reasons = Counter(one for one in placed if isinstance(one, str))
+    known = [one for one in placed if isinstance(one, Placed)]
+    values: dict[str, Fraction | int | str] = {"files": len(files), "unmapped_files": sum(reasons.values())}
+    if reasons:
+        # The commonest; of several, the first by name.
+        reason = min(reasons, key=lambda one: (-reasons[one], one))
+        words = f"{sum(reasons.values())} of {len(files)} files could not be mapped ({reason})"
+        values |= dict.fromkeys(TOTALS, words)
+    else:
+        values["extents"] = sum(len(file.pieces) for file in known)
+        values["tails"] = sum(file.tails for file in known)
+    if reasons and not known:
+        values |= dict.fromkeys(SHARES, words)
+    else:
+        values |= {**wholeness(known), **lengths(known), **locality(zip(directories, placed, strict=True))}
+    return [_measure(metric, values[metric]) for metric in METRICS]
+
+
+def distinct(files: Iterable[FileMap]) -> Iterator[FileMap]:
+    """Each file once, where it is listed first: the other names of it are the same blocks."""
+    seen: set[int] = set()
+    for file in files:
+        if file.links > 1 and file.inode in seen:
+            continue
+        seen.add(file.inode)
+        yield file
+
+
+def place(file: FileMap, block_size: int) -> Placed | str:
+    """Where the file lies, or why that is not known."""
+    if file.unmapped is not None:
+        return file.unmapped
+    located: list[Extent] = []
+    tails = 0
+    for extent in file.extents:
+        if extent.flags & (INLINE | TAIL):
+            tails += 1
+        elif extent.flags & (UNKNOWN | DELALLOC):
+            return "an extent without a place"
+        elif extent.flags & ENCODED and not extent.flags & ENCRYPTED:
+            return "compressed: how long an extent is on the disk is not known"
+        else:
+            located.append(extent)
+    pieces: list[int] = []
+    end = 0
+    for number, extent in enumerate(located):
+        # Where sectors were asked for one by one, the last extent ends with the file's last sector.
+        length = -(-extent.length // block_size) * block_size
+        if number and continues(located[number - 1], extent):
+            pieces[-1] += length
+        else:
+            pieces.append(length)
+        end = extent.physical + length
+    return Placed(
+        pieces=tuple(pieces),
+        blocks=sum(pieces) // block_size,
+        start=located[0].physical if located else 0,
+        end=end,
+        tails=tails,
+    )
+
+
+def continues(before: Extent, after: Extent) -> bool:
+    """Whether an extent lies directly behind the one before, or leaves just the hole between them its place.
+
+    It is what filefrag (e2fsprogs 1.47) counts as no new extent.
+    """
+    step = after.physical - before.physical
+    return step in (before.length, after.logical - before.logical)
+
+
+def wholeness(files: Sequence[Placed]) -> dict[str, Fraction | str]:
+    """Extents for each file, the share of files in pieces, and the layout score."""
+    filled = [file for file in files if file.pieces]
+    if not filled:
+        none = "no mapped file has a block"
+        return dict.fromkeys(("extents_per_file", "fragmented_files", "layout_score"), none)
+    pieces = sum(len(file.pieces) for file in filled)
+    # A file's first block has no predecessor.
+    followers = sum(file.blocks - 1 for file in filled)
+    apart = pieces - len(filled)
+    score = 1 - Fraction(apart, followers) if followers else "no mapped file has a second block"
+    return {
+        "extents_per_file": Fraction(pieces, len(filled)),
+        "fragmented_files": Fraction(sum(len(file.pieces) > 1 for file in filled), len(filled)),
+        "layout_score": score,
+    }
+
+
+def lengths(files: Sequence[Placed]) -> dict[str, Fraction | int | str]:
+    """Nearest-rank percentiles and the mean of the extents' lengths, each extent counting once."""
+    ordered = sorted(length for file in files for length in file.pieces)
+    names = {f"extent_length_p{percent}": percent for percent in PERCENTILES}
+    if not ordered:
+        return dict.fromkeys((*names, "extent_length_mean"), "no mapped file has a block")
+    ranked = {name: ordered[-(-percent * len(ordered) // 100) - 1] for name, percent in names.items()}
+    return {**ranked, "extent_length_mean": Fraction(sum(ordered), len(ordered))}
+
+
+def locality(files: Iterable[tuple[str, Placed | str]]) -> dict[str, Fraction | int | str]:
+    """How files lie to the ones listed before them in their directory; each comes with the directory's path."""
+    gaps = list(distances(files))
+    if not gaps:
+        none = "no two files with blocks follow each other in a directory"
+        return {"locality_score": none, "locality_distance": none}
+    return {
+        "locality_score": Fraction(sum(gap == 0 for gap in gaps), len(gaps)),
+        "locality_distance": median([Fraction(gap) for gap in gaps]),
+    }
+
+
+def distances(files: Iterable[tuple[str, Placed | str]]) -> Iterator[int]:
+    """Bytes between the end of each file and the start of the next one of its directory, whichever comes first.
+
+    Files without a block are passed over; nothing is known on either side of a file that was not mapped.
+    """
+    before: dict[str, Placed] = {}
+    for directory, file in files:
+        if isinstance(file, str):
+            before.pop(directory, None)
+        elif file.pieces:
+            if directory in before:
+                yield abs(file.start - before[directory].end)
+            before[directory] = file
+
+
+def _measure(metric: str, value: Fraction | int | str) -> Measure:
+    if isinstance(value, str):
+        return Measure(metric, None, value)
+    if isinstance(value, int):
+        return Measure(metric, value)
+    rounded = round(value, DIGITS)
+    return Measure(metric, int(rounded) if rounded.denominator == 1 else float(rounded))
