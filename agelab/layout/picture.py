@@ -1,0 +1,270 @@
+"""What fills a disk, cell by cell from its first byte to its last, as SVG. docs/pictures.md says how to read it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from agelab.layout import svg
+from agelab.layout.blockmap import LONG, BlockMap, Kind, survey
+from agelab.layout.model import ExtentMap, FreeSpace
+
+COLUMNS, ROWS = 128, 60
+CELL_WIDTH, CELL_HEIGHT, PITCH = 7, 10, 12
+LEFT, RIGHT = 76, 24
+WIDTH = LEFT + COLUMNS * CELL_WIDTH + RIGHT
+SMALLEST_CELL = 4096
+HATCH = "url(#agelab-not-measured)"
+FROM_BELOW = (Kind.SHORT, Kind.LONG, Kind.WHOLE, Kind.OWN, Kind.UNKNOWN, Kind.UNMEASURED, Kind.FREE)
+"""How the kinds of a cell are stacked."""
+# Of six steps of lightness (in CIE L*: 40, 72, 84, 16, 56, 97), so that they differ in grey and to every eye.
+FILL = {
+    Kind.SHORT: "#b8340a",
+    Kind.LONG: "#f0a030",
+    Kind.WHOLE: "#b4d6f2",
+    Kind.OWN: "#1c2748",
+    Kind.UNKNOWN: "#868686",
+    Kind.UNMEASURED: HATCH,
+    Kind.FREE: "#f7f7f2",
+}
+NAME = {
+    Kind.SHORT: f"fragmented files: their runs of less than {svg.human(LONG)}",
+    Kind.LONG: f"fragmented files: their runs of {svg.human(LONG)} and more",
+    Kind.WHOLE: "files in one run",
+    Kind.OWN: "the filesystem's own, as its tool names it",
+    Kind.UNKNOWN: "unknown: in use, but by no mapped file (directories, what no tool names)",
+    Kind.UNMEASURED: "not measured",
+    Kind.FREE: "free",
+}
+PATTERN = (
+    '<defs><pattern id="agelab-not-measured" width="5" height="5" patternUnits="userSpaceOnUse"'
+    ' patternTransform="rotate(45)"><rect width="5" height="5" fill="#e0e0e0"/>'
+    '<rect width="1.8" height="5" fill="#5c5c5c"/></pattern></defs>'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """What one map of a picture shows; None is what was not measured."""
+
+    name: str
+    size: int
+    extents: ExtentMap | None
+    free: FreeSpace | None
+
+
+def block_map(title: str, size: int, extents: ExtentMap | None, free: FreeSpace | None) -> str:
+    """The picture of a disk as SVG."""
+    return side_by_side(title, [Disk("", size, extents, free)])
+
+
+def side_by_side(title: str, disks: Sequence[Disk]) -> str:
+    """Disks one below the other, in cells of the same size and with one legend, as SVG."""
+    if not disks:
+        raise ValueError("a picture needs a disk")
+    cell = cell_bytes(max(disk.size for disk in disks), ROWS if len(disks) == 1 else ROWS // 2)
+    maps = [survey(disk.size, cell, disk.extents, disk.free) for disk in disks]
+    parts = [PATTERN]
+    y = 34
+    for words in svg.folded(title, 84):
+        parts.append(svg.text(LEFT, y, words, size=18, weight=600))
+        y += 24
+    scale = (
+        f"Row by row, from the disk's first byte (top left) to its last. A cell is {svg.exact(cell, svg.power(cell))},"
+        f" a row {svg.exact(cell * COLUMNS, svg.power(cell * COLUMNS))}; what shares a cell is stacked in it."
+    )
+    parts.append(svg.text(LEFT, y - 2, scale, fill=svg.FAINT))
+    y += 14
+    for disk, filled in zip(disks, maps, strict=True):
+        drawn, y = _panel(disk, filled, y)
+        parts += drawn
+    drawn, y = _legend(disks, maps, y + 6)
+    return svg.document(WIDTH, y + 8, title, " ".join([scale, *_in_words(disks, maps)]), parts + drawn)
+
+
+def cell_bytes(size: int, rows: int) -> int:
+    """A round size of the cells, so that the disk fills at most so many rows (and at least 3/4 of them, if large)."""
+    least = -(-size // (COLUMNS * rows))
+    cell = SMALLEST_CELL
+    while cell < least:
+        cell *= 2
+    # Between the powers of two: 5/8, 6/8, 7/8 of one, where that is whole blocks too.
+    for eighths in (5, 6, 7):
+        smaller = cell * eighths // 8
+        if smaller >= least and smaller % SMALLEST_CELL == 0:
+            return smaller
+    return cell
+
+
+def percents(totals: dict[Kind, int]) -> dict[Kind, str]:
+    """Shares in percent to one decimal, which add up to 100.0: the largest remainders are rounded up."""
+    size = sum(totals.values())
+    tenths = {kind: 1000 * total // size for kind, total in totals.items()}
+    by_remainder = sorted(totals, key=lambda kind: -(1000 * totals[kind] % size))
+    for kind in by_remainder[: 1000 - sum(tenths.values())]:
+        tenths[kind] += 1
+    return {kind: f"{tenth // 10}.{tenth % 10} %" for kind, tenth in tenths.items()}
+
+
+def _panel(disk: Disk, filled: BlockMap, y: int) -> tuple[list[str], int]:
+    """One disk, from its name to the notes below it; and where the next thing goes."""
+    parts: list[str] = []
+    heading = "; ".join(words for words in (disk.name, _files(filled)) if words)
+    for words in svg.folded(heading, 118) if heading else []:
+        parts.append(svg.text(LEFT, y + 14, words, weight=600))
+        y += 18
+    y += 8
+    rows = -(-filled.count // COLUMNS)
+    # Labels every few rows, so few that their places are whole numbers of a large unit.
+    step = max((5, 4, 8), key=lambda some: svg.power(some * COLUMNS * filled.cell))
+    for row in range(0, rows, step):
+        label = svg.exact(row * COLUMNS * filled.cell, svg.power(step * COLUMNS * filled.cell))
+        parts.append(svg.text(LEFT - 8, y + row * PITCH + 9, label, anchor="end", fill=svg.FAINT, size=10))
+    parts += _cells(filled, y)
+    y += rows * PITCH
+    if set(filled.shares) == {Kind.UNMEASURED}:
+        middle = y - rows * PITCH // 2
+        width = COLUMNS * CELL_WIDTH
+        parts.append(svg.rect(LEFT + width / 2 - 260, middle - 16, 520, 30, svg.PAPER, f'stroke="{svg.INK}"'))
+        words = "not measured: neither the free space nor where the files lie"
+        parts.append(svg.text(LEFT + width / 2, middle + 4, words, anchor="middle"))
+    for note in _notes(disk, filled):
+        for words in svg.folded(note, 130):
+            parts.append(svg.text(LEFT, y + 12, words, size=11, fill=svg.FAINT))
+            y += 15
+    return parts, y + 8
+
+
+def _cells(filled: BlockMap, y: int) -> list[str]:
+    """The cells as one path for each kind: those stacked higher are drawn first, and the lower ones over them."""
+    lengths = [filled.cell] * filled.count
+    lengths[-1] = filled.size - filled.cell * (filled.count - 1)
+    tops = [0] * filled.count
+    below = [0] * filled.count
+    layers = []
+    for kind in FROM_BELOW:
+        if kind not in filled.shares:
+            continue
+        below = [sum_ + here for sum_, here in zip(below, filled.shares[kind], strict=True)]
+        higher = [
+            (2 * CELL_HEIGHT * sum_ + length) // (2 * length)
+            for sum_, length in zip(below, lengths, strict=True)
+        ]
+        shown = [top if top > old else 0 for top, old in zip(higher, tops, strict=True)]
+        tops = higher
+        path = "".join(
+            _steps(shown[first : first + COLUMNS], y + first // COLUMNS * PITCH + CELL_HEIGHT)
+            for first in range(0, filled.count, COLUMNS)
+        )
+        if path:
+            layers.append(f'<path fill="{FILL[kind]}" d="{path}"/>')
+    # An outline tells free space from paper.
+    whole, rest = divmod(filled.count, COLUMNS)
+    outline = "".join(
+        f"M{LEFT} {y + row * PITCH}h{width * CELL_WIDTH}v{CELL_HEIGHT}h-{width * CELL_WIDTH}z"
+        for row, width in enumerate([COLUMNS] * whole + [rest] * bool(rest))
+    )
+    return [*reversed(layers), f'<path fill="none" stroke="#b9b9b0" stroke-width="0.5" d="{outline}"/>']
+
+
+def _steps(heights: Sequence[int], floor: int) -> str:
+    """The outline of columns that stand on a floor; equal neighbours are one, and there is none where a height is 0."""
+    path = ""
+    column = before = 0
+    for height, group in groupby(heights):
+        width = len(list(group))
+        if height:
+            rise = f"v{before - height}" if before else f"M{LEFT + column * CELL_WIDTH} {floor}v-{height}"
+            path += f"{rise}h{width * CELL_WIDTH}"
+        elif before:
+            path += f"V{floor}z"
+        before = height
+        column += width
+    return path + (f"V{floor}z" if before else "")
+
+
+def _files(filled: BlockMap) -> str:
+    """The files in a few words."""
+    census = filled.census
+    if census is None:
+        return ""
+    if not census.placed:
+        return f"{census.files:,} files, none with blocks of a known place"
+    some = f"{census.placed:,} of them with blocks of a known place, " if census.placed < census.files else ""
+    return (
+        f"{census.files:,} files, {some}{census.fragmented:,} of {'these' if some else 'them'}"
+        f" ({100 * census.fragmented / census.placed:.1f} %) in more than one run; {census.runs:,} runs"
+    )
+
+
+def _notes(disk: Disk, filled: BlockMap) -> list[str]:
+    """What a reader has to know of the doubts of a map."""
+    notes = []
+    if disk.extents is None and disk.free is not None:
+        notes.append(
+            "Where the files lie was not measured: what is in use, and not known for what, is hatched."
+        )
+    if disk.free is None and disk.extents is not None:
+        notes.append(
+            "Free space was not measured: what belongs to no mapped file is hatched, and is free or in use."
+        )
+    census = filled.census
+    if census and census.unplaced:
+        notes.append(
+            f"Files of which not every place is known: {census.unplaced:,}. They are not drawn as files."
+        )
+    if census and census.inside:
+        notes.append(
+            f"Tails and inline data, in blocks that are not a file's alone: {census.inside:,}. They are not drawn."
+        )
+    if filled.disputed:
+        notes.append(
+            f"{svg.human(filled.disputed)} are claimed twice (as a file's, the filesystem's own, free), which cannot"
+            " be: drawn as the first of these."
+        )
+    if filled.outside:
+        notes.append(f"{svg.human(filled.outside)} lie beyond the end of the disk, and are not drawn.")
+    return notes
+
+
+def _legend(disks: Sequence[Disk], maps: Sequence[BlockMap], y: int) -> tuple[list[str], int]:
+    """Each colour, its name, and its share of each disk."""
+    parts = []
+    columns = [WIDTH - RIGHT - 190 * index for index in reversed(range(len(disks)))]
+    for x, disk in zip(columns, disks, strict=True):
+        head = disk.name or "share of the disk"
+        shown = head if len(head) <= 24 else f"{head[:23]}…"
+        parts.append(svg.text(x, y + 12, shown, anchor="end", weight=600))
+    y += 20
+    for kind in reversed(FROM_BELOW):
+        if not any(kind in filled.shares for filled in maps) and kind in (Kind.UNKNOWN, Kind.UNMEASURED):
+            continue
+        parts.append(svg.rect(LEFT, y + 2, 28, 13, FILL[kind], 'stroke="#8a8a84" stroke-width="0.5"'))
+        parts.append(svg.text(LEFT + 38, y + 13, NAME[kind]))
+        for x, disk, filled in zip(columns, disks, maps, strict=True):
+            parts.append(svg.text(x, y + 13, _share(kind, disk, filled), anchor="end"))
+        y += 20
+    return parts, y
+
+
+def _share(kind: Kind, disk: Disk, filled: BlockMap) -> str:
+    """A kind's share of a disk, or why there is none."""
+    totals = filled.totals()
+    if kind in totals:
+        return f"{svg.human(totals[kind])}, {percents(totals)[kind]}"
+    if kind in (Kind.UNKNOWN, Kind.UNMEASURED):
+        return "–"
+    if kind is Kind.OWN and disk.free is not None:
+        return "not named"
+    return "not measured"
+
+
+def _in_words(disks: Sequence[Disk], maps: Sequence[BlockMap]) -> list[str]:
+    """The picture for whoever does not see it."""
+    return [
+        ": ".join(
+            [disk.name] * bool(disk.name) + ["; ".join(f"{NAME[kind]} {share}" for kind, share in shares)]
+        )
+        + "."
+        for disk, filled in zip(disks, maps, strict=True)
+        for shares in [percents(filled.totals()).items()]
+    ]
