@@ -13,6 +13,8 @@ CELL_WIDTH, CELL_HEIGHT, PITCH = 7, 10, 12
 LEFT, RIGHT = 76, 24
 WIDTH = LEFT + COLUMNS * CELL_WIDTH + RIGHT
 SMALLEST_CELL = 4096
+MOST = 5
+"""Disks in one picture: for more the legend has no room."""
 HATCH = "url(#agelab-not-measured)"
 FROM_BELOW = (Kind.SHORT, Kind.LONG, Kind.WHOLE, Kind.OWN, Kind.UNKNOWN, Kind.UNMEASURED, Kind.FREE)
 """How the kinds of a cell are stacked."""
@@ -59,8 +61,8 @@ def block_map(title: str, size: int, extents: ExtentMap | None, free: FreeSpace 
 
 def side_by_side(title: str, disks: Sequence[Disk]) -> str:
     """Disks one below the other, in cells of the same size and with one legend, as SVG."""
-    if not disks:
-        raise ValueError("a picture needs a disk")
+    if not 1 <= len(disks) <= MOST:
+        raise ValueError(f"a picture has 1 to {MOST} disks, not {len(disks)}")
     cell = cell_bytes(max(disk.size for disk in disks), ROWS if len(disks) == 1 else ROWS // 2)
     maps = [survey(disk.size, cell, disk.extents, disk.free) for disk in disks]
     parts = [PATTERN]
@@ -229,10 +231,13 @@ def _notes(disk: Disk, filled: BlockMap) -> list[str]:
 def _legend(disks: Sequence[Disk], maps: Sequence[BlockMap], y: int) -> tuple[list[str], int]:
     """Each colour, its name, and its share of each disk."""
     parts = []
-    columns = [WIDTH - RIGHT - 190 * index for index in reversed(range(len(disks)))]
+    # More than two columns are narrow ones, of percents alone.
+    narrow = len(disks) > 2
+    columns = [WIDTH - RIGHT - (92 if narrow else 190) * index for index in reversed(range(len(disks)))]
+    room = 10 if narrow else 24
     for x, disk in zip(columns, disks, strict=True):
-        head = disk.name or "share of the disk"
-        shown = head if len(head) <= 24 else f"{head[:23]}…"
+        head = disk.name or ("share" if narrow else "share of the disk")
+        shown = head if len(head) <= room else f"{head[: room - 1]}…"
         parts.append(svg.text(x, y + 12, shown, anchor="end", weight=600))
     y += 20
     for kind in reversed(FROM_BELOW):
@@ -241,16 +246,17 @@ def _legend(disks: Sequence[Disk], maps: Sequence[BlockMap], y: int) -> tuple[li
         parts.append(svg.rect(LEFT, y + 2, 28, 13, FILL[kind], 'stroke="#8a8a84" stroke-width="0.5"'))
         parts.append(svg.text(LEFT + 38, y + 13, NAME[kind]))
         for x, disk, filled in zip(columns, disks, maps, strict=True):
-            parts.append(svg.text(x, y + 13, _share(kind, disk, filled), anchor="end"))
+            parts.append(svg.text(x, y + 13, _share(kind, disk, filled, narrow), anchor="end"))
         y += 20
     return parts, y
 
 
-def _share(kind: Kind, disk: Disk, filled: BlockMap) -> str:
+def _share(kind: Kind, disk: Disk, filled: BlockMap, narrow: bool) -> str:
     """A kind's share of a disk, or why there is none."""
     totals = filled.totals()
     if kind in totals:
-        return f"{svg.human(totals[kind])}, {percents(totals)[kind]}"
+        percent = percents(totals)[kind]
+        return percent if narrow else f"{svg.human(totals[kind])}, {percent}"
     if kind in (Kind.UNKNOWN, Kind.UNMEASURED):
         return "–"
     if kind is Kind.OWN and disk.free is not None:

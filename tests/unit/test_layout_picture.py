@@ -187,8 +187,10 @@ def test_disks_of_one_picture_have_one_scale() -> None:
     [first, second] = re.findall(f'<path fill="{re.escape(picture.HATCH)}" d="([^"]*)"', document)
     assert first.count("M") == -(-large // (cell * picture.COLUMNS))
     assert second.count("M") == -(-small // (cell * picture.COLUMNS))
-    with pytest.raises(ValueError, match="needs a disk"):
-        picture.side_by_side("none", [])
+    assert words_of(picture.side_by_side("five", disks[:1] * 5)).count("100.0 %") == 5
+    for wrong in (0, 6):
+        with pytest.raises(ValueError, match=f"1 to 5 disks, not {wrong}"):
+            picture.side_by_side("none", disks[:1] * wrong)
 
 
 @pytest.mark.parametrize("seed", range(50))

@@ -91,6 +91,13 @@ def test_names_of_many_lines_do_not_overlap_and_keep_their_order() -> None:
     assert len(set(looks)) == 16
 
 
+def test_names_that_crowd_are_centred_on_their_lines() -> None:
+    document = curve.plot("three", "x", "y", {name: [(0, 1.0), (1, 0.5)] for name in ("fs1", "fs2", "fs3")})
+    middle = (curve.TOP + curve.BOTTOM) / 2 + 4
+    for name, height in zip(("fs1", "fs2", "fs3"), (middle - 15, middle, middle + 15), strict=True):
+        assert re.search(f'y="{height:g}"[^>]*>{name}<', document)
+
+
 def test_hostile_names_stay_text_and_the_bytes_are_the_same_again() -> None:
     hostile = "<b>&\"'\x00</svg>"
     series = {hostile: [(0, 1.0), (1, 0.5)]}
