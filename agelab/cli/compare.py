@@ -54,7 +54,7 @@ def compare(left: str, right: str, every_input: bool, everything: bool, as_json:
         print_json(_json(one, other, pairs))
         return int(broken)
     for letter, run in (("A", one), ("B", other)):
-        click.echo(f"{letter}  {run.name}: {_clock(run.plan())}")
+        click.echo(f"{letter}  {run.name}: {described(run.plan())}")
     if not pairs:
         click.echo("the runs share no variant; two variants are compared so: RUN:ext4 RUN:xfs")
     for pair in pairs:
@@ -75,7 +75,8 @@ def _asked(runs: Any, words: str) -> "tuple[RunDirectory, str | None]":
     return rundir.find(runs, name), variant or None
 
 
-def _clock(plan: "RunPlan") -> str:
+def described(plan: "RunPlan") -> str:
+    """What a run was: scenario, scale, clock, and what real time means for its seeds."""
     from agelab.cli.tables import clock_of
 
     note = "; real time, each seed one repetition of it" if plan.clock == "wall" else ""

@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from agelab.stats.digits import SCALES, decimals, number, shown
+from agelab.stats.digits import decimals, number, scale, shown
 from agelab.stats.floor import SEEDS_NEEDED, Verdict, false_alarms, no_floor
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from agelab.stats.order import Summary
     from agelab.stats.series import Row, Series
 
@@ -20,39 +18,36 @@ Item = TypeVar("Item")
 
 def print_rows(found: "Sequence[Row]", everything: bool) -> None:
     """Two groups of cells against each other: a line for each step, below a line for each metric."""
-    table = _table("median A", "median B", "B - A", "%", "floor", "verdict")
-    for metric, step, row in _in_order(found, lambda row: row.left, everything):
-        if metric:
-            _heading(table, metric)
-        table.add_row(step, *_row_cells(row))
-    _print(table)
+    lines = [
+        (metric, [step, *_row_cells(row)])
+        for metric, step, row in _in_order(found, lambda row: row.left, everything)
+    ]
+    _print_table(["  step", "median A", "median B", "B - A", "%", "floor", "verdict"], lines)
     differences = [row.difference for row in found if row.difference]
     floored = [difference for difference in differences if difference.floor is not None]
-    counts = {(d.left.n, d.right.n) for d in differences if d.floor is None}
-    for line in sorted({no_floor(*pair) for pair in counts}):
+    for line in sorted({d.why_no_floor for d in differences if d.why_no_floor}):
         click.echo(f"  {line}")
     if floored:
         above = sum(d.verdict in (Verdict.A_HIGHER, Verdict.B_HIGHER) for d in floored)
         chance = max(false_alarms(d.left.n, d.right.n) for d in floored)
         shown_too = "" if everything else " (--all shows each)"
         click.echo(f"  above the floor: {above} of all {len(floored)} results{shown_too};")
-        click.echo(f"  where nothing differs, chance alone puts at most {percent(chance)} of them there")
+        click.echo(f"  where nothing differs chance puts {percent(chance)} of them there at most, on average")
 
 
 def print_series(found: "Sequence[Series]", everything: bool) -> None:
     """One group of cells: for each step of each metric the median, its interval, and the floor."""
-    table = _table("median", "from", "to", "floor", "floor %", "")
-    for metric, step, one in _in_order(found, lambda one: one, everything):
-        if metric:
-            _heading(table, metric)
-        table.add_row(step, *_series_cells(one))
-    _print(table)
+    lines = [
+        (metric, [step, *_series_cells(one)])
+        for metric, step, one in _in_order(found, lambda one: one, everything)
+    ]
+    _print_table(["  step", "median", "from", "to", "floor", "floor %", ""], lines)
 
 
 def _in_order(
     found: "Sequence[Item]", series: "Callable[[Item], Series]", everything: bool
-) -> Iterator[tuple[str | None, str, Item]]:
-    """The items to show, metric by metric: the metric with its unit where one begins, the step's name, the item.
+) -> Iterator[tuple[str, str, Item]]:
+    """The items to show, metric by metric and step by step: the metric with its unit, the step's name, the item.
 
     Without ``everything`` the headline metrics alone, and of a repeated step the first and the last repetition.
     """
@@ -61,42 +56,51 @@ def _in_order(
     every = list(dict.fromkeys(series(item).metric for item in found))
     wanted = [name for name in HEADLINES if name in every]
     for metric in dict.fromkeys([*wanted, *every]) if everything else wanted:
-        those = [item for item in found if series(item).metric == metric]
-        heading: str | None = f"{metric}, {_scale(series(those[0]))[1]}".removesuffix(", 1")
         by_step: dict[str, dict[int, Item]] = {}
-        for item in those:
-            by_step.setdefault(series(item).step, {})[series(item).repetition] = item
+        for item in found:
+            if series(item).metric == metric:
+                by_step.setdefault(series(item).step, {})[series(item).repetition] = item
         for step, repetitions in by_step.items():
             last = max(repetitions)
             for turn in sorted(repetitions if everything else {min(repetitions), last}):
-                yield heading, f"  {step} {turn}/{last}" if last > 1 else f"  {step}", repetitions[turn]
-                heading = None
-
-
-def _scale(series: "Series") -> tuple[int, str]:
-    return SCALES.get(series.unit, (1, series.unit))
+                unit = scale(series(repetitions[turn]).unit).name
+                label = f"  {step} {turn}/{last}" if last > 1 else f"  {step}"
+                yield f"{metric}, {unit}".removesuffix(", 1"), label, repetitions[turn]
 
 
 def _row_cells(row: "Row") -> list[str]:
     difference = row.difference
     if difference is None:
         missing = [letter for letter, one in (("A", row.left), ("B", row.right)) if not one.values]
-        medians = [_median(one) for one in (row.left, row.right)]
-        return [*medians, "", "", "", f"{' and '.join(missing)} not measured"]
-    divisor, _ = _scale(row.left)
-    left, right, gap = (
-        value / divisor for value in (difference.left.median, difference.right.median, difference.difference)
-    )
-    floor = None if difference.floor is None else difference.floor / divisor
-    grain = max(difference.left.spread, difference.right.spread) / divisor
-    places = decimals(grain, left, right)
+        return [_median(row.left), _median(row.right), "", "", "", f"{' and '.join(missing)} not measured"]
+    unit = scale(row.left.unit)
+    medians = [summary.median / unit.divisor for summary in (difference.left, difference.right)]
+    spread = max(difference.left.spread, difference.right.spread) / unit.divisor
+    places = decimals(unit.decimals, spread, *medians)
     return [
-        shown(left, places),
-        shown(right, places),
-        _signed(gap, places),
-        "-" if difference.relative is None else _signed(100 * difference.relative, 1),
-        "-" if floor is None else shown(floor, places),
+        *(shown(median, places) for median in medians),
+        _signed(difference.difference / unit.divisor, places),
+        _relative(difference.relative),
+        "-" if difference.floor is None else shown(spread, places),
         difference.verdict.value,
+    ]
+
+
+def _series_cells(one: "Series") -> list[str]:
+    summary = one.summary
+    if summary is None:
+        return ["?", "", "", "", "", f"not measured: {one.missing[0][1]}" if one.missing else "not measured"]
+    unit = scale(one.unit)
+    figures = (summary.median, summary.interval.low, summary.interval.high, summary.spread)
+    *others, spread = (figure / unit.divisor for figure in figures)
+    places = decimals(unit.decimals, spread, *others)
+    enough = summary.n >= SEEDS_NEEDED
+    share = summary.relative_spread
+    return [
+        *(shown(other, places) for other in others),
+        shown(spread, places) if enough else "-",
+        "-" if share is None or not enough else f"{float(100 * share):.2f}",
+        "" if enough else no_floor(summary.n),
     ]
 
 
@@ -104,31 +108,9 @@ def _median(one: "Series") -> str:
     """The median by itself, or that there is none."""
     if one.summary is None:
         return "?"
-    divisor, _ = _scale(one)
-    median = one.summary.median / divisor
-    return shown(median, decimals(one.summary.spread / divisor, median))
-
-
-def _series_cells(one: "Series") -> list[str]:
-    summary = one.summary
-    if summary is None:
-        return ["?", "", "", "", "", f"not measured: {one.missing[0][1]}" if one.missing else "not measured"]
-    divisor, _ = _scale(one)
-    median, low, high, spread = (
-        value / divisor
-        for value in (summary.median, summary.interval.low, summary.interval.high, summary.spread)
-    )
-    places = decimals(spread, median, low, high)
-    enough = summary.n >= SEEDS_NEEDED
-    share = summary.relative_spread
-    return [
-        shown(median, places),
-        shown(low, places),
-        shown(high, places),
-        shown(spread, places) if enough else "-",
-        "-" if share is None or not enough else f"{float(100 * share):.2f}",
-        "" if enough else no_floor(summary.n),
-    ]
+    unit = scale(one.unit)
+    median, spread = one.summary.median / unit.divisor, one.summary.spread / unit.divisor
+    return shown(median, decimals(unit.decimals, spread, median))
 
 
 def _signed(value: Fraction, places: int) -> str:
@@ -136,31 +118,33 @@ def _signed(value: Fraction, places: int) -> str:
     return text if text.startswith("-") or not value else f"+{text}"
 
 
+def _relative(share: Fraction | None) -> str:
+    """Per cent with a decimal; from ten times on without."""
+    return "-" if share is None else _signed(100 * share, 1 if abs(share) < 10 else 0)
+
+
 def percent(share: Fraction) -> str:
-    """A share as a table says it: 93.75 %."""
+    """A share in words: 93.75 %."""
     text = f"{float(100 * share):.2f}"
     return f"{text.rstrip('0').rstrip('.')} %"
 
 
-def _table(*columns: str) -> "Table":
-    from rich.table import Table
+def _print_table(head: list[str], lines: Sequence[tuple[str, list[str]]]) -> None:
+    """Columns as wide as their cells, the first and the last to the left; a line of its own before each new metric."""
+    rows = [head, *(cells for _, cells in lines)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
 
-    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column("  step", overflow="fold")
-    for name in columns:
-        last = name in ("verdict", "")
-        table.add_column(name, justify="left" if last else "right", no_wrap=not last, overflow="fold")
-    return table
+    def line(cells: list[str]) -> str:
+        middle = [cell.rjust(width) for cell, width in zip(cells, widths, strict=True)][1:-1]
+        return " ".join([cells[0].ljust(widths[0]), *middle, cells[-1]]).rstrip()
 
-
-def _heading(table: "Table", metric: str) -> None:
-    table.add_row(f" [bold]{metric}[/bold]")
-
-
-def _print(table: "Table") -> None:
-    from rich.console import Console
-
-    Console(highlight=False).print(table)
+    click.secho(line(head), bold=True)
+    before = None
+    for metric, cells in lines:
+        if metric != before:
+            click.secho(f" {metric}", bold=True)
+        click.echo(line(cells))
+        before = metric
 
 
 def _summary_json(summary: "Summary | None") -> dict[str, Any] | None:

@@ -1,23 +1,38 @@
 """Numbers with as many digits as their spread leaves them."""
 
+from dataclasses import dataclass
 from fractions import Fraction
 from math import floor, log10
 
-SCALES = {"B": (10**6, "MB"), "B/s": (10**6, "MB/s")}
-"""Unit of a metric to what a table divides it by, and the unit then."""
 FIGURES = 2
 """Figures of the spread to show."""
-DECIMALS = 6
-"""The most decimals: samples have no more."""
 
 
-def decimals(spread: Fraction, *values: Fraction) -> int:
-    """Decimals that show FIGURES figures of that spread; all where nothing is spread, none where all is whole."""
+@dataclass(frozen=True)
+class Scale:
+    """How a table shows a unit: divided by what, under what name, with how many decimals at most."""
+
+    divisor: int
+    name: str
+    decimals: int
+
+
+SCALES = {"B": Scale(10**6, "MB", 3), "B/s": Scale(10**6, "MB/s", 3)}
+"""The units that a table does not show as they are. A sample has six decimals, a device's bytes come in 512."""
+
+
+def scale(unit: str) -> Scale:
+    """How to show that unit."""
+    return SCALES.get(unit) or Scale(1, unit, 6)
+
+
+def decimals(most: int, spread: Fraction, *values: Fraction) -> int:
+    """Decimals that show FIGURES figures of that spread: ``most`` where nothing is spread, none where all is whole."""
     if all(value.denominator == 1 for value in (spread, *values)):
         return 0
     if not spread:
-        return DECIMALS
-    return min(DECIMALS, max(0, FIGURES - 1 - floor(log10(spread))))
+        return most
+    return min(most, max(0, FIGURES - 1 - floor(log10(spread))))
 
 
 def shown(value: Fraction, places: int) -> str:

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from agelab.model.result import Sample
-from agelab.stats.digits import decimals, number, shown
+from agelab.stats.digits import decimals, number, scale, shown
 from agelab.stats.floor import Verdict
 from agelab.stats.series import rows, series
 
@@ -67,9 +67,14 @@ def test_what_one_side_never_measured_is_a_row_without_a_difference() -> None:
     ],
 )
 def test_a_number_has_the_digits_that_its_spread_leaves(value: str, spread: str, text: str) -> None:
-    assert shown(Fraction(value), decimals(Fraction(spread), Fraction(value))) == text
+    assert shown(Fraction(value), decimals(6, Fraction(spread), Fraction(value))) == text
 
 
 def test_numbers_for_programs_are_whole_where_they_can_be() -> None:
     assert repr(number(Fraction(2**60 + 1))) == str(2**60 + 1)
     assert number(Fraction("1.361706")) == 1.361706
+
+
+def test_bytes_are_shown_in_megabytes_and_seconds_as_they_are() -> None:
+    assert (scale("B").divisor, scale("B").name, scale("B").decimals) == (10**6, "MB", 3)
+    assert (scale("s").divisor, scale("s").name, scale("s").decimals) == (1, "s", 6)
