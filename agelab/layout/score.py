@@ -19,7 +19,7 @@ DIGITS = 6
 
 # FIEMAP_EXTENT_* of linux/fiemap.h.
 UNKNOWN, DELALLOC, ENCODED, ENCRYPTED = 0x2, 0x4, 0x8, 0x80
-INLINE, TAIL = 0x200, 0x400
+INLINE, TAIL, UNWRITTEN = 0x200, 0x400, 0x800
 
 TOTALS = ("extents", "tails")
 SHARES = (
@@ -90,6 +90,8 @@ def place(file: FileMap, block_size: int) -> Placed | str:
     for extent in file.extents:
         if extent.flags & (INLINE | TAIL):
             tails += 1
+        elif extent.flags & UNWRITTEN and extent.flags & UNKNOWN and not extent.flags & DELALLOC:
+            continue  # reserved: nothing was written, and nothing lies anywhere
         elif extent.flags & (UNKNOWN | DELALLOC):
             return "an extent without a place"
         elif extent.flags & ENCODED and not extent.flags & ENCRYPTED:

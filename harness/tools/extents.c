@@ -11,10 +11,15 @@
  *
  * To be used on a filesystem that was mounted read-only and that nothing has written to since: nothing is synced.
  *
- * FIBMAP knows no flags and says 0 for a block that lies nowhere: in a hole, or, on reiserfs, in the tree. The
- * latter is the tail of a file, at its end, and not a whole block; what tells it from a hole is that reiserfs counts
- * the space of a tail and not that of a hole. It is written with the flags that FIEMAP has for it and the place 0.
+ * FIBMAP knows no flags and says 0 for a block that lies nowhere: in a hole, or among the filesystem's own. The latter
+ * is told from a hole by the space that the file takes, and written with the flags that FIEMAP has for it, at place 0:
+ * - on reiserfs a file's last bytes, less than a block, may lie in the tree: its tail. It takes a block's space, a hole
+ *   takes none;
+ * - a file that takes less space than one block has none (ntfs: its data are in its record).
+ * A file that takes more and has no block at all was not told of: not every FUSE filesystem knows the places.
  */
+#include "chunks.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -35,6 +40,8 @@
 
 #define BATCH 512
 #define FLUSH_AT (64 << 10)
+/* What these extents have for a place is none on the disk, or not theirs alone. */
+#define NOWHERE (FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_DATA_INLINE)
 
 /* Text or a path that grows. */
 struct text {
@@ -43,7 +50,8 @@ struct text {
 };
 
 static struct text out, path;
-static bool fibmap, reiserfs;
+static bool fibmap, btrfs, reiserfs;
+static struct chunks chunks; /* of btrfs */
 static dev_t device;
 
 _Noreturn static void die(const char *what, const char *which)
@@ -130,6 +138,28 @@ static void put_extent(uint64_t logical, uint64_t physical, uint64_t length, uin
 	put_char('\n');
 }
 
+/* The same, from an address of btrfs; whether the disk has it in one place. */
+static bool put_from_chunks(uint64_t logical, uint64_t address, uint64_t length, uint32_t flags)
+{
+	while (length) {
+		const struct chunk *chunk = find_chunk(&chunks, address);
+		uint64_t inside, part;
+
+		if (!chunk || chunk->spread)
+			return false;
+		inside = address - chunk->address;
+		part = length < chunk->length - inside ? length : chunk->length - inside;
+		/* Compressed: it is no longer than the chunk, whatever it is a map of. */
+		if (flags & FIEMAP_EXTENT_ENCODED)
+			part = length;
+		put_extent(logical, chunk->place + inside, part, flags);
+		logical += part;
+		address += part;
+		length -= part;
+	}
+	return true;
+}
+
 /* The extents as the filesystem has them. NULL, or what is wrong, of which errno says more unless it is 0. */
 static const char *map_fiemap(int file)
 {
@@ -150,15 +180,22 @@ static const char *map_fiemap(int file)
 			return NULL;
 		for (unsigned int i = 0; i < map->fm_mapped_extents; i++) {
 			const struct fiemap_extent *extent = &map->fm_extents[i];
+			uint64_t logical = extent->fe_logical, physical = extent->fe_physical;
+			uint32_t flags = extent->fe_flags;
 
+			errno = 0;
 			/* Twice the same extent, or one that begins before the last one's end, is no map. */
-			if (!extent->fe_length || extent->fe_logical < start) {
-				errno = 0;
+			if (!extent->fe_length || logical < start)
 				return "FIEMAP: extents that overlap";
-			}
-			put_extent(extent->fe_logical, extent->fe_physical, extent->fe_length, extent->fe_flags);
-			start = extent->fe_logical + extent->fe_length;
-			if (extent->fe_flags & FIEMAP_EXTENT_LAST)
+			/* A disk begins with no file's data. f2fs says so of space that is reserved and has no place yet. */
+			if (!physical && !(flags & NOWHERE))
+				flags |= FIEMAP_EXTENT_UNKNOWN;
+			if (!btrfs || flags & NOWHERE)
+				put_extent(logical, physical, extent->fe_length, flags);
+			else if (!put_from_chunks(logical, physical, extent->fe_length, flags))
+				return "FIEMAP: an extent on several devices, or on none";
+			start = logical + extent->fe_length;
+			if (flags & FIEMAP_EXTENT_LAST)
 				return NULL;
 		}
 	}
@@ -168,7 +205,7 @@ static const char *map_fiemap(int file)
 static const char *map_fibmap(int file, const struct stat *stat)
 {
 	uint64_t logical = 0, physical = 0, length = 0, mapped = 0;
-	uint64_t blocks, tail;
+	uint64_t blocks, tail, allocated = (uint64_t)stat->st_blocks * 512;
 	int unit;
 
 	if (ioctl(file, FIGETBSZ, &unit))
@@ -199,9 +236,15 @@ static const char *map_fibmap(int file, const struct stat *stat)
 	}
 	if (length)
 		put_extent(logical, physical, length, 0);
-	if (reiserfs && tail && (uint64_t)stat->st_blocks * 512 > mapped &&
-	    (!length || logical + length <= (blocks - 1) * unit))
+	if (reiserfs && tail && allocated > mapped && (!length || logical + length <= (blocks - 1) * unit)) {
 		put_extent((blocks - 1) * unit, 0, tail, FIEMAP_EXTENT_NOT_ALIGNED | FIEMAP_EXTENT_DATA_TAIL);
+	} else if (blocks && !mapped && allocated && allocated < (uint64_t)unit) {
+		put_extent(0, 0, stat->st_size, FIEMAP_EXTENT_NOT_ALIGNED | FIEMAP_EXTENT_DATA_INLINE);
+	} else if (blocks && !mapped && allocated) {
+		/* So answers, say, a FUSE filesystem that is on no device. */
+		errno = 0;
+		return "FIBMAP: no place for any block of a file that takes space";
+	}
 	return NULL;
 }
 
@@ -328,6 +371,9 @@ int main(int argc, char **argv)
 	if (root < 0 || fstatfs(root, &filesystem) || fstat(root, &stat))
 		die("opening", argv[argc - 1]);
 	device = stat.st_dev;
+	btrfs = filesystem.f_type == BTRFS_SUPER_MAGIC;
+	if (btrfs && !fibmap && read_chunks(root, &chunks))
+		die("reading btrfs's chunks of", argv[argc - 1]);
 	reiserfs = filesystem.f_type == REISERFS_SUPER_MAGIC;
 	put_string("agelab-extents 1 ");
 	put_number(filesystem.f_bsize, 10);

@@ -142,6 +142,7 @@ def test_a_tail_is_no_extent_no_hole_and_nothing_unknown(flags: int) -> None:
     [
         (UNKNOWN, False),
         (UNKNOWN | DELALLOC, False),
+        (UNKNOWN | DELALLOC | UNWRITTEN, False),
         (ENCODED, False),
         (ENCODED | ENCRYPTED, True),
         (UNWRITTEN, True),
@@ -153,6 +154,11 @@ def test_flags_decide_whether_a_place_is_known(flags: int, known: bool) -> None:
     found = measured(file("a", (0, 10, 1), (1, 0, 1, flags)))
     assert found["unmapped_files"] == (not known)
     assert (found["extents"] == 2) == known
+
+
+def test_space_that_is_reserved_and_has_no_place_is_a_hole() -> None:
+    found = measured(file("a", (0, 10, 1), (1, 0, 9, UNWRITTEN | UNKNOWN), (10, 11, 1)))
+    assert (found["unmapped_files"], found["extents"], found["layout_score"]) == (0, 1, 1)
 
 
 def test_a_file_of_several_names_is_measured_once() -> None:
