@@ -26,6 +26,7 @@ from agelab.errors import AgelabError
 from agelab.image import Image
 from agelab.kernel import initramfs
 from agelab.run import inputs
+from agelab.run.phases import phases
 from agelab.run.plan import CellSpec, guest_plan
 from agelab.scenario import selection
 from agelab.store import canonical
@@ -65,7 +66,11 @@ def own_archive(image: Image) -> bytes:
         "steps": [],
         "start_at": 0.0,
     }
-    plan = {**guest_plan(spec, no_corpus), **nothing, "memory": {"available": None, "sysctl": {}}}
+    plan = {
+        **guest_plan(spec, no_corpus, phases(spec.scenario, no_corpus)[0]),
+        **nothing,
+        "memory": {"available": None, "sysctl": {}},
+    }
     return initramfs.cell(
         image.kernel.modules,
         spec.modules,
@@ -98,7 +103,7 @@ class Ours:
             memory_mib=MEMORY_MIB,
             kernel=self.image.boot,
             initramfs=self.directory / "initramfs",
-            boot=0,
+            day=0,
             disks=(MemoryDisk(self.image.root, self.image.root.stat().st_size, written=False),),
             console=console,
             events=events,

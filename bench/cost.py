@@ -80,7 +80,7 @@ def measured(disks: str, layout: str, scale: str, machine: str | None) -> Steps:
     progress = runner.Progress(
         stage=lambda _: None,
         cell=lambda cell, _: print(f"{cell.layout} on {', '.join(cell.drives)}", file=sys.stderr),
-        step=lambda name: moments.append(Moment(name.split()[0], time.monotonic(), used())),
+        step=lambda _, name: moments.append(Moment(name.split()[0], time.monotonic(), used())),
         ended=lambda *_: None,
     )
     run = runner.carry_out(request, open_store(), progress)

@@ -98,7 +98,7 @@ class Bench:
             memory_mib=memory_mib,
             kernel=self.image.boot,
             initramfs=archive,
-            boot=number,
+            day=number,
             disks=(root, *disks),
             console=console,
             events=events,

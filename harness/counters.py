@@ -93,7 +93,7 @@ def meminfo(name: str) -> int:
     raise KeyError(name)
 
 
-def space_used(mountpoint: Path) -> int:
-    """Bytes that the filesystem there counts as used (statvfs(3): blocks - bfree)."""
+def space(mountpoint: Path) -> tuple[int, int]:
+    """Bytes that the filesystem there counts as used, and bytes that it has (statvfs(3): blocks - bfree, blocks)."""
     stat = os.statvfs(mountpoint)
-    return (stat.f_blocks - stat.f_bfree) * stat.f_frsize
+    return (stat.f_blocks - stat.f_bfree) * stat.f_frsize, stat.f_blocks * stat.f_frsize

@@ -17,15 +17,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness import machine
-from harness.plan import Disk, Drive, Partition, Raid, Real
+from harness.plan import Disk, Drive, Fork, Partition, Raid, Real
 
 ADD = Path("/sys/module/agedrive/parameters/add")
 ELEVATOR_REQUESTS = "128"
 """How many requests the I/O scheduler holds (queue/nr_requests): Linux 2.6's number for every drive. Of its own the
 kernel gives twice the drive's depth, which for a drive without NCQ is 2."""
-UNDER_TEST = Path("/dev/disk/under-test")
+DEVICES = Path("/dev/disk")
+"""Where disks are found by name."""
+UNDER_TEST = "under-test"
 SWAP_UUID = "6167656c-6162-4000-8000-000000000002"
-ARRAY = "/dev/md0"
 ARRAY_UUID = "6167656c:61620000:00000000:00000001"
 RAID0_LAYOUT = Path("/sys/module/raid0/parameters/default_layout")
 """Kernels since 5.4 want to be told how members of different size are laid out: 2 is how they do it since 3.14."""
@@ -78,18 +79,36 @@ class UnderTest:
 
 
 def set_up(
-    drives: tuple[Drive, ...], disk: Disk, swap: tuple[int, int] | None, boot: int, do: Do
-) -> UnderTest:
+    drives: tuple[Drive, ...], disk: Disk | None, swap: tuple[int, int] | None, boot: int, do: Do
+) -> tuple["Attached", UnderTest | None]:
     """Make the drives and the disk under test, and ``/dev/disk/under-test`` a link to it; switch swap on.
 
     Raises OSError for a drive that the kernel refuses, and what ``do`` raises.
     """
+    fresh = disk is not None and disk.mkfs is not None
+    attached = Attached(attach(drives, do, blank=fresh and boot == 0), do)
+    if swap:
+        space = f"/dev/{attached.names[swap[0]][swap[1]]}"
+        if boot == 0:
+            do(["mkswap", f"--uuid={SWAP_UUID}", space], "making the swap space")
+        do(["swapon", space], "switching swap on")
+    if disk is None:
+        return attached, None
+    members = attached.put_together(UNDER_TEST, disk, fresh=fresh and boot == 0)
+    lain_on = dict.fromkeys(
+        drives[drive].name for drive, _ in disk.members if drives[drive].settings is not None
+    )
+    return attached, UnderTest(members, tuple(lain_on))
+
+
+def attach(drives: tuple[Drive, ...], do: Do, *, blank: bool) -> list[list[str]]:
+    """Make the drives; the block devices of their partitions. ``blank``: nothing is left of what was on real ones."""
     disks = machine.disks()
     mapped = 0
     names: list[list[str]] = []
     for drive in drives:
         if drive.real:
-            names.append(real(drive.real, drive.partitions, boot))
+            names.append(real(drive.real, drive.partitions, blank=blank))
         elif drive.settings is None:
             names.append([f"dm-{mapped + number}" for number, _ in enumerate(drive.partitions)])
             for number, part in enumerate(drive.partitions):
@@ -97,24 +116,36 @@ def set_up(
             mapped += len(drive.partitions)
         else:
             names.append(_model(drive, disks))
-    members = tuple(names[drive][number] for drive, number in disk.members)
-    device = f"/dev/{members[0]}"
-    if disk.raid:
-        if RAID0_LAYOUT.exists():
-            RAID0_LAYOUT.write_text("2")
-        do(array(disk.raid, members, boot), "putting the array together")
-        device = ARRAY
-    UNDER_TEST.parent.mkdir(exist_ok=True)
-    UNDER_TEST.symlink_to(device)
-    if swap:
-        space = f"/dev/{names[swap[0]][swap[1]]}"
-        if boot == 0:
-            do(["mkswap", f"--uuid={SWAP_UUID}", space], "making the swap space")
-        do(["swapon", space], "switching swap on")
-    lain_on = dict.fromkeys(
-        drives[drive].name for drive, _ in disk.members if drives[drive].settings is not None
-    )
-    return UnderTest(members, tuple(lain_on))
+    return names
+
+
+class Attached:
+    """The drives of a guest, of whose partitions disks are put together."""
+
+    def __init__(self, names: list[list[str]], do: Do) -> None:
+        self.names = names
+        """Of each drive the block devices of its partitions."""
+        self.do = do
+        self.arrays: dict[str, str] = {}
+        """Disk to the array that it is."""
+
+    def put_together(self, name: str, disk: Disk | Fork, *, fresh: bool) -> tuple[str, ...]:
+        """Make ``/dev/disk/<name>`` a link to the disk: the one partition, or an array; its block devices."""
+        members = tuple(self.names[drive][number] for drive, number in disk.members)
+        device = f"/dev/{members[0]}"
+        if disk.raid:
+            if RAID0_LAYOUT.exists():
+                RAID0_LAYOUT.write_text("2")
+            device = self.arrays[name] = f"/dev/md{len(self.arrays)}"
+            self.do(array(device, disk.raid, members, fresh=fresh), "putting the array together")
+        DEVICES.mkdir(exist_ok=True)
+        (DEVICES / name).symlink_to(device)
+        return members
+
+    def take_apart(self, name: str) -> None:
+        """Stop the disk's array, so that another may have its identity."""
+        if name in self.arrays:
+            self.do(["mdadm", "--stop", self.arrays[name]], "stopping an array")
 
 
 def linear(name: str, part: Partition, disks: list[str]) -> list[str]:
@@ -167,8 +198,8 @@ def _tell(device: int, what: int, where: _Partition) -> None:
     fcntl.ioctl(device, BLKPG, bytes(_Argument(what, 0, ctypes.sizeof(where), ctypes.addressof(where))))
 
 
-def real(wanted: Real, parts: tuple[Partition, ...], boot: int) -> list[str]:
-    """The partitions of a real disk, once it is there. On the first boot nothing is left of what was on them."""
+def real(wanted: Real, parts: tuple[Partition, ...], *, blank: bool) -> list[str]:
+    """The partitions of a real disk, once it is there. ``blank``: nothing is left of what was on them."""
     deadline = time.monotonic() + PATIENCE
     while (name := find(wanted)) is None:
         if time.monotonic() > deadline:
@@ -177,7 +208,7 @@ def real(wanted: Real, parts: tuple[Partition, ...], boot: int) -> list[str]:
         time.sleep(0.1)
     names = partition(name, parts)
     for member, part in zip(names, parts, strict=True):
-        if boot == 0:
+        if blank:
             with open(f"/dev/{member}", "wb", buffering=0) as device:
                 for offset in (0, part.sectors * SECTOR - BLANKED):
                     device.seek(offset)
@@ -203,15 +234,15 @@ def _serial(block: Path) -> str:
     return (block / "serial").read_text().strip() if (block / "serial").exists() else ""
 
 
-def array(raid: Raid, members: tuple[str, ...], boot: int) -> list[str]:
-    """The mdadm command that makes the array on the first boot, and puts it together again on later ones."""
+def array(device: str, raid: Raid, members: tuple[str, ...], *, fresh: bool) -> list[str]:
+    """The mdadm command that makes the array, or puts together again what was made before."""
     devices = [f"/dev/{name}" for name in members]
-    if boot:
-        return ["mdadm", "--assemble", ARRAY, f"--uuid={ARRAY_UUID}", *devices]
+    if not fresh:
+        return ["mdadm", "--assemble", device, f"--uuid={ARRAY_UUID}", *devices]
     # "dangerous" leaves the layout of members of different size out of the metadata, where kernels before 5.4 do not
     # know it: RAID0_LAYOUT tells those that want to.
     return [
-        *("mdadm", "--create", ARRAY, "--run", "--level=0", f"--raid-devices={len(devices)}"),
+        *("mdadm", "--create", device, "--run", "--level=0", f"--raid-devices={len(devices)}"),
         *(f"--chunk={raid.chunk_kib}", f"--metadata={raid.metadata}", "--layout=dangerous"),
         *(f"--uuid={ARRAY_UUID}", "--name=under-test", "--homehost=any", *devices),
     ]

@@ -7,7 +7,7 @@ import traceback
 from dataclasses import replace
 from pathlib import Path
 
-from harness import counters, drives, machine, plan, watchdog
+from harness import counters, drives, machine, maps, plan, watchdog
 from harness.events import Events
 from harness.plan import Plan, Step
 from harness.step import Hung, Outcome, Place, command, measure
@@ -16,6 +16,8 @@ PATIENCE = 600.0
 """Guest seconds for what is not a step of the scenario: mkfs, mount, unmount."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 SOURCE = Path("/run/source")
+AGED = Path("/run/aged")
+TOOLS = "/run/agelab/tools"
 
 
 class CellFailed(Exception):
@@ -30,19 +32,19 @@ class Boot:
         self.events = events
         self.place = place
         self.environment = {
-            "PATH": PATH,
+            "PATH": f"{PATH}:{TOOLS}",
             "LC_ALL": "C",
             "HOME": "/",
             "SOURCE": str(SOURCE),
+            "AGED": str(AGED),
+            "REFUSES": "|".join(todo.refuses),
             **todo.environment,
         }
 
     def run(self) -> None:
         """Do everything up to the end of the steps, or up to the next reboot, and say how it ended."""
         try:
-            self._prepare()
-            following = self._steps()
-            self._unmount()
+            following = self._maps() if self.plan.maps else self._work()
         except Hung as hung:
             self.events.emit("end", status="hung", reason=str(hung))
         except CellFailed as failed:
@@ -57,22 +59,43 @@ class Boot:
             else:
                 self.events.emit("reboot", next=following)
 
+    def _maps(self) -> int | None:
+        """Look at forks of disks, and bring back what was found: there is no boot after it."""
+        attached, _ = drives.set_up(self.plan.drives, None, None, self.plan.boot, self._do)
+        assert self.plan.results is not None, "maps need a disk to be written to"
+        results = Path("/dev") / machine.disks()[self.plan.results]
+        self._do(["mount", "-o", "remount,size=100%", "/run"], "making room in /run")
+        maps.take(self.plan.maps, attached, results, self.place.scratch, self._do, self.environment)
+        os.sync()
+        return None
+
+    def _work(self) -> int | None:
+        self._prepare()
+        following = self._steps()
+        self._unmount()
+        return following
+
     def _prepare(self) -> None:
         machine.sysctl(self.plan.memory.sysctl)
-        if self.plan.disk:
-            under_test = drives.set_up(
-                self.plan.drives, self.plan.disk, self.plan.swap, self.plan.boot, self._do
+        disk = self.plan.disk
+        if disk:
+            attached, under_test = drives.set_up(
+                self.plan.drives, disk, self.plan.swap, self.plan.boot, self._do
             )
             self.place = replace(self.place, disk=under_test)
+            if self.plan.source:
+                AGED.mkdir(exist_ok=True)
+                attached.put_together(self.plan.source.name, self.plan.source, fresh=False)
+                self._do(list(self.plan.source.mount), "mounting what is copied from")
         if self.plan.corpus:
             self._mount_corpus(self.plan.corpus)
         if self.plan.start_at is not None:
             machine.wait_until(self.plan.start_at)
-        if self.plan.disk:
+        if disk:
             self.place.mountpoint.mkdir(parents=True, exist_ok=True)
-            if self.plan.boot == 0:
-                self._must(self._implicit("mkfs", self.plan.disk.mkfs), "mkfs")
-            self._must(self._implicit("mount", self.plan.disk.mount), "mount")
+            if self.plan.boot == 0 and disk.mkfs:
+                self._must(self._implicit("mkfs", disk.mkfs), "mkfs")
+            self._must(self._implicit("mount", disk.mount), "mount")
             machine.drop_caches()
         ballast = self.place.scratch / "ballast"
         if self.plan.swap:
@@ -92,6 +115,7 @@ class Boot:
             held = self.place.scratch / "source.iso"
             self._do(["head", "-c", str(corpus.size), str(image)], "copying the corpus into RAM", held)
             image = held
+        self.environment["IMAGE"] = str(image)
         SOURCE.mkdir(exist_ok=True)
         self._do(["mount", "-o", "ro,loop", "-t", "iso9660", str(image), str(SOURCE)], "mounting the corpus")
         machine.drop_caches()
@@ -134,20 +158,23 @@ class Boot:
         if step.caches == "drop":
             machine.drop_caches()
         elif step.caches == "remount" and self.plan.disk:
-            self._do(["umount", str(self.place.mountpoint)], "unmounting between steps")
+            self._do(list(self.plan.disk.umount), "unmounting between steps")
             self._do(list(self.plan.disk.mount), "mounting between steps")
         time.sleep(step.pause)
         environment = {**self.environment, "REPETITION": str(step.repetition)}
         argv = ["sh", "-ec", step.run]
         try:
-            measure(step, argv, self.place, environment, self.events, self.place.mountpoint)
+            where = self.place.mountpoint
+            measure(step, argv, self.place, environment, self.events, where, self.plan.refuses)
         except Hung as hung:
             raise Hung(f"step {step.name}, repetition {step.repetition}: {hung}") from None
         self.events.emit("step", step=step.name, repetition=step.repetition)
 
     def _unmount(self) -> None:
         if self.plan.disk:
-            self._do(["umount", str(self.place.mountpoint)], "unmounting at the end")
+            self._do(list(self.plan.disk.umount), "unmounting at the end")
+        if self.plan.source:
+            self._do(list(self.plan.source.umount), "unmounting what was copied from")
 
 
 def main(arguments: list[str] | None = None) -> None:

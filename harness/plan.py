@@ -77,8 +77,33 @@ class Disk:
     members: tuple[tuple[int, int], ...]
     """Drive and partition of each, both counted from 0."""
     raid: Raid | None
-    mkfs: tuple[str, ...]
+    mkfs: tuple[str, ...] | None
+    """None where there is a filesystem on it already."""
     mount: tuple[str, ...]
+    umount: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Fork:
+    """A copy of a disk, to be looked at."""
+
+    name: str
+    """The device is /dev/disk/<name>."""
+    members: tuple[tuple[int, int], ...]
+    raid: Raid | None
+    mount: tuple[str, ...]
+    umount: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Map:
+    """A fork, and what is to be found out about where things lie on it."""
+
+    fork: Fork
+    extents: str
+    """How a file's blocks are asked for: fiemap, fibmap, or none."""
+    free: tuple[str, ...] | None
+    """The command that lists its free space while it is not mounted."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +139,13 @@ class Plan:
     disk: Disk | None
     swap: tuple[int, int] | None
     """Drive and partition of the swap space, both counted from 0."""
+    source: Fork | None
+    """What the tree is copied from, mounted while the steps run."""
+    maps: tuple[Map, ...]
+    results: int | None
+    """Which memory-backed disk takes what the boot brings back as files."""
+    refuses: tuple[str, ...]
+    """Whole lines of a program's error output, as regular expressions, that tell what the filesystem cannot hold."""
     environment: dict[str, str]
     steps: tuple[Step, ...]
 
@@ -131,6 +163,10 @@ def read(path: Path) -> Plan:
         drives=tuple(_drive(drive) for drive in raw["drives"]),
         disk=_disk(raw["disk"]) if raw["disk"] else None,
         swap=(raw["swap"][0], raw["swap"][1]) if raw["swap"] else None,
+        source=_fork(raw["source"]) if raw["source"] else None,
+        maps=tuple(_map(entry) for entry in raw["maps"]),
+        results=raw["results"],
+        refuses=tuple(raw["refuses"]),
         environment=raw["environment"],
         steps=tuple(Step(**{**step, "expect": tuple(step["expect"])}) for step in raw["steps"]),
     )
@@ -142,6 +178,18 @@ def _drive(raw: dict[str, Any]) -> Drive:
 
 
 def _disk(raw: dict[str, Any]) -> Disk:
+    made = tuple(raw["mkfs"]) if raw["mkfs"] else None
+    return Disk(*_members(raw), made, tuple(raw["mount"]), tuple(raw["umount"]))
+
+
+def _fork(raw: dict[str, Any]) -> Fork:
+    return Fork(raw["name"], *_members(raw), tuple(raw["mount"]), tuple(raw["umount"]))
+
+
+def _map(raw: dict[str, Any]) -> Map:
+    return Map(_fork(raw), raw["extents"], tuple(raw["free"]) if raw["free"] else None)
+
+
+def _members(raw: dict[str, Any]) -> tuple[tuple[tuple[int, int], ...], Raid | None]:
     members = tuple((drive, partition) for drive, partition in raw["members"])
-    raid = Raid(**raw["raid"]) if raw["raid"] else None
-    return Disk(members, raid, tuple(raw["mkfs"]), tuple(raw["mount"]))
+    return members, Raid(**raw["raid"]) if raw["raid"] else None

@@ -1,6 +1,7 @@
 """Run one step as the studies did (a shell command, real programs) and measure it."""
 
 import os
+import re
 import select
 import signal
 import subprocess
@@ -54,10 +55,17 @@ class Outcome:
 
     status: int
     said: str
+    refused: int | None = None
+    """Where it failed for nothing but what the filesystem cannot hold: how many lines of its error output say so."""
 
 
 def command(
-    argv: list[str], place: Place, environment: Mapping[str, str], deadline: float, cwd: Path
+    argv: list[str],
+    place: Place,
+    environment: Mapping[str, str],
+    deadline: float,
+    cwd: Path,
+    refuses: tuple[str, ...] = (),
 ) -> Outcome:
     """Run ``argv`` to its end. Raises Hung after ``deadline`` seconds of guest time.
 
@@ -82,11 +90,31 @@ def command(
     with errors.open("rb") as stderr:
         stderr.seek(max(0, errors.stat().st_size - QUOTED))
         said = stderr.read().decode("ascii", "replace").strip()
-    return Outcome(status if status >= 0 else 128 - status, said)
+    return Outcome(
+        status if status >= 0 else 128 - status, said, refused(errors, refuses) if refuses else None
+    )
+
+
+def refused(errors: Path, refuses: tuple[str, ...]) -> int | None:
+    """How many lines tell what the filesystem cannot hold, or None where some line tells anything else."""
+    expected = re.compile("|".join(f"(?:{pattern})" for pattern in refuses))
+    count = 0
+    with errors.open(errors="replace") as lines:
+        for line in filter(None, map(str.strip, lines)):
+            if not expected.fullmatch(line):
+                return None
+            count += 1
+    return count
 
 
 def measure(
-    step: Step, argv: list[str], place: Place, environment: Mapping[str, str], events: Events, cwd: Path
+    step: Step,
+    argv: list[str],
+    place: Place,
+    environment: Mapping[str, str],
+    events: Events,
+    cwd: Path,
+    refuses: tuple[str, ...] = (),
 ) -> Outcome:
     """Run a command between two readings of the counters and emit what lies between them.
 
@@ -94,7 +122,7 @@ def measure(
     """
     counted = (place.disk.members, place.disk.modelled) if place.disk else ((), ())
     before = counters.read(*counted)
-    outcome = command(argv, place, environment, step.deadline, cwd)
+    outcome = command(argv, place, environment, step.deadline, cwd, refuses)
     at = time.monotonic_ns()
     after = counters.read(*counted)
     report(step, before, after, at - before.at, events, place)
@@ -102,7 +130,9 @@ def measure(
         started = time.monotonic_ns()
         os.sync()
         events.sample(step.name, step.repetition, "sync_elapsed", seconds(time.monotonic_ns() - started), "s")
-    if outcome.status not in step.expect:
+    if outcome.refused:
+        events.sample(step.name, step.repetition, "refused", outcome.refused, "1")
+    elif outcome.status not in step.expect:
         events.emit(
             "failed", step=step.name, repetition=step.repetition, status=outcome.status, said=outcome.said
         )
@@ -133,7 +163,9 @@ def report(
     if before.disk and after.disk and after.disk.modelled:
         modelled(before.disk.modelled, after.disk.modelled, sample, events, step)
     if os.path.ismount(place.mountpoint) or place.disk is None:
-        sample("space_used", counters.space_used(place.mountpoint), "B")
+        used, size = counters.space(place.mountpoint)
+        sample("space_used", used, "B")
+        sample("fullness", round(used / size, 6), "1")
 
 
 def modelled(
@@ -154,6 +186,11 @@ def modelled(
             sample(metric, round(grown[counter] / grown["requests"], 6), "1")
         else:
             events.not_measured(step.name, step.repetition, metric, "1", "no request reached the drive")
+    if grown["blocks"]:
+        moved = (grown["sectors_read"] + grown["sectors_written"]) * counters.SECTOR
+        broken = grown["requests"] - grown["sequential"]
+        sample("dynamic_layout_score", round(1 - broken / grown["blocks"], 6), "1")
+        sample("request_size", round(moved / grown["requests"], 3), "B")
 
 
 def seconds(nanoseconds: int) -> float:

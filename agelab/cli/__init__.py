@@ -28,9 +28,15 @@ VERBS = {
     "image": ("agelab.cli.image:image", "Build and list guest images."),
     "corpus": ("agelab.cli.corpus:corpus", "Build and list the seeded input data."),
     "run": ("agelab.cli.run:run", "Run a scenario, each cell in a fresh guest."),
+    "age": ("agelab.cli.age:age", "Make the disks of a scenario and keep them."),
+    "disk": ("agelab.cli.disk:disk", "List, show, export, import and remove stored disks."),
     "list": ("agelab.cli.list_runs:list_runs", "List runs, newest first."),
     "show": ("agelab.cli.show:show", "Show one run's samples, as a table or as JSON."),
-    "compare": ("agelab.cli.compare:compare", "Name the inputs and samples in which two runs differ."),
+    "compare": ("agelab.cli.compare:compare", "Name the inputs and results in which two runs differ."),
+    "calibrate": (
+        "agelab.cli.calibrate:calibrate",
+        "Measure the floor under every difference of a scenario.",
+    ),
 }
 
 

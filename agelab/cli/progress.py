@@ -4,25 +4,30 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from agelab.model.result import Cell, End
-from agelab.model.scenario import Cycle, Scenario
+from agelab.model.scenario import Cycle
 from agelab.run import runner
 
 
-def repetitions(scenario: Scenario) -> int:
-    """How many step repetitions a cell of that scenario has."""
+def repetitions(request: runner.Request) -> int:
+    """How many step repetitions a cell of that request has."""
+    scenario = request.selection.scenario
     count = 0
-    for step in scenario.steps:
+    for step in scenario.steps if request.disk is None else ():
         actions = step.cycle if isinstance(step, Cycle) else (step,)
         count += sum(action.repeat for action in actions) * (step.repeat if isinstance(step, Cycle) else 1)
-    return count
+    tests = sum(test.repeat for test in scenario.tests)
+    measured = tests + (tests + 1 if scenario.control else 0)
+    return count + (measured if request.measure else 0)
 
 
 @contextmanager
-def shown(scenario: Scenario, cells: int) -> Iterator[runner.Progress]:
-    """The callbacks of a run, drawn on standard error for as long as the body runs."""
+def shown(request: runner.Request) -> Iterator[runner.Progress]:
+    """The callbacks of a run, drawn on standard error for as long as the body runs: a line for each cell at work."""
+    cells = len(request.selection.variants) * len(request.run_seeds)
+    total = repetitions(request)
     console = Console(stderr=True, highlight=False, markup=False)
     columns = (
         SpinnerColumn(),
@@ -32,24 +37,23 @@ def shown(scenario: Scenario, cells: int) -> Iterator[runner.Progress]:
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("starting", total=repetitions(scenario), visible=False)
+        lines: dict[int, TaskID] = {}
 
         def stage(line: str) -> None:
             console.print(f"  {line}")
 
         def cell(cell: Cell, number: int) -> None:
             name = f"cell {number + 1}/{cells}: {cell.variant}, seed {cell.seed}"
-            bar.reset(task, description=f"{name}: starting the guest", visible=True)
-            bar.update(task, completed=0)
+            lines[number] = bar.add_task(f"{name}: starting the guest", total=total, name=name)
             if not console.is_terminal:
                 console.print(f"  {name}")
 
-        def step(said: str) -> None:
-            advance = 0 if said == "ready" else 1
-            description = bar.tasks[0].description.rsplit(": ", 1)[0]
-            bar.update(task, advance=advance, description=f"{description}: {said}")
+        def step(number: int, said: str) -> None:
+            name = bar.tasks[bar.task_ids.index(lines[number])].fields["name"]
+            bar.update(lines[number], advance=said != "ready", description=f"{name}: {said}")
 
-        def ended(cell: Cell, end: End) -> None:
+        def ended(cell: Cell, number: int, end: End) -> None:
+            bar.remove_task(lines.pop(number))
             why = f": {end.reason}" if end.reason else ""
             console.print(
                 f"  {cell.variant}, seed {cell.seed}: {end.status} in {end.host_seconds:.0f} s{why}"

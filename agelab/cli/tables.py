@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
+from agelab.cli import measures
 from agelab.model.result import Cell, End, RunPlan, Sample
 from agelab.results.rundir import RunDirectory
 
@@ -36,6 +37,8 @@ def print_run(run: RunDirectory) -> None:
     console.print(f"  {plan.provenance.get('model')}", soft_wrap=True)
     for number, cell in enumerate(plan.cells):
         _print_cell(console, cell, run.end(number), samples.get(number, []))
+        for picture in sorted(run.cell(number).glob("maps/*.svg")):
+            console.print(f"  picture     {picture}", soft_wrap=True)
     console.print(f"\nthe whole result: agelab show {plan.run} --json", soft_wrap=True)
 
 
@@ -52,7 +55,9 @@ def _print_cell(console: Console, cell: Cell, end: End | None, samples: Sequence
         soft_wrap=True,
     )
     if samples:
-        console.print(_steps(samples))
+        phases = (measures.AGED, measures.CONTROL, "curve/")
+        console.print(_steps([sample for sample in samples if not sample.step.startswith(phases)]))
+        measures.print_measures(console, samples)
         for sample in samples:
             if sample.metric == "throughput_ratio":
                 said = sample.not_measured if sample.value is None else f"{sample.value:.3f}"

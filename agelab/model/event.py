@@ -23,9 +23,10 @@ class Measured(Sample):
 
     event: Literal["sample"]
 
-    def sample(self) -> Sample:
-        """The sample without its envelope."""
-        return Sample.model_validate(self.model_dump(exclude={"event"}))
+    def sample(self, prefix: str = "") -> Sample:
+        """The sample without its envelope, its step named with what the guest does not know of: the phase."""
+        fields = self.model_dump(exclude={"event"})
+        return Sample.model_validate({**fields, "step": prefix + self.step})
 
 
 class StepDone(Frozen):

@@ -69,6 +69,11 @@ class Filesystem(Frozen):
         default=(),
         description="whole lines of a program's error output (LC_ALL=C) that say what it cannot hold",
     )
+    processes_mib: int = Field(
+        default=0,
+        ge=0,
+        description="MiB that processes of its own come to hold once it is mounted, beside what they hold then",
+    )
     limits: tuple[str, ...] = Field(default=(), description="known limits, one sentence each")
     period: Tooling
     today: Tooling

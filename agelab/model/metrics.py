@@ -41,6 +41,11 @@ METRICS: dict[str, Metric] = {
         "s", "guest time by which copying a request's data outlasted the drive's own time for it"
     ),
     "space_used": Metric("B", "blocks in use after the step, in bytes (statvfs(3): f_blocks - f_bfree)"),
+    "fullness": Metric("1", "space_used / the bytes that the filesystem has (statvfs(3): f_blocks)"),
+    "refused": Metric(
+        "1", "lines of the step's error output that say what the filesystem cannot hold (links on vfat)"
+    ),
+    "slowdown": Metric("1", "elapsed of a test on the aged disk / elapsed on the unaged control"),
     "memory_available": Metric("B", "MemAvailable when the first step starts (proc(5))"),
     "memory_held": Metric(
         "B",
@@ -72,6 +77,14 @@ METRICS: dict[str, Metric] = {
     "locality_distance": Metric(
         "B", "median distance from the end of a file to the start of the one listed after it in its directory"
     ),
+    # Of free space: docs/free-space.md.
+    "free_bytes": Metric("B", "bytes in runs of free space"),
+    "free_extents": Metric("1", "runs of free space, each as long as it goes"),
+    "free_extent_p10": Metric("B", "length that 10 % of the runs of free space do not exceed (nearest rank)"),
+    "free_extent_p50": Metric("B", "length that 50 % of the runs of free space do not exceed (nearest rank)"),
+    "free_extent_p90": Metric("B", "length that 90 % of the runs of free space do not exceed (nearest rank)"),
+    "free_extent_largest": Metric("B", "length of the longest run of free space"),
+    "free_usable_1mib": Metric("1", "bytes in runs of free space of at least 1 MiB / free_bytes"),
     # Modelled drives alone: of what a workload asked of them.
     "dynamic_layout_score": Metric(
         "1",

@@ -53,6 +53,8 @@ class End(Frozen):
     reason: str | None = None
     inputs_key: str | None = None
     digest: str | None = None
+    disk: str | None = Field(default=None, description="key of the stored disk that it kept or started from")
+    maps: dict[str, str] = Field(default={}, description="what the map boot brought back: name -> sha256")
     host_seconds: float
 
 

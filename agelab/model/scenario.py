@@ -10,8 +10,10 @@ from agelab.model.machine import Figure
 from agelab.model.metrics import METRICS
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
-IMPLICIT = ("boot", "mkfs", "mount")
+IMPLICIT = ("boot", "mkfs", "mount", "map")
 """Steps that every cell has without its scenario saying so."""
+CONTROL_COPY = "copy"
+"""The step in which the control gets its tree; no test is called so."""
 Caches = Literal["keep", "drop", "remount", "reboot"]
 
 
@@ -125,6 +127,22 @@ Step = Annotated[
 ]
 
 
+class Control(Frozen):
+    """The unaged control: the tree that the steps left, copied to a new disk of the same kind."""
+
+    run: str = Field(
+        min_length=1, description="given to sh -ec in the new disk's mount point; the tree is in $AGED"
+    )
+    deadline: float = Field(default=1800, gt=0, le=2_000_000, description="guest seconds")
+
+
+class Curve(Frozen):
+    """Points of the history at which the disk can be mapped: after these repetitions of a step."""
+
+    step: Name
+    after: tuple[Annotated[int, Field(ge=1)], ...] = Field(min_length=1)
+
+
 class Ratio(Frozen):
     """One metric of a step's last repetition over that of its first."""
 
@@ -146,7 +164,19 @@ class Scenario(Frozen):
     disk: DiskUse
     scales: dict[Literal["quick", "paper"], Scale]
     variants: tuple[Variant, ...] = Field(min_length=1)
-    steps: tuple[Step, ...] = Field(min_length=1)
+    makes: Literal["prepared", "aged"] = Field(
+        default="prepared",
+        description="what the steps leave on the disk: a tree, or one that has been used for long",
+    )
+    steps: tuple[Step, ...] = Field(min_length=1, description="what makes the disk")
+    tests: tuple[Action, ...] = Field(
+        default=(), description="what is measured of it, on a fork and in a new boot; and of the control"
+    )
+    control: Control | None = None
+    measures: tuple[Literal["extents", "free_space"], ...] = Field(
+        default=(), description="what is found out about where things lie on it, on a fork of its own"
+    )
+    curve: Curve | None = None
     ratios: tuple[Ratio, ...] = ()
     unstated: tuple[str, ...] = Field(default=(), description="what the study leaves unsaid")
 
@@ -155,9 +185,15 @@ class Scenario(Frozen):
         problems = [f"{what} {name!r} is there twice" for what, name in self._twice()]
         steps = {action.name for action in self.actions()}
         problems += [f"ratio {r.name!r}: no step {r.step!r}" for r in self.ratios if r.step not in steps]
+        names = steps | {test.name for test in self.tests}
         problems += [
-            f"a step cannot be called {name!r}: every cell has one" for name in IMPLICIT if name in steps
+            f"a step cannot be called {name!r}: every cell has one" for name in IMPLICIT if name in names
         ]
+        if self.control and not (self.tests or self.measures):
+            problems.append("a control without tests and measures shows nothing")
+        if self.control and any(test.name == CONTROL_COPY for test in self.tests):
+            problems.append(f"a test cannot be called {CONTROL_COPY!r}: the control's copying is")
+        problems += self._off_the_curve()
         for ratio in self.ratios:
             for metric in (ratio.metric, ratio.name):
                 problems += [] if metric in METRICS else [f"ratio {ratio.name!r}: no metric {metric!r}"]
@@ -168,7 +204,21 @@ class Scenario(Frozen):
     def _twice(self) -> list[tuple[str, str]]:
         names = [("variant", variant.name) for variant in self.variants]
         names += [("step", action.name) for action in self.actions()]
+        names += [("test", test.name) for test in self.tests]
         return [which for which, count in Counter(names).items() if count > 1]
+
+    def _off_the_curve(self) -> list[str]:
+        """What the curve asks for that the steps do not have."""
+        if self.curve is None:
+            return []
+        turns = {
+            action.name: action.repeat * (step.repeat if isinstance(step, Cycle) else 1)
+            for step in self.steps
+            for action in (step.cycle if isinstance(step, Cycle) else (step,))
+        }
+        most = turns.get(self.curve.step, 0)
+        wrong = [turn for turn in self.curve.after if turn > most]
+        return [f"curve: step {self.curve.step!r} has {most} repetitions, not {max(wrong)}"] if wrong else []
 
     def actions(self) -> list[Action]:
         """Every step once, in the order of the file."""

@@ -7,10 +7,10 @@ from agelab.model.result import Sample, Status
 from agelab.store import canonical, key_of
 
 
-def digest(status: Status, samples: Iterable[Sample]) -> str:
-    """Equal for equal samples and status, whatever the order they came in."""
+def digest(status: Status, samples: Iterable[Sample], maps: Mapping[str, str]) -> str:
+    """Equal for equal samples, status and hashes of what was brought back, whatever the order they came in."""
     rows = sorted(canonical(sample.model_dump(exclude_none=True)).decode() for sample in samples)
-    return "sha256:" + key_of({"status": status.value, "samples": rows})
+    return "sha256:" + key_of({"status": status.value, "samples": rows, "maps": dict(maps)})
 
 
 def inputs_key(inputs: Mapping[str, Any]) -> str:

@@ -25,3 +25,26 @@ def derived(ratios: Iterable[Ratio], samples: Sequence[Sample]) -> list[Sample]:
         unit = METRICS[ratio.name].unit
         found.append(Sample(step=ratio.step, metric=ratio.name, value=value, unit=unit, not_measured=why))
     return found
+
+
+def slowdowns(
+    tests: Iterable[str], aged: str, control: str, samples: Sequence[Sample], none: str
+) -> list[Sample]:
+    """For each test its time on the aged disk over that on the control; ``none`` is the reason without a control.
+
+    ``aged`` and ``control`` are what the names of their steps begin with.
+    """
+    times = {(one.step, one.repetition): one.value for one in samples if one.metric == "elapsed"}
+    found = []
+    for test in tests:
+        repetitions = sorted(number for step, number in times if step == aged + test)
+        for number in repetitions or [1]:
+            ours, theirs = times.get((aged + test, number)), times.get((control + test, number))
+            value = round(ours / theirs, 6) if ours and theirs else None
+            why = None if value is not None else none or "the test did not end on both disks"
+            found.append(
+                Sample(
+                    step=test, metric="slowdown", value=value, unit="1", repetition=number, not_measured=why
+                )
+            )
+    return found

@@ -1,44 +1,68 @@
-"""One cell: fresh disks, one guest after the other until its steps are done, and a verdict."""
+"""One cell: its phases, one guest after the other until their steps are done, and a verdict."""
 
-import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-from pydantic import ValidationError
-
-from agelab.corpus import Corpus
-from agelab.image import Image
-from agelab.kernel import MissingModule, initramfs
-from agelab.model.event import EVENT, Ended, Measured, Ready, Reboot, StepDone, StepFailed
+from agelab import stored
+from agelab.errors import AgelabError
+from agelab.kernel import MissingModule
 from agelab.model.result import End, Sample, Status
 from agelab.results.digest import digest, inputs_key
-from agelab.results.ratios import derived
+from agelab.results.ratios import derived, slowdowns
 from agelab.results.rundir import RunDirectory
-from agelab.run import inputs
-from agelab.run.drives import CellDrive
-from agelab.run.plan import DATA_DISK, MIB, CellSpec, guest_plan
+from agelab.run import inputs, maps, pictures
+from agelab.run.boots import Boot, Heard, Machine
+from agelab.run.phases import AGED, CONTROL, DAYS, Phase, phases
+from agelab.run.plan import DATA_DISK, MIB, RESULTS_MIB, guest_plan, map_plan
 from agelab.run.verdict import Verdict, verdict
-from agelab.store import canonical
-from agelab.vm import daemon, domain
-from agelab.vm.guest import REAL_SERIAL, GuestSpec, MemoryDisk, RealDisk
-from agelab.vm.hypervisor import Ending, Hypervisor
-
-PATIENCE = {"virtual": 6 * 3600.0, "wall": 7 * 86400.0}
-"""Host seconds for one boot."""
+from agelab.store import Store
+from agelab.stored import CONTENT, StoredDisk
+from agelab.vm.guest import MemoryDisk
 
 MEMORY_TOLERANCE = 256 * 1024
 """Bytes by which the memory that the first step finds may miss the plan's."""
+MAP_MEMORY_MIB = 512
+"""Of the guest in which nothing is timed."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be done with a cell's disk, beside the scenario."""
+
+    disk: StoredDisk | None = None
+    """Start from a fork of this, instead of making one."""
+    keep: Callable[[], stored.Recipe] | None = None
+    """Keep what the making leaves, with this recipe."""
+    measure: bool = True
+    """Whether there is anything after the making."""
+    curve: bool = False
+
+
+OK = Verdict(Status.OK)
 
 
 @dataclass
-class Heard:
-    """What one boot has said so far."""
+class Progressed:
+    """How far a cell has come."""
 
-    ended: Ended | None = None
-    reboot: Reboot | None = None
-    failures: list[StepFailed] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
+    verdict: Verdict = OK
+    disk: StoredDisk | None = None
+    maps: dict[str, str] = field(default_factory=dict)
+
+    def judge(self, found: Verdict) -> None:
+        """The first thing that went wrong is what the cell says."""
+        if self.verdict.status is Status.OK:
+            self.verdict = found
+
+
+class Over(Exception):
+    """A phase has not come to its end: nothing can follow it."""
 
 
 @dataclass(frozen=True)
@@ -47,218 +71,276 @@ class CellRunner:
 
     run: RunDirectory
     number: int
-    spec: CellSpec
-    image: Image
-    corpus: Corpus
-    hypervisor: Hypervisor
-    clock: Path | None
-    """The library that takes the host's clock away from QEMU, in the virtual clock."""
-    module: Path | None
-    """The modelled drive's kernel module, for cells that have one."""
+    machine: Machine
+    wanted: Wanted
+    store: Store
     progress: Callable[[str], None]
 
     @property
     def directory(self) -> Path:
-        return self.run.cell(self.number)
+        return self.machine.directory
+
+    @cached_property
+    def phases(self) -> tuple[Phase, ...]:
+        spec = self.machine.spec
+        every = phases(spec.scenario, self.machine.corpus, curve=self.wanted.curve, real=spec.disk.real)
+        return every if self.wanted.measure else every[:1]
+
+    @property
+    def mapped(self) -> tuple[str, ...]:
+        """The forks that the map boot looks at."""
+        if not (self.wanted.measure and self.machine.spec.scenario.measures):
+            return ()
+        if self.machine.spec.disk.real:
+            return (AGED,)
+        made = () if self.wanted.disk else tuple((self.phases[0].forks or {}).values())[:-1]
+        control = any(phase.name == CONTROL for phase in self.phases)
+        return (*made, AGED, *([CONTROL] if control else []))
 
     def carry_out(self) -> End:
         """Run the cell to its end record. Whatever goes wrong in the guest is its status, not an exception."""
         started = time.monotonic()
+        done = Progressed()
         key = None
-        unsupported = self._unsupported()
-        if unsupported:
-            end = Verdict(Status.UNSUPPORTED, unsupported)
-            samples: list[Sample] = []
+        if unsupported := self._unsupported():
+            done.judge(Verdict(Status.UNSUPPORTED, unsupported))
         else:
-            key = self._write_inputs()
-            samples = []
-            end = self._checked(self._boots(samples), samples)
-            for sample in derived(self.spec.scenario.ratios, samples):
-                self._keep(sample, samples)
+            making, found = self._inputs()
+            key = inputs_key(found)
+            self.run.write_inputs(self.number, found)
+            with suppress(Over):
+                self._phases(done, making)
+            self._derive(done)
+        status = done.verdict.status
+        repeatable = self.machine.spec.clock == "virtual" and status is not Status.INTERRUPTED
         record = End(
-            status=end.status,
-            reason=end.reason,
+            status=status,
+            reason=done.verdict.reason,
             inputs_key=key,
-            digest=digest(end.status, samples) if key and self._repeatable(end) else None,
+            digest=digest(status, done.samples, done.maps) if key and repeatable else None,
+            disk=done.disk.key if done.disk else None,
+            maps=done.maps,
             host_seconds=round(time.monotonic() - started, 3),
         )
         self.run.finish(self.number, record)
         return record
 
-    def _repeatable(self, end: Verdict) -> bool:
-        """Whether the same inputs would end so again, with the same samples: no promise of real time."""
-        return self.spec.clock == "virtual" and end.status is not Status.INTERRUPTED
+    def _unsupported(self) -> str | None:
+        """Why this kernel or image cannot serve the cell, or None."""
+        spec, image = self.machine.spec, self.machine.image
+        try:
+            image.kernel.modules.closure(spec.modules)
+        except MissingModule as missing:
+            return ": ".join(filter(None, (str(missing), spec.filesystem.modules_why)))
+        smallest = spec.filesystem.minimum_mib * MIB
+        if spec.disk_bytes < smallest:
+            return f"{spec.filesystem.name} needs {smallest} bytes of disk, the cell has {spec.disk_bytes}"
+        proof = image.proof.get((spec.filesystem.name, spec.defaults))
+        if proof is None:
+            return f"the image has no proof of {spec.filesystem.name} with the {spec.defaults} defaults"
+        return None if proof.status == "ok" else f"the image's proof {proof.status}: {proof.reason}"
 
-    def _checked(self, end: Verdict, samples: list[Sample]) -> Verdict:
+    def _inputs(self) -> tuple[Mapping[str, Any], dict[str, Any]]:
+        """What makes the disk, and all that shapes the cell."""
+        spec = self.machine.spec
+        module = self.machine.module if spec.disk.modelled else None
+        around = inputs.environment(spec, self.machine.image, self.machine.corpus, module, self.machine.tools)
+        shaped: dict[str, Any] = {phase.name: self._shape(self._boot(phase, 0)) for phase in self.phases}
+        made = shaped.pop("making")
+        making = self.wanted.disk.inputs if self.wanted.disk else {**around, **made}
+        if self.mapped:
+            shaped[maps.STEP] = self._shape(self._map_boot())
+        measuring = {**around, "phases": shaped} if shaped else None
+        ratios = [ratio.model_dump() for ratio in spec.scenario.ratios]
+        return making, {"making": making, "measuring": measuring, "ratios": ratios}
+
+    def _shape(self, boot: Boot) -> dict[str, Any]:
+        places = {f"fork-{name}": self._fork_place(name) for name in self._forks()}
+        return self.machine.inputs(boot, places)
+
+    def _phases(self, done: Progressed, making: Mapping[str, Any]) -> None:
+        """Raises Over where one does not come to its end."""
+        with ExitStack() as stack:
+            if self.wanted.disk:
+                done.disk = self.wanted.disk
+                for sample in self.wanted.disk.samples():
+                    self._keep(sample, done)
+            else:
+                self._carry_out(self.phases[0], done, stack)
+                if self.wanted.keep and done.verdict.status is Status.OK:
+                    files = [self._fork_place(AGED) / CONTENT.format(n) for n in self._members()]
+                    done.disk = stored.keep(self.store, making, self.wanted.keep(), files, done.samples)
+            if self.machine.spec.disk.real:  # its maps come first: its tests write to it
+                self._maps(done, stack)
+            for phase in self.phases[1:]:
+                self._carry_out(phase, done, stack)
+            if not self.machine.spec.disk.real:
+                self._maps(done, stack)
+
+    def _carry_out(self, phase: Phase, done: Progressed, stack: ExitStack) -> None:
+        """Boot until the harness has said the phase's last word, the disks persisting from one boot to the next."""
+        failures: list[Any] = []
+        number, first_step = 0, 0
+        content = [self._disks(phase)[place] for place in self.machine.spec.disk.content]
+        with ExitStack() as disks:
+            for place, disk in enumerate(self._disks(phase)):
+                disks.callback(disk.path.unlink, missing_ok=True)
+                if disk in content and not phase.fresh:
+                    member = content.index(disk)
+                    stored.fork(self._fork_place(AGED) / CONTENT.format(member), disk.path)
+                else:
+                    _empty(self._disks(phase)[place])
+            while True:
+                if gone := self._vanished():
+                    done.judge(gone)
+                    raise Over
+                boot = self._boot(phase, number, first_step)
+                heard = Heard(failures=failures)
+                ending = self.machine.run(boot, heard, lambda sample: self._keep(sample, done), self.progress)
+                following = heard.reboot.next if heard.reboot and not heard.ended else None
+                if following is None:
+                    said = verdict(ending, heard.ended, failures, self.machine.console(boot))
+                    done.judge(self._vanished() or self._checked(said, done.samples))
+                    if not (heard.ended and heard.ended.status == "ok"):
+                        raise Over
+                if name := phase.fork_before(len(phase.steps) if following is None else following):
+                    self._take(name, [disk.path for disk in content], stack, last=following is None)
+                if following is None:
+                    return
+                number, first_step = number + 1, following
+
+    def _take(self, name: str, files: Sequence[Path], stack: ExitStack, *, last: bool) -> None:
+        """Fork a phase's disk, which goes away with the cell; the last fork is the disk itself."""
+        if name not in self._forks():
+            return
+        directory = self._fork_place(name)
+        directory.mkdir()
+        stack.callback(directory.rmdir)
+        for number, path in enumerate(files):
+            target = directory / CONTENT.format(number)
+            stack.callback(target.unlink)
+            if last:
+                path.rename(target)
+            else:
+                stored.fork(path, target)
+
+    def _maps(self, done: Progressed, stack: ExitStack) -> None:
+        """Look at the forks, and make samples of what is found."""
+        if not self.mapped:
+            return
+        spec = self.machine.spec
+        boot = self._map_boot()
+        results = boot.disks[-1]
+        stack.callback(results.path.unlink)
+        _empty(results)
+        heard = Heard()
+        ending = self.machine.run(boot, heard, lambda sample: self._keep(sample, done), self.progress)
+        said = verdict(ending, heard.ended, heard.failures, self.machine.console(boot))
+        if said.status is not Status.OK:
+            done.judge(Verdict(said.status, f"maps: {said.reason}"))
+            return
+        try:
+            done.maps = maps.collect(results.path, self.directory)
+            read = list(maps.read(self.directory, spec, self.mapped))
+            for found in read:
+                for sample in maps.samples(found, spec.scenario.measures):
+                    self._keep(sample, done)
+            pictures.draw(self.directory, spec, read, done.samples)
+        except AgelabError as error:
+            done.judge(Verdict(Status.FAILED, f"maps: {error}"))
+
+    def _derive(self, done: Progressed) -> None:
+        """Add the samples that follow from others."""
+        scenario = self.machine.spec.scenario
+        for sample in derived(scenario.ratios, done.samples):
+            self._keep(sample, done)
+        if scenario.control and self.wanted.measure:
+            none = "a real disk cannot be forked: there is no control" if self.machine.spec.disk.real else ""
+            tests = [test.name for test in scenario.tests]
+            for sample in slowdowns(tests, f"{AGED}/", f"{CONTROL}/", done.samples, none):
+                self._keep(sample, done)
+
+    def _keep(self, sample: Sample, done: Progressed) -> None:
+        self.run.append(self.number, sample)
+        done.samples.append(sample)
+
+    def _checked(self, end: Verdict, samples: Sequence[Sample]) -> Verdict:
         """The verdict, unless a boot's first step found other memory than the plan says: then its ratios are off."""
-        wanted = self.spec.sized(self.spec.scenario.memory.available_mib)
+        spec = self.machine.spec
+        wanted = spec.sized(spec.scenario.memory.available_mib)
         for sample in samples:
             if sample.metric == "memory_available" and abs((sample.value or 0) - wanted) > MEMORY_TOLERANCE:
-                why = f"the first step of boot {sample.repetition} found {sample.value} bytes available, not {wanted}"
+                why = f"{sample.step} {sample.repetition}: {sample.value} bytes were available, not {wanted}"
                 return Verdict(Status.FAILED, why) if end.status is Status.OK else end
         return end
 
-    def _keep(self, sample: Sample, samples: list[Sample]) -> None:
-        self.run.append(self.number, sample)
-        samples.append(sample)
-
-    def _unsupported(self) -> str | None:
-        """Why this kernel or image cannot serve the cell, or None."""
-        try:
-            self.image.kernel.modules.closure(self.spec.modules)
-        except MissingModule as missing:
-            return str(missing)
-        smallest = self.spec.filesystem.minimum_mib * MIB
-        if self.spec.disk_bytes < smallest:
-            return f"{self.spec.filesystem.name} needs {smallest} bytes of disk, the cell has {self.spec.disk_bytes}"
-        proof = self.image.proof.get((self.spec.filesystem.name, self.spec.defaults))
-        if proof is None:
-            return f"the image has no proof of {self.spec.filesystem.name} with the {self.spec.defaults} defaults"
-        return None if proof.status == "ok" else f"the image's proof {proof.status}: {proof.reason}"
-
-    def _write_inputs(self) -> str:
-        guest = self._guest(boot=0)
-        command = self.hypervisor.command_line(
-            domain.xml(guest, daemon.uri(), self.hypervisor.security_models)
-        )
-        places = {
-            "cell": self.directory,
-            "image": self.image.artefact.directory,
-            "corpus": self.corpus.image.parent,
-            **{f"drive{n}": Path(drive.claim.source) for n, drive in self._real() if drive.claim},
-        }
-        archive = hashlib.sha256(self._initramfs(0, 0)).hexdigest()
-        module = self.module if self.spec.disk.modelled else None
-        found = inputs.cell_inputs(self.spec, self.image, self.corpus, module, archive, command, places)
-        self.run.write_inputs(self.number, found)
-        return inputs_key(found)
-
-    def _boots(self, samples: list[Sample]) -> Verdict:
-        """Boot until the harness has said the last word, the disks persisting from one boot to the next."""
-        failures: list[StepFailed] = []
-        boot, first_step = 0, 0
-        disks = self._disks()
-        for disk in disks:
-            with disk.path.open("wb") as file:
-                file.truncate(disk.size)
-        try:
-            while True:
-                if gone := self._vanished():
-                    return gone
-                heard = Heard(failures=failures)
-                ending = self._boot(boot, first_step, heard, samples)
-                if heard.reboot is None or heard.ended:
-                    said = verdict(ending, heard.ended, failures, self._console(boot))
-                    return self._vanished() or said
-                boot, first_step = boot + 1, heard.reboot.next
-        finally:
-            for disk in disks:
-                disk.path.unlink()
-
     def _vanished(self) -> Verdict | None:
         """That a real drive is not what it was when the run claimed it: whatever else went wrong followed from it."""
-        for _, drive in self._real():
+        for drive in self.machine.spec.disk.drives:
             if drive.claim and (why := drive.claim.check()):
                 return Verdict(Status.FAILED, f"the drive changed while the cell ran: {why}")
         return None
 
-    def _boot(self, boot: int, first_step: int, heard: Heard, samples: list[Sample]) -> Ending:
-        guest = self._guest(boot)
-        guest.initramfs.write_bytes(self._initramfs(boot, first_step))
-        for output in (guest.console, guest.events):
-            output.touch()
-        xml = domain.xml(guest, daemon.uri(), self.hypervisor.security_models)
-        (self.directory / f"domain-{boot}.xml").write_text(xml)
-        try:
-            return self.hypervisor.run(
-                guest.name,
-                xml,
-                guest.events,
-                lambda line: self._hear(line, heard, samples),
-                PATIENCE[self.spec.clock],
-            )
-        finally:
-            guest.initramfs.unlink()
-
-    def _initramfs(self, boot: int, first_step: int) -> bytes:
-        """The image's archive, and behind it the cell's own: modules, harness and plan."""
-        plan = guest_plan(self.spec, self.corpus, boot, first_step)
-        return self.image.initramfs.read_bytes() + initramfs.cell(
-            self.image.kernel.modules,
-            self.spec.modules,
-            {**inputs.harness_files(), "plan.json": canonical(plan)},
-            {"start": inputs.harness_start()},
-            {self.module.stem: self.module.read_bytes()} if self.module and self.spec.disk.modelled else {},
+    def _boot(self, phase: Phase, number: int, first_step: int = 0) -> Boot:
+        spec, corpus = self.machine.spec, self.machine.corpus
+        source = self._attached(AGED) if phase.source and number == 0 else ()
+        return Boot(
+            name=phase.prefix.replace("/", "-"),
+            number=number,
+            day=phase.day,
+            plan=guest_plan(spec, corpus, phase, number, first_step),
+            memory_mib=spec.memory_mib(corpus),
+            disks=(*self._disks(phase), *source),
+            prefix=phase.prefix,
         )
 
-    def _guest(self, boot: int) -> GuestSpec:
-        place = hashlib.sha256(str(self.directory).encode()).hexdigest()[:12]
-        return GuestSpec(
-            name=f"agelab-{place}",
-            uuid=self.spec.uuid,
-            seed=self.spec.run_seed,
-            machine=self.spec.machine,
-            memory_mib=self.spec.memory_mib(self.corpus),
-            kernel=self.image.boot,
-            initramfs=self.directory / "initramfs",
-            boot=boot,
-            disks=(
-                MemoryDisk(self.image.root, self.image.root.stat().st_size, written=False),
-                MemoryDisk(self.corpus.image, self.corpus.size, written=False),
-                *self._disks(),
-            ),
-            console=self.directory / f"console-{boot}.log",
-            events=self.directory / f"events-{boot}.jsonl",
-            preload=self.clock,
-            clock=self.spec.clock,
-            vcpus=self.spec.vcpus,
-            accelerator=self.spec.accelerator,
-            real_disks=tuple(
-                RealDisk(
-                    source=drive.claim.source,
-                    kind="file" if drive.spec.kind == "file" else "block",
-                    serial=REAL_SERIAL.format(number),
-                    cache=drive.spec.cache,
-                    aio=drive.spec.aio,
-                )
-                for number, drive in self._real()
-                if drive.claim and drive.spec.kind != "pci"
-            ),
-            passthrough=tuple(
-                drive.claim.source for _, drive in self._real() if drive.claim and drive.spec.kind == "pci"
-            ),
+    def _map_boot(self) -> Boot:
+        spec = self.machine.spec
+        forks = [] if spec.disk.real else [disk for name in self.mapped for disk in self._attached(name)]
+        results = MemoryDisk(self.directory / "results", RESULTS_MIB * MIB, written=True)
+        return Boot(
+            name=f"{maps.STEP}-",
+            number=0,
+            day=3 * DAYS,
+            plan=map_plan(spec, self.mapped),
+            memory_mib=MAP_MEMORY_MIB,
+            disks=(*forks, results),
+            prefix=f"{maps.STEP}/",
         )
 
-    def _real(self) -> list[tuple[int, CellDrive]]:
-        """The real drives, with their numbers among all."""
-        return [(number, drive) for number, drive in enumerate(self.spec.disk.drives) if drive.spec.real]
-
-    def _disks(self) -> tuple[MemoryDisk, ...]:
-        """What holds the data of the partitions, in the order in which the plan numbers them."""
+    def _disks(self, phase: Phase) -> tuple[MemoryDisk, ...]:
+        """What holds the data of a phase's partitions, in the order in which the plan numbers them."""
+        name = phase.prefix.replace("/", "-")
         return tuple(
-            MemoryDisk(self.directory / f"disk-{number}", size, written=True)
-            for number, size in enumerate(self.spec.disk.backing, start=DATA_DISK)
+            MemoryDisk(self.directory / f"{name}disk-{number}", size, written=True)
+            for number, size in enumerate(self.machine.spec.disk.backing, start=DATA_DISK)
         )
 
-    def _console(self, boot: int) -> str:
-        return (self.directory / f"console-{boot}.log").read_text(errors="replace")
+    def _attached(self, name: str) -> tuple[MemoryDisk, ...]:
+        """A fork as a guest gets it that may only look at it: what it writes does not reach the files."""
+        sizes = [self.machine.spec.disk.backing[place] for place in self.machine.spec.disk.content]
+        directory = self._fork_place(name)
+        return tuple(
+            MemoryDisk(directory / CONTENT.format(number), size, written=False)
+            for number, size in enumerate(sizes)
+        )
 
-    def _hear(self, line: str, heard: Heard, samples: list[Sample]) -> None:
-        """Take in one event. A line that is none (a kernel message cut in, a crash cut it short) changes nothing."""
-        try:
-            event = EVENT.validate_json(line)
-        except ValidationError:
-            return
-        match event:
-            case Measured():
-                self._keep(event.sample(), samples)
-            case StepDone():
-                self.progress(f"{event.step} {event.repetition}")
-            case StepFailed():
-                heard.failures.append(event)
-            case Reboot():
-                heard.reboot = event
-            case Ended():
-                heard.ended = event
-            case Ready():
-                self.progress("ready")
+    def _members(self) -> range:
+        return range(len(self.machine.spec.disk.content))
+
+    def _forks(self) -> tuple[str, ...]:
+        """The forks that something comes of."""
+        if self.machine.spec.disk.real:
+            return ()
+        wanted = self.wanted.keep is not None or len(self.phases) > 1
+        return tuple(dict.fromkeys([*self.mapped, *([AGED] if wanted else [])]))
+
+    def _fork_place(self, name: str) -> Path:
+        if name == AGED and self.wanted.disk:
+            return self.wanted.disk.artefact.directory
+        return self.directory / f"fork-{name}"
+
+
+def _empty(disk: MemoryDisk) -> None:
+    with disk.path.open("wb") as file:
+        file.truncate(disk.size)

@@ -95,6 +95,21 @@ class Arrangement:
         return any(drive.profile for drive in self.drives)
 
     @property
+    def real(self) -> bool:
+        """Whether the disk under test is the host's: it cannot be forked."""
+        return any(drive.spec.real for drive in self.drives)
+
+    @property
+    def content(self) -> tuple[int, ...]:
+        """Which of the memory-backed disks (by their place in ``backing``) hold the disk under test, in its order."""
+        before, places = 0, {}
+        for number, drive in enumerate(self.drives):
+            for part, _ in enumerate(drive.partitions):
+                places[number, part] = before
+                before += not drive.spec.real
+        return () if self.real else tuple(places[member] for member in self.members)
+
+    @property
     def specs(self) -> tuple[str, ...]:
         """The drives that the disk under test lies on."""
         under_test = dict.fromkeys(drive for drive, _ in self.members)

@@ -1,6 +1,6 @@
 """The inputs of a cell: everything that shapes its digits, by name, so that two cells can be compared."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +8,7 @@ from agelab.corpus import Corpus
 from agelab.drive.module import source_files
 from agelab.image import Image
 from agelab.run.drives import CellDrive
-from agelab.run.plan import CellSpec, guest_plan
+from agelab.run.plan import CellSpec
 from agelab.store import file_hash, key_of
 from agelab.vm import clock, host
 
@@ -38,19 +38,12 @@ def drive_sources() -> str:
     return key_of({path.name: file_hash(path) for path in source_files()})
 
 
-def cell_inputs(
-    spec: CellSpec,
-    image: Image,
-    corpus: Corpus,
-    module: Path | None,
-    archive: str,
-    command: Sequence[str],
-    places: dict[str, Path],
+def environment(
+    spec: CellSpec, image: Image, corpus: Corpus, module: Path | None, tools: Mapping[str, Path]
 ) -> dict[str, Any]:
-    """Everything that shapes the cell. Equal inputs give equal digits; a different one has a name here.
+    """What shapes all that a cell does. Equal inputs give equal digits; a different one has a name here.
 
-    ``module`` is the modelled drive's kernel module where the cell has one, ``archive`` the sha256 of the first
-    boot's initramfs: modules, harness and plan as the guest gets them.
+    ``module`` is the modelled drive's kernel module where the cell has one, ``tools`` the guest's own programs.
     """
     return {
         "kernel": {"release": image.kernel.release, "package": image.kernel.version, "key": image.kernel.key},
@@ -61,15 +54,12 @@ def cell_inputs(
         "layout": spec.layout,
         "drives": [_drive(drive) for drive in spec.disk.drives],
         "drive_module": {"sources": drive_sources(), "module": file_hash(module)} if module else None,
+        "tools": {name: file_hash(path) for name, path in sorted(tools.items())},
         "seeds": {"run": spec.run_seed, "corpus": spec.corpus_seed},
-        "plan": guest_plan(spec, corpus),
-        "ratios": [ratio.model_dump() for ratio in spec.scenario.ratios],
-        "initramfs": archive,
         "qemu": {
             "version": host.qemu(),
             "firmware": host.firmware(),
             "clock": file_hash(clock.SOURCE),
-            "command": guest_command(command, places),
         },
     }
 
@@ -81,7 +71,7 @@ def _drive(drive: CellDrive) -> dict[str, Any]:
     return {"drive": str(drive.spec), "bytes": sizes, "profile": profile, "token": token}
 
 
-def guest_command(command: Sequence[str], places: dict[str, Path]) -> list[str]:
+def guest_command(command: Sequence[str], places: Mapping[str, Path]) -> list[str]:
     """The QEMU command without what only manages the guest, and with this host's paths given names.
 
     ``places`` maps a name (``cell``) to the directory for which ``{cell}`` is put.

@@ -1,6 +1,7 @@
 """The plan that the harness carries out: everything a cell does, and nothing about this host."""
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
@@ -10,16 +11,19 @@ from agelab.corpus import Corpus
 from agelab.disk import Claim, DriveSpec
 from agelab.model.base import Defaults, Layout
 from agelab.model.figure import Figure
-from agelab.model.filesystem import Filesystem
+from agelab.model.filesystem import Filesystem, FreeSpaceTool
 from agelab.model.machine import Machine
-from agelab.model.scenario import Action, Cycle, Scenario, Variant
+from agelab.model.scenario import Scenario, Variant
 from agelab.run.drives import Arrangement, arrange
-from agelab.store import Inputs
+from agelab.run.phases import Phase
 from agelab.vm.guest import DISK_ALIGNMENT, Accelerator, Clock
 
 MIB = 1 << 20
-FILESYSTEM_UUID = "6167656c-6162-4000-8000-000000000001"
-"""Every filesystem gets this UUID, and where it can be given, this hash seed."""
+FILESYSTEM_UUID = {
+    "making": "6167656c-6162-4000-8000-000000000001",
+    "control": "6167656c-6162-4000-8000-000000000003",
+}
+"""Every filesystem gets this UUID, and where it can be given, this hash seed. (The swap space has the second.)"""
 FIRST_STEP = 15.0
 """Guest seconds after boot at which the first step starts: later than any guest is ready, at 2 ns an instruction."""
 OVERHEAD_MIB = 128
@@ -38,8 +42,12 @@ REAL_MODULES = {
     "pci": ("nvme", "ahci", "sd_mod"),
 }
 """What finds a real disk of that kind."""
-DEVICE = "/dev/disk/under-test"
-"""The disk under test in the guest (harness.drives)."""
+DEVICES = "/dev/disk"
+"""Where the guest finds the disk under test and forks, by name (harness.drives)."""
+AGED_MOUNT, MAP_MOUNT = "/run/aged", "/run/map"
+"""Where the tree is that the control gets, and where a disk is that is mapped."""
+RESULTS_MIB = 1024
+"""Room for what a boot brings back as files."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +72,8 @@ class CellSpec:
     vcpus: int = 1
     accelerator: Accelerator = "tcg"
     """What runs the guest in the wall clock."""
+    member_bytes: int | None = None
+    """Of each member of the disk under test, where a stored disk decides it; None for the scenario's size."""
 
     def sized(self, figure: Figure) -> int:
         """A size of the scenario at this cell's scale: MiB at paper scale to bytes."""
@@ -73,7 +83,7 @@ class CellSpec:
     def disk(self) -> Arrangement:
         """The drives and the disk under test. Raises InputError where they cannot be had."""
         members = 2 if self.layout == "raid0" else 1
-        size = _whole(self.sized(self.scenario.disk.mib) / members)
+        size = self.member_bytes or _whole(self.sized(self.scenario.disk.mib) / members)
         swap = _whole(self.machine.swap.mib * MIB / self.shrink) if self.machine.swap else 0
         use, chosen = self.scenario.disk, (self.drives, self.claims)
         return arrange(use, self.machine, self.layout, self.defaults, size, *chosen, swap)
@@ -121,22 +131,16 @@ class CellSpec:
         return round(FIRST_STEP * (1 << max(0, self.machine.shift - 1)) + offset % 1_000_000 / 1e6, 6)
 
 
-def guest_plan(spec: CellSpec, corpus: Corpus, boot: int = 0, first_step: int = 0) -> Inputs:
-    """The plan of one boot as JSON. Format: docs/design.md, "The plan and the events"."""
-    memory, tooling = spec.scenario.memory, spec.filesystem.tooling(spec.defaults)
-    words = {"{uuid}": FILESYSTEM_UUID, "{device}": DEVICE}
-    options = ",".join([*tooling.mount_options, *spec.variant.mount_options])
-    mkfs = [
-        _filled(word, words) for word in (*tooling.mkfs[:-1], *spec.variant.mkfs_options, tooling.mkfs[-1])
-    ]
-    mount = [
-        "mount",
-        "-t",
-        spec.filesystem.mount_type,
-        *(["-o", options] if options else []),
-        DEVICE,
-        "/mnt",
-    ]
+def guest_plan(
+    spec: CellSpec, corpus: Corpus, phase: Phase, boot: int = 0, first_step: int = 0
+) -> dict[str, Any]:
+    """The plan of one boot of a phase as JSON. Format: docs/design.md, "The plan and the events"."""
+    memory = spec.scenario.memory
+    drives = spec.disk.for_guest(spec.run_seed, DATA_DISK)
+    source = None
+    if phase.source and boot == 0:
+        first = DATA_DISK + len(spec.disk.backing)
+        source = mounted(spec, drives, first, "aged", AGED_MOUNT, read_only=True)
     return {
         "boot": boot,
         "first_step": first_step,
@@ -150,16 +154,105 @@ def guest_plan(spec: CellSpec, corpus: Corpus, boot: int = 0, first_step: int = 
             },
         },
         "corpus": {"disk": CORPUS_DISK, "size": corpus.size, "held": spec.scenario.corpus.held_in_ram},
-        "drives": spec.disk.for_guest(spec.run_seed, DATA_DISK),
+        "drives": drives,
         "disk": {
             "members": [list(member) for member in spec.disk.members],
             "raid": _raid(spec.disk),
-            "mkfs": mkfs,
-            "mount": mount,
+            "mkfs": mkfs(spec, phase) if phase.fresh else None,
+            **commands(spec, "under-test", "/mnt"),
         },
         "swap": list(spec.disk.swap) if spec.disk.swap else None,
+        "source": source,
+        "maps": [],
+        "results": None,
+        "refuses": list(spec.filesystem.refuses),
         "environment": {"CORPUS_SEED": str(spec.corpus_seed)},
-        "steps": steps(spec.scenario, corpus),
+        "steps": list(phase.steps),
+    }
+
+
+def map_plan(spec: CellSpec, names: Sequence[str]) -> dict[str, Any]:
+    """The plan of the boot that maps forks of these names, which are attached in this order, all on bare memory."""
+    drives: list[dict[str, Any]] = []
+    maps = []
+    if spec.disk.real:
+        drives = spec.disk.for_guest(spec.run_seed, DATA_DISK)
+        here = {"members": [list(member) for member in spec.disk.members], "raid": _raid(spec.disk)}
+        maps = [{"name": names[0], **here, **commands(spec, names[0], MAP_MOUNT, read_only=True)}]
+    else:
+        for number, name in enumerate(names):
+            first = DATA_DISK + number * len(spec.disk.members)
+            maps.append(mounted(spec, drives, first, name, MAP_MOUNT, read_only=True))
+    filesystem = spec.filesystem
+    tool = filesystem.free_space
+    listed = tool.run if isinstance(tool, FreeSpaceTool) else None
+    wanted = spec.scenario.measures
+    for entry in maps:
+        words = {"{device}": f"{DEVICES}/{entry['name']}", "{mountpoint}": MAP_MOUNT}
+        entry["extents"] = filesystem.extents if "extents" in wanted else "none"
+        entry["free"] = filled(listed, words) if listed and "free_space" in wanted else None
+    results = DATA_DISK + (0 if spec.disk.real else len(names) * len(spec.disk.members))
+    return {
+        "boot": 0,
+        "first_step": 0,
+        "entropy": spec.entropy,
+        "start_at": None,
+        "memory": {"available": None, "sysctl": {}},
+        "corpus": None,
+        "drives": drives,
+        "disk": None,
+        "swap": None,
+        "source": None,
+        "maps": maps,
+        "results": results,
+        "refuses": [],
+        "environment": {},
+        "steps": [],
+    }
+
+
+def mounted(
+    spec: CellSpec, drives: list[dict[str, Any]], first: int, name: str, where: str, *, read_only: bool
+) -> dict[str, Any]:
+    """A fork whose members are the memory-backed disks from number ``first`` on: its drives are added to ``drives``."""
+    members = []
+    for number, (drive, part) in enumerate(spec.disk.members):
+        sectors = spec.disk.drives[drive].partitions[part].sectors
+        members.append([len(drives), 0])
+        drives.append(
+            {
+                "name": f"{name}{number}",
+                "settings": None,
+                "real": None,
+                "partitions": [{"disk": first + number, "first": 0, "sectors": sectors}],
+            }
+        )
+    return {
+        "name": name,
+        "members": members,
+        "raid": _raid(spec.disk),
+        **commands(spec, name, where, read_only=read_only),
+    }
+
+
+def mkfs(spec: CellSpec, phase: Phase) -> list[str]:
+    """The command that makes the phase's filesystem. The control's has a name of its own: both are mounted at once."""
+    tooling = spec.filesystem.tooling(spec.defaults)
+    words = {
+        "{uuid}": FILESYSTEM_UUID[phase.name],
+        "{device}": f"{DEVICES}/under-test",
+        "{mountpoint}": "/mnt",
+    }
+    return filled((*tooling.mkfs[:-1], *spec.variant.mkfs_options, tooling.mkfs[-1]), words)
+
+
+def commands(spec: CellSpec, device: str, where: str, *, read_only: bool = False) -> dict[str, list[str]]:
+    """How a filesystem of the cell's kind is mounted and unmounted."""
+    words = {"{device}": f"{DEVICES}/{device}", "{mountpoint}": where}
+    mount = spec.filesystem.mount_command(spec.defaults, spec.variant.mount_options, read_only=read_only)
+    return {
+        "mount": filled(mount, words),
+        "umount": filled(spec.filesystem.umount_command(spec.defaults), words),
     }
 
 
@@ -175,35 +268,9 @@ def _raid(disk: Arrangement) -> dict[str, Any] | None:
     return {"chunk_kib": chunk, "metadata": metadata}
 
 
-def steps(scenario: Scenario, corpus: Corpus) -> list[dict[str, Any]]:
-    """The scenario's steps in the order in which they run, each repetition by itself."""
-    flat = []
-    for entry in scenario.steps:
-        if isinstance(entry, Cycle):
-            for turn in range(entry.repeat):
-                for action in entry.cycle:
-                    for again in range(action.repeat):
-                        flat.append(_step(action, turn * action.repeat + again + 1, corpus))
-        else:
-            flat += [_step(entry, again + 1, corpus) for again in range(entry.repeat)]
-    return flat
-
-
-def _step(action: Action, repetition: int, corpus: Corpus) -> dict[str, Any]:
-    return {
-        "name": action.name,
-        "repetition": repetition,
-        "run": action.run,
-        "caches": action.caches,
-        "sync": action.sync,
-        "pause": action.pause,
-        "expect": list(action.expect),
-        "deadline": action.deadline,
-        "moves": corpus.content_bytes if action.moves == "corpus" else None,
-    }
-
-
-def _filled(word: str, words: dict[str, str]) -> str:
+def filled(argv: Sequence[str], words: Mapping[str, str]) -> list[str]:
+    """The command with the words put in."""
+    found = list(argv)
     for name, value in words.items():
-        word = word.replace(name, value)
-    return word
+        found = [word.replace(name, value) for word in found]
+    return found

@@ -1,36 +1,38 @@
 """A run: what is needed is made or found, then one cell after the other."""
 
 import platform
-import shutil
+import shlex
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from agelab import corpus as corpora
 from agelab import image as images
 from agelab import kernel as kernels
+from agelab import stored, tools
 from agelab.corpus import Corpus, CorpusSpec
 from agelab.disk import Claim, DriveSpec, claimed
 from agelab.drive import module as modules
-from agelab.errors import HostError, InputError
+from agelab.errors import InputError
 from agelab.image import Image
 from agelab.model.base import Defaults, Layout
-from agelab.model.machine import Machine
+from agelab.model.machine import Machine as MachineProfile
 from agelab.model.result import Cell, End, RunPlan, Status
 from agelab.results.rundir import RunDirectory
-from agelab.run.cell import CellRunner
+from agelab.run import room
+from agelab.run.boots import Machine
+from agelab.run.cell import CellRunner, Wanted
 from agelab.run.plan import MIB, CellSpec
 from agelab.scenario import selection
 from agelab.scenario.selection import Selection
 from agelab.store import Store
+from agelab.stored import StoredDisk
 from agelab.vm import clock, host, kvm
 from agelab.vm.guest import Accelerator, Clock
-from agelab.vm.hypervisor import connected
-
-HEADROOM = 512 * MIB
-"""Bytes to leave on the host beside a cell's disk, and beside its memory (QEMU's own is in it)."""
-
+from agelab.vm.hypervisor import Hypervisor, connected
 
 MODELS: dict[tuple[Clock, bool], str] = {
     ("virtual", False): "guest time is counted in instructions; caches and pipelines are not modelled",
@@ -46,7 +48,7 @@ class Request:
 
     name: str
     selection: Selection
-    machine: Machine
+    machine: MachineProfile
     layout: Layout
     drives: tuple[DriveSpec, ...]
     """Drives in place of the scenario's; empty for those."""
@@ -61,16 +63,25 @@ class Request:
     corpus: Path | None
     """The user's own data instead of the seeded stand-in; every size of the scenario follows its size."""
     defaults: Defaults
+    jobs: int = 1
+    """Cells at a time."""
+    disk: str | None = None
+    """Key of a stored disk to start from, instead of making one."""
+    keep_disk: bool = False
+    measure: bool = True
+    """Whether there is anything after the making."""
+    curve: bool = False
+    """Whether the disk is mapped at the points of the scenario's curve, too."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What a run tells while it goes on: ``stage`` one line for each thing made, ``cell`` and ``step`` the rest."""
+    """What a run tells while it goes on: ``stage`` one line for each thing made, the rest of the cell of a number."""
 
     stage: Callable[[str], None]
     cell: Callable[[Cell, int], None]
-    step: Callable[[str], None]
-    ended: Callable[[Cell, End], None]
+    step: Callable[[int, str], None]
+    ended: Callable[[Cell, int, End], None]
 
 
 def carry_out(request: Request, store: Store, progress: Progress) -> RunDirectory:
@@ -80,30 +91,119 @@ def carry_out(request: Request, store: Store, progress: Progress) -> RunDirector
     """
     # Held until the last cell has ended: nobody else takes a disk from under the run.
     with claimed(request.drives, request.erase) as claims:
+        disk = _stored(request, store, progress)
         users = _users_corpus(request, store, progress)
         shrink = _shrink(request, users)
-        specs = _specs(request, shrink, claims)
+        specs = _specs(request, shrink, claims, disk)
         corpus = users or _seeded_corpus(request, store, progress)
         progress.stage(f"kernel {request.kernel}")
         kernel = kernels.resolve(request.kernel, store)
         image = images.build(kernel, store, selection.filesystems(), progress=progress.stage)
-        _room(specs, corpus, store)
+        room.check(specs, corpus, store.home, at_once=request.jobs, copies=_copies(request))
         library = clock.library(store) if request.clock == "virtual" else None
         modelled = any(spec.disk.modelled for spec in specs)
         module = modules.obtain(kernel, store, progress.stage) if modelled else None
         accelerator = _accelerator(request, store, progress)
         specs = [replace(spec, accelerator=accelerator) for spec in specs]
+        programs = tools.obtain(store, progress.stage) if request.measure and _measures(request) else {}
         run = RunDirectory.create(store.runs, Path(request.name).stem)
         cells = tuple(_cell(spec, image) for spec in specs)
         run.write_plan(_run_plan(run, request, cells, image, corpus))
         with connected() as hypervisor:
-            for number, (spec, cell) in enumerate(zip(specs, cells, strict=True)):
-                progress.cell(cell, number)
-                runner = CellRunner(
-                    run, number, spec, image, corpus, hypervisor, library, module, progress.step
+
+            def carry_out_one(number: int) -> None:
+                spec = specs[number]
+                progress.cell(cells[number], number)
+                machine = Machine(
+                    run.cell(number), spec, image, corpus, hypervisor, library, module, programs
                 )
-                progress.ended(cell, runner.carry_out())
+                wanted = Wanted(disk, _keeping(request, spec, image), request.measure, request.curve)
+                runner = CellRunner(run, number, machine, wanted, store, partial(progress.step, number))
+                progress.ended(cells[number], number, runner.carry_out())
+
+            _in_turn(carry_out_one, len(specs), request.jobs, hypervisor)
         return run
+
+
+def _in_turn(carry_out_one: Callable[[int], None], count: int, jobs: int, hypervisor: Hypervisor) -> None:
+    """Do all of them, so many at a time. When one raises or the user interrupts, guests that run are ended."""
+    with ThreadPoolExecutor(jobs) as pool:
+        futures = [pool.submit(carry_out_one, number) for number in range(count)]
+        try:
+            for future in futures:
+                future.result()
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            hypervisor.abandon()
+            raise
+
+
+def _measures(request: Request) -> bool:
+    """Whether something comes after the making that the guest's own programs are needed for."""
+    scenario = request.selection.scenario
+    return bool(scenario.tests or scenario.measures)
+
+
+def _stored(request: Request, store: Store, progress: Progress) -> StoredDisk | None:
+    """The stored disk to start from, found sound. Raises InputError where it is none for these cells."""
+    if request.disk is None:
+        return None
+    disk = stored.find(store, request.disk)
+    recipe, short = disk.recipe, disk.key[: stored.SHORT]
+    wanted = {
+        (variant.filesystem, request.layout, request.defaults) for variant in request.selection.variants
+    }
+    has = (recipe.filesystem, recipe.layout, recipe.defaults)
+    if wanted != {has}:
+        asked = "; ".join(", ".join(words) for words in sorted(wanted))
+        raise InputError(
+            f"the stored disk {short} is {', '.join(has)}; asked for is {asked}",
+            hint=f"name one variant with that filesystem, --layout {recipe.layout} and --defaults {recipe.defaults}",
+        )
+    progress.stage(f"verifying the stored disk {short}")
+    disk.verify()
+    return disk
+
+
+def _keeping(request: Request, spec: CellSpec, image: Image) -> Callable[[], stored.Recipe] | None:
+    """What is to be known of a disk that the cell keeps, or None where it keeps none."""
+    if not request.keep_disk:
+        return None
+
+    def recipe() -> stored.Recipe:
+        return stored.Recipe(
+            makes=spec.scenario.makes,
+            scenario=spec.scenario.name,
+            scale="corpus" if request.corpus else request.scale,
+            variant=spec.variant.name,
+            filesystem=spec.filesystem.name,
+            layout=spec.layout,
+            defaults=spec.defaults,
+            machine=spec.machine.name,
+            drives=spec.disk.specs,
+            kernel=image.kernel.spec,
+            run_seed=spec.run_seed,
+            corpus_seed=spec.corpus_seed,
+            sizes=tuple(spec.disk.backing[place] for place in spec.disk.content),
+            command=_command(request, spec),
+        )
+
+    return recipe
+
+
+def _command(request: Request, spec: CellSpec) -> str:
+    """What makes the same disk again."""
+    words = ["agelab", "age", f"{spec.scenario.name}-{spec.variant.name}"]
+    if request.name.endswith(".toml"):
+        words = ["agelab", "age", request.name, "--filesystem", spec.filesystem.name]
+    words += ["--kernel", request.kernel, "--scale", request.scale, "--seeds", str(spec.run_seed)]
+    words += ["--corpus-seed", str(spec.corpus_seed), "--machine", spec.machine.name]
+    words += ["--layout", spec.layout, "--defaults", spec.defaults]
+    words += ["--disks", ",".join(map(str, request.drives))] if request.drives else []
+    words += ["--corpus", str(request.corpus)] if request.corpus else []
+    words += ["--curve"] if request.curve else []
+    return shlex.join(words)
 
 
 def _accelerator(request: Request, store: Store, progress: Progress) -> Accelerator:
@@ -122,7 +222,9 @@ def succeeded(run: RunDirectory) -> bool:
     return all(end is not None and end.status is Status.OK for end in ends)
 
 
-def _specs(request: Request, shrink: float, claims: tuple[Claim, ...]) -> list[CellSpec]:
+def _specs(
+    request: Request, shrink: float, claims: tuple[Claim, ...], disk: StoredDisk | None
+) -> list[CellSpec]:
     """The cells. Raises InputError where their drives cannot be had or do not hold what they must."""
     scenario = request.selection.scenario
     specs = [
@@ -140,6 +242,7 @@ def _specs(request: Request, shrink: float, claims: tuple[Claim, ...]) -> list[C
             claims=claims,
             clock=request.clock,
             vcpus=request.vcpus,
+            member_bytes=disk.recipe.sizes[0] if disk else None,
         )
         for variant in request.selection.variants
         for seed in request.run_seeds
@@ -176,22 +279,11 @@ def _seeded_corpus(request: Request, store: Store, progress: Progress) -> Corpus
     return corpora.make(CorpusSpec(kind=wanted.kind, bytes=size, seed=request.corpus_seed), store)
 
 
-def _room(specs: list[CellSpec], corpus: Corpus, store: Store) -> None:
-    """Say before the first cell that its disk or its memory would not fit: a full host kills QEMU in the middle."""
-    needed = max(sum(spec.disk.backing) for spec in specs) + HEADROOM
-    free = shutil.disk_usage(store.home).free
-    if free < needed:
-        raise HostError(
-            f"{store.home} has {free / 1e9:.1f} GB free, a cell's disk needs {needed / 1e9:.1f} GB",
-            hint="free some space, or move the store with AGELAB_HOME=<directory>",
-        )
-    memory = max(spec.memory_mib(corpus) for spec in specs) * MIB + HEADROOM
-    available = host.memory_available()
-    if available < memory:
-        raise HostError(
-            f"this host has {available / 1e9:.1f} GB of memory available, a cell needs {memory / 1e9:.1f} GB",
-            hint="end something that uses memory, or choose a smaller scale",
-        )
+def _copies(request: Request) -> int:
+    """How many times a cell has its disk at once: itself, its fork or the control, the control's fork, what is kept."""
+    scenario = request.selection.scenario
+    points = len(scenario.curve.after) if scenario.curve and request.curve else 0
+    return 1 + points + request.keep_disk + (2 if request.measure and _measures(request) else 0)
 
 
 def _cell(spec: CellSpec, image: Image) -> Cell:

@@ -54,8 +54,8 @@ class GuestSpec:
     memory_mib: int
     kernel: Path
     initramfs: Path
-    boot: int
-    """How many boots of the cell came before: in the virtual clock each is a day of guest time later."""
+    day: int
+    """The date, in days after a cell's first boot; the virtual clock's guests know it."""
     disks: tuple[MemoryDisk, ...]
     """The root comes first."""
     console: Path

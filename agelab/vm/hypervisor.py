@@ -50,6 +50,7 @@ class _Watched:
 
     wake: int = field(default_factory=lambda: os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC))
     watchdog: bool = False
+    abandoned: bool = False
     ending: Ending | None = None
 
 
@@ -58,6 +59,7 @@ class Hypervisor:
 
     def __init__(self) -> None:
         self._watched: dict[str, _Watched] = {}
+        self._abandoned = False
         try:
             libvirt.registerErrorHandler(lambda *_: None, None)
             libvirt.virEventRegisterDefaultImpl()
@@ -128,9 +130,12 @@ class Hypervisor:
         """Run a transient domain to its end, handing over each line of ``events`` as it is complete.
 
         Blocks on the kernel's word that the file or the domain changed; ``patience`` is in host seconds.
-        Whatever happens, the domain is gone afterwards. Raises HostError when it cannot be started.
+        Whatever happens, the domain is gone afterwards. Raises HostError when it cannot be started, and
+        KeyboardInterrupt when another thread has said ``abandon``.
         """
         with ExitStack() as stack:
+            if self._abandoned:
+                raise KeyboardInterrupt
             watched = self._watched[name] = _Watched()
             stack.callback(os.close, watched.wake)
             stack.callback(self._watched.pop, name)
@@ -145,6 +150,13 @@ class Hypervisor:
                 ) from error
             stack.callback(_destroy, domain)
             return _wait(watched, watch, lines.read, on_line, time.monotonic() + patience)
+
+    def abandon(self) -> None:
+        """End every domain that some thread waits for, and start none any more: the user wants to stop."""
+        self._abandoned = True
+        for watched in list(self._watched.values()):
+            watched.abandoned = True
+            os.eventfd_write(watched.wake, 1)
 
     def close(self) -> None:
         """Let go of the connection; domains that are still there go with it."""
@@ -176,6 +188,8 @@ def _wait(
             if ready and watched.ending is None:
                 time.sleep(SETTLE)
                 watch.read(timeout=0)
+            if watched.abandoned:
+                raise KeyboardInterrupt
             ended = watched.ending
             drain()
             if ended is not None:

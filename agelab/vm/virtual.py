@@ -36,14 +36,14 @@ def words(spec: GuestSpec) -> list[str]:
     cpu = [spec.machine.cpu_model, *(f"disable={name}" for name in spec.machine.cpu_without), "check=none"]
     return [
         "--virt-type", "qemu", "--cpu", ",".join(cpu), "--disk", "none",
-        "--clock", "offset=absolute", "--xml", f"./clock/@start={EPOCH + spec.boot * DAY}",
+        "--clock", "offset=absolute", "--xml", f"./clock/@start={EPOCH + spec.day * DAY}",
         *["--xml", "xpath.delete=./clock/timer"] * len(TIMERS),
     ]  # fmt: skip
 
 
 def arguments(spec: GuestSpec) -> list[str]:
     """QEMU's arguments for the instruction counter."""
-    moment = datetime.fromtimestamp(EPOCH + spec.boot * DAY, UTC).strftime("%Y-%m-%d")
+    moment = datetime.fromtimestamp(EPOCH + spec.day * DAY, UTC).strftime("%Y-%m-%d")
     return [
         f"env=LD_PRELOAD={spec.preload}",
         # Recording (into nothing) keeps QEMU's main loop from looking at the clock while the guest runs: it could

@@ -26,6 +26,10 @@ def plan(*steps: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "drives": [],
         "disk": None,
         "swap": None,
+        "source": None,
+        "maps": [],
+        "results": None,
+        "refuses": [],
         "environment": {"CORPUS_SEED": "7"},
         "steps": [whole | step for step in steps],
     } | changes

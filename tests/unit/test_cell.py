@@ -12,9 +12,11 @@ from agelab.kernel import MissingModule
 from agelab.model.event import Ended, StepFailed
 from agelab.model.result import Status
 from agelab.results.rundir import RunDirectory
-from agelab.run.cell import CellRunner
+from agelab.run.boots import Machine
+from agelab.run.cell import CellRunner, Wanted
 from agelab.run.inputs import guest_command
 from agelab.run.verdict import Verdict, verdict
+from agelab.store import Store
 from agelab.vm.hypervisor import Ending, Hypervisor
 from tests.unit.test_scenario import CORPUS, spec
 
@@ -74,7 +76,8 @@ def test_the_verdict(
 def _runner(tmp_path: Path, image: object) -> CellRunner:
     run = RunDirectory.create(tmp_path, "aging")
     nobody = cast(Hypervisor, None)  # an unsupported cell starts no guest
-    return CellRunner(run, 0, spec(), cast(Image, image), CORPUS, nobody, Path("clock.so"), None, print)
+    machine = Machine(run.cell(0), spec(), cast(Image, image), CORPUS, nobody, Path("clock.so"), None, {})
+    return CellRunner(run, 0, machine, Wanted(), Store(tmp_path), print)
 
 
 def test_a_module_that_the_kernel_lacks_makes_the_cell_unsupported(tmp_path: Path) -> None:
@@ -90,7 +93,8 @@ def test_a_module_that_the_kernel_lacks_makes_the_cell_unsupported(tmp_path: Pat
 def test_a_disk_too_small_for_the_filesystem_makes_the_cell_unsupported(tmp_path: Path) -> None:
     image = SimpleNamespace(kernel=SimpleNamespace(modules=SimpleNamespace(closure=lambda names: ())))
     runner = _runner(tmp_path, image)
-    end = replace(runner, spec=replace(runner.spec, shrink=1000)).carry_out()
+    small = replace(runner.machine, spec=replace(runner.machine.spec, shrink=1000))
+    end = replace(runner, machine=small).carry_out()
     assert (end.status, end.reason) == (
         Status.UNSUPPORTED,
         "reiserfs needs 41943040 bytes of disk, the cell has 12582912",

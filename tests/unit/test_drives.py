@@ -7,19 +7,19 @@ from typing import get_args
 
 import pytest
 
-from agelab.cli.run import _clock
+from agelab.cli.request import _clock
 from agelab.disk import Claim, parse
 from agelab.disk.claim import Content
 from agelab.errors import InputError
 from agelab.model.base import Defaults, Layout
 from agelab.model.scenario import DiskUse
 from agelab.run.drives import Arrangement, Partition, arrange
-from agelab.run.plan import MIB, guest_plan
+from agelab.run.plan import MIB
 from agelab.scenario import selection
 from harness import drives as guest
 from harness import plan as guest_plans
 from harness.plan import Raid, Real
-from tests.unit.test_scenario import CORPUS, spec
+from tests.unit.test_scenario import CORPUS, made, spec
 
 MACHINE = selection.machine("pentium4-2800")
 SWAPPING = selection.machine("pentium3-500")
@@ -233,9 +233,9 @@ def test_swap_that_does_not_fit_is_said() -> None:
 
 
 def test_the_plan_names_the_swap_space_at_the_scale_of_everything() -> None:
-    assert guest_plan(spec(drives=()), CORPUS)["swap"] is None
+    assert made(spec(drives=()))["swap"] is None
     cell = replace(spec(drives=()), machine=SWAPPING)
-    plan = guest_plan(cell, CORPUS)
+    plan = made(cell)
     assert plan["swap"] == [1, 0] and SWAPPING.swap
     [swap] = plan["drives"][1]["partitions"]
     assert swap["disk"] == 3 and swap["sectors"] % 4096 == 0
@@ -246,13 +246,13 @@ def test_the_plan_names_the_swap_space_at_the_scale_of_everything() -> None:
 def test_the_guest_switches_swap_on_and_does_not_count_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, boot: int
 ) -> None:
-    monkeypatch.setattr(guest, "UNDER_TEST", tmp_path / "under-test")
+    monkeypatch.setattr(guest, "DEVICES", tmp_path)
     monkeypatch.setattr("harness.machine.disks", lambda: ["pmem0", "pmem1"])
     parts = [(guest_plans.Partition(disk, 0, 4096),) for disk in range(2)]
     drives = tuple(guest_plans.Drive(f"drive{n}", None, None, part) for n, part in enumerate(parts))
     done: list[list[str]] = []
-    use = guest_plans.Disk(((0, 0),), None, (), ())
-    found = guest.set_up(drives, use, (1, 0), boot, lambda argv, _: done.append(argv))
+    use = guest_plans.Disk(((0, 0),), None, (), (), ())
+    _, found = guest.set_up(drives, use, (1, 0), boot, lambda argv, _: done.append(argv))
     assert found == guest.UnderTest(("dm-0",), ())
     made = [] if boot else [["mkswap", f"--uuid={guest.SWAP_UUID}", "/dev/dm-1"]]
     assert done[2:] == [*made, ["swapon", "/dev/dm-1"]]
@@ -260,7 +260,7 @@ def test_the_guest_switches_swap_on_and_does_not_count_it(
 
 def test_the_guests_commands_for_an_array() -> None:
     raid = Raid(chunk_kib=64, metadata="1.0")
-    made, again = (guest.array(raid, ("dm-0", "dm-1"), boot) for boot in (0, 1))
+    made, again = (guest.array("/dev/md0", raid, ("dm-0", "dm-1"), fresh=fresh) for fresh in (True, False))
     assert made[:3] == ["mdadm", "--create", "/dev/md0"] and "--chunk=64" in made and "--metadata=1.0" in made
     assert again[:3] == ["mdadm", "--assemble", "/dev/md0"] and made[-2:] == again[-2:] == [
         "/dev/dm-0",
@@ -274,7 +274,7 @@ def test_a_single_disk_is_one_drive() -> None:
 
 
 def test_the_plan_names_drives_partitions_and_members() -> None:
-    plan = guest_plan(spec(layout="raid0", drives=(OWN, "model:none")), CORPUS)
+    plan = made(spec(layout="raid0", drives=(OWN, "model:none")))
     modelled, bare = plan["drives"]
     assert modelled["settings"].startswith("name=drive0 kind=disk ")
     assert modelled["partitions"][0]["disk"] == 2 and modelled["partitions"][0]["first"] == 63
@@ -305,7 +305,7 @@ def test_a_modelled_drives_cache_and_the_run_seed_reach_the_guest() -> None:
     assert not bare.disk.modelled and modelled.disk.modelled
     assert 0 < modelled.disk.cache_bytes < selection.drive(MACHINE.drives[0].drive).cache.kib.value << 10
     assert modelled.memory_mib(CORPUS) >= bare.memory_mib(CORPUS)
-    one, other = (guest_plan(spec(run_seed=seed, drives=()), CORPUS)["drives"] for seed in (1, 2))
+    one, other = (made(spec(run_seed=seed, drives=()))["drives"] for seed in (1, 2))
     differing = {
         a for a, b in zip(one[0]["settings"].split(), other[0]["settings"].split(), strict=True) if a != b
     }

@@ -25,15 +25,15 @@ def sample(
 
 def test_the_digest_does_not_depend_on_the_order_and_does_on_everything_else() -> None:
     one, other = sample(), sample("delete")
-    base = digest(Status.OK, [one, other])
-    assert digest(Status.OK, [other, one]) == base
+    base = digest(Status.OK, [one, other], {})
+    assert digest(Status.OK, [other, one], {}) == base
     changed = [
-        digest(Status.FAILED, [one, other]),
-        digest(Status.OK, [one]),
-        digest(Status.OK, [sample(value=1.500001), other]),
-        digest(Status.OK, [sample(repetition=2), other]),
-        digest(Status.OK, [sample(value=None), other]),
-        digest(Status.OK, [sample(metric="cpu_user"), other]),
+        digest(Status.FAILED, [one, other], {}),
+        digest(Status.OK, [one], {}),
+        digest(Status.OK, [sample(value=1.500001), other], {}),
+        digest(Status.OK, [sample(repetition=2), other], {}),
+        digest(Status.OK, [sample(value=None), other], {}),
+        digest(Status.OK, [sample(metric="cpu_user"), other], {}),
     ]
     assert len({base, *changed}) == 7
 

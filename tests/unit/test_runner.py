@@ -14,25 +14,27 @@ from agelab.cli.tables import print_run, print_runs
 from agelab.errors import HostError, InputError
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
 from agelab.results.rundir import RunDirectory
-from agelab.run import runner
-from agelab.store import Store
+from agelab.run import room, runner
 from agelab.vm import host
 from tests.unit.test_scenario import CORPUS, spec
 
 
-def test_a_disk_that_does_not_fit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=10**9))
-    with pytest.raises(HostError, match=r"has 1\.0 GB free, a cell's disk needs 1\.6 GB") as error:
-        runner._room([spec()], CORPUS, Store(tmp_path))
+def test_disks_that_do_not_fit_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=4 * 10**9))
+    room.check([spec()], CORPUS, tmp_path, at_once=2, copies=3)  # one cell: nothing runs beside it
+    with pytest.raises(
+        HostError, match=r"has 4\.0 GB free, 2 cells at once would take up to 7\.0 GB"
+    ) as error:
+        room.check([spec(), spec()], CORPUS, tmp_path, at_once=2, copies=3)
     assert error.value.exit_code == 3
     assert "AGELAB_HOME" in error.value.hint
 
 
 def test_memory_that_does_not_fit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host, "memory_available", lambda: 10**9)
-    runner._room([spec()], CORPUS, Store(tmp_path))
-    with pytest.raises(HostError, match=r"1\.0 GB of memory available, a cell needs 1\.1 GB"):
-        runner._room([spec(scale="paper")], CORPUS, Store(tmp_path))
+    room.check([spec()], CORPUS, tmp_path, at_once=1, copies=1)
+    with pytest.raises(HostError, match=r"1\.0 GB of memory available, a cell would take 1\.1 GB"):
+        room.check([spec(scale="paper")], CORPUS, tmp_path, at_once=1, copies=1)
 
 
 def test_a_list_of_no_drives_is_not_the_machines_drives(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,7 +62,7 @@ def test_a_guest_has_its_real_disks_and_sees_an_error_when_one_goes(tmp_path: Pa
             memory_mib=256,
             kernel=image.boot,
             initramfs=tmp_path / "initramfs",
-            boot=0,
+            day=0,
             disks=(MemoryDisk(image.root, image.root.stat().st_size, written=False),),
             console=tmp_path / "console",
             events=tmp_path / "events",

@@ -1,0 +1,26 @@
+"""``agelab age``: make disks and keep them."""
+
+from typing import Any
+
+import click
+
+from agelab.cli.request import execute, options, request
+
+
+@click.command(epilog="Exit: as agelab run has it.")
+@options
+@click.option("--curve", is_flag=True, help="Stop at the curve's points, as agelab run --curve does.")
+def age(name: str, curve: bool, **words: Any) -> int:
+    """Make the disks of a scenario's cells, measure nothing of them, and keep them in the store."""
+    from agelab import stored
+    from agelab.cli.common import open_store
+    from agelab.cli.disk import print_disks
+    from agelab.cli.tables import print_run
+    from agelab.run import runner
+
+    finished = execute(request(name, words, keep_disk=True, measure=False, curve=curve))
+    print_run(finished)
+    ends = [finished.end(number) for number, _ in enumerate(finished.plan().cells)]
+    made = {end.disk for end in ends if end and end.disk}
+    print_disks([disk for disk in stored.every(open_store()) if disk.key in made])
+    return 0 if runner.succeeded(finished) else 1

@@ -1,0 +1,150 @@
+"""``agelab disk``: the stored disks."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from agelab.cli.common import json_option, open_store, print_json
+
+if TYPE_CHECKING:
+    from agelab.stored import StoredDisk
+
+SCHEMA = 1
+
+
+@click.group()
+def disk() -> None:
+    """List, show, export, import and remove stored disks.
+
+    They come from agelab age, agelab run --keep-disk and agelab disk import; agelab run --disk KEY starts from one.
+    """
+
+
+@disk.command("list")
+@json_option
+def list_disks(as_json: bool) -> None:
+    """List the stored disks, oldest first."""
+    from agelab import stored
+
+    disks = stored.every(open_store())
+    if as_json:
+        print_json({"schema": SCHEMA, "disks": [_told(found) for found in disks]})
+    elif disks:
+        print_disks(disks)
+    else:
+        click.echo("no stored disks yet; make one: agelab age aging-ext4")
+
+
+@disk.command()
+@click.argument("key")
+@json_option
+def show(key: str, as_json: bool) -> None:
+    """Show what the disk KEY (or how it begins) is, and whether its content is what was stored."""
+    from agelab import stored
+
+    found = stored.find(open_store(), key)
+    if as_json:
+        print_json({"schema": SCHEMA, **_told(found), "inputs": found.inputs})
+        return
+    for name, value in _told(found).items():
+        click.echo(f"{name:12} {', '.join(map(str, value)) if isinstance(value, list) else value}")
+    found.verify()
+    click.echo("content      verified: it is what was stored")
+
+
+@disk.command()
+@click.argument("key")
+@click.argument("target", type=click.Path(path_type=Path))
+@click.option("--format", "image_format", type=click.Choice(["raw", "qcow2"]), default=None)
+def export(key: str, target: Path, image_format: Any) -> None:
+    """Write the disk KEY to the image file TARGET, and its recipe beside it.
+
+    A filesystem image that anyone can mount: mount -o loop,ro TARGET /mnt. Of RAID-0 there are two, one for each
+    member. Without --format a name that ends in .qcow2 is a qcow2 image, any other a raw one.
+    """
+    from agelab import stored
+
+    chosen: Literal["raw", "qcow2"] = image_format or ("qcow2" if target.suffix == ".qcow2" else "raw")
+    for path in stored.export(stored.find(open_store(), key), target, chosen):
+        click.echo(path)
+
+
+@disk.command("import")
+@click.argument("images", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--filesystem", required=True, help="What is on it.")
+@click.option(
+    "--defaults",
+    type=click.Choice(["period", "today"]),
+    default="today",
+    show_default=True,
+    help="How it is to be mounted.",
+)
+def take_in(images: tuple[Path, ...], filesystem: str, defaults: Any) -> None:
+    """Store your own aged filesystem: an image file of it, raw or qcow2 (of RAID-0 two, its members)."""
+    from agelab import stored
+    from agelab.errors import InputError
+    from agelab.scenario import selection
+
+    selection.filesystem(filesystem)
+    if len(images) > 2:
+        raise InputError(f"{len(images)} images: a disk is one, or two in RAID-0")
+    words = [
+        "agelab",
+        "disk",
+        "import",
+        "--filesystem",
+        filesystem,
+        "--defaults",
+        defaults,
+        *map(str, images),
+    ]
+    layout: Any = "raid0" if len(images) == 2 else "single"
+    found = stored.take_in(open_store(), images, filesystem, layout, defaults, shlex.join(words))
+    print_disks([found])
+
+
+@disk.command()
+@click.argument("keys", nargs=-1, required=True)
+def rm(keys: tuple[str, ...]) -> None:
+    """Remove the disks KEYS from the store."""
+    from agelab import stored
+
+    store = open_store()
+    found = [stored.find(store, key) for key in keys]
+    for disk in {disk.key: disk for disk in found}.values():
+        stored.remove(disk)
+        click.echo(f"removed {disk.key[: stored.SHORT]}: {disk.recipe.command} makes it again")
+
+
+def print_disks(disks: Sequence[StoredDisk]) -> None:
+    """One line for each disk."""
+    import sys
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from agelab.cli.tables import WIDE
+    from agelab.stored import SHORT
+
+    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else WIDE)
+    table = Table(box=None, padding=(0, 1), header_style="bold")
+    for name in ("disk", "is", "from", "filesystem", "defaults", "layout", "seed", "kernel", "MB", "MB here"):
+        table.add_column(name, no_wrap=True, justify="right" if name.startswith("MB") else "left")
+    for found in disks:
+        recipe = found.recipe
+        origin = f"{recipe.scenario}-{recipe.variant}, {recipe.scale}" if recipe.scenario else "import"
+        seed = "" if recipe.run_seed is None else str(recipe.run_seed)
+        table.add_row(
+            *(found.key[:SHORT], recipe.makes, origin, recipe.filesystem, recipe.defaults, recipe.layout),
+            *(seed, recipe.kernel or "", f"{sum(recipe.sizes) / 1e6:.0f}", f"{found.occupied / 1e6:.0f}"),
+        )
+    console.print(table)
+
+
+def _told(found: StoredDisk) -> dict[str, Any]:
+    return {"key": found.key, **found.recipe.model_dump(mode="json"), "occupied": found.occupied}

@@ -1,0 +1,169 @@
+"""What ``run``, ``age`` and ``calibrate`` are asked: their options, and the request that comes of them."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from agelab.cli.common import open_store
+
+if TYPE_CHECKING:
+    from agelab.disk import DriveSpec
+    from agelab.results.rundir import RunDirectory
+    from agelab.run.runner import Request
+    from agelab.vm.guest import Clock
+
+VCPUS_MOST = 255
+"""What QEMU's machine takes."""
+JOBS_MOST = 256
+SEEDS = "1"
+AnyCommand = TypeVar("AnyCommand", bound=Callable[..., Any])
+
+OPTIONS = (
+    click.option(
+        "--kernel",
+        default="debian:6.1",
+        show_default=True,
+        help="The guest's kernel, debian:<version or suite>.",
+    ),
+    click.option("--filesystem", default=None, help="Only the variants of this filesystem."),
+    click.option(
+        "--scale",
+        default="quick",
+        show_default=True,
+        help="The study's sizes (paper), or shrunk ones (quick).",
+    ),
+    click.option(
+        "--seeds", default="1", show_default=True, help="Run seeds, comma-separated: each is a repetition."
+    ),
+    click.option(
+        "--corpus", default=None, help="Your own ISO image, directory or tarball, not the seeded data."
+    ),
+    click.option("--corpus-seed", default=1, show_default=True, help="Fixes the data and the operations."),
+    click.option(
+        "--defaults", default=None, help="mkfs and mount as in the study's days (period) or as now (today)."
+    ),
+    click.option("--layout", default="single", show_default=True, help="single, or raid0 over two drives."),
+    click.option(
+        "--clock",
+        default=None,
+        help="virtual (the same digits every time) or wall (real time; real disks imply it).",
+    ),
+    click.option(
+        "--disks",
+        default=None,
+        help="Drives in place of the machine's: model:<name>, model:none (bare memory), file:<path>, block:<device>, "
+        "pci:<address>; two with a comma.",
+    ),
+    click.option(
+        "--erase", default="", help="Serials of real disks whose content may be lost, comma-separated."
+    ),
+    click.option("--vcpus", default=1, show_default=True, help="The guest's processors (wall clock)."),
+    click.option("--machine", default=None, help="Another machine than the scenario's."),
+    click.option("--jobs", default=1, show_default=True, help="Cells at a time (virtual clock)."),
+)
+
+
+def options(command: AnyCommand) -> AnyCommand:
+    """Give a command the argument and the options that say what to run."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return click.argument("name", metavar="SCENARIO[-VARIANT]")(command)
+
+
+def request(name: str, words: "dict[str, Any]", **more: Any) -> "Request":
+    """The request of a command line: ``words`` are its options, ``more`` what they do not say.
+
+    Raises InputError for what cannot be had.
+    """
+    from agelab.disk import parse_list
+    from agelab.errors import InputError
+    from agelab.run import runner
+    from agelab.scenario import selection
+
+    selected = selection.select(name, words["filesystem"])
+    scenario = selected.scenario
+    _one_of("scale", words["scale"], [*scenario.scales])
+    defaults = words["defaults"] or scenario.defaults
+    _one_of("set of defaults", defaults, ["period", "today"])
+    _one_of("layout", words["layout"], ["single", "raid0"])
+    drives = () if words["disks"] is None else parse_list(words["disks"])
+    clock = _clock(words["clock"], drives)
+    vcpus, jobs = words["vcpus"], words["jobs"]
+    if not 1 <= vcpus <= (1 if clock == "virtual" else VCPUS_MOST):
+        raise InputError(
+            f"--vcpus {vcpus}: the virtual clock has one processor, the wall clock 1 to {VCPUS_MOST}"
+        )
+    if not 1 <= jobs <= (1 if clock == "wall" else JOBS_MOST):
+        raise InputError(
+            f"--jobs {jobs}: 1 to {JOBS_MOST} cells at a time; in the wall clock they would disturb each other"
+        )
+    if not 0 <= words["corpus_seed"] < 2**63:
+        raise InputError(
+            f"--corpus-seed {words['corpus_seed']}: a seed is a whole number from 0 to 2**63 - 1"
+        )
+    return runner.Request(
+        name=name,
+        selection=selected,
+        machine=selection.machine(words["machine"] or scenario.machine),
+        layout=words["layout"],
+        drives=drives,
+        erase=tuple(word.strip() for word in words["erase"].split(",")) if words["erase"] else (),
+        clock=clock,
+        vcpus=vcpus,
+        kernel=words["kernel"],
+        scale=words["scale"],
+        run_seeds=_seeds(words["seeds"]),
+        corpus_seed=words["corpus_seed"],
+        corpus=Path(words["corpus"]) if words["corpus"] else None,
+        defaults=defaults,
+        jobs=jobs,
+        **more,
+    )
+
+
+def execute(wanted: "Request") -> "RunDirectory":
+    """Carry it out in the user's store, showing how it goes on."""
+    from agelab.cli.progress import shown
+    from agelab.run import runner
+
+    store = open_store()
+    with shown(wanted) as progress:
+        return runner.carry_out(wanted, store, progress)
+
+
+def _one_of(kind: str, value: str, valid: list[str]) -> None:
+    from agelab.errors import unknown
+
+    if value not in valid:
+        raise unknown(kind, value, valid)
+
+
+def _clock(wanted: str | None, drives: "Sequence[DriveSpec]") -> "Clock":
+    """The clock that was asked for; without a word of it real disks have the wall's."""
+    from agelab.errors import InputError
+
+    real = [spec for spec in drives if spec.real]
+    clock = wanted or ("wall" if real else "virtual")
+    _one_of("clock", clock, ["virtual", "wall"])
+    if clock == "virtual" and real:
+        raise InputError(
+            f"--clock virtual: {real[0].kind}:{real[0].name} has a time of its own",
+            hint="real disks take --clock wall, which is their default; modelled ones take either",
+        )
+    return clock  # type: ignore[return-value]
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    from agelab.errors import InputError
+
+    try:
+        seeds = tuple(int(word) for word in text.split(","))
+    except ValueError as error:
+        raise InputError(
+            f"--seeds {text!r}: run seeds are whole numbers separated by commas, like 1,2,3"
+        ) from error
+    if len(set(seeds)) != len(seeds) or min(seeds) < 0 or max(seeds) >= 2**31:
+        raise InputError(f"--seeds {text!r}: each run seed once, from 0 to 2**31 - 1")
+    return seeds

@@ -1,0 +1,121 @@
+"""What the map boot brought back: kept as it is, and made into samples."""
+
+import gzip
+import hashlib
+import tarfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agelab.errors import AgelabError
+from agelab.layout import extents, freespace, score
+from agelab.layout.model import ExtentMap, FreeSpace, Measure
+from agelab.model.filesystem import FreeSpaceTool
+from agelab.model.metrics import METRICS
+from agelab.model.result import Sample
+from agelab.run.phases import CURVE
+from agelab.run.plan import CellSpec
+
+STEP = "map"
+DIRECTORY = "maps"
+UNASKED = "the scenario does not ask for it"
+
+
+@dataclass(frozen=True)
+class Map:
+    """What is known of one fork's layout; None with the reason where something is not."""
+
+    name: str
+    extents: ExtentMap | None
+    free: FreeSpace | None
+    no_extents: str = ""
+    no_free: str = ""
+    drawn: ExtentMap | None = None
+    """The extents with their places on the disk, where the filesystem's own addresses are others (btrfs)."""
+
+
+def collect(results: Path, directory: Path) -> dict[str, str]:
+    """Take the files from the results disk to ``maps/`` of the cell, packed; the sha256 of each, unpacked.
+
+    Raises AgelabError where the boot did not write them.
+    """
+    hashes = {}
+    try:
+        with tarfile.open(results, mode="r:") as tar:
+            for entry in tar:
+                content = tar.extractfile(entry)
+                assert content is not None, "the harness writes regular files alone"
+                data = content.read()
+                path = directory / DIRECTORY / f"{entry.name}.gz"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with path.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+                    packed.write(data)
+                hashes[entry.name] = hashlib.sha256(data).hexdigest()
+    except tarfile.TarError as error:
+        raise AgelabError(f"the results disk cannot be read: {error}") from error
+    return hashes
+
+
+def read(directory: Path, spec: CellSpec, names: Sequence[str]) -> Iterator[Map]:
+    """The maps of these forks from the cell's directory. Raises AgelabError for one that cannot be understood."""
+    for name in names:
+        place = directory / DIRECTORY / name
+        found, no_extents = _extents(place, spec)
+        free, no_free = _free(place, spec)
+        drawn = found
+        tool = spec.filesystem.free_space
+        if found and free and isinstance(tool, FreeSpaceTool):
+            drawn = freespace.on_disk(tool.format, _printed(place, "free")[0] or b"", found)
+        yield Map(name, found, free, no_extents, no_free, drawn)
+
+
+def _extents(place: Path, spec: CellSpec) -> tuple[ExtentMap | None, str]:
+    """Where the files lie, or why that is not known."""
+    if "extents" not in spec.scenario.measures:
+        return None, UNASKED
+    if spec.filesystem.extents == "none":
+        return None, spec.filesystem.extents_why
+    text, why = _printed(place, "extents")
+    return extents.parse(text) if text is not None else None, why
+
+
+def _free(place: Path, spec: CellSpec) -> tuple[FreeSpace | None, str]:
+    """What is free, or why that is not known."""
+    tool = spec.filesystem.free_space
+    if "free_space" not in spec.scenario.measures:
+        return None, UNASKED
+    if not isinstance(tool, FreeSpaceTool):
+        return None, tool.why
+    text, why = _printed(place, "free")
+    return freespace.parse(tool.format, text) if text is not None else None, why
+
+
+def _printed(directory: Path, name: str) -> tuple[bytes | None, str]:
+    """What a program printed, or why there is nothing."""
+    path = directory / f"{name}.gz"
+    if path.exists():
+        return gzip.decompress(path.read_bytes()), ""
+    failed = directory / f"{name}.error.gz"
+    return None, gzip.decompress(failed.read_bytes()).decode() if failed.exists() else "nothing came back"
+
+
+def samples(found: Map, wanted: Sequence[str]) -> list[Sample]:
+    """The measures of a map. A point of the curve is a repetition of the step ``curve/map``."""
+    prefix, _, point = found.name.partition("-")
+    repetition = int(point) if prefix == CURVE else 1
+    measures: list[Measure] = []
+    if "extents" in wanted:
+        measures += score.measures(found.extents, found.no_extents)
+    if "free_space" in wanted:
+        measures += freespace.measures(found.free, found.no_free)
+    return [
+        Sample(
+            step=f"{prefix}/{STEP}",
+            metric=measure.metric,
+            value=measure.value,
+            unit=METRICS[measure.metric].unit,
+            repetition=repetition,
+            not_measured=measure.not_measured,
+        )
+        for measure in measures
+    ]

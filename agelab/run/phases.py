@@ -1,0 +1,106 @@
+"""The phases of a cell: which steps run on which disks, and where the disk is forked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from agelab.corpus import Corpus
+from agelab.model.scenario import CONTROL_COPY, Action, Cycle, Scenario
+
+AGED: Literal["aged"] = "aged"
+CONTROL: Literal["control"] = "control"
+CURVE = "curve"
+"""The forks that are mapped; of the curve there are many: ``curve-12`` was taken after the twelfth repetition."""
+DAYS = 100
+"""From the first boot of a phase to the first one of the next, in days of guest time."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A series of boots on disks of its own."""
+
+    name: Literal["making", "aged", "control"]
+    steps: tuple[Mapping[str, Any], ...]
+    """As the guest's plan has them, each repetition by itself."""
+    day: int
+    """The date of its first boot, in days after the cell's first."""
+    fresh: bool = False
+    """Whether its disk is made anew; else it is a fork of the aged one."""
+    source: bool = False
+    """Whether a fork of the aged disk is there to be copied from."""
+    forks: Mapping[int, str] | None = None
+    """Forks to take of its disk once it is unmounted: the index of the step that would be next, and a name."""
+
+    @property
+    def prefix(self) -> str:
+        """What its steps' names begin with in the samples."""
+        return "" if self.name == "making" else f"{self.name}/"
+
+    def fork_before(self, step: int) -> str | None:
+        """The name of the fork to take before that step."""
+        return (self.forks or {}).get(step)
+
+
+def phases(
+    scenario: Scenario, corpus: Corpus, *, curve: bool = False, real: bool = False
+) -> tuple[Phase, ...]:
+    """The phases of a scenario's cells, in their order.
+
+    ``curve``: fork the disk at the points of its curve as well.
+    ``real``: the disk cannot be forked, so there is no control.
+    """
+    made, points = making(scenario, corpus, curve=curve)
+    found = [Phase("making", made, 0, fresh=True, forks={**points, len(made): AGED})]
+    tests = tuple(step(test, turn + 1, corpus) for test in scenario.tests for turn in range(test.repeat))
+    if tests:
+        found.append(Phase(AGED, tests, DAYS))
+    if scenario.control and not real:
+        copy = Action(
+            name=CONTROL_COPY,
+            run=scenario.control.run,
+            deadline=scenario.control.deadline,
+            sync=True,
+            origin="inferred",
+        )
+        first = tests[:1] and ({**tests[0], "caches": "reboot"},)
+        steps = (step(copy, 1, corpus), *first, *tests[1:])
+        found.append(Phase(CONTROL, steps, 2 * DAYS, fresh=True, source=True, forks={1: CONTROL}))
+    return tuple(found)
+
+
+def making(
+    scenario: Scenario, corpus: Corpus, *, curve: bool
+) -> tuple[tuple[dict[str, Any], ...], dict[int, str]]:
+    """The steps that make the disk, and the forks on the way: the step after each of them is a new boot's first."""
+    flat = []
+    for entry in scenario.steps:
+        if isinstance(entry, Cycle):
+            for turn in range(entry.repeat):
+                for action in entry.cycle:
+                    for again in range(action.repeat):
+                        flat.append(step(action, turn * action.repeat + again + 1, corpus))
+        else:
+            flat += [step(entry, again + 1, corpus) for again in range(entry.repeat)]
+    points: dict[int, str] = {}
+    if curve and scenario.curve:
+        wanted = scenario.curve
+        for index, done in enumerate(flat[:-1], start=1):
+            if done["name"] == wanted.step and done["repetition"] in wanted.after:
+                points[index] = f"{CURVE}-{done['repetition']}"
+                flat[index]["caches"] = "reboot"
+    return tuple(flat), points
+
+
+def step(action: Action, repetition: int, corpus: Corpus) -> dict[str, Any]:
+    """One repetition of a step as the guest's plan has it."""
+    return {
+        "name": action.name,
+        "repetition": repetition,
+        "run": action.run,
+        "caches": action.caches,
+        "sync": action.sync,
+        "pause": action.pause,
+        "expect": list(action.expect),
+        "deadline": action.deadline,
+        "moves": corpus.content_bytes if action.moves == "corpus" else None,
+    }

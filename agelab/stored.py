@@ -1,0 +1,235 @@
+"""Stored disks: what a cell left on its disk, kept as an artefact and forked by whoever measures it.
+
+The key is the hash of everything that made the disk. Beside the content lie the samples of its making, so that a
+run that starts from it gives out the same result as one that makes it.
+"""
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from agelab import process
+from agelab.errors import HostError, InputError, unknown
+from agelab.model.base import Defaults, Frozen, Layout
+from agelab.model.result import Sample
+from agelab.store import Artefact, Store, file_hash
+
+KIND = "disk"
+RECIPE, SAMPLES = "recipe.json", "samples.jsonl"
+CONTENT = "disk-{}"
+"""The content of each member of the disk, in their order."""
+DISK_ALIGNMENT = 2 << 20
+"""Bytes; a memory-backed disk is mapped in pieces of this size (agelab.vm.guest)."""
+SHORT = 12
+"""Digits of a key that are shown."""
+
+
+class Recipe(Frozen):
+    """What a disk is and how to have it again."""
+
+    makes: Literal["prepared", "aged"]
+    scenario: str | None = Field(description="None for an imported image")
+    scale: str | None
+    variant: str | None
+    filesystem: str
+    layout: Layout
+    defaults: Defaults
+    machine: str | None
+    drives: tuple[str, ...]
+    kernel: str | None
+    run_seed: int | None
+    corpus_seed: int | None
+    sizes: tuple[int, ...] = Field(description="bytes of each member")
+    command: str = Field(description="what made it, to be typed again")
+
+
+@dataclass(frozen=True)
+class StoredDisk:
+    """A disk of the store."""
+
+    artefact: Artefact
+    recipe: Recipe
+
+    @property
+    def key(self) -> str:
+        return self.artefact.key
+
+    @property
+    def inputs(self) -> Mapping[str, Any]:
+        """What the key is the hash of."""
+        return self.artefact.manifest.inputs
+
+    @property
+    def members(self) -> tuple[Path, ...]:
+        return tuple(self.artefact / CONTENT.format(number) for number, _ in enumerate(self.recipe.sizes))
+
+    @property
+    def occupied(self) -> int:
+        """Bytes that it takes on the host."""
+        return sum(512 * path.stat().st_blocks for path in self.members)
+
+    def samples(self) -> list[Sample]:
+        """What was measured while it was made."""
+        lines = (self.artefact / SAMPLES).read_text().splitlines()
+        return [Sample.model_validate_json(line) for line in lines]
+
+    def verify(self) -> None:
+        """Read all of it. Raises HostError where a file is not what was stored."""
+        for name, wanted in self.artefact.manifest.files.items():
+            path = self.artefact / name
+            if not path.is_file() or file_hash(path) != wanted:
+                raise HostError(
+                    f"the stored disk {self.key[:SHORT]} is damaged: {path} is not what was stored",
+                    hint=f"remove it (agelab disk rm {self.key[:SHORT]}) and make it again: {self.recipe.command}",
+                )
+
+
+def keep(
+    store: Store,
+    inputs: Mapping[str, Any],
+    recipe: Recipe,
+    members: Sequence[Path],
+    samples: Sequence[Sample],
+) -> StoredDisk:
+    """Store copies of these files as the disk that the inputs make. What is there already stays."""
+
+    def build(directory: Path) -> None:
+        for number, path in enumerate(members):
+            fork(path, directory / CONTENT.format(number), holes=True)
+        (directory / RECIPE).write_text(recipe.model_dump_json(indent=1) + "\n")
+        rows = (json.dumps(sample.model_dump()) + "\n" for sample in samples)
+        (directory / SAMPLES).write_text("".join(rows))
+
+    return _opened(store.obtain(KIND, inputs, build))
+
+
+def fork(source: Path, target: Path, *, holes: bool = False) -> None:
+    """A copy of a disk that shares with it whatever the host's filesystem can share.
+
+    ``holes``: what is zero takes no space in it; else just what takes none in the source.
+    """
+    sparse = "always" if holes else "auto"
+    process.run(["cp", f"--sparse={sparse}", "--reflink=auto", "--", str(source), str(target)])
+
+
+def every(store: Store) -> list[StoredDisk]:
+    """All stored disks, oldest first."""
+    return [_opened(artefact) for artefact in store.all(KIND)]
+
+
+def find(store: Store, key: str) -> StoredDisk:
+    """The disk whose key is this or begins so. Raises InputError where there is none, or more than one."""
+    disks = every(store)
+    found = [disk for disk in disks if disk.key.startswith(key.removeprefix("sha256:"))] if key else []
+    if len(found) > 1:
+        raise InputError(
+            f"{len(found)} stored disks begin with {key!r}: {', '.join(disk.key[:SHORT] for disk in found)}"
+        )
+    if not found and not disks:
+        raise InputError(
+            f"no stored disk {key!r}: there are none yet",
+            hint="make one: agelab age aging-ext4, or run with --keep-disk",
+        )
+    if not found:
+        raise unknown("stored disk", key, [disk.key[:SHORT] for disk in disks])
+    return found[0]
+
+
+def _opened(artefact: Artefact) -> StoredDisk:
+    path = artefact / RECIPE
+    try:
+        return StoredDisk(artefact, Recipe.model_validate_json(path.read_bytes()))
+    except (OSError, ValueError) as error:
+        raise HostError(
+            f"the stored disk {artefact.key[:SHORT]} is damaged: {path} cannot be read",
+            hint=f"remove {artefact.directory}",
+        ) from error
+
+
+def export(disk: StoredDisk, target: Path, image_format: Literal["raw", "qcow2"]) -> list[Path]:
+    """Write an image of each member that anyone can mount, and beside the first its recipe; what was written.
+
+    Raises InputError where something is there already, HostError where the disk is damaged.
+    """
+    several = len(disk.members) > 1
+    images = [
+        target.with_name(f"{target.stem}-{number}{target.suffix}") if several else target
+        for number, _ in enumerate(disk.members)
+    ]
+    recipe = target.with_name(target.name + ".recipe.json")
+    for path in (*images, recipe):
+        if os.path.lexists(path):
+            raise InputError(f"{path} is there already", hint="name another file, or remove it")
+    disk.verify()
+    for member, image in zip(disk.members, images, strict=True):
+        if image_format == "raw":
+            fork(member, image)
+        else:
+            process.run(["qemu-img", "convert", "-f", "raw", "-O", "qcow2", str(member), str(image)])
+    told = {
+        "key": disk.key,
+        "recipe": disk.recipe.model_dump(mode="json"),
+        "files": disk.artefact.manifest.files,
+        "inputs": disk.inputs,
+    }
+    recipe.write_text(json.dumps(told, indent=1) + "\n")
+    return [*images, recipe]
+
+
+def take_in(
+    store: Store, images: Sequence[Path], filesystem: str, layout: Layout, defaults: Defaults, command: str
+) -> StoredDisk:
+    """Store a user's own images (raw, qcow2, whatever qemu-img reads), one for each member of the disk.
+
+    Raises InputError for a file that is no image.
+    """
+    for image in images:
+        if not image.is_file():
+            raise InputError(f"{image} is not a file")
+    work = store.cache("import")
+    with tempfile.TemporaryDirectory(dir=work) as directory:
+        members = [Path(directory) / CONTENT.format(number) for number, _ in enumerate(images)]
+        for image, member in zip(images, members, strict=True):
+            try:
+                process.run(["qemu-img", "convert", "-O", "raw", str(image.absolute()), str(member)])
+            except process.ProcessFailed as error:
+                raise InputError(f"{image} cannot be read as a disk image: {error.stderr.strip()}") from error
+            size = member.stat().st_size
+            os.truncate(member, -(-size // DISK_ALIGNMENT) * DISK_ALIGNMENT)
+        if len({member.stat().st_size for member in members}) > 1:
+            raise InputError("the members of an array must have the same size")
+        recipe = Recipe(
+            makes="aged",
+            scenario=None,
+            scale=None,
+            variant=None,
+            filesystem=filesystem,
+            layout=layout,
+            defaults=defaults,
+            machine=None,
+            drives=(),
+            kernel=None,
+            run_seed=None,
+            corpus_seed=None,
+            sizes=tuple(member.stat().st_size for member in members),
+            command=command,
+        )
+        inputs = {
+            "imported": [file_hash(member) for member in members],
+            "filesystem": filesystem,
+            "layout": layout,
+            "defaults": defaults,
+        }
+        return keep(store, inputs, recipe, members, [])
+
+
+def remove(disk: StoredDisk) -> None:
+    """Take it from the store."""
+    shutil.rmtree(disk.artefact.directory)

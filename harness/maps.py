@@ -1,0 +1,81 @@
+"""Where things lie on forks of a disk: each is mounted read-only, its files' extents listed, then its free space.
+
+What the programs say goes as it is, in one tar, to the results disk; the host reads it after the power-off.
+"""
+
+import io
+import subprocess
+import tarfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from harness.drives import Attached
+from harness.plan import Map
+
+TOOLS = Path("/run/agelab/tools")
+WHERE = Path("/run/map")
+"""Where the plan's commands mount a fork."""
+QUOTED = 400
+"""Bytes of a program's last words that go into the results."""
+
+Do = Callable[[list[str], str], None]
+
+
+def take(
+    maps: tuple[Map, ...],
+    attached: Attached,
+    results: Path,
+    scratch: Path,
+    do: Do,
+    environment: Mapping[str, str],
+) -> None:
+    """Look at each fork in turn and write the tar: ``<name>/extents``, ``<name>/free``, or the same with
+    ``.error`` where a program failed: how, and its last words.
+
+    Raises OSError, and what ``do`` raises where a fork cannot be mounted.
+    """
+    with results.open("wb") as disk, tarfile.open(fileobj=disk, mode="w|", format=tarfile.GNU_FORMAT) as tar:
+        for wanted in maps:
+            fork = wanted.fork
+            attached.put_together(fork.name, fork, fresh=False)
+            if wanted.extents != "none":
+                WHERE.mkdir(exist_ok=True)
+                do(list(fork.mount), f"mounting {fork.name}")
+                method = ["--fibmap"] if wanted.extents == "fibmap" else []
+                argv = [str(TOOLS / "extents"), *method, str(WHERE)]
+                keep(tar, f"{fork.name}/extents", argv, scratch, environment)
+                do(list(fork.umount), f"unmounting {fork.name}")
+            if wanted.free:
+                keep(tar, f"{fork.name}/free", list(wanted.free), scratch, environment)
+            attached.take_apart(fork.name)
+
+
+def keep(
+    tar: tarfile.TarFile, name: str, argv: list[str], scratch: Path, environment: Mapping[str, str]
+) -> None:
+    """Put what a program prints into the tar."""
+    printed = scratch / "printed"
+    with printed.open("wb") as output:
+        done = subprocess.run(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.PIPE,
+            env=dict(environment),
+            check=False,
+        )
+    if done.returncode:
+        said = done.stderr[-QUOTED:].decode("ascii", "replace").strip()
+        _add(tar, f"{name}.error", f"{argv[0]} exited {done.returncode}: {said}".encode())
+    else:
+        with printed.open("rb") as output:
+            entry = tarfile.TarInfo(name)
+            entry.size = printed.stat().st_size
+            tar.addfile(entry, output)
+    printed.unlink()
+
+
+def _add(tar: tarfile.TarFile, name: str, data: bytes) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size = len(data)
+    tar.addfile(entry, io.BytesIO(data))
