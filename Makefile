@@ -11,7 +11,7 @@ export AGELAB_HOME NAME $(SCENARIO_OPTIONS)
 BIN := .venv/bin
 SCENARIOS := $(sort $(patsubst scenarios/%.toml,%,$(wildcard scenarios/*.toml)))
 
-.PHONY: help setup setup-test scenario name-given image doctor test test-full bench check lint format lock clean
+.PHONY: help setup setup-test scenario calibrate name-given image doctor test test-full bench check lint format lock clean
 
 help: ## list the targets
 	@echo "agelab: a reproducibility sandbox for filesystem benchmarks"
@@ -30,15 +30,20 @@ setup: ## install what is missing: Debian packages, and Python packages into .ve
 setup-test:
 	@sh agelab/setup.sh test
 
+# What the user has set of them, as options of agelab.
+OPTIONS = $${CORPUS:+--corpus "$$CORPUS"} $${KERNEL:+--kernel "$$KERNEL"} $${FS:+--filesystem "$$FS"} $${LAYOUT:+--layout "$$LAYOUT"} \
+  $${SCALE:+--scale "$$SCALE"} $${CLOCK:+--clock "$$CLOCK"} $${DEFAULTS:+--defaults "$$DEFAULTS"} $${DISKS:+--disks "$$DISKS"} \
+  $${ERASE:+--erase "$$ERASE"} $${MACHINE:+--machine "$$MACHINE"} $${VCPUS:+--vcpus "$$VCPUS"} \
+  $${SEEDS:+--seeds "$$SEEDS"} $${JOBS:+--jobs "$$JOBS"}
+
 scenario: name-given setup ## run NAME=<scenario>[-<variant>], e.g. make scenario NAME=aging-reiserfs
-	@$(BIN)/agelab run "$$NAME" \
-	  $${CORPUS:+--corpus "$$CORPUS"} $${KERNEL:+--kernel "$$KERNEL"} $${FS:+--filesystem "$$FS"} $${LAYOUT:+--layout "$$LAYOUT"} \
-	  $${SCALE:+--scale "$$SCALE"} $${CLOCK:+--clock "$$CLOCK"} $${DEFAULTS:+--defaults "$$DEFAULTS"} $${DISKS:+--disks "$$DISKS"} \
-	  $${ERASE:+--erase "$$ERASE"} $${MACHINE:+--machine "$$MACHINE"} $${VCPUS:+--vcpus "$$VCPUS"} \
-	  $${SEEDS:+--seeds "$$SEEDS"} $${JOBS:+--jobs "$$JOBS"}
+	@$(BIN)/agelab run "$$NAME" $(OPTIONS)
+
+calibrate: name-given setup ## measure the floor of NAME=<scenario>[-<variant>]: five run seeds, the first twice
+	@$(BIN)/agelab calibrate "$$NAME" $(OPTIONS)
 
 name-given:
-	@test -n "$$NAME" || { echo "agelab: say which scenario: make scenario NAME=<scenario>[-<variant>];" \
+	@test -n "$$NAME" || { echo "agelab: say which scenario: make $(firstword $(MAKECMDGOALS)) NAME=<scenario>[-<variant>];" \
 	  "there are: $(SCENARIOS)" >&2; exit 2; }
 
 image: setup ## build the guest image (KERNEL=<kernel spec>, default: the newest Debian 6.1)

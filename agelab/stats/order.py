@@ -12,7 +12,7 @@ from math import comb
 from statistics import median
 
 LEVEL = Fraction(15, 16)
-"""The coverage an interval is to have: that of the range of five values. More values narrow it, never weaken it."""
+"""The coverage an interval is to have: that of the range of five values. More values never weaken it."""
 
 
 @dataclass(frozen=True)

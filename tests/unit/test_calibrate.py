@@ -1,0 +1,148 @@
+"""calibrate: what it runs, and what it says of the same cell twice."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agelab.cli import calibrate as verb
+from agelab.cli import main
+from agelab.model.result import Status
+from agelab.results import rundir
+from agelab.results.rundir import RunDirectory
+from agelab.run.runner import Request
+from tests.unit.test_compare import ONE, Values, make
+
+ELAPSED = dict(ONE)
+
+
+class Runs:
+    """Stands in for the guests: what each run seed takes, in the first run and in the second."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.first, self.second = dict(ELAPSED), {1: ELAPSED[1]}
+        self.clock = "virtual"
+        self.inputs: list[dict[str, str]] = [{}, {}]
+        self.ends: dict[int, Status | None] = {}
+        self.asked: list[Request] = []
+
+    def execute(self, request: Request) -> RunDirectory:
+        number = len(self.asked)
+        self.asked.append(request)
+        values: Values = (self.first, self.second)[number]
+        assert request.run_seeds == tuple(values)
+        name = make(self.home, {"ext4": values}, clock=self.clock, inputs=self.inputs[number], ends=self.ends)
+        return rundir.find(self.home / "runs", name)
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runs:
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
+    found = Runs(tmp_path)
+    monkeypatch.setattr(verb, "execute", found.execute)
+    return found
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
+    assert main(["calibrate", "aging-ext4", *words]) == code
+    return capsys.readouterr().out
+
+
+def test_the_first_seed_is_run_twice_and_five_are_a_floor(
+    runs: Runs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = said(capsys, "--layout", "raid0", "--scale", "paper")
+    first, second = runs.asked
+    assert (first.run_seeds, second.run_seeds) == ((1, 2, 3, 4, 5), (1,))
+    assert replace(second, run_seeds=first.run_seeds) == first
+    assert (first.layout, first.scale) == ("raid0", "paper")
+    assert "ext4, single: seeds 1,2,3,4,5, and seed 1 once more\n" in shown
+    assert "  A/A: the same twice, to the last digit: 2 samples, all differences 0\n" in shown
+    assert "holds the median over all run seeds with 93.75 %" in shown
+    assert "copy 1.20 1.00 1.40 0.40 33.33" in [" ".join(line.split()) for line in shown.splitlines()]
+    assert "seeks" not in shown
+
+
+def test_all_shows_every_metric(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [" ".join(line.split()) for line in said(capsys, "--all").splitlines()]
+    assert lines[lines.index("seeks") + 1] == "copy 7 7 7 0 0.00"
+
+
+@pytest.mark.parametrize("seeds", ["1", "1,2,3,4"])
+def test_fewer_than_five_seeds_are_refused_before_anything_runs(
+    runs: Runs, capsys: pytest.CaptureFixture[str], seeds: str
+) -> None:
+    assert main(["calibrate", "aging-ext4", "--seeds", seeds]) == 2
+    assert f"--seeds {seeds}: a floor takes at least 5 run seeds" in capsys.readouterr().err
+    assert runs.asked == []
+
+
+def test_other_seeds_are_the_users(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+    runs.first = {seed: float(seed) for seed in (7, 3, 9, 11, 20, 21)}
+    runs.second = {7: 7.0}
+    shown = said(capsys, "--seeds", "7,3,9,11,20,21")
+    assert "and seed 7 once more" in shown and "with 96.88 %" in shown
+
+
+def test_another_sample_is_loud(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+    runs.second = {1: 1.000001}
+    shown = said(capsys, code=1)
+    assert "  A/A FAILED: EQUAL INPUTS AND DIFFERENT SAMPLES: 1 of 2 samples differ; first:\n" in shown
+    assert "  sample copy 1 elapsed: 1.0 | 1.000001\n  digest: sha256:1.0 | sha256:1.000001\n" in shown
+    assert "please report it" in shown
+
+
+def test_other_inputs_are_no_proof(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+    runs.inputs[1] = {"kernel": "upgraded meanwhile"}
+    shown = said(capsys, code=1)
+    assert "A/A FAILED: the second execution had other inputs; 0 of 2 samples differ\n" in shown
+    assert "  input kernel: None | upgraded meanwhile\n" in shown
+
+
+def test_a_cell_that_is_not_ok_is_no_figure_and_an_exit_code(
+    runs: Runs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs.ends = {5: Status.HUNG}
+    shown = said(capsys, code=1)
+    assert "A/A: the same twice" in shown
+    assert "  not ok, in no figure below: seed 5 of " in shown and ": hung: it stopped\n" in shown
+    assert "no floor: 4 seeds, five are needed" in shown and "with 87.5 %" in shown
+
+
+def test_a_cell_that_did_not_finish_proves_nothing(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+    runs.ends = {1: Status.INTERRUPTED}
+    assert "  no A/A: not finished: " in said(capsys, code=1)
+
+
+def test_real_time_is_not_asked_to_be_the_same(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+    runs.clock, runs.second = "wall", {1: 1.05}
+    shown = said(capsys, "--clock", "wall")
+    assert "no A/A: real time is not the same twice (1 of 2 samples differ)" in shown
+    assert "wall clock; real time, each seed one repetition of it" in shown
+
+
+def test_programs_get_the_proof_and_every_floor(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(said(capsys, "--json"))
+    assert (found["schema"], found["clock"]) == (1, "virtual")
+    assert [found["run"], found["again"]] == [path.name for path in sorted((runs.home / "runs").iterdir())]
+    [variant] = found["variants"]
+    assert variant["same_twice"] == {
+        "seed": 1,
+        "proven": True,
+        "inputs_key": None,
+        "digests": ["sha256:1.0", "sha256:1.0"],
+        "compared": 2,
+        "inputs": [],
+        "samples": [],
+        "endings": [],
+    }
+    assert [row["metric"] for row in variant["floors"]] == ["elapsed", "seeks"]
+    elapsed = variant["floors"][0]
+    assert elapsed["values"] == {"1": 1, "2": 1.1, "3": 1.2, "4": 1.3, "5": 1.4}
+    assert (elapsed["floor"], elapsed["floor_relative"]) == (0.4, pytest.approx(1 / 3))
+    assert (elapsed["summary"]["median"], elapsed["summary"]["coverage"]) == (1.2, 0.9375)
+    runs.asked.clear()
+    runs.second = {1: 9.0}
+    assert not json.loads(said(capsys, "--json", code=1))["variants"][0]["same_twice"]["proven"]
