@@ -117,10 +117,10 @@ static uint64_t number(const char *word)
 
 int main(int argc, char **argv)
 {
-	struct file *files = NULL;
+	static struct file *files;
+	static char *list;
 	size_t count = 0, size = 0, used;
 	uint64_t state, reads, pieces = 0;
-	char *list;
 
 	if (argc != 3) {
 		fprintf(stderr, "usage: random-read SEED COUNT < paths, each ended by a NUL\n");

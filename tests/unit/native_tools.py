@@ -1,0 +1,59 @@
+"""The guest's tools compiled by this host's compiler, and filesystems of this host's kernel to use them on."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from agelab import process, tools
+
+needs_compiler = pytest.mark.skipif(process.find("gcc") is None, reason="not installed: gcc")
+FLAGS = ("-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined")
+
+
+def compiled(program: str, directory: Path) -> Path:
+    """A program of harness/tools that stops at the first wrong address and the first undefined arithmetic."""
+    made = directory / program
+    source = str(tools.SOURCES / f"{program}.c")
+    process.run(["gcc", *FLAGS, "-fno-sanitize-recover=all", "-o", str(made), source])
+    return made
+
+
+@contextmanager
+def mounted(image: Path, where: Path, *options: str) -> Iterator[Path]:
+    """The filesystem in an image."""
+    where.mkdir(exist_ok=True)
+    process.run(["mount", "-o", ",".join(("loop", *options)), str(image), str(where)])
+    try:
+        yield where
+    finally:
+        process.run(["umount", str(where)])
+
+
+def made(image: Path, mib: int, mkfs: Sequence[str]) -> None:
+    """A new filesystem in a sparse file."""
+    image.touch()
+    os.truncate(image, mib << 20)
+    # Not through process.run: its search path is that of a host, a developer's programs may lie elsewhere.
+    subprocess.run([*mkfs, str(image)], check=True, capture_output=True)
+
+
+@cache
+def lacking(mib: int, mkfs: Sequence[str]) -> str:
+    """Why this host cannot mount what this mkfs makes, or nothing: it is tried."""
+    if shutil.which(mkfs[0]) is None:
+        return f"not installed: {mkfs[0]}"
+    with TemporaryDirectory() as name:
+        image = Path(name, "image")
+        made(image, mib, mkfs)
+        try:
+            with mounted(image, Path(name, "mounted")):
+                return ""
+        except process.ProcessFailed as error:
+            return f"this host does not mount it: {error.stderr.strip()}"
