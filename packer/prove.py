@@ -83,7 +83,10 @@ def wipe(device: Path) -> None:
 
 
 def prove(commands: dict[str, list[str]], device: Path) -> None:
-    """Make, mount, write, unmount; mount again and read back; the same read-only; check. Raises Failed or OSError."""
+    """Make, mount, write, unmount; mount again and read back; the same read-only; list its free space; check.
+
+    Raises Failed or OSError.
+    """
     wipe(device)
     run(commands["mkfs"])
     for mount, use in (("mount", write), ("mount", read_back), ("mount_read_only", read_back_alone)):
@@ -95,6 +98,8 @@ def prove(commands: dict[str, list[str]], device: Path) -> None:
             run(commands["umount"])
         if os.path.ismount(MOUNTPOINT):
             raise Failed(f"{' '.join(commands['umount'])} left it mounted")
+    if commands["free_space"]:
+        run(commands["free_space"])
     run(commands["fsck"])
 
 

@@ -8,7 +8,7 @@ from pydantic import Field, TypeAdapter
 
 from agelab.kernel import MissingModule, Modules
 from agelab.model.base import Defaults, Frozen
-from agelab.model.filesystem import Filesystem
+from agelab.model.filesystem import Filesystem, FreeSpaceTool
 
 DEVICE = "/dev/pmem1"
 MOUNTPOINT = "/run/proof"
@@ -41,6 +41,7 @@ class Item(Frozen):
     mount: tuple[str, ...]
     mount_read_only: tuple[str, ...]
     umount: tuple[str, ...]
+    free_space: tuple[str, ...] = Field(description="empty where nothing lists it")
     fsck: tuple[str, ...]
 
 
@@ -78,7 +79,7 @@ def _unsupported(filesystem: Filesystem, defaults: Defaults, reason: str) -> Pro
 
 
 def _item(filesystem: Filesystem, defaults: Defaults) -> Item:
-    tooling = filesystem.tooling(defaults)
+    tooling, lister = filesystem.tooling(defaults), filesystem.free_space
     return Item(
         filesystem=filesystem.name,
         defaults=defaults,
@@ -86,6 +87,7 @@ def _item(filesystem: Filesystem, defaults: Defaults) -> Item:
         mount=_filled(filesystem.mount_command(defaults)),
         mount_read_only=_filled(filesystem.mount_command(defaults, read_only=True)),
         umount=_filled(filesystem.umount_command(defaults)),
+        free_space=_filled(lister.run if isinstance(lister, FreeSpaceTool) else ()),
         fsck=_filled(tooling.fsck),
     )
 

@@ -1,0 +1,41 @@
+"""Free space: one parser for each tool's output, and what follows from it.
+
+A filesystem's file names the tool and the format of what it prints (scenarios/filesystems/, free_space). All places
+are bytes on the disk under test; docs/free-space.md says what each tool does not tell.
+"""
+
+from agelab.errors import unknown
+from agelab.layout.freespace import btrfs, debugreiserfs, dumpe2fs, f2fs, jfs, ntfs, vfat, xfs_db, zdb
+from agelab.layout.freespace.measures import METRICS, measures
+from agelab.layout.freespace.runs import Unreadable
+from agelab.layout.model import ExtentMap, FreeSpace
+
+__all__ = ["FORMATS", "METRICS", "Unreadable", "measures", "on_disk", "parse"]
+
+FORMATS = {
+    "btrfs": btrfs.parse,
+    "debugreiserfs": debugreiserfs.parse,
+    "dumpe2fs": dumpe2fs.parse,
+    "f2fs": f2fs.parse,
+    "jfs": jfs.parse,
+    "ntfs": ntfs.parse,
+    "vfat": vfat.parse,
+    "xfs_db": xfs_db.parse,
+    "zdb": zdb.parse,
+}
+"""The format of a filesystem's free_space -> its parser."""
+
+
+def parse(format: str, output: bytes) -> FreeSpace:
+    """The free space in a tool's output. Raises InputError for an unknown format, Unreadable for an output."""
+    if format not in FORMATS:
+        raise unknown("format of free space", format, list(FORMATS))
+    return FORMATS[format](output)
+
+
+def on_disk(format: str, output: bytes, found: ExtentMap) -> ExtentMap:
+    """The map of the same filesystem with places on the disk, where the filesystem gives its own addresses (btrfs).
+
+    Raises Unreadable where the tool's output does not tell where an extent lies.
+    """
+    return btrfs.on_disk(output, found) if format == "btrfs" else found

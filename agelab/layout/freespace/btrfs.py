@@ -1,0 +1,147 @@
+"""btrfs on one device: ``btrfs inspect-internal dump-super``, then ``dump-tree -t chunk`` and ``-t extent``.
+
+btrfs addresses its data logically, and so does its FIEMAP; the chunk tree says where a logical address lies. All of
+FreeSpace is places on the device, and ``on_disk`` translates a file's extents to them.
+
+Free is what file data may still take: the device's space that no chunk has, and what data chunks have left. A chunk
+of metadata is set aside for that, used or not, like the inode tables of ext2: all of it counts as metadata, each
+copy of it, and so do the first MiB and the superblock's copies (BTRFS_STRIPE_LEN is left free around each).
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from agelab.layout.freespace.runs import Run, Unreadable, free_space, joined, total, without
+from agelab.layout.model import Extent, ExtentMap, FileMap, FreeSpace
+
+RESERVED = 1 << 20
+"""Bytes at the device's beginning that no chunk takes (BTRFS_DEVICE_RANGE_RESERVED)."""
+SUPERBLOCKS = (64 << 10, 64 << 20, 256 << 30)
+STRIPE = 64 << 10
+NO_PLACE = 0x2 | 0x4 | 0x200
+"""FIEMAP_EXTENT_UNKNOWN, _DELALLOC, _DATA_INLINE: the address means nothing."""
+
+TOOL = "btrfs"
+_SUPER = re.compile(r"(num_devices|nodesize)\t+(\d+)")
+_DEVICE = re.compile(r"\t\tdevid \d+ total_bytes (\d+) ")
+_ITEM = re.compile(r"\titem \d+ key \((\w+) (\w+) (\d+)\)")
+_CHUNK = re.compile(r"\t\tlength (\d+) owner \d+ stripe_len \d+ type (\S+)")
+_PLACE = re.compile(r"\t\t\tstripe \d+ devid \d+ offset (\d+)")
+_USED = re.compile(r"\t\tblock group used (\d+) ")
+
+
+@dataclass
+class _Chunk:
+    """A range of logical addresses and the places of its copies on the device."""
+
+    logical: int
+    length: int = 0
+    kind: str = ""
+    places: list[int] = field(default_factory=list)
+    used: int = -1
+    extents: list[Run] = field(default_factory=list)
+
+    @property
+    def holds_data(self) -> bool:
+        return "DATA" in self.kind.split("|")
+
+    def copies(self, runs: Iterable[Run]) -> Iterator[Run]:
+        """Where on the device these logical runs lie, each copy of them."""
+        for start, length in runs:
+            for place in self.places:
+                yield place + start - self.logical, length
+
+
+def parse(output: bytes) -> FreeSpace:
+    """Raises Unreadable where a line is not as expected, or extents do not add up to what a chunk says is used."""
+    size, chunks = _read(output)
+    taken: list[Run] = []
+    own: list[Run] = [(0, RESERVED), *((at, STRIPE) for at in SUPERBLOCKS if at + STRIPE <= size)]
+    for chunk in chunks:
+        if not chunk.holds_data:
+            own += chunk.copies([(chunk.logical, chunk.length)])
+            continue
+        if (listed := total(joined(chunk.extents))) != chunk.used:
+            what = f"the extents of chunk {chunk.logical} have {listed} bytes, it says {chunk.used}"
+            raise Unreadable(TOOL, None, what)
+        taken += chunk.copies(chunk.extents)
+    return free_space(TOOL, size, without([(0, size)], [*own, *taken]), own)
+
+
+def on_disk(output: bytes, found: ExtentMap) -> ExtentMap:
+    """The extents with their places on the device. Raises Unreadable where a chunk does not hold an extent."""
+    _, chunks = _read(output)
+    starts = [chunk.logical for chunk in chunks]
+
+    def moved(extent: Extent) -> Iterator[Extent]:
+        if extent.flags & NO_PLACE:
+            yield extent
+            return
+        done = 0
+        while done < extent.length:  # neighbours in two chunks are one extent to FIEMAP
+            logical = extent.physical + done
+            chunk = chunks[max(0, bisect_right(starts, logical) - 1)]
+            left = chunk.logical + chunk.length - logical
+            if logical < chunk.logical or left <= 0:
+                raise Unreadable(TOOL, None, f"no chunk of it holds the address {logical} of a file's extent")
+            place = chunk.places[0] + logical - chunk.logical
+            length = min(left, extent.length - done)
+            yield Extent(extent.logical + done, place, length, extent.flags)
+            done += length
+
+    def file(one: FileMap) -> FileMap:
+        return replace(one, extents=tuple(new for extent in one.extents for new in moved(extent)))
+
+    return replace(found, files=tuple(file(one) for one in found.files))
+
+
+def _read(output: bytes) -> tuple[int, list[_Chunk]]:
+    """The device's size, and its chunks in the order of their logical addresses."""
+    size = node_size = 0
+    chunks: dict[int, _Chunk] = {}
+    last = _Chunk(-1)
+    for number, line in enumerate(output.decode(errors="replace").splitlines(), 1):
+        if match := _SUPER.match(line):
+            if match[1] == "num_devices" and match[2] != "1":
+                raise Unreadable(TOOL, number, f"the filesystem lies on {match[2]} devices")
+            node_size = int(match[2]) if match[1] == "nodesize" else node_size
+        elif match := _DEVICE.match(line):
+            size = int(match[1])
+        elif match := _ITEM.match(line):
+            key, kind, offset = match[1], match[2], int(match[3])
+            if kind == "CHUNK_ITEM":
+                last = chunks[offset] = _Chunk(offset)
+            elif kind == "BLOCK_GROUP_ITEM":
+                last = _known(chunks, int(key), number)
+            elif kind in ("EXTENT_ITEM", "METADATA_ITEM"):
+                length = offset if kind == "EXTENT_ITEM" else node_size
+                _holding(chunks, int(key), number).extents.append((int(key), length))
+        elif match := _CHUNK.match(line):
+            last.length, last.kind = int(match[1]), match[2]
+            if last.kind.rpartition("|")[2] not in ("single", "DUP"):
+                raise Unreadable(TOOL, number, f"a chunk of kind {last.kind} is spread over devices")
+        elif match := _PLACE.match(line):
+            last.places.append(int(match[1]))
+        elif match := _USED.match(line):
+            last.used = int(match[1])
+    if not size or not node_size:
+        raise Unreadable(TOOL, None, f"there is no {'nodesize' if size else 'DEV_ITEM'} in it")
+    if torn := [chunk.logical for chunk in chunks.values() if not chunk.places or chunk.used < 0]:
+        raise Unreadable(TOOL, None, f"chunk {torn[0]} has no place, or there is no block group of it")
+    return size, sorted(chunks.values(), key=lambda chunk: chunk.logical)
+
+
+def _known(chunks: dict[int, _Chunk], logical: int, number: int) -> _Chunk:
+    if logical not in chunks:
+        raise Unreadable(TOOL, number, f"there is no chunk at {logical}")
+    return chunks[logical]
+
+
+def _holding(chunks: dict[int, _Chunk], logical: int, number: int) -> _Chunk:
+    # A filesystem has a chunk for each GiB or so: looking through them is quick, but for the newest first.
+    for chunk in reversed(chunks.values()):
+        if chunk.logical <= logical < chunk.logical + chunk.length:
+            return chunk
+    raise Unreadable(TOOL, number, f"no chunk holds the extent at {logical}")

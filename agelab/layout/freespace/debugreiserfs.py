@@ -1,0 +1,62 @@
+"""reiserfs: ``debugreiserfs -m DEVICE`` (reiserfsprogs, reiserfscore/prints.c).
+
+The bitmap as ranges of busy and free blocks. Metadata are the superblock, the bitmaps and the journal; the tree's
+nodes lie among the data and are not told apart.
+"""
+
+import re
+from collections.abc import Iterator
+
+from agelab.layout.freespace.runs import Run, Unreadable, free_space, scaled
+from agelab.layout.model import FreeSpace
+
+_FIELDS = {
+    "count of blocks": re.compile(r"Count of blocks on the device: (\d+)"),
+    "block size": re.compile(r"Blocksize: (\d+)"),
+    "free blocks": re.compile(r"Free blocks \(.*\): (\d+)"),
+    "superblock": re.compile(r"Reiserfs super block in block (\d+) "),
+    "journal's size": re.compile(
+        r"\tSize (\d+) blocks \(including 1 for journal header\) \(first block \d+\)"
+    ),
+    "journal's place": re.compile(
+        r"\tSize \d+ blocks \(including 1 for journal header\) \(first block (\d+)\)"
+    ),
+}
+_BITMAP = re.compile(r"#\d+: block (\d+): (.*)")
+_RANGE = re.compile(r"(Busy|Free) ?\((\d+)-(\d+)\) ?")
+
+
+def parse(output: bytes) -> FreeSpace:
+    """Raises Unreadable where a line is not as expected, or the bitmaps do not add up to the superblock's count."""
+    fields: dict[str, int] = {}
+    runs: list[Run] = []
+    own: list[Run] = []
+    for number, line in enumerate(output.decode(errors="replace").splitlines(), 1):
+        for name, pattern in _FIELDS.items():
+            if match := pattern.match(line):
+                fields[name] = int(match[1])
+        if match := _BITMAP.match(line):
+            own.append((int(match[1]), 1))
+            runs += _free(match[2], number)
+    if missing := [name for name in _FIELDS if name not in fields]:
+        raise Unreadable("debugreiserfs", None, f"no line of it gives the {missing[0]}")
+    unit = fields["block size"]
+    own += [(fields["superblock"], 1), (fields["journal's place"], fields["journal's size"])]
+    return free_space(
+        "debugreiserfs",
+        fields["count of blocks"] * unit,
+        scaled(runs, unit),
+        scaled(own, unit),
+        fields["free blocks"] * unit,
+    )
+
+
+def _free(text: str, number: int) -> Iterator[Run]:
+    at = 0
+    while at < len(text):
+        match = _RANGE.match(text, at)
+        if match is None:
+            raise Unreadable("debugreiserfs", number, f"{text[at : at + 40]!r} is no range of blocks")
+        if match[1] == "Free":
+            yield int(match[2]), int(match[3]) - int(match[2]) + 1
+        at = match.end()

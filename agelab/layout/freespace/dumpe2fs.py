@@ -1,0 +1,59 @@
+"""ext2, ext3 and ext4: ``dumpe2fs DEVICE`` (e2fsprogs, misc/dumpe2fs.c, list_desc).
+
+Each group's free blocks and where its superblock, descriptors, bitmaps and inode table lie. The journal's place is
+not printed: its blocks are neither free nor named.
+"""
+
+import re
+from collections.abc import Iterator
+
+from agelab.layout.freespace.runs import Run, Unreadable, free_space, scaled
+from agelab.layout.model import FreeSpace
+
+_HEADER = re.compile(r"(Block count|Block size|Free blocks|Cluster size|First block): +(\d+)")
+_FREE = re.compile(r"  Free blocks: ?(.*)")
+_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
+_OWN = re.compile(
+    r"(?:superblock|Group descriptors|GDT blocks|Block bitmap|Inode bitmap|Inode table) at (\d+)(?:-(\d+))?"
+)
+
+
+def parse(output: bytes) -> FreeSpace:
+    """Raises Unreadable where a line is not as expected, or the groups' blocks do not add up to the total."""
+    header: dict[str, int] = {}
+    runs: list[Run] = []
+    own: list[Run] = []
+    for number, line in enumerate(output.decode(errors="replace").splitlines(), 1):
+        if match := _HEADER.match(line):
+            header[match[1]] = int(match[2])
+        elif match := _FREE.match(line):
+            runs += _ranges(match[1], number)
+        elif line.startswith("  "):
+            own += [_run(match[1], match[2]) for match in _OWN.finditer(line)]
+    for name in ("Block count", "Block size", "Free blocks"):
+        if name not in header:
+            raise Unreadable("dumpe2fs", None, f"there is no {name!r} in it")
+    if "Cluster size" in header:
+        raise Unreadable(
+            "dumpe2fs", None, "blocks are allocated in clusters (bigalloc), which it counts otherwise"
+        )
+    unit = header["Block size"]
+    return free_space(
+        "dumpe2fs",
+        header["Block count"] * unit,
+        scaled(runs, unit),
+        scaled(own, unit),
+        header["Free blocks"] * unit,
+    )
+
+
+def _ranges(text: str, number: int) -> Iterator[Run]:
+    for part in text.split(", ") if text else ():
+        match = _RANGE.fullmatch(part)
+        if match is None:
+            raise Unreadable("dumpe2fs", number, f"{part!r:.40} is no range of blocks")
+        yield _run(match[1], match[2])
+
+
+def _run(first: str, last: str | None) -> Run:
+    return int(first), int(last or first) - int(first) + 1

@@ -1,0 +1,73 @@
+"""f2fs: ``dump.f2fs -d 1 -s 0~-1 DEVICE`` and the file dump_sit that it writes (f2fs-tools, fsck/dump.c).
+
+The segment information table has one bit for each block of the main area, the highest of a byte first: set where
+it holds something valid. Free is every other one: those that the filesystem keeps for cleaning (overprovision,
+which statfs does not count) among them. Metadata are what lies before the main area, and the valid blocks of
+segments of nodes (inodes and pointers to blocks).
+"""
+
+import re
+
+from agelab.layout.freespace.runs import Run, Unreadable, clear_bits, free_space, scaled, without
+from agelab.layout.model import FreeSpace
+
+TOOL = "dump.f2fs"
+_FIELD = re.compile(r"(\w+) +\t\t\[0x *[0-9a-f]+ : (\d+)\]")
+_SEGMENT = re.compile(r"segno: *(\d+)\tvblocks: *(\d+)\tseg_type:(\d)\t")
+_BYTES = re.compile(r"(?: {1,2}[0-9a-f]{2})+ *")
+_NEEDED = ("log_blocksize", "log_blocks_per_seg", "segment_count_main", "main_blkaddr", "valid_block_count")
+NODES = (3, 4, 5)
+"""CURSEG_HOT_NODE, _WARM_NODE, _COLD_NODE."""
+
+
+def parse(output: bytes) -> FreeSpace:
+    """Raises Unreadable where a line is not as expected, or segments or blocks are missing."""
+    fields: dict[str, int] = {}
+    segments: list[tuple[int, int, int, bytearray]] = []
+    for number, line in enumerate(output.decode(errors="replace").splitlines(), 1):
+        if match := _FIELD.fullmatch(line.rstrip()):
+            fields[match[1]] = int(match[2])
+        elif match := _SEGMENT.match(line):
+            if int(match[1]) != len(segments):
+                raise Unreadable(TOOL, number, f"segment {match[1]} follows after {len(segments)} segments")
+            segments.append((number, int(match[2]), int(match[3]), bytearray()))
+        elif line.startswith("valid_blocks:"):
+            break  # the sum of them all
+        elif segments and line.strip():
+            if not _BYTES.fullmatch(line):
+                raise Unreadable(TOOL, number, f"{line!r:.60} is no part of a segment's bitmap")
+            segments[-1][3].extend(bytes.fromhex(line))
+    if missing := [name for name in _NEEDED if name not in fields]:
+        raise Unreadable(TOOL, None, f"there is no {missing[0]!r} in it")
+    if len(segments) != fields["segment_count_main"]:
+        what = f"{len(segments)} segments are listed of {fields['segment_count_main']}"
+        raise Unreadable(TOOL, None, what)
+    return _space(fields, segments)
+
+
+def _space(fields: dict[str, int], segments: list[tuple[int, int, int, bytearray]]) -> FreeSpace:
+    unit, blocks = 1 << fields["log_blocksize"], 1 << fields["log_blocks_per_seg"]
+    main = fields["main_blkaddr"]
+    free: list[Run] = []
+    own: list[Run] = [(0, main)]
+    for segment, (number, valid, kind, bitmap) in enumerate(segments):
+        first = main + segment * blocks
+        # Of a segment without valid blocks no bitmap is written.
+        found = list(
+            scaled(clear_bits(bytes(bitmap) or bytes(blocks // 8), blocks, high_first=True), 1, first)
+        )
+        if sum(length for _, length in found) != blocks - valid:
+            raise Unreadable(
+                TOOL, number, f"the bitmap of segment {segment} does not hold {valid} valid blocks"
+            )
+        free += found
+        if kind in NODES:
+            own += without([(first, blocks)], found)
+    size = main + len(segments) * blocks
+    return free_space(
+        TOOL,
+        size * unit,
+        scaled(free, unit),
+        scaled(own, unit),
+        free=(len(segments) * blocks - fields["valid_block_count"]) * unit,
+    )

@@ -1,0 +1,39 @@
+"""What free space says of a filesystem: how much, in how many runs, of which lengths. See docs/free-space.md."""
+
+from fractions import Fraction
+
+from agelab.layout.model import FreeSpace, Measure
+
+PERCENTILES = (10, 50, 90)
+USABLE = 1 << 20
+"""Bytes of the shortest run that a large file can use without being cut up by it."""
+DIGITS = 6
+"""Decimals of a share."""
+
+LENGTHS = (*(f"free_extent_p{percent}" for percent in PERCENTILES), "free_extent_largest")
+METRICS = ("free_bytes", "free_extents", *LENGTHS, "free_usable_1mib")
+"""What ``measures`` gives, in this order."""
+
+
+def measures(space: FreeSpace | None, why: str = "") -> list[Measure]:
+    """Every measure of the free space; of None, that each is not measured, and why."""
+    if space is None:
+        return [Measure(metric, None, why) for metric in METRICS]
+    ordered = sorted(length for _, length in space.runs)
+    free = sum(ordered)
+    amounts = [Measure("free_bytes", free), Measure("free_extents", len(ordered))]
+    if not ordered:
+        none = "there is no free space"
+        return [*amounts, *(Measure(metric, None, none) for metric in METRICS[len(amounts) :])]
+    ranked = [
+        Measure(f"free_extent_p{percent}", ordered[-(-percent * len(ordered) // 100) - 1])
+        for percent in PERCENTILES
+    ]
+    usable = round(Fraction(sum(length for length in ordered if length >= USABLE), free), DIGITS)
+    share = int(usable) if usable.denominator == 1 else float(usable)
+    return [
+        *amounts,
+        *ranked,
+        Measure("free_extent_largest", ordered[-1]),
+        Measure("free_usable_1mib", share),
+    ]

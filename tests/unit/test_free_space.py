@@ -1,0 +1,245 @@
+"""Free space: real outputs against what the kernel said of the same filesystem, refusals, measures.
+
+tests/golden/free-space/ holds, for a small filesystem of each kind that a guest had aged, the output of the tool and
+in NAME.truth.json what the kernel said: statvfs of the read-only mount, and where the files' data lay (FIEMAP, or
+FIBMAP block by block, neighbours joined; of btrfs as the kernel gives them: logical).
+"""
+
+import json
+import lzma
+import random
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from agelab.errors import InputError
+from agelab.layout import freespace
+from agelab.layout.freespace.runs import Run, clear_bits, joined, overlapping, total, without
+from agelab.layout.model import Extent, ExtentMap, FileMap, FreeSpace
+from agelab.model.filesystem import Filesystem, FreeSpaceTool
+from agelab.model.metrics import METRICS
+from agelab.scenario.files import every
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "free-space"
+NAMES = sorted(path.name.partition(".")[0] for path in GOLDEN.glob("*.truth.json"))
+
+KEPT = {
+    "xfs": 4 * 8 * 4096,  # XFS_ALLOC_SET_ASIDE: 8 blocks for each of the 4 groups
+    "f2fs": 28 * (2 << 20),  # overprov_segment_count
+}
+"""Free bytes that statfs does not show, by what the filesystem keeps for itself."""
+
+
+@dataclass(frozen=True)
+class Aged:
+    """One of the golden filesystems."""
+
+    name: str
+    format: str
+    output: bytes
+    free: int
+    """Free bytes as the kernel has them."""
+    files: tuple[Run, ...]
+    """Where the files' data lies."""
+
+    @property
+    def space(self) -> FreeSpace:
+        return freespace.parse(self.format, self.output)
+
+
+def aged(name: str) -> Aged:
+    truth = json.loads((GOLDEN / f"{name}.truth.json").read_text())
+    plain = GOLDEN / f"{name}.output"
+    packed = GOLDEN / f"{name}.output.xz"
+    output = plain.read_bytes() if plain.exists() else lzma.decompress(packed.read_bytes())
+    stat = truth["statvfs"]
+    # btrfs: f_bfree has what chunks of metadata have left too, f_bavail is what data may take.
+    free = stat["f_bavail" if name == "btrfs" else "f_bfree"] * stat["f_frsize"] + KEPT.get(name, 0)
+    if name == "zfs":  # 183 metaslabs, less what zdb -b finds at the end of every pointer of the pool
+        free = 183 * (512 << 10) - truth["allocated"]
+    return Aged(name, truth["format"], output, free, tuple((at, length) for at, length in truth["file_runs"]))
+
+
+def extent_map(runs: tuple[Run, ...], flags: int = 0) -> ExtentMap:
+    files = (
+        FileMap(f"file{start}", start, length, length, 1, (Extent(0, start, length, flags),))
+        for start, length in runs
+    )
+    return ExtentMap(4096, "fiemap", tuple(files))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_free_bytes_are_those_of_the_kernel(name: str) -> None:
+    one = aged(name)
+    assert total(one.space.runs) == one.free
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_free_run_and_no_metadata_touch_a_file(name: str) -> None:
+    one = aged(name)
+    space = one.space
+    found = freespace.on_disk(one.format, one.output, extent_map(one.files))
+    files = joined((extent.physical, extent.length) for file in found.files for extent in file.extents)
+    assert total(files) == total(one.files)
+    assert overlapping(files, space.runs) == overlapping(files, space.metadata) == 0
+    # What is neither free, nor a file's, nor named is trees, directories, a journal of 4 MiB: little of the disk.
+    left = space.size - total(space.runs) - total(space.metadata) - total(files)
+    assert left >= 0 and (left < 5 << 20 or name == "zfs")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_runs_are_within_the_disk_in_its_order_and_as_long_as_they_go(name: str) -> None:
+    space = aged(name).space
+    ends = [start + length for start, length in space.runs]
+    assert all(end < start for end, (start, _) in zip(ends, space.runs[1:], strict=False))
+    assert len(space.runs) >= 20 and space.runs[0][0] >= 0 and ends[-1] <= space.size
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_half_an_output_is_refused(name: str) -> None:
+    one = aged(name)
+    for part in (b"", one.output[: len(one.output) // 2]):
+        with pytest.raises(freespace.Unreadable, match="output: "):
+            freespace.parse(one.format, part)
+
+
+@pytest.mark.parametrize(
+    "name, old, new, said",
+    [
+        ("ext4", b"  Free blocks: ", b"  Free blocks: 7, ", "runs of free space have"),
+        ("ext4", b"  Free blocks: ", b"  Free blocks: 1-2-3, ", "line 61 .* is no range of blocks"),
+        ("ext4", b"Block count: ", b"Cluster size: 65536\nBlock count: ", "bigalloc"),
+        ("xfs", b"       3       22       20", b"       3       22       19", "runs of free space have"),
+        (
+            "xfs",
+            b"    agno    agbno      len\n",
+            b"    agno    agbno      len\n  none\n",
+            "line 11 .* no extent",
+        ),
+        ("xfs", b"fdblocks = ", b"fdblox = ", "no 'fdblocks'"),
+        ("reiserfs", b"Free(", b"Gone(", "line 34 .* no range of blocks"),
+        ("reiserfs", b"Blocksize:", b"Size of a block:", "block size"),
+        ("btrfs", b"num_devices\t\t1", b"num_devices\t\t2", "lies on 2 devices"),
+        ("btrfs", b"type DATA|single", b"type DATA|RAID1", "spread over devices"),
+        ("btrfs", b"block group used 6", b"block group used 5", "the extents of chunk"),
+        ("f2fs", b"vblocks:113", b"vblocks:112", "does not hold 112 valid blocks"),
+        ("f2fs", b"\n\nsegno:       1\t", b"\n\nsegno:       2\t", "segment 2 follows after 1 segments"),
+        ("f2fs", b"valid_block_count", b"valid_block_cound", "no 'valid_block_count'"),
+        ("ntfs", b"clusters of free space", b"clusters free", "no line of ntfscluster"),
+        ("ntfs", b"clusters of free space  : 1", b"clusters of free space  : 2", "its total is"),
+        ("vfat", b"\x55\xaa", b"\xaa\x55", "boot sector"),
+        ("zfs", b"    A  range: ", b"    F  range: ", "free segments, it says"),
+        ("zfs", b"\tmetaslabs ", b"\tvdev          1\n\tmetaslabs ", "line 4 .* more than one device"),
+        ("jfs", b"JFS1", b"JFS2", "no superblock of jfs"),
+    ],
+)
+def test_an_output_that_does_not_agree_is_refused(name: str, old: bytes, new: bytes, said: str) -> None:
+    one = aged(name)
+    assert old in one.output
+    with pytest.raises(freespace.Unreadable, match=said):
+        freespace.parse(one.format, one.output.replace(old, new, 1))
+
+
+def test_a_format_that_nothing_reads_names_the_nearest() -> None:
+    with pytest.raises(InputError, match="did you mean xfs_db"):
+        freespace.parse("xfsdb", b"")
+
+
+def test_every_filesystem_names_a_format_that_is_read_or_says_why_not() -> None:
+    given = {one.name: one.free_space for one in every("filesystems", Filesystem)}
+    formats = {tool.format for tool in given.values() if isinstance(tool, FreeSpaceTool)}
+    assert formats == set(freespace.FORMATS)
+    assert [name for name, tool in given.items() if not isinstance(tool, FreeSpaceTool)] == ["reiser4"]
+
+
+# btrfs: the data chunks of the golden one are 13631488 to 22020096 (in place) and 63963136 to 97517568 (at 105906176).
+
+
+def translated(start: int, length: int, flags: int = 0) -> list[Run]:
+    one = aged("btrfs")
+    found = freespace.on_disk("btrfs", one.output, extent_map(((start, length),), flags))
+    return [(extent.physical, extent.length) for extent in found.files[0].extents]
+
+
+def test_btrfs_extents_are_moved_to_where_their_chunk_lies() -> None:
+    assert translated(13631488 + 4096, 8192) == [(13631488 + 4096, 8192)]
+    assert translated(63963136 + 4096, 8192) == [(105906176 + 4096, 8192)]
+
+
+def test_an_extent_that_crosses_chunks_becomes_two() -> None:
+    assert translated(22020096 - 4096, 8192) == [(22020096 - 4096, 4096), (22020096, 4096)]
+    assert translated(63963136 - 4096, 8192) == [(72351744 - 4096, 4096), (105906176, 4096)]
+
+
+def test_an_extent_without_a_place_stays_as_it_is_and_one_outside_is_refused() -> None:
+    assert translated(0, 100, flags=0x200) == [(0, 100)]
+    with pytest.raises(freespace.Unreadable, match="no chunk of it holds the address 0"):
+        translated(0, 4096)
+
+
+def test_other_filesystems_give_places_on_the_disk_by_themselves() -> None:
+    found = extent_map(((4096, 4096),))
+    assert freespace.on_disk("xfs_db", b"", found) is found
+
+
+def test_measures_of_runs_known_by_hand() -> None:
+    mib = 1 << 20
+    runs = tuple(
+        (index * 4 * mib, length) for index, length in enumerate([4096] * 6 + [8192, mib - 1, mib, 2 * mib])
+    )
+    found = {one.metric: one.value for one in freespace.measures(FreeSpace(64 * mib, runs))}
+    free = 6 * 4096 + 8192 + mib - 1 + mib + 2 * mib
+    assert found == {
+        **{"free_bytes": free, "free_extents": 10, "free_extent_largest": 2 * mib},
+        **{"free_extent_p10": 4096, "free_extent_p50": 4096, "free_extent_p90": mib},
+        "free_usable_1mib": round(3 * mib / free, 6),
+    }
+    assert set(found) <= set(METRICS) and tuple(found) == freespace.METRICS
+
+
+def test_a_full_disk_has_no_lengths_and_one_that_was_not_read_has_nothing() -> None:
+    full = freespace.measures(FreeSpace(4096, ()))
+    assert [(one.metric, one.value) for one in full[:2]] == [("free_bytes", 0), ("free_extents", 0)]
+    assert {(one.value, one.not_measured) for one in full[2:]} == {(None, "there is no free space")}
+    unread = freespace.measures(None, "no tool")
+    assert [one.metric for one in unread] == list(freespace.METRICS)
+    assert {(one.value, one.not_measured) for one in unread} == {(None, "no tool")}
+
+
+def test_all_free_space_in_long_runs_is_usable() -> None:
+    assert freespace.measures(FreeSpace(1 << 21, ((0, 1 << 20),)))[-1].value == 1
+
+
+def drawn(chance: random.Random) -> list[Run]:
+    return [(chance.randrange(60), chance.randrange(12)) for _ in range(chance.randrange(9))]
+
+
+def bytes_of(runs: object) -> set[int]:
+    return {at for start, length in runs for at in range(start, start + length)}  # type: ignore[attr-defined]
+
+
+def test_runs_are_sets_of_bytes() -> None:
+    chance = random.Random(4)
+    for _ in range(500):
+        one, other = drawn(chance), drawn(chance)
+        whole = joined(one)
+        assert bytes_of(whole) == bytes_of(one) and total(whole) == len(bytes_of(one))
+        assert all(sum(before) < after[0] for before, after in pairwise(whole))
+        assert bytes_of(without(one, other)) == bytes_of(one) - bytes_of(other)
+        assert joined(without(one, other)) == without(one, other)
+        assert overlapping(one, other) == len(bytes_of(one) & bytes_of(other))
+
+
+@pytest.mark.parametrize("high_first", [False, True])
+def test_clear_bits_are_found_one_by_one(high_first: bool) -> None:
+    chance = random.Random(5)
+    for _ in range(300):
+        bitmap = bytes(chance.choice((0, 0xFF, chance.randrange(256))) for _ in range(chance.randrange(9)))
+        count = chance.randrange(8 * len(bitmap) + 1)
+        clear = {
+            at for at in range(count) if not bitmap[at // 8] >> (7 - at % 8 if high_first else at % 8) & 1
+        }
+        found = list(clear_bits(bitmap, count, high_first=high_first))
+        assert bytes_of(found) == clear and joined(found) == tuple(found)
