@@ -85,14 +85,6 @@ METRICS: dict[str, Metric] = {
     "free_extent_p90": Metric("B", "length that 90 % of the runs of free space do not exceed (nearest rank)"),
     "free_extent_largest": Metric("B", "length of the longest run of free space"),
     "free_usable_1mib": Metric("1", "bytes in runs of free space of at least 1 MiB / free_bytes"),
-    # Of free space: docs/free-space.md.
-    "free_bytes": Metric("B", "bytes in runs of free space"),
-    "free_extents": Metric("1", "runs of free space, each as long as it goes"),
-    "free_extent_p10": Metric("B", "length that 10 % of the runs of free space do not exceed (nearest rank)"),
-    "free_extent_p50": Metric("B", "length that 50 % of the runs of free space do not exceed (nearest rank)"),
-    "free_extent_p90": Metric("B", "length that 90 % of the runs of free space do not exceed (nearest rank)"),
-    "free_extent_largest": Metric("B", "length of the longest run of free space"),
-    "free_usable_1mib": Metric("1", "bytes in runs of free space of at least 1 MiB / free_bytes"),
     # Modelled drives alone: of what a workload asked of them.
     "dynamic_layout_score": Metric(
         "1",
