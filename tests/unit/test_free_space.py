@@ -2,7 +2,7 @@
 
 tests/golden/free-space/ holds, for a small filesystem of each kind that a guest had aged, the output of the tool and
 in NAME.truth.json what the kernel said: statvfs of the read-only mount, and where the files' data lay (FIEMAP, or
-FIBMAP block by block, neighbours joined; of btrfs as the kernel gives them: logical).
+FIBMAP block by block, neighbours joined; of btrfs translated by the chunk tree, each compared with the raw disk).
 """
 
 import json
@@ -17,7 +17,7 @@ import pytest
 from agelab.errors import InputError
 from agelab.layout import freespace
 from agelab.layout.freespace.runs import Run, clear_bits, joined, overlapping, total, without
-from agelab.layout.model import Extent, ExtentMap, FileMap, FreeSpace
+from agelab.layout.model import FreeSpace
 from agelab.model.filesystem import Filesystem, FreeSpaceTool
 from agelab.model.metrics import METRICS
 from agelab.scenario.files import every
@@ -62,14 +62,6 @@ def aged(name: str) -> Aged:
     return Aged(name, truth["format"], output, free, tuple((at, length) for at, length in truth["file_runs"]))
 
 
-def extent_map(runs: tuple[Run, ...], flags: int = 0) -> ExtentMap:
-    files = (
-        FileMap(f"file{start}", start, length, length, 1, (Extent(0, start, length, flags),))
-        for start, length in runs
-    )
-    return ExtentMap(4096, "fiemap", tuple(files))
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_the_free_bytes_are_those_of_the_kernel(name: str) -> None:
     one = aged(name)
@@ -80,12 +72,9 @@ def test_the_free_bytes_are_those_of_the_kernel(name: str) -> None:
 def test_no_free_run_and_no_metadata_touch_a_file(name: str) -> None:
     one = aged(name)
     space = one.space
-    found = freespace.on_disk(one.format, one.output, extent_map(one.files))
-    files = joined((extent.physical, extent.length) for file in found.files for extent in file.extents)
-    assert total(files) == total(one.files)
-    assert overlapping(files, space.runs) == overlapping(files, space.metadata) == 0
+    assert overlapping(one.files, space.runs) == overlapping(one.files, space.metadata) == 0
     # What is neither free, nor a file's, nor named is trees, directories, a journal of 4 MiB: little of the disk.
-    left = space.size - total(space.runs) - total(space.metadata) - total(files)
+    left = space.size - total(space.runs) - total(space.metadata) - total(one.files)
     assert left >= 0 and (left < 5 << 20 or name == "zfs")
 
 
@@ -152,36 +141,6 @@ def test_every_filesystem_names_a_format_that_is_read_or_says_why_not() -> None:
     formats = {tool.format for tool in given.values() if isinstance(tool, FreeSpaceTool)}
     assert formats == set(freespace.FORMATS)
     assert [name for name, tool in given.items() if not isinstance(tool, FreeSpaceTool)] == ["reiser4"]
-
-
-# btrfs: the data chunks of the golden one are 13631488 to 22020096 (in place) and 63963136 to 97517568 (at 105906176).
-
-
-def translated(start: int, length: int, flags: int = 0) -> list[Run]:
-    one = aged("btrfs")
-    found = freespace.on_disk("btrfs", one.output, extent_map(((start, length),), flags))
-    return [(extent.physical, extent.length) for extent in found.files[0].extents]
-
-
-def test_btrfs_extents_are_moved_to_where_their_chunk_lies() -> None:
-    assert translated(13631488 + 4096, 8192) == [(13631488 + 4096, 8192)]
-    assert translated(63963136 + 4096, 8192) == [(105906176 + 4096, 8192)]
-
-
-def test_an_extent_that_crosses_chunks_becomes_two() -> None:
-    assert translated(22020096 - 4096, 8192) == [(22020096 - 4096, 4096), (22020096, 4096)]
-    assert translated(63963136 - 4096, 8192) == [(72351744 - 4096, 4096), (105906176, 4096)]
-
-
-def test_an_extent_without_a_place_stays_as_it_is_and_one_outside_is_refused() -> None:
-    assert translated(0, 100, flags=0x200) == [(0, 100)]
-    with pytest.raises(freespace.Unreadable, match="no chunk of it holds the address 0"):
-        translated(0, 4096)
-
-
-def test_other_filesystems_give_places_on_the_disk_by_themselves() -> None:
-    found = extent_map(((4096, 4096),))
-    assert freespace.on_disk("xfs_db", b"", found) is found
 
 
 def test_measures_of_runs_known_by_hand() -> None:

@@ -1,7 +1,7 @@
 """btrfs on one device: ``btrfs inspect-internal dump-super``, then ``dump-tree -t chunk`` and ``-t extent``.
 
-btrfs addresses its data logically, and so does its FIEMAP; the chunk tree says where a logical address lies. All of
-FreeSpace is places on the device, and ``on_disk`` translates a file's extents to them.
+btrfs addresses its data logically; the chunk tree says where a logical address lies. All of FreeSpace is places on
+the device, as the extents of a map are (harness/tools/chunks.h translates them).
 
 Free is what file data may still take: the device's space that no chunk has, and what data chunks have left. A chunk
 of metadata is set aside for that, used or not, like the inode tables of ext2: all of it counts as metadata, each
@@ -9,20 +9,16 @@ copy of it, and so do the first MiB and the superblock's copies (BTRFS_STRIPE_LE
 """
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from agelab.layout.freespace.runs import Run, Unreadable, free_space, joined, total, without
-from agelab.layout.model import Extent, ExtentMap, FileMap, FreeSpace
+from agelab.layout.model import FreeSpace
 
 RESERVED = 1 << 20
 """Bytes at the device's beginning that no chunk takes (BTRFS_DEVICE_RANGE_RESERVED)."""
 SUPERBLOCKS = (64 << 10, 64 << 20, 256 << 30)
 STRIPE = 64 << 10
-NO_PLACE = 0x2 | 0x4 | 0x200
-"""FIEMAP_EXTENT_UNKNOWN, _DELALLOC, _DATA_INLINE: the address means nothing."""
-
 TOOL = "btrfs"
 _SUPER = re.compile(r"(num_devices|nodesize)\t+(\d+)")
 _DEVICE = re.compile(r"\t\tdevid \d+ total_bytes (\d+) ")
@@ -70,35 +66,8 @@ def parse(output: bytes) -> FreeSpace:
     return free_space(TOOL, size, without([(0, size)], [*own, *taken]), own)
 
 
-def on_disk(output: bytes, found: ExtentMap) -> ExtentMap:
-    """The extents with their places on the device. Raises Unreadable where a chunk does not hold an extent."""
-    _, chunks = _read(output)
-    starts = [chunk.logical for chunk in chunks]
-
-    def moved(extent: Extent) -> Iterator[Extent]:
-        if extent.flags & NO_PLACE:
-            yield extent
-            return
-        done = 0
-        while done < extent.length:  # neighbours in two chunks are one extent to FIEMAP
-            logical = extent.physical + done
-            chunk = chunks[max(0, bisect_right(starts, logical) - 1)]
-            left = chunk.logical + chunk.length - logical
-            if logical < chunk.logical or left <= 0:
-                raise Unreadable(TOOL, None, f"no chunk of it holds the address {logical} of a file's extent")
-            place = chunk.places[0] + logical - chunk.logical
-            length = min(left, extent.length - done)
-            yield Extent(extent.logical + done, place, length, extent.flags)
-            done += length
-
-    def file(one: FileMap) -> FileMap:
-        return replace(one, extents=tuple(new for extent in one.extents for new in moved(extent)))
-
-    return replace(found, files=tuple(file(one) for one in found.files))
-
-
 def _read(output: bytes) -> tuple[int, list[_Chunk]]:
-    """The device's size, and its chunks in the order of their logical addresses."""
+    """The device's size, and its chunks."""
     size = node_size = 0
     chunks: dict[int, _Chunk] = {}
     last = _Chunk(-1)
@@ -130,7 +99,7 @@ def _read(output: bytes) -> tuple[int, list[_Chunk]]:
         raise Unreadable(TOOL, None, f"there is no {'nodesize' if size else 'DEV_ITEM'} in it")
     if torn := [chunk.logical for chunk in chunks.values() if not chunk.places or chunk.used < 0]:
         raise Unreadable(TOOL, None, f"chunk {torn[0]} has no place, or there is no block group of it")
-    return size, sorted(chunks.values(), key=lambda chunk: chunk.logical)
+    return size, list(chunks.values())
 
 
 def _known(chunks: dict[int, _Chunk], logical: int, number: int) -> _Chunk:
