@@ -133,7 +133,7 @@ class Boot:
 
     def _implicit(self, name: str, argv: tuple[str, ...]) -> Outcome:
         """mkfs and mount are measured like steps, though no scenario lists them."""
-        step = Step(name, self.plan.boot + 1, "", "keep", False, 0, (0,), PATIENCE, None)
+        step = Step(name, self.plan.boot + 1, "", "keep", False, 0, (0,), PATIENCE, None, None)
         return measure(step, list(argv), self.place, self.environment, self.events, Path("/"))
 
     def _note_memory(self, ballast: Path) -> None:

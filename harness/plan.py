@@ -121,6 +121,8 @@ class Step:
     """Seconds of guest time after which the step counts as hung."""
     moves: int | None
     """Bytes that the step moves, for its throughput."""
+    records: str | None
+    """The metric whose value is the whole number that it prints."""
 
 
 @dataclass(frozen=True)

@@ -66,15 +66,16 @@ def command(
     deadline: float,
     cwd: Path,
     refuses: tuple[str, ...] = (),
+    printed: Path | None = None,
 ) -> Outcome:
     """Run ``argv`` to its end. Raises Hung after ``deadline`` seconds of guest time.
 
     Waiting is a blocking poll on a pidfd: subprocess's own timeout wakes up to look, which would be measured.
     """
     errors = place.scratch / "stderr"
-    with errors.open("wb") as stderr:
+    with errors.open("wb") as stderr, (printed or Path(os.devnull)).open("wb") as stdout:
         child = subprocess.Popen(
-            argv, cwd=cwd, env=dict(environment), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            argv, cwd=cwd, env=dict(environment), stdin=subprocess.DEVNULL, stdout=stdout,
             stderr=stderr, start_new_session=True,
         )  # fmt: skip
         descriptor = os.pidfd_open(child.pid)
@@ -122,10 +123,13 @@ def measure(
     """
     counted = (place.disk.members, place.disk.modelled) if place.disk else ((), ())
     before = counters.read(*counted)
-    outcome = command(argv, place, environment, step.deadline, cwd, refuses)
+    printed = place.scratch / "printed" if step.records else None
+    outcome = command(argv, place, environment, step.deadline, cwd, refuses, printed)
     at = time.monotonic_ns()
     after = counters.read(*counted)
     report(step, before, after, at - before.at, events, place)
+    if step.records and printed:
+        record(step.records, printed.read_text(errors="replace"), step, events)
     if step.sync:
         started = time.monotonic_ns()
         os.sync()
@@ -137,6 +141,15 @@ def measure(
             "failed", step=step.name, repetition=step.repetition, status=outcome.status, said=outcome.said
         )
     return outcome
+
+
+def record(metric: str, text: str, step: Step, events: Events) -> None:
+    """Emit what the step has printed as a sample."""
+    if text.strip().isascii() and text.strip().isdigit():
+        events.sample(step.name, step.repetition, metric, int(text), "B")
+    else:
+        why = f"the step printed no whole number: {text.strip()[:40]!r}"
+        events.not_measured(step.name, step.repetition, metric, "B", why)
 
 
 def report(

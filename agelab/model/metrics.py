@@ -45,6 +45,9 @@ METRICS: dict[str, Metric] = {
     "refused": Metric(
         "1", "lines of the step's error output that say what the filesystem cannot hold (links on vfat)"
     ),
+    "content_bytes": Metric(
+        "B", "bytes in all files, as long as they are (stat(2): st_size), found by the step itself"
+    ),
     "slowdown": Metric("1", "elapsed of a test on the aged disk / elapsed on the unaged control"),
     "memory_available": Metric("B", "MemAvailable when the first step starts (proc(5))"),
     "memory_held": Metric(

@@ -106,6 +106,9 @@ class Action(Frozen):
         default=1800, gt=0, le=2_000_000, description="guest seconds after which it counts as hung"
     )
     moves: Literal["corpus"] | None = Field(default=None, description="what it moves, for its throughput")
+    records: Literal["content_bytes"] | None = Field(
+        default=None, description="the metric whose value is the whole number that the step prints"
+    )
     origin: Origin
     note: str = ""
 
@@ -162,6 +165,10 @@ class Scenario(Frozen):
     corpus: CorpusUse
     memory: MemoryUse
     disk: DiskUse
+    sizes: dict[Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")], Figure] = Field(
+        default={},
+        description="MiB at paper scale; the steps have them in the environment, in bytes at theirs",
+    )
     scales: dict[Literal["quick", "paper"], Scale]
     variants: tuple[Variant, ...] = Field(min_length=1)
     makes: Literal["prepared", "aged"] = Field(

@@ -103,4 +103,5 @@ def step(action: Action, repetition: int, corpus: Corpus) -> dict[str, Any]:
         "expect": list(action.expect),
         "deadline": action.deadline,
         "moves": corpus.content_bytes if action.moves == "corpus" else None,
+        "records": action.records,
     }

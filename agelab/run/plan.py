@@ -166,7 +166,10 @@ def guest_plan(
         "maps": [],
         "results": None,
         "refuses": list(spec.filesystem.refuses),
-        "environment": {"CORPUS_SEED": str(spec.corpus_seed)},
+        "environment": {
+            "CORPUS_SEED": str(spec.corpus_seed),
+            **{name: str(spec.sized(figure)) for name, figure in spec.scenario.sizes.items()},
+        },
         "steps": list(phase.steps),
     }
 

@@ -15,7 +15,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 def plan(*steps: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """A plan without corpus and disk: what is left needs no privileges."""
     whole = {"name": "it", "repetition": 1, "run": "true", "caches": "keep", "sync": False, "pause": 0}
-    whole |= {"expect": [0], "deadline": 60, "moves": None}
+    whole |= {"expect": [0], "deadline": 60, "moves": None, "records": None}
     return {
         "boot": 0,
         "first_step": 0,
@@ -120,3 +120,44 @@ def test_a_reboot_ends_the_boot_before_its_step_and_the_next_boot_begins_with_it
     events = heard(tmp_path, plan(*steps, boot=1, first_step=1))
     assert [e.step for e in events if isinstance(e, StepDone)] == ["two"]
     assert isinstance(events[-1], Ended)
+
+
+def test_what_a_filesystem_cannot_hold_is_counted_and_is_no_failure(tmp_path: Path) -> None:
+    link = "cp: cannot create symbolic link .*: Operation not permitted"
+    line = "cp: cannot create symbolic link 'a': Operation not permitted"
+    steps = [
+        {"name": "links", "run": f'echo "{line}" >&2; echo "{line}" >&2; exit 1'},
+        {"name": "more", "run": f'echo "{line}" >&2; echo "cp: no space" >&2; exit 1'},
+        {"name": "mute", "run": "exit 1"},
+        {"name": "good", "run": "true"},
+    ]
+    events = heard(tmp_path, plan(*steps, refuses=[link]))
+    assert [(e.step, e.value) for e in events if isinstance(e, Measured) and e.metric == "refused"] == [
+        ("links", 2)
+    ]
+    assert [e.step for e in events if isinstance(e, StepFailed)] == ["more", "mute"]
+
+
+def test_a_step_records_the_number_that_it_prints(tmp_path: Path) -> None:
+    steps = [
+        {"name": "count", "run": "echo 42", "records": "content_bytes"},
+        {"name": "words", "run": "echo 4 2", "records": "content_bytes"},
+    ]
+    events = heard(tmp_path, plan(*steps))
+    [good] = samples(events, "count", "content_bytes")
+    [bad] = samples(events, "words", "content_bytes")
+    assert (good.value, good.unit) == (42, "B")
+    assert bad.value is None and "no whole number: '4 2'" in (bad.not_measured or "")
+
+
+def test_the_steps_know_what_the_filesystem_refuses(tmp_path: Path) -> None:
+    """Some go on where nothing else went wrong (fill); grep and Python must read the patterns alike."""
+    patterns = ["cp: cannot create .*: Operation not permitted", "ln: (a|b)"]
+    run = (
+        'printf "ln: b\\ncp: cannot create x: Operation not permitted\\n" | grep -qvxE "$REFUSES" && exit 1;'
+        ' echo "ln: bc" | grep -qvxE "$REFUSES"'
+    )
+    events = heard(
+        tmp_path, plan({"run": run}, {"run": "echo | grep -qvxE x", "name": "b"}, refuses=patterns)
+    )
+    assert not [e for e in events if isinstance(e, StepFailed)]

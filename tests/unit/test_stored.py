@@ -1,0 +1,178 @@
+"""Stored disks: kept once, forked sparsely, verified when used, exported and taken in."""
+
+import hashlib
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from agelab import process, stored
+from agelab.cli.disk import disk as command
+from agelab.errors import HostError, InputError
+from agelab.model.result import Sample
+from agelab.store import Store
+from agelab.stored import Recipe, StoredDisk
+
+MIB = 1 << 20
+SIZE = 8 * MIB
+SAMPLE = Sample(step="copy", metric="elapsed", value=1.5, unit="s")
+INPUTS = {"seeds": {"run": 1}}
+
+
+def recipe(**changes: object) -> Recipe:
+    whole = {
+        "makes": "aged", "scenario": "aging", "scale": "quick", "variant": "ext4", "filesystem": "ext4", "layout": "single",
+        "defaults": "period", "machine": "pentium4-2800", "drives": ("model:none",), "kernel": "debian:6.1",
+        "run_seed": 1, "corpus_seed": 1, "sizes": (SIZE,), "command": "agelab age aging-ext4",
+    }  # fmt: skip
+    return Recipe.model_validate(whole | changes)
+
+
+def image(path: Path) -> Path:
+    """Content with holes, and with zeros that take space."""
+    with path.open("wb") as file:
+        file.write(os.urandom(MIB))
+        file.seek(2 * MIB)
+        file.write(bytes(MIB))
+        file.seek(5 * MIB)
+        file.write(os.urandom(MIB))
+        file.truncate(SIZE)
+    return path
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "home")
+
+
+@pytest.fixture
+def kept(store: Store, tmp_path: Path) -> StoredDisk:
+    return stored.keep(store, INPUTS, recipe(), [image(tmp_path / "disk-2")], [SAMPLE])
+
+
+def test_what_is_kept_is_the_content_without_its_zeros_and_the_samples(
+    kept: StoredDisk, tmp_path: Path
+) -> None:
+    [member] = kept.members
+    assert member.read_bytes() == (tmp_path / "disk-2").read_bytes()
+    assert kept.occupied <= 2 * MIB + 65536
+    assert kept.samples() == [SAMPLE]
+    assert kept.inputs == INPUTS
+    kept.verify()
+
+
+def test_a_fork_is_equal_and_sparse_and_leaves_the_disk_alone(kept: StoredDisk, tmp_path: Path) -> None:
+    fork = tmp_path / "fork"
+    stored.fork(kept.members[0], fork)
+    assert fork.read_bytes() == kept.members[0].read_bytes()
+    assert 512 * fork.stat().st_blocks <= 2 * MIB + 65536
+    with fork.open("r+b") as file:
+        file.write(b"written")
+    kept.verify()
+
+
+def test_the_same_inputs_are_kept_once(kept: StoredDisk, store: Store, tmp_path: Path) -> None:
+    again = stored.keep(store, INPUTS, recipe(), [image(tmp_path / "other")], [])
+    assert again.key == kept.key and again.samples() == [SAMPLE]
+    assert len(stored.every(store)) == 1
+
+
+@pytest.mark.parametrize("name", ["disk-0", "samples.jsonl"])
+def test_a_damaged_disk_is_refused_with_what_to_do(kept: StoredDisk, name: str) -> None:
+    with (kept.artefact / name).open("r+b") as file:
+        file.write(b"\0\1")
+    with pytest.raises(
+        HostError, match=f"{kept.key[:12]} is damaged: .*{name} is not what was stored"
+    ) as error:
+        kept.verify()
+    assert "agelab disk rm" in error.value.hint and "agelab age aging-ext4" in error.value.hint
+
+
+def test_a_lost_file_is_damage(kept: StoredDisk) -> None:
+    kept.members[0].unlink()
+    with pytest.raises(HostError, match="is damaged"):
+        kept.verify()
+
+
+def test_a_disk_is_found_by_how_its_key_begins(kept: StoredDisk, store: Store) -> None:
+    assert stored.find(store, kept.key[:8]).key == stored.find(store, f"sha256:{kept.key}").key == kept.key
+    with pytest.raises(InputError, match="no stored disk"):
+        stored.find(store, "zzz")
+    with pytest.raises(InputError, match="no stored disk ''"):
+        stored.find(store, "")
+
+
+def test_without_any_it_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as error:
+        stored.find(Store(tmp_path), "abc")
+    assert "agelab age" in error.value.hint
+
+
+def test_export_writes_the_image_and_its_recipe_and_nothing_over_anything(
+    kept: StoredDisk, tmp_path: Path
+) -> None:
+    target = tmp_path / "out.img"
+    written = stored.export(kept, target, "raw")
+    assert written == [target, tmp_path / "out.img.recipe.json"]
+    assert target.read_bytes() == kept.members[0].read_bytes()
+    told = json.loads(written[1].read_text())
+    assert told["recipe"]["command"] == "agelab age aging-ext4" and told["inputs"] == INPUTS
+    assert told["files"]["disk-0"] == hashlib.sha256(target.read_bytes()).hexdigest()
+    with pytest.raises(InputError, match="is there already"):
+        stored.export(kept, target, "raw")
+
+
+@pytest.mark.skipif(process.find("qemu-img") is None, reason="qemu-img is not installed")
+def test_a_qcow2_image_comes_back_as_it_went(kept: StoredDisk, store: Store, tmp_path: Path) -> None:
+    target = tmp_path / "out.qcow2"
+    stored.export(kept, target, "qcow2")
+    assert target.read_bytes()[:4] == b"QFI\xfb"
+    back = stored.take_in(store, [target], "ext4", "single", "today", "agelab disk import out.qcow2")
+    assert back.members[0].read_bytes() == kept.members[0].read_bytes()
+    assert back.key != kept.key and back.recipe.scenario is None and back.samples() == []
+
+
+@pytest.mark.skipif(process.find("qemu-img") is None, reason="qemu-img is not installed")
+def test_an_odd_size_is_filled_up_with_zeros(store: Store, tmp_path: Path) -> None:
+    raw = tmp_path / "raw"
+    raw.write_bytes(b"x" * (3 * MIB + 512))
+    taken = stored.take_in(store, [raw], "ext4", "single", "today", "x")
+    assert taken.recipe.sizes == (4 * MIB,)
+    assert taken.members[0].read_bytes() == raw.read_bytes() + bytes(MIB - 512)
+
+
+def test_what_is_no_file_is_not_taken_in(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is not a file"):
+        stored.take_in(store, [tmp_path / "none"], "ext4", "single", "today", "x")
+
+
+def test_the_verbs(kept: StoredDisk, store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("AGELAB_HOME", str(store.home))
+    runner = CliRunner()
+    listed = runner.invoke(command, ["list"]).output
+    assert kept.key[:12] in listed and "aging-ext4, quick" in listed
+    assert json.loads(runner.invoke(command, ["list", "--json"]).output)["disks"][0]["key"] == kept.key
+    assert "verified: it is what was stored" in runner.invoke(command, ["show", kept.key[:6]]).output
+    target = tmp_path / "x.img"
+    assert str(target) in runner.invoke(command, ["export", kept.key, str(target)]).output
+    assert "agelab age aging-ext4" in runner.invoke(command, ["rm", kept.key[:12]]).output
+    assert "no stored disks yet" in runner.invoke(command, ["list"]).output
+
+
+def test_an_exported_filesystem_can_be_mounted(store: Store, tmp_path: Path) -> None:
+    """The raw image is the filesystem itself: its own checker takes it."""
+    if process.find("mke2fs") is None:
+        pytest.skip("e2fsprogs is not installed")
+    disk = tmp_path / "ext4"
+    with disk.open("wb") as file:
+        file.truncate(SIZE)
+    process.run(["mke2fs", "-q", "-F", "-t", "ext4", str(disk)])
+    found = stored.keep(store, {"x": 1}, recipe(), [disk], [])
+    stored.export(found, tmp_path / "out.img", "raw")
+    check = subprocess.run(
+        ["e2fsck", "-f", "-n", str(tmp_path / "out.img")], capture_output=True, check=False
+    )
+    assert check.returncode == 0, check.stderr
