@@ -30,8 +30,6 @@ class Map:
     free: FreeSpace | None
     no_extents: str = ""
     no_free: str = ""
-    drawn: ExtentMap | None = None
-    """The extents with their places on the disk, where the filesystem's own addresses are others (btrfs)."""
 
 
 def collect(results: Path, directory: Path) -> dict[str, str]:
@@ -62,11 +60,7 @@ def read(directory: Path, spec: CellSpec, names: Sequence[str]) -> Iterator[Map]
         place = directory / DIRECTORY / name
         found, no_extents = _extents(place, spec)
         free, no_free = _free(place, spec)
-        drawn = found
-        tool = spec.filesystem.free_space
-        if found and free and isinstance(tool, FreeSpaceTool):
-            drawn = freespace.on_disk(tool.format, _printed(place, "free")[0] or b"", found)
-        yield Map(name, found, free, no_extents, no_free, drawn)
+        yield Map(name, found, free, no_extents, no_free)
 
 
 def _extents(place: Path, spec: CellSpec) -> tuple[ExtentMap | None, str]:

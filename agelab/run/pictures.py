@@ -17,7 +17,7 @@ def draw(directory: Path, spec: CellSpec, maps: Sequence[Map], samples: Sequence
     """Write the pictures beside the maps: the curve's only where there is one."""
     title = f"{spec.variant.name}: {spec.scenario.name}, {spec.disk_bytes / 1e6:.0f} MB"
     disks = [
-        Disk(found.name, spec.disk_bytes, found.drawn, found.free)
+        Disk(found.name, spec.disk_bytes, found.extents, found.free)
         for found in maps
         if not found.name.startswith(CURVE)
     ]

@@ -24,9 +24,9 @@ INPUTS = {"seeds": {"run": 1}}
 
 def recipe(**changes: object) -> Recipe:
     whole = {
-        "makes": "aged", "scenario": "aging", "scale": "quick", "variant": "ext4", "filesystem": "ext4", "layout": "single",
-        "defaults": "period", "machine": "pentium4-2800", "drives": ("model:none",), "kernel": "debian:6.1",
-        "run_seed": 1, "corpus_seed": 1, "sizes": (SIZE,), "command": "agelab age aging-ext4",
+        "makes": "aged", "scenario": "aging", "scale": "quick", "variant": "ext4", "filesystem": "ext4",
+        "layout": "single", "defaults": "period", "machine": "pentium4-2800", "drives": ("model:none",),
+        "kernel": "debian:6.1", "run_seed": 1, "corpus_seed": 1, "sizes": (SIZE,), "command": "agelab age aging-ext4",
     }  # fmt: skip
     return Recipe.model_validate(whole | changes)
 

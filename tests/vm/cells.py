@@ -44,11 +44,13 @@ def run(*words: str, cwd: Path | None = None, code: int = 0) -> list[dict[str, A
     return cells
 
 
-def scenario(directory: Path, steps: str, filesystem: str = "ext4") -> Path:
-    """A scenario file like small.toml, with one variant and other steps."""
+def scenario(directory: Path, steps: str, *filesystems: str, head: str = "") -> Path:
+    """A scenario file like small.toml, with other variants (ext4 alone) and steps; ``head`` comes before its tables."""
     text = SMALL.read_text().split("[[variants]]")[0]
+    named = filesystems or ("ext4",)
+    variants = "".join(f'[[variants]]\nname = "{name}"\nfilesystem = "{name}"\n\n' for name in named)
     path = directory / "small.toml"
-    path.write_text(f'{text}\n[[variants]]\nname = "{filesystem}"\nfilesystem = "{filesystem}"\n{steps}')
+    path.write_text(f"{head}\n{text}\n{variants}\n{steps}")
     return path
 
 

@@ -1,0 +1,107 @@
+"""A disk made, kept, forked, measured beside its control and mapped, in real guests."""
+
+import gzip
+import json
+import subprocess
+from pathlib import Path
+
+from agelab import process, stored
+from agelab.cli.common import open_store
+from tests.vm.cells import agelab, real_guests, run, runs, scenario, step
+
+pytestmark = real_guests
+MEASURES = 'makes = "aged"\nmeasures = ["extents", "free_space"]\n'
+HISTORY = """
+[[steps]]
+repeat = 3
+
+[[steps.cycle]]
+name = "copy"
+run = 'cp -r "$SOURCE/." "copy-$REPETITION"'
+origin = "estimated"
+
+[[steps.cycle]]
+name = "delete"
+run = 'find "copy-$REPETITION" -type f | sort | awk "NR % 2" | xargs rm -f'
+origin = "estimated"
+"""
+TESTS = """
+[[tests]]
+name = "read"
+run = 'find . -type f -print0 | xargs -0 cat > /dev/null'
+origin = "estimated"
+
+[[tests]]
+name = "random-read"
+run = 'find . -type f -print0 | sort -z | random-read "$CORPUS_SEED" 50'
+caches = "remount"
+origin = "estimated"
+
+[control]
+run = 'cp -a "$AGED/." .'
+"""
+
+
+def test_a_stored_disk_gives_the_digest_of_one_made_afresh_however_many_cells_run_at_once(
+    tmp_path: Path,
+) -> None:
+    """Two cells side by side, then one of them by itself from the disk that it kept: the same result."""
+    path = scenario(tmp_path, HISTORY + TESTS, "ext4", "xfs", head=MEASURES)
+    both = run(str(path), "--jobs", "2", "--keep-disk")
+    assert [cell["status"] for cell in both] == ["ok", "ok"]
+    ext4 = both[0]
+    values = {(s["step"], s["metric"]): s["value"] for s in ext4["samples"]}
+    assert values["aged/map", "files"] == values["control/map", "files"] > 100
+    assert values["aged/map", "free_bytes"] > 0 < values["read", "slowdown"]
+    assert set(ext4["maps"]) == {
+        f"{disk}/{what}" for disk in ("aged", "control") for what in ("extents", "free")
+    }
+    again = run(str(path), "--filesystem", "ext4", "--disk", ext4["disk"][:16])
+    assert [(c["inputs_key"], c["digest"]) for c in again] == [(ext4["inputs_key"], ext4["digest"])]
+    newest = max(runs().glob("*-small*"), key=lambda directory: directory.stat().st_mtime)
+    assert "<svg" in (newest / "cells/0/maps/block-map.svg").read_text()[:200]
+    mapped = gzip.decompress((newest / "cells/0/maps/aged/extents.gz").read_bytes())
+    assert mapped.startswith(b"agelab-extents 1 4096 fiemap\n")
+    _exported(ext4["disk"], tmp_path)
+    _damaged(path, both[1]["disk"])
+    assert agelab("disk", "rm", *(cell["disk"] for cell in both)).returncode == 0
+
+
+def _exported(key: str, tmp_path: Path) -> None:
+    """The image is the filesystem."""
+    image = tmp_path / "out.img"
+    done = agelab("disk", "export", key, str(image))
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "out.img.recipe.json").read_text())["key"] == key
+    with image.open("rb") as file:
+        file.seek(0x438)
+        assert file.read(2) == b"\x53\xef"  # ext2 to ext4, s_magic
+    if process.find("e2fsck"):
+        check = subprocess.run(["e2fsck", "-f", "-n", str(image)], capture_output=True, check=False)
+        assert check.returncode == 0, check.stdout
+
+
+def _damaged(path: Path, key: str) -> None:
+    """A bit more or less, and no run starts from it."""
+    disk = stored.find(open_store(), key)
+    with disk.members[0].open("r+b") as file:
+        file.seek(1 << 20)
+        file.write(b"not what was stored")
+    refused = agelab("run", str(path), "--filesystem", "xfs", "--disk", key)
+    assert refused.returncode == 3
+    assert "is damaged" in refused.stderr and "agelab disk rm" in refused.stderr
+
+
+def test_a_disk_of_another_kind_than_the_cells_is_refused(tmp_path: Path) -> None:
+    image = tmp_path / "image"
+    with image.open("wb") as file:
+        file.truncate(16 << 20)
+    taken = agelab("disk", "import", "--filesystem", "jfs", str(image))
+    assert taken.returncode == 0, taken.stderr
+    key = next(disk for disk in stored.every(open_store()) if disk.recipe.filesystem == "jfs").key
+    try:
+        refused = agelab("run", str(scenario(tmp_path, step("a", "true"))), "--disk", key)
+        assert refused.returncode == 2
+        assert "is jfs, single, today; asked for is ext4, single, period" in refused.stderr
+    finally:
+        agelab("disk", "rm", key)
