@@ -16,8 +16,11 @@ HEADLINES = (
     "slowdown",
     "layout_score",
     "dynamic_layout_score",
+    "locality_score",
     "extents",
+    "fragmented_files",
     "free_extents",
+    "free_usable_1mib",
     "space_used",
 )
 """The metrics that a table of statistics shows, in its order; programs and ``--all`` get every metric."""

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from agelab.cli import main
+from agelab.model.metrics import METRICS
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
 from agelab.results import compare, rundir
 from agelab.results.rundir import RunDirectory
@@ -212,6 +213,10 @@ def test_of_two_lists_the_words_that_went_and_came() -> None:
 )
 def test_the_top_level_input_of_a_place(place: str, name: str) -> None:
     assert compare.Difference(place, 1, 2).name == name
+
+
+def test_the_headlines_are_metrics_that_there_are() -> None:
+    assert set(compare.HEADLINES) <= set(METRICS)
 
 
 def test_programs_get_exact_numbers(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
