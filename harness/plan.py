@@ -121,8 +121,8 @@ class Step:
     """Seconds of guest time after which the step counts as hung."""
     moves: int | None
     """Bytes that the step moves, for its throughput."""
-    records: str | None
-    """The metric whose value is the whole number that it prints."""
+    records: tuple[str, str] | None
+    """The metric, and its unit, whose value is the whole number that it prints."""
 
 
 @dataclass(frozen=True)
@@ -170,8 +170,13 @@ def read(path: Path) -> Plan:
         results=raw["results"],
         refuses=tuple(raw["refuses"]),
         environment=raw["environment"],
-        steps=tuple(Step(**{**step, "expect": tuple(step["expect"])}) for step in raw["steps"]),
+        steps=tuple(_step(step) for step in raw["steps"]),
     )
+
+
+def _step(raw: dict[str, Any]) -> Step:
+    records = (raw["records"][0], raw["records"][1]) if raw["records"] else None
+    return Step(**{**raw, "expect": tuple(raw["expect"]), "records": records})
 
 
 def _drive(raw: dict[str, Any]) -> Drive:

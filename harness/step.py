@@ -129,7 +129,7 @@ def measure(
     after = counters.read(*counted)
     report(step, before, after, at - before.at, events, place)
     if step.records and printed:
-        record(step.records, printed.read_text(errors="replace"), step, events)
+        record(*step.records, printed.read_text(errors="replace"), step, events)
     if step.sync:
         started = time.monotonic_ns()
         os.sync()
@@ -143,13 +143,13 @@ def measure(
     return outcome
 
 
-def record(metric: str, text: str, step: Step, events: Events) -> None:
+def record(metric: str, unit: str, text: str, step: Step, events: Events) -> None:
     """Emit what the step has printed as a sample."""
     if text.strip().isascii() and text.strip().isdigit():
-        events.sample(step.name, step.repetition, metric, int(text), "B")
+        events.sample(step.name, step.repetition, metric, int(text), unit)
     else:
         why = f"the step printed no whole number: {text.strip()[:40]!r}"
-        events.not_measured(step.name, step.repetition, metric, "B", why)
+        events.not_measured(step.name, step.repetition, metric, unit, why)
 
 
 def report(

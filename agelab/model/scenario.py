@@ -106,7 +106,7 @@ class Action(Frozen):
         default=1800, gt=0, le=2_000_000, description="guest seconds after which it counts as hung"
     )
     moves: Literal["corpus"] | None = Field(default=None, description="what it moves, for its throughput")
-    records: Literal["content_bytes"] | None = Field(
+    records: str | None = Field(
         default=None, description="the metric whose value is the whole number that the step prints"
     )
     origin: Origin
@@ -200,6 +200,11 @@ class Scenario(Frozen):
             problems.append("a control without tests and measures shows nothing")
         if self.control and any(test.name == CONTROL_COPY for test in self.tests):
             problems.append(f"a test cannot be called {CONTROL_COPY!r}: the control's copying is")
+        problems += [
+            f"step {action.name!r}: no metric {action.records!r}"
+            for action in (*self.actions(), *self.tests)
+            if action.records is not None and action.records not in METRICS
+        ]
         problems += self._off_the_curve()
         for ratio in self.ratios:
             for metric in (ratio.metric, ratio.name):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agelab.corpus import Corpus
+from agelab.model.metrics import METRICS
 from agelab.model.scenario import CONTROL_COPY, Action, Cycle, Scenario
 
 AGED: Literal["aged"] = "aged"
@@ -103,5 +104,5 @@ def step(action: Action, repetition: int, corpus: Corpus) -> dict[str, Any]:
         "expect": list(action.expect),
         "deadline": action.deadline,
         "moves": corpus.content_bytes if action.moves == "corpus" else None,
-        "records": action.records,
+        "records": [action.records, METRICS[action.records].unit] if action.records else None,
     }

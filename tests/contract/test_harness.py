@@ -140,8 +140,8 @@ def test_what_a_filesystem_cannot_hold_is_counted_and_is_no_failure(tmp_path: Pa
 
 def test_a_step_records_the_number_that_it_prints(tmp_path: Path) -> None:
     steps = [
-        {"name": "count", "run": "echo 42", "records": "content_bytes"},
-        {"name": "words", "run": "echo 4 2", "records": "content_bytes"},
+        {"name": "count", "run": "echo 42", "records": ["content_bytes", "B"]},
+        {"name": "words", "run": "echo 4 2", "records": ["content_bytes", "B"]},
     ]
     events = heard(tmp_path, plan(*steps))
     [good] = samples(events, "count", "content_bytes")

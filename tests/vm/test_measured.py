@@ -13,7 +13,7 @@ pytestmark = real_guests
 MEASURES = 'makes = "aged"\nmeasures = ["extents", "free_space"]\n'
 HISTORY = """
 [[steps]]
-repeat = 3
+repeat = 9
 
 [[steps.cycle]]
 name = "copy"
@@ -37,6 +37,12 @@ run = 'find . -type f -print0 | sort -z | random-read "$CORPUS_SEED" 50'
 caches = "remount"
 origin = "estimated"
 
+[[tests]]
+name = "filefrag"
+run = "find . -type f -print0 | xargs -0 filefrag | awk '{ extents += $(NF - 2) } END { print extents }'"
+records = "extents"
+origin = "estimated"
+
 [control]
 run = 'cp -a "$AGED/." .'
 """
@@ -52,6 +58,10 @@ def test_a_stored_disk_gives_the_digest_of_one_made_afresh_however_many_cells_ru
     ext4 = both[0]
     values = {(s["step"], s["metric"]): s["value"] for s in ext4["samples"]}
     assert values["aged/map", "files"] == values["control/map", "files"] > 100
+    for cell in both:
+        extents = {s["step"]: s["value"] for s in cell["samples"] if s["metric"] == "extents"}
+        assert extents["aged/map"] == extents["aged/filefrag"] > extents["control/map"]
+        assert extents["control/map"] == extents["control/filefrag"]
     assert values["aged/map", "free_bytes"] > 0 < values["read", "slowdown"]
     assert set(ext4["maps"]) == {
         f"{disk}/{what}" for disk in ("aged", "control") for what in ("extents", "free")
