@@ -103,7 +103,9 @@ def _print_pair(one: "Group", other: "Group", every_input: bool, everything: boo
     if differing and not every_input:
         click.echo("  (--inputs shows each place of these inputs, and more of each value)")
     if differing and cells[0].left.cell.seed != cells[0].right.cell.seed:
-        click.echo("  (no seed is equal; a run seed by itself changes plan, initramfs and qemu)")
+        click.echo(
+            "  (no run seed is equal: a seed by itself changes the plan, the initramfs and QEMU's command)"
+        )
     several = max(len(one.cells), len(other.cells)) > 1
     for said, those in groupby(cells, _said):
         found = list(those)
@@ -134,7 +136,7 @@ def _plain(value: Any) -> str:
 
 
 def input_lines(differing: "Sequence[Difference]", every: bool) -> list[str]:
-    """A line for each top-level input that differs, or with ``every`` for each place in it."""
+    """A line for each input that differs, or with ``every`` for each place in it."""
     lines = []
     for name, those in groupby(sorted(differing, key=lambda d: d.name), lambda d: d.name):
         found = list(those)

@@ -25,6 +25,9 @@ HEADLINES = (
 )
 """The metrics that a table of statistics shows, in its order; programs and ``--all`` get every metric."""
 
+PHASES = ("making", "measuring")
+"""What a cell's inputs are sorted by, before their own names."""
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -36,8 +39,9 @@ class Difference:
 
     @property
     def name(self) -> str:
-        """The top-level input that the place is in: ``qemu`` of ``qemu.command[12]``."""
-        return self.place.partition(".")[0].partition("[")[0]
+        """The input that the place is in: ``making.qemu`` of ``making.qemu.command[12]``."""
+        words = [word.partition("[")[0] for word in self.place.split(".")]
+        return ".".join(words[: 2 if words[0] in PHASES else 1])
 
     @property
     def words(self) -> tuple[list[Any], list[Any]] | None:

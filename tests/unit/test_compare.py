@@ -209,9 +209,17 @@ def test_of_two_lists_the_words_that_went_and_came() -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "name"), [("qemu.command[12]", "qemu"), ("drives[0].bytes", "drives"), ("image", "image")]
+    ("place", "name"),
+    [
+        ("qemu.command[12]", "qemu"),
+        ("ratios[0].name", "ratios"),
+        ("image", "image"),
+        ("making.plan.steps[3].run", "making.plan"),
+        ("making.drives[0].bytes", "making.drives"),
+        ("measuring", "measuring"),
+    ],
 )
-def test_the_top_level_input_of_a_place(place: str, name: str) -> None:
+def test_the_input_that_a_place_is_in(place: str, name: str) -> None:
     assert compare.Difference(place, 1, 2).name == name
 
 
