@@ -58,7 +58,8 @@ def _stamps(disk: Path) -> dict[tuple[str, int], int]:
         found: dict[tuple[str, int], int] = {}
         for match in STAMP.finditer(content):
             key = match[1].decode(), int(match[2])
-            assert key not in found, f"{key} is on the disk twice"
+            # The journal of a filesystem's own blocks may have what lies in them once more.
+            assert key not in found or key[0] == "small", f"{key} is on the disk twice"
             found[key] = match.start()
     return found
 
