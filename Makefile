@@ -5,7 +5,7 @@ SHELL := /bin/sh
 
 # `make scenario KERNEL=debian:6.1` and `AGELAB_HOME=/big make test`: what is set here or in the
 # environment reaches the commands as environment variables, so no value needs quoting.
-SCENARIO_OPTIONS := CORPUS KERNEL FS LAYOUT SCALE CLOCK DEFAULTS DISKS ERASE MACHINE VCPUS SEEDS JOBS
+SCENARIO_OPTIONS := CORPUS KERNEL FS LAYOUT SCALE CLOCK DEFAULTS DISKS ERASE MACHINE VCPUS SEEDS JOBS DISK KEEP_DISK CURVE
 export AGELAB_HOME NAME $(SCENARIO_OPTIONS)
 
 BIN := .venv/bin
@@ -37,7 +37,7 @@ OPTIONS = $${CORPUS:+--corpus "$$CORPUS"} $${KERNEL:+--kernel "$$KERNEL"} $${FS:
   $${SEEDS:+--seeds "$$SEEDS"} $${JOBS:+--jobs "$$JOBS"}
 
 scenario: name-given setup ## run NAME=<scenario>[-<variant>], e.g. make scenario NAME=aging-reiserfs
-	@$(BIN)/agelab run "$$NAME" $(OPTIONS)
+	@$(BIN)/agelab run "$$NAME" $(OPTIONS) $${DISK:+--disk "$$DISK"} $${KEEP_DISK:+--keep-disk} $${CURVE:+--curve}
 
 calibrate: name-given setup ## measure the floor of NAME=<scenario>[-<variant>]: five run seeds, the first twice
 	@$(BIN)/agelab calibrate "$$NAME" $(OPTIONS)

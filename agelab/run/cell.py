@@ -266,8 +266,7 @@ class CellRunner:
 
     def _checked(self, end: Verdict, samples: Sequence[Sample]) -> Verdict:
         """The verdict, unless a boot's first step found other memory than the plan says: then its ratios are off."""
-        spec = self.machine.spec
-        wanted = spec.sized(spec.scenario.memory.available_mib)
+        wanted = self.machine.spec.available
         for sample in samples:
             if sample.metric == "memory_available" and abs((sample.value or 0) - wanted) > MEMORY_TOLERANCE:
                 why = f"{sample.step} {sample.repetition}: {sample.value} bytes were available, not {wanted}"

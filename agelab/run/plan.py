@@ -101,11 +101,16 @@ class CellSpec:
         real = dict.fromkeys(module for kind in sorted(kinds) for module in REAL_MODULES[kind])
         return (*BASE_MODULES, *real, *raid, *self.filesystem.modules)
 
+    @property
+    def available(self) -> int:
+        """Bytes that the first step finds: what the study left to it, and what the filesystem's own processes take."""
+        return self.sized(self.scenario.memory.available_mib) + self.filesystem.processes_mib * MIB
+
     def memory_mib(self, corpus: Corpus) -> int:
         """The guest's memory: what the first step finds, the corpus if RAM holds it, and the system's own."""
         held = corpus.size if self.scenario.corpus.held_in_ram else 0
         system = (OVERHEAD_MIB + PROCESSOR_MIB * (self.vcpus - 1)) * MIB + self.disk.cache_bytes
-        used = self.sized(self.scenario.memory.available_mib) + held
+        used = self.available + held
         wanted = used + system + max(0, used - LARGE_MIB * MIB) // LARGE_SHARE
         return -(-wanted // (16 * MIB)) * 16
 
@@ -147,7 +152,7 @@ def guest_plan(
         "entropy": spec.entropy,
         "start_at": spec.start_at,
         "memory": {
-            "available": spec.sized(memory.available_mib),
+            "available": spec.available,
             "sysctl": {
                 "vm/dirty_ratio": f"{memory.dirty_percent.value:g}",
                 "vm/dirty_background_ratio": f"{memory.dirty_background_percent.value:g}",
