@@ -8,9 +8,9 @@ from agelab.errors import unknown
 from agelab.layout.freespace import btrfs, debugreiserfs, dumpe2fs, f2fs, jfs, ntfs, vfat, xfs_db, zdb
 from agelab.layout.freespace.measures import METRICS, measures
 from agelab.layout.freespace.runs import Unreadable
-from agelab.layout.model import ExtentMap, FreeSpace
+from agelab.layout.model import FreeSpace
 
-__all__ = ["FORMATS", "METRICS", "Unreadable", "measures", "on_disk", "parse"]
+__all__ = ["FORMATS", "METRICS", "Unreadable", "measures", "parse"]
 
 FORMATS = {
     "btrfs": btrfs.parse,
@@ -31,8 +31,3 @@ def parse(format: str, output: bytes) -> FreeSpace:
     if format not in FORMATS:
         raise unknown("format of free space", format, list(FORMATS))
     return FORMATS[format](output)
-
-
-def on_disk(format: str, output: bytes, found: ExtentMap) -> ExtentMap:
-    """The map itself: the extent mapper has translated btrfs's addresses already (harness/tools/chunks.h)."""
-    return found
