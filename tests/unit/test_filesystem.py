@@ -77,3 +77,34 @@ def test_a_file_that_cannot_work_is_refused(changed: dict[str, Any], said: str) 
 def test_the_device_is_the_last_word_of_mkfs() -> None:
     for one in every("filesystems", Filesystem):
         assert (one.period.mkfs[-1], one.today.mkfs[-1]) == ("{device}", "{device}"), one.name
+
+
+VFAT_SAID = """
+cp: cannot create regular file 'one/a:b': Invalid argument
+cp: cannot create symbolic link 'one/link': Operation not permitted
+cp: cannot create fifo 'one/fifo': Operation not permitted
+cp: cannot create regular file 'one/readme': File exists
+cp: cannot create directory 'one/d?r': Invalid argument
+cp: cannot create special file 'one/dev': Operation not permitted
+cp: cannot create directory 'one/dIR': File exists
+cp: failed to preserve ownership for 'two/sub/owned': Operation not permitted
+cp: cannot create hard link 'two/README' to 'two/hard': Operation not permitted
+ln: failed to create symbolic link 'b': Operation not permitted
+ln: failed to create hard link 'h' => 'one/README': Operation not permitted
+tar: src/dev: Cannot mknod: Operation not permitted
+tar: src/d?r: Cannot mkdir: Invalid argument
+tar: src/README: Cannot hard link to 'src/hard': Operation not permitted
+tar: src/fifo: Cannot mkfifo: Operation not permitted
+tar: src/link: Cannot create symlink to 'a:b': Operation not permitted
+tar: src/a\\:b: Cannot open: Invalid argument
+tar: src/sub/owned: Cannot change ownership to uid 12, gid 12: Operation not permitted
+tar: Exiting with failure status due to previous errors
+"""
+"""What a guest's programs said of a vfat, period defaults, Linux 6.1."""
+
+
+def test_vfat_is_known_to_refuse_what_a_guest_saw_it_refuse() -> None:
+    [vfat] = [one for one in every("filesystems", Filesystem) if one.name == "vfat"]
+    assert [line for line in VFAT_SAID.strip().splitlines() if not vfat.refused(line)] == []
+    for line in ("cp: error writing 'a': No space left on device", "cp: cannot stat 'a': Input/output error"):
+        assert not vfat.refused(line)
