@@ -1,6 +1,7 @@
 """What ``run``, ``age`` and ``calibrate`` are asked: their options, and the request that comes of them."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -83,8 +84,8 @@ def request(name: str, words: "dict[str, Any]", **more: Any) -> "Request":
     from agelab.scenario import selection
 
     selected = selection.select(name, words["filesystem"])
-    scenario = selected.scenario
-    _one_of("scale", words["scale"], [*scenario.scales])
+    _one_of("scale", words["scale"], [*selected.scenario.scales])
+    scenario = selected.scenario if words["corpus"] else selected.scenario.at(words["scale"])
     defaults = words["defaults"] or scenario.defaults
     _one_of("set of defaults", defaults, ["period", "today"])
     _one_of("layout", words["layout"], ["single", "raid0"])
@@ -105,7 +106,7 @@ def request(name: str, words: "dict[str, Any]", **more: Any) -> "Request":
         )
     return runner.Request(
         name=name,
-        selection=selected,
+        selection=replace(selected, scenario=scenario),
         machine=selection.machine(words["machine"] or scenario.machine),
         layout=words["layout"],
         drives=drives,

@@ -37,9 +37,14 @@ class Variant(Frozen):
 
 
 class Scale(Frozen):
-    """How much smaller than the study; every size in the scenario is divided by ``shrink``, every ratio kept."""
+    """How much smaller than the study; every size in the scenario is divided by ``shrink``, every ratio kept.
+
+    ``history`` divides the repetitions of cycles, and what they fill (the disk and the sizes that steps are given):
+    the disk is written over as often as before, with fewer and relatively larger copies.
+    """
 
     shrink: int = Field(ge=1)
+    history: int = Field(default=1, ge=1)
     note: str = ""
 
 
@@ -231,6 +236,33 @@ class Scenario(Frozen):
         most = turns.get(self.curve.step, 0)
         wrong = [turn for turn in self.curve.after if turn > most]
         return [f"curve: step {self.curve.step!r} has {most} repetitions, not {max(wrong)}"] if wrong else []
+
+    def at(self, scale: str) -> Self:
+        """The scenario with the history of that scale; its sizes are still the study's, to be shrunk."""
+        shorter = self.scales[scale].history if scale in self.scales else 1
+        if shorter == 1:
+            return self
+        cycles = [
+            step.model_copy(update={"repeat": max(1, step.repeat // shorter)})
+            if isinstance(step, Cycle)
+            else step
+            for step in self.steps
+        ]
+
+        def less(figure: Figure) -> Figure:
+            return figure.model_copy(update={"value": figure.value / shorter})
+
+        curve = self.curve and self.curve.model_copy(
+            update={"after": tuple(dict.fromkeys(max(1, turn // shorter) for turn in self.curve.after))}
+        )
+        return self.model_copy(
+            update={
+                "steps": tuple(cycles),
+                "disk": self.disk.model_copy(update={"mib": less(self.disk.mib)}),
+                "sizes": {name: less(figure) for name, figure in self.sizes.items()},
+                "curve": curve,
+            }
+        )
 
     def actions(self) -> list[Action]:
         """Every step once, in the order of the file."""

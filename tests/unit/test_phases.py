@@ -11,7 +11,7 @@ from agelab.run.phases import Phase, phases
 from agelab.run.plan import CellSpec, guest_plan, map_plan
 from tests.unit.test_scenario import CORPUS, spec
 
-AGING = spec().scenario
+AGING = spec(scale="paper").scenario
 
 
 def changed(**changes: Any) -> Scenario:
@@ -51,7 +51,7 @@ def test_a_scenario_without_tests_and_control_only_makes() -> None:
 
 
 def test_the_curve_stops_the_making_before_the_step_after_each_point() -> None:
-    plain, curved = of(spec())["making"], of(spec(), curve=True)["making"]
+    plain, curved = (of(spec(scale="paper"), curve=curve)["making"] for curve in (False, True))
     points = {index: name for index, name in (curved.forks or {}).items() if name != "aged"}
     # delete is every second step
     assert points == {2 * turn: f"curve-{turn}" for turn in (1, 4, 8, 12, 16, 20, 24)}

@@ -34,12 +34,11 @@ def spec(
     selected = selection.select(variant)
     [chosen] = selected.variants
     filesystem = selection.filesystem(chosen.filesystem)
-    shrink = selected.scenario.scales["quick" if scale == "quick" else "paper"].shrink
-    machine = selection.machine(selected.scenario.machine)
+    scenario = selected.scenario.at(scale)
+    shrink = scenario.scales["quick" if scale == "quick" else "paper"].shrink
+    machine = selection.machine(scenario.machine)
     specs = tuple(parse(text) for text in drives)
-    return CellSpec(
-        selected.scenario, chosen, filesystem, shrink, defaults, run_seed, 1, machine, layout, specs
-    )
+    return CellSpec(scenario, chosen, filesystem, shrink, defaults, run_seed, 1, machine, layout, specs)
 
 
 def test_a_name_is_a_scenario_or_one_of_its_variants() -> None:
@@ -122,16 +121,29 @@ def test_names_in_a_file_hold_together(tmp_path: Path, before: str, after: str, 
 
 def test_quick_keeps_the_papers_ratio_of_data_to_cache() -> None:
     quick, paper = spec(), spec(scale="paper")
-    for one, other in ((quick, paper),):
-        memory = one.scenario.memory.available_mib
-        ratios = [cell.sized(memory) / cell.sized(cell.scenario.corpus.mib) for cell in (one, other)]
-        assert ratios[0] == pytest.approx(ratios[1], rel=1e-6)
-        assert one.disk_bytes * one.shrink == pytest.approx(other.disk_bytes, rel=1e-3)
+    memory = quick.scenario.memory.available_mib
+    ratios = [cell.sized(memory) / cell.sized(cell.scenario.corpus.mib) for cell in (quick, paper)]
+    assert ratios[0] == pytest.approx(ratios[1], rel=1e-6)
     assert made(quick)["memory"]["sysctl"] == made(paper)["memory"]["sysctl"]
 
 
+def test_a_shorter_history_writes_the_disk_over_as_often() -> None:
+    cells = [spec(), spec(scale="paper")]
+    copies = [[step["name"] for step in made(cell)["steps"]].count("copy") for cell in cells]
+    assert copies == [12, 24]
+    written = [
+        number * cell.sized(cell.scenario.corpus.mib) for number, cell in zip(copies, cells, strict=True)
+    ]
+    times = [bytes_ / cell.disk_bytes for bytes_, cell in zip(written, cells, strict=True)]
+    assert times[0] == pytest.approx(times[1], rel=1e-2)
+    assert [cell.scenario.curve.after for cell in cells if cell.scenario.curve] == [
+        (1, 2, 4, 6, 8, 10, 12),
+        (1, 4, 8, 12, 16, 20, 24),
+    ]
+
+
 def test_the_plan_runs_the_cycle_in_turn_and_the_rest_once() -> None:
-    steps = made(spec())["steps"]
+    steps = made(spec(scale="paper"))["steps"]
     names = [(step["name"], step["repetition"]) for step in steps]
     assert names[:4] == [("copy", 1), ("delete", 1), ("copy", 2), ("delete", 2)]
     assert names.count(("copy", 24)) == 1
