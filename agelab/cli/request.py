@@ -96,15 +96,17 @@ def request(name: str, words: "dict[str, Any]", **more: Any) -> "Request":
         raise InputError(
             f"--vcpus {vcpus}: the virtual clock has one processor, the wall clock 1 to {VCPUS_MOST}"
         )
-    if not 1 <= jobs <= (1 if clock == "wall" else JOBS_MOST):
+    if clock == "wall" and jobs != 1:
         raise InputError(
-            f"--jobs {jobs}: 1 to {JOBS_MOST} cells at a time; in the wall clock they would disturb each other"
+            f"--jobs {jobs}: in the wall clock one cell at a time, or they would disturb each other"
         )
+    if not 1 <= jobs <= JOBS_MOST:
+        raise InputError(f"--jobs {jobs}: 1 to {JOBS_MOST} cells at a time")
     if not 0 <= words["corpus_seed"] < 2**63:
         raise InputError(
             f"--corpus-seed {words['corpus_seed']}: a seed is a whole number from 0 to 2**63 - 1"
         )
-    return runner.Request(
+    made = runner.Request(
         name=name,
         selection=replace(selected, scenario=scenario),
         machine=selection.machine(words["machine"] or scenario.machine),
@@ -122,6 +124,23 @@ def request(name: str, words: "dict[str, Any]", **more: Any) -> "Request":
         jobs=jobs,
         **more,
     )
+    _agree(made)
+    return made
+
+
+def _agree(wanted: "Request") -> None:
+    """Refuse what cannot be asked for together."""
+    from agelab.errors import InputError
+
+    real = [spec for spec in wanted.drives if spec.real]
+    if real and (wanted.disk or wanted.keep_disk or wanted.curve):
+        option = "--disk" if wanted.disk else "--keep-disk" if wanted.keep_disk else "--curve"
+        raise InputError(f"{option}: {real[0]} is a real disk, which can be neither kept nor forked")
+    if wanted.disk and (wanted.keep_disk or wanted.curve):
+        option = "--keep-disk" if wanted.keep_disk else "--curve"
+        raise InputError(f"--disk starts from a disk that is made already: {option} has nothing to do")
+    if wanted.curve and wanted.selection.scenario.curve is None:
+        raise InputError(f"--curve: scenario {wanted.selection.scenario.name} has no [curve]")
 
 
 def execute(wanted: "Request") -> "RunDirectory":

@@ -1,0 +1,192 @@
+"""The table of docs/aging.md: what aging did to every variant, and whether that is more than run seeds do.
+
+    .venv/bin/python -m bench.aging [--seeds 1,2,3,4,5] [--jobs 2] [--run RUN] [--write]
+
+Runs scenario ``aging`` with every variant (or takes a run that is there), prints the table, and with --write puts it
+into docs/aging.md and the block maps of the first seed beside it.
+"""
+
+import argparse
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from agelab.cli.common import open_store
+from agelab.cli.request import execute, request
+from agelab.errors import AgelabError
+from agelab.model.result import Cell, Sample, Status
+from agelab.results import rundir
+from agelab.results.rundir import RunDirectory
+from agelab.stats.floor import SEEDS_NEEDED, Difference, Verdict
+from agelab.stats.order import Summary
+from agelab.stats.series import Place, Series, series
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGE, PICTURES = DOCS / "aging.md", DOCS / "aging"
+BEGIN, END = "<!-- made by: python -m bench.aging --write -->\n", "<!-- end -->\n"
+HEAD = (
+    *(
+        "variant",
+        "layout score",
+        "of control",
+        "files in pieces, %",
+        "free in runs >= 1 MiB, %",
+        "full at, %",
+    ),
+    *("copy, last / first", "read", "random read", "write", "search"),
+)
+DECIMALS = (4, 4, 1, 1, 1, 3, 3, 3, 3, 3)
+PERCENT = Fraction(100)
+COLUMNS: tuple[tuple[Place, Fraction], ...] = (
+    (("aged/map", 1, "layout_score"), Fraction(1)),
+    (("control/map", 1, "layout_score"), Fraction(1)),
+    (("aged/map", 1, "fragmented_files"), PERCENT),
+    (("aged/map", 1, "free_usable_1mib"), PERCENT),
+    (("fill", 1, "fullness"), PERCENT),
+    (("copy", 1, "throughput_ratio"), Fraction(1)),
+    (("read", 1, "slowdown"), Fraction(1)),
+    (("random-read", 1, "slowdown"), Fraction(1)),
+    (("write", 1, "slowdown"), Fraction(1)),
+    (("search", 1, "slowdown"), Fraction(1)),
+)
+RANKED: Place = ("read", 1, "slowdown")
+"""What "aged worst" means: how much longer a scan of all files takes than on the control."""
+ARGUMENTS = {
+    "kernel": "debian:6.1", "filesystem": None, "scale": "quick", "corpus": None, "corpus_seed": 1, "defaults": None,
+    "layout": "single", "clock": None, "disks": None, "erase": "", "vcpus": 1, "machine": None,
+}  # fmt: skip
+"""What ``agelab run`` takes without a word of the user's."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """The cells of one variant that ended ok, over the run seeds, or why there are none."""
+
+    name: str
+    measured: Mapping[Place, Series]
+    why: str
+
+    def summary(self, place: Place) -> Summary | None:
+        return self.measured[place].summary if place in self.measured else None
+
+
+def variants(run: RunDirectory) -> list[Variant]:
+    """Each variant of a run."""
+    samples = run.samples()
+    cells: dict[str, list[tuple[Cell, Sequence[Sample], Status, str]]] = {}
+    for number, cell in enumerate(run.plan().cells):
+        end = run.end(number)
+        status, why = (end.status, end.reason or "") if end else (Status.INTERRUPTED, "no end record")
+        cells.setdefault(cell.variant, []).append((cell, samples.get(number, []), status, why))
+    found = []
+    for name, each in cells.items():
+        ok = [(cell.seed, rows) for cell, rows, status, _ in each if status is Status.OK]
+        wrong = dict.fromkeys(f"{status}: {why}" for _, _, status, why in each if status is not Status.OK)
+        found.append(Variant(name, series(ok), "; ".join(wrong)))
+    return found
+
+
+def report(run: RunDirectory) -> str:
+    """The table in Markdown, and below it who aged worst."""
+    found = variants(run)
+    rows = [[variant.name, *_figures(variant)] for variant in found]
+    seeds = sorted({cell.seed for cell in run.plan().cells})
+    lines = [
+        f"Run seeds {', '.join(map(str, seeds))}; scale {run.plan().scale}, "
+        f"kernel {run.plan().provenance['kernel']}, {run.plan().provenance['qemu']}.",
+        "Medians, and in brackets the spread (largest less smallest). The last four columns are slowdowns: time on "
+        "the aged disk / time on the control.",
+        "",
+        _line(HEAD),
+        _line(["---"] * len(HEAD)),
+        *map(_line, rows),
+        "",
+        *(f"- {variant.name}: {variant.why}" for variant in found if variant.why),
+        "",
+        *_ranking(found),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _figures(variant: Variant) -> list[str]:
+    cells = []
+    for (place, scale), decimals in zip(COLUMNS, DECIMALS, strict=True):
+        summary = variant.summary(place)
+        if summary is None:
+            cells.append("-" if not variant.measured else "not measured")
+        else:
+            middle, spread = (
+                f"{float(value * scale):.{decimals}f}" for value in (summary.median, summary.spread)
+            )
+            cells.append(f"{middle} ({spread})" if summary.n > 1 else middle)
+    return cells
+
+
+def _ranking(found: Sequence[Variant]) -> list[str]:
+    """The variants by the slowdown of a scan, each against the next, and each against no slowdown at all."""
+    known = [(summary, variant.name) for variant in found if (summary := variant.summary(RANKED))]
+    known.sort(key=lambda one: (-one[0].median, one[1]))
+    lines = ["By the slowdown of reading every file, the worst first:", ""]
+    for place, (summary, name) in enumerate(known, start=1):
+        enough = summary.n >= SEEDS_NEEDED
+        alone = abs(summary.median - 1) > summary.spread
+        words = "aged" if summary.median > 1 else "faster than its control"
+        said = (words if alone else "no difference above the floor") if enough else "no floor: too few seeds"
+        if place < len(known):
+            other, below = known[place]
+            apart = Difference(other, summary).verdict
+            verdict = "above the floor" if apart in (Verdict.A_HIGHER, Verdict.B_HIGHER) else str(apart)
+            said += f"; from {below}: {verdict}"
+        lines.append(f"{place}. {name} {float(summary.median):.3f} ({said})")
+    return lines
+
+
+def write(run: RunDirectory, text: str) -> None:
+    """Put the table into the page, and the block maps of the first seed beside it."""
+    page = PAGE.read_text()
+    head, _, rest = page.partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    if not rest:
+        raise AgelabError(f"{PAGE} has no place for the table: {BEGIN.strip()}")
+    PAGE.write_text(head + BEGIN + text + END + tail)
+    PICTURES.mkdir(exist_ok=True)
+    first = min(cell.seed for cell in run.plan().cells)
+    for number, cell in enumerate(run.plan().cells):
+        picture = run.cell(number) / "maps" / "block-map.svg"
+        if cell.seed == first and picture.exists():
+            shutil.copyfile(picture, PICTURES / f"{cell.variant}.svg")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seeds", default="1,2,3,4,5")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--run", help="a run that is there, instead of a new one")
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    try:
+        if options.run:
+            run = rundir.find(open_store().runs, options.run)
+        else:
+            run = execute(request("aging", {**ARGUMENTS, "seeds": options.seeds, "jobs": options.jobs}))
+        text = report(run)
+        print(text)
+        if options.write:
+            write(run, text)
+    except AgelabError as error:
+        print(f"bench.aging: {error}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

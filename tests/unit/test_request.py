@@ -1,0 +1,40 @@
+"""Options of run and age that do not go together are refused before anything is done."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from agelab.cli.age import age
+from agelab.cli.run import run
+from agelab.errors import InputError
+from agelab.run import runner
+
+SMALL = str(Path(__file__).parents[1] / "vm" / "small.toml")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["aging-ext4", "--disks", "file:/x", "--keep-disk"], "--keep-disk: file:/x.* is a real disk"),
+        (["aging-ext4", "--disks", "file:/x", "--disk", "ab"], "--disk: file:/x.* is a real disk"),
+        (["aging-ext4", "--disks", "file:/x", "--curve"], "--curve: file:/x.* is a real disk"),
+        (["aging-ext4", "--disk", "ab", "--curve"], "--disk starts from a disk .* --curve has nothing to do"),
+        (["aging-ext4", "--disk", "ab", "--keep-disk"], "--keep-disk has nothing to do"),
+        ([SMALL, "--curve"], r"scenario small has no \[curve\]"),
+        (["aging-ext4", "--clock", "wall", "--jobs", "2"], "--jobs 2: in the wall clock one cell at a time"),
+        (["aging-ext4", "--jobs", "0"], "--jobs 0: 1 to"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    words: list[str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "carry_out", None)
+    with pytest.raises(InputError, match=said):
+        CliRunner().invoke(run, words, catch_exceptions=False)
+
+
+def test_a_real_disk_is_not_aged_into_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "carry_out", None)
+    with pytest.raises(InputError, match=r"--keep-disk: file:/x.* is a real disk"):
+        CliRunner().invoke(age, ["aging-ext4", "--disks", "file:/x"], catch_exceptions=False)
