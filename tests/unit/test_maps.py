@@ -1,0 +1,156 @@
+"""What the map boot brings back: kept, understood, and made into samples; and the slowdown beside the control."""
+
+import gzip
+import hashlib
+import io
+import os
+import sys
+import tarfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from agelab.cli.measures import print_measures
+from agelab.errors import AgelabError
+from agelab.model.result import Sample
+from agelab.results.ratios import slowdowns
+from agelab.run import maps, pictures
+from agelab.run.plan import CellSpec
+from harness import maps as guest
+from tests.unit.test_scenario import spec
+
+EXTENTS = b"agelab-extents 1 4096 fibmap\nF 7 12288 12288 1 a\nE 0 40960 8192 0\nE 8192 81920 4096 0\n"
+MIB = 1 << 20
+
+
+def results(tmp_path: Path, **files: bytes) -> Path:
+    """A results disk as the harness leaves it: a tar, and behind it the zeros of a disk."""
+    path = tmp_path / "results"
+    with path.open("wb") as disk, tarfile.open(fileobj=disk, mode="w|", format=tarfile.GNU_FORMAT) as tar:
+        for name, data in files.items():
+            entry = tarfile.TarInfo(name.replace("__", "/").replace("_error", ".error"))
+            entry.size = len(data)
+            tar.addfile(entry, io.BytesIO(data))
+    os.truncate(path, MIB)
+    return path
+
+
+def cell() -> CellSpec:
+    return spec("aging-reiserfs")
+
+
+def by_metric(found: list[Sample]) -> dict[str, Sample]:
+    return {sample.metric: sample for sample in found}
+
+
+def test_files_are_kept_packed_and_their_hashes_are_those_of_the_content(tmp_path: Path) -> None:
+    hashes = maps.collect(results(tmp_path, aged__extents=EXTENTS), tmp_path)
+    assert hashes == {"aged/extents": hashlib.sha256(EXTENTS).hexdigest()}
+    packed = (tmp_path / "maps/aged/extents.gz").read_bytes()
+    assert gzip.decompress(packed) == EXTENTS
+    maps.collect(results(tmp_path, aged__extents=EXTENTS), tmp_path)
+    assert (tmp_path / "maps/aged/extents.gz").read_bytes() == packed
+
+
+def test_a_results_disk_without_a_tar_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "results"
+    path.write_bytes(b"x" * 4096)
+    with pytest.raises(AgelabError, match="the results disk cannot be read"):
+        maps.collect(path, tmp_path)
+
+
+def test_a_map_becomes_samples_and_what_failed_is_not_measured_with_its_words(tmp_path: Path) -> None:
+    failed = b"debugreiserfs exited 1: alas"
+    maps.collect(results(tmp_path, aged__extents=EXTENTS, aged__free_error=failed), tmp_path)
+    [found] = maps.read(tmp_path, cell(), ["aged"])
+    samples = by_metric(maps.samples(found, ("extents", "free_space")))
+    assert {sample.step for sample in samples.values()} == {"aged/map"}
+    assert (samples["extents"].value, samples["layout_score"].value) == (2, 0.5)
+    assert samples["free_bytes"].value is None
+    assert samples["free_bytes"].not_measured == "debugreiserfs exited 1: alas"
+
+
+def test_what_never_came_back_is_not_measured(tmp_path: Path) -> None:
+    [found] = maps.read(tmp_path, cell(), ["aged"])
+    samples = by_metric(maps.samples(found, ("extents", "free_space")))
+    assert {sample.not_measured for sample in samples.values()} == {"nothing came back"}
+
+
+def test_a_filesystem_that_tells_nothing_says_why() -> None:
+    [found] = maps.read(Path("/nowhere"), spec("aging-zfs"), ["aged"])
+    samples = by_metric(maps.samples(found, ("extents",)))
+    assert samples["layout_score"].value is None and "FIEMAP" in (samples["layout_score"].not_measured or "")
+
+
+def test_a_point_of_the_curve_is_a_repetition(tmp_path: Path) -> None:
+    maps.collect(results(tmp_path, **{"curve-12__extents": EXTENTS}), tmp_path)
+    [found] = maps.read(tmp_path, cell(), ["curve-12"])
+    assert {(s.step, s.repetition) for s in maps.samples(found, ("extents",))} == {("curve/map", 12)}
+
+
+def test_pictures_are_drawn_of_what_is_known(tmp_path: Path) -> None:
+    maps.collect(results(tmp_path, aged__extents=EXTENTS, **{"curve-12__extents": EXTENTS}), tmp_path)
+    names = ["curve-12", "aged"]
+    found = list(maps.read(tmp_path, cell(), names))
+    samples = [sample for one in found for sample in maps.samples(one, ("extents",))]
+    pictures.draw(tmp_path, cell(), found, samples)
+    assert "not measured" in (tmp_path / "maps" / pictures.BLOCK_MAP).read_text()
+    assert "at its end 0.500" in (tmp_path / "maps" / pictures.SCORE).read_text()
+
+
+def test_the_guest_keeps_what_programs_print_or_how_they_failed(tmp_path: Path) -> None:
+    path = tmp_path / "tar"
+    with path.open("wb") as disk, tarfile.open(fileobj=disk, mode="w|", format=tarfile.GNU_FORMAT) as tar:
+        guest.keep(tar, "aged/free", [sys.executable, "-c", "print('free')"], tmp_path, {})
+        words = "import sys; print('half'); sys.exit('alas')"
+        guest.keep(tar, "aged/extents", [sys.executable, "-c", words], tmp_path, {})
+    hashes = maps.collect(path, tmp_path)
+    assert set(hashes) == {"aged/free", "aged/extents.error"}
+    said = gzip.decompress((tmp_path / "maps/aged/extents.error.gz").read_bytes()).decode()
+    assert said.endswith("exited 1: alas")
+
+
+def elapsed(step: str, value: float | None, repetition: int = 1) -> Sample:
+    return Sample(step=step, metric="elapsed", value=value, unit="s", repetition=repetition)
+
+
+def test_the_slowdown_is_the_aged_disks_time_over_the_controls() -> None:
+    samples = [
+        elapsed("aged/read", 3.0),
+        elapsed("control/read", 2.0),
+        elapsed("read", 7.0),
+        elapsed("aged/write", 1.0, 1),
+        elapsed("aged/write", 1.0, 2),
+        elapsed("control/write", 4.0, 2),
+    ]
+    found = {
+        (s.step, s.repetition): s for s in slowdowns(["read", "write"], "aged/", "control/", samples, "")
+    }
+    assert found["read", 1].value == 1.5 and found["write", 2].value == 0.25
+    assert found["write", 1].not_measured == "the test did not end on both disks"
+
+
+def test_without_a_control_the_slowdown_is_not_measured_and_says_why() -> None:
+    [one] = slowdowns(["read"], "aged/", "control/", [elapsed("aged/read", 3.0)], "a real disk")
+    assert (one.value, one.not_measured) == (None, "a real disk")
+
+
+def test_the_table_has_both_disks_side_by_side(tmp_path: Path) -> None:
+    failed = b"debugreiserfs exited 1: alas"
+    maps.collect(results(tmp_path, aged__extents=EXTENTS, aged__free_error=failed), tmp_path)
+    [found] = maps.read(tmp_path, cell(), ["aged"])
+    control = replace(found, name="control")
+    both = [elapsed("aged/read", 3.0), elapsed("control/read", 2.0), elapsed("aged/mount", 1.0)]
+    both += [sample for one in (found, control) for sample in maps.samples(one, ("extents", "free_space"))]
+    both += slowdowns(["read"], "aged/", "control/", both, "")
+    console = Console(file=io.StringIO(), width=120, highlight=False)
+    print_measures(console, both)
+    assert isinstance(console.file, io.StringIO)
+    shown = console.file.getvalue()
+    [read] = [line.split() for line in shown.splitlines() if line.startswith(" read ")]
+    assert read == ["read", "3.000000", "2.000000", "1.500", "-", "-"]
+    assert "mount" not in shown
+    assert "layout score" in shown and "0.5000" in shown and "?" in shown
+    assert "not measured: aged/map free_bytes and" in shown and "exited 1: alas" in shown
