@@ -83,7 +83,7 @@ def _item(filesystem: Filesystem, defaults: Defaults) -> Item:
     return Item(
         filesystem=filesystem.name,
         defaults=defaults,
-        mkfs=_filled(tooling.mkfs),
+        mkfs=_filled(filesystem.mkfs_command(defaults)),
         mount=_filled(filesystem.mount_command(defaults)),
         mount_read_only=_filled(filesystem.mount_command(defaults, read_only=True)),
         umount=_filled(filesystem.umount_command(defaults)),

@@ -17,6 +17,9 @@ def _regular_expression(text: str) -> str:
     return text
 
 
+SCALED = re.compile(r"\{scaled:(\d+):(\d+)\}")
+
+
 class Tooling(Frozen):
     """The commands of one set of defaults.
 
@@ -103,6 +106,21 @@ class Filesystem(Frozen):
     def tooling(self, defaults: Defaults) -> Tooling:
         """The commands for one set of defaults."""
         return self.period if defaults == "period" else self.today
+
+    def mkfs_command(
+        self, defaults: Defaults, options: Sequence[str] = (), *, shrink: float = 1
+    ) -> tuple[str, ...]:
+        """What makes it, with these options before its last word; ``{device}`` and ``{uuid}`` are still to fill in.
+
+        ``{scaled:8192:513}`` is 8192 at the study's sizes, less on a disk that is ``shrink`` times smaller, and never
+        less than 513: what a filesystem makes as large on every disk would not keep its ratio.
+        """
+        *first, last = self.tooling(defaults).mkfs
+
+        def scaled(found: re.Match[str]) -> str:
+            return str(max(int(found[2]), round(int(found[1]) / shrink)))
+
+        return tuple(SCALED.sub(scaled, word) for word in (*first, *options, last))
 
     def mount_command(
         self, defaults: Defaults, options: Sequence[str] = (), *, read_only: bool = False

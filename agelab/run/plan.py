@@ -245,19 +245,22 @@ def mounted(
 
 def mkfs(spec: CellSpec, phase: Phase) -> list[str]:
     """The command that makes the phase's filesystem. The control's has a name of its own: both are mounted at once."""
-    tooling = spec.filesystem.tooling(spec.defaults)
     words = {
         "{uuid}": FILESYSTEM_UUID[phase.name],
         "{device}": f"{DEVICES}/under-test",
         "{mountpoint}": "/mnt",
     }
-    return filled((*tooling.mkfs[:-1], *spec.variant.mkfs_options, tooling.mkfs[-1]), words)
+    return filled(
+        spec.filesystem.mkfs_command(spec.defaults, spec.variant.mkfs_options, shrink=spec.shrink), words
+    )
 
 
 def commands(spec: CellSpec, device: str, where: str, *, read_only: bool = False) -> dict[str, list[str]]:
     """How a filesystem of the cell's kind is mounted and unmounted."""
     words = {"{device}": f"{DEVICES}/{device}", "{mountpoint}": where}
-    mount = spec.filesystem.mount_command(spec.defaults, spec.variant.mount_options, read_only=read_only)
+    # A variant's options say how it is written; some of them cannot be had where nothing may be (data=journal).
+    options = () if read_only else spec.variant.mount_options
+    mount = spec.filesystem.mount_command(spec.defaults, options, read_only=read_only)
     return {
         "mount": filled(mount, words),
         "umount": filled(spec.filesystem.umount_command(spec.defaults), words),

@@ -6,6 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from agelab.model.filesystem import Filesystem
+from agelab.scenario import selection
 from agelab.scenario.files import every
 
 TOOLING: dict[str, Any] = {"mkfs": ("mkfs", "{device}"), "fsck": ("fsck", "{device}")}
@@ -108,3 +109,15 @@ def test_vfat_is_known_to_refuse_what_a_guest_saw_it_refuse() -> None:
     assert [line for line in VFAT_SAID.strip().splitlines() if not vfat.refused(line)] == []
     for line in ("cp: error writing 'a': No space left on device", "cp: cannot stat 'a': Input/output error"):
         assert not vfat.refused(line)
+
+
+def test_what_is_as_large_on_every_disk_is_scaled_with_it() -> None:
+    reiserfs = selection.filesystem("reiserfs")
+    sizes = {shrink: reiserfs.mkfs_command("period", shrink=shrink) for shrink in (1, 10, 1000)}
+    journals = [words[words.index("--journal-size") + 1] for words in sizes.values()]
+    assert journals == ["8192", "819", "513"]
+
+
+def test_a_variants_mkfs_options_come_before_the_last_word() -> None:
+    words = selection.filesystem("ext4").mkfs_command("today", ["-O", "^has_journal"])
+    assert words[-3:] == ("-O", "^has_journal", "{device}")

@@ -110,3 +110,12 @@ def test_what_the_scenario_does_not_ask_for_is_not_looked_for() -> None:
     cell = replace(spec(), scenario=changed(measures=("free_space",)))
     [entry] = map_plan(cell, ("aged",))["maps"]
     assert entry["extents"] == "none" and entry["free"]
+
+
+def test_a_fork_is_mounted_without_the_options_that_say_how_the_disk_is_written() -> None:
+    """ext4's driver refuses data=journal where the journal must not be loaded."""
+    plan = guest_plan(spec("aging-ext3-journal"), CORPUS, of(spec("aging-ext3-journal"))["control"])
+    options = [
+        plan[disk]["mount"][plan[disk]["mount"].index("-o") + 1].split(",") for disk in ("disk", "source")
+    ]
+    assert "data=journal" in options[0] and "data=journal" not in options[1] and "noload" in options[1]
