@@ -8,7 +8,8 @@ from agelab.errors import AgelabError
 from agelab.vm import virtual, wall
 from agelab.vm.guest import DISK_ALIGNMENT, MACHINE_TYPE, GuestSpec
 
-MEMORY_SLOTS = 16
+MEMORY_SLOTS = 32
+"""Memory-backed disks at most: root, corpus, results, and two members of each of a curve's forks."""
 MEMORY_LIMIT = "256G"
 """Address space for memory-backed disks; it costs the guest nothing."""
 BASE_ARGUMENTS = (
