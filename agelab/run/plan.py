@@ -82,8 +82,8 @@ class CellSpec:
     @cached_property
     def disk(self) -> Arrangement:
         """The drives and the disk under test. Raises InputError where they cannot be had."""
-        members = 2 if self.layout == "raid0" else 1
-        size = self.member_bytes or _whole(self.sized(self.scenario.disk.mib) / members)
+        half = _whole(self.sized(self.scenario.disk.mib) / 2)  # so that both layouts have the same size
+        size = self.member_bytes or (half if self.layout == "raid0" else 2 * half)
         swap = _whole(self.machine.swap.mib * MIB / self.shrink) if self.machine.swap else 0
         use, chosen = self.scenario.disk, (self.drives, self.claims)
         return arrange(use, self.machine, self.layout, self.defaults, size, *chosen, swap)
