@@ -23,7 +23,7 @@ def test_disks_that_do_not_fit_are_refused(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=2 * 10**9))
     room.check([spec()], CORPUS, tmp_path, at_once=2, copies=2)  # one cell: nothing runs beside it
     with pytest.raises(
-        HostError, match=r"has 2\.0 GB free, 2 cells at once would take up to 2\.8 GB"
+        HostError, match=r"has 2\.0 GB free, 2 cells at once would take up to 2\.9 GB"
     ) as error:
         room.check([spec(), spec()], CORPUS, tmp_path, at_once=2, copies=3)
     assert error.value.exit_code == 3
