@@ -30,6 +30,11 @@ MODELLED = {
     "cache_hits",
     "queue_depth",
 }
+CONTROL = """
+[control]
+run = 'cp -a "$AGED/." .'
+"""
+MEASURES = 'measures = ["extents", "free_space"]'
 MIB = 1 << 20
 LOOP_SET_STATUS64, LOOP_GET_STATUS64 = 0x4C04, 0x4C05
 LOOP_INFO64, LO_SIZELIMIT = 232, 32
@@ -72,11 +77,18 @@ def test_a_raw_file_takes_the_wall_clock_and_is_not_overwritten_unasked(tmp_path
     disk = tmp_path / "disk.img"
     with disk.open("wb") as file:
         file.truncate(320 * MIB)
-    words = [str(scenario(tmp_path, COPY + READ)), "--disks", f"file:{disk}", "--vcpus", "2"]
+    tests = READ.replace("[[steps]]", "[[tests]]").replace('caches = "reboot"', "") + CONTROL
+    path = scenario(tmp_path, COPY + tests, head=MEASURES)
+    words = [str(path), "--disks", f"file:{disk}", "--vcpus", "2"]
     [cell] = run(*words)
     assert cell["accelerator"] in ("kvm", "tcg")
     assert (cell["digest"], cell["drives"]) == (None, [f"file:{disk}?cache=none&aio=native"])
-    assert measured(cell, "read")["bytes_read"] > 20 * MIB
+    # Nothing of it can be forked: it is mapped where it is, then tested, and there is no control.
+    assert measured(cell, "aged/read")["bytes_read"] > 20 * MIB
+    assert measured(cell, "aged/map")["files"] > 100
+    assert not [s for s in cell["samples"] if s["step"].startswith("control/")]
+    [slowdown] = [s for s in cell["samples"] if s["metric"] == "slowdown"]
+    assert slowdown["not_measured"] == "a real disk cannot be forked: there is no control"
     before = disk.stat().st_mtime_ns
     again = agelab("run", *words)
     assert again.returncode == 2 and "holds data: ext4" in again.stderr and "--erase" in again.stderr
