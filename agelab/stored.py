@@ -19,7 +19,7 @@ from agelab import process
 from agelab.errors import HostError, InputError, unknown
 from agelab.model.base import Defaults, Frozen, Layout
 from agelab.model.result import Sample
-from agelab.store import Artefact, Store, file_hash
+from agelab.store import MANIFEST, Artefact, Store, file_hash, key_of
 
 KIND = "disk"
 RECIPE, SAMPLES = "recipe.json", "samples.jsonl"
@@ -82,13 +82,18 @@ class StoredDisk:
 
     def verify(self) -> None:
         """Read all of it. Raises HostError where a file is not what was stored."""
-        for name, wanted in self.artefact.manifest.files.items():
-            path = self.artefact / name
-            if not path.is_file() or file_hash(path) != wanted:
-                raise HostError(
-                    f"the stored disk {self.key[:SHORT]} is damaged: {path} is not what was stored",
-                    hint=f"remove it (agelab disk rm {self.key[:SHORT]}) and make it again: {self.recipe.command}",
-                )
+        wrong = [
+            str(path)
+            for name, wanted in self.artefact.manifest.files.items()
+            if not (path := self.artefact / name).is_file() or file_hash(path) != wanted
+        ]
+        if key_of({"kind": KIND, **self.inputs}) != self.key:
+            wrong.append(str(self.artefact / MANIFEST))
+        if wrong:
+            raise HostError(
+                f"the stored disk {self.key[:SHORT]} is damaged: {', '.join(wrong)} is not what was stored",
+                hint=f"remove it (agelab disk rm {self.key[:SHORT]}) and make it again: {self.recipe.command}",
+            )
 
 
 def keep(
@@ -107,7 +112,7 @@ def keep(
         rows = (json.dumps(sample.model_dump()) + "\n" for sample in samples)
         (directory / SAMPLES).write_text("".join(rows))
 
-    return _opened(store.obtain(KIND, inputs, build))
+    return find(store, store.obtain(KIND, inputs, build).key)
 
 
 def fork(source: Path, target: Path, *, holes: bool = False) -> None:
@@ -120,37 +125,51 @@ def fork(source: Path, target: Path, *, holes: bool = False) -> None:
 
 
 def every(store: Store) -> list[StoredDisk]:
-    """All stored disks, oldest first."""
-    return [_opened(artefact) for artefact in store.all(KIND)]
+    """All stored disks whose recipe can be read, oldest first."""
+    disks = (_opened(artefact) for artefact in store.all(KIND))
+    return [disk for disk in disks if disk]
+
+
+def damaged(store: Store) -> list[Artefact]:
+    """The others: they can be removed, and nothing else."""
+    return [artefact for artefact in store.all(KIND) if _opened(artefact) is None]
 
 
 def find(store: Store, key: str) -> StoredDisk:
     """The disk whose key is this or begins so. Raises InputError where there is none, or more than one."""
-    disks = every(store)
-    found = [disk for disk in disks if disk.key.startswith(key.removeprefix("sha256:"))] if key else []
+    artefact = locate(store, key)
+    disk = _opened(artefact)
+    if disk is None:
+        raise HostError(
+            f"the stored disk {artefact.key[:SHORT]} is damaged: {artefact / RECIPE} cannot be read",
+            hint=f"remove it: agelab disk rm {artefact.key[:SHORT]}",
+        )
+    return disk
+
+
+def locate(store: Store, key: str) -> Artefact:
+    """The artefact of that disk, sound or not. Raises InputError where there is none, or more than one."""
+    artefacts = store.all(KIND)
+    found = [one for one in artefacts if one.key.startswith(key.removeprefix("sha256:"))] if key else []
     if len(found) > 1:
         raise InputError(
-            f"{len(found)} stored disks begin with {key!r}: {', '.join(disk.key[:SHORT] for disk in found)}"
+            f"{len(found)} stored disks begin with {key!r}: {', '.join(one.key[:SHORT] for one in found)}"
         )
-    if not found and not disks:
+    if not found and not artefacts:
         raise InputError(
             f"no stored disk {key!r}: there are none yet",
             hint="make one: agelab age aging-ext4, or run with --keep-disk",
         )
     if not found:
-        raise unknown("stored disk", key, [disk.key[:SHORT] for disk in disks])
+        raise unknown("stored disk", key, [one.key[:SHORT] for one in artefacts])
     return found[0]
 
 
-def _opened(artefact: Artefact) -> StoredDisk:
-    path = artefact / RECIPE
+def _opened(artefact: Artefact) -> StoredDisk | None:
     try:
-        return StoredDisk(artefact, Recipe.model_validate_json(path.read_bytes()))
-    except (OSError, ValueError) as error:
-        raise HostError(
-            f"the stored disk {artefact.key[:SHORT]} is damaged: {path} cannot be read",
-            hint=f"remove {artefact.directory}",
-        ) from error
+        return StoredDisk(artefact, Recipe.model_validate_json((artefact / RECIPE).read_bytes()))
+    except (OSError, ValueError):
+        return None
 
 
 def export(disk: StoredDisk, target: Path, image_format: Literal["raw", "qcow2"]) -> list[Path]:
@@ -164,6 +183,8 @@ def export(disk: StoredDisk, target: Path, image_format: Literal["raw", "qcow2"]
         for number, _ in enumerate(disk.members)
     ]
     recipe = target.with_name(target.name + ".recipe.json")
+    if not target.absolute().parent.is_dir():
+        raise InputError(f"{target.parent} is not a directory")
     for path in (*images, recipe):
         if os.path.lexists(path):
             raise InputError(f"{path} is there already", hint="name another file, or remove it")
@@ -202,6 +223,12 @@ def take_in(
             except process.ProcessFailed as error:
                 raise InputError(f"{image} cannot be read as a disk image: {error.stderr.strip()}") from error
             size = member.stat().st_size
+            if not size:
+                raise InputError(f"{image} is empty")
+            if len(images) > 1 and size % DISK_ALIGNMENT:
+                raise InputError(
+                    f"{image}: {size} bytes are no multiple of {DISK_ALIGNMENT}; a member of an array cannot grow"
+                )
             os.truncate(member, -(-size // DISK_ALIGNMENT) * DISK_ALIGNMENT)
         if len({member.stat().st_size for member in members}) > 1:
             raise InputError("the members of an array must have the same size")
@@ -230,6 +257,8 @@ def take_in(
         return keep(store, inputs, recipe, members, [])
 
 
-def remove(disk: StoredDisk) -> None:
-    """Take it from the store."""
-    shutil.rmtree(disk.artefact.directory)
+def remove(artefact: Artefact) -> None:
+    """Take it from the store, in one go: what is half removed is no disk any more."""
+    going = artefact.directory.with_name(f".{artefact.key}.removed")
+    artefact.directory.rename(going)
+    shutil.rmtree(going)

@@ -27,7 +27,6 @@ DEVICES = Path("/dev/disk")
 """Where disks are found by name."""
 UNDER_TEST = "under-test"
 SWAP_UUID = "6167656c-6162-4000-8000-000000000002"
-ARRAY_UUID = "6167656c:61620000:00000000:00000001"
 RAID0_LAYOUT = Path("/sys/module/raid0/parameters/default_layout")
 """Kernels since 5.4 want to be told how members of different size are laid out: 2 is how they do it since 3.14."""
 BLKPG = 0x1269
@@ -238,11 +237,11 @@ def array(device: str, raid: Raid, members: tuple[str, ...], *, fresh: bool) -> 
     """The mdadm command that makes the array, or puts together again what was made before."""
     devices = [f"/dev/{name}" for name in members]
     if not fresh:
-        return ["mdadm", "--assemble", device, f"--uuid={ARRAY_UUID}", *devices]
+        return ["mdadm", "--assemble", device, f"--uuid={raid.uuid}", *devices]
     # "dangerous" leaves the layout of members of different size out of the metadata, where kernels before 5.4 do not
     # know it: RAID0_LAYOUT tells those that want to.
     return [
         *("mdadm", "--create", device, "--run", "--level=0", f"--raid-devices={len(devices)}"),
         *(f"--chunk={raid.chunk_kib}", f"--metadata={raid.metadata}", "--layout=dangerous"),
-        *(f"--uuid={ARRAY_UUID}", "--name=under-test", "--homehost=any", *devices),
+        *(f"--uuid={raid.uuid}", "--name=under-test", "--homehost=any", *devices),
     ]

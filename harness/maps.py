@@ -4,19 +4,19 @@ What the programs say goes as it is, in one tar, to the results disk; the host r
 """
 
 import io
-import subprocess
 import tarfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from harness.drives import Attached
 from harness.plan import Map
+from harness.step import Place, command
 
 TOOLS = Path("/run/agelab/tools")
 WHERE = Path("/run/map")
 """Where the plan's commands mount a fork."""
-QUOTED = 400
-"""Bytes of a program's last words that go into the results."""
+PATIENCE = 1800.0
+"""Guest seconds for each program."""
 
 Do = Callable[[list[str], str], None]
 
@@ -53,20 +53,11 @@ def take(
 def keep(
     tar: tarfile.TarFile, name: str, argv: list[str], scratch: Path, environment: Mapping[str, str]
 ) -> None:
-    """Put what a program prints into the tar."""
+    """Put what a program prints into the tar. Raises Hung."""
     printed = scratch / "printed"
-    with printed.open("wb") as output:
-        done = subprocess.run(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.PIPE,
-            env=dict(environment),
-            check=False,
-        )
-    if done.returncode:
-        said = done.stderr[-QUOTED:].decode("ascii", "replace").strip()
-        _add(tar, f"{name}.error", f"{argv[0]} exited {done.returncode}: {said}".encode())
+    done = command(argv, Place(scratch, scratch), environment, PATIENCE, Path("/"), printed=printed)
+    if done.status:
+        _add(tar, f"{name}.error", f"{argv[0]} exited {done.status}: {done.said}".encode())
     else:
         with printed.open("rb") as output:
             entry = tarfile.TarInfo(name)

@@ -68,6 +68,7 @@ class Raid:
 
     chunk_kib: int
     metadata: str
+    uuid: str
 
 
 @dataclass(frozen=True)

@@ -91,9 +91,8 @@ def command(
     with errors.open("rb") as stderr:
         stderr.seek(max(0, errors.stat().st_size - QUOTED))
         said = stderr.read().decode("ascii", "replace").strip()
-    return Outcome(
-        status if status >= 0 else 128 - status, said, refused(errors, refuses) if refuses else None
-    )
+    only = refused(errors, refuses) if refuses and 0 < status < 128 else None
+    return Outcome(status if status >= 0 else 128 - status, said, only)
 
 
 def refused(errors: Path, refuses: tuple[str, ...]) -> int | None:
@@ -175,6 +174,10 @@ def report(
             )
     if before.disk and after.disk and after.disk.modelled:
         modelled(before.disk.modelled, after.disk.modelled, sample, events, step)
+    else:
+        why = "only a modelled drive counts the requests that follow each other"
+        for metric, unit in (("dynamic_layout_score", "1"), ("request_size", "B")):
+            events.not_measured(step.name, step.repetition, metric, unit, why)
     if os.path.ismount(place.mountpoint) or place.disk is None:
         used, size = counters.space(place.mountpoint)
         sample("space_used", used, "B")
@@ -199,7 +202,10 @@ def modelled(
             sample(metric, round(grown[counter] / grown["requests"], 6), "1")
         else:
             events.not_measured(step.name, step.repetition, metric, "1", "no request reached the drive")
-    if grown["blocks"]:
+    if not grown["blocks"]:
+        for metric, unit in (("dynamic_layout_score", "1"), ("request_size", "B")):
+            events.not_measured(step.name, step.repetition, metric, unit, "no block was moved")
+    else:
         moved = (grown["sectors_read"] + grown["sectors_written"]) * counters.SECTOR
         broken = grown["requests"] - grown["sequential"]
         sample("dynamic_layout_score", round(1 - broken / grown["blocks"], 6), "1")

@@ -44,6 +44,11 @@ def calibrate(name: str, everything: bool, as_json: bool, **words: Any) -> int:
             f"--seeds {words['seeds']}: a floor takes at least {SEEDS_NEEDED} run seeds",
             hint=f"leave the option out for {SEEDS}",
         )
+    if any(drive.real for drive in wanted.drives):
+        raise InputError(
+            "a real disk is not the same twice: there is nothing to prove, and after one run it holds data",
+            hint=f"agelab run {name} --seeds {SEEDS} ..., then agelab compare latest latest: medians and spreads",
+        )
     seeded = execute(wanted)
     again = execute(replace(wanted, run_seeds=seeds[:1]))
     calibrated = [

@@ -31,12 +31,18 @@ def list_disks(as_json: bool) -> None:
     """List the stored disks, oldest first."""
     from agelab import stored
 
-    disks = stored.every(open_store())
+    store = open_store()
+    disks, damaged = stored.every(store), stored.damaged(store)
     if as_json:
-        print_json({"schema": SCHEMA, "disks": [_told(found) for found in disks]})
-    elif disks:
+        keys = [artefact.key for artefact in damaged]
+        print_json({"schema": SCHEMA, "disks": [_told(found) for found in disks], "damaged": keys})
+        return
+    if disks:
         print_disks(disks)
-    else:
+    for artefact in damaged:
+        short = artefact.key[: stored.SHORT]
+        click.echo(f" {short}  DAMAGED: its recipe cannot be read; remove it: agelab disk rm {short}")
+    if not disks and not damaged:
         click.echo("no stored disks yet; make one: agelab age aging-ext4")
 
 
@@ -49,6 +55,7 @@ def show(key: str, as_json: bool) -> None:
 
     found = stored.find(open_store(), key)
     if as_json:
+        found.verify()
         print_json({"schema": SCHEMA, **_told(found), "inputs": found.inputs})
         return
     for name, value in _told(found).items():
@@ -85,7 +92,10 @@ def export(key: str, target: Path, image_format: Any) -> None:
     help="How it is to be mounted.",
 )
 def take_in(images: tuple[Path, ...], filesystem: str, defaults: Any) -> None:
-    """Store your own aged filesystem: an image file of it, raw or qcow2 (of RAID-0 two, its members)."""
+    """Store your own aged filesystem: an image file of it, raw or qcow2.
+
+    Two images are the members of a RAID-0 array that agelab has made and exported.
+    """
     from agelab import stored
     from agelab.errors import InputError
     from agelab.scenario import selection
@@ -115,10 +125,12 @@ def rm(keys: tuple[str, ...]) -> None:
     from agelab import stored
 
     store = open_store()
-    found = [stored.find(store, key) for key in keys]
-    for disk in {disk.key: disk for disk in found}.values():
-        stored.remove(disk)
-        click.echo(f"removed {disk.key[: stored.SHORT]}: {disk.recipe.command} makes it again")
+    found = [stored.locate(store, key) for key in keys]
+    commands = {disk.key: disk.recipe.command for disk in stored.every(store)}
+    for artefact in {one.key: one for one in found}.values():
+        stored.remove(artefact)
+        again = f": {commands[artefact.key]} makes it again" if artefact.key in commands else ""
+        click.echo(f"removed {artefact.key[: stored.SHORT]}{again}")
 
 
 def print_disks(disks: Sequence[StoredDisk]) -> None:

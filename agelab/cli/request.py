@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 VCPUS_MOST = 255
 """What QEMU's machine takes."""
 JOBS_MOST = 256
-SEEDS = "1"
 AnyCommand = TypeVar("AnyCommand", bound=Callable[..., Any])
 
 OPTIONS = (
@@ -134,8 +133,9 @@ def _agree(wanted: "Request") -> None:
 
     real = [spec for spec in wanted.drives if spec.real]
     if real and (wanted.disk or wanted.keep_disk or wanted.curve):
-        option = "--disk" if wanted.disk else "--keep-disk" if wanted.keep_disk else "--curve"
-        raise InputError(f"{option}: {real[0]} is a real disk, which can be neither kept nor forked")
+        option = "--disk: " if wanted.disk else "--keep-disk: " if wanted.keep_disk else "--curve: "
+        option = option if wanted.measure else ""  # age has not been asked to keep: it always does
+        raise InputError(f"{option}{real[0]} is a real disk, which can be neither kept nor forked")
     if wanted.disk and (wanted.keep_disk or wanted.curve):
         option = "--keep-disk" if wanted.keep_disk else "--curve"
         raise InputError(f"--disk starts from a disk that is made already: {option} has nothing to do")

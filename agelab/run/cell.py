@@ -18,16 +18,15 @@ from agelab.results.rundir import RunDirectory
 from agelab.run import inputs, maps, pictures
 from agelab.run.boots import Boot, Heard, Machine
 from agelab.run.phases import AGED, CONTROL, DAYS, Phase, phases
-from agelab.run.plan import DATA_DISK, MIB, RESULTS_MIB, guest_plan, map_plan
+from agelab.run.plan import DATA_DISK, MAP_MEMORY_MIB, MIB, PROCESSOR_MIB, RESULTS_MIB, guest_plan, map_plan
 from agelab.run.verdict import Verdict, verdict
 from agelab.store import Store
 from agelab.stored import CONTENT, StoredDisk
 from agelab.vm.guest import MemoryDisk
+from agelab.vm.hypervisor import Ending
 
 MEMORY_TOLERANCE = 256 * 1024
 """Bytes by which the memory that the first step finds may miss the plan's."""
-MAP_MEMORY_MIB = 512
-"""Of the guest in which nothing is timed."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +96,11 @@ class CellRunner:
         control = any(phase.name == CONTROL for phase in self.phases)
         return (*made, AGED, *([CONTROL] if control else []))
 
+    def _there(self) -> tuple[str, ...]:
+        """Those of the forks to map that were taken."""
+        real = self.machine.spec.disk.real
+        return tuple(name for name in self.mapped if real or self._fork_place(name).exists())
+
     def carry_out(self) -> End:
         """Run the cell to its end record. Whatever goes wrong in the guest is its status, not an exception."""
         started = time.monotonic()
@@ -149,7 +153,7 @@ class CellRunner:
         made = shaped.pop("making")
         making = self.wanted.disk.inputs if self.wanted.disk else {**around, **made}
         if self.mapped:
-            shaped[maps.STEP] = self._shape(self._map_boot())
+            shaped[maps.STEP] = self._shape(self._map_boot(self.mapped))
         measuring = {**around, "phases": shaped} if shaped else None
         ratios = [ratio.model_dump() for ratio in spec.scenario.ratios]
         return making, {"making": making, "measuring": measuring, "ratios": ratios}
@@ -173,7 +177,8 @@ class CellRunner:
             if self.machine.spec.disk.real:  # its maps come first: its tests write to it
                 self._maps(done, stack)
             for phase in self.phases[1:]:
-                self._carry_out(phase, done, stack)
+                with suppress(Over):  # what the tests of one disk ended in says nothing of the other
+                    self._carry_out(phase, done, stack)
             if not self.machine.spec.disk.real:
                 self._maps(done, stack)
 
@@ -183,13 +188,12 @@ class CellRunner:
         number, first_step = 0, 0
         content = [self._disks(phase)[place] for place in self.machine.spec.disk.content]
         with ExitStack() as disks:
-            for place, disk in enumerate(self._disks(phase)):
+            for disk in self._disks(phase):
                 disks.callback(disk.path.unlink, missing_ok=True)
                 if disk in content and not phase.fresh:
-                    member = content.index(disk)
-                    stored.fork(self._fork_place(AGED) / CONTENT.format(member), disk.path)
+                    stored.fork(self._fork_place(AGED) / CONTENT.format(content.index(disk)), disk.path)
                 else:
-                    _empty(self._disks(phase)[place])
+                    _empty(disk)
             while True:
                 if gone := self._vanished():
                     done.judge(gone)
@@ -198,9 +202,11 @@ class CellRunner:
                 heard = Heard(failures=failures)
                 ending = self.machine.run(boot, heard, lambda sample: self._keep(sample, done), self.progress)
                 following = heard.reboot.next if heard.reboot and not heard.ended else None
+                if following is not None and ending is not Ending.STOPPED:
+                    following = None  # it said that it would go on, and did not get that far
                 if following is None:
                     said = verdict(ending, heard.ended, failures, self.machine.console(boot))
-                    done.judge(self._vanished() or self._checked(said, done.samples))
+                    done.judge(self._vanished() or self._checked(said, phase, done.samples))
                     if not (heard.ended and heard.ended.status == "ok"):
                         raise Over
                 if name := phase.fork_before(len(phase.steps) if following is None else following):
@@ -226,10 +232,14 @@ class CellRunner:
 
     def _maps(self, done: Progressed, stack: ExitStack) -> None:
         """Look at the forks, and make samples of what is found."""
-        if not self.mapped:
+        there = self._there()
+        if not there:
             return
+        if gone := self._vanished():
+            done.judge(gone)
+            raise Over
         spec = self.machine.spec
-        boot = self._map_boot()
+        boot = self._map_boot(there)
         results = boot.disks[-1]
         stack.callback(results.path.unlink)
         _empty(results)
@@ -237,7 +247,7 @@ class CellRunner:
         ending = self.machine.run(boot, heard, lambda sample: self._keep(sample, done), self.progress)
         said = verdict(ending, heard.ended, heard.failures, self.machine.console(boot))
         if said.status is not Status.OK:
-            done.judge(Verdict(said.status, f"maps: {said.reason}"))
+            done.judge(self._vanished() or Verdict(said.status, f"maps: {said.reason}"))
             return
         try:
             done.maps = maps.collect(results.path, self.directory)
@@ -264,11 +274,14 @@ class CellRunner:
         self.run.append(self.number, sample)
         done.samples.append(sample)
 
-    def _checked(self, end: Verdict, samples: Sequence[Sample]) -> Verdict:
+    def _checked(self, end: Verdict, phase: Phase, samples: Sequence[Sample]) -> Verdict:
         """The verdict, unless a boot's first step found other memory than the plan says: then its ratios are off."""
+        boots = [
+            one for one in samples if (one.step, one.metric) == (phase.prefix + "boot", "memory_available")
+        ]
         wanted = self.machine.spec.available
-        for sample in samples:
-            if sample.metric == "memory_available" and abs((sample.value or 0) - wanted) > MEMORY_TOLERANCE:
+        for sample in boots:
+            if abs((sample.value or 0) - wanted) > MEMORY_TOLERANCE:
                 why = f"{sample.step} {sample.repetition}: {sample.value} bytes were available, not {wanted}"
                 return Verdict(Status.FAILED, why) if end.status is Status.OK else end
         return end
@@ -293,16 +306,16 @@ class CellRunner:
             prefix=phase.prefix,
         )
 
-    def _map_boot(self) -> Boot:
+    def _map_boot(self, names: Sequence[str]) -> Boot:
         spec = self.machine.spec
-        forks = [] if spec.disk.real else [disk for name in self.mapped for disk in self._attached(name)]
+        forks = [] if spec.disk.real else [disk for name in names for disk in self._attached(name)]
         results = MemoryDisk(self.directory / "results", RESULTS_MIB * MIB, written=True)
         return Boot(
             name=f"{maps.STEP}-",
             number=0,
             day=3 * DAYS,
-            plan=map_plan(spec, self.mapped),
-            memory_mib=MAP_MEMORY_MIB,
+            plan=map_plan(spec, names),
+            memory_mib=MAP_MEMORY_MIB + PROCESSOR_MIB * (spec.vcpus - 1),
             disks=(*forks, results),
             prefix=f"{maps.STEP}/",
         )

@@ -81,7 +81,10 @@ def _free(place: Path, spec: CellSpec) -> tuple[FreeSpace | None, str]:
     if not isinstance(tool, FreeSpaceTool):
         return None, tool.why
     text, why = _printed(place, "free")
-    return freespace.parse(tool.format, text) if text is not None else None, why
+    try:
+        return freespace.parse(tool.format, text) if text is not None else None, why
+    except freespace.Unreadable as error:  # the output is kept; the rest of the map is sound
+        return None, str(error)
 
 
 def _printed(directory: Path, name: str) -> tuple[bytes | None, str]:

@@ -32,6 +32,11 @@ LARGE_MIB, LARGE_SHARE = 256, 8
 """Of what a guest has beyond so much the kernel takes at most an eighth: its page descriptors and its reserves."""
 PROCESSOR_MIB = 8
 """What the kernel takes for each further processor, rounded up."""
+ARRAY_UUID = {
+    "making": "6167656c:61620000:00000000:00000001",
+    "control": "6167656c:61620000:00000000:00000003",
+}
+"""The same of RAID-0 arrays."""
 CORPUS_DISK, DATA_DISK = 1, 2
 """Their places among the memory-backed disks; the root is 0."""
 BASE_MODULES = ("loop", "isofs", "dm_mod", "i6300esb")
@@ -46,6 +51,8 @@ DEVICES = "/dev/disk"
 """Where the guest finds the disk under test and forks, by name (harness.drives)."""
 AGED_MOUNT, MAP_MOUNT = "/run/aged", "/run/map"
 """Where the tree is that the control gets, and where a disk is that is mapped."""
+MAP_MEMORY_MIB = 512
+"""Of the guest in which nothing is timed, without what further processors take."""
 RESULTS_MIB = 1024
 """Room for what a boot brings back as files."""
 
@@ -83,7 +90,8 @@ class CellSpec:
     def disk(self) -> Arrangement:
         """The drives and the disk under test. Raises InputError where they cannot be had."""
         half = _whole(self.sized(self.scenario.disk.mib) / 2)  # so that both layouts have the same size
-        size = self.member_bytes or (half if self.layout == "raid0" else 2 * half)
+        size = half if self.layout == "raid0" else 2 * half
+        size = size if self.member_bytes is None else self.member_bytes
         swap = _whole(self.machine.swap.mib * MIB / self.shrink) if self.machine.swap else 0
         use, chosen = self.scenario.disk, (self.drives, self.claims)
         return arrange(use, self.machine, self.layout, self.defaults, size, *chosen, swap)
@@ -162,7 +170,7 @@ def guest_plan(
         "drives": drives,
         "disk": {
             "members": [list(member) for member in spec.disk.members],
-            "raid": _raid(spec.disk),
+            "raid": _raid(spec.disk, phase.name),
             "mkfs": mkfs(spec, phase) if phase.fresh else None,
             **commands(spec, "under-test", "/mnt"),
         },
@@ -238,7 +246,7 @@ def mounted(
     return {
         "name": name,
         "members": members,
-        "raid": _raid(spec.disk),
+        "raid": _raid(spec.disk, name),
         **commands(spec, name, where, read_only=read_only),
     }
 
@@ -272,11 +280,12 @@ def _whole(size: float) -> int:
     return ceil(size / DISK_ALIGNMENT) * DISK_ALIGNMENT
 
 
-def _raid(disk: Arrangement) -> dict[str, Any] | None:
+def _raid(disk: Arrangement, made_by: str = "making") -> dict[str, Any] | None:
+    """The array; that of the control has a name of its own, since both are put together at once."""
     if disk.raid is None:
         return None
     chunk, metadata = disk.raid
-    return {"chunk_kib": chunk, "metadata": metadata}
+    return {"chunk_kib": chunk, "metadata": metadata, "uuid": ARRAY_UUID.get(made_by, ARRAY_UUID["making"])}
 
 
 def filled(argv: Sequence[str], words: Mapping[str, str]) -> list[str]:

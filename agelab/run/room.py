@@ -6,29 +6,32 @@ from pathlib import Path
 
 from agelab.corpus import Corpus
 from agelab.errors import HostError
-from agelab.run.plan import MIB, CellSpec
+from agelab.run.plan import MAP_MEMORY_MIB, MIB, CellSpec
 from agelab.vm import host
 
 HEADROOM = 512 * MIB
 """Bytes to leave on the host beside the cells' disks, and beside their memory (QEMU's own is in it)."""
 
 
-def check(specs: Sequence[CellSpec], corpus: Corpus, home: Path, *, at_once: int, copies: int) -> None:
+def check(
+    specs: Sequence[CellSpec], corpus: Corpus, home: Path, *, at_once: int, copies: int, kept: int = 0
+) -> None:
     """Say before the first cell that its disk or its memory would not fit: a full host kills QEMU in the middle.
 
-    ``at_once`` cells run side by side, each with so many ``copies`` of its disk, as full as it can be.
+    ``at_once`` cells run side by side, each with so many ``copies`` of its disk, as full as it can be; ``kept`` disks
+    stay when their cells have ended.
     Raises HostError.
     """
     cells = min(at_once, len(specs))
     several = f"{cells} cells at once" if cells > 1 else "a cell"
-    needed = cells * copies * max(sum(spec.disk.backing) for spec in specs) + HEADROOM
+    needed = (cells * copies + kept) * max(sum(spec.disk.backing) for spec in specs) + HEADROOM
     free = shutil.disk_usage(home).free
     if free < needed:
         raise HostError(
             f"{home} has {free / 1e9:.1f} GB free, {several} would take up to {needed / 1e9:.1f} GB",
             hint="free some space, or move the store with AGELAB_HOME=<directory>",
         )
-    memory = cells * max(spec.memory_mib(corpus) for spec in specs) * MIB + HEADROOM
+    memory = cells * max(MAP_MEMORY_MIB, *(spec.memory_mib(corpus) for spec in specs)) * MIB + HEADROOM
     available = host.memory_available()
     if available < memory:
         raise HostError(

@@ -99,13 +99,14 @@ def carry_out(request: Request, store: Store, progress: Progress) -> RunDirector
         progress.stage(f"kernel {request.kernel}")
         kernel = kernels.resolve(request.kernel, store)
         image = images.build(kernel, store, selection.filesystems(), progress=progress.stage)
-        room.check(specs, corpus, store.home, at_once=request.jobs, copies=_copies(request))
+        kept = len(specs) if request.keep_disk else 0
+        room.check(specs, corpus, store.home, at_once=request.jobs, copies=_copies(request), kept=kept)
         library = clock.library(store) if request.clock == "virtual" else None
         modelled = any(spec.disk.modelled for spec in specs)
         module = modules.obtain(kernel, store, progress.stage) if modelled else None
         accelerator = _accelerator(request, store, progress)
         specs = [replace(spec, accelerator=accelerator) for spec in specs]
-        programs = tools.obtain(store, progress.stage) if request.measure and _measures(request) else {}
+        programs = tools.obtain(store, progress.stage) if _measures(request) else {}
         run = RunDirectory.create(store.runs, Path(request.name).stem)
         cells = tuple(_cell(spec, image) for spec in specs)
         run.write_plan(_run_plan(run, request, cells, image, corpus))
@@ -212,6 +213,7 @@ def _command(request: Request, spec: CellSpec) -> str:
     words += ["--disks", ",".join(map(str, request.drives))] if request.drives else []
     words += ["--corpus", str(request.corpus)] if request.corpus else []
     words += ["--curve"] if request.curve else []
+    words += ["--clock", request.clock] if request.clock == "wall" else []
     return shlex.join(words)
 
 
@@ -289,10 +291,10 @@ def _seeded_corpus(request: Request, store: Store, progress: Progress) -> Corpus
 
 
 def _copies(request: Request) -> int:
-    """How many times a cell has its disk at once: itself, its fork or the control, the control's fork, what is kept."""
+    """How many times a cell has its disk at once: itself, its fork or the control, the control's fork."""
     scenario = request.selection.scenario
     points = len(scenario.curve.after) if scenario.curve and request.curve else 0
-    return 1 + points + request.keep_disk + (2 if request.measure and _measures(request) else 0)
+    return 1 + points + (2 if request.measure and _measures(request) else 0)
 
 
 def _cell(spec: CellSpec, image: Image) -> Cell:

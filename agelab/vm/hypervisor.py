@@ -134,11 +134,11 @@ class Hypervisor:
         KeyboardInterrupt when another thread has said ``abandon``.
         """
         with ExitStack() as stack:
-            if self._abandoned:
-                raise KeyboardInterrupt
             watched = self._watched[name] = _Watched()
             stack.callback(os.close, watched.wake)
             stack.callback(self._watched.pop, name)
+            if self._abandoned:  # looked at when all who abandon can see this one
+                raise KeyboardInterrupt
             watch = stack.enter_context(INotify())
             watch.add_watch(events, flags.MODIFY)
             lines = stack.enter_context(events.open("rb"))

@@ -14,7 +14,7 @@ from agelab.errors import InputError
 from agelab.model.base import Defaults, Layout
 from agelab.model.scenario import DiskUse
 from agelab.run.drives import Arrangement, Partition, arrange
-from agelab.run.plan import MIB
+from agelab.run.plan import ARRAY_UUID, MIB
 from agelab.scenario import selection
 from harness import drives as guest
 from harness import plan as guest_plans
@@ -259,7 +259,7 @@ def test_the_guest_switches_swap_on_and_does_not_count_it(
 
 
 def test_the_guests_commands_for_an_array() -> None:
-    raid = Raid(chunk_kib=64, metadata="1.0")
+    raid = Raid(chunk_kib=64, metadata="1.0", uuid="u")
     made, again = (guest.array("/dev/md0", raid, ("dm-0", "dm-1"), fresh=fresh) for fresh in (True, False))
     assert made[:3] == ["mdadm", "--create", "/dev/md0"] and "--chunk=64" in made and "--metadata=1.0" in made
     assert again[:3] == ["mdadm", "--assemble", "/dev/md0"] and made[-2:] == again[-2:] == [
@@ -281,7 +281,7 @@ def test_the_plan_names_drives_partitions_and_members() -> None:
     assert (bare["name"], bare["settings"]) == ("drive1", None)
     assert bare["partitions"] == [{"disk": 3, "first": 0, "sectors": modelled["partitions"][0]["sectors"]}]
     assert plan["disk"]["members"] == [[0, 0], [1, 0]]
-    assert plan["disk"]["raid"] == {"chunk_kib": 64, "metadata": "1.0"}
+    assert plan["disk"]["raid"] == {"chunk_kib": 64, "metadata": "1.0", "uuid": ARRAY_UUID["making"]}
     assert "/dev/disk/under-test" in plan["disk"]["mkfs"]
 
 

@@ -72,6 +72,16 @@ def test_a_map_becomes_samples_and_what_failed_is_not_measured_with_its_words(tm
     assert samples["free_bytes"].not_measured == "debugreiserfs exited 1: alas"
 
 
+def test_free_space_that_cannot_be_read_costs_no_other_figure(tmp_path: Path) -> None:
+    maps.collect(results(tmp_path, aged__extents=EXTENTS, aged__free=b"something new"), tmp_path)
+    [found] = maps.read(tmp_path, cell(), ["aged"])
+    samples = by_metric(maps.samples(found, ("extents", "free_space")))
+    assert samples["extents"].value == 2
+    assert samples["free_bytes"].value is None and "debugreiserfs" in (
+        samples["free_bytes"].not_measured or ""
+    )
+
+
 def test_what_never_came_back_is_not_measured(tmp_path: Path) -> None:
     [found] = maps.read(tmp_path, cell(), ["aged"])
     samples = by_metric(maps.samples(found, ("extents", "free_space")))

@@ -119,3 +119,12 @@ def test_a_fork_is_mounted_without_the_options_that_say_how_the_disk_is_written(
         plan[disk]["mount"][plan[disk]["mount"].index("-o") + 1].split(",") for disk in ("disk", "source")
     ]
     assert "data=journal" in options[0] and "data=journal" not in options[1] and "noload" in options[1]
+
+
+def test_the_array_of_the_control_is_not_named_like_the_one_beside_it() -> None:
+    """mdadm gives up on an array whose name an active one has."""
+    cell = spec(layout="raid0")
+    plan = guest_plan(cell, CORPUS, of(cell)["control"])
+    assert plan["disk"]["raid"]["uuid"] != plan["source"]["raid"]["uuid"]
+    aged, control = map_plan(cell, ("aged", "control"))["maps"]
+    assert aged["raid"] == plan["source"]["raid"] and control["raid"] == plan["disk"]["raid"]

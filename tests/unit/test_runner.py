@@ -28,12 +28,14 @@ def test_disks_that_do_not_fit_are_refused(tmp_path: Path, monkeypatch: pytest.M
         room.check([spec(), spec()], CORPUS, tmp_path, at_once=2, copies=3)
     assert error.value.exit_code == 3
     assert "AGELAB_HOME" in error.value.hint
+    with pytest.raises(HostError, match=r"a cell would take up to 2\.9 GB"):  # what is kept stays
+        room.check([spec()], CORPUS, tmp_path, at_once=1, copies=1, kept=5)
 
 
 def test_memory_that_does_not_fit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host, "memory_available", lambda: 10**9)
+    monkeypatch.setattr(host, "memory_available", lambda: 1_080_000_000)
     room.check([spec()], CORPUS, tmp_path, at_once=1, copies=1)
-    with pytest.raises(HostError, match=r"1\.0 GB of memory available, a cell would take 1\.1 GB"):
+    with pytest.raises(HostError, match=r"1\.1 GB of memory available, a cell would take 1\.1 GB"):
         room.check([spec(scale="paper")], CORPUS, tmp_path, at_once=1, copies=1)
 
 

@@ -91,6 +91,40 @@ def test_a_damaged_disk_is_refused_with_what_to_do(kept: StoredDisk, name: str) 
     assert "agelab disk rm" in error.value.hint and "agelab age aging-ext4" in error.value.hint
 
 
+def test_a_changed_manifest_is_damage(kept: StoredDisk, store: Store) -> None:
+    manifest = kept.artefact / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"run": 1', '"run": 2'))
+    with pytest.raises(HostError, match=r"manifest\.json is not what was stored"):
+        stored.find(store, kept.key).verify()
+
+
+def test_a_disk_whose_recipe_is_lost_stands_in_nobodys_way(
+    kept: StoredDisk, store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    other = stored.keep(store, {"x": 1}, recipe(), [image(tmp_path / "other")], [])
+    (kept.artefact / "recipe.json").write_text("garbage")
+    assert [disk.key for disk in stored.every(store)] == [other.key]
+    assert stored.find(store, other.key).key == other.key
+    with pytest.raises(HostError, match=r"recipe\.json cannot be read"):
+        stored.find(store, kept.key)
+    monkeypatch.setenv("AGELAB_HOME", str(store.home))
+    listed = CliRunner().invoke(command, ["list"]).output
+    assert f"{kept.key[:12]}  DAMAGED" in listed and other.key[:12] in listed
+    assert CliRunner().invoke(command, ["rm", kept.key]).exit_code == 0
+    assert not stored.damaged(store)
+
+
+@pytest.mark.skipif(process.find("qemu-img") is None, reason="qemu-img is not installed")
+def test_what_can_never_be_a_disk_is_not_taken_in(store: Store, tmp_path: Path) -> None:
+    empty, odd = tmp_path / "empty", tmp_path / "odd"
+    empty.touch()
+    odd.write_bytes(bytes(MIB))
+    with pytest.raises(InputError, match="is empty"):
+        stored.take_in(store, [empty], "ext4", "single", "today", "x")
+    with pytest.raises(InputError, match="a member of an array cannot grow"):
+        stored.take_in(store, [odd, odd], "ext4", "raid0", "today", "x")
+
+
 def test_a_lost_file_is_damage(kept: StoredDisk) -> None:
     kept.members[0].unlink()
     with pytest.raises(HostError, match="is damaged"):
@@ -123,6 +157,8 @@ def test_export_writes_the_image_and_its_recipe_and_nothing_over_anything(
     assert told["files"]["disk-0"] == hashlib.sha256(target.read_bytes()).hexdigest()
     with pytest.raises(InputError, match="is there already"):
         stored.export(kept, target, "raw")
+    with pytest.raises(InputError, match="is not a directory"):
+        stored.export(kept, tmp_path / "none" / "out.img", "raw")
 
 
 @pytest.mark.skipif(process.find("qemu-img") is None, reason="qemu-img is not installed")

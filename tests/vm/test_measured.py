@@ -115,3 +115,23 @@ def test_a_disk_of_another_kind_than_the_cells_is_refused(tmp_path: Path) -> Non
         assert "is jfs, single, today; asked for is ext4, single, period" in refused.stderr
     finally:
         agelab("disk", "rm", key)
+
+
+def test_a_striped_disk_has_a_control_and_a_map_and_age_makes_the_disk_that_run_measures(
+    tmp_path: Path,
+) -> None:
+    """Two arrays are put together at once when the control is made."""
+    path = str(scenario(tmp_path, HISTORY + TESTS, head=MEASURES))
+    words = [path, "--layout", "raid0"]
+    made = agelab("age", *words)
+    assert made.returncode == 0, made.stderr
+    key = next(disk.key for disk in stored.every(open_store()) if disk.recipe.layout == "raid0")
+    try:
+        [fresh], [again] = run(*words), run(*words, "--disk", key)
+        assert fresh["status"] == again["status"] == "ok"
+        assert (fresh["inputs_key"], fresh["digest"]) == (again["inputs_key"], again["digest"])
+        values = {(s["step"], s["metric"]): s["value"] for s in fresh["samples"]}
+        assert values["aged/map", "files"] == values["control/map", "files"] > 100
+        assert values["read", "slowdown"] > 0
+    finally:
+        agelab("disk", "rm", key)

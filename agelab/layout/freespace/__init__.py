@@ -4,6 +4,8 @@ A filesystem's file names the tool and the format of what it prints (scenarios/f
 are bytes on the disk under test; docs/free-space.md says what each tool does not tell.
 """
 
+import struct
+
 from agelab.errors import unknown
 from agelab.layout.freespace import btrfs, debugreiserfs, dumpe2fs, f2fs, jfs, ntfs, vfat, xfs_db, zdb
 from agelab.layout.freespace.measures import METRICS, measures
@@ -30,4 +32,7 @@ def parse(format: str, output: bytes) -> FreeSpace:
     """The free space in a tool's output. Raises InputError for an unknown format, Unreadable for an output."""
     if format not in FORMATS:
         raise unknown("format of free space", format, list(FORMATS))
-    return FORMATS[format](output)
+    try:
+        return FORMATS[format](output)
+    except (ValueError, struct.error) as error:
+        raise Unreadable(format, None, f"it cannot be understood: {error}") from error
