@@ -85,7 +85,7 @@ def test_a_raw_file_takes_the_wall_clock_and_is_not_overwritten_unasked(tmp_path
     assert (cell["digest"], cell["drives"]) == (None, [f"file:{disk}?cache=none&aio=native"])
     # Nothing of it can be forked: it is mapped where it is, then tested, and there is no control.
     assert measured(cell, "aged/read")["bytes_read"] > 20 * MIB
-    assert measured(cell, "aged/map")["files"] > 100
+    assert measured(cell, "aged/map")["files"] > 50
     assert not [s for s in cell["samples"] if s["step"].startswith("control/")]
     [slowdown] = [s for s in cell["samples"] if s["metric"] == "slowdown"]
     assert slowdown["not_measured"] == "a real disk cannot be forked: there is no control"
