@@ -121,6 +121,7 @@ def test_a_signal_to_end_lets_the_verb_clean_up(name: str) -> None:
     code = f"""
 import os, signal, sys, click
 from agelab import cli
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job was told to ignore it
 @click.command()
 def verb():
     try:

@@ -7,6 +7,7 @@ import sys
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -57,10 +58,17 @@ def test_ctrl_c_keeps_the_samples_and_leaves_no_domain(tmp_path: Path) -> None:
     before = set(runs().glob("*")) if runs().exists() else set()
     path = scenario(tmp_path, step("quick", "true") + step("long", "while :; do :; done"))
     command = [str(Path(sys.executable).with_name("agelab")), "run", str(path)]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    samples = _wait_for(lambda: _samples_of("quick", before))
-    child.send_signal(signal.SIGINT)
-    assert child.wait(timeout=60) == 130
+    # A job that a shell started in the background has been told to ignore Ctrl-C.
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    child = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heard
+    )
+    try:
+        samples = _wait_for(lambda: _samples_of("quick", before))
+        child.send_signal(signal.SIGINT)
+        assert child.wait(timeout=60) == 130
+    finally:
+        child.terminate()
     [run_directory] = set(runs().glob("*")) - before
     assert samples.read_text().count('"quick"') > 3
     shown = json.loads(agelab("show", run_directory.name, "--json").stdout)
