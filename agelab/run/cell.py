@@ -149,9 +149,10 @@ class CellRunner:
         spec = self.machine.spec
         module = self.machine.module if spec.disk.modelled else None
         around = inputs.environment(spec, self.machine.image, self.machine.corpus, module, self.machine.tools)
-        shaped: dict[str, Any] = {phase.name: self._shape(self._boot(phase, 0)) for phase in self.phases}
-        made = shaped.pop("making")
-        making = self.wanted.disk.inputs if self.wanted.disk else {**around, **made}
+        first, *measured = self.phases
+        shaped: dict[str, Any] = {phase.name: self._shape(self._boot(phase, 0)) for phase in measured}
+        stands = self.wanted.disk
+        making = stands.inputs if stands else {**around, **self._shape(self._boot(first, 0))}
         if self.mapped:
             shaped[maps.STEP] = self._shape(self._map_boot(self.mapped))
         measuring = {**around, "phases": shaped} if shaped else None
