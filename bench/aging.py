@@ -1,8 +1,8 @@
 """The table of docs/aging.md: what aging did to every variant, and whether that is more than run seeds do.
 
-    .venv/bin/python -m bench.aging [--seeds 1,2,3,4,5] [--jobs 2] [--run RUN] [--write]
+    .venv/bin/python -m bench.aging [--seeds 1,2,3,4,5] [--jobs 2] [--run RUN,RUN] [--write]
 
-Runs scenario ``aging`` with every variant (or takes a run that is there), prints the table, and with --write puts it
+Runs scenario ``aging`` with every variant (or takes runs that are there, of one kernel with different seeds), prints the table, and with --write puts it
 into docs/aging.md and the block maps of the first seed beside it.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from agelab.cli.common import open_store
 from agelab.cli.request import execute, request
-from agelab.errors import AgelabError
+from agelab.errors import AgelabError, InputError
 from agelab.model.result import Cell, Sample, Status
 from agelab.results import rundir
 from agelab.results.rundir import RunDirectory
@@ -52,6 +52,8 @@ COLUMNS: tuple[tuple[Place, Fraction], ...] = (
     (("write", 1, "slowdown"), Fraction(1)),
     (("search", 1, "slowdown"), Fraction(1)),
 )
+SHARED = ("kernel", "qemu", "image", "corpus_sha256")
+"""Provenance that runs of one table have in common."""
 RANKED: Place = ("read", 1, "slowdown")
 """What "aged worst" means: how much longer a scan of all files takes than on the control."""
 ARGUMENTS = {
@@ -73,14 +75,15 @@ class Variant:
         return self.measured[place].summary if place in self.measured else None
 
 
-def variants(run: RunDirectory) -> list[Variant]:
-    """Each variant of a run."""
-    samples = run.samples()
+def variants(runs: Sequence[RunDirectory]) -> list[Variant]:
+    """Each variant of the runs, its cells in the order of their seeds."""
     cells: dict[str, list[tuple[Cell, Sequence[Sample], Status, str]]] = {}
-    for number, cell in enumerate(run.plan().cells):
-        end = run.end(number)
-        status, why = (end.status, end.reason or "") if end else (Status.INTERRUPTED, "no end record")
-        cells.setdefault(cell.variant, []).append((cell, samples.get(number, []), status, why))
+    for run in runs:
+        samples = run.samples()
+        for number, cell in enumerate(run.plan().cells):
+            end = run.end(number)
+            status, why = (end.status, end.reason or "") if end else (Status.INTERRUPTED, "no end record")
+            cells.setdefault(cell.variant, []).append((cell, samples.get(number, []), status, why))
     found = []
     for name, each in cells.items():
         ok = [(cell.seed, rows) for cell, rows, status, _ in each if status is Status.OK]
@@ -89,14 +92,18 @@ def variants(run: RunDirectory) -> list[Variant]:
     return found
 
 
-def report(run: RunDirectory) -> str:
-    """The table in Markdown, and below it who aged worst."""
-    found = variants(run)
+def report(runs: Sequence[RunDirectory]) -> str:
+    """The table in Markdown, and below it who aged worst. Raises InputError for runs that are not of one table."""
+    plans = [run.plan() for run in runs]
+    environments = {(plan.scale, *(plan.provenance[name] for name in SHARED)) for plan in plans}
+    if len(environments) > 1:
+        raise InputError(f"the runs differ in scale, {', '.join(SHARED[:-1])} or {SHARED[-1]}")
+    found = variants(runs)
     rows = [[variant.name, *_figures(variant)] for variant in found]
-    seeds = sorted({cell.seed for cell in run.plan().cells})
+    seeds = sorted({cell.seed for plan in plans for cell in plan.cells})
     lines = [
-        f"Run seeds {', '.join(map(str, seeds))}; scale {run.plan().scale}, "
-        f"kernel {run.plan().provenance['kernel']}, {run.plan().provenance['qemu']}.",
+        f"Run seeds {', '.join(map(str, seeds))}; scale {plans[0].scale}, "
+        f"kernel {plans[0].provenance['kernel']}, {plans[0].provenance['qemu']}.",
         "Medians, and in brackets the spread (largest less smallest). The last four columns are slowdowns: time on "
         "the aged disk / time on the control.",
         "",
@@ -148,7 +155,7 @@ def _ranking(found: Sequence[Variant]) -> list[str]:
     return lines
 
 
-def write(run: RunDirectory, text: str) -> None:
+def write(runs: Sequence[RunDirectory], text: str) -> None:
     """Put the table into the page, and the block maps of the first seed beside it."""
     page = PAGE.read_text()
     head, _, rest = page.partition(BEGIN)
@@ -157,9 +164,10 @@ def write(run: RunDirectory, text: str) -> None:
         raise AgelabError(f"{PAGE} has no place for the table: {BEGIN.strip()}")
     PAGE.write_text(head + BEGIN + text + END + tail)
     PICTURES.mkdir(exist_ok=True)
-    first = min(cell.seed for cell in run.plan().cells)
-    for number, cell in enumerate(run.plan().cells):
-        picture = run.cell(number) / "maps" / "block-map.svg"
+    cells = [(run.cell(number), cell) for run in runs for number, cell in enumerate(run.plan().cells)]
+    first = min(cell.seed for _, cell in cells)
+    for directory, cell in cells:
+        picture = directory / "maps" / "block-map.svg"
         if cell.seed == first and picture.exists():
             shutil.copyfile(picture, PICTURES / f"{cell.variant}.svg")
 
@@ -170,18 +178,19 @@ def main() -> int:
     )
     parser.add_argument("--seeds", default="1,2,3,4,5")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--run", help="a run that is there, instead of a new one")
+    parser.add_argument("--run", help="runs that are there, instead of a new one, with commas")
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     try:
         if options.run:
-            run = rundir.find(open_store().runs, options.run)
+            store = open_store()
+            runs = [rundir.find(store.runs, name) for name in options.run.split(",")]
         else:
-            run = execute(request("aging", {**ARGUMENTS, "seeds": options.seeds, "jobs": options.jobs}))
-        text = report(run)
+            runs = [execute(request("aging", {**ARGUMENTS, "seeds": options.seeds, "jobs": options.jobs}))]
+        text = report(runs)
         print(text)
         if options.write:
-            write(run, text)
+            write(runs, text)
     except AgelabError as error:
         print(f"bench.aging: {error}", file=sys.stderr)
         return error.exit_code

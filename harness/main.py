@@ -7,7 +7,7 @@ import traceback
 from dataclasses import replace
 from pathlib import Path
 
-from harness import counters, drives, machine, maps, plan, watchdog
+from harness import counters, drives, machine, plan, watchdog
 from harness.events import Events
 from harness.plan import Plan, Step
 from harness.step import Hung, Outcome, Place, command, measure
@@ -61,6 +61,8 @@ class Boot:
 
     def _maps(self) -> int | None:
         """Look at forks of disks, and bring back what was found: there is no boot after it."""
+        from harness import maps  # what it needs takes time to load, in every boot
+
         attached, _ = drives.set_up(self.plan.drives, None, None, self.plan.boot, self._do)
         assert self.plan.results is not None, "maps need a disk to be written to"
         results = Path("/dev") / machine.disks()[self.plan.results]
@@ -133,7 +135,7 @@ class Boot:
 
     def _implicit(self, name: str, argv: tuple[str, ...]) -> Outcome:
         """mkfs and mount are measured like steps, though no scenario lists them."""
-        step = Step(name, self.plan.boot + 1, "", "keep", False, 0, (0,), PATIENCE, None, None)
+        step = Step(name, self.plan.boot + 1, "", "keep", False, 0, (0,), (), PATIENCE, None, None)
         return measure(step, list(argv), self.place, self.environment, self.events, Path("/"))
 
     def _note_memory(self, ballast: Path) -> None:

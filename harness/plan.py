@@ -118,6 +118,8 @@ class Step:
     sync: bool
     pause: float
     expect: tuple[int, ...]
+    refuses: tuple[str, ...]
+    """What its error output may say besides what the filesystem cannot hold (``Plan.refuses``)."""
     deadline: float
     """Seconds of guest time after which the step counts as hung."""
     moves: int | None
@@ -177,7 +179,8 @@ def read(path: Path) -> Plan:
 
 def _step(raw: dict[str, Any]) -> Step:
     records = (raw["records"][0], raw["records"][1]) if raw["records"] else None
-    return Step(**{**raw, "expect": tuple(raw["expect"]), "records": records})
+    lists = {"expect": tuple(raw["expect"]), "refuses": tuple(raw["refuses"])}
+    return Step(**{**raw, **lists, "records": records})
 
 
 def _drive(raw: dict[str, Any]) -> Drive:

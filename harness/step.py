@@ -123,7 +123,7 @@ def measure(
     counted = (place.disk.members, place.disk.modelled) if place.disk else ((), ())
     before = counters.read(*counted)
     printed = place.scratch / "printed" if step.records else None
-    outcome = command(argv, place, environment, step.deadline, cwd, refuses, printed)
+    outcome = command(argv, place, environment, step.deadline, cwd, (*refuses, *step.refuses), printed)
     at = time.monotonic_ns()
     after = counters.read(*counted)
     report(step, before, after, at - before.at, events, place)

@@ -1,8 +1,9 @@
 """The base of every type that holds data from outside: frozen, and unknown keys are errors."""
 
-from typing import Literal
+import re
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
 
 class Frozen(BaseModel):
@@ -10,6 +11,17 @@ class Frozen(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+
+def _regular_expression(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {error}") from None
+    return text
+
+
+Pattern = Annotated[str, AfterValidator(_regular_expression)]
+"""A regular expression, for ``re.fullmatch``."""
 
 Origin = Literal["published", "inferred", "estimated"]
 """Where a figure comes from: the study or a data sheet says so; it follows from what it says; a guess."""

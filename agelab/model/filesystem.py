@@ -2,20 +2,11 @@
 
 import re
 from collections.abc import Sequence
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from agelab.model.base import Defaults, Frozen
-
-
-def _regular_expression(text: str) -> str:
-    try:
-        re.compile(text)
-    except re.error as error:
-        raise ValueError(f"not a regular expression: {error}") from None
-    return text
-
+from agelab.model.base import Defaults, Frozen, Pattern
 
 SCALED = re.compile(r"\{scaled:(\d+):(\d+)\}")
 
@@ -68,7 +59,7 @@ class Filesystem(Frozen):
     extents: Literal["fiemap", "fibmap", "none"]
     extents_why: str = Field(default="", description="the reason for none")
     free_space: FreeSpaceTool | NotListed
-    refuses: tuple[Annotated[str, AfterValidator(_regular_expression)], ...] = Field(
+    refuses: tuple[Pattern, ...] = Field(
         default=(),
         description="whole lines of a program's error output (LC_ALL=C) that say what it cannot hold",
     )

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Discriminator, Field, PlainValidator, Tag, model_validator
 
-from agelab.model.base import Defaults, Frozen, Origin
+from agelab.model.base import Defaults, Frozen, Origin, Pattern
 from agelab.model.machine import Figure
 from agelab.model.metrics import METRICS
 
@@ -106,6 +106,10 @@ class Action(Frozen):
     repeat: int = Field(default=1, ge=1)
     expect: tuple[int, ...] = Field(
         default=(0,), min_length=1, description="exit statuses that are no failure"
+    )
+    refuses: tuple[Pattern, ...] = Field(
+        default=(),
+        description="whole lines of error output (LC_ALL=C), beside the filesystem's own, that are a result: counted",
     )
     deadline: float = Field(
         default=1800, gt=0, le=2_000_000, description="guest seconds after which it counts as hung"

@@ -102,6 +102,7 @@ def step(action: Action, repetition: int, corpus: Corpus) -> dict[str, Any]:
         "sync": action.sync,
         "pause": action.pause,
         "expect": list(action.expect),
+        "refuses": list(action.refuses),
         "deadline": action.deadline,
         "moves": corpus.content_bytes if action.moves == "corpus" else None,
         "records": [action.records, METRICS[action.records].unit] if action.records else None,

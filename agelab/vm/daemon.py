@@ -8,6 +8,7 @@ KVM has "gone", and probe QEMU again for four seconds.
 import fcntl
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -85,10 +86,12 @@ def _pid_file() -> Path:
 def _start() -> None:
     configuration = STATE / "qemu.conf"
     configuration.write_text(CONFIGURATION)
-    daemon = f"exec libvirtd --daemon --pid-file {_pid_file()}"
-    private = f"mount --bind {configuration} /etc/libvirt/qemu.conf && {daemon}"
+    daemon = f"exec libvirtd --pid-file {_pid_file()}"
+    private = f"mount --bind {configuration} /etc/libvirt/qemu.conf"
     # Where the host forbids mount namespaces, the daemon runs with the host's qemu.conf: slower, no less right.
-    process.run(["sh", "-c", f"unshare --mount -- sh -c '{private}' || {daemon}"], timeout=START)
+    start = f"if unshare --mount -- {private}; then exec unshare --mount -- sh -c '{private} && {daemon}'; fi; {daemon}"
+    process.run(["libvirtd", "--version"])  # or nobody would hear that there is none
+    process.run([sys.executable, "-m", "agelab.vm.reaper", "sh", "-c", start], timeout=START)
     deadline = time.monotonic() + START
     while not answers():
         if time.monotonic() > deadline:

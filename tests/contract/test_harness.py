@@ -15,7 +15,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 def plan(*steps: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """A plan without corpus and disk: what is left needs no privileges."""
     whole = {"name": "it", "repetition": 1, "run": "true", "caches": "keep", "sync": False, "pause": 0}
-    whole |= {"expect": [0], "deadline": 60, "moves": None, "records": None}
+    whole |= {"expect": [0], "refuses": [], "deadline": 60, "moves": None, "records": None}
     return {
         "boot": 0,
         "first_step": 0,
@@ -136,6 +136,17 @@ def test_what_a_filesystem_cannot_hold_is_counted_and_is_no_failure(tmp_path: Pa
         ("links", 2)
     ]
     assert [e.step for e in events if isinstance(e, StepFailed)] == ["more", "mute"]
+
+
+def test_what_a_step_takes_for_a_result_is_counted_with_what_the_filesystem_cannot_hold(
+    tmp_path: Path,
+) -> None:
+    run = "echo 'cp: a: no link' >&2; echo 'cp: b: No space left on device' >&2; exit 1"
+    full = {"refuses": ["cp: .*: No space left on device"]}
+    steps: list[dict[str, Any]] = [{"name": "fill", "run": run, **full}, {"name": "other", "run": run}]
+    events = heard(tmp_path, plan(*steps, refuses=["cp: .*: no link"]))
+    assert [s.value for s in samples(events, "fill", "refused")] == [2]
+    assert [e.step for e in events if isinstance(e, StepFailed)] == ["other"]
 
 
 def test_a_step_records_the_number_that_it_prints(tmp_path: Path) -> None:
