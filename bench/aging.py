@@ -2,8 +2,8 @@
 
     .venv/bin/python -m bench.aging [--seeds 1,2,3,4,5] [--jobs 2] [--run RUN,RUN] [--write]
 
-Runs scenario ``aging`` with every variant (or takes runs that are there, of one kernel with different seeds), prints the table, and with --write puts it
-into docs/aging.md and the block maps of the first seed beside it.
+Runs scenario ``aging`` with every variant (or takes runs that are there, of one kernel with different seeds), prints
+the table, and with --write puts it into docs/aging.md and the block maps of the first seed beside it.
 """
 
 import argparse
