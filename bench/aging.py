@@ -12,7 +12,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 
 from agelab.cli.common import open_store
 from agelab.cli.request import execute, request
@@ -23,10 +22,10 @@ from agelab.results.rundir import RunDirectory
 from agelab.stats.floor import SEEDS_NEEDED, Difference, Verdict
 from agelab.stats.order import Summary
 from agelab.stats.series import Place, Series, series
+from bench.common import ARGUMENTS
+from bench.page import DOCS, line, put
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE, PICTURES = DOCS / "aging.md", DOCS / "aging"
-BEGIN, END = "<!-- made by: python -m bench.aging --write -->\n", "<!-- end -->\n"
 HEAD = (
     *(
         "variant",
@@ -56,11 +55,6 @@ SHARED = ("kernel", "qemu", "image", "corpus_sha256")
 """Provenance that runs of one table have in common."""
 RANKED: Place = ("read", 1, "slowdown")
 """What "aged worst" means: how much longer a scan of all files takes than on the control."""
-ARGUMENTS = {
-    "kernel": "debian:6.1", "filesystem": None, "scale": "quick", "corpus": None, "corpus_seed": 1, "defaults": None,
-    "layout": "single", "clock": None, "disks": None, "erase": "", "vcpus": 1, "machine": None,
-}  # fmt: skip
-"""What ``agelab run`` takes without a word of the user's."""
 
 
 @dataclass(frozen=True)
@@ -107,19 +101,15 @@ def report(runs: Sequence[RunDirectory]) -> str:
         "Medians, and in brackets the spread (largest less smallest). The last four columns are slowdowns: time on "
         "the aged disk / time on the control.",
         "",
-        _line(HEAD),
-        _line(["---"] * len(HEAD)),
-        *map(_line, rows),
+        line(HEAD),
+        line(["---"] * len(HEAD)),
+        *map(line, rows),
         "",
         *(f"- {variant.name}: {variant.why}" for variant in found if variant.why),
         "",
         *_ranking(found),
     ]
     return "\n".join(lines) + "\n"
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def _figures(variant: Variant) -> list[str]:
@@ -157,12 +147,7 @@ def _ranking(found: Sequence[Variant]) -> list[str]:
 
 def write(runs: Sequence[RunDirectory], text: str) -> None:
     """Put the table into the page, and the block maps of the first seed beside it."""
-    page = PAGE.read_text()
-    head, _, rest = page.partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    if not rest:
-        raise AgelabError(f"{PAGE} has no place for the table: {BEGIN.strip()}")
-    PAGE.write_text(head + BEGIN + text + END + tail)
+    put(PAGE, "python -m bench.aging --write", text)
     PICTURES.mkdir(exist_ok=True)
     cells = [(run.cell(number), cell) for run in runs for number, cell in enumerate(run.plan().cells)]
     first = min(cell.seed for _, cell in cells)
