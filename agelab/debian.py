@@ -152,16 +152,23 @@ class Archive:
         """Fetch the package lists: always, or without ``refresh`` only where there are none yet."""
         with self._store.lock(f"apt-{self.suite}"):
             if self.fetched and not refresh:
+                self._configure()  # the store may have been moved since
                 return
             for directory in ("cache/archives/partial", "lists/partial"):
                 (self._root / directory).mkdir(parents=True, exist_ok=True)
             (self._root / "status").touch()
-            # Backports are packages for the suite below them, whose newest they are only when preferred.
-            preferred = self.suite if self.suite.endswith(_BACKPORTS) else ""
-            config = _CONFIG.format(root=self._root, architecture=ARCHITECTURE, preferred=preferred)
-            (self._root / "apt.conf").write_text(config)
+            self._configure()
             self._fetch_lists()
             (self._root / "updated").touch()
+
+    def _configure(self) -> None:
+        """Write what apt is told, with this store's places in it."""
+        # Backports are packages for the suite below them, whose newest they are only when preferred.
+        preferred = self.suite if self.suite.endswith(_BACKPORTS) else ""
+        config = _CONFIG.format(root=self._root, architecture=ARCHITECTURE, preferred=preferred)
+        partial = self._root / "apt.conf.partial"
+        partial.write_text(config)
+        partial.replace(self._root / "apt.conf")
 
     def resolve(self, names: Sequence[str], *, essential: bool = False) -> tuple[Package, ...]:
         """The packages of those names with all they depend on (and all essential ones), sorted by name."""

@@ -249,3 +249,16 @@ def test_a_local_repository_names_each_file_and_its_hash(tmp_path: Path) -> None
     assert f"SHA256: {file_hash(debs[1])}" in stanzas[0]
     with pytest.raises(AgelabError, match="not empty"):
         debian.local_repository(tmp_path / "repository", debs)
+
+
+def test_a_store_that_was_moved_tells_apt_its_new_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(debian, "mirrors", lambda: ("http://mirror.test/debian", None))
+    monkeypatch.setattr(process, "run", lambda argv, **_: process.Result(0, "", ""))
+    Archive(Store(tmp_path / "old"), "trixie").update()
+    (tmp_path / "old").rename(tmp_path / "new")
+    moved = Store(tmp_path / "new")
+    Archive(moved, "trixie").resolve(["strace"])
+    told = (moved.cache("apt") / "trixie" / "apt.conf").read_text()
+    assert f'Dir::State::Lists "{tmp_path}/new/' in told and f"{tmp_path}/old" not in told
