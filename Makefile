@@ -40,6 +40,8 @@ scenario: name-given setup ## run NAME=<scenario>[-<variant>], e.g. make scenari
 	@$(BIN)/agelab run "$$NAME" $(OPTIONS) $${DISK:+--disk "$$DISK"} $${KEEP_DISK:+--keep-disk} $${CURVE:+--curve}
 
 calibrate: name-given setup ## measure the floor of NAME=<scenario>[-<variant>]: five run seeds, the first twice
+	@test -z "$$DISK$$KEEP_DISK$$CURVE" || { echo "agelab: calibrate makes every disk itself, keeps none and takes no curve:" \
+	  "leave DISK, KEEP_DISK and CURVE out" >&2; exit 2; }
 	@$(BIN)/agelab calibrate "$$NAME" $(OPTIONS)
 
 name-given:

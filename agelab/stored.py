@@ -4,11 +4,13 @@ The key is the hash of everything that made the disk. Beside the content lie the
 run that starts from it gives out the same result as one that makes it.
 """
 
+import fcntl
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -257,8 +259,26 @@ def take_in(
         return keep(store, inputs, recipe, members, [])
 
 
+@contextmanager
+def in_use(disk: StoredDisk) -> Iterator[None]:
+    """Keep the disk from being removed for as long as the body runs."""
+    with (disk.artefact / MANIFEST).open() as manifest:
+        fcntl.flock(manifest, fcntl.LOCK_SH)
+        yield
+
+
 def remove(artefact: Artefact) -> None:
-    """Take it from the store, in one go: what is half removed is no disk any more."""
-    going = artefact.directory.with_name(f".{artefact.key}.removed")
-    artefact.directory.rename(going)
+    """Take it from the store, in one go: what is half removed is no disk any more.
+
+    Raises InputError while it is in use.
+    """
+    with (artefact / MANIFEST).open() as manifest:
+        try:
+            fcntl.flock(manifest, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(
+                f"the stored disk {artefact.key[:SHORT]} is in use by a run", hint="wait for its end"
+            ) from None
+        going = artefact.directory.with_name(f".{artefact.key}.removed")
+        artefact.directory.rename(going)
     shutil.rmtree(going)

@@ -4,6 +4,7 @@ import platform
 import shlex
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -90,8 +91,8 @@ def carry_out(request: Request, store: Store, progress: Progress) -> RunDirector
     Raises InputError or HostError before anything has run; what a cell does wrong is its status.
     """
     # Held until the last cell has ended: nobody else takes a disk from under the run.
-    with claimed(request.drives, request.erase) as claims:
-        disk = _stored(request, store, progress)
+    with claimed(request.drives, request.erase) as claims, ExitStack() as held:
+        disk = _stored(request, store, progress, held)
         users = _users_corpus(request, store, progress)
         shrink = _shrink(request, users)
         specs = _specs(request, shrink, claims, disk)
@@ -155,8 +156,8 @@ def _measures(request: Request) -> bool:
     return bool(scenario.tests or scenario.measures)
 
 
-def _stored(request: Request, store: Store, progress: Progress) -> StoredDisk | None:
-    """The stored disk to start from, found sound. Raises InputError where it is none for these cells."""
+def _stored(request: Request, store: Store, progress: Progress, held: ExitStack) -> StoredDisk | None:
+    """The stored disk to start from, found sound, and kept from being removed while ``held`` is open. Raises InputError where it is none for these cells."""
     if request.disk is None:
         return None
     disk = stored.find(store, request.disk)
@@ -171,6 +172,7 @@ def _stored(request: Request, store: Store, progress: Progress) -> StoredDisk | 
             f"the stored disk {short} is {', '.join(has)}; asked for is {asked}",
             hint=f"name one variant with that filesystem, --layout {recipe.layout} and --defaults {recipe.defaults}",
         )
+    held.enter_context(stored.in_use(disk))
     progress.stage(f"verifying the stored disk {short}")
     disk.verify()
     return disk

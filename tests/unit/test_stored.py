@@ -185,6 +185,14 @@ def test_what_is_no_file_is_not_taken_in(store: Store, tmp_path: Path) -> None:
         stored.take_in(store, [tmp_path / "none"], "ext4", "single", "today", "x")
 
 
+def test_a_disk_in_use_stays(kept: StoredDisk, store: Store) -> None:
+    with stored.in_use(kept), pytest.raises(InputError, match="is in use by a run"):
+        stored.remove(kept.artefact)
+    assert stored.every(store) == [kept]
+    stored.remove(kept.artefact)
+    assert stored.every(store) == []
+
+
 def test_the_verbs(kept: StoredDisk, store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("AGELAB_HOME", str(store.home))
     runner = CliRunner()
