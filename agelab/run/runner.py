@@ -157,7 +157,10 @@ def _measures(request: Request) -> bool:
 
 
 def _stored(request: Request, store: Store, progress: Progress, held: ExitStack) -> StoredDisk | None:
-    """The stored disk to start from, found sound, and kept from being removed while ``held`` is open. Raises InputError where it is none for these cells."""
+    """The stored disk to start from, found sound, and kept from being removed while ``held`` is open.
+
+    Raises InputError where it is none for these cells.
+    """
     if request.disk is None:
         return None
     disk = stored.find(store, request.disk)
