@@ -89,13 +89,18 @@ class StoredDisk:
             for name, wanted in self.artefact.manifest.files.items()
             if not (path := self.artefact / name).is_file() or file_hash(path) != wanted
         ]
-        if key_of({"kind": KIND, **self.inputs}) != self.key:
+        if key(self.inputs) != self.key:
             wrong.append(str(self.artefact / MANIFEST))
         if wrong:
             raise HostError(
                 f"the stored disk {self.key[:SHORT]} is damaged: {', '.join(wrong)} is not what was stored",
                 hint=f"remove it (agelab disk rm {self.key[:SHORT]}) and make it again: {self.recipe.command}",
             )
+
+
+def key(inputs: Mapping[str, Any]) -> str:
+    """The key of the disk that these inputs make."""
+    return key_of({"kind": KIND, **inputs})
 
 
 def keep(

@@ -17,6 +17,7 @@ PATIENCE = 600.0
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 SOURCE = Path("/run/source")
 AGED = Path("/run/aged")
+BESIDE = Path("/run/beside")
 TOOLS = "/run/agelab/tools"
 
 
@@ -37,6 +38,7 @@ class Boot:
             "HOME": "/",
             "SOURCE": str(SOURCE),
             "AGED": str(AGED),
+            "BESIDE": str(BESIDE),
             "REFUSES": "|".join(todo.refuses),
             **todo.environment,
         }
@@ -89,6 +91,11 @@ class Boot:
                 AGED.mkdir(exist_ok=True)
                 attached.put_together(self.plan.source.name, self.plan.source, fresh=False)
                 self._do(list(self.plan.source.mount), "mounting what is copied from")
+            if self.plan.beside:
+                BESIDE.mkdir(exist_ok=True)
+                attached.put_together(self.plan.beside.name, self.plan.beside, fresh=False)
+                self._do(list(self.plan.beside.mount), "mounting the filesystem beside")
+                self.environment["SOURCE"] = str(BESIDE)
         if self.plan.corpus:
             self._mount_corpus(self.plan.corpus)
         if self.plan.start_at is not None:
@@ -177,6 +184,8 @@ class Boot:
             self._do(list(self.plan.disk.umount), "unmounting at the end")
         if self.plan.source:
             self._do(list(self.plan.source.umount), "unmounting what was copied from")
+        if self.plan.beside:
+            self._do(list(self.plan.beside.umount), "unmounting the filesystem beside")
 
 
 def main(arguments: list[str] | None = None) -> None:

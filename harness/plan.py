@@ -146,6 +146,8 @@ class Plan:
     """Drive and partition of the swap space, both counted from 0."""
     source: Fork | None
     """What the tree is copied from, mounted while the steps run."""
+    beside: Fork | None
+    """A filesystem beside the disk under test, which holds what the steps copy from, and has room for more."""
     maps: tuple[Map, ...]
     results: int | None
     """Which memory-backed disk takes what the boot brings back as files."""
@@ -169,6 +171,7 @@ def read(path: Path) -> Plan:
         disk=_disk(raw["disk"]) if raw["disk"] else None,
         swap=(raw["swap"][0], raw["swap"][1]) if raw["swap"] else None,
         source=_fork(raw["source"]) if raw["source"] else None,
+        beside=_fork(raw["beside"]) if raw["beside"] else None,
         maps=tuple(_map(entry) for entry in raw["maps"]),
         results=raw["results"],
         refuses=tuple(raw["refuses"]),

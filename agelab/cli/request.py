@@ -44,7 +44,7 @@ OPTIONS = (
     click.option(
         "--defaults", default=None, help="mkfs and mount as in the study's days (period) or as now (today)."
     ),
-    click.option("--layout", default="single", show_default=True, help="single, or raid0 over two drives."),
+    click.option("--layout", default=None, help="single, or raid0 over two drives, in place of the study's."),
     click.option(
         "--clock",
         default=None,
@@ -87,7 +87,8 @@ def request(name: str, words: "dict[str, Any]", **more: Any) -> "Request":
     scenario = selected.scenario if words["corpus"] else selected.scenario.at(words["scale"])
     defaults = words["defaults"] or scenario.defaults
     _one_of("set of defaults", defaults, ["period", "today"])
-    _one_of("layout", words["layout"], ["single", "raid0"])
+    if words["layout"] is not None:
+        _one_of("layout", words["layout"], ["single", "raid0"])
     drives = () if words["disks"] is None else parse_list(words["disks"])
     clock = _clock(words["clock"], drives)
     vcpus, jobs = words["vcpus"], words["jobs"]
@@ -108,7 +109,7 @@ def request(name: str, words: "dict[str, Any]", **more: Any) -> "Request":
     made = runner.Request(
         name=name,
         selection=replace(selected, scenario=scenario),
-        machine=selection.machine(words["machine"] or scenario.machine),
+        machine=selection.machine(words["machine"]) if words["machine"] else None,
         layout=words["layout"],
         drives=drives,
         erase=tuple(word.strip() for word in words["erase"].split(",")) if words["erase"] else (),

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Discriminator, Field, PlainValidator, Tag, model_validator
 
-from agelab.model.base import Defaults, Frozen, Origin, Pattern
+from agelab.model.base import Defaults, Frozen, Layout, Origin, Pattern
 from agelab.model.machine import Figure
 from agelab.model.metrics import METRICS
 
@@ -34,6 +34,13 @@ class Variant(Frozen):
     filesystem: Name
     mkfs_options: tuple[str, ...] = ()
     mount_options: tuple[str, ...] = ()
+    layouts: tuple[Layout, ...] = Field(
+        default=("single",),
+        min_length=1,
+        description="those that the study has it in; --layout asks for another",
+    )
+    machine: Name | None = Field(default=None, description="in place of the scenario's")
+    drive: int | None = Field(default=None, ge=0, description="in place of the partitions' one")
 
 
 class Scale(Frozen):
@@ -88,11 +95,29 @@ class DiskUse(Frozen):
     """
 
     mib: Figure = Field(description="size at paper scale, MiB; in RAID-0 the partitions share it equally")
+    filled_mib: Figure | None = Field(
+        default=None,
+        description="what lies on it at most, MiB at paper scale, where that is less: room for it is needed",
+    )
     partitions: tuple[PartitionUse, ...] = Field(min_length=1, max_length=2)
     drives: tuple[Annotated[str, Field(pattern=r"^model:")], ...] = Field(
         default=(), description="drives in place of the machine's: model:<name> or model:none"
     )
     chunk_kib: int | None = Field(default=None, ge=4, description="RAID-0's chunk, where the study names one")
+
+
+class BesideUse(Frozen):
+    """One more filesystem, made and filled before: what a study copied from, or to.
+
+    The steps find it at $BESIDE. What they write to it is gone with their boot.
+    """
+
+    filesystem: Name
+    mib: Figure = Field(description="size at paper scale, MiB")
+    partition: PartitionUse
+    holds: Literal["corpus"] = Field(description="what was copied to it; the steps have it at $SOURCE")
+    origin: Origin = Field(description="of the filesystem's kind")
+    note: str = ""
 
 
 class Action(Frozen):
@@ -174,6 +199,10 @@ class Scenario(Frozen):
     corpus: CorpusUse
     memory: MemoryUse
     disk: DiskUse
+    beside: BesideUse | None = None
+    counts: dict[Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")], Figure] = Field(
+        default={}, description="numbers at paper scale; the steps have theirs in the environment"
+    )
     sizes: dict[Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")], Figure] = Field(
         default={},
         description="MiB at paper scale; the steps have them in the environment, in bytes at theirs",

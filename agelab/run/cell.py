@@ -35,6 +35,8 @@ class Wanted:
 
     disk: StoredDisk | None = None
     """Start from a fork of this, instead of making one."""
+    beside: StoredDisk | None = None
+    """What lies beside the disk under test."""
     keep: Callable[[], stored.Recipe] | None = None
     """Keep what the making leaves, with this recipe."""
     measure: bool = True
@@ -106,7 +108,7 @@ class CellRunner:
         started = time.monotonic()
         done = Progressed()
         key = None
-        if unsupported := self._unsupported():
+        if unsupported := self.unsupported():
             done.judge(Verdict(Status.UNSUPPORTED, unsupported))
         else:
             making, found = self._inputs()
@@ -129,7 +131,7 @@ class CellRunner:
         self.run.finish(self.number, record)
         return record
 
-    def _unsupported(self) -> str | None:
+    def unsupported(self) -> str | None:
         """Why this kernel or image cannot serve the cell, or None."""
         spec, image = self.machine.spec, self.machine.image
         try:
@@ -144,11 +146,16 @@ class CellRunner:
             return f"the image has no proof of {spec.filesystem.name} with the {spec.defaults} defaults"
         return None if proof.status == "ok" else f"the image's proof {proof.status}: {proof.reason}"
 
+    def making_key(self) -> str:
+        """Of the disk that the cell makes."""
+        return stored.key(self._inputs()[0])
+
     def _inputs(self) -> tuple[Mapping[str, Any], dict[str, Any]]:
         """What makes the disk, and all that shapes the cell."""
         spec = self.machine.spec
         module = self.machine.module if spec.disk.modelled else None
-        around = inputs.environment(spec, self.machine.image, self.machine.corpus, module, self.machine.tools)
+        machine, beside = self.machine, self.wanted.beside
+        around = inputs.environment(spec, machine.image, machine.corpus, module, machine.tools, beside)
         first, *measured = self.phases
         shaped: dict[str, Any] = {phase.name: self._shape(self._boot(phase, 0)) for phase in measured}
         stands = self.wanted.disk
@@ -161,6 +168,8 @@ class CellRunner:
 
     def _shape(self, boot: Boot) -> dict[str, Any]:
         places = {f"fork-{name}": self._fork_place(name) for name in self._forks()}
+        if self.wanted.beside:
+            places["beside"] = self.wanted.beside.artefact.directory
         return self.machine.inputs(boot, places)
 
     def _phases(self, done: Progressed, making: Mapping[str, Any]) -> None:
@@ -190,6 +199,8 @@ class CellRunner:
         content = [self._disks(phase)[place] for place in self.machine.spec.disk.content]
         with ExitStack() as disks:
             for disk in self._disks(phase):
+                if not disk.written:
+                    continue
                 disks.callback(disk.path.unlink, missing_ok=True)
                 if disk in content and not phase.fresh:
                     stored.fork(self._fork_place(AGED) / CONTENT.format(content.index(disk)), disk.path)
@@ -323,11 +334,14 @@ class CellRunner:
 
     def _disks(self, phase: Phase) -> tuple[MemoryDisk, ...]:
         """What holds the data of a phase's partitions, in the order in which the plan numbers them."""
-        name = phase.prefix.replace("/", "-")
-        return tuple(
+        name, spec = phase.prefix.replace("/", "-"), self.machine.spec
+        disks = [
             MemoryDisk(self.directory / f"{name}disk-{number}", size, written=True)
-            for number, size in enumerate(self.machine.spec.disk.backing, start=DATA_DISK)
-        )
+            for number, size in enumerate(spec.disk.backing, start=DATA_DISK)
+        ]
+        if (place := spec.disk.beside_place) is not None and self.wanted.beside:
+            disks[place] = MemoryDisk(self.wanted.beside.members[0], spec.beside_bytes, written=False)
+        return tuple(disks)
 
     def _attached(self, name: str) -> tuple[MemoryDisk, ...]:
         """A fork as a guest gets it that may only look at it: what it writes does not reach the files."""

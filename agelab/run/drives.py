@@ -78,6 +78,8 @@ class Arrangement:
     """Chunk in KiB and metadata."""
     swap: tuple[int, int] | None
     """Drive and partition of the swap space."""
+    beside: tuple[int, int] | None = None
+    """Drive and partition of the filesystem beside the disk under test."""
 
     @property
     def backing(self) -> tuple[int, ...]:
@@ -97,17 +99,26 @@ class Arrangement:
     @property
     def real(self) -> bool:
         """Whether the disk under test is the host's: it cannot be forked."""
-        return any(drive.spec.real for drive in self.drives)
+        return any(self.drives[drive].spec.real for drive, _ in self.members)
 
     @property
     def content(self) -> tuple[int, ...]:
         """Which of the memory-backed disks (by their place in ``backing``) hold the disk under test, in its order."""
+        return () if self.real else tuple(self._places()[member] for member in self.members)
+
+    @property
+    def beside_place(self) -> int | None:
+        """Which of the memory-backed disks holds the filesystem beside."""
+        return self._places()[self.beside] if self.beside else None
+
+    def _places(self) -> dict[tuple[int, int], int]:
+        """Drive and partition to a place in ``backing``."""
         before, places = 0, {}
         for number, drive in enumerate(self.drives):
             for part, _ in enumerate(drive.partitions):
                 places[number, part] = before
                 before += not drive.spec.real
-        return () if self.real else tuple(places[member] for member in self.members)
+        return places
 
     @property
     def specs(self) -> tuple[str, ...]:
@@ -147,12 +158,13 @@ def arrange(
     wanted: Sequence[DriveSpec] = (),
     claims: Sequence[Claim] = (),
     swap: int = 0,
+    beside: tuple[PartitionUse, int] | None = None,
 ) -> Arrangement:
     """The drives and partitions of a cell whose partitions under test have ``size`` bytes each.
 
     ``wanted`` are the drives that the user asked for in place of the scenario's, ``claims`` the real ones among
-    them. ``swap`` is the bytes of the machine's swap space. Raises InputError where the machine has no such drive,
-    or a partition does not fit.
+    them. ``swap`` is the bytes of the machine's swap space, ``beside`` where the filesystem beside lies, and its
+    bytes. Raises InputError where the machine has no such drive, or a partition does not fit.
     """
     places = _places(disk, layout, wanted)
     drives = _drives(places, disk, machine, wanted, claims)
@@ -163,14 +175,28 @@ def arrange(
         number = numbers[place.drive]
         parts[number].append(_partition(place, drives[number], size, defaults))
         members.append((number, len(parts[number]) - 1))
-    swapped = None
-    if swap and machine.swap and not any(drive.spec.real for drive in drives):
-        listed = {part.drive for part in disk.partitions}  # a twin's number is no drive's of the machine
-        shared = machine.swap.drive in listed & set(numbers)
-        number = numbers[machine.swap.drive] if shared else len(drives)
-        if not shared:
-            drives.append(_beside(drives, machine, machine.swap.drive))
+    listed = {part.drive for part in disk.partitions}  # a twin's number is no drive's of the machine
+    real = any(drive.spec.real for drive in drives)
+
+    def on(wanted: int) -> int:
+        """The place of the machine's drive of that number among the cell's: one of them, or one more."""
+        if wanted in listed & set(numbers) and not real:
+            return numbers[wanted]
+        if wanted not in more:
+            more[wanted] = len(drives)
+            drives.append(_beside(drives, machine, wanted))
             parts.append([])
+        return more[wanted]
+
+    more: dict[int, int] = {}
+    neighbour = swapped = None
+    if beside:
+        place, taken = beside
+        number = on(place.drive)
+        parts[number].append(_partition(place, drives[number], taken, defaults))
+        neighbour = (number, len(parts[number]) - 1)
+    if swap and machine.swap and not real:
+        number = on(machine.swap.drive)
         parts[number].append(_innermost(drives[number], parts[number], swap // SECTOR, defaults))
         swapped = (number, len(parts[number]) - 1)
     for drive, on_it in zip(drives, parts, strict=True):
@@ -178,7 +204,7 @@ def arrange(
     complete = (replace(drive, partitions=tuple(on_it)) for drive, on_it in zip(drives, parts, strict=True))
     chunk, metadata = RAID0[defaults]
     raid = (disk.chunk_kib or chunk, metadata) if layout == "raid0" else None
-    return Arrangement(tuple(complete), tuple(members), raid, swapped)
+    return Arrangement(tuple(complete), tuple(members), raid, swapped, neighbour)
 
 
 def _places(disk: DiskUse, layout: Layout, wanted: Sequence[DriveSpec]) -> list[PartitionUse]:
@@ -235,8 +261,8 @@ def _own(machine: Machine, number: int) -> CellDrive:
 
 
 def _beside(drives: Sequence[CellDrive], machine: Machine, number: int) -> CellDrive:
-    """The machine's drive of that number, bare where all of these are."""
-    if all(drive.spec.name == BARE for drive in drives):
+    """The machine's drive of that number, bare where all of these are, or are real."""
+    if all(drive.spec.name == BARE or drive.spec.real for drive in drives):
         return CellDrive(parse(f"model:{BARE}"), None, None, ())
     return _own(machine, number)
 
@@ -266,7 +292,7 @@ def _partition(place: PartitionUse, drive: CellDrive, size: int, defaults: Defau
         first = place.at * SECTORS_PER_MIB
     if first < 0 or first + sectors > whole:
         raise InputError(
-            f"the disk under test takes {size} bytes ({place.at}) of {drive.spec.kind}:{drive.spec.name}, "
+            f"a partition takes {size} bytes ({place.at}) of {drive.spec.kind}:{drive.spec.name}, "
             f"which has {whole * SECTOR}",
             hint="name a larger drive with --disks",
         )
@@ -295,4 +321,4 @@ def _apart(drive: CellDrive, partitions: Sequence[Partition]) -> None:
         return
     for one, other in pairwise(sorted(partitions, key=lambda part: part.first)):
         if one.first + one.sectors > other.first:
-            raise InputError(f"the partitions under test overlap on {drive.spec.kind}:{drive.spec.name}")
+            raise InputError(f"the partitions overlap on {drive.spec.kind}:{drive.spec.name}")

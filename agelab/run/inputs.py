@@ -10,6 +10,7 @@ from agelab.image import Image
 from agelab.run.drives import CellDrive
 from agelab.run.plan import CellSpec
 from agelab.store import file_hash, key_of
+from agelab.stored import StoredDisk
 from agelab.vm import clock, host
 
 HARNESS = Path(__file__).resolve().parents[2] / "harness"
@@ -39,11 +40,17 @@ def drive_sources() -> str:
 
 
 def environment(
-    spec: CellSpec, image: Image, corpus: Corpus, module: Path | None, tools: Mapping[str, Path]
+    spec: CellSpec,
+    image: Image,
+    corpus: Corpus,
+    module: Path | None,
+    tools: Mapping[str, Path],
+    beside: StoredDisk | None,
 ) -> dict[str, Any]:
     """What shapes all that a cell does. Equal inputs give equal digits; a different one has a name here.
 
-    ``module`` is the modelled drive's kernel module where the cell has one, ``tools`` the guest's own programs.
+    ``module`` is the modelled drive's kernel module where the cell has one, ``tools`` the guest's own programs,
+    ``beside`` the disk that it has beside the one under test.
     """
     return {
         "kernel": {"release": image.kernel.release, "package": image.kernel.version, "key": image.kernel.key},
@@ -54,6 +61,7 @@ def environment(
         "layout": spec.layout,
         "drives": [_drive(drive) for drive in spec.disk.drives],
         "drive_module": {"sources": drive_sources(), "module": file_hash(module)} if module else None,
+        "beside": beside.artefact.manifest.files if beside else None,
         "tools": {name: file_hash(path) for name, path in sorted(tools.items())},
         "seeds": {"run": spec.run_seed, "corpus": spec.corpus_seed},
         "qemu": {

@@ -22,6 +22,7 @@ MIB = 1 << 20
 FILESYSTEM_UUID = {
     "making": "6167656c-6162-4000-8000-000000000001",
     "control": "6167656c-6162-4000-8000-000000000003",
+    "beside": "6167656c-6162-4000-8000-000000000004",
 }
 """Every filesystem gets this UUID, and where it can be given, this hash seed. (The swap space has the second.)"""
 FIRST_STEP = 15.0
@@ -49,8 +50,8 @@ REAL_MODULES = {
 """What finds a real disk of that kind."""
 DEVICES = "/dev/disk"
 """Where the guest finds the disk under test and forks, by name (harness.drives)."""
-AGED_MOUNT, MAP_MOUNT = "/run/aged", "/run/map"
-"""Where the tree is that the control gets, and where a disk is that is mapped."""
+AGED_MOUNT, MAP_MOUNT, BESIDE_MOUNT = "/run/aged", "/run/map", "/run/beside"
+"""Where the tree is that the control gets, where a disk is that is mapped, and where the filesystem beside is."""
 MAP_MEMORY_MIB = 512
 """Of the guest in which nothing is timed, without what further processors take."""
 RESULTS_MIB = 1024
@@ -79,12 +80,20 @@ class CellSpec:
     vcpus: int = 1
     accelerator: Accelerator = "tcg"
     """What runs the guest in the wall clock."""
+    beside: Filesystem | None = None
+    """What the filesystem beside the disk under test is, where the scenario has one."""
+    makes_beside: bool = False
+    """Whether this cell makes what others have beside theirs: it has a name of its own then."""
     member_bytes: int | None = None
     """Of each member of the disk under test, where a stored disk decides it; None for the scenario's size."""
 
     def sized(self, figure: Figure) -> int:
         """A size of the scenario at this cell's scale: MiB at paper scale to bytes."""
         return int(figure.value * MIB / self.shrink)
+
+    def counted(self, figure: Figure) -> int:
+        """A number of the scenario at this cell's scale, one at least."""
+        return max(1, round(figure.value / self.shrink))
 
     @cached_property
     def disk(self) -> Arrangement:
@@ -94,7 +103,24 @@ class CellSpec:
         size = size if self.member_bytes is None else self.member_bytes
         swap = _whole(self.machine.swap.mib * MIB / self.shrink) if self.machine.swap else 0
         use, chosen = self.scenario.disk, (self.drives, self.claims)
-        return arrange(use, self.machine, self.layout, self.defaults, size, *chosen, swap)
+        if self.variant.drive is not None:
+            places = [part.model_copy(update={"drive": self.variant.drive}) for part in use.partitions]
+            use = use.model_copy(update={"partitions": tuple(places)})
+        neighbour = self.scenario.beside
+        beside = (neighbour.partition, self.beside_bytes) if neighbour else None
+        return arrange(use, self.machine, self.layout, self.defaults, size, *chosen, swap, beside)
+
+    @property
+    def beside_bytes(self) -> int:
+        """The partition beside."""
+        return _whole(self.sized(self.scenario.beside.mib)) if self.scenario.beside else 0
+
+    @property
+    def filled_bytes(self) -> int:
+        """What the memory-backed disks of the cell take of the host at most."""
+        filled = self.scenario.disk.filled_mib
+        whole = sum(self.disk.backing) - (self.beside_bytes if self.disk.beside else 0)
+        return min(whole, self.sized(filled)) if filled else whole
 
     @property
     def disk_bytes(self) -> int:
@@ -107,7 +133,9 @@ class CellSpec:
         raid = ("raid0",) if self.disk.raid else ()
         kinds = {drive.spec.kind for drive in self.disk.drives if drive.spec.real}
         real = dict.fromkeys(module for kind in sorted(kinds) for module in REAL_MODULES[kind])
-        return (*BASE_MODULES, *real, *raid, *self.filesystem.modules)
+        beside = self.beside.modules if self.beside else ()
+        modules = (*BASE_MODULES, *real, *raid, *self.filesystem.modules, *beside)
+        return tuple(dict.fromkeys(modules))
 
     @property
     def available(self) -> int:
@@ -154,6 +182,8 @@ def guest_plan(
     if phase.source and boot == 0:
         first = DATA_DISK + len(spec.disk.backing)
         source = mounted(spec, drives, first, "aged", AGED_MOUNT, read_only=True)
+    carries = spec.scenario.beside is not None and spec.scenario.beside.holds == "corpus"
+    image = {"disk": CORPUS_DISK, "size": corpus.size, "held": spec.scenario.corpus.held_in_ram}
     return {
         "boot": boot,
         "first_step": first_step,
@@ -166,7 +196,7 @@ def guest_plan(
                 "vm/dirty_background_ratio": f"{memory.dirty_background_percent.value:g}",
             },
         },
-        "corpus": {"disk": CORPUS_DISK, "size": corpus.size, "held": spec.scenario.corpus.held_in_ram},
+        "corpus": None if carries else image,
         "drives": drives,
         "disk": {
             "members": [list(member) for member in spec.disk.members],
@@ -176,12 +206,14 @@ def guest_plan(
         },
         "swap": list(spec.disk.swap) if spec.disk.swap else None,
         "source": source,
+        "beside": _beside(spec),
         "maps": [],
         "results": None,
         "refuses": list(spec.filesystem.refuses),
         "environment": {
             "CORPUS_SEED": str(spec.corpus_seed),
             **{name: str(spec.sized(figure)) for name, figure in spec.scenario.sizes.items()},
+            **{name: str(spec.counted(figure)) for name, figure in spec.scenario.counts.items()},
         },
         "steps": list(phase.steps),
     }
@@ -219,6 +251,7 @@ def map_plan(spec: CellSpec, names: Sequence[str]) -> dict[str, Any]:
         "disk": None,
         "swap": None,
         "source": None,
+        "beside": None,
         "maps": maps,
         "results": results,
         "refuses": [],
@@ -254,7 +287,7 @@ def mounted(
 def mkfs(spec: CellSpec, phase: Phase) -> list[str]:
     """The command that makes the phase's filesystem. The control's has a name of its own: both are mounted at once."""
     words = {
-        "{uuid}": FILESYSTEM_UUID[phase.name],
+        "{uuid}": FILESYSTEM_UUID["beside" if spec.makes_beside else phase.name],
         "{device}": f"{DEVICES}/under-test",
         "{mountpoint}": "/mnt",
     }
@@ -265,13 +298,36 @@ def mkfs(spec: CellSpec, phase: Phase) -> list[str]:
 
 def commands(spec: CellSpec, device: str, where: str, *, read_only: bool = False) -> dict[str, list[str]]:
     """How a filesystem of the cell's kind is mounted and unmounted."""
-    words = {"{device}": f"{DEVICES}/{device}", "{mountpoint}": where}
     # A variant's options say how it is written; some of them cannot be had where nothing may be (data=journal).
     options = () if read_only else spec.variant.mount_options
-    mount = spec.filesystem.mount_command(spec.defaults, options, read_only=read_only)
+    return _commands(spec.filesystem, spec.defaults, options, device, where, read_only)
+
+
+def _commands(
+    filesystem: Filesystem,
+    defaults: Defaults,
+    options: Sequence[str],
+    device: str,
+    where: str,
+    read_only: bool = False,
+) -> dict[str, list[str]]:
+    words = {"{device}": f"{DEVICES}/{device}", "{mountpoint}": where}
+    mount = filesystem.mount_command(defaults, options, read_only=read_only)
     return {
         "mount": filled(mount, words),
-        "umount": filled(spec.filesystem.umount_command(spec.defaults), words),
+        "umount": filled(filesystem.umount_command(defaults), words),
+    }
+
+
+def _beside(spec: CellSpec) -> dict[str, Any] | None:
+    """The filesystem beside the disk under test."""
+    if spec.disk.beside is None or spec.beside is None:
+        return None
+    return {
+        "name": "beside",
+        "members": [list(spec.disk.beside)],
+        "raid": None,
+        **_commands(spec.beside, spec.defaults, (), "beside", BESIDE_MOUNT),
     }
 
 

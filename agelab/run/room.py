@@ -24,7 +24,7 @@ def check(
     """
     cells = min(at_once, len(specs))
     several = f"{cells} cells at once" if cells > 1 else "a cell"
-    needed = (cells * copies + kept) * max(sum(spec.disk.backing) for spec in specs) + HEADROOM
+    needed = (cells * copies + kept) * max(spec.filled_bytes for spec in specs) + HEADROOM
     free = shutil.disk_usage(home).free
     if free < needed:
         raise HostError(

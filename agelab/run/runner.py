@@ -22,8 +22,9 @@ from agelab.image import Image
 from agelab.model.base import Defaults, Layout
 from agelab.model.machine import Machine as MachineProfile
 from agelab.model.result import Cell, End, RunPlan, Status
+from agelab.model.scenario import Variant
 from agelab.results.rundir import RunDirectory
-from agelab.run import room
+from agelab.run import beside, room
 from agelab.run.boots import Machine
 from agelab.run.cell import CellRunner, Wanted
 from agelab.run.plan import MIB, CellSpec
@@ -49,8 +50,10 @@ class Request:
 
     name: str
     selection: Selection
-    machine: MachineProfile
-    layout: Layout
+    machine: MachineProfile | None
+    """In place of the study's; None for that."""
+    layout: Layout | None
+    """In place of the study's; None for those that each variant had there."""
     drives: tuple[DriveSpec, ...]
     """Drives in place of the scenario's; empty for those."""
     erase: tuple[str, ...]
@@ -108,10 +111,17 @@ def carry_out(request: Request, store: Store, progress: Progress) -> RunDirector
         accelerator = _accelerator(request, store, progress)
         specs = [replace(spec, accelerator=accelerator) for spec in specs]
         programs = tools.obtain(store, progress.stage) if _measures(request) else {}
-        run = RunDirectory.create(store.runs, Path(request.name).stem)
-        cells = tuple(_cell(spec, image) for spec in specs)
-        run.write_plan(_run_plan(run, request, cells, image, corpus))
         with connected() as hypervisor:
+            neighbour = None
+            if specs[0].beside:
+                seconds = library or clock.library(store)
+                command = f"agelab run {request.name}"
+                neighbour = beside.obtain(
+                    specs[0], image, corpus, hypervisor, seconds, store, command, progress.stage
+                )
+            run = RunDirectory.create(store.runs, Path(request.name).stem)
+            cells = tuple(_cell(spec, image) for spec in specs)
+            run.write_plan(_run_plan(run, request, cells, image, corpus))
 
             def carry_out_one(number: int) -> None:
                 spec = specs[number]
@@ -119,7 +129,9 @@ def carry_out(request: Request, store: Store, progress: Progress) -> RunDirector
                 machine = Machine(
                     run.cell(number), spec, image, corpus, hypervisor, library, module, programs
                 )
-                wanted = Wanted(disk, _keeping(request, spec, image), request.measure, request.curve)
+                wanted = Wanted(
+                    disk, neighbour, _keeping(request, spec, image), request.measure, request.curve
+                )
                 runner = CellRunner(run, number, machine, wanted, store, partial(progress.step, number))
                 progress.ended(cells[number], number, runner.carry_out())
 
@@ -166,7 +178,9 @@ def _stored(request: Request, store: Store, progress: Progress, held: ExitStack)
     disk = stored.find(store, request.disk)
     recipe, short = disk.recipe, disk.key[: stored.SHORT]
     wanted = {
-        (variant.filesystem, request.layout, request.defaults) for variant in request.selection.variants
+        (variant.filesystem, layout, request.defaults)
+        for variant in request.selection.variants
+        for layout in _layouts(request, variant)
     }
     has = (recipe.filesystem, recipe.layout, recipe.defaults)
     if wanted != {has}:
@@ -248,12 +262,13 @@ def _specs(
             scenario=scenario,
             variant=variant,
             filesystem=selection.filesystem(variant.filesystem),
+            beside=selection.filesystem(scenario.beside.filesystem) if scenario.beside else None,
             shrink=shrink,
             defaults=request.defaults,
             run_seed=seed,
             corpus_seed=request.corpus_seed,
-            machine=request.machine,
-            layout=request.layout,
+            machine=request.machine or selection.machine(variant.machine or scenario.machine),
+            layout=layout,
             drives=request.drives,
             claims=claims,
             clock=request.clock,
@@ -261,11 +276,17 @@ def _specs(
             member_bytes=disk.recipe.sizes[0] if disk else None,
         )
         for variant in request.selection.variants
+        for layout in _layouts(request, variant)
         for seed in request.run_seeds
     ]
     for spec in specs:
         spec.disk  # noqa: B018 - it is worked out when it is first asked for
     return specs
+
+
+def _layouts(request: Request, variant: Variant) -> tuple[Layout, ...]:
+    """The layouts in which a variant runs."""
+    return (request.layout,) if request.layout else variant.layouts
 
 
 def _users_corpus(request: Request, store: Store, progress: Progress) -> Corpus | None:

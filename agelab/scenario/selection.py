@@ -74,9 +74,16 @@ def _read(path: Path) -> Scenario:
         for number, variant in enumerate(scenario.variants)
         if variant.filesystem not in known
     ]
+    if scenario.beside and scenario.beside.filesystem not in known:
+        wrong.append(f"{path}: beside.filesystem: {unknown('filesystem', scenario.beside.filesystem, known)}")
     machines = [file.stem for file in (files.SCENARIOS / "machines").glob("*.toml")]
     if scenario.machine not in machines:
         wrong.append(f"{path}: machine: {unknown('machine', scenario.machine, machines)}")
+    wrong += [
+        f"{path}: variants[{number}].machine: {unknown('machine', variant.machine, machines)}"
+        for number, variant in enumerate(scenario.variants)
+        if variant.machine is not None and variant.machine not in machines
+    ]
     if misnamed := files.misnamed(path, scenario.name):
         wrong.append(misnamed)
     if wrong:

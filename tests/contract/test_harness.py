@@ -27,6 +27,7 @@ def plan(*steps: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "disk": None,
         "swap": None,
         "source": None,
+        "beside": None,
         "maps": [],
         "results": None,
         "refuses": [],

@@ -121,7 +121,7 @@ def test_the_scenarios_chunk_goes_before_the_defaults() -> None:
             (),
             "takes 67108864 bytes (10000000) of model:",
         ),
-        (disk(OUTER, {**OUTER, "at": 1}), (), "the partitions under test overlap on model:"),
+        (disk(OUTER, {**OUTER, "at": 1}), (), "the partitions overlap on model:"),
         (disk(), ("model:segate",), "no drive 'segate'; did you mean seagate-"),
         (disk(), ("model:none",) * 3, "raid0 is made of two drives, not 3"),
     ],

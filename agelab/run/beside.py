@@ -1,0 +1,116 @@
+"""The filesystem beside the disk under test: made and filled once, in a guest of its own, and kept as a stored disk."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from agelab import stored
+from agelab.corpus import Corpus
+from agelab.disk import parse
+from agelab.errors import AgelabError
+from agelab.image import Image
+from agelab.model.result import Status
+from agelab.model.scenario import Action, DiskUse, Scenario, Variant
+from agelab.results.rundir import RunDirectory
+from agelab.run.boots import Machine
+from agelab.run.cell import CellRunner, Wanted
+from agelab.run.plan import CellSpec
+from agelab.store import Store
+from agelab.stored import StoredDisk
+from agelab.vm.hypervisor import Hypervisor
+
+COPY = Action(name="copy", run='cp -a "$SOURCE/." .', sync=True, deadline=100_000, origin="inferred")
+
+
+def scenario(whole: Scenario) -> Scenario:
+    """What makes the filesystem beside that scenario's disk: on bare memory, since nobody asks how long it takes."""
+    beside = whole.beside
+    assert beside is not None
+    place = beside.partition.model_copy(update={"drive": 0, "at": "outer"})
+    return whole.model_copy(
+        update={
+            "name": f"{whole.name}-beside",
+            "corpus": whole.corpus.model_copy(update={"held_in_ram": False}),
+            "disk": DiskUse(mib=beside.mib, partitions=(place,), drives=("model:none",)),
+            "beside": None,
+            "variants": (Variant(name=beside.filesystem, filesystem=beside.filesystem),),
+            "makes": "prepared",
+            "steps": (COPY,),
+            "tests": (),
+            "control": None,
+            "measures": (),
+            "curve": None,
+            "ratios": (),
+        }
+    )
+
+
+def obtain(
+    spec: CellSpec,
+    image: Image,
+    corpus: Corpus,
+    hypervisor: Hypervisor,
+    clock: Path,
+    store: Store,
+    command: str,
+    progress: Callable[[str], None],
+) -> StoredDisk:
+    """What a cell of ``spec`` has beside its disk: from the store, or made now, in the virtual clock.
+
+    Raises AgelabError where it cannot be made.
+    """
+    assert spec.beside is not None
+    made = scenario(spec.scenario)
+    own = replace(
+        spec,
+        scenario=made,
+        variant=made.variants[0],
+        filesystem=spec.beside,
+        beside=None,
+        makes_beside=True,
+        run_seed=0,
+        layout="single",
+        drives=(parse("model:none"),),
+        claims=(),
+        clock="virtual",
+        vcpus=1,
+        accelerator="tcg",
+        member_bytes=None,
+    )
+    recipe = stored.Recipe(
+        makes="prepared",
+        scenario=made.name,
+        scale=None,
+        variant=made.variants[0].name,
+        filesystem=spec.beside.name,
+        layout="single",
+        defaults=spec.defaults,
+        machine=spec.machine.name,
+        drives=own.disk.specs,
+        kernel=image.kernel.spec,
+        run_seed=own.run_seed,
+        corpus_seed=spec.corpus_seed,
+        sizes=own.disk.backing,
+        command=command,
+    )
+    # Its samples and its console are of interest only where it fails; then they are the error's.
+    with TemporaryDirectory(dir=store.cache("beside")) as work:
+        run = RunDirectory(Path(work))
+        machine = Machine(run.cell(0), own, image, corpus, hypervisor, clock, None, {})
+        runner = CellRunner(
+            run, 0, machine, Wanted(keep=lambda: recipe, measure=False), store, lambda _: None
+        )
+        if why := runner.unsupported():
+            raise AgelabError(f"the {spec.beside.name} beside the disk under test: {why}")
+        key = runner.making_key()
+        with store.lock(f"beside-{key}"):
+            if store.find(stored.KIND, key):
+                return stored.find(store, key)
+            progress(f"filling the {spec.beside.name} beside the disk under test")
+            end = runner.carry_out()
+        if end.status is not Status.OK or end.disk is None:
+            raise AgelabError(
+                f"the {spec.beside.name} beside the disk under test: {end.status}: {end.reason}"
+            )
+        return stored.find(store, end.disk)
