@@ -40,6 +40,7 @@ class Variant(Frozen):
         description="those that the study has it in; --layout asks for another",
     )
     machine: Name | None = Field(default=None, description="in place of the scenario's")
+    available_mib: Figure | None = Field(default=None, description="in place of the scenario's memory")
     drive: int | None = Field(default=None, ge=0, description="in place of the partitions' one")
 
 

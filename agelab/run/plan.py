@@ -140,7 +140,8 @@ class CellSpec:
     @property
     def available(self) -> int:
         """Bytes that the first step finds: what the study left to it, and what the filesystem's own processes take."""
-        return self.sized(self.scenario.memory.available_mib) + self.filesystem.processes_mib * MIB
+        found = self.variant.available_mib or self.scenario.memory.available_mib
+        return self.sized(found) + self.filesystem.processes_mib * MIB
 
     def memory_mib(self, corpus: Corpus) -> int:
         """The guest's memory: what the first step finds, the corpus if RAM holds it, and the system's own."""
