@@ -7,7 +7,7 @@ import traceback
 from dataclasses import replace
 from pathlib import Path
 
-from harness import counters, drives, machine, plan, watchdog
+from harness import counters, drives, machine, plan, syscalls, watchdog
 from harness.events import Events
 from harness.plan import Plan, Step
 from harness.step import Hung, Outcome, Place, command, measure
@@ -142,7 +142,7 @@ class Boot:
 
     def _implicit(self, name: str, argv: tuple[str, ...]) -> Outcome:
         """mkfs and mount are measured like steps, though no scenario lists them."""
-        step = Step(name, self.plan.boot + 1, "", "keep", False, 0, (0,), (), PATIENCE, None, None)
+        step = Step(name, self.plan.boot + 1, "", "keep", False, 0, (0,), (), PATIENCE, None, None, None)
         return measure(step, list(argv), self.place, self.environment, self.events, Path("/"))
 
     def _note_memory(self, ballast: Path) -> None:
@@ -172,9 +172,14 @@ class Boot:
         time.sleep(step.pause)
         environment = {**self.environment, "REPETITION": str(step.repetition)}
         argv = ["sh", "-ec", step.run]
+        counts = self.place.scratch / "strace"
+        if step.trace:
+            argv = ["strace", "-f", *step.trace, "-o", str(counts), *argv]
         try:
             where = self.place.mountpoint
             measure(step, argv, self.place, environment, self.events, where, self.plan.refuses)
+            if step.trace:
+                syscalls.report(counts.read_text(errors="replace"), step, self.events)
         except Hung as hung:
             raise Hung(f"step {step.name}, repetition {step.repetition}: {hung}") from None
         self.events.emit("step", step=step.name, repetition=step.repetition)

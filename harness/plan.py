@@ -122,6 +122,8 @@ class Step:
     """What its error output may say besides what the filesystem cannot hold (``Plan.refuses``)."""
     deadline: float
     """Seconds of guest time after which the step counts as hung."""
+    trace: tuple[str, ...] | None
+    """Options of strace, under which the command runs then."""
     moves: int | None
     """Bytes that the step moves, for its throughput."""
     records: tuple[str, str] | None
@@ -183,7 +185,8 @@ def read(path: Path) -> Plan:
 def _step(raw: dict[str, Any]) -> Step:
     records = (raw["records"][0], raw["records"][1]) if raw["records"] else None
     lists = {"expect": tuple(raw["expect"]), "refuses": tuple(raw["refuses"])}
-    return Step(**{**raw, **lists, "records": records})
+    trace = tuple(raw["trace"]) if raw["trace"] else None
+    return Step(**{**raw, **lists, "trace": trace, "records": records})
 
 
 def _drive(raw: dict[str, Any]) -> Drive:

@@ -165,6 +165,31 @@ Step = Annotated[
 ]
 
 
+class Experiment(Frozen):
+    """A test by itself: a fresh filesystem, what prepares it, a reboot that empties the caches, and the test.
+
+    What is prepared in the same way is prepared once and forked.
+    """
+
+    name: Name
+    prepare: str = Field(
+        default="", description="given to sh -ec in the mount point; nothing: an empty filesystem"
+    )
+    perform: str = Field(min_length=1, description="given to sh -ec in the mount point")
+    traced: bool = Field(default=True, description="whether it is performed again under strace")
+    moves: Literal["corpus"] | None = Field(default=None, description="what it moves, for its throughput")
+    deadline: float = Field(default=7200, gt=0, le=2_000_000, description="guest seconds")
+    origin: Origin
+    note: str = ""
+
+
+class Trace(Frozen):
+    """One more pass of the experiments, under strace."""
+
+    name: Name = Field(description="what its steps' names begin with")
+    options: tuple[str, ...] = Field(min_length=1, description="beside -f and -o; -c among them")
+
+
 class Control(Frozen):
     """The unaged control: the tree that the steps left, copied to a new disk of the same kind."""
 
@@ -214,7 +239,9 @@ class Scenario(Frozen):
         default="prepared",
         description="what the steps leave on the disk: a tree, or one that has been used for long",
     )
-    steps: tuple[Step, ...] = Field(min_length=1, description="what makes the disk")
+    steps: tuple[Step, ...] = Field(default=(), description="what makes the disk")
+    experiments: tuple[Experiment, ...] = Field(default=(), description="in place of steps and tests")
+    traces: tuple[Trace, ...] = Field(default=(), description="passes of the experiments under strace")
     tests: tuple[Action, ...] = Field(
         default=(), description="what is measured of it, on a fork and in a new boot; and of the control"
     )
@@ -229,6 +256,10 @@ class Scenario(Frozen):
     @model_validator(mode="after")
     def _names_hold_together(self) -> Self:
         problems = [f"{what} {name!r} is there twice" for what, name in self._twice()]
+        if bool(self.steps) == bool(self.experiments):
+            problems.append("either steps or experiments")
+        if self.experiments and (self.tests or self.control or self.measures or self.curve):
+            problems.append("experiments leave no room for tests, control, measures and curve")
         steps = {action.name for action in self.actions()}
         problems += [f"ratio {r.name!r}: no step {r.step!r}" for r in self.ratios if r.step not in steps]
         names = steps | {test.name for test in self.tests}
@@ -254,6 +285,8 @@ class Scenario(Frozen):
 
     def _twice(self) -> list[tuple[str, str]]:
         names = [("variant", variant.name) for variant in self.variants]
+        names += [("experiment", experiment.name) for experiment in self.experiments]
+        names += [("trace", trace.name) for trace in self.traces]
         names += [("step", action.name) for action in self.actions()]
         names += [("test", test.name) for test in self.tests]
         return [which for which, count in Counter(names).items() if count > 1]

@@ -187,13 +187,19 @@ def _hear(
         event = EVENT.validate_json(line)
     except ValidationError:
         return
+
+    def own(step: str) -> bool:
+        """Whether a step's name says already which phase it is of."""
+        return bool(prefix) and f"{step}/".startswith(prefix)
+
     match event:
         case Measured():
-            keep(event.sample(prefix))
+            keep(event.sample("" if own(event.step) else prefix))
         case StepDone():
-            progress(f"{prefix}{event.step} {event.repetition}")
+            progress(f"{'' if own(event.step) else prefix}{event.step} {event.repetition}")
         case StepFailed():
-            heard.failures.append(event.model_copy(update={"step": prefix + event.step}))
+            step = event.step if own(event.step) else prefix + event.step
+            heard.failures.append(event.model_copy(update={"step": step}))
         case Reboot():
             heard.reboot = event
         case Ended():

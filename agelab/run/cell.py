@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -180,7 +180,8 @@ class CellRunner:
                 for sample in self.wanted.disk.samples():
                     self._keep(sample, done)
             else:
-                self._carry_out(self.phases[0], done, stack)
+                with suppress(Over) if self.machine.spec.scenario.experiments else nullcontext():
+                    self._carry_out(self.phases[0], done, stack)
                 if self.wanted.keep and done.verdict.status is Status.OK:
                     files = [self._fork_place(AGED) / CONTENT.format(n) for n in self._members()]
                     done.disk = stored.keep(self.store, making, self.wanted.keep(), files, done.samples)
@@ -194,6 +195,9 @@ class CellRunner:
 
     def _carry_out(self, phase: Phase, done: Progressed, stack: ExitStack) -> None:
         """Boot until the harness has said the phase's last word, the disks persisting from one boot to the next."""
+        if phase.fork_of and phase.fork_of != AGED and not self._fork_place(phase.fork_of).exists():
+            done.judge(Verdict(Status.FAILED, f"{phase.name}: what it starts from was not prepared"))
+            raise Over
         failures: list[Any] = []
         number, first_step = 0, 0
         content = [self._disks(phase)[place] for place in self.machine.spec.disk.content]
@@ -202,8 +206,10 @@ class CellRunner:
                 if not disk.written:
                     continue
                 disks.callback(disk.path.unlink, missing_ok=True)
-                if disk in content and not phase.fresh:
-                    stored.fork(self._fork_place(AGED) / CONTENT.format(content.index(disk)), disk.path)
+                if disk in content and phase.fork_of:
+                    stored.fork(
+                        self._fork_place(phase.fork_of) / CONTENT.format(content.index(disk)), disk.path
+                    )
                 else:
                     _empty(disk)
             while True:
@@ -359,8 +365,9 @@ class CellRunner:
         """The forks that something comes of."""
         if self.machine.spec.disk.real:
             return ()
-        wanted = self.wanted.keep is not None or len(self.phases) > 1
-        return tuple(dict.fromkeys([*self.mapped, *([AGED] if wanted else [])]))
+        started_from = [phase.fork_of for phase in self.phases if phase.fork_of]
+        source = [AGED] if self.wanted.keep or any(phase.source for phase in self.phases) else []
+        return tuple(dict.fromkeys([*self.mapped, *source, *started_from]))
 
     def _fork_place(self, name: str) -> Path:
         if name == AGED and self.wanted.disk:

@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from agelab.corpus import Corpus
 from agelab.model.metrics import METRICS
 from agelab.model.scenario import CONTROL_COPY, Action, Cycle, Scenario
 
-AGED: Literal["aged"] = "aged"
-CONTROL: Literal["control"] = "control"
+MAKING = "making"
+AGED = "aged"
+CONTROL = "control"
 CURVE = "curve"
 """The forks that are mapped; of the curve there are many: ``curve-12`` was taken after the twelfth repetition."""
 DAYS = 100
@@ -20,22 +21,27 @@ DAYS = 100
 class Phase:
     """A series of boots on disks of its own."""
 
-    name: Literal["making", "aged", "control"]
+    name: str
     steps: tuple[Mapping[str, Any], ...]
     """As the guest's plan has them, each repetition by itself."""
     day: int
     """The date of its first boot, in days after the cell's first."""
-    fresh: bool = False
-    """Whether its disk is made anew; else it is a fork of the aged one."""
+    fork_of: str | None = None
+    """The fork that its disk begins as; None: its disk is made anew."""
     source: bool = False
     """Whether a fork of the aged disk is there to be copied from."""
     forks: Mapping[int, str] | None = None
     """Forks to take of its disk once it is unmounted: the index of the step that would be next, and a name."""
 
     @property
+    def fresh(self) -> bool:
+        """Whether its disk is made anew."""
+        return self.fork_of is None
+
+    @property
     def prefix(self) -> str:
-        """What its steps' names begin with in the samples."""
-        return "" if self.name == "making" else f"{self.name}/"
+        """What its steps' names begin with in the samples, but for those that begin with its own name."""
+        return "" if self.name == MAKING else f"{self.name}/"
 
     def fork_before(self, step: int) -> str | None:
         """The name of the fork to take before that step."""
@@ -48,13 +54,15 @@ def phases(
     """The phases of a scenario's cells, in their order.
 
     ``curve``: fork the disk at the points of its curve as well.
-    ``real``: the disk cannot be forked, so there is no control.
+    ``real``: the disk cannot be forked, so there is no control, and each experiment prepares its own.
     """
+    if scenario.experiments:
+        return experiments(scenario, corpus, real=real)
     made, points = making(scenario, corpus, curve=curve)
-    found = [Phase("making", made, 0, fresh=True, forks={**points, len(made): AGED})]
+    found = [Phase(MAKING, made, 0, forks={**points, len(made): AGED})]
     tests = tuple(step(test, turn + 1, corpus) for test in scenario.tests for turn in range(test.repeat))
     if tests:
-        found.append(Phase(AGED, tests, DAYS))
+        found.append(Phase(AGED, tests, DAYS, fork_of=AGED))
     if scenario.control and not real:
         copy = Action(
             name=CONTROL_COPY,
@@ -65,7 +73,38 @@ def phases(
         )
         first = tests[:1] and ({**tests[0], "caches": "reboot"},)
         steps = (step(copy, 1, corpus), *first, *tests[1:])
-        found.append(Phase(CONTROL, steps, 2 * DAYS, fresh=True, source=True, forks={1: CONTROL}))
+        found.append(Phase(CONTROL, steps, 2 * DAYS, source=True, forks={1: CONTROL}))
+    return tuple(found)
+
+
+def experiments(scenario: Scenario, corpus: Corpus, *, real: bool = False) -> tuple[Phase, ...]:
+    """What prepares the experiments, once for all that are prepared alike, and each of them in boots of its own."""
+    prepared: dict[str, str] = {}
+    found: list[Phase] = []
+    passes: list[tuple[str, tuple[str, ...] | None]] = [("", None)]
+    passes += [(f"{trace.name}/", trace.options) for trace in scenario.traces]
+    for prefix, options in passes:
+        for one in scenario.experiments:
+            if options is not None and not one.traced:
+                continue
+            name = prefix + one.name
+            action = Action(
+                name=one.name, run=one.perform, moves=one.moves, deadline=one.deadline, origin=one.origin
+            )
+            perform = {**step(action, 1, corpus), "name": name, "trace": list(options) if options else None}
+            first: tuple[dict[str, Any], ...] = ()
+            if one.prepare:
+                action = Action(name="prepare", run=one.prepare, deadline=one.deadline, origin=one.origin)
+                first = (step(action, 1, corpus),)
+            if first and not real:
+                if one.prepare not in prepared:
+                    fork = prepared[one.prepare] = f"prepared-{len(prepared) + 1}"
+                    found.append(Phase(fork, first, DAYS * len(found), forks={1: fork}))
+                first = ()
+            steps = (*first, {**perform, "caches": "reboot"} if first else perform)
+            found.append(
+                Phase(name, steps, DAYS * len(found), fork_of=None if real else prepared.get(one.prepare))
+            )
     return tuple(found)
 
 
@@ -105,5 +144,6 @@ def step(action: Action, repetition: int, corpus: Corpus) -> dict[str, Any]:
         "refuses": list(action.refuses),
         "deadline": action.deadline,
         "moves": corpus.content_bytes if action.moves == "corpus" else None,
+        "trace": None,
         "records": [action.records, METRICS[action.records].unit] if action.records else None,
     }

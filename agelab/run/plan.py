@@ -15,7 +15,7 @@ from agelab.model.filesystem import Filesystem, FreeSpaceTool
 from agelab.model.machine import Machine
 from agelab.model.scenario import Scenario, Variant
 from agelab.run.drives import Arrangement, arrange
-from agelab.run.phases import Phase
+from agelab.run.phases import CONTROL, MAKING, Phase
 from agelab.vm.guest import DISK_ALIGNMENT, Accelerator, Clock
 
 MIB = 1 << 20
@@ -288,7 +288,9 @@ def mounted(
 def mkfs(spec: CellSpec, phase: Phase) -> list[str]:
     """The command that makes the phase's filesystem. The control's has a name of its own: both are mounted at once."""
     words = {
-        "{uuid}": FILESYSTEM_UUID["beside" if spec.makes_beside else phase.name],
+        "{uuid}": FILESYSTEM_UUID[
+            "beside" if spec.makes_beside else phase.name if phase.name == CONTROL else MAKING
+        ],
         "{device}": f"{DEVICES}/under-test",
         "{mountpoint}": "/mnt",
     }

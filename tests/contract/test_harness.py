@@ -15,7 +15,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 def plan(*steps: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """A plan without corpus and disk: what is left needs no privileges."""
     whole = {"name": "it", "repetition": 1, "run": "true", "caches": "keep", "sync": False, "pause": 0}
-    whole |= {"expect": [0], "refuses": [], "deadline": 60, "moves": None, "records": None}
+    whole |= {"expect": [0], "refuses": [], "deadline": 60, "moves": None, "records": None, "trace": None}
     return {
         "boot": 0,
         "first_step": 0,
