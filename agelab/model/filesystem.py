@@ -103,6 +103,8 @@ class Filesystem(Frozen):
     ) -> tuple[str, ...]:
         """What makes it, with these options before its last word; ``{device}`` and ``{uuid}`` are still to fill in.
 
+        An option that is there already (``-O none``) gives way to the one of the same name, with its value.
+
         ``{scaled:8192:513}`` is 8192 at the study's sizes, less on a disk that is ``shrink`` times smaller, and never
         less than 513: what a filesystem makes as large on every disk would not keep its ratio.
         """
@@ -111,7 +113,13 @@ class Filesystem(Frozen):
         def scaled(found: re.Match[str]) -> str:
             return str(max(int(found[2]), round(int(found[1]) / shrink)))
 
-        return tuple(SCALED.sub(scaled, word) for word in (*first, *options, last))
+        own = {word for word in options if word.startswith("-")}
+        kept = [
+            word
+            for before, word in zip(("", *first), first, strict=False)
+            if word not in own and not (before in own and not word.startswith("-"))
+        ]
+        return tuple(SCALED.sub(scaled, word) for word in (*kept, *options, last))
 
     def mount_command(
         self, defaults: Defaults, options: Sequence[str] = (), *, read_only: bool = False

@@ -121,3 +121,13 @@ def test_what_is_as_large_on_every_disk_is_scaled_with_it() -> None:
 def test_a_variants_mkfs_options_come_before_the_last_word() -> None:
     words = selection.filesystem("ext4").mkfs_command("today", ["-O", "^has_journal"])
     assert words[-3:] == ("-O", "^has_journal", "{device}")
+
+
+def test_an_option_of_a_variant_takes_the_place_of_the_same_one() -> None:
+    ext3 = selection.filesystem("ext3")
+    plain = ext3.mkfs_command("period")
+    older = ext3.mkfs_command("period", ["-i", "8192", "-O", "none,has_journal"])
+    assert (older.count("-i"), older.count("-O"), older.count("-U")) == (1, 1, 1)
+    assert older[older.index("-i") + 1] == "8192" and older[older.index("-O") + 1] == "none,has_journal"
+    assert set(plain) - set(older) == {"16384", plain[plain.index("-O") + 1]}
+    assert older[-1] == "{device}" and older[0] == "mke2fs"

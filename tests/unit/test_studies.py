@@ -1,0 +1,142 @@
+"""What the published studies ask for beside a disk under test: layouts, a filesystem beside, experiments."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from agelab.cli.request import request
+from agelab.model.scenario import Scenario
+from agelab.run import runner
+from agelab.run.phases import Phase, phases
+from agelab.run.plan import CellSpec, guest_plan
+from agelab.scenario import selection
+from bench.common import ARGUMENTS
+from harness.syscalls import counted
+from tests.unit.test_scenario import CORPUS
+
+STUDIES = ["aging", "fedorchuk-2005", "fedorchuk-2008", "piszcz-2006", "tum-2005"]
+
+
+def cells(name: str, **words: Any) -> list[CellSpec]:
+    """The cells of ``agelab run`` with these options."""
+    wanted = request(name, {**ARGUMENTS, "seeds": "1", "jobs": 1, **words})
+    return runner._specs(wanted, wanted.selection.scenario.scales[wanted.scale].shrink, (), None)
+
+
+def of(name: str, *, real: bool = False) -> dict[str, Phase]:
+    scenario = selection.select(name).scenario
+    return {phase.name: phase for phase in phases(scenario, CORPUS, real=real)}
+
+
+@pytest.mark.parametrize("scale", ["quick", "paper"])
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_cell_of_a_study_has_its_drives_and_a_plan(name: str, scale: str) -> None:
+    for cell in cells(name, scale=scale):
+        for phase in phases(cell.scenario, CORPUS):
+            plan = guest_plan(cell, CORPUS, phase)
+            assert len(plan["disk"]["members"]) == (2 if cell.layout == "raid0" else 1)
+            assert (plan["beside"] is None) == (cell.scenario.beside is None)
+        assert cell.filled_bytes <= sum(cell.disk.backing)
+
+
+def test_a_variant_runs_in_the_layouts_of_the_study_unless_another_is_asked_for() -> None:
+    own = [(cell.variant.name, cell.layout) for cell in cells("fedorchuk-2008")]
+    assert len(own) == 15 == len(set(own))
+    assert ("ext3-writeback", "raid0") not in own and ("xfs", "raid0") in own
+    assert {cell.layout for cell in cells("fedorchuk-2008", layout="raid0")} == {"raid0"}
+    assert len(cells("fedorchuk-2008", layout="raid0")) == 9
+
+
+def test_a_variant_has_the_machine_and_the_drive_of_the_study_unless_another_is_asked_for() -> None:
+    own = {cell.variant.name: cell for cell in cells("fedorchuk-2005", filesystem="ext3")}
+    on = {name: (cell.machine.name, cell.disk.specs) for name, cell in own.items()}
+    assert on == {
+        "ext3-sata": ("athlon64-3200", ("model:seagate-st3120026as",)),
+        "ext3-pata": ("athlon64-3200", ("model:seagate-st340016a",)),
+        "ext3-p4": ("pentium4-2530", ("model:seagate-st340016a",)),
+        "ext3-4200": ("pentium4-2660", ("model:hitachi-ic25n040atmr04",)),
+    }
+    assert own["ext3-p4"].available < own["ext3-pata"].available
+    asked = cells("fedorchuk-2005", filesystem="ext3", machine="athlon64-3200")
+    assert {cell.machine.name for cell in asked} == {"athlon64-3200"}
+
+
+def test_the_filesystem_beside_shares_the_drive_and_not_the_name() -> None:
+    [cell] = cells("fedorchuk-2008-xfs", layout="single")
+    [drive] = cell.disk.drives
+    assert cell.disk.beside == (0, 1) and cell.disk.beside_place == 1 and cell.disk.content == (0,)
+    assert drive.partitions[1].first < drive.partitions[0].first
+    [array] = cells("fedorchuk-2008-xfs", layout="raid0")
+    assert array.disk.members == ((0, 0), (1, 0)) and array.disk.beside == (0, 1)
+    [other] = cells("piszcz-2006-ext2")
+    assert other.disk.beside == (1, 0) and str(other.disk.drives[1].spec) == "model:maxtor-96147u8"
+    [bare] = cells("piszcz-2006-ext2", disks="model:none")
+    assert [str(drive.spec) for drive in bare.disk.drives] == ["model:none", "model:none"]
+
+
+def test_numbers_and_sizes_shrink_with_the_scale() -> None:
+    paper, quick = (
+        guest_plan(cell, CORPUS, phases(cell.scenario, CORPUS)[0])["environment"]
+        for scale in ("paper", "quick")
+        for cell in cells("piszcz-2006-ext2", scale=scale)
+    )
+    assert (paper["FILES"], quick["FILES"]) == ("10000", "625")
+    assert int(paper["GIGABYTE"]) == 1 << 30 and int(quick["GIGABYTE"]) == 1 << 26
+
+
+def test_what_is_prepared_alike_is_prepared_once() -> None:
+    found = of("tum-2005")
+    prepared = [phase for phase in found.values() if phase.forks]
+    assert [phase.name for phase in prepared] == ["prepared-1", "prepared-2"]
+    starts = {name: phase.fork_of for name, phase in found.items() if phase not in prepared}
+    assert len(starts) == 8 + 2 * 7 and "strace/read2" not in starts
+    assert {name for name, fork in starts.items() if fork is None} == {
+        f"{before}{name}" for before in ("", "strace/", "strace-w/") for name in ("create-filetree", "write")
+    }
+    assert [name for name, fork in starts.items() if fork == "prepared-2"] == [
+        "read3",
+        "strace/read3",
+        "strace-w/read3",
+    ]
+    assert len({phase.day for phase in found.values()}) == len(found)
+    assert (
+        found["strace-w/read1"].steps[0]["trace"] == ["-c", "-w"] and found["read1"].steps[0]["trace"] is None
+    )
+    for name, fork in starts.items():
+        made = list(found)
+        assert fork is None or made.index(fork) < made.index(name)
+
+
+def test_a_real_disk_is_prepared_for_each_experiment_anew() -> None:
+    found = of("tum-2005", real=True)
+    assert len(found) == 22 and not any(phase.forks or phase.fork_of for phase in found.values())
+    prepare, perform = found["delete"].steps
+    assert prepare["name"] == "prepare" and perform["caches"] == "reboot"
+
+
+def test_steps_and_experiments_exclude_each_other() -> None:
+    whole = selection.select("tum-2005").scenario.model_dump()
+    with pytest.raises(ValidationError, match="either steps or experiments"):
+        Scenario.model_validate({**whole, "experiments": []})
+    with pytest.raises(ValidationError, match="experiments leave no room"):
+        Scenario.model_validate({**whole, "measures": ["extents"]})
+
+
+TABLE = """\
+% time     seconds  usecs/call     calls    errors syscall
+------ ----------- ----------- --------- --------- ----------------
+ 61.29    0.000019          19         1           execve
+ 38.71    0.000012           1        10         3 openat
+  0.00    0.000000           0         2           getdents64
+------ ----------- ----------- --------- --------- ----------------
+100.00    0.000031           2        13         3 total
+"""
+
+
+def test_a_table_of_strace_is_read_with_and_without_errors() -> None:
+    assert counted(TABLE) == [
+        ("execve", 0.000019, 1, 0),
+        ("openat", 0.000012, 10, 3),
+        ("getdents64", 0.0, 2, 0),
+    ]
