@@ -37,6 +37,8 @@ def scenario(whole: Scenario) -> Scenario:
             "variants": (Variant(name=beside.filesystem, filesystem=beside.filesystem),),
             "makes": "prepared",
             "steps": (COPY,),
+            "experiments": (),
+            "traces": (),
             "tests": (),
             "control": None,
             "measures": (),

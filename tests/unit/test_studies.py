@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from agelab.cli.request import request
 from agelab.model.scenario import Scenario
-from agelab.run import runner
+from agelab.run import beside, runner
 from agelab.run.phases import Phase, phases
 from agelab.run.plan import CellSpec, guest_plan
 from agelab.scenario import selection
@@ -140,3 +140,11 @@ def test_a_table_of_strace_is_read_with_and_without_errors() -> None:
         ("openat", 0.000012, 10, 3),
         ("getdents64", 0.0, 2, 0),
     ]
+
+
+@pytest.mark.parametrize("name", ["fedorchuk-2008", "piszcz-2006", "tum-2005"])
+def test_what_lies_beside_is_made_by_one_copy_and_nothing_else(name: str) -> None:
+    scenario = beside.scenario(selection.select(name).scenario)
+    Scenario.model_validate(scenario.model_dump())
+    [only] = phases(scenario, CORPUS)
+    assert [step["name"] for step in only.steps] == ["copy"] and only.forks == {1: "aged"}
