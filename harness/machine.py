@@ -45,6 +45,15 @@ def seed_random(entropy: bytes) -> None:
         fcntl.ioctl(pool, RNDADDENTROPY, struct.pack("ii", 8 * len(entropy), len(entropy)) + entropy)
 
 
+def mounted(where: Path) -> tuple[str, str]:
+    """Type and options of what is mounted there (proc(5), /proc/mounts). Raises OSError for nothing."""
+    found = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
+    for _, place, kind, options, *_ in reversed(found):
+        if place == str(where):
+            return kind, options
+    raise OSError(f"nothing is mounted at {where}")
+
+
 def drop_caches() -> None:
     """Write back what is dirty, then forget pages, dentries and inodes (proc(5), drop_caches)."""
     os.sync()

@@ -98,12 +98,16 @@ class Boot:
                 self.environment["SOURCE"] = str(BESIDE)
         if self.plan.corpus:
             self._mount_corpus(self.plan.corpus)
+        for path, target in self.plan.links.items():
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            Path(path).symlink_to(target)
         if self.plan.start_at is not None:
             machine.wait_until(self.plan.start_at)
         if disk:
             self.place.mountpoint.mkdir(parents=True, exist_ok=True)
             if self.plan.boot == 0 and disk.mkfs:
                 self._must(self._implicit("mkfs", disk.mkfs), "mkfs")
+                self.events.emit("step", step="mkfs", repetition=1)
             self._must(self._implicit("mount", disk.mount), "mount")
             machine.drop_caches()
         ballast = self.place.scratch / "ballast"
@@ -185,6 +189,9 @@ class Boot:
         self.events.emit("step", step=step.name, repetition=step.repetition)
 
     def _unmount(self) -> None:
+        if self.plan.tell_mount:
+            kind, options = machine.mounted(self.place.mountpoint)
+            self.events.emit("mounted", type=kind, options=options)
         if self.plan.disk:
             self._do(list(self.plan.disk.umount), "unmounting at the end")
         if self.plan.source:

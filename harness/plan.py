@@ -144,6 +144,10 @@ class Plan:
     corpus: Corpus | None
     drives: tuple[Drive, ...]
     disk: Disk | None
+    tell_mount: bool
+    """Whether the host wants to know how the disk under test is mounted."""
+    links: dict[str, str]
+    """Symbolic links to make: path to target."""
     swap: tuple[int, int] | None
     """Drive and partition of the swap space, both counted from 0."""
     source: Fork | None
@@ -171,6 +175,8 @@ def read(path: Path) -> Plan:
         corpus=Corpus(**raw["corpus"]) if raw["corpus"] else None,
         drives=tuple(_drive(drive) for drive in raw["drives"]),
         disk=_disk(raw["disk"]) if raw["disk"] else None,
+        tell_mount=raw["tell_mount"],
+        links=raw["links"],
         swap=(raw["swap"][0], raw["swap"][1]) if raw["swap"] else None,
         source=_fork(raw["source"]) if raw["source"] else None,
         beside=_fork(raw["beside"]) if raw["beside"] else None,

@@ -13,7 +13,10 @@ from agelab.run import runner
 
 def repetitions(request: runner.Request) -> int:
     """How many step repetitions a cell of that request has."""
-    scenario = request.selection.scenario
+    scenario = request.turns[0][0]
+    if scenario.experiments:
+        prepared = len({one.prepare for one in scenario.experiments} - {""})
+        return prepared + sum(1 + one.traced * len(scenario.traces) for one in scenario.experiments)
     count = 0
     for step in scenario.steps if request.disk is None else ():
         actions = step.cycle if isinstance(step, Cycle) else (step,)
@@ -23,10 +26,15 @@ def repetitions(request: runner.Request) -> int:
     return count + (measured if request.measure else 0)
 
 
+def _label(cell: Cell) -> str:
+    layout = "" if cell.layout == "single" else f", {cell.layout}"
+    return f"{cell.variant}{layout}, seed {cell.seed}"
+
+
 @contextmanager
 def shown(request: runner.Request) -> Iterator[runner.Progress]:
     """The callbacks of a run, drawn on standard error for as long as the body runs: a line for each cell at work."""
-    cells = len(request.selection.variants) * len(request.run_seeds)
+    cells = sum(len(request.layouts(variant)) for _, variant, _, _ in request.turns)
     total = repetitions(request)
     console = Console(stderr=True, highlight=False, markup=False)
     columns = (
@@ -43,20 +51,19 @@ def shown(request: runner.Request) -> Iterator[runner.Progress]:
             console.print(f"  {line}")
 
         def cell(cell: Cell, number: int) -> None:
-            name = f"cell {number + 1}/{cells}: {cell.variant}, seed {cell.seed}"
+            name = f"cell {number + 1}/{cells}: {_label(cell)}"
             lines[number] = bar.add_task(f"{name}: starting the guest", total=total, name=name)
             if not console.is_terminal:
                 console.print(f"  {name}")
 
         def step(number: int, said: str) -> None:
             name = bar.tasks[bar.task_ids.index(lines[number])].fields["name"]
-            bar.update(lines[number], advance=said != "ready", description=f"{name}: {said}")
+            implied = said == "ready" or said.rpartition(" ")[0].rpartition("/")[2] == "mkfs"
+            bar.update(lines[number], advance=not implied, description=f"{name}: {said}")
 
         def ended(cell: Cell, number: int, end: End) -> None:
             bar.remove_task(lines.pop(number))
             why = f": {end.reason}" if end.reason else ""
-            console.print(
-                f"  {cell.variant}, seed {cell.seed}: {end.status} in {end.host_seconds:.0f} s{why}"
-            )
+            console.print(f"  {_label(cell)}: {end.status} in {end.host_seconds:.0f} s{why}")
 
         yield runner.Progress(stage, cell, step, ended)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from agelab.disk import DriveSpec
     from agelab.results.rundir import RunDirectory
     from agelab.run.runner import Request
+    from agelab.scenario.control import ControlFile
     from agelab.vm.guest import Clock
 
 VCPUS_MOST = 255
@@ -72,7 +73,23 @@ def options(command: AnyCommand) -> AnyCommand:
     return click.argument("name", metavar="SCENARIO[-VARIANT]")(command)
 
 
-def request(name: str, words: "dict[str, Any]", **more: Any) -> "Request":
+CONTROL_OPTIONS = (
+    click.option(
+        "--control", default=None, help="A control file: the tests of a user's own scripts (docs/control.md)."
+    ),
+    click.option("--continue", "proceed", is_flag=True, help="Go on where a control file's journal ends."),
+    click.option("--device", default="", help="By which path a control file's scripts find the disk, too."),
+)
+
+
+def controlled(command: AnyCommand) -> AnyCommand:
+    """Give a command the same options, and those of control files, which stand in a scenario's place."""
+    for option in reversed((*OPTIONS, *CONTROL_OPTIONS)):
+        command = option(command)
+    return click.argument("name", metavar="[SCENARIO[-VARIANT]]", required=False)(command)
+
+
+def request(name: str | None, words: "dict[str, Any]", **more: Any) -> "Request":
     """The request of a command line: ``words`` are its options, ``more`` what they do not say.
 
     Raises InputError for what cannot be had.
@@ -82,7 +99,9 @@ def request(name: str, words: "dict[str, Any]", **more: Any) -> "Request":
     from agelab.run import runner
     from agelab.scenario import selection
 
-    selected = selection.select(name, words["filesystem"])
+    control = _control(name, words, more)
+    name = name or str(words["control"])
+    selected = control.selection if control else selection.select(name, words["filesystem"])
     _one_of("scale", words["scale"], [*selected.scenario.scales])
     scenario = selected.scenario if words["corpus"] else selected.scenario.at(words["scale"])
     defaults = words["defaults"] or scenario.defaults
@@ -119,7 +138,10 @@ def request(name: str, words: "dict[str, Any]", **more: Any) -> "Request":
         scale=words["scale"],
         run_seeds=_seeds(words["seeds"]),
         corpus_seed=words["corpus_seed"],
-        corpus=Path(words["corpus"]) if words["corpus"] else None,
+        corpus=Path(words["corpus"]) if words["corpus"] else control.data if control else None,
+        control=control,
+        proceed=bool(words.get("proceed")),
+        device=words.get("device") or "",
         defaults=defaults,
         jobs=jobs,
         **more,
@@ -128,11 +150,38 @@ def request(name: str, words: "dict[str, Any]", **more: Any) -> "Request":
     return made
 
 
+def _control(name: str | None, words: "dict[str, Any]", more: "dict[str, Any]") -> "ControlFile | None":
+    """The control file that is asked for. Raises InputError for what does not go with one, or needs one."""
+    from agelab.errors import InputError
+    from agelab.scenario import control
+
+    path = words.get("control")
+    if path is None:
+        wrong = [option for option in ("proceed", "device") if words.get(option)]
+        if wrong:
+            raise InputError(f"--{wrong[0].replace('proceed', 'continue')} goes with --control")
+        if not name:
+            raise InputError("name a scenario, or a control file with --control", hint="agelab run --help")
+        return None
+    if name:
+        raise InputError(f"--control stands in a scenario's place: leave {name} out")
+    if words["filesystem"] or words["seeds"] != "1" or any(more.values()):
+        raise InputError(
+            "a control file says itself which filesystems, tests and repetitions: leave such options out"
+        )
+    return control.read(Path(path))
+
+
 def _agree(wanted: "Request") -> None:
     """Refuse what cannot be asked for together."""
     from agelab.errors import InputError
 
     real = [spec for spec in wanted.drives if spec.real]
+    if wanted.selection.scenario.experiments and (wanted.disk or wanted.keep_disk or not wanted.measure):
+        raise InputError(
+            f"scenario {wanted.selection.scenario.name} prepares a disk for each of its experiments: it has no one "
+            "disk to keep or to start from"
+        )
     if real and (wanted.disk or wanted.keep_disk or wanted.curve):
         option = "--disk: " if wanted.disk else "--keep-disk: " if wanted.keep_disk else "--curve: "
         option = option if wanted.measure else ""  # age has not been asked to keep: it always does

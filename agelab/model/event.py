@@ -47,6 +47,14 @@ class StepFailed(Frozen):
     said: str
 
 
+class Mounted(Frozen):
+    """How the disk under test is mounted when the boot ends, where the host does not know."""
+
+    event: Literal["mounted"]
+    type: str
+    options: str
+
+
 class Reboot(Frozen):
     """The boot ends here so that the next one begins with that step."""
 
@@ -62,5 +70,7 @@ class Ended(Frozen):
     reason: str | None
 
 
-Event = Annotated[Ready | Measured | StepDone | StepFailed | Reboot | Ended, Field(discriminator="event")]
+Event = Annotated[
+    Ready | Measured | StepDone | StepFailed | Mounted | Reboot | Ended, Field(discriminator="event")
+]
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)

@@ -34,6 +34,10 @@ class Variant(Frozen):
     filesystem: Name
     mkfs_options: tuple[str, ...] = ()
     mount_options: tuple[str, ...] = ()
+    script: str = Field(
+        default="",
+        description="what makes it and may mount it, in place of mkfs and mount: a program of the guest's",
+    )
     layouts: tuple[Layout, ...] = Field(
         default=("single",),
         min_length=1,

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from agelab.corpus import Corpus
 from agelab.image import Image
 from agelab.kernel import initramfs
-from agelab.model.event import EVENT, Ended, Measured, Ready, Reboot, StepDone, StepFailed
+from agelab.model.event import EVENT, Ended, Measured, Mounted, Ready, Reboot, StepDone, StepFailed
 from agelab.model.result import Sample
 from agelab.run import inputs
 from agelab.run.drives import CellDrive
@@ -32,6 +32,7 @@ class Heard:
 
     ended: Ended | None = None
     reboot: Reboot | None = None
+    mounted: Mounted | None = None
     failures: list[StepFailed] = field(default_factory=list)
 
 
@@ -125,12 +126,13 @@ class Machine:
     def _archive(self, boot: Boot) -> bytes:
         """The image's archive, and behind it the cell's own: modules, harness, tools and plan."""
         module = self.module if any(drive["settings"] for drive in boot.plan["drives"]) else None
+        scripts = {f"control/{name}": text for name, text in sorted(self.spec.scripts.items())}
         programs = {f"tools/{name}": path.read_bytes() for name, path in sorted(self.tools.items())}
         return self.image.initramfs.read_bytes() + initramfs.cell(
             self.image.kernel.modules,
             self.spec.modules,
             {**inputs.harness_files(), "plan.json": canonical(boot.plan)},
-            {"start": inputs.harness_start(), **programs},
+            {"start": inputs.harness_start(), **programs, **scripts},
             {module.stem: module.read_bytes()} if module else {},
         )
 
@@ -200,6 +202,8 @@ def _hear(
         case StepFailed():
             step = event.step if own(event.step) else prefix + event.step
             heard.failures.append(event.model_copy(update={"step": step}))
+        case Mounted():
+            heard.mounted = event
         case Reboot():
             heard.reboot = event
         case Ended():

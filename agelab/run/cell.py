@@ -55,6 +55,8 @@ class Progressed:
     verdict: Verdict = OK
     disk: StoredDisk | None = None
     maps: dict[str, str] = field(default_factory=dict)
+    mounted: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Of a fork the type and options of its last mount, where a script decided on them."""
 
     def judge(self, found: Verdict) -> None:
         """The first thing that went wrong is what the cell says."""
@@ -200,6 +202,7 @@ class CellRunner:
             raise Over
         failures: list[Any] = []
         number, first_step = 0, 0
+        mounted = done.mounted.get(phase.fork_of or "")
         content = [self._disks(phase)[place] for place in self.machine.spec.disk.content]
         with ExitStack() as disks:
             for disk in self._disks(phase):
@@ -216,7 +219,7 @@ class CellRunner:
                 if gone := self._vanished():
                     done.judge(gone)
                     raise Over
-                boot = self._boot(phase, number, first_step)
+                boot = self._boot(phase, number, first_step, mounted)
                 heard = Heard(failures=failures)
                 ending = self.machine.run(boot, heard, lambda sample: self._keep(sample, done), self.progress)
                 following = heard.reboot.next if heard.reboot and not heard.ended else None
@@ -227,7 +230,10 @@ class CellRunner:
                     done.judge(self._vanished() or self._checked(said, phase, done.samples))
                     if not (heard.ended and heard.ended.status == "ok"):
                         raise Over
+                mounted = (heard.mounted.type, heard.mounted.options) if heard.mounted else mounted
                 if name := phase.fork_before(len(phase.steps) if following is None else following):
+                    if mounted:
+                        done.mounted[name] = mounted
                     self._take(name, [disk.path for disk in content], stack, last=following is None)
                 if following is None:
                     return
@@ -311,14 +317,16 @@ class CellRunner:
                 return Verdict(Status.FAILED, f"the drive changed while the cell ran: {why}")
         return None
 
-    def _boot(self, phase: Phase, number: int, first_step: int = 0) -> Boot:
+    def _boot(
+        self, phase: Phase, number: int, first_step: int = 0, mounted: tuple[str, str] | None = None
+    ) -> Boot:
         spec, corpus = self.machine.spec, self.machine.corpus
         source = self._attached(AGED) if phase.source and number == 0 else ()
         return Boot(
             name=phase.prefix.replace("/", "-"),
             number=number,
             day=phase.day,
-            plan=guest_plan(spec, corpus, phase, number, first_step),
+            plan=guest_plan(spec, corpus, phase, number, first_step, mounted),
             memory_mib=spec.memory_mib(corpus),
             disks=(*self._disks(phase), *source),
             prefix=phase.prefix,

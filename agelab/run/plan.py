@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
+from types import MappingProxyType
 from typing import Any
 
 from agelab.corpus import Corpus
@@ -50,6 +51,8 @@ REAL_MODULES = {
 """What finds a real disk of that kind."""
 DEVICES = "/dev/disk"
 """Where the guest finds the disk under test and forks, by name (harness.drives)."""
+MOUNT = "/mnt"
+"""Where the disk under test is."""
 AGED_MOUNT, MAP_MOUNT, BESIDE_MOUNT = "/run/aged", "/run/map", "/run/beside"
 """Where the tree is that the control gets, where a disk is that is mapped, and where the filesystem beside is."""
 MAP_MEMORY_MIB = 512
@@ -82,6 +85,10 @@ class CellSpec:
     """What runs the guest in the wall clock."""
     beside: Filesystem | None = None
     """What the filesystem beside the disk under test is, where the scenario has one."""
+    scripts: Mapping[str, bytes] = MappingProxyType({})
+    """The user's own programs that the guest gets: file name to content."""
+    device: str = ""
+    """A path by which the guest finds the disk under test, too."""
     makes_beside: bool = False
     """Whether this cell makes what others have beside theirs: it has a name of its own then."""
     member_bytes: int | None = None
@@ -174,9 +181,17 @@ class CellSpec:
 
 
 def guest_plan(
-    spec: CellSpec, corpus: Corpus, phase: Phase, boot: int = 0, first_step: int = 0
+    spec: CellSpec,
+    corpus: Corpus,
+    phase: Phase,
+    boot: int = 0,
+    first_step: int = 0,
+    as_before: tuple[str, str] | None = None,
 ) -> dict[str, Any]:
-    """The plan of one boot of a phase as JSON. Format: docs/design.md, "The plan and the events"."""
+    """The plan of one boot of a phase as JSON. Format: docs/design.md, "The plan and the events".
+
+    ``as_before``: type and options with which a script has mounted the disk in an earlier boot.
+    """
     memory = spec.scenario.memory
     drives = spec.disk.for_guest(spec.run_seed, DATA_DISK)
     source = None
@@ -203,8 +218,10 @@ def guest_plan(
             "members": [list(member) for member in spec.disk.members],
             "raid": _raid(spec.disk, phase.name),
             "mkfs": mkfs(spec, phase) if phase.fresh else None,
-            **commands(spec, "under-test", "/mnt"),
+            **_under_test(spec, as_before),
         },
+        "tell_mount": bool(spec.variant.script),
+        "links": _links(spec, "/run/beside" if carries else "/run/source"),
         "swap": list(spec.disk.swap) if spec.disk.swap else None,
         "source": source,
         "beside": _beside(spec),
@@ -213,11 +230,33 @@ def guest_plan(
         "refuses": list(spec.filesystem.refuses),
         "environment": {
             "CORPUS_SEED": str(spec.corpus_seed),
+            "DEVICE": f"{DEVICES}/under-test",
             **{name: str(spec.sized(figure)) for name, figure in spec.scenario.sizes.items()},
             **{name: str(spec.counted(figure)) for name, figure in spec.scenario.counts.items()},
         },
         "steps": list(phase.steps),
     }
+
+
+def _under_test(spec: CellSpec, as_before: tuple[str, str] | None) -> dict[str, list[str]]:
+    """How the disk under test is mounted and unmounted: as its filesystem is, a script's as the script has left it."""
+    found = commands(spec, "under-test", MOUNT)
+    if not spec.variant.script:
+        return found
+    device = f"{DEVICES}/under-test"
+    if as_before:
+        kind, options = as_before
+        return {"mount": ["mount", "-t", kind, "-o", options, device, MOUNT], "umount": ["umount", MOUNT]}
+    unless = 'mountpoint -q "$1" || mount "$0" "$1"'
+    return {"mount": ["sh", "-c", unless, device, MOUNT], "umount": ["umount", MOUNT]}
+
+
+def _links(spec: CellSpec, data: str) -> dict[str, str]:
+    """Symbolic links by which a user's scripts find things: path to target."""
+    if not spec.variant.script:
+        return {}
+    named = {spec.device: f"{DEVICES}/under-test"} if spec.device else {}
+    return {"/export/experiment/data": data, **named}
 
 
 def map_plan(spec: CellSpec, names: Sequence[str]) -> dict[str, Any]:
@@ -250,6 +289,8 @@ def map_plan(spec: CellSpec, names: Sequence[str]) -> dict[str, Any]:
         "corpus": None,
         "drives": drives,
         "disk": None,
+        "tell_mount": False,
+        "links": {},
         "swap": None,
         "source": None,
         "beside": None,
@@ -287,12 +328,14 @@ def mounted(
 
 def mkfs(spec: CellSpec, phase: Phase) -> list[str]:
     """The command that makes the phase's filesystem. The control's has a name of its own: both are mounted at once."""
+    if spec.variant.script:
+        return ["sh", "-c", '"$0"', spec.variant.script]
     words = {
         "{uuid}": FILESYSTEM_UUID[
             "beside" if spec.makes_beside else phase.name if phase.name == CONTROL else MAKING
         ],
         "{device}": f"{DEVICES}/under-test",
-        "{mountpoint}": "/mnt",
+        "{mountpoint}": MOUNT,
     }
     return filled(
         spec.filesystem.mkfs_command(spec.defaults, spec.variant.mkfs_options, shrink=spec.shrink), words

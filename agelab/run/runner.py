@@ -6,30 +6,27 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Literal
 
 from agelab import corpus as corpora
 from agelab import image as images
 from agelab import kernel as kernels
 from agelab import stored, tools
 from agelab.corpus import Corpus, CorpusSpec
-from agelab.disk import Claim, DriveSpec, claimed
+from agelab.disk import claimed
 from agelab.drive import module as modules
 from agelab.errors import InputError
 from agelab.image import Image
-from agelab.model.base import Defaults, Layout
-from agelab.model.machine import Machine as MachineProfile
 from agelab.model.result import Cell, End, RunPlan, Status
-from agelab.model.scenario import Variant
 from agelab.results.rundir import RunDirectory
 from agelab.run import beside, room
 from agelab.run.boots import Machine
 from agelab.run.cell import CellRunner, Wanted
+from agelab.run.journal import Journal
 from agelab.run.plan import MIB, CellSpec
+from agelab.run.request import Request as Request
+from agelab.run.request import cells as requested
 from agelab.scenario import selection
-from agelab.scenario.selection import Selection
 from agelab.store import Store
 from agelab.stored import StoredDisk
 from agelab.vm import clock, host, kvm
@@ -42,40 +39,6 @@ MODELS: dict[tuple[Clock, bool], str] = {
     ("wall", False): "real time of an emulated processor (no KVM here): it says little about this host's",
 }
 """What a reader must know of the times, by clock and by whether KVM runs the guest."""
-
-
-@dataclass(frozen=True)
-class Request:
-    """What the user asked for."""
-
-    name: str
-    selection: Selection
-    machine: MachineProfile | None
-    """In place of the study's; None for that."""
-    layout: Layout | None
-    """In place of the study's; None for those that each variant had there."""
-    drives: tuple[DriveSpec, ...]
-    """Drives in place of the scenario's; empty for those."""
-    erase: tuple[str, ...]
-    """Serials or tokens of real disks whose content may be lost."""
-    clock: Clock
-    vcpus: int
-    kernel: str
-    scale: Literal["quick", "paper"]
-    run_seeds: tuple[int, ...]
-    corpus_seed: int
-    corpus: Path | None
-    """The user's own data instead of the seeded stand-in; every size of the scenario follows its size."""
-    defaults: Defaults
-    jobs: int = 1
-    """Cells at a time."""
-    disk: str | None = None
-    """Key of a stored disk to start from, instead of making one."""
-    keep_disk: bool = False
-    measure: bool = True
-    """Whether there is anything after the making."""
-    curve: bool = False
-    """Whether the disk is mapped at the points of the scenario's curve, too."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +61,10 @@ def carry_out(request: Request, store: Store, progress: Progress) -> RunDirector
         disk = _stored(request, store, progress, held)
         users = _users_corpus(request, store, progress)
         shrink = _shrink(request, users)
-        specs = _specs(request, shrink, claims, disk)
+        journal = Journal(request.control.path.parent) if request.control else None
+        ended = journal.open(proceed=request.proceed) if journal else set()
+        turns = requested(request, shrink, claims, disk, ended)
+        specs = [turn.spec for turn in turns]
         corpus = users or _seeded_corpus(request, store, progress)
         progress.stage(f"kernel {request.kernel}")
         kernel = kernels.resolve(request.kernel, store)
@@ -124,7 +90,9 @@ def carry_out(request: Request, store: Store, progress: Progress) -> RunDirector
             run.write_plan(_run_plan(run, request, cells, image, corpus))
 
             def carry_out_one(number: int) -> None:
-                spec = specs[number]
+                spec, line = specs[number], turns[number].line
+                if journal and line:
+                    journal.begin(line, spec.run_seed)
                 progress.cell(cells[number], number)
                 machine = Machine(
                     run.cell(number), spec, image, corpus, hypervisor, library, module, programs
@@ -132,8 +100,16 @@ def carry_out(request: Request, store: Store, progress: Progress) -> RunDirector
                 wanted = Wanted(
                     disk, neighbour, _keeping(request, spec, image), request.measure, request.curve
                 )
-                runner = CellRunner(run, number, machine, wanted, store, partial(progress.step, number))
-                progress.ended(cells[number], number, runner.carry_out())
+
+                def step(said: str) -> None:
+                    progress.step(number, said)
+                    if journal and line:
+                        journal.step(line, spec.run_seed, said)
+
+                end = CellRunner(run, number, machine, wanted, store, step).carry_out()
+                progress.ended(cells[number], number, end)
+                if journal and line:
+                    journal.end(line, spec.run_seed, end, run.samples().get(number, []))
 
             # Through a process of its own a filesystem takes longest: such cells start first, and none waits for them.
             order = sorted(
@@ -180,7 +156,7 @@ def _stored(request: Request, store: Store, progress: Progress, held: ExitStack)
     wanted = {
         (variant.filesystem, layout, request.defaults)
         for variant in request.selection.variants
-        for layout in _layouts(request, variant)
+        for layout in request.layouts(variant)
     }
     has = (recipe.filesystem, recipe.layout, recipe.defaults)
     if wanted != {has}:
@@ -252,43 +228,6 @@ def succeeded(run: RunDirectory) -> bool:
     return all(end is not None and end.status is Status.OK for end in ends)
 
 
-def _specs(
-    request: Request, shrink: float, claims: tuple[Claim, ...], disk: StoredDisk | None
-) -> list[CellSpec]:
-    """The cells. Raises InputError where their drives cannot be had or do not hold what they must."""
-    scenario = request.selection.scenario
-    specs = [
-        CellSpec(
-            scenario=scenario,
-            variant=variant,
-            filesystem=selection.filesystem(variant.filesystem),
-            beside=selection.filesystem(scenario.beside.filesystem) if scenario.beside else None,
-            shrink=shrink,
-            defaults=request.defaults,
-            run_seed=seed,
-            corpus_seed=request.corpus_seed,
-            machine=request.machine or selection.machine(variant.machine or scenario.machine),
-            layout=layout,
-            drives=request.drives,
-            claims=claims,
-            clock=request.clock,
-            vcpus=request.vcpus,
-            member_bytes=disk.recipe.sizes[0] if disk else None,
-        )
-        for variant in request.selection.variants
-        for layout in _layouts(request, variant)
-        for seed in request.run_seeds
-    ]
-    for spec in specs:
-        spec.disk  # noqa: B018 - it is worked out when it is first asked for
-    return specs
-
-
-def _layouts(request: Request, variant: Variant) -> tuple[Layout, ...]:
-    """The layouts in which a variant runs."""
-    return (request.layout,) if request.layout else variant.layouts
-
-
 def _users_corpus(request: Request, store: Store, progress: Progress) -> Corpus | None:
     """The user's own source data, if there is any."""
     if request.corpus is None:
@@ -319,6 +258,8 @@ def _seeded_corpus(request: Request, store: Store, progress: Progress) -> Corpus
 def _copies(request: Request) -> int:
     """How many times a cell has its disk at once: itself, its fork or the control, the control's fork."""
     scenario = request.selection.scenario
+    if prepared := {one.prepare for one in scenario.experiments} - {""}:
+        return 1 + len(prepared)
     points = len(scenario.curve.after) if scenario.curve and request.curve else 0
     return 1 + points + (2 if request.measure and _measures(request) else 0)
 

@@ -27,6 +27,8 @@ def plan(*steps: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "disk": None,
         "swap": None,
         "source": None,
+        "tell_mount": False,
+        "links": {},
         "beside": None,
         "maps": [],
         "results": None,

@@ -7,9 +7,10 @@ from pydantic import ValidationError
 
 from agelab.cli.request import request
 from agelab.model.scenario import Scenario
-from agelab.run import beside, runner
+from agelab.run import beside
 from agelab.run.phases import Phase, phases
 from agelab.run.plan import CellSpec, guest_plan
+from agelab.run.request import cells as requested
 from agelab.scenario import selection
 from bench.common import ARGUMENTS
 from harness.syscalls import counted
@@ -21,7 +22,8 @@ STUDIES = ["aging", "fedorchuk-2005", "fedorchuk-2008", "piszcz-2006", "tum-2005
 def cells(name: str, **words: Any) -> list[CellSpec]:
     """The cells of ``agelab run`` with these options."""
     wanted = request(name, {**ARGUMENTS, "seeds": "1", "jobs": 1, **words})
-    return runner._specs(wanted, wanted.selection.scenario.scales[wanted.scale].shrink, (), None)
+    shrink = wanted.selection.scenario.scales[wanted.scale].shrink
+    return [turn.spec for turn in requested(wanted, shrink, (), None)]
 
 
 def of(name: str, *, real: bool = False) -> dict[str, Phase]:

@@ -1,0 +1,130 @@
+"""What the user asked for, and which cells that makes."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from agelab.disk import Claim, DriveSpec
+from agelab.model.base import Defaults, Layout
+from agelab.model.machine import Machine
+from agelab.model.scenario import Scenario, Variant
+from agelab.run.plan import CellSpec
+from agelab.scenario import selection
+from agelab.scenario.control import ControlFile, Line
+from agelab.scenario.selection import Selection
+from agelab.stored import StoredDisk
+from agelab.vm.guest import Clock
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for."""
+
+    name: str
+    selection: Selection
+    machine: Machine | None
+    """In place of the study's; None for that."""
+    layout: Layout | None
+    """In place of the study's; None for those that each variant had there."""
+    drives: tuple[DriveSpec, ...]
+    """Drives in place of the scenario's; empty for those."""
+    erase: tuple[str, ...]
+    """Serials or tokens of real disks whose content may be lost."""
+    clock: Clock
+    vcpus: int
+    kernel: str
+    scale: Literal["quick", "paper"]
+    run_seeds: tuple[int, ...]
+    corpus_seed: int
+    corpus: Path | None
+    """The user's own data instead of the seeded stand-in; every size of the scenario follows its size."""
+    defaults: Defaults
+    jobs: int = 1
+    """Cells at a time."""
+    disk: str | None = None
+    """Key of a stored disk to start from, instead of making one."""
+    keep_disk: bool = False
+    measure: bool = True
+    """Whether there is anything after the making."""
+    control: ControlFile | None = None
+    """The user's own scripts, in place of the scenario's variants."""
+    proceed: bool = False
+    """Whether a control file's journal is gone on with."""
+    device: str = ""
+    """A path by which a control file's scripts find the disk under test, too."""
+    curve: bool = False
+    """Whether the disk is mapped at the points of the scenario's curve, too."""
+
+    def layouts(self, variant: Variant) -> tuple[Layout, ...]:
+        """Those in which a variant runs."""
+        return (self.layout,) if self.layout else variant.layouts
+
+    @property
+    def turns(self) -> list[tuple[Scenario, Variant, int, Line | None]]:
+        """Scenario, variant, run seed and line of the control file of each of its cells, but for the layouts."""
+        if self.control is None:
+            whole, variants = self.selection.scenario, self.selection.variants
+            return [(whole, variant, seed, None) for variant in variants for seed in self.run_seeds]
+        found: list[tuple[Scenario, Variant, int, Line | None]] = []
+        for line in self.control.lines:
+            scenario = self.control.scenario(line)
+            for seed in range(1, line.repetitions + 1):
+                found.append((scenario, scenario.variants[0], seed, line))
+        return found
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One cell to run."""
+
+    spec: CellSpec
+    line: Line | None = None
+    """Of the control file."""
+
+    @property
+    def name(self) -> tuple[str, str, int] | None:
+        """How a journal knows it."""
+        return (self.line.filesystem, self.line.test, self.spec.run_seed) if self.line else None
+
+
+def cells(
+    request: Request,
+    shrink: float,
+    claims: tuple[Claim, ...],
+    disk: StoredDisk | None,
+    ended: Collection[tuple[str, str, int]] = (),
+) -> list[Turn]:
+    """The cells, without those of a control file that have ended already.
+
+    Raises InputError where their drives cannot be had or do not hold what they must.
+    """
+    turns = [
+        Turn(
+            CellSpec(
+                scenario=scenario,
+                variant=variant,
+                filesystem=selection.filesystem(variant.filesystem),
+                beside=selection.filesystem(scenario.beside.filesystem) if scenario.beside else None,
+                shrink=shrink,
+                defaults=request.defaults,
+                run_seed=seed,
+                corpus_seed=request.corpus_seed,
+                machine=request.machine or selection.machine(variant.machine or scenario.machine),
+                layout=layout,
+                drives=request.drives,
+                claims=claims,
+                clock=request.clock,
+                vcpus=request.vcpus,
+                member_bytes=disk.recipe.sizes[0] if disk else None,
+                scripts=request.control.scripts if request.control else {},
+                device=request.device,
+            ),
+            line,
+        )
+        for scenario, variant, seed, line in request.turns
+        for layout in request.layouts(variant)
+    ]
+    for turn in turns:
+        turn.spec.disk  # noqa: B018 - it is worked out when it is first asked for
+    return [turn for turn in turns if turn.name is None or turn.name not in ended]

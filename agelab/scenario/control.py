@@ -1,0 +1,149 @@
+"""A control file and the scripts beside it, as a scenario: the way in which a study of 2005 drove its tests."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from agelab.errors import InputError
+from agelab.model.scenario import Experiment, Scenario, Variant
+from agelab.scenario import selection
+from agelab.scenario.selection import Selection
+
+TEMPLATE = "tum-2005"
+"""The scenario whose machine, drive and memory it has."""
+WORD = re.compile(r"[a-z0-9][a-z0-9_-]*", re.IGNORECASE)
+SCRIPTS = "/run/agelab/control"
+"""Where the guest finds them."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line: a test on a filesystem, so many times."""
+
+    number: int
+    filesystem: str
+    test: str
+    repetitions: int
+
+    @property
+    def variant(self) -> str:
+        """What its cells are called in results."""
+        return f"{self.filesystem}-{self.test}".lower()
+
+
+@dataclass(frozen=True)
+class ControlFile:
+    """What is to be done, and with what."""
+
+    path: Path
+    lines: tuple[Line, ...]
+    scripts: Mapping[str, bytes]
+    """File name to content."""
+
+    @property
+    def data(self) -> Path | None:
+        """The user's own data beside the file, if there are any."""
+        data = self.path.parent / "data"
+        return data if data.is_dir() else None
+
+    @property
+    def selection(self) -> Selection:
+        """What its cells have in common."""
+        template = selection.select(TEMPLATE).scenario
+        return Selection(template.model_copy(update={"name": "control"}), ())
+
+    def scenario(self, line: Line) -> Scenario:
+        """The scenario of that line's cells."""
+        template = selection.select(TEMPLATE).scenario
+        prepare = f"test-{line.test}-prepare.sh"
+        experiment = Experiment(
+            name=line.test.lower(),
+            prepare=_run(prepare) if prepare in self.scripts else "",
+            perform=_run(f"test-{line.test}-perform.sh"),
+            traced=False,
+            origin="published",
+        )
+        variant = Variant(
+            name=line.variant,
+            filesystem=_known(line.filesystem) or "",
+            script=f"{SCRIPTS}/filesystem-{line.filesystem}.sh",
+        )
+        return template.model_copy(
+            update={
+                "name": "control",
+                "summary": f"the tests of {self.path.name}",
+                "variants": (variant,),
+                "experiments": (experiment,),
+                "traces": (),
+                "unstated": (),
+            }
+        )
+
+
+def read(path: Path) -> ControlFile:
+    """The control file and its scripts. Raises InputError with every error and its line."""
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise InputError(f"{path}: cannot be read: {why}") from error
+    lines: list[Line] = []
+    scripts: dict[str, bytes] = {}
+    wrong: list[str] = []
+    for number, raw in enumerate(text.splitlines(), start=1):
+        words = raw.split()
+        if not words or words[0].startswith("#"):
+            continue
+        if problem := _problem(words):
+            wrong.append(f"{path}:{number}: {problem}")
+            continue
+        line = Line(number, words[0], words[1], int(words[2]))
+        same = next((one for one in lines if one.variant == line.variant), None)
+        if same:
+            wrong.append(f"{path}:{number}: line {same.number} is that test on that filesystem already")
+        lines.append(line)
+        for name, needed in (
+            (f"filesystem-{line.filesystem}.sh", True),
+            (f"test-{line.test}-prepare.sh", False),
+            (f"test-{line.test}-perform.sh", True),
+        ):
+            script = path.parent / name
+            if script.is_file():
+                scripts[name] = script.read_bytes()
+            elif needed:
+                wrong.append(f"{path}:{number}: there is no {script}")
+    if not lines and not wrong:
+        wrong.append(f"{path}: there is no test in it: <Filesystem> <Testname> <Repetitions>")
+    if wrong:
+        raise InputError("\n".join(dict.fromkeys(wrong)))
+    return ControlFile(path, tuple(lines), scripts)
+
+
+def _problem(words: list[str]) -> str | None:
+    """What is wrong with the words of a line."""
+    if len(words) != 3:
+        return f"<Filesystem> <Testname> <Repetitions> are three words, not {len(words)}"
+    if not all(WORD.fullmatch(word) for word in words[:2]):
+        return "names are made of letters, digits, - and _"
+    if not (words[2].isascii() and words[2].isdigit() and 0 < int(words[2]) < 10_000):
+        return f"{words[2]!r} is no number of repetitions"
+    if _known(words[0]) is None:
+        names = ", ".join(sorted(file.name for file in selection.filesystems()))
+        return f"{words[0]} does not begin with a filesystem's name ({names}): which module would it need?"
+    return None
+
+
+def _known(name: str) -> str | None:
+    """The filesystem file that a script's name begins with: the longest."""
+    fitting = [
+        file.name
+        for file in selection.filesystems()
+        if name.lower() == file.name or name.lower().startswith((f"{file.name}-", f"{file.name}_"))
+    ]
+    return max(fitting, key=len, default=None)
+
+
+def _run(script: str) -> str:
+    """The shell's words that run a script: by itself where it says by what, else by sh."""
+    return f"{SCRIPTS}/{script}"
