@@ -40,7 +40,7 @@ class Journal:
         return {
             (words[0], words[1], int(words[2]))
             for words in ended
-            if len(words) > 4 and words[3] == "end" and words[4] != Status.INTERRUPTED
+            if len(words) > 4 and words[3] == "end" and words[4].rstrip(":") != Status.INTERRUPTED
         }
 
     def note(self, line: Line, repetition: int, what: str) -> None:

@@ -2,10 +2,9 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil
-from types import MappingProxyType
 from typing import Any
 
 from agelab.corpus import Corpus
@@ -85,7 +84,7 @@ class CellSpec:
     """What runs the guest in the wall clock."""
     beside: Filesystem | None = None
     """What the filesystem beside the disk under test is, where the scenario has one."""
-    scripts: Mapping[str, bytes] = MappingProxyType({})
+    scripts: Mapping[str, bytes] = field(default_factory=dict)
     """The user's own programs that the guest gets: file name to content."""
     device: str = ""
     """A path by which the guest finds the disk under test, too."""

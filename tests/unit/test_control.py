@@ -1,0 +1,152 @@
+"""Control files: what is read of them, what becomes of it, and the journal."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agelab.cli.request import request
+from agelab.errors import InputError
+from agelab.model.result import End, Sample, Status
+from agelab.run.journal import Journal
+from agelab.run.phases import phases
+from agelab.run.plan import guest_plan
+from agelab.run.request import cells
+from agelab.scenario import control
+from bench.common import ARGUMENTS
+from tests.unit.test_scenario import CORPUS
+
+SCRIPTS = (
+    "filesystem-ext3-journal.sh",
+    "filesystem-xfs.sh",
+    "test-Read1-prepare.sh",
+    "test-Read1-perform.sh",
+    "test-write-perform.sh",
+)
+TEXT = "# a comment\n\next3-journal Read1 2\nxfs write 1\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    for name in SCRIPTS:
+        (tmp_path / name).write_text("#!/bin/sh\ntrue\n")
+    (tmp_path / "control.ctl").write_text(TEXT)
+    return tmp_path / "control.ctl"
+
+
+def asked(file: Path, **words: Any) -> Any:
+    return request(None, {**ARGUMENTS, "seeds": "1", "jobs": 1, "control": str(file), **words})
+
+
+def test_each_repetition_of_a_line_is_a_cell(file: Path) -> None:
+    wanted = asked(file, device="/dev/hda3")
+    turns = cells(wanted, 16, (), None)
+    assert [turn.name for turn in turns] == [
+        ("ext3-journal", "Read1", 1),
+        ("ext3-journal", "Read1", 2),
+        ("xfs", "write", 1),
+    ]
+    assert [turn.spec.filesystem.name for turn in turns] == ["ext3", "ext3", "xfs"]
+    first = turns[0].spec
+    prepare, perform = phases(first.scenario, CORPUS)
+    assert prepare.forks == {1: "prepared-1"} and perform.fork_of == "prepared-1"
+    plan = guest_plan(first, CORPUS, prepare)
+    assert plan["disk"]["mkfs"][-1] == "/run/agelab/control/filesystem-ext3-journal.sh"
+    assert plan["tell_mount"] and plan["links"] == {
+        "/export/experiment/data": "/run/beside",
+        "/dev/hda3": "/dev/disk/under-test",
+    }
+    again = guest_plan(first, CORPUS, perform, as_before=("ext3", "rw,data=journal"))
+    assert again["disk"]["mkfs"] is None
+    assert again["disk"]["mount"] == [
+        "mount",
+        "-t",
+        "ext3",
+        "-o",
+        "rw,data=journal",
+        "/dev/disk/under-test",
+        "/mnt",
+    ]
+    [only] = phases(turns[2].spec.scenario, CORPUS)
+    assert [step["run"] for step in only.steps] == ["/run/agelab/control/test-write-perform.sh"]
+    assert set(first.scripts) == set(SCRIPTS)
+
+
+def test_what_has_ended_is_not_run_again(file: Path) -> None:
+    wanted = asked(file)
+    left = cells(wanted, 16, (), None, {("ext3-journal", "Read1", 1), ("xfs", "write", 1)})
+    assert [turn.name for turn in left] == [("ext3-journal", "Read1", 2)]
+
+
+def test_every_error_is_named_with_its_line(file: Path) -> None:
+    file.write_text(
+        "xfs write\nxfs write 0\nminix write 1\nxfs gone 1\nxfs write 1\nxfs write 2\nx/y write 1\n"
+    )
+    with pytest.raises(InputError) as caught:
+        control.read(file)
+    lines = str(caught.value).splitlines()
+    assert [line.split(":")[1] for line in lines] == ["1", "2", "3", "4", "6", "7"]
+    for line, words in zip(
+        lines,
+        (
+            "three words, not 2",
+            "'0' is no number",
+            "minix does not begin with",
+            "there is no",
+            "line 5 is that",
+            "letters",
+        ),
+        strict=True,
+    ):
+        assert words in line
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("", "there is no test in it"), (None, "cannot be read: No such file")]
+)
+def test_an_empty_or_missing_file_says_so(tmp_path: Path, text: str | None, said: str) -> None:
+    path = tmp_path / "control.ctl"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(InputError, match=said):
+        control.read(path)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"control": None}, "name a scenario, or a control file"),
+        ({"control": None, "proceed": True}, "--continue goes with --control"),
+        ({"filesystem": "xfs"}, "says itself which"),
+        ({"seeds": "1,2"}, "says itself which"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(file: Path, words: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        asked(file, **words)
+
+
+def test_the_journal_tells_what_has_been_done_and_where_to_go_on(tmp_path: Path, file: Path) -> None:
+    journal, line = Journal(tmp_path), control.read(file).lines[0]
+    assert journal.open(proceed=False) == set()
+    journal.begin(line, 1)
+    for step in ("prepared-1/mkfs 1", "prepared-1/prepare 1", "ready", "read1 1"):
+        journal.step(line, 1, step)
+    took = Sample(step="read1", metric="elapsed", value=12.5, unit="s")
+    journal.end(line, 1, End(status=Status.OK, host_seconds=1), [took])
+    journal.begin(line, 2)
+    journal.end(line, 2, End(status=Status.FAILED, reason="read1:\n exit 1", host_seconds=1), [took])
+    assert journal.path.read_text() == (
+        "ext3-journal Read1 1 begin\next3-journal Read1 1 filesystem\next3-journal Read1 1 prepare\n"
+        "ext3-journal Read1 1 perform\next3-journal Read1 1 end ok\n"
+        "ext3-journal Read1 2 begin\next3-journal Read1 2 end failed: read1: exit 1\n"
+    )
+    assert (tmp_path / "results.log").read_text() == "Read1 ext3-journal 12.500000\n"
+    with pytest.raises(InputError, match="a run has been started here"):
+        journal.open(proceed=False)
+    assert journal.open(proceed=True) == {("ext3-journal", "Read1", 1), ("ext3-journal", "Read1", 2)}
+
+
+def test_without_a_journal_there_is_nothing_to_go_on_with(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nothing to continue"):
+        Journal(tmp_path).open(proceed=True)
