@@ -91,7 +91,7 @@ def test_every_error_is_named_with_its_line(file: Path) -> None:
         (
             "three words, not 2",
             "'0' is no number",
-            "minix does not begin with",
+            "minix does not",
             "there is no",
             "line 5 is that",
             "letters",
@@ -145,6 +145,16 @@ def test_the_journal_tells_what_has_been_done_and_where_to_go_on(tmp_path: Path,
     with pytest.raises(InputError, match="a run has been started here"):
         journal.open(proceed=False)
     assert journal.open(proceed=True) == {("ext3-journal", "Read1", 1), ("ext3-journal", "Read1", 2)}
+
+
+def test_what_was_interrupted_is_run_again(tmp_path: Path, file: Path) -> None:
+    journal, line = Journal(tmp_path), control.read(file).lines[0]
+    journal.open(proceed=False)
+    for repetition, reason in ((1, None), (2, "the host went away")):
+        journal.begin(line, repetition)
+        journal.end(line, repetition, End(status=Status.INTERRUPTED, reason=reason, host_seconds=1), [])
+    journal.begin(line, 3)
+    assert journal.open(proceed=True) == set()
 
 
 def test_without_a_journal_there_is_nothing_to_go_on_with(tmp_path: Path) -> None:
