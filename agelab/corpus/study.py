@@ -40,7 +40,7 @@ def _tree(tree: Tree, size: int, full: int, seed: int) -> list[Planned]:
 
 def _count(sort: Files, size: int, full: int) -> int:
     files = sort.files.value
-    return max(1, files * size // full) if sort.smaller == "number" else files
+    return max(1, (files * size + full // 2) // full) if sort.smaller == "number" else files
 
 
 def _places(root: str, nesting: Nesting, count: int, draws: Draws) -> list[str]:

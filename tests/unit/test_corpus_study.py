@@ -27,10 +27,10 @@ KINDS = ["fedorchuk-2005", "fedorchuk-2008", "piszcz-2006", "tum-2005"]
 QUICK = 16
 # Of 2 MB, archives not compressed, so that they hold for every zlib.
 GOLDEN_TREES = {
-    "fedorchuk-2005": "3de1d5a32e99ef9c29d5845671afa816c47a814bef945797f611b825532f0a79",
+    "fedorchuk-2005": "67d6d835dbcbf28f74794dc3b9054ea1dc8870766d7d52e485c660e2d4748ee6",
     "fedorchuk-2008": "f2d70d5c2e6d2365b7629f24ec7bf4fc71048cffc80cb0d720031605374c03ee",
-    "piszcz-2006": "83db6c37f5925e4f6aabb53b9f1eb3f6797132e0e942f35534db8c86ec285a9a",
-    "tum-2005": "070170c425abafbf64481f4770eb61b4c94fdf30ae68d1316ea5f90b965d7190",
+    "piszcz-2006": "cf5c0f6c9507568c1d226cf6b8d8de2e4028a7ca741035f5ddbf4514de93f37d",
+    "tum-2005": "64db8551ca6d0129128f1a6aca7b7d402d076b245c86fb20c0f9325ea660db48",
 }
 
 needs_xorriso = pytest.mark.skipif(not process.find("xorriso"), reason="xorriso is not installed")
@@ -160,7 +160,7 @@ def test_the_shape_is_the_same_at_every_size(kind: str, seed: int) -> None:
         files = below(kind, path, QUICK, seed)
         sizes = of_sort(tree, sort, files)
         fewer = sort.smaller == "number"
-        assert len(sizes) == (sort.files.value // QUICK if fewer else sort.files.value)
+        assert len(sizes) == pytest.approx(sort.files.value / (QUICK if fewer else 1), abs=0.5)
         assert sum(sizes) == pytest.approx(sort.bytes.value / QUICK, rel=1e-3)
         if len(sizes) > 50:
             middle = sort.at(1, 2)
