@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from agelab.corpus.definition import Files, Nesting, Study, Tree
+from agelab.corpus.definition import Files, Study, Tree
 from agelab.corpus.draw import Draws
 from agelab.corpus.tar import Tarball
 from agelab.corpus.tree import Entry, Planned, filled
@@ -23,10 +23,10 @@ def plan(what: Study, size: int, seed: int) -> list[Entry]:
 def _tree(tree: Tree, size: int, full: int, seed: int) -> list[Planned]:
     draws = Draws(seed, f"tree {tree.path}")
     counts = [_count(sort, size, full) for sort in tree.sorts]
-    places = _places(tree.path, tree.nesting, sum(counts), draws)
+    taken = {tree.path}
+    places = _places(tree, sum(counts), taken, draws)
     if len(counts) > 1:
         draws.shuffle(places)  # so that the sorts lie side by side
-    taken: set[str] = set()
     found: list[Planned] = []
     for sort, count in zip(tree.sorts, counts, strict=True):
         endings = [ending for ending, weight in sort.endings for _ in range(weight)]
@@ -43,16 +43,15 @@ def _count(sort: Files, size: int, full: int) -> int:
     return max(1, (files * size + full // 2) // full) if sort.smaller == "number" else files
 
 
-def _places(root: str, nesting: Nesting, count: int, draws: Draws) -> list[str]:
+def _places(tree: Tree, count: int, taken: set[str], draws: Draws) -> list[str]:
     """The directory of each of so many files; every directory with files has one at least."""
-    taken = {root}
-    level = [root]
+    level = [tree.path]
     places: list[str] = []
-    for depth, files in enumerate(_split(count, nesting.weights)):
+    for depth, files in enumerate(_split(count, tree.nesting.weights)):
         if len(places) == count:
             break
         if depth:
-            number = max(1, files // nesting.each)
+            number = max(1, files // tree.nesting.each)
             level = [_free(level[draws.below(len(level))], "", taken, draws) for _ in range(number)]
         places += level[:files]
         places += (level[draws.below(len(level))] for _ in range(files - len(level)))
@@ -66,7 +65,7 @@ def _split(count: int, weights: Sequence[int]) -> list[int]:
 
 
 def _free(place: str, ending: str, taken: set[str], draws: Draws) -> str:
-    """A new name in a directory."""
+    """A new name in a directory, which no file and no directory has yet."""
     while True:
         path = f"{place}/{draws.name()}{ending}"
         if path not in taken:

@@ -110,4 +110,5 @@ def _header(path: str, size: int, date: int) -> bytes:
     owner = b"root".ljust(32, b"\0") * 2
     rest = kind + bytes(100) + b"ustar\x0000" + owner + bytes(16) + prefix.ljust(155, b"\0") + bytes(12)
     total = sum(start) + sum(rest) + 8 * ord(" ")
+    assert len(start) + 8 + len(rest) == BLOCK, f"{path} does not fit a header"
     return start + b"%06o\0 " % total + rest

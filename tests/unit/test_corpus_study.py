@@ -174,6 +174,13 @@ def test_the_shape_is_the_same_at_every_size(kind: str, seed: int) -> None:
         assert len(files) / tree.nesting.each < 1.5 * len(directories(files)) + 1
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_name_is_there_once(kind: str) -> None:
+    for path, _, _ in sorts(kind):
+        files = below(kind, path)
+        assert len({file.path for file in files} | directories(files)) == len(files) + len(directories(files))
+
+
 def test_another_seed_is_other_data() -> None:
     one, two = ({file.path for file in below("piszcz-2006", "linux.tar", QUICK, seed)} for seed in (1, 2))
     assert len(one & two) < len(one) / 20
