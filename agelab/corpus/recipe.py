@@ -130,7 +130,7 @@ def keep(store: Store, inputs: Mapping[str, Any], build: Callable[[Path], About]
     """The corpus of these inputs; ``build`` writes the image into a new directory and tells about it."""
 
     def filled(directory: Path) -> None:
-        (directory / ABOUT).write_text(build(directory).model_dump_json(indent=1) + "\n")
+        (directory / ABOUT).write_text(build(directory).model_dump_json(indent=1, exclude_none=True) + "\n")
         os.truncate(directory / IMAGE, -(-(directory / IMAGE).stat().st_size // PADDED) * PADDED)
 
     return opened(store.obtain(KIND, {"recipe": RECIPE, **inputs}, filled))
