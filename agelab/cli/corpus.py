@@ -9,6 +9,7 @@ import click
 
 from agelab.cli.common import json_option, open_store, print_json
 from agelab.errors import InputError
+from agelab.model.kinds import corpora
 
 if TYPE_CHECKING:
     from agelab.corpus import Corpus
@@ -32,7 +33,9 @@ def corpus() -> None:
 
 
 @corpus.command()
-@click.option("--kind", default="debian-iso", show_default=True, help="Which stand-in.")
+@click.option(
+    "--kind", default="debian-iso", show_default=True, help=f"Which stand-in: {', '.join(corpora())}."
+)
 @click.option(
     "--bytes", "size", callback=_bytes, default="40M", show_default=True, help="Size of its files together."
 )
@@ -49,7 +52,6 @@ def make(kind: str, size: int, seed: int, source: Path | None, as_json: bool) ->
 
     from agelab.corpus import CorpusSpec, from_user
     from agelab.corpus import make as make_corpus
-    from agelab.errors import unknown
 
     store = open_store()
     given = click.get_current_context().get_parameter_source
@@ -61,12 +63,12 @@ def make(kind: str, size: int, seed: int, source: Path | None, as_json: bool) ->
                 )
         made = from_user(source, store)
     else:
-        if kind != "debian-iso":
-            raise unknown("corpus kind", kind, ["debian-iso"])
         try:
-            spec = CorpusSpec(kind="debian-iso", bytes=size, seed=seed)
+            spec = CorpusSpec(kind=kind, bytes=size, seed=seed)
         except ValidationError as error:
-            raise InputError(f"--bytes: {error.errors()[0]['msg']}") from error
+            first = error.errors()[0]
+            said = first["msg"].removeprefix("Value error, ")
+            raise InputError(f"--{first['loc'][0]} {first['input']}: {said}") from error
         made = make_corpus(spec, store)
     _show(made, as_json)
 

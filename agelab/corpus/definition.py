@@ -2,16 +2,17 @@
 
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from agelab.corpus.draw import Text
 from agelab.model.base import Frozen, Origin
+from agelab.model.kinds import CORPORA
 from agelab.scenario import files
 
-Text = Literal["packed", "prose"]
-"""Whether content looks like compressed data or like text."""
+CD = "debian-iso"
+"""The kind whose size is no figure of a study: it has shares of any size instead of bytes."""
 
 
 class Stated(Frozen):
@@ -85,6 +86,50 @@ class Single(Stated):
     text: Text
 
 
+class Files(Sizes):
+    """Files of one sort in a tree of a study: so many of so many bytes together at the study's size.
+
+    In a smaller corpus either their number is smaller and they are as large, or they are as many and smaller.
+    """
+
+    files: Figure
+    bytes: Figure
+    smaller: Literal["number", "sizes"] = Field(description="what a smaller corpus has less of")
+    endings: tuple[tuple[str, int], ...] = Field(min_length=1, description="of names, with weights")
+
+
+class Nesting(Stated):
+    """Where the files of a tree lie: weights of 0, 1, 2 ... directories above them; ``each``: files in one."""
+
+    weights: tuple[int, ...] = Field(min_length=1)
+    each: int = Field(ge=1)
+
+
+class Tree(Frozen):
+    """A directory and what is below it. At every size as many of its files lie as deep, as many in one place."""
+
+    path: str
+    nesting: Nesting
+    sorts: tuple[Files, ...] = Field(min_length=1)
+
+
+class Archive(Frozen):
+    """A tar archive of a tree, entries in the order of their names."""
+
+    path: str
+    gzip: bool
+    bytes: Figure
+    tree: Tree
+
+
+class One(Stated):
+    """A single file: a smaller corpus has a smaller one."""
+
+    path: str
+    text: Text
+    bytes: int = Field(gt=0)
+
+
 class Definition(Frozen):
     """A whole stand-in."""
 
@@ -92,13 +137,45 @@ class Definition(Frozen):
     title: str
     volume: str = Field(pattern=r"^[A-Z0-9_]{1,32}$")
     date: Figure
+
+
+class Cd(Definition):
+    """The stand-in for a CD of packages, in shares of any size."""
+
     cap: Figure
     packages: Packages
     groups: tuple[Group, ...]
     singles: tuple[Single, ...]
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What a scenario may count on at the top: nothing, whatever lies there is copied."""
+        return ()
+
+
+class Study(Definition):
+    """The stand-in for a study's data, in the study's bytes; other sizes are parts of that."""
+
+    trees: tuple[Tree, ...] = ()
+    archives: tuple[Archive, ...] = ()
+    singles: tuple[One, ...] = ()
+
+    @property
+    def bytes(self) -> int:
+        """The size at which every figure is the study's."""
+        trees = sum(sort.bytes.value for tree in self.trees for sort in tree.sorts)
+        archives = sum(archive.bytes.value for archive in self.archives)
+        return trees + archives + sum(single.bytes for single in self.singles)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What a scenario may count on at the top, directories with a slash."""
+        found = [archive.path for archive in self.archives] + [single.path for single in self.singles]
+        return tuple(sorted([*found, *(f"{tree.path}/" for tree in self.trees)]))
+
 
 @cache
-def definition(kind: str) -> Definition:
+def definition(kind: str) -> Cd | Study:
     """The stand-in of that kind. Raises InputError when its file is wrong."""
-    return files.read(Path(__file__).with_name(f"{kind}.toml"), Definition)
+    path = CORPORA / f"{kind}.toml"
+    return files.read(path, Cd) if kind == CD else files.read(path, Study)

@@ -5,14 +5,28 @@ and round differently, so everything here is a hash stream read as integers.
 """
 
 import hashlib
-from collections.abc import MutableSequence, Sequence
-from typing import Any
+from collections.abc import Iterator, MutableSequence, Sequence
+from functools import cache
+from itertools import product
+from typing import Any, Literal
+
+Text = Literal["packed", "prose", "source"]
+"""What content looks like: compressed data, a manual's text, or program text, whose phrases come again."""
+
+PIECE = 16 << 20
+"""Bytes of one file that are made at a time; a longer file goes on with a stream of its own."""
 
 # 256 letters in roughly the proportions of English text: a lookup that turns hash bytes into prose,
 # which compresses about as little or as much as a manual page does. Four line ends: 64 characters a line.
 _OFTEN = "e27 t19 a17 o16 i15 n15 s14 h13 r13 d9 l9 c6 u6 m5 w5 f5 g4 y4 p4 b3 v2"
 _LETTERS = "".join(part[0] * int(part[1:]) for part in _OFTEN.split())
 _PROSE = (_LETTERS + " " * (256 - 4 - len(_LETTERS)) + "\n" * 4).encode()
+# Of a syllable: how it begins, its vowel, how it ends (often not at all).
+_SOUNDS = "b,c,d,f,g,k,l,m,n,p,r,s,t,v,x,st,gr,ch,pl,tr a,e,i,o,u,ea,io ,,,n,r,s,t,x,ck,nd"
+_SYLLABLE = [part.split(",") for part in _SOUNDS.split(" ")]
+_SYLLABLES = ["".join(parts) for parts in product(*_SYLLABLE)]
+_SHORTEST = 8
+"""Bytes of the shortest phrase of program text."""
 
 
 def content(seed: int, path: str, size: int) -> bytes:
@@ -23,6 +37,20 @@ def content(seed: int, path: str, size: int) -> bytes:
 def prose(seed: int, path: str, size: int) -> bytes:
     """``size`` bytes of lower-case text in lines for the file ``path``: they compress as text does."""
     return content(seed, path, size).translate(_PROSE)
+
+
+def source(seed: int, path: str, size: int) -> bytes:
+    """``size`` bytes for the file ``path`` out of 256 phrases: gzip makes a sixth of it."""
+    picked = content(seed, path, size // _SHORTEST + 1)
+    return b"".join(map(_phrases().__getitem__, picked))[:size]
+
+
+def pieces(seed: int, path: str, size: int, text: Text) -> Iterator[bytes]:
+    """The content of the file ``path``, a piece at a time."""
+    make = {"packed": content, "prose": prose, "source": source}[text]
+    for number in range(-(-size // PIECE)):
+        part = f"{path}\0{number}" if number else path
+        yield make(seed, part, min(PIECE, size - number * PIECE))
 
 
 class Draws:
@@ -52,6 +80,32 @@ class Draws:
         for last in range(len(items) - 1, 0, -1):
             other = self.below(last + 1)
             items[last], items[other] = items[other], items[last]
+
+    def word(self) -> str:
+        """A pronounceable word of one to three syllables."""
+        syllables = 1 + self.below(3)
+        return "".join(part[self.below(len(part))] for _ in range(syllables) for part in _SYLLABLE)
+
+    def name(self) -> str:
+        """A word of two syllables and a number, of one draw: some trees need hundreds of thousands."""
+        rest, number = divmod(self.below(10**24), 100)
+        rest, first = divmod(rest, len(_SYLLABLES))
+        return f"{_SYLLABLES[first]}{_SYLLABLES[rest % len(_SYLLABLES)]}{number}"
+
+
+@cache
+def _phrases() -> list[bytes]:
+    """256 phrases as program text has them; the same for every seed."""
+    draws = Draws(0, "phrases")
+    found: list[bytes] = []
+    while len(found) < 256:
+        words = draws.word()
+        for _ in range(draws.below(2)):
+            words += (" ", "_", " = ", "/", "(", ", ", "\t")[draws.below(7)] + draws.word()
+        phrase = (words + (";\n", "\n", " ", ")\n")[draws.below(4)]).encode()
+        if len(phrase) >= _SHORTEST:
+            found.append(phrase)
+    return found
 
 
 def _label(seed: int, *parts: str) -> bytes:

@@ -2,17 +2,17 @@
 
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field, ValidationError
 
-from agelab.corpus import iso, tree
-from agelab.corpus.definition import definition
+from agelab.corpus import cd, iso, study, tar, tree
+from agelab.corpus.definition import CD, Cd, Study, definition
 from agelab.errors import HostError
-from agelab.model.base import Frozen
+from agelab.model.base import CorpusKind, Frozen
 from agelab.store import Artefact, Store, key_of
 
 KIND = "corpus"
@@ -29,8 +29,8 @@ MB = 1_000_000
 class CorpusSpec(Frozen):
     """Which seeded corpus: its kind, the bytes of its files together, and the corpus seed."""
 
-    kind: Literal["debian-iso"] = "debian-iso"
-    bytes: int = Field(ge=MB, le=4000 * MB, description="sum of the sizes of all files")
+    kind: CorpusKind = CD
+    bytes: int = Field(ge=MB, le=5000 * MB, description="sum of the sizes of all files")
     seed: int = Field(ge=0, lt=2**63)
 
 
@@ -41,6 +41,10 @@ class About(Frozen):
     content_bytes: int
     description: str
     tree: str | None = Field(default=None, description="sha256 of md5sum.txt, which lists every file's hash")
+    top: tuple[str, ...] | None = Field(
+        default=None,
+        description="what the user's own has at its top, directories with a slash; null: unknown",
+    )
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class Corpus:
     """A corpus that is there: ``image`` is an ISO 9660 file of ``size`` bytes with hash ``sha256``.
 
     ``files`` counts the regular files in it, ``content_bytes`` is the sum of their sizes; ``key`` is the
-    hash of what it was made from.
+    hash of what it was made from; ``top`` is what the user's own has at its top, None where nobody looked.
     """
 
     key: str
@@ -58,27 +62,39 @@ class Corpus:
     files: int
     content_bytes: int
     description: str
+    top: tuple[str, ...] | None = None
+
+
+def planned(what: Cd | Study, size: int, seed: int) -> Sequence[tree.Entry]:
+    """The files of a stand-in of ``size`` bytes, sorted by path."""
+    return cd.plan(what, size, seed) if isinstance(what, Cd) else study.plan(what, size, seed)
 
 
 def make(spec: CorpusSpec, store: Store) -> Corpus:
-    """The seeded corpus: from the store, or made now (about a second for 40 MB, ten for 650 MB).
+    """The seeded corpus: from the store, or made now (about a second for 40 MB, a minute for 4.6 GB).
 
     Raises HostError when xorriso is missing or the disk too full, before anything is written.
     """
     what = definition(spec.kind)
     inputs = {"definition": key_of(what.model_dump()), "maker": iso.maker(), **spec.model_dump()}
+    if isinstance(what, Study) and any(archive.gzip for archive in what.archives):
+        inputs["compressor"] = tar.compressor()
 
     def build(directory: Path) -> About:
-        files = tree.plan(what, spec.bytes, spec.seed)
-        content = sum(file.size for file in files) + tree.sums_size(files)
+        files = planned(what, spec.bytes, spec.seed)
+        listed = isinstance(what, Cd)
+        content = sum(file.size for file in files)
+        content += tree.sums_size([file.path for file in files]) if listed else 0
         # The tree and the image are both there for a moment; the image adds block ends and directories.
         need(2 * content + (len(files) + 1000) * 2 * iso.BLOCK, directory, "making the corpus")
         made = directory / "tree"
-        sums = tree.write(files, spec.seed, made)
+        written = tree.write(files, spec.seed, made, listed=listed)
         iso.make(made, directory / IMAGE, volume=what.volume, date=what.date.value)
         shutil.rmtree(made)
         described = f"{what.title}; seed {spec.seed}"
-        return About(files=len(files) + 1, content_bytes=content, description=described, tree=sums)
+        return About(
+            files=written.files, content_bytes=written.bytes, description=described, tree=written.sums
+        )
 
     return keep(store, inputs, build)
 
@@ -106,6 +122,7 @@ def opened(artefact: Artefact) -> Corpus:
         about.files,
         about.content_bytes,
         about.description,
+        about.top,
     )
 
 
@@ -113,7 +130,7 @@ def keep(store: Store, inputs: Mapping[str, Any], build: Callable[[Path], About]
     """The corpus of these inputs; ``build`` writes the image into a new directory and tells about it."""
 
     def filled(directory: Path) -> None:
-        (directory / ABOUT).write_text(build(directory).model_dump_json(indent=1) + "\n")
+        (directory / ABOUT).write_text(build(directory).model_dump_json(indent=1, exclude_none=True) + "\n")
         os.truncate(directory / IMAGE, -(-(directory / IMAGE).stat().st_size // PADDED) * PADDED)
 
     return opened(store.obtain(KIND, {"recipe": RECIPE, **inputs}, filled))

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from agelab.corpus import iso
+from agelab.corpus.definition import definition
 from agelab.corpus.recipe import IMAGE, About, Corpus, keep, need
 from agelab.errors import InputError
 from agelab.store import Store, file_hash, key_of
@@ -19,29 +20,44 @@ VOLUME = "CORPUS"
 DATE = 1175990400  # the same fixed time as the stand-ins carry: times are no part of the content
 Recipe = tuple[dict[str, Any], Callable[[Path], About]]
 """The inputs that make a corpus's key, and what builds it."""
+Look = Callable[[tuple[str, ...]], None]
+"""Raises InputError where what is at the top is not what is needed there."""
 HINT = "give an ISO 9660 image, a directory, or a tar archive (plain, gzip, bzip2 or xz)"
 
 
-def from_user(path: Path, store: Store) -> Corpus:
+def from_user(path: Path, store: Store, kind: str | None = None) -> Corpus:
     """The user's ISO image (taken as it is), or an image of the user's directory or tar archive.
 
-    The key is the hash of the content, so the same content is stored once, whatever its name.
+    The key is the hash of the content, so the same content is stored once, whatever its name. Where it takes
+    the place of a stand-in of that ``kind``, it must have at its top what that has; images are not looked into.
     Raises InputError when it is none of these or cannot be read, HostError when the disk is too full.
     """
     path = path.absolute()
+    wanted = definition(kind).names if kind else ()
+
+    def look(top: tuple[str, ...]) -> None:
+        if missing := [name for name in wanted if name not in top]:
+            raise InputError(
+                f"{path} lacks {', '.join(missing)}: it cannot take the place of {kind}",
+                hint=f"at its top it must have {', '.join(wanted)}",
+            )
+
     try:
-        inputs, build = _recipe(path)
+        inputs, build = _recipe(path, look)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
-    return keep(store, inputs, build)
+    corpus = keep(store, inputs, build)
+    if corpus.top is not None:  # it may have been kept before, for something else
+        look(corpus.top)
+    return corpus
 
 
-def _recipe(path: Path) -> Recipe:
+def _recipe(path: Path, look: Look) -> Recipe:
     if path.is_dir():
-        return _directory(path)
+        return _directory(path, look)
     if not path.is_file():
         raise InputError(f"{path} is {'no file' if path.exists() else 'not there'}", hint=HINT)
-    return _image(path) if iso.is_image(path) else _archive(path)
+    return _image(path) if iso.is_image(path) else _archive(path, look)
 
 
 def _image(path: Path) -> Recipe:
@@ -62,7 +78,8 @@ def _image(path: Path) -> Recipe:
     return {"source": "image", "sha256": content}, build
 
 
-def _directory(path: Path) -> Recipe:
+def _directory(path: Path, look: Look) -> Recipe:
+    look(_top(path))
     entries = list(_entries(path))
 
     def build(directory: Path) -> About:
@@ -74,11 +91,12 @@ def _directory(path: Path) -> Recipe:
     return {"source": "directory", "sha256": key_of(entries), "maker": iso.maker()}, build
 
 
-def _archive(path: Path) -> Recipe:
+def _archive(path: Path, look: Look) -> Recipe:
     def build(directory: Path) -> About:
         tree = directory / "tree"
         tree.mkdir()
         _unpack(path, tree)
+        look(_top(tree))
         about = _imaged(tree, directory, "the user's tar archive")
         shutil.rmtree(tree)
         return about
@@ -92,7 +110,14 @@ def _imaged(tree: Path, directory: Path, what: str) -> About:
         raise InputError(f"{what} holds no file")
     need(sum(sizes) + (len(sizes) + 1000) * 2 * iso.BLOCK, directory, "making the image")
     iso.make(tree, directory / IMAGE, volume=VOLUME, date=DATE)
-    return About(files=len(sizes), content_bytes=sum(sizes), description=f"{what}: {len(sizes)} files")
+    described = f"{what}: {len(sizes)} files"
+    return About(files=len(sizes), content_bytes=sum(sizes), description=described, top=_top(tree))
+
+
+def _top(tree: Path) -> tuple[str, ...]:
+    """What lies at the top of a tree, directories with a slash."""
+    names = (f"{_text(Path(path.name))}{'/' if path.is_dir() else ''}" for path in tree.iterdir())
+    return tuple(sorted(names))
 
 
 def _entries(root: Path, hashed: bool = True) -> Iterator[list[str | int | None]]:

@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
+from agelab.model.kinds import corpora
+
 
 class Frozen(BaseModel):
     """Immutable, strict about its keys."""
@@ -31,3 +33,13 @@ Defaults = Literal["period", "today"]
 
 Layout = Literal["single", "raid0"]
 """How the disk under test is put together: one partition, or two that take turns."""
+
+
+def _corpus_kind(name: str) -> str:
+    if name not in corpora():
+        raise ValueError(f"no such corpus; there are: {', '.join(corpora())}")
+    return name
+
+
+CorpusKind = Annotated[str, AfterValidator(_corpus_kind)]
+"""Which seeded corpus: the name of a file in ``agelab/corpus``."""

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Discriminator, Field, PlainValidator, Tag, model_validator
 
-from agelab.model.base import Defaults, Frozen, Layout, Origin, Pattern
+from agelab.model.base import CorpusKind, Defaults, Frozen, Layout, Origin, Pattern
 from agelab.model.machine import Figure
 from agelab.model.metrics import METRICS
 
@@ -63,7 +63,7 @@ class Scale(Frozen):
 class CorpusUse(Frozen):
     """The source data of a scenario."""
 
-    kind: Literal["debian-iso"]
+    kind: CorpusKind
     mib: Figure = Field(description="size at paper scale, MiB")
     held_in_ram: bool = False
 

@@ -233,7 +233,7 @@ def _users_corpus(request: Request, store: Store, progress: Progress) -> Corpus 
     if request.corpus is None:
         return None
     progress.stage(f"corpus {request.corpus}")
-    corpus = corpora.from_user(request.corpus, store)
+    corpus = corpora.from_user(request.corpus, store, request.selection.scenario.corpus.kind)
     if not corpus.content_bytes:
         raise InputError(f"{request.corpus} holds no data: there is nothing to copy")
     return corpus

@@ -165,3 +165,56 @@ def test_a_device_in_an_archive_is_refused(tmp_path: Path, store: Store) -> None
     device.type, device.devmajor, device.devminor = tarfile.CHRTYPE, 1, 3
     with pytest.raises(InputError, match="neither file, directory nor link"):
         from_user(archived(tmp_path, device), store)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """What takes the place of the data of the study of 2008."""
+    root = tmp_path / "data"
+    for name in ("music", "portage"):
+        (root / name).mkdir(parents=True)
+        (root / name / "file").write_text(name)
+    for name in ("film.avi", "cd.iso", "more"):
+        (root / name).write_text(name)
+    return root
+
+
+def test_the_users_own_takes_the_place_of_a_studys_data(data: Path, store: Store, tmp_path: Path) -> None:
+    taken = from_user(data, store, "fedorchuk-2008")
+    assert taken.top == ("cd.iso", "film.avi", "more", "music/", "portage/")
+    archive = tmp_path / "data.tar"
+    with tarfile.open(archive, "w") as file:
+        file.add(data, arcname=".")
+    assert from_user(archive, store, "fedorchuk-2008").sha256 == taken.sha256
+
+
+@pytest.mark.parametrize("archived", [False, True])
+def test_what_it_lacks_is_named_and_nothing_is_kept(
+    data: Path, store: Store, tmp_path: Path, archived: bool
+) -> None:
+    (data / "film.avi").unlink()
+    (data / "music" / "file").unlink()
+    (data / "music").rmdir()
+    (data / "music").write_text("no directory")
+    if archived:
+        with tarfile.open(tmp_path / "data.tar", "w") as file:
+            file.add(data, arcname=".")
+        data = tmp_path / "data.tar"
+    with pytest.raises(
+        InputError, match=r"lacks film\.avi, music/: it cannot .* of fedorchuk-2008"
+    ) as caught:
+        from_user(data, store, "fedorchuk-2008")
+    assert caught.value.hint == "at its top it must have cd.iso, film.avi, music/, portage/"
+    assert not store.all("corpus")
+
+
+def test_what_was_kept_for_something_else_is_looked_at_again(tree: Path, store: Store) -> None:
+    assert from_user(tree, store, "debian-iso") == from_user(tree, store)
+    with pytest.raises(InputError, match=r"lacks linux\.tar"):
+        from_user(tree, store, "piszcz-2006")
+
+
+def test_an_image_is_not_looked_into(tree: Path, store: Store, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.iso"
+    mine.write_bytes(from_user(tree, store).image.read_bytes())
+    assert from_user(mine, store, "piszcz-2006").top is None

@@ -113,6 +113,11 @@ def complaint(directory: Path, before: str, after: str) -> str:
         ('step = "copy"', 'step = "cope"', "ratio 'throughput_ratio': no step 'cope'"),
         ('name = "small"', 'name = "tiny"', "name: is 'tiny', the file's name is 'small'"),
         ("[corpus]", "[corpus", "not valid TOML"),
+        (
+            'kind = "debian-iso"',
+            'kind = "debian"',
+            "corpus.kind: no such corpus; there are: debian-iso, fedorchuk-",
+        ),
     ],
 )
 def test_names_in_a_file_hold_together(tmp_path: Path, before: str, after: str, said: str) -> None:

@@ -1,0 +1,76 @@
+"""What is on the stand-in for a CD: a pool of packages, groups of other files, and files that it has once."""
+
+from collections.abc import Sequence
+
+from agelab.corpus.definition import Cd, Group, Sizes
+from agelab.corpus.draw import Draws
+from agelab.corpus.tree import Planned, filled, sums_size
+
+_PARTS = [
+    "common",
+    "data",
+    "dev",
+    "doc",
+    "bin",
+    "utils",
+    "perl",
+    "python",
+    "gtk",
+    "client",
+    "server",
+    "plugins",
+]
+
+
+def plan(what: Cd, size: int, seed: int) -> list[Planned]:
+    """The files of a corpus of ``size`` bytes, sorted by path, but for ``md5sum.txt``, which lists them."""
+    cap = what.cap.value
+    found = [Planned(one.path, min(size * one.share // 100_000, cap), one.text) for one in what.singles]
+    shares = sum(group.share for group in what.groups) + sum(one.share for one in what.singles)
+    count = _count(what.packages, size * (100_000 - shares) // 100_000)
+    paths = _pool(what, count, seed)
+    pool = sorted({path.rpartition("/")[0] for path in paths})
+    for number, group in enumerate(what.groups):
+        goal = size * group.share // 100_000
+        draws = Draws(seed, f"group {number}")
+        names = _paths(group, _count(group, goal), pool, draws)
+        found += filled(names, group, goal, draws, cap)
+    rest = size - sum(file.size for file in found)
+    rest -= sums_size([*paths, *(file.path for file in found)])
+    found += filled(paths, what.packages, rest, Draws(seed, "packages"), cap)
+    return sorted(found, key=lambda file: file.path.encode())
+
+
+def _count(sizes: Sizes, goal: int) -> int:
+    return max(1, goal * 1000 // sizes.total(1000))
+
+
+def _paths(group: Group, count: int, pool: Sequence[str], draws: Draws) -> list[str]:
+    """So many different paths for the files of a group."""
+    places = group.directories or tuple((directory, 1) for directory in pool)
+    weights = [weight for _, weight in places]
+    taken: dict[str, None] = {}
+    while len(taken) < count:
+        taken.setdefault(f"{places[draws.pick(weights)][0]}/{draws.word()}-{draws.below(100)}{group.suffix}")
+    return list(taken)
+
+
+def _pool(what: Cd, count: int, seed: int) -> list[str]:
+    """The paths of so many packages, laid out as in a Debian pool: main/<letter>/<source>/<package>."""
+    draws = Draws(seed, "pool")
+    letters, per_source = what.packages.letters, what.packages.per_source
+    taken: dict[str, None] = {}
+    sources: set[str] = set()
+    while len(taken) < count:
+        source = letters.names[draws.pick(letters.weights)] + draws.word()
+        if source in sources:
+            continue
+        sources.add(source)
+        directory = f"pool/main/{source[:4] if source.startswith('lib') else source[0]}/{source}"
+        version = f"{draws.below(10)}.{draws.below(30)}.{draws.below(12)}-{1 + draws.below(9)}"
+        parts = _PARTS.copy()
+        draws.shuffle(parts)
+        for part in ("", *parts)[: 1 + draws.pick(per_source.weights)]:
+            machine = "all" if draws.below(4) == 0 else "i386"
+            taken[f"{directory}/{source}{'-' if part else ''}{part}_{version}_{machine}.deb"] = None
+    return list(taken)[:count]

@@ -1,0 +1,114 @@
+"""A tar archive as one file of a corpus, made while it is written: no tree is on the disk, nothing is held in memory.
+
+The headers are written here, in the one format that every tar reads (POSIX.1-1988, ustar): Python's tarfile
+has changed its bytes between releases.
+"""
+
+import hashlib
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from agelab.corpus.draw import source
+from agelab.corpus.tree import Planned
+
+BLOCK = 512
+RECORD = 20 * BLOCK
+_NAME = 100
+"""Bytes of a name; what is before it goes into the prefix."""
+_LEVEL = 6
+_GATHERED = 1 << 20
+
+
+@dataclass(frozen=True)
+class Tarball:
+    """The archive ``path`` of files and the directories that they lie in, everything root's and of one date."""
+
+    path: str
+    members: tuple[Planned, ...]
+    gzip: bool
+    date: int
+
+    @cached_property
+    def directories(self) -> frozenset[str]:
+        """The directories, each with a slash at its end."""
+        found: set[str] = set()
+        for member in self.members:
+            place = member.path.rpartition("/")[0]
+            while place and f"{place}/" not in found:
+                found.add(f"{place}/")
+                place = place.rpartition("/")[0]
+        return frozenset(found)
+
+    @property
+    def size(self) -> int:
+        """The bytes of the archive as it unpacks; compressed it takes less."""
+        entries = len(self.members) + len(self.directories)
+        blocks = entries + sum(-(-member.size // BLOCK) for member in self.members)
+        return -(-(blocks + 2) * BLOCK // RECORD) * RECORD
+
+    def pieces(self, seed: int) -> Iterator[bytes]:
+        """The archive."""
+        blocks = _gathered(self._blocks(seed))
+        return _compressed(blocks) if self.gzip else blocks
+
+    def _blocks(self, seed: int) -> Iterator[bytes]:
+        files = {member.path: member for member in self.members}
+        end = self.size
+        for path in sorted((*files, *self.directories), key=str.encode):
+            size = files[path].size if path in files else 0
+            yield _header(path, size, self.date)
+            if path in files:
+                yield from files[path].pieces(seed)
+            yield bytes(-size % BLOCK)
+            end -= BLOCK + -(-size // BLOCK) * BLOCK
+        yield bytes(end)
+
+
+def compressor() -> dict[str, str]:
+    """The library that compresses, which shapes the bytes: its version, and the hash of what it makes of a text.
+
+    Some builds of the same version compress otherwise on another processor.
+    """
+    made = b"".join(_compressed([source(0, "compressor", 1 << 20)]))
+    return {"zlib": zlib.ZLIB_RUNTIME_VERSION, "makes": hashlib.sha256(made).hexdigest()}
+
+
+def _compressed(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """As gzip does it; the stream has neither a date nor a name."""
+    engine = zlib.compressobj(_LEVEL, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
+    for block in blocks:
+        yield engine.compress(block)
+    yield engine.flush()
+
+
+def _gathered(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in fewer, longer pieces."""
+    held: list[bytes] = []
+    size = 0
+    for block in blocks:
+        held.append(block)
+        size += len(block)
+        if size >= _GATHERED:
+            yield b"".join(held)
+            held.clear()
+            size = 0
+    yield b"".join(held)
+
+
+def _header(path: str, size: int, date: int) -> bytes:
+    """The block before a file, or before a directory, whose path ends with a slash."""
+    name, directory = path.encode(), path.endswith("/")
+    prefix = b""
+    if len(name) > _NAME:
+        cut = name.index(b"/", len(name) - _NAME - 1)
+        prefix, name = name[:cut], name[cut + 1 :]
+    mode, kind = (0o755, b"5") if directory else (0o644, b"0")
+    numbers = b"%07o\0%07o\0%07o\0%011o\0%011o\0" % (mode, 0, 0, size, date)
+    start = name.ljust(_NAME, b"\0") + numbers
+    owner = b"root".ljust(32, b"\0") * 2
+    rest = kind + bytes(100) + b"ustar\x0000" + owner + bytes(16) + prefix.ljust(155, b"\0") + bytes(12)
+    total = sum(start) + sum(rest) + 8 * ord(" ")
+    assert len(start) + 8 + len(rest) == BLOCK, f"{path} does not fit a header"
+    return start + b"%06o\0 " % total + rest

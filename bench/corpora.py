@@ -1,0 +1,171 @@
+"""The corpora of the studies: what was asked for, what came out, and what it takes to make them.
+
+    .venv/bin/python -m bench.corpora [--seed 1] [--kind fedorchuk-2008] [--planned]
+
+For each kind a table, as docs/corpus.md has it: the figures of its data file beside those of the corpus at 1/16
+and at the study's size. Each corpus is made in a store that is removed again, by one process whose time and most
+memory (its children's too) the last rows give; ``--planned`` makes none, and leaves out what only making shows.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from agelab.corpus.definition import Files, Study, Tree, definition
+from agelab.corpus.recipe import planned
+from agelab.corpus.tar import Tarball
+from agelab.corpus.tree import Planned
+from agelab.model.kinds import corpora
+
+QUICK = 16
+DECILES = (100, 500, 900)
+"""Thousandths of the files: which sizes are shown."""
+MAKE = "import sys; from agelab.cli import main; sys.exit(main())"
+
+
+def amount(size: int) -> str:
+    """A size in three digits."""
+    for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if size >= unit:
+            return f"{size / unit:.3g} {name}"
+    return f"{size} B"
+
+
+def number(value: int) -> str:
+    """A number with spaces between thousands."""
+    return f"{value:,}".replace(",", " ")
+
+
+def found(what: Study, size: int, seed: int) -> dict[str, tuple[Planned | Tarball, ...]]:
+    """What was planned below each name at the top; of an archive, its members."""
+    names: dict[str, tuple[Planned | Tarball, ...]] = {}
+    for entry in planned(what, size, seed):
+        assert isinstance(entry, Planned | Tarball)
+        top = entry.path.partition("/")[0]
+        names[top] = (*names.get(top, ()), entry)
+    return names
+
+
+def members(files: Sequence[Planned | Tarball]) -> Sequence[Planned | Tarball]:
+    """The files of a tree, wherever it is."""
+    first = files[0]
+    return first.members if isinstance(first, Tarball) else files
+
+
+def of_sort(tree: Tree, sort: Files, files: Sequence[Planned | Tarball]) -> list[int]:
+    """The sizes of the files of one sort, the smallest first."""
+    endings = tuple(ending for ending, _ in sort.endings)
+    one = len(tree.sorts) == 1
+    return sorted(file.size for file in files if one or file.path.endswith(endings))
+
+
+def depths(tree: Tree, files: Sequence[Planned | Tarball]) -> str:
+    """How many of the files lie below 0, 1, 2 ... directories of the tree, in percent."""
+    counts = Counter(file.path.count("/") - 1 for file in files)
+    return " / ".join(f"{100 * counts[depth] / len(files):.1f}" for depth in range(len(tree.nesting.weights)))
+
+
+def directories(files: Sequence[Planned | Tarball]) -> int:
+    """The directories of a tree, its own among them."""
+    return len({file.path.rsplit("/", up)[0] for file in files for up in range(1, file.path.count("/") + 1)})
+
+
+def shape(what: Study, seed: int) -> list[list[str]]:
+    """Rows for what a plan knows: asked, at 1/16, at the study's size."""
+    both = [found(what, what.bytes // part, seed) for part in (QUICK, 1)]
+    rows = []
+    for single in what.singles:
+        rows.append([f"`{single.path}`, bytes", number(single.bytes)])
+        rows[-1] += [number(names[single.path][0].size) for names in both]
+    trees = [(tree, tree.path) for tree in what.trees] + [(it.tree, it.path) for it in what.archives]
+    for tree, path in trees:
+        held = [members(names[path]) for names in both]
+        shown = path if path == tree.path else f"{path}: {tree.path}"
+        for sort in tree.sorts:
+            sizes = [of_sort(tree, sort, files) for files in held]
+            sums = [number(sort.files.value) + " / " + number(sort.bytes.value)]
+            sums += [number(len(those)) + " / " + number(sum(those)) for those in sizes]
+            label = f"`{shown}`" + ("" if len(tree.sorts) == 1 else f" `*{sort.endings[0][0]}`")
+            rows.append([f"{label}, files / bytes", *sums])
+            asked = [sort.at(share, 1000) for share in DECILES] + [sort.sizes[-1][1]]
+            points = [
+                [those[len(those) * share // 1000] for share in DECILES] + those[-1:] for those in sizes
+            ]
+            rows.append([f"{label}, a tenth / half / nine tenths below, largest"])
+            rows[-1] += [" / ".join(map(amount, each)) for each in (asked, *points)]
+        total = sum(tree.nesting.weights)
+        rows.append([f"`{shown}`, files below 0, 1, 2 ... directories, %"])
+        rows[-1].append(" / ".join(f"{100 * weight / total:.1f}" for weight in tree.nesting.weights))
+        rows[-1] += [depths(tree, files) for files in held]
+        rows.append([f"`{shown}`, directories", "", *(number(directories(files)) for files in held)])
+    for archive in what.archives:
+        unpacked = [names[archive.path][0].size for names in both]
+        rows.append(
+            [f"`{archive.path}`, bytes of the tar archive", *map(number, (archive.bytes.value, *unpacked))]
+        )
+        if archive.gzip:
+            rows[-1][1] = ""
+    return rows
+
+
+def made(kind: str, size: int, seed: int) -> tuple[int, int, str]:
+    """Make one: the bytes of its files and of its image, and what that took."""
+    with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR", "/var/tmp")) as home:
+        out = Path(home, "out")
+        argv = [sys.executable, "-c", MAKE, "corpus", "make", "--json"]
+        argv += ["--kind", kind, "--bytes", str(size), "--seed", str(seed)]
+        started = time.monotonic()
+        to = [(os.POSIX_SPAWN_OPEN, 1, str(out), os.O_WRONLY | os.O_CREAT, 0o600)]
+        child = os.posix_spawn(sys.executable, argv, {**os.environ, "AGELAB_HOME": home}, file_actions=to)
+        _, status, used = os.wait4(child, 0)
+        took = time.monotonic() - started
+        if status:
+            raise SystemExit(f"{' '.join(argv[3:])}: exit {os.waitstatus_to_exitcode(status)}")
+        facts = json.loads(out.read_text())
+    return facts["content_bytes"], facts["size"], f"{took:.1f} s, {used.ru_maxrss // 1024} MiB"
+
+
+def open_files(what: Study, part: int, seed: int) -> list[Planned]:
+    """The files that are in no archive."""
+    return [file for file in planned(what, what.bytes // part, seed) if isinstance(file, Planned)]
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    kinds = [kind for kind in corpora() if isinstance(definition(kind), Study)]
+    parser.add_argument("--kind", choices=kinds, action="append")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--planned", action="store_true")
+    given = parser.parse_args()
+    studies = [what for kind in given.kind or kinds if isinstance(what := definition(kind), Study)]
+    # All of them before anything is planned here: a process begins with the most memory that its parent had.
+    results = {
+        what.kind: [made(what.kind, what.bytes // part, given.seed) for part in (QUICK, 1)]
+        for what in ([] if given.planned else studies)
+    }
+    for what in studies:
+        rows = [["", "asked", f"1/{QUICK}", "the study's size"], ["---"] * 4, *shape(what, given.seed)]
+        if both := results.get(what.kind):
+            asked = " and ".join(number(what.bytes // part) for part in (QUICK, 1))
+            for archive in (archive for archive in what.archives if archive.gzip):
+                rest = [sum(file.size for file in open_files(what, part, given.seed)) for part in (QUICK, 1)]
+                sizes = [files - other for (files, _, _), other in zip(both, rest, strict=True)]
+                rows.append([f"`{archive.path}`, bytes", number(archive.bytes.value), *map(number, sizes)])
+            rows.append(["all files, bytes", asked, *(number(files) for files, _, _ in both)])
+            rows.append(["image, bytes", "", *(number(image) for _, image, _ in both)])
+            rows.append(["time and memory to make it", "", *(took for _, _, took in both)])
+        print(f"\n### `{what.kind}`\n")
+        print("\n".join("| " + " | ".join(row) + " |" for row in rows))
+
+
+if __name__ == "__main__":
+    main()
