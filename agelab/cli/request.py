@@ -31,9 +31,8 @@ OPTIONS = (
     click.option("--filesystem", default=None, help="Only the variants of this filesystem."),
     click.option(
         "--scale",
-        default="quick",
-        show_default=True,
-        help="The study's sizes (paper), or shrunk ones (quick).",
+        default=None,
+        help="The study's sizes (paper: a control file's default), or shrunk ones (quick: a scenario's).",
     ),
     click.option(
         "--seeds", default="1", show_default=True, help="Run seeds, comma-separated: each is a repetition."
@@ -102,8 +101,9 @@ def request(name: str | None, words: "dict[str, Any]", **more: Any) -> "Request"
     control = _control(name, words, more)
     name = name or str(words["control"])
     selected = control.selection if control else selection.select(name, words["filesystem"])
-    _one_of("scale", words["scale"], [*selected.scenario.scales])
-    scenario = selected.scenario if words["corpus"] else selected.scenario.at(words["scale"])
+    scale = words["scale"] or ("paper" if control else "quick")
+    _one_of("scale", scale, [*selected.scenario.scales])
+    scenario = selected.scenario if words["corpus"] else selected.scenario.at(scale)
     defaults = words["defaults"] or scenario.defaults
     _one_of("set of defaults", defaults, ["period", "today"])
     if words["layout"] is not None:
@@ -135,7 +135,7 @@ def request(name: str | None, words: "dict[str, Any]", **more: Any) -> "Request"
         clock=clock,
         vcpus=vcpus,
         kernel=words["kernel"],
-        scale=words["scale"],
+        scale=scale,
         run_seeds=_seeds(words["seeds"]),
         corpus_seed=words["corpus_seed"],
         corpus=Path(words["corpus"]) if words["corpus"] else control.data if control else None,

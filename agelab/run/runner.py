@@ -76,6 +76,13 @@ def carry_out(request: Request, store: Store, progress: Progress) -> RunDirector
         module = modules.obtain(kernel, store, progress.stage) if modelled else None
         accelerator = _accelerator(request, store, progress)
         specs = [replace(spec, accelerator=accelerator) for spec in specs]
+        for spec in specs:
+            if spec.beside and corpus.content_bytes > spec.beside_bytes * 0.9:
+                raise InputError(
+                    f"{corpus.content_bytes} bytes of data do not fit beside the disk under test: there are "
+                    f"{spec.beside_bytes}",
+                    hint="choose --scale paper",
+                )
         programs = tools.obtain(store, progress.stage) if _measures(request) else {}
         with connected() as hypervisor:
             neighbour = None
@@ -242,7 +249,7 @@ def _users_corpus(request: Request, store: Store, progress: Progress) -> Corpus 
 def _shrink(request: Request, users: Corpus | None) -> float:
     """How many times smaller than the study's the sizes are."""
     scenario = request.selection.scenario
-    if users:
+    if users and not request.control:
         return scenario.corpus.mib.value * MIB / users.content_bytes
     return scenario.scales[request.scale].shrink
 
