@@ -101,7 +101,7 @@ def request(name: str | None, words: "dict[str, Any]", **more: Any) -> "Request"
     control = _control(name, words, more)
     name = name or str(words["control"])
     selected = control.selection if control else selection.select(name, words["filesystem"])
-    scale = words["scale"] or ("paper" if control else "quick")
+    scale: Any = words["scale"] or ("paper" if control else "quick")
     _one_of("scale", scale, [*selected.scenario.scales])
     scenario = selected.scenario if words["corpus"] else selected.scenario.at(scale)
     defaults = words["defaults"] or scenario.defaults
