@@ -180,6 +180,15 @@ def test_layouts_of_one_configuration_are_one_column_and_defaults_two(
     old = make(home, "fedorchuk-2008", printed("fedorchuk-2008", "raid0"), layout="raid0", kernel="5.10.0")
     [one] = json.loads(said(capsys, single, again, other, old, "--json"))["studies"]
     assert [side["runs"] for side in one["sides"]] == [[single], [again], [other], [old]]
+    # Only what differs in the layout alone is joined to it: not another machine, other defaults, another scale.
+    raid_of = printed("fedorchuk-2008", "raid0")
+    apart = [
+        make(home, "fedorchuk-2008", raid_of, layout="raid0", machine="other"),
+        make(home, "fedorchuk-2008", raid_of, layout="raid0", defaults="today"),
+        make(home, "fedorchuk-2008", raid_of, layout="raid0", scale="paper"),
+    ]
+    [one] = json.loads(said(capsys, single, *apart, "--json"))["studies"]
+    assert [side["runs"] for side in one["sides"]] == [[single], *([name] for name in apart)]
     # The same run twice is one.
     [one] = json.loads(said(capsys, single, single, "--json"))["studies"]
     assert [side["runs"] for side in one["sides"]] == [[single]]
@@ -338,6 +347,11 @@ def test_few_comparisons_are_shown_unless_all_are_asked_for(
 ) -> None:
     make(home, "tum-2005", printed("tum-2005"))
     assert "     and 2 more; --all shows them\n" in said(capsys, "latest")
+    values = printed("tum-2005")
+    values["jfs"]["read3"] *= 2
+    make(home, "tum-2005", values)
+    few = said(capsys, "latest").partition("read3-same")[2].partition("more; --all")[0]
+    assert few.count(" no\n") == 3 and few.index("read3: reiserfs / jfs") < few.index("read3: ext3 / xfs")
     shown = said(capsys, "latest", "--all")
     assert "--all shows them" not in shown and "read3: reiserfs / jfs" in shown
 
