@@ -33,6 +33,10 @@ VERBS = {
     "list": ("agelab.cli.list_runs:list_runs", "List runs, newest first."),
     "show": ("agelab.cli.show:show", "Show one run's samples, as a table or as JSON."),
     "compare": ("agelab.cli.compare:compare", "Name the inputs and results in which two runs differ."),
+    "replicate": (
+        "agelab.cli.replicate:replicate",
+        "Put runs beside the published study that they follow, claim by claim.",
+    ),
     "calibrate": (
         "agelab.cli.calibrate:calibrate",
         "Measure the floor under every difference of a scenario.",

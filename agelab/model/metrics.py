@@ -99,4 +99,13 @@ METRICS: dict[str, Metric] = {
         "(Conway et al., FAST 2017)",
     ),
     "request_size": Metric("B", "bytes moved / requests"),
+    # Studies print these; ours follow from the metrics above when a study is compared: docs/replication.md.
+    "cpu_percent": Metric("%", "100 * (cpu_user + cpu_system) / elapsed"),
+    "cpu_user_percent": Metric("%", "100 * cpu_user / elapsed"),
+    "cpu_system_percent": Metric("%", "100 * cpu_system / elapsed"),
+    "cpu_idle_percent": Metric("%", "100 * cpu_idle / elapsed"),
+    "slower_percent": Metric(
+        "%", "by how much a study calls one slower than the other: so much more time, or so much less speed"
+    ),
+    "more_percent": Metric("%", "100 * (one - other) / other"),
 }

@@ -1,0 +1,159 @@
+"""``agelab replicate``: what of a published study our runs bear out."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agelab.cli.common import json_option, open_store, print_json
+
+if TYPE_CHECKING:
+    from agelab.published.outcome import Outcome
+    from agelab.published.ranking import Column, Ranking
+    from agelab.published.report import Report
+    from agelab.published.sides import Run, Side
+    from agelab.published.values import Value
+    from agelab.published.verdict import Judged
+    from agelab.results.rundir import RunDirectory
+
+SCHEMA = 1
+
+
+@click.command()
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+@click.option("--all", "everything", is_flag=True, help="Every comparison of every claim.")
+@click.option("--markdown", is_flag=True, help="Print Markdown, as in docs/replication.md.")
+@json_option
+def replicate(runs: tuple[str, ...], everything: bool, markdown: bool, as_json: bool) -> None:
+    """Put RUN beside the study that its scenario follows: rankings, and a verdict on each of the study's claims.
+
+    RUN is a name of agelab list, or latest. Runs that differ in variants, layouts and run seeds alone are one
+    column; those of another scale, kernel or set of defaults stand side by side.
+
+    Exit: 0 whatever the verdicts.
+    """
+    from agelab.published.report import reports
+    from agelab.results import rundir
+
+    if as_json and markdown:
+        raise click.UsageError("--json and --markdown: one of them")
+    store = open_store().runs
+    named = {run.name: run for run in (rundir.find(store, name) for name in runs)}
+    found = reports(loaded(run) for run in named.values())
+    if as_json:
+        print_json({"schema": SCHEMA, "studies": [_report_json(report) for report in found]})
+    elif markdown:
+        from agelab.cli.replication_markdown import lines
+
+        click.echo("\n".join(line for report in found for line in lines(report)))
+    else:
+        from agelab.cli.replication import print_report
+
+        for report in found:
+            print_report(report, everything)
+
+
+def loaded(run: "RunDirectory") -> "Run":
+    """The run as it lies on disk."""
+    from agelab.published.sides import Run
+
+    plan = run.plan()
+    return Run(plan, [run.end(number) for number in range(len(plan.cells))], run.samples())
+
+
+def _report_json(report: "Report") -> dict[str, Any]:
+    return {
+        "study": report.study.name,
+        "sides": [{"letter": letter, **_side_json(side)} for letter, side in report.sides],
+        "columns": [
+            {"letter": column.letter, "stand_in": column.stand_in or None} for column in report.columns
+        ],
+        "tables": [_ranking_json(ranking) for ranking in report.rankings],
+        "claims": [
+            {
+                **claim.model_dump(mode="json", exclude={"test"}, exclude_defaults=True),
+                "kind": claim.test.kind if claim.test else None,
+                "scale": claim.scale,
+                "defaults": claim.defaults,
+                "verdicts": [{"letter": letter, **_judged_json(one)} for letter, one in judged],
+            }
+            for claim, judged in report.claims
+        ],
+    }
+
+
+def _side_json(side: "Side") -> dict[str, Any]:
+    return {
+        "runs": side.names,
+        "scale": side.plan.scale,
+        "clock": side.plan.clock,
+        "emulated": side.emulated,
+        "defaults": side.first.defaults,
+        "kernel": side.first.kernel,
+        "machines": side.machines,
+        "drives": side.drives,
+        "seeds": side.seeds,
+        "left_out": side.left_out,
+    }
+
+
+def _ranking_json(ranking: "Ranking") -> dict[str, Any]:
+    def column(one: "Column") -> dict[str, Any]:
+        cells = {name: _value_json(value) for name, value in one.values.items()}
+        ranks = {
+            name: {**cell, "ratio": _number(one.ratio(name)), "rank": one.rank(name)}
+            for name, cell in cells.items()
+        }
+        return {"tau_b": one.tau, "variants": one.common, "values": ranks}
+
+    return {
+        "table": ranking.table,
+        "layout": ranking.layout,
+        "metric": ranking.metric,
+        "unit": ranking.unit,
+        "steps": [
+            {
+                "step": row.step,
+                "theirs": [column(one) for one in row.theirs],
+                "ours": [column(one) for one in row.ours],
+            }
+            for row in ranking.rows
+        ],
+        "overall": [
+            overall
+            and {"steps": list(overall.steps), "theirs": column(overall.theirs), "ours": column(overall.ours)}
+            for overall in ranking.overall
+        ],
+    }
+
+
+def _value_json(value: "Value") -> dict[str, Any]:
+    if not value.numbers:
+        return {"value": None, "seeds": 0, "reason": value.why}
+    return {"value": float(value.median), "seeds": len(value.numbers)}
+
+
+def _judged_json(one: "Judged") -> dict[str, Any]:
+    return {
+        "filesystem": one.filesystem or None,
+        "stand_in": one.stand_in,
+        "verdict": one.verdict.value,
+        "reason": one.reason,
+        "no_floor": one.no_floor or None,
+        "theirs": [_outcome_json(outcome) for outcome in one.theirs],
+        "ours": _outcome_json(one.ours) if one.ours else None,
+    }
+
+
+def _outcome_json(outcome: "Outcome") -> dict[str, Any]:
+    return {
+        "holds": outcome.holds,
+        "over": outcome.over,
+        "comparisons": [
+            {"where": one.where, "figure": _number(one.figure), "holds": one.holds, "note": one.note}
+            for one in outcome.comparisons
+        ],
+    }
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)

@@ -1,0 +1,283 @@
+"""A study's claims as data: ``scenarios/published/<study>.claims.toml``."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Annotated, Literal, NamedTuple, Self, TypeVar
+
+from pydantic import AfterValidator, Field, PositiveFloat, model_validator
+
+from agelab.model.base import Defaults, Frozen, Layout
+from agelab.model.metrics import METRICS
+from agelab.model.scenario import Name
+from agelab.published.tables import StepName, TableName
+
+SUBJECT = re.compile(r"([a-z0-9][a-z0-9_-]*)(?:@(single|raid0))?(?:#([A-Za-z0-9-]+))?")
+
+
+class Subject(NamedTuple):
+    """What a claim is about: a variant, where it matters with its layout and the table that has it."""
+
+    variant: str
+    layout: str
+    table: str
+
+    def __str__(self) -> str:
+        layout, table = (
+            f"{mark}{word}" if word else "" for mark, word in (("@", self.layout), ("#", self.table))
+        )
+        return f"{self.variant}{layout}{table}"
+
+
+def subject(text: str) -> Subject:
+    """The parts of ``xfs``, ``xfs@raid0``, ``xfs#I``; what is left out is empty."""
+    found = SUBJECT.fullmatch(text)
+    if found is None:
+        raise ValueError("not like xfs, xfs@raid0 or xfs#II (a variant, its layout, its table)")
+    return Subject(found[1], found[2] or "", found[3] or "")
+
+
+def _as_subject(text: str) -> str:
+    subject(text)
+    return text
+
+
+Ref = Annotated[str, AfterValidator(_as_subject)]
+"""A subject as a file has it."""
+Refs = Annotated[tuple[Ref, ...], Field(min_length=1)]
+AnyBanded = TypeVar("AnyBanded", bound=Frozen)
+
+
+class Check(Frozen):
+    """What every test has: where to look, and of how many of its comparisons it must be true."""
+
+    steps: tuple[StepName, ...] = Field(min_length=1)
+    metric: str = "elapsed"
+    table: TableName | None = Field(default=None, description="the study's first table where none is named")
+    layouts: tuple[Layout, ...] = Field(default=("single",), min_length=1)
+    over: Literal["every", "most", "some"] = Field(
+        default="every", description="of its comparisons: all, more than half, at least one"
+    )
+
+    @model_validator(mode="after")
+    def _metric_is_known(self) -> Self:
+        if self.metric not in METRICS:
+            raise ValueError(f"no metric {self.metric!r}")
+        return self
+
+
+class Pairs(Check):
+    """Two subjects in each comparison: each of ``of`` with each of ``to``, or the pairs as they stand."""
+
+    of: tuple[Ref, ...] = ()
+    to: tuple[Ref, ...] = ()
+    pairs: tuple[tuple[Ref, Ref], ...] = ()
+
+    @model_validator(mode="after")
+    def _one_or_the_other(self) -> Self:
+        if bool(self.pairs) == bool(self.of and self.to) or bool(self.of) != bool(self.to):
+            raise ValueError("needs either of and to, or pairs")
+        return self
+
+    @property
+    def couples(self) -> list[tuple[str, str]]:
+        return [*self.pairs, *((one, other) for one in self.of for other in self.to)]
+
+
+class Ratio(Pairs):
+    """The one's value over the other's lies in a band."""
+
+    kind: Literal["ratio"]
+    to_step: StepName | None = Field(default=None, description="the other's step, where it is another one")
+    at_least: PositiveFloat | None = None
+    at_most: PositiveFloat | None = None
+
+    @model_validator(mode="after")
+    def _has_a_band(self) -> Self:
+        return _banded(self, self.at_least, self.at_most)
+
+
+class Same(Pairs):
+    """No difference: the larger value exceeds the smaller one by no more than a share of it."""
+
+    kind: Literal["same"]
+    within: PositiveFloat
+
+
+class Amount(Check):
+    """The value itself lies in a band."""
+
+    kind: Literal["value"]
+    of: Refs
+    at_least: PositiveFloat | None = None
+    at_most: PositiveFloat | None = None
+
+    @model_validator(mode="after")
+    def _has_a_band(self) -> Self:
+        return _banded(self, self.at_least, self.at_most)
+
+
+class Extreme(Check):
+    """Each of ``of`` is lower (higher) than each of ``among``, by the factor ``margin`` or more."""
+
+    kind: Literal["lowest", "highest"]
+    of: Refs
+    among: Refs
+    margin: float = Field(default=1, ge=1)
+
+
+class Order(Check):
+    """Nothing in a group is higher than anything in the next one."""
+
+    kind: Literal["order"]
+    groups: tuple[Refs, ...] = Field(min_length=2)
+
+
+class Kept(Check):
+    """The lowest, the highest, or the whole order is the same in two layouts."""
+
+    kind: Literal["kept"]
+    what: Literal["lowest", "highest", "order"]
+    among: Refs
+    between: tuple[Layout, Layout] = ("single", "raid0")
+
+
+class Gain(Check):
+    """From one layout to the other nothing gains as much as ``of``: as a factor, or in the metric's unit."""
+
+    kind: Literal["gain"]
+    of: Ref
+    among: Refs
+    measure: Literal["ratio", "difference"] = "ratio"
+    between: tuple[Layout, Layout] = ("single", "raid0")
+
+
+class Spread(Check):
+    """Highest over lowest of ``of`` is less than that of ``than``."""
+
+    kind: Literal["spread"]
+    of: Refs
+    than: Refs
+
+
+AnyTest = Annotated[
+    Ratio | Same | Amount | Extreme | Order | Kept | Gain | Spread, Field(discriminator="kind")
+]
+
+
+def _banded(test: AnyBanded, low: float | None, high: float | None) -> AnyBanded:
+    if low is None and high is None:
+        raise ValueError("needs at_least, at_most or both")
+    if low is not None and high is not None and low > high:
+        raise ValueError(f"at_least {low} is more than at_most {high}")
+    return test
+
+
+class Gone(Frozen):
+    """Why a younger kernel cannot behave like that any more, whatever its options."""
+
+    since: Annotated[str, Field(pattern=r"^\d+(\.\d+)*$")] = Field(description="the first such release")
+    why: str = Field(min_length=1)
+
+
+class Conflict(Frozen):
+    """What in the study itself speaks against the claim."""
+
+    against: str = Field(description="'table', or the id of another claim")
+    note: str = Field(min_length=1)
+
+
+class Claim(Frozen):
+    """One finding that the study states."""
+
+    id: Name
+    says: str = Field(min_length=1, description="in our own words")
+    test: AnyTest | None = None
+    scale: Literal["quick", "paper"] = Field(default="quick", description="the smallest that can show it")
+    defaults: Defaults | Literal["either"] = "either"
+    unprinted: str = Field(
+        default="", description="why the study's own table cannot show it: a chart without figures, say"
+    )
+    untestable: str = Field(default="", description="why no run of ours can show it")
+    gone: Gone | None = None
+    conflict: Conflict | None = None
+
+    @model_validator(mode="after")
+    def _can_be_judged(self) -> Self:
+        if self.test is None and not self.untestable:
+            raise ValueError("needs a test, or the reason why it is untestable")
+        if self.test is None and (self.unprinted or self.gone):
+            raise ValueError("without a test neither unprinted nor gone says anything")
+        return self
+
+
+class TableUse(Frozen):
+    """What one table is, and what of ours belongs beside it."""
+
+    id: TableName
+    about: str
+    scenario: Name | None = Field(
+        default=None, description="whose runs have it, where that is not the study's own scenario"
+    )
+    repetition: Literal["mean", "first", "last", "growth"] = Field(
+        default="mean", description="of our repetitions; growth is the last one over the first"
+    )
+    compares: str = Field(
+        default="", description="the metric that the table's percentages compare; empty where it has none"
+    )
+    relative_to: Name | None = Field(
+        default=None, description="the variant to which they compare; none: each to its own start"
+    )
+    untestable: str = Field(default="", description="why no run of ours stands beside it")
+
+
+class StandIns(Frozen):
+    """Filesystems of ours in place of one that no run can have."""
+
+    filesystems: tuple[Name, ...] = Field(min_length=1)
+    why: str = Field(min_length=1, description="why the study's own filesystem cannot be run")
+
+
+class Claims(Frozen):
+    """One file: the study's tables, and what it says of them."""
+
+    study: Name
+    about: str = Field(description="whose it is, of when, on what")
+    resolution: float = Field(
+        default=0, ge=0, description="by how much two printed values may differ and yet be one, in their unit"
+    )
+    tables: tuple[TableUse, ...] = Field(min_length=1)
+    sums: dict[StepName, tuple[StepName, ...]] = Field(
+        default={}, description="steps that are the sum of others, where a test or a table has them"
+    )
+    stand_ins: StandIns | None = None
+    claims: tuple[Claim, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _names_hold_together(self) -> Self:
+        problems = [f"{what} {name!r} is there twice" for what, name in self._twice()]
+        tables = {table.id for table in self.tables}
+        ids = {claim.id for claim in self.claims}
+        for claim in self.claims:
+            asked = [claim.test.table] if claim.test and claim.test.table else []
+            problems += [f"claim {claim.id!r}: no table {name!r}" for name in asked if name not in tables]
+            if claim.conflict and claim.conflict.against not in {"table", *ids} - {claim.id}:
+                problems.append(f"claim {claim.id!r}: conflict: no claim {claim.conflict.against!r}")
+        problems += [
+            f"table {table.id!r}: no metric {table.compares!r}"
+            for table in self.tables
+            if table.compares and table.compares not in METRICS
+        ]
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+    def _twice(self) -> Iterator[tuple[str, str]]:
+        names = [("table", table.id) for table in self.tables] + [
+            ("claim", claim.id) for claim in self.claims
+        ]
+        yield from (which for which, count in Counter(names).items() if count > 1)
+
+    def table(self, name: str | None) -> TableUse:
+        """The table of that name; the first one without."""
+        return next((table for table in self.tables if table.id == name), self.tables[0])

@@ -1,0 +1,278 @@
+"""Whether a claim's test is true of a source: a study's own table, or our runs."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from agelab.model.base import Layout
+from agelab.published.claims import (
+    Amount,
+    AnyTest,
+    Claims,
+    Extreme,
+    Gain,
+    Kept,
+    Order,
+    Ratio,
+    Same,
+    Spread,
+    subject,
+)
+from agelab.published.tables import Place
+from agelab.published.values import Source, Value, apart
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One of those that a test is made of."""
+
+    where: str
+    figure: Fraction | None
+    """A ratio, or what the kind of test speaks of; None where it cannot be had."""
+    holds: bool | None
+    """None where something is missing without which it cannot be said."""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A test on one source."""
+
+    over: str
+    comparisons: tuple[Comparison, ...]
+
+    @property
+    def true(self) -> int:
+        return sum(one.holds is True for one in self.comparisons)
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether enough comparisons are true; None where those that are missing could change the answer."""
+        unknown = sum(one.holds is None for one in self.comparisons)
+        number = len(self.comparisons)
+        fewest = {"every": number, "most": number // 2 + 1, "some": 1}[self.over]
+        if self.true >= fewest:
+            return True
+        return None if self.true + unknown >= fewest else False
+
+    @property
+    def missing(self) -> list[str]:
+        """Why comparisons cannot be made, each reason once."""
+        return list(dict.fromkeys(one.note for one in self.comparisons if one.holds is None))
+
+
+@dataclass(frozen=True)
+class _Spot:
+    """Where a comparison looks: one step in one layout."""
+
+    source: Source
+    table: str
+    metric: str
+    layout: Layout
+    step: str
+
+    @property
+    def name(self) -> str:
+        return self.step if self.layout == "single" else f"{self.step}, {self.layout}"
+
+    def value(self, ref: str, step: str | None = None, layout: Layout | None = None) -> Value:
+        found = subject(ref)
+        place: Place = (
+            found.table or self.table,
+            found.variant,
+            layout or found.layout or self.layout,
+            step or self.step,
+            self.metric,
+        )
+        return self.source.value(place)
+
+    def values(self, refs: Sequence[str], layout: Layout | None = None) -> dict[str, Value]:
+        return {ref: self.value(ref, layout=layout) for ref in refs}
+
+
+def outcome(test: AnyTest, claims: Claims, source: Source) -> Outcome:
+    """Make the test's comparisons."""
+    return Outcome(test.over, tuple(_comparisons(test, claims, source)))
+
+
+def _comparisons(test: AnyTest, claims: Claims, source: Source) -> Iterator[Comparison]:
+    for layout in test.layouts:
+        for step in test.steps:
+            spot = _Spot(source, claims.table(test.table).id, test.metric, layout, step)
+            if isinstance(test, Ratio):
+                yield from (_ratio(spot, test, *couple) for couple in test.couples)
+            elif isinstance(test, Same):
+                yield from (_same(spot, test, *couple) for couple in test.couples)
+            elif isinstance(test, Amount):
+                yield from (_amount(spot, test, ref) for ref in test.of)
+            else:
+                yield _of_sets(spot, test)
+
+
+def _of_sets(spot: _Spot, test: Extreme | Order | Kept | Gain | Spread) -> Comparison:
+    if isinstance(test, Extreme):
+        return _extreme(spot, test)
+    if isinstance(test, Order):
+        return _order(spot, test)
+    if isinstance(test, Kept):
+        return _kept(spot, test)
+    return _gain(spot, test) if isinstance(test, Gain) else _spread(spot, test)
+
+
+def missing(*values: Value) -> str:
+    """Why one of them is not there, or nothing."""
+    return next((value.why or "no value" for value in values if not value.numbers), "")
+
+
+def _in_band(figure: Fraction, low: float | None, high: float | None) -> bool:
+    """Whether it lies between two bounds as they are written: 1.45 is 145/100."""
+    return (low is None or figure >= Fraction(str(low))) and (high is None or figure <= Fraction(str(high)))
+
+
+def _ratio(spot: _Spot, test: Ratio, one: str, other: str) -> Comparison:
+    second = f"{other} {test.to_step}" if test.to_step else other
+    where = f"{spot.name}: {one} / {second}"
+    left, right = spot.value(one), spot.value(other, test.to_step)
+    if why := missing(left, right):
+        return Comparison(where, None, None, why)
+    if not right.median:
+        return Comparison(where, None, None, f"{second} is 0")
+    figure, sign = left.median / right.median, apart(left, right)
+    if not sign and figure != 1:
+        # A difference that does not count is none.
+        holds = _in_band(Fraction(1), test.at_least, test.at_most)
+        return Comparison(where, figure, holds, "below the floor")
+    return Comparison(where, figure, _in_band(figure, test.at_least, test.at_most))
+
+
+def _same(spot: _Spot, test: Same, one: str, other: str) -> Comparison:
+    where = f"{spot.name}: {one} / {other}"
+    left, right = spot.value(one), spot.value(other)
+    if why := missing(left, right):
+        return Comparison(where, None, None, why)
+    if not right.median:
+        return Comparison(where, None, None, f"{other} is 0")
+    figure = left.median / right.median
+    lower, higher = sorted((left.median, right.median))
+    if lower and higher / lower - 1 <= Fraction(str(test.within)):
+        return Comparison(where, figure, True)
+    if higher - lower <= spot.source.resolution:
+        return Comparison(where, figure, True, "closer than the clock could tell")
+    equal = apart(left, right) == 0
+    return Comparison(where, figure, equal, "below the floor" if equal else "")
+
+
+def _amount(spot: _Spot, test: Amount, ref: str) -> Comparison:
+    value = spot.value(ref)
+    if why := missing(value):
+        return Comparison(f"{spot.name}: {ref}", None, None, why)
+    return Comparison(
+        f"{spot.name}: {ref}", value.median, _in_band(value.median, test.at_least, test.at_most)
+    )
+
+
+def _extreme(spot: _Spot, test: Extreme) -> Comparison:
+    """The figure is how far the nearest of the others is: its value over ours, or ours over its."""
+    lowest = test.kind == "lowest"
+    where = f"{spot.name}: {', '.join(test.of)} {test.kind}"
+    ours, others = spot.values(test.of), spot.values(test.among)
+    near: list[tuple[Fraction, bool, str]] = []
+    for one in ours.values():
+        for name, other in others.items():
+            if one.numbers and other.numbers:
+                low, high = (one, other) if lowest else (other, one)
+                far = high.median / low.median if low.median else Fraction(0)
+                near.append((far, apart(high, low) == 1 and far >= Fraction(str(test.margin)), name))
+    why = missing(*ours.values(), *others.values())
+    if not near:
+        return Comparison(where, None, None, why)
+    figure, _, name = min(near)
+    holds = all(good for _, good, _ in near)
+    note = f"next is {name}" if holds else f"against {min(n for n in near if not n[1])[2]}"
+    if why and holds:
+        return Comparison(where, figure, None, why)
+    return Comparison(where, figure, holds, note)
+
+
+def _order(spot: _Spot, test: Order) -> Comparison:
+    """The figure is the smallest ratio of a later value to an earlier one; below 1 it is out of order."""
+    where = f"{spot.name}: " + " <= ".join(", ".join(group) for group in test.groups)
+    groups = [spot.values(group) for group in test.groups]
+    ratios: list[tuple[Fraction, bool, str]] = []
+    for number, group in enumerate(groups):
+        for later in groups[number + 1 :]:
+            for one, low in group.items():
+                for other, high in later.items():
+                    if low.numbers and high.numbers and low.median:
+                        good = apart(low, high) != 1
+                        ratios.append((high.median / low.median, good, f"{one} is above {other}"))
+    why = missing(*(value for group in groups for value in group.values()))
+    wrong = [words for _, good, words in sorted(ratios) if not good]
+    figure = min(ratios)[0] if ratios else None
+    if wrong:
+        return Comparison(where, figure, False, wrong[0])
+    return Comparison(where, figure, None if why else True, why)
+
+
+def _kept(spot: _Spot, test: Kept) -> Comparison:
+    """The figure is the number of pairs that change places; of the lowest and the highest there is none."""
+    where = f"{spot.step}: {test.what} of {', '.join(test.among)}, {' and '.join(test.between)}"
+    here, there = (spot.values(test.among, layout) for layout in test.between)
+    if why := missing(*here.values(), *there.values()):
+        return Comparison(where, None, None, why)
+    if test.what == "order":
+        turned = [
+            f"{one} and {other}"
+            for number, one in enumerate(test.among)
+            for other in test.among[number + 1 :]
+            if apart(here[one], here[other]) * apart(there[one], there[other]) < 0
+        ]
+        return Comparison(where, Fraction(len(turned)), not turned, "; ".join(turned))
+    one, other = (_at_the_end(values, test.what) for values in (here, there))
+    return Comparison(
+        where, None, bool(one & other), f"{', '.join(sorted(one))} | {', '.join(sorted(other))}"
+    )
+
+
+def _at_the_end(values: dict[str, Value], what: str) -> set[str]:
+    """The names with the lowest or highest value, and those that nothing tells from it."""
+    end = (min if what == "lowest" else max)(values.values(), key=lambda value: value.median)
+    return {name for name, value in values.items() if apart(value, end) == 0}
+
+
+def _gain(spot: _Spot, test: Gain) -> Comparison:
+    """The figure is what ``of`` gains, the note what the next one does."""
+    where = f"{spot.step}: gain of {test.of}, {' to '.join(test.between)}"
+    refs = (test.of, *test.among)
+    first, second = (spot.values(refs, layout) for layout in test.between)
+    why = missing(*first.values(), *second.values())
+    gains: dict[str, Fraction] = {}
+    for ref in refs:
+        if first[ref].numbers and second[ref].numbers and second[ref].median:
+            before, after = first[ref].median, second[ref].median
+            gains[ref] = before / after if test.measure == "ratio" else before - after
+    others = [(gain, ref) for ref, gain in gains.items() if ref != test.of]
+    if test.of not in gains or not others:
+        return Comparison(where, None, None, why)
+    most, name = max(others)
+    if gains[test.of] <= most:
+        return Comparison(where, gains[test.of], False, f"{name} gains {float(most):.3g}")
+    return Comparison(
+        where, gains[test.of], None if why else True, why or f"next is {name}: {float(most):.3g}"
+    )
+
+
+def _spread(spot: _Spot, test: Spread) -> Comparison:
+    """The figure is the one spread over the other."""
+    where = f"{spot.name}: spread of {', '.join(test.of)} / of {', '.join(test.than)}"
+    one, other = spot.values(test.of), spot.values(test.than)
+    if why := missing(*one.values(), *other.values()):
+        return Comparison(where, None, None, why)
+    spreads = []
+    for values in (one, other):
+        medians = [value.median for value in values.values()]
+        if not min(medians):
+            return Comparison(where, None, None, "a value is 0")
+        spreads.append(max(medians) / min(medians))
+    figure = spreads[0] / spreads[1]
+    return Comparison(where, figure, figure < 1)

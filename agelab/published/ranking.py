@@ -1,0 +1,155 @@
+"""Our ranking beside the study's: Kendall's tau-b, and each variant against the fastest."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isnan
+
+from scipy.stats import kendalltau
+
+from agelab.published.claims import Claims
+from agelab.published.ours import Ours
+from agelab.published.tables import Figure, Figures, Place
+from agelab.published.values import READINGS, Printed, Value, total
+
+FACTORS = ("slower_percent", "more_percent")
+"""Metrics that say what one value is of another: in a ranking they are that factor."""
+
+
+def tau_b(one: Sequence[Fraction], other: Sequence[Fraction]) -> float | None:
+    """Kendall's tau-b of two rankings of the same things; None for fewer than two, or where one side is all ties.
+
+    (concordant - discordant pairs) / sqrt((pairs not tied in the one) * (pairs not tied in the other)): M. G. Kendall,
+    "The treatment of ties in ranking problems", Biometrika 33 (1945), 239-251.
+    """
+    if len(one) < 2 or len(set(one)) < 2 or len(set(other)) < 2:
+        return None
+    # Ranks, not the values themselves: two fractions never become one float.
+    found = float(kendalltau(ranks(one), ranks(other), variant="b").statistic)
+    return None if isnan(found) else found
+
+
+def ranks(values: Sequence[Fraction]) -> list[int]:
+    """1 for the lowest; equal values have equal ranks, and the next one counts them all: 1, 2, 2, 4."""
+    return [1 + sum(other < value for other in values) for value in values]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One side's values of one row."""
+
+    values: Mapping[str, Value]
+    """Of each variant of the study's table."""
+    tau: float | None
+    """Against the study, over the variants that both have."""
+    common: int
+    """How many those are."""
+
+    def ratio(self, variant: str) -> Fraction | None:
+        """The variant's value over the lowest one."""
+        known = {name: value.median for name, value in self.values.items() if value.numbers}
+        lowest = min(known.values(), default=Fraction())
+        return known[variant] / lowest if variant in known and lowest else None
+
+    def rank(self, variant: str) -> int | None:
+        """Its place among the variants that have a value, 1 for the lowest."""
+        known = {name: value.median for name, value in self.values.items() if value.numbers}
+        return dict(zip(known, ranks(list(known.values())), strict=True)).get(variant)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A step of a table, or the sum of its steps: the study's ranking and ours."""
+
+    step: str
+    theirs: tuple[Column, ...]
+    """One; of percentages that can be read in two ways, two."""
+    ours: tuple[Column, ...]
+    """One for each side."""
+
+
+@dataclass(frozen=True)
+class Overall:
+    """The sums over the steps that a side has as the study has them, for every variant that it has."""
+
+    steps: tuple[str, ...]
+    theirs: Column
+    ours: Column
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """One published table, in one layout and one metric."""
+
+    table: str
+    layout: str
+    metric: str
+    unit: str
+    variants: tuple[str, ...]
+    rows: tuple[Row, ...]
+    overall: tuple[Overall | None, ...]
+    """One for each side; None where fewer than two steps or two variants are common."""
+
+
+def rankings(figures: Figures, claims: Claims, sources: Sequence[Ours]) -> list[Ranking]:
+    """Every table of the study in which two variants or more can be compared."""
+    found = []
+    for use in claims.tables:
+        # Layout, metric and unit of a table to the figures that are one ranking's.
+        groups: dict[tuple[str, str, str], list[Figure]] = {}
+        for figure in figures.of(use.id):
+            factor = figure.metric in FACTORS
+            key = (
+                (figure.layout, use.compares, "times")
+                if factor
+                else (figure.layout, figure.metric, figure.unit)
+            )
+            groups.setdefault(key, []).append(figure)
+        for (layout, metric, unit), those in groups.items():
+            relative = [use.relative_to] if use.relative_to and unit == "times" else []
+            variants = list(dict.fromkeys([*relative, *(figure.variant for figure in those)]))
+            rows = []
+            for step in dict.fromkeys(figure.step for figure in those):
+                places: dict[str, Place] = {name: (use.id, name, layout, step, metric) for name in variants}
+                row = _row(step, places, [Printed(figures, claims, reading) for reading in READINGS], sources)
+                rows += [row] if len(row.theirs[0].values) > 1 else []
+            if rows:
+                alone = [row for row in rows if row.step not in claims.sums]
+                overall = tuple(_overall(alone, number) for number in range(len(sources)))
+                found.append(Ranking(use.id, layout, metric, unit, tuple(variants), tuple(rows), overall))
+    return found
+
+
+def _row(step: str, places: Mapping[str, Place], printed: Sequence[Printed], sources: Sequence[Ours]) -> Row:
+    theirs = [
+        {name: value for name, place in places.items() if (value := one.value(place)).numbers}
+        for one in printed
+    ]
+    if theirs[0] == theirs[1]:
+        theirs = theirs[:1]
+    ours = [{name: source.value(places[name]) for name in theirs[0]} for source in sources]
+    return Row(
+        step, tuple(_against(one, one) for one in theirs), tuple(_against(theirs[0], one) for one in ours)
+    )
+
+
+def _against(theirs: Mapping[str, Value], ours: Mapping[str, Value]) -> Column:
+    both = [name for name in theirs if ours[name].numbers]
+    tau = tau_b([theirs[name].median for name in both], [ours[name].median for name in both])
+    return Column(ours, tau, len(both))
+
+
+def _overall(rows: Sequence[Row], side: int) -> Overall | None:
+    """The sums of that side; a step counts where every variant that the side has at all is in both."""
+    columns = [(row.step, row.theirs[0].values, row.ours[side].values) for row in rows]
+    variants = dict.fromkeys(name for _, _, ours in columns for name, value in ours.items() if value.numbers)
+    whole = [
+        (step, theirs, ours)
+        for step, theirs, ours in columns
+        if all(name in theirs and ours[name].numbers for name in variants)
+    ]
+    if len(whole) < 2 or len(variants) < 2:
+        return None
+    theirs = {name: total({step: one[name] for step, one, _ in whole}) for name in variants}
+    ours = {name: total({step: other[name] for step, _, other in whole}) for name in variants}
+    return Overall(tuple(step for step, _, _ in whole), _against(theirs, theirs), _against(theirs, ours))

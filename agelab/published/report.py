@@ -1,0 +1,79 @@
+"""All that is said of one study: its rankings beside ours, and a verdict on each of its claims."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from agelab.published.claims import Claim
+from agelab.published.ours import Ours
+from agelab.published.ranking import Ranking, rankings
+from agelab.published.sides import Run, Side, sides
+from agelab.published.study import Study, of_scenario
+from agelab.published.verdict import Judged, Verdict, judge, present
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the rankings: a side, with the filesystem that stands in for the study's where one does."""
+
+    letter: str
+    side: Side
+    stand_in: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.letter} {self.stand_in}".rstrip()
+
+
+@dataclass(frozen=True)
+class Report:
+    """One study and the runs beside it."""
+
+    study: Study
+    sides: tuple[tuple[str, Side], ...]
+    """Each with its letter."""
+    columns: tuple[Column, ...]
+    rankings: tuple[Ranking, ...]
+    claims: tuple[tuple[Claim, tuple[tuple[str, Judged], ...]], ...]
+    """Each claim with its verdicts, and the letter of the side that each is of."""
+
+    def counted(self, letter: str) -> dict[Verdict, int]:
+        """How many claims have which verdict on that side; a stand-in's verdicts count for themselves."""
+        found = Counter(one.verdict for _, judged in self.claims for side, one in judged if side == letter)
+        return {verdict: found[verdict] for verdict in Verdict}
+
+
+def reports(runs: Iterable[Run]) -> list[Report]:
+    """A report for each study that the runs belong to, in their order. Raises InputError for a run of none."""
+    by_study: dict[str, tuple[Study, list[Run]]] = {}
+    for run in runs:
+        study = of_scenario(run.plan.scenario)
+        by_study.setdefault(study.name, (study, []))[1].append(run)
+    return [_report(study, these) for study, these in by_study.values()]
+
+
+def _report(study: Study, runs: Iterable[Run]) -> Report:
+    lettered = tuple(zip(_letters(), sides(runs), strict=False))
+    columns = tuple(
+        Column(letter, side, name)
+        for letter, side in lettered
+        for name in (present(study, side) if study.claims.stand_ins else ("",))
+    )
+    sources = [Ours(study.figures, study.claims, column.side, column.stand_in) for column in columns]
+    return Report(
+        study,
+        lettered,
+        columns,
+        tuple(rankings(study.figures, study.claims, sources)),
+        tuple(
+            (claim, tuple((letter, one) for letter, side in lettered for one in judge(study, claim, side)))
+            for claim in study.claims.claims
+        ),
+    )
+
+
+def _letters() -> Iterable[str]:
+    """A, B, .. Z, AA, AB, ..."""
+    alphabet = [chr(code) for code in range(ord("A"), ord("Z") + 1)]
+    yield from alphabet
+    yield from (one + other for one in alphabet for other in alphabet)

@@ -1,0 +1,78 @@
+"""A study's two files, read together: its figures, and the claims that rest on them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from agelab.errors import InputError, unknown
+from agelab.published import tables
+from agelab.published.claims import Claims
+from agelab.published.outcome import outcome
+from agelab.published.tables import Figures
+from agelab.published.values import Printed
+from agelab.scenario import files
+
+DIRECTORY = "published"
+
+
+@dataclass(frozen=True)
+class Study:
+    """What one study published."""
+
+    figures: Figures
+    claims: Claims
+
+    @property
+    def name(self) -> str:
+        return self.figures.study
+
+    @property
+    def scenarios(self) -> list[str]:
+        """The scenarios whose runs can stand beside its tables."""
+        others = [table.scenario for table in self.claims.tables if table.scenario]
+        return list(dict.fromkeys([self.name, *others]))
+
+
+def names() -> list[str]:
+    """The studies that have published data."""
+    return sorted(path.stem for path in (files.SCENARIOS / DIRECTORY).glob("*.csv"))
+
+
+def read(name: str, directory: Path | None = None) -> Study:
+    """The study of that name. Raises InputError that lists every error with its place."""
+    directory = directory or files.SCENARIOS / DIRECTORY
+    figures = tables.read(directory / f"{name}.csv")
+    path = directory / f"{name}.claims.toml"
+    claims = files.read(path, Claims)
+    if wrong := [f"{path}: {line}" for line in _strangers(figures, claims)]:
+        raise InputError("\n".join(wrong))
+    return Study(figures, claims)
+
+
+def every() -> list[Study]:
+    """All studies."""
+    return [read(name) for name in names()]
+
+
+def of_scenario(scenario: str) -> Study:
+    """The study beside whose tables runs of that scenario stand. Raises InputError that says which have one."""
+    studies = every()
+    for study in studies:
+        if scenario in study.scenarios:
+            return study
+    having = [name for study in studies for name in study.scenarios]
+    raise unknown("published data for scenario", scenario, having)
+
+
+def _strangers(figures: Figures, claims: Claims) -> Iterator[str]:
+    """What the claims name and the figures do not have."""
+    if claims.study != figures.study:
+        yield f"study: is {claims.study!r}, the figures are of {figures.study!r}"
+    known = {table.id for table in claims.tables}
+    for table in dict.fromkeys(figure.table for figure in figures.by_place.values()):
+        if table not in known:
+            yield f"tables: {table!r} is not there, and the figures have it"
+    for number, claim in enumerate(claims.claims):
+        if claim.test and not claim.unprinted:
+            for why in outcome(claim.test, claims, Printed(figures, claims)).missing:
+                yield f"claims[{number}].test: {why} (claim {claim.id!r})"

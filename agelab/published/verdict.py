@@ -1,0 +1,153 @@
+"""What our runs say of a claim: replicated, not replicated, or could not be tested; with numbers and the reason."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+from agelab.published.claims import Claim
+from agelab.published.ours import Ours
+from agelab.published.outcome import Outcome, outcome
+from agelab.published.sides import Side
+from agelab.published.study import Study
+from agelab.published.tables import Place
+from agelab.published.values import READINGS, Printed, Value
+from agelab.stats.floor import SEEDS_NEEDED, no_floor
+
+SCALES = ("quick", "paper")
+"""From the smallest on."""
+
+
+class Verdict(StrEnum):
+    """What is said of a claim."""
+
+    REPLICATED = "replicated"
+    NOT = "not replicated"
+    UNTESTED = "could not be tested"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim and one side."""
+
+    claim: Claim
+    verdict: Verdict
+    reason: str
+    theirs: tuple[Outcome, ...]
+    """The test on the study's own table, once for each reading of its percentages; empty without a test."""
+    ours: Outcome | None
+    no_floor: str = ""
+    """Why orders were taken as they are, with no floor under them; empty where there is one, or no verdict."""
+    filesystem: str = ""
+    """Whose verdict it is, where filesystems of ours stand in for the study's."""
+    stand_in: bool = False
+
+
+@dataclass
+class _Counting:
+    """Our values, and the fewest run seeds that any of them was made of."""
+
+    source: Ours
+    fewest: int | None = None
+
+    @property
+    def resolution(self) -> Fraction:
+        return self.source.resolution
+
+    def value(self, place: Place) -> Value:
+        found = self.source.value(place)
+        if found.numbers:
+            self.fewest = min(self.fewest or len(found.numbers), len(found.numbers))
+        return found
+
+
+def judge(study: Study, claim: Claim, side: Side) -> list[Judged]:
+    """The claim's verdict; with stand-ins the study's own filesystem's first, then one for each of them that ran."""
+    stand_ins = study.claims.stand_ins
+    if stand_ins is None:
+        return [_judge(study, claim, side)]
+    own = ", ".join(dict.fromkeys(figure.filesystem for figure in study.figures.by_place.values()))
+    first = Judged(
+        claim,
+        Verdict.UNTESTED,
+        claim.untestable or stand_ins.why,
+        printed(study, claim),
+        None,
+        filesystem=own,
+    )
+    if claim.untestable:
+        return [first]
+    return [first, *(_judge(study, claim, side, name) for name in present(study, side))]
+
+
+def present(study: Study, side: Side) -> list[str]:
+    """The stand-ins that the side has any cell of."""
+    if study.claims.stand_ins is None:
+        return []
+    variants = [variant for _, variant, _ in side.cells]
+    return [
+        name for name in study.claims.stand_ins.filesystems if any(v.startswith(f"{name}-") for v in variants)
+    ]
+
+
+def printed(study: Study, claim: Claim) -> tuple[Outcome, ...]:
+    """The claim's test on the study's own table, in each reading of its percentages; equal ones once."""
+    if claim.test is None:
+        return ()
+    found = [outcome(claim.test, study.claims, Printed(study.figures, study.claims, one)) for one in READINGS]
+    return tuple(dict.fromkeys(found))
+
+
+def _judge(study: Study, claim: Claim, side: Side, stand_in: str = "") -> Judged:
+    theirs = printed(study, claim)
+    ours = None
+    source = _Counting(Ours(study.figures, study.claims, side, stand_in))
+    if claim.test:
+        ours = outcome(claim.test, study.claims, source)
+    verdict, reason = _verdict(claim, side, ours)
+    few = verdict is not Verdict.UNTESTED and (source.fewest or 0) < SEEDS_NEEDED
+    floor = no_floor(source.fewest or 0) if few else ""
+    return Judged(claim, verdict, reason, theirs, ours, floor, stand_in, bool(stand_in))
+
+
+def _verdict(claim: Claim, side: Side, ours: Outcome | None) -> tuple[Verdict, str]:
+    if why := claim.untestable or _out_of_reach(claim, side):
+        return Verdict.UNTESTED, why
+    assert ours is not None
+    if ours.holds is None:
+        return Verdict.UNTESTED, _first(ours.missing)
+    return (Verdict.REPLICATED if ours.holds else Verdict.NOT), _counted(ours)
+
+
+def _counted(ours: Outcome) -> str:
+    """Of how many comparisons it is true; of a single one what it came to."""
+    number = len(ours.comparisons)
+    if number == 1:
+        return ours.comparisons[0].note or ("it is so" if ours.holds else "it is not so")
+    wanted = {"every": "", "most": ", more than half are needed", "some": ", one is needed"}[ours.over]
+    return f"{ours.true} of {number} are so{wanted}"
+
+
+def _first(reasons: Sequence[str]) -> str:
+    """The first reason, and how many more there are."""
+    return reasons[0] + (f" (and {len(reasons) - 1} more reasons)" if len(reasons) > 1 else "")
+
+
+def _out_of_reach(claim: Claim, side: Side) -> str:
+    """Why that side cannot show the claim, whatever it measured; nothing where it can."""
+    if side.plan.scale not in SCALES:
+        return f"scale {side.plan.scale}: the data are not the study's"
+    if SCALES.index(side.plan.scale) < SCALES.index(claim.scale):
+        return f"it takes scale {claim.scale}"
+    if claim.defaults not in ("either", side.first.defaults):
+        return f"it takes {claim.defaults} defaults"
+    if claim.gone and _release(side.first.kernel) >= _release(claim.gone.since):
+        return f"since Linux {claim.gone.since}: {claim.gone.why}"
+    return ""
+
+
+def _release(kernel: str) -> tuple[int, ...]:
+    """The numbers at the start of a kernel's name: 6.1.0-56-amd64 is (6, 1, 0)."""
+    found = re.match(r"\d+(\.\d+)*", kernel)
+    return tuple(int(word) for word in found.group().split(".")) if found else ()

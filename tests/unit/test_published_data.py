@@ -1,0 +1,166 @@
+"""The published data are whole, and each claim is true of its study's own table or says that it is not."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from agelab.model.scenario import Scenario
+from agelab.published import study
+from agelab.published.claims import Claim
+from agelab.published.study import Study
+from agelab.published.values import READINGS, Printed
+from agelab.published.verdict import printed
+from agelab.scenario import files
+
+STUDIES = {one.name: one for one in study.every()}
+CLAIMS = [(one, claim) for one in STUDIES.values() for claim in one.claims.claims]
+PAGE = Path(__file__).parents[2] / "docs/replication.md"
+
+# Counted and added up in the studies themselves, by other means than those that made the files.
+NUMBERS = {"fedorchuk-2008": 105, "fedorchuk-2005": 36, "piszcz-2006": 466, "aging": 21, "tum-2005": 36}
+COLUMNS = {
+    ("fedorchuk-2008", "1", "ext3", "single", "elapsed"): (7, "625"),
+    ("fedorchuk-2008", "1", "ext3-journal", "single", "elapsed"): (7, "939"),
+    ("fedorchuk-2008", "1", "ext3-writeback", "single", "elapsed"): (7, "652"),
+    ("fedorchuk-2008", "1", "reiserfs", "single", "elapsed"): (7, "535"),
+    ("fedorchuk-2008", "1", "reiserfs-notail", "single", "elapsed"): (7, "553"),
+    ("fedorchuk-2008", "1", "xfs", "single", "elapsed"): (7, "3303"),
+    ("fedorchuk-2008", "1", "xfs-again", "single", "elapsed"): (7, "3339"),
+    ("fedorchuk-2008", "1", "jfs", "single", "elapsed"): (7, "793"),
+    ("fedorchuk-2008", "1", "ext2", "single", "elapsed"): (7, "664"),
+    ("fedorchuk-2008", "1", "ext3", "raid0", "elapsed"): (7, "428"),
+    ("fedorchuk-2008", "1", "ext3-journal", "raid0", "elapsed"): (7, "516"),
+    ("fedorchuk-2008", "1", "reiserfs-notail", "raid0", "elapsed"): (7, "359"),
+    ("fedorchuk-2008", "1", "xfs", "raid0", "elapsed"): (7, "464"),
+    ("fedorchuk-2008", "1", "jfs", "raid0", "elapsed"): (7, "483"),
+    ("fedorchuk-2008", "1", "ext2", "raid0", "elapsed"): (7, "360"),
+    ("fedorchuk-2005", "1", "ufs2-sata", "single", "elapsed"): (6, "434"),
+    ("fedorchuk-2005", "1", "ufs2-p4", "single", "elapsed"): (6, "858"),
+    ("fedorchuk-2005", "2", "ufs2-sata", "single", "elapsed"): (6, "434"),
+    ("fedorchuk-2005", "2", "ufs2-pata", "single", "elapsed"): (6, "696"),
+    ("fedorchuk-2005", "2", "ufs2-p4", "single", "elapsed"): (6, "858"),
+    ("fedorchuk-2005", "2", "ufs-4200", "single", "elapsed"): (6, "1166"),
+    ("piszcz-2006", "II", "ext2", "single", "elapsed"): (21, "359.81"),
+    ("piszcz-2006", "II", "ext3", "single", "elapsed"): (21, "359.29"),
+    ("piszcz-2006", "II", "jfs", "single", "elapsed"): (21, "288.56"),
+    ("piszcz-2006", "II", "reiserfs", "single", "elapsed"): (21, "381.76"),
+    ("piszcz-2006", "II", "reiser4", "single", "elapsed"): (21, "454.11"),
+    ("piszcz-2006", "II", "xfs", "single", "elapsed"): (21, "358.31"),
+    ("piszcz-2006", "II", "ext2", "single", "cpu_percent"): (21, "1611.64"),
+    ("piszcz-2006", "II", "ext3", "single", "cpu_percent"): (21, "1606.95"),
+    ("piszcz-2006", "II", "jfs", "single", "cpu_percent"): (21, "1418.62"),
+    ("piszcz-2006", "II", "reiserfs", "single", "cpu_percent"): (21, "1621.61"),
+    ("piszcz-2006", "II", "reiser4", "single", "cpu_percent"): (21, "1742.97"),
+    ("piszcz-2006", "II", "xfs", "single", "cpu_percent"): (21, "1581.94"),
+    ("piszcz-2006", "I", "ext2", "single", "elapsed"): (21, "379.98"),
+    ("piszcz-2006", "I", "ext3", "single", "elapsed"): (21, "610.05"),
+    ("piszcz-2006", "I", "jfs", "single", "elapsed"): (21, "322.09"),
+    ("piszcz-2006", "I", "reiserfs", "single", "elapsed"): (21, "305.31"),
+    ("piszcz-2006", "I", "xfs", "single", "elapsed"): (21, "288.87"),
+    ("piszcz-2006", "I", "ext2", "single", "cpu_percent"): (21, "1436.92"),
+    ("piszcz-2006", "I", "ext3", "single", "cpu_percent"): (21, "1339.26"),
+    ("piszcz-2006", "I", "jfs", "single", "cpu_percent"): (21, "1169.61"),
+    ("piszcz-2006", "I", "reiserfs", "single", "cpu_percent"): (21, "1708.26"),
+    ("piszcz-2006", "I", "xfs", "single", "cpu_percent"): (21, "1532.58"),
+}
+
+
+def test_every_study_has_its_data() -> None:
+    assert {name: len(one.figures.by_place) for name, one in STUDIES.items()} == NUMBERS
+
+
+@pytest.mark.parametrize("column", COLUMNS, ids=" ".join)
+def test_a_column_adds_up(column: tuple[str, str, str, str, str]) -> None:
+    name, table, variant, layout, metric = column
+    values = [
+        figure.exact
+        for figure in STUDIES[name].figures.of(table)
+        if (figure.variant, figure.layout, figure.metric) == (variant, layout, metric)
+    ]
+    assert (len(values), sum(values)) == (COLUMNS[column][0], Fraction(COLUMNS[column][1]))
+
+
+@pytest.mark.parametrize("name", ["fedorchuk-2008", "fedorchuk-2005", "piszcz-2006"])
+def test_no_column_is_left_out_of_the_sums(name: str) -> None:
+    listed = {column[1:] for column in COLUMNS if column[0] == name}
+    found = STUDIES[name].figures.by_place.values()
+    assert {(f.table, f.variant, f.layout, f.metric) for f in found if f.table != "mkfs"} == listed
+
+
+@pytest.mark.parametrize("variant", ["ext3", "xfs", "reiserfs", "jfs"])
+def test_the_sums_of_tum_are_those_of_its_tests(variant: str) -> None:
+    """They are printed with seven digits, as are the parts."""
+    one = STUDIES["tum-2005"]
+    steps = one.claims.sums["sum"]
+    at = [one.figures.by_place["means", variant, "single", step, "elapsed"].exact for step in steps]
+    said = one.figures.by_place["means", variant, "single", "sum", "elapsed"].exact
+    assert len(at) == 8 and abs(sum(at) - said) < Fraction(1, 1000)
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value"),
+    [
+        ("fedorchuk-2008", ("1", "xfs", "single", "copy-tree", "elapsed"), "1013"),
+        ("fedorchuk-2008", ("1", "ext2", "raid0", "copy-tree", "elapsed"), "37"),
+        ("fedorchuk-2005", ("2", "ufs-4200", "single", "remove-ports", "elapsed"), "188"),
+        ("piszcz-2006", ("II", "reiser4", "single", "remove-directories", "elapsed"), "119.42"),
+        ("piszcz-2006", ("I", "ext3", "single", "remove-directories", "cpu_percent"), "6.33"),
+        ("piszcz-2006", ("II", "xfs", "single", "cat-1g", "cpu_percent"), "30"),
+        ("tum-2005", ("means", "reiserfs", "single", "read2", "elapsed"), "1263.628"),
+        ("aging", ("full", "btrfs", "single", "fill", "fullness"), "0.86"),
+    ],
+)
+def test_a_figure_is_where_the_study_has_it(
+    name: str, place: tuple[str, str, str, str, str], value: str
+) -> None:
+    assert STUDIES[name].figures.by_place[place].exact == Fraction(value)
+
+
+@pytest.mark.parametrize(("one", "claim"), CLAIMS, ids=[f"{one.name} {claim.id}" for one, claim in CLAIMS])
+def test_a_claim_is_true_of_its_own_table_or_says_why_not(one: Study, claim: Claim) -> None:
+    said = [outcome.holds for outcome in printed(one, claim)]
+    if claim.test is None:
+        assert said == [] and claim.untestable
+    elif claim.unprinted:
+        assert set(said) == {None}, "its own table does have it"
+    elif claim.conflict and claim.conflict.against == "table":
+        assert set(said) == {False}, "its own table bears it out"
+    else:
+        assert set(said) == {True}, [
+            (c.where, c.figure, c.note) for o in printed(one, claim) for c in o.comparisons
+        ]
+
+
+def test_both_readings_of_a_percentage_are_kept() -> None:
+    one = STUDIES["aging"]
+    ext3 = ("start", "ext3", "single", "copy", "elapsed")
+    values = [Printed(one.figures, one.claims, reading).value(ext3).median for reading in READINGS]
+    assert values == [Fraction("1.36"), 1 / Fraction("0.64")]
+    btrfs = ("start", "btrfs", "single", "copy", "elapsed")
+    assert Printed(one.figures, one.claims).value(btrfs).median == 1
+
+
+def test_the_aging_claims_name_variants_and_steps_of_the_scenarios() -> None:
+    """Figures are checked when the files are read; what the study does not print can be checked here alone."""
+    one = STUDIES["aging"]
+    scenarios = {name: files.read(files.SCENARIOS / f"{name}.toml", Scenario) for name in ("aging", "space")}
+    variants = {variant.name for variant in scenarios["aging"].variants}
+    for claim in one.claims.claims:
+        if claim.test is None:
+            continue
+        scenario = scenarios[one.claims.table(claim.test.table).scenario or "aging"]
+        steps = {action.name for action in scenario.actions()} | {"mount"}
+        steps |= {f"aged/{test.name}" for test in scenario.tests}
+        for step in claim.test.steps:
+            assert set(one.claims.sums.get(step, (step,))) <= steps, claim.id
+        named = claim.test.model_dump()
+        refs = {*named.get("of", ()), *named.get("to", ()), *named.get("among", ())}
+        refs |= {ref for group in (*named.get("groups", ()), *named.get("pairs", ())) for ref in group}
+        assert refs and refs <= variants, claim.id
+
+
+def test_the_page_names_every_claim_that_its_own_study_contradicts() -> None:
+    text = PAGE.read_text()
+    named = [f"`{claim.id}`" for _, claim in CLAIMS if claim.conflict]
+    assert len(named) == 15 and [name for name in named if name not in text] == []

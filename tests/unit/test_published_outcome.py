@@ -1,0 +1,272 @@
+"""Each kind of test: true, false, and what cannot be said; the floor; the quantifiers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+
+from agelab.published.claims import AnyTest, Claims
+from agelab.published.outcome import Comparison, Outcome, outcome
+from agelab.published.tables import Place
+from agelab.published.values import Value
+from agelab.stats.order import exact
+
+CLAIMS = Claims.model_validate(
+    {
+        "study": "small",
+        "about": "a small one",
+        "tables": [{"id": "1", "about": "its table"}, {"id": "2", "about": "another"}],
+        "claims": [{"id": "none", "says": "nothing", "untestable": "it is none"}],
+    }
+)
+Values = Mapping[str, float | Sequence[float]]
+
+
+@dataclass(frozen=True)
+class Given:
+    """Values by ``variant[@raid0][#2][ step]``; the step is copy where none is named."""
+
+    values: Values
+    resolution: Fraction = Fraction()
+
+    def value(self, place: Place) -> Value:
+        table, variant, layout, step, _ = place
+        name = variant + ("@raid0" if layout == "raid0" else "") + ("#2" if table == "2" else "")
+        found = self.values.get(name if step == "copy" else f"{name} {step}")
+        if found is None:
+            return Value(why=f"no {name}")
+        numbers = found if isinstance(found, Sequence) else [found]
+        return Value(tuple(exact(number) for number in numbers))
+
+
+def made(kind: str, **words: Any) -> AnyTest:
+    adapter: TypeAdapter[AnyTest] = TypeAdapter(AnyTest)
+    return adapter.validate_python({"kind": kind, "steps": ["copy"], **words})
+
+
+def of(values: Values, kind: str, resolution: float = 0, **words: Any) -> Outcome:
+    return outcome(made(kind, **words), CLAIMS, Given(values, exact(resolution)))
+
+
+def only(values: Values, kind: str, resolution: float = 0, **words: Any) -> Comparison:
+    [found] = of(values, kind, resolution, **words).comparisons
+    return found
+
+
+RATIO: dict[str, Any] = {"of": ["xfs"], "to": ["ext3"]}
+
+
+@pytest.mark.parametrize(
+    ("values", "words", "holds"),
+    [
+        ({"xfs": 20, "ext3": 10}, {"at_least": 1.5, "at_most": 2}, True),
+        ({"xfs": 20.1, "ext3": 10}, {"at_least": 1.5, "at_most": 2}, False),
+        ({"xfs": 14.9, "ext3": 10}, {"at_least": 1.5}, False),
+        ({"xfs": 1.45, "ext3": 1}, {"at_least": 1.45}, True),
+        ({"xfs": 10, "ext3": 10}, {"at_least": 1}, True),
+        ({"xfs": 10}, {"at_least": 1}, None),
+        ({"xfs": 10, "ext3": 0}, {"at_least": 1}, None),
+    ],
+)
+def test_a_ratio_lies_in_its_band(values: Values, words: dict[str, float], holds: bool | None) -> None:
+    assert only(values, "ratio", **RATIO, **words).holds is holds
+
+
+def test_a_ratio_of_two_steps_of_one_variant() -> None:
+    found = only({"xfs": 3, "xfs list": 2}, "ratio", of=["xfs"], to=["xfs"], to_step="list", at_least=1.5)
+    assert (found.where, found.figure, found.holds) == ("copy: xfs / xfs list", Fraction(3, 2), True)
+
+
+def test_a_ratio_of_two_layouts_and_of_two_tables() -> None:
+    values = {"xfs": 3, "xfs@raid0": 2, "xfs#2": 6}
+    pairs = [["xfs@single", "xfs@raid0"], ["xfs#2", "xfs"]]
+    found = of(values, "ratio", pairs=pairs, at_least=1.5)
+    assert [one.figure for one in found.comparisons] == [Fraction(3, 2), Fraction(2)]
+    assert found.holds is True
+    assert of(values, "ratio", layouts=["raid0"], of=["xfs"], to=["xfs"], at_least=1).comparisons[
+        0
+    ].where == ("copy, raid0: xfs / xfs")
+
+
+def five(middle: float, spread: float) -> list[float]:
+    return [middle - spread / 2, middle, middle, middle, middle + spread / 2]
+
+
+@pytest.mark.parametrize(
+    ("values", "words", "holds", "note"),
+    [
+        ({"xfs": five(13, 2), "ext3": five(10, 2)}, {"at_least": 1.2}, True, ""),
+        ({"xfs": five(13, 4), "ext3": five(10, 2)}, {"at_least": 1.2}, False, "below the floor"),
+        ({"xfs": five(9.5, 4), "ext3": five(10, 2)}, {"at_least": 1}, True, "below the floor"),
+        ({"xfs": five(7, 2), "ext3": five(10, 2)}, {"at_least": 1}, False, ""),
+        ({"xfs": five(7, 4), "ext3": five(10, 2)}, {"at_most": 0.8}, False, "below the floor"),
+        ({"xfs": five(13, 4)[:4], "ext3": five(10, 2)}, {"at_least": 1.2}, True, ""),
+    ],
+)
+def test_a_difference_below_the_floor_is_none(
+    values: Values, words: dict[str, float], holds: bool, note: str
+) -> None:
+    found = only(values, "ratio", **RATIO, **words)
+    assert (found.holds, found.note) == (holds, note)
+
+
+@pytest.mark.parametrize(
+    ("values", "resolution", "holds"),
+    [
+        ({"xfs": 105, "ext3": 100}, 0, True),
+        ({"xfs": 100, "ext3": 105}, 0, True),
+        ({"xfs": 106, "ext3": 100}, 0, False),
+        ({"xfs": 7, "ext3": 6}, 0, False),
+        ({"xfs": 7, "ext3": 6}, 1, True),
+        ({"xfs": 8, "ext3": 6}, 1, False),
+        ({"xfs": 0, "ext3": 6}, 0, False),
+        ({"xfs": five(13, 4), "ext3": five(10, 2)}, 0, True),
+        ({"xfs": five(13, 2), "ext3": five(10, 2)}, 0, False),
+        ({"ext3": 6}, 1, None),
+    ],
+)
+def test_no_difference(values: Values, resolution: float, holds: bool | None) -> None:
+    assert only(values, "same", resolution, **RATIO, within=0.05).holds is holds
+
+
+@pytest.mark.parametrize(("value", "holds"), [(0.86, True), (0.81, True), (0.80, False), (0.92, False)])
+def test_a_value_lies_in_its_band(value: float, holds: bool) -> None:
+    assert only({"btrfs": value}, "value", of=["btrfs"], at_least=0.81, at_most=0.91).holds is holds
+    assert only({}, "value", of=["btrfs"], at_least=0.81).holds is None
+
+
+FIRST: dict[str, Any] = {"of": ["ext2", "ext3"], "among": ["xfs", "jfs"]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "words", "holds", "figure", "note"),
+    [
+        ("lowest", {"ext2": 1, "ext3": 2, "xfs": 3, "jfs": 4}, {}, True, "3/2", "next is xfs"),
+        ("lowest", {"ext2": 1, "ext3": 2, "xfs": 3, "jfs": 4}, {"margin": 1.5}, True, "3/2", "next is xfs"),
+        ("lowest", {"ext2": 1, "ext3": 2, "xfs": 3, "jfs": 4}, {"margin": 1.6}, False, "3/2", "against xfs"),
+        ("lowest", {"ext2": 1, "ext3": 3, "xfs": 3, "jfs": 4}, {}, False, "1", "against xfs"),
+        ("lowest", {"ext2": 1, "ext3": 4, "xfs": 3, "jfs": 4}, {}, False, "3/4", "against xfs"),
+        ("lowest", {"ext2": 1, "ext3": 2, "xfs": 3}, {}, None, "3/2", "no jfs"),
+        ("lowest", {"ext2": 1, "ext3": 4, "xfs": 3}, {}, False, "3/4", "against xfs"),
+        ("lowest", {"xfs": 3}, {}, None, None, "no ext2"),
+        ("highest", {"ext2": 9, "ext3": 8, "xfs": 4, "jfs": 2}, {"margin": 2}, True, "2", "next is xfs"),
+        ("highest", {"ext2": 9, "ext3": 8, "xfs": 9, "jfs": 2}, {}, False, "8/9", "against xfs"),
+        (
+            "lowest",
+            {"ext2": five(1, 2), "ext3": 1, "xfs": five(2, 0), "jfs": 9},
+            {},
+            False,
+            "2",
+            "against xfs",
+        ),
+    ],
+)
+def test_the_first_and_the_last(
+    kind: str, values: Values, words: dict[str, float], holds: bool | None, figure: str | None, note: str
+) -> None:
+    found = only(values, kind, **FIRST, **words)
+    assert (found.holds, found.note) == (holds, note)
+    assert found.figure == (None if figure is None else Fraction(figure))
+
+
+GROUPS: dict[str, Any] = {"groups": [["ext2"], ["ext3", "jfs"], ["xfs"]]}
+
+
+@pytest.mark.parametrize(
+    ("values", "holds", "note"),
+    [
+        ({"ext2": 1, "ext3": 3, "jfs": 2, "xfs": 4}, True, ""),
+        ({"ext2": 2, "ext3": 2, "jfs": 2, "xfs": 2}, True, ""),
+        ({"ext2": 1, "ext3": 3, "jfs": 2, "xfs": 2.5}, False, "ext3 is above xfs"),
+        ({"ext2": 5, "xfs": 4}, False, "ext2 is above xfs"),
+        ({"ext2": 1, "xfs": 4}, None, "no ext3"),
+        ({"ext2": five(2.1, 1), "ext3": five(2, 1), "jfs": 3, "xfs": 4}, True, ""),
+        ({"ext2": five(3.1, 1), "ext3": five(2, 1), "jfs": 4, "xfs": 4}, False, "ext2 is above ext3"),
+    ],
+)
+def test_an_order(values: Values, holds: bool | None, note: str) -> None:
+    found = only(values, "order", **GROUPS)
+    assert (found.holds, found.note) == (holds, note)
+
+
+def both(**pairs: tuple[float, float]) -> dict[str, float]:
+    """Each variant's value in both layouts."""
+    return {name + mark: pair[at] for name, pair in pairs.items() for at, mark in ((0, ""), (1, "@raid0"))}
+
+
+@pytest.mark.parametrize(
+    ("what", "values", "holds", "note"),
+    [
+        ("lowest", both(a=(1, 2), b=(2, 3), c=(3, 4)), True, "a | a"),
+        ("lowest", both(a=(1, 2), b=(2, 1), c=(3, 4)), False, "a | b"),
+        ("lowest", both(a=(1, 2), b=(2, 2), c=(3, 4)), True, "a | a, b"),
+        ("highest", both(a=(1, 2), b=(2, 1), c=(3, 4)), True, "c | c"),
+        ("order", both(a=(1, 2), b=(2, 3), c=(3, 4)), True, ""),
+        ("order", both(a=(1, 2), b=(2, 2), c=(3, 4)), True, ""),
+        ("order", both(a=(1, 4), b=(2, 3), c=(3, 5)), False, "a and b"),
+        ("order", {"a": 1, "b": 2, "c": 3, "a@raid0": 1, "b@raid0": 2}, None, "no c@raid0"),
+    ],
+)
+def test_what_is_kept_from_one_layout_to_the_other(
+    what: str, values: Values, holds: bool | None, note: str
+) -> None:
+    found = only(values, "kept", what=what, among=["a", "b", "c"])
+    assert (found.holds, found.note) == (holds, note)
+
+
+@pytest.mark.parametrize(
+    ("values", "measure", "holds"),
+    [
+        (both(a=(4, 1), b=(30, 10)), "ratio", True),
+        (both(a=(4, 1), b=(30, 10)), "difference", False),
+        (both(a=(4, 2), b=(30, 15)), "ratio", False),
+        ({**both(a=(4, 1), b=(30, 10)), "c": 5.0}, "ratio", None),
+        (both(b=(30, 10)), "ratio", None),
+    ],
+)
+def test_who_gains_the_most(values: Values, measure: str, holds: bool | None) -> None:
+    among = ["b", "c"] if "c" in values else ["b"]
+    assert only(values, "gain", of="a", among=among, measure=measure).holds is holds
+
+
+@pytest.mark.parametrize(
+    ("values", "holds"),
+    [
+        ({"a": 2, "b": 3, "a#2": 2, "b#2": 4}, True),
+        ({"a": 2, "b": 4, "a#2": 2, "b#2": 4}, False),
+        ({"a": 2, "b": 3, "a#2": 2}, None),
+        ({"a": 0, "b": 3, "a#2": 2, "b#2": 4}, None),
+    ],
+)
+def test_a_spread(values: Values, holds: bool | None) -> None:
+    assert only(values, "spread", of=["a", "b"], than=["a#2", "b#2"]).holds is holds
+
+
+@pytest.mark.parametrize(
+    ("over", "values", "holds"),
+    [
+        ("every", [2, 2, 2, 2], True),
+        ("every", [2, 2, 2, 1], False),
+        ("every", [2, 2, 2, None], None),
+        ("every", [1, 2, 2, None], False),
+        ("most", [2, 2, 2, 1], True),
+        ("most", [2, 2, 1, 1], False),
+        ("most", [2, 2, 1, None], None),
+        ("most", [2, 2, 2, None], True),
+        ("most", [1, 1, 2, None], False),
+        ("some", [1, 1, 1, 2], True),
+        ("some", [1, 1, 1, 1], False),
+        ("some", [1, 1, 1, None], None),
+        ("some", [2, 1, 1, None], True),
+    ],
+)
+def test_every_most_some(over: str, values: list[float | None], holds: bool | None) -> None:
+    """What is missing counts neither way, unless the answer is the same whatever it is."""
+    names = [f"v{number}" for number in range(len(values))]
+    given = {name: value for name, value in zip(names, values, strict=True) if value is not None}
+    found = of({**given, "one": 1}, "ratio", of=names, to=["one"], at_least=2, over=over)
+    assert (len(found.comparisons), found.holds) == (4, holds)
+    assert found.missing == [f"no {name}" for name in names if name not in given]

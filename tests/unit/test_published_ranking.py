@@ -1,0 +1,150 @@
+"""Tau-b against values worked out by hand, and the rankings of a small table."""
+
+from fractions import Fraction
+from math import sqrt
+from pathlib import Path
+
+import pytest
+
+from agelab.model.result import Cell, End, RunPlan, Sample, Status
+from agelab.published import study
+from agelab.published.ours import Ours
+from agelab.published.ranking import Ranking, rankings, ranks, tau_b
+from agelab.published.sides import Run, Side
+from agelab.published.study import Study
+from agelab.published.tables import HEADER
+
+FILES = """
+study = "small"
+about = "a small one"
+[[tables]]
+id = "1"
+about = "its table"
+[sums]
+sum = ["copy", "list"]
+[[claims]]
+id = "none"
+says = "nothing"
+untestable = "it is none"
+"""
+TABLE = {
+    "copy": {"a": 10, "b": 20, "c": 30},
+    "list": {"a": 5, "b": 4, "c": 4},
+    "sum": {"a": 15, "b": 24, "c": 34},
+}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ([1, 2, 3, 4], [10, 20, 30, 40], 1),
+        ([1, 2, 3, 4], [4, 3, 2, 1], -1),
+        ([1, 2, 3, 4], [1, 2, 4, 3], 4 / 6),  # five pairs agree, one does not
+        ([1, 2, 3], [1, 1, 2], 2 / sqrt(3 * 2)),  # two agree, one is tied in the other
+        ([1, 1, 2, 3], [2, 1, 1, 3], (3 - 1) / 5),  # a tie on either side: five pairs untied on each
+        ([1, 1, 2, 2], [1, 2, 1, 2], 0),
+        ([1], [1], None),
+        ([1, 1, 1], [1, 2, 3], None),
+        ([1, 2, 3], [1, 1, 1], None),
+    ],
+)
+def test_tau_b(one: list[int], other: list[int], expected: float | None) -> None:
+    found = tau_b([Fraction(value) for value in one], [Fraction(value) for value in other])
+    assert found == (None if expected is None else pytest.approx(expected))
+
+
+def test_tau_b_tells_apart_what_no_float_can() -> None:
+    near = [Fraction(1), Fraction(1) + Fraction(1, 10**20), Fraction(2)]
+    assert tau_b(near, [Fraction(2), Fraction(1), Fraction(3)]) == pytest.approx(1 / 3)
+
+
+def test_equal_values_have_equal_ranks() -> None:
+    assert ranks([Fraction(v) for v in (3, 1, 3, 2)]) == [3, 1, 3, 2]
+    assert ranks([Fraction(v) for v in (1, 2, 2, 4)]) == [1, 2, 2, 4]
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Study:
+    rows = [
+        f"small,1,{name},{name},single,{step},elapsed,{value},s"
+        for step, values in TABLE.items()
+        for name, value in values.items()
+    ]
+    (tmp_path / "small.csv").write_text("\n".join([",".join(HEADER), *rows]) + "\n")
+    (tmp_path / "small.claims.toml").write_text(FILES)
+    return study.read("small", tmp_path)
+
+
+def side(values: dict[str, dict[str, list[float]]], status: Status = Status.OK) -> Side:
+    """A run with these elapsed times: variant, step, repetitions."""
+    cells = tuple(
+        Cell(
+            variant=name, filesystem=name, layout="single", kernel="6.1", machine="m", drives=("model:none",),
+            defaults="period", seed=1,
+        )
+        for name in values
+    )  # fmt: skip
+    plan = RunPlan(run="r", scenario="small", scale="quick", clock="virtual", cells=cells, provenance={})
+    samples = {
+        number: [
+            Sample(step=step, metric="elapsed", value=value, unit="s", repetition=turn)
+            for step, repetitions in steps.items()
+            for turn, value in enumerate(repetitions, start=1)
+        ]
+        for number, steps in enumerate(values.values())
+    }
+    return Side((Run(plan, [End(status=status, host_seconds=1) for _ in cells], samples),))
+
+
+def ranked(small: Study, *sides: Side) -> Ranking:
+    sources = [Ours(small.figures, small.claims, one) for one in sides]
+    [found] = rankings(small.figures, small.claims, sources)
+    return found
+
+
+def test_our_ranking_stands_beside_the_studys(small: Study) -> None:
+    values: dict[str, dict[str, list[float]]] = {
+        "a": {"copy": [2.0, 4.0], "list": [1.0]},
+        "b": {"copy": [2.0], "list": [3.0]},
+        "c": {"copy": [6.0], "list": [3.0]},
+    }
+    found = ranked(small, side(values))
+    copied, listed, summed = found.rows
+    [ours] = copied.ours
+    assert [ours.values[name].median for name in "abc"] == [3, 2, 6]  # the mean over repetitions
+    assert [ours.ratio(name) for name in "abc"] == [Fraction(3, 2), 1, 3]
+    assert [ours.rank(name) for name in "abc"] == [2, 1, 3]
+    assert ours.tau == pytest.approx(1 / 3) and ours.common == 3
+    [theirs] = copied.theirs
+    assert [theirs.ratio(name) for name in "abc"] == [1, 2, 3]
+    # The study has b and c tied, we have a first and b and c tied: nothing of the order is left but its reverse.
+    assert listed.ours[0].tau == pytest.approx(-1)
+    # A step that the study prints as a sum is our sum, and is not counted twice in the overall row.
+    assert [summed.ours[0].values[name].median for name in "abc"] == [4, 5, 9]
+    [overall] = found.overall
+    assert overall and overall.steps == ("copy", "list")
+    assert [overall.theirs.values[name].median for name in "abc"] == [15, 24, 34]
+    assert overall.ours.tau == pytest.approx(1)
+
+
+def test_what_a_side_lacks_is_left_out_of_its_own_ranking(small: Study) -> None:
+    found = ranked(
+        small,
+        side({"a": {"copy": [3.0]}, "c": {"copy": [2.0]}}),
+        side({"a": {"copy": [3.0], "list": [1.0]}, "b": {"copy": [4.0], "list": [2.0]}}),
+    )
+    copied, listed, _ = found.rows
+    assert [one.tau for one in copied.ours] == [pytest.approx(-1), pytest.approx(1)]
+    assert [one.common for one in copied.ours] == [2, 2]
+    assert copied.ours[0].ratio("b") is None and copied.ours[0].rank("b") is None
+    assert "b, single of scenario small is in none of the runs" in copied.ours[0].values["b"].why
+    assert "has no elapsed of step list" in listed.ours[0].values["a"].why
+    assert found.overall[0] is None  # one step alone is no sum
+    assert found.overall[1] and found.overall[1].steps == ("copy", "list")
+    assert list(found.overall[1].ours.values) == ["a", "b"]
+
+
+def test_a_cell_that_failed_has_no_value(small: Study) -> None:
+    found = ranked(small, side({"a": {"copy": [3.0]}}, Status.HUNG))
+    assert found.rows[0].ours[0].values["a"].why == "a, single: hung"
+    assert found.rows[0].ours[0].tau is None

@@ -1,0 +1,373 @@
+"""``agelab replicate``: runs beside the study that they follow, on a terminal, as JSON, in Markdown."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agelab.cli import main
+from agelab.model.base import Defaults
+from agelab.model.result import Cell, End, RunPlan, Sample, Status
+from agelab.published import study
+from agelab.results.rundir import RunDirectory
+
+TUM = study.read("tum-2005")
+STEPS = TUM.claims.sums["sum"]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
+    return tmp_path
+
+
+def make(
+    home: Path,
+    scenario: str,
+    values: Mapping[str, Mapping[str, float]],
+    *,
+    layout: str = "single",
+    seeds: int = 1,
+    defaults: Defaults = "period",
+    scale: str = "quick",
+    kernel: str = "6.1.0-56-amd64",
+    machine: str = "m",
+    drives: tuple[str, ...] = ("model:x",),
+    clock: str = "virtual",
+    unsupported: tuple[str, ...] = (),
+) -> str:
+    """A run of that scenario: variant to step to seconds (or ``step metric`` to value); its name."""
+    run = RunDirectory.create(home / "runs", scenario)
+    cells = [
+        Cell(
+            variant=variant, filesystem=variant.partition("-")[0], layout=layout, kernel=kernel, machine=machine,
+            drives=drives, defaults=defaults, seed=seed,
+        )
+        for variant in values for seed in range(1, seeds + 1)
+    ]  # fmt: skip
+    plan = RunPlan(
+        run=run.name, scenario=scenario, scale=scale, clock=clock, cells=tuple(cells), provenance={"kernel": kernel}
+    )  # fmt: skip
+    run.write_plan(plan)
+    for number, cell in enumerate(cells):
+        if cell.variant in unsupported:
+            run.finish(number, End(status=Status.UNSUPPORTED, reason="this kernel has none", host_seconds=1))
+            continue
+        for words, value in values[cell.variant].items():
+            step, _, metric = words.partition(" ")
+            sample = Sample(step=step, metric=metric or "elapsed", value=value + cell.seed / 10**6, unit="s")
+            run.append(number, sample)
+        run.finish(number, End(status=Status.OK, digest="sha256:0", host_seconds=1))
+    return run.name
+
+
+def printed(name: str, layout: str = "single", table: str | None = None) -> dict[str, dict[str, float]]:
+    """The study's own times, as if we had measured them."""
+    one = study.read(name)
+    found: dict[str, dict[str, float]] = {}
+    for figure in one.figures.of(table or one.claims.tables[0].id):
+        if figure.layout == layout and figure.metric == "elapsed" and figure.step not in one.claims.sums:
+            found.setdefault(figure.variant, {})[figure.step] = float(figure.value)
+    return found
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
+    assert main(["replicate", *words]) == code
+    return capsys.readouterr().out
+
+
+def verdicts(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, list[dict[str, Any]]]:
+    """Claim to its verdicts, each with the letter of its side."""
+    [one] = json.loads(said(capsys, *words, "--json"))["studies"]
+    return {claim["id"]: claim["verdicts"] for claim in one["claims"]}
+
+
+def test_the_studys_own_times_replicate_every_claim_but_those_against_its_table(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make(home, "tum-2005", printed("tum-2005"))
+    found = {name: one["verdict"] for name, [one] in verdicts(capsys, "latest").items()}
+    against = {claim.id for claim in TUM.claims.claims if claim.conflict}
+    untestable = {claim.id for claim in TUM.claims.claims if claim.untestable}
+    assert {name for name, verdict in found.items() if verdict == "not replicated"} == against
+    assert {name for name, verdict in found.items() if verdict == "could not be tested"} == untestable
+    assert len(found) == 22
+
+
+def test_a_table_shows_both_rankings_and_how_far_they_agree(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ours = {
+        name: dict.fromkeys(STEPS, 1.0 + number)
+        for number, name in enumerate(("jfs", "xfs", "reiserfs", "ext3"))
+    }
+    ours["jfs"]["write"] = 2.5
+    make(home, "tum-2005", ours)
+    shown = said(capsys, "latest")
+    lines = [" ".join(line.split()) for line in shown.splitlines()]
+    at = lines.index("write")
+    assert lines[at + 1 : at + 6] == [
+        "jfs 78.6286 1.00 1 2.5 1.25 2",
+        "xfs 87.2465 1.11 2 2 1.00 1",
+        "ext3 88.2535 1.12 3 4 2.00 4",
+        "reiserfs 91.6702 1.17 4 3 1.50 3",
+        "tau-b 0.33",
+    ]
+    assert "tau-b of the sums: A -1.00 (4 variants, 8 steps)" in lines
+    assert "A scale quick, virtual clock, period defaults, kernel 6.1.0-56-amd64, m, model:x, seed 1" in lines
+    assert "no floor: 1 seed, five are needed: an order counts as it is, by however little" in lines
+    assert "A: not replicated: against jfs (no floor)" in lines
+    assert "A: could not be tested: the study prints no figure of its system calls" in lines
+    assert any(
+        line.startswith("the study contradicts itself (its table): the overview says so;") for line in lines
+    )
+    assert lines[-1].startswith("A: ") and lines[-1].endswith(" 2 could not be tested")
+
+
+def test_five_run_seeds_have_a_floor(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    values = printed("tum-2005")
+    values["xfs"]["write"] = values["ext3"]["write"] - 10**-6
+    make(home, "tum-2005", values, seeds=5)
+    [found] = verdicts(capsys, "latest")["write-xfs-and-jfs-ahead"]
+    assert (found["verdict"], found["reason"]) == ("not replicated", "against ext3")
+    assert found["no_floor"] is None
+    make(home, "tum-2005", values, seeds=4)
+    [found] = verdicts(capsys, "latest")["write-xfs-and-jfs-ahead"]
+    assert (found["verdict"], found["reason"]) == ("replicated", "next is ext3")
+    assert found["no_floor"] == "no floor: 4 seeds, five are needed"
+
+
+def test_what_is_missing_cannot_be_tested_and_says_why(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make(home, "tum-2005", printed("tum-2005"), unsupported=("jfs",))
+    found = verdicts(capsys, "latest")
+    [lost] = found["write-jfs-first"]
+    assert (lost["verdict"], lost["reason"]) == (
+        "could not be tested",
+        "jfs, single: unsupported: this kernel has none",
+    )
+    [kept] = found["read1-reiserfs-poor"]
+    assert kept["verdict"] == "replicated"
+    shown = said(capsys, "latest")
+    assert "   left out: jfs, single, seed 1: unsupported: this kernel has none\n" in shown
+    assert "jfs" in shown and " ? " in shown
+
+
+def test_layouts_of_one_configuration_are_one_column_and_defaults_two(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    single = make(home, "fedorchuk-2008", printed("fedorchuk-2008"))
+    raid = make(
+        home, "fedorchuk-2008", printed("fedorchuk-2008", "raid0"), layout="raid0", drives=("model:x", "model:y")
+    )  # fmt: skip
+    today = make(home, "fedorchuk-2008", printed("fedorchuk-2008"), defaults="today")
+    found = verdicts(capsys, single, raid, today)
+    letters = [(one["letter"], one["verdict"]) for one in found["raid-never-slower"]]
+    assert letters == [("A", "replicated"), ("B", "could not be tested")]
+    assert [one["letter"] for one in found["journal-slower"]] == ["A", "B"]
+    assert (
+        "ext2, raid0 of scenario fedorchuk-2008 is in none of the runs"
+        in found["raid-never-slower"][1]["reason"]
+    )
+    # The same cells once more, other drives, another kernel: columns of their own.
+    again = make(home, "fedorchuk-2008", printed("fedorchuk-2008"))
+    other = make(
+        home, "fedorchuk-2008", printed("fedorchuk-2008", "raid0"), layout="raid0", drives=("model:none",)
+    )
+    old = make(home, "fedorchuk-2008", printed("fedorchuk-2008", "raid0"), layout="raid0", kernel="5.10.0")
+    [one] = json.loads(said(capsys, single, again, other, old, "--json"))["studies"]
+    assert [side["runs"] for side in one["sides"]] == [[single], [again], [other], [old]]
+    # Only what differs in the layout alone is joined to it: not another machine, other defaults, another scale.
+    raid_of = printed("fedorchuk-2008", "raid0")
+    apart = [
+        make(home, "fedorchuk-2008", raid_of, layout="raid0", machine="other"),
+        make(home, "fedorchuk-2008", raid_of, layout="raid0", defaults="today"),
+        make(home, "fedorchuk-2008", raid_of, layout="raid0", scale="paper"),
+    ]
+    [one] = json.loads(said(capsys, single, *apart, "--json"))["studies"]
+    assert [side["runs"] for side in one["sides"]] == [[single], *([name] for name in apart)]
+    # The same run twice is one.
+    [one] = json.loads(said(capsys, single, single, "--json"))["studies"]
+    assert [side["runs"] for side in one["sides"]] == [[single]]
+
+
+def test_run_seeds_of_several_runs_are_one_column(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [make(home, "tum-2005", {name: dict.fromkeys(STEPS, 1.0)}) for name in ("ext3", "jfs")]
+    [one] = json.loads(said(capsys, *names, "--json"))["studies"]
+    assert [side["runs"] for side in one["sides"]] == [names]
+    assert list(one["tables"][0]["steps"][0]["ours"][0]["values"]) == ["ext3", "xfs", "reiserfs", "jfs"]
+    assert one["tables"][0]["steps"][0]["ours"][0]["variants"] == 2
+
+
+NO = "could not be tested"
+
+
+@pytest.mark.parametrize(
+    ("claim", "words", "verdict", "reason"),
+    [
+        ("ext2-avi-behind", {}, NO, "it takes scale paper"),
+        ("ext2-avi-behind", {"scale": "paper"}, "replicated", "it is so"),
+        ("ext2-tree-first", {"scale": "corpus"}, NO, "scale corpus: the data are not the study's"),
+        ("xfs-removal-record", {}, NO, "since Linux 3.3: xfs always delays its log"),
+        ("xfs-removal-record", {"kernel": "3.2.0-4-amd64"}, "replicated", "2 of 2 are so"),
+        ("split-ext-slow", {"scale": "paper"}, "replicated", "4 of 4 are so"),
+        ("split-ext-slow", {"scale": "paper", "defaults": "today"}, NO, "it takes period defaults"),
+        ("untar-reiserfs-led", {}, NO, "it compares with part I"),
+    ],
+)
+def test_scale_defaults_and_kernel_that_a_claim_takes(
+    home: Path,
+    capsys: pytest.CaptureFixture[str],
+    claim: str,
+    words: dict[str, Any],
+    verdict: str,
+    reason: str,
+) -> None:
+    [scenario] = [one.name for one in study.every() for known in one.claims.claims if known.id == claim]
+    make(home, scenario, printed(scenario), **words)
+    [found] = verdicts(capsys, "latest")[claim]
+    assert found["verdict"] == verdict and found["reason"].startswith(reason)
+
+
+def test_figures_are_shown_even_where_nothing_can_be_tested(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make(home, "fedorchuk-2008", printed("fedorchuk-2008"))
+    [found] = verdicts(capsys, "latest")["xfs-tree-order-of-magnitude"]
+    assert [one["holds"] for one in found["ours"]["comparisons"]] == [True] * 7
+    assert found["ours"]["comparisons"][0]["figure"] == pytest.approx(1013 / 88, abs=0.001)
+
+
+def test_other_filesystems_stand_in_and_are_called_so(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = printed("fedorchuk-2005")
+    ours = {
+        f"{name}-{variant.partition('-')[2]}": steps
+        for name in ("ext3", "ufs")
+        for variant, steps in rows.items()
+    }
+    make(home, "fedorchuk-2005", ours)
+    found = verdicts(capsys, "latest")["slow-drive-last"]
+    assert [(one["filesystem"], one["stand_in"], one["verdict"]) for one in found] == [
+        ("ufs2, ufs", False, "could not be tested"),
+        ("ext3", True, "replicated"),
+        ("ufs", True, "replicated"),
+    ]
+    assert found[0]["reason"].startswith("it is UFS2 with SoftUpdates under FreeBSD")
+    shown = said(capsys, "latest")
+    assert "   A ufs2, ufs: could not be tested: it is UFS2" in shown
+    assert "   A ext3 (stands in): replicated: 6 of 6 are so (no floor)\n" in shown
+    page = said(capsys, "latest", "--markdown")
+    assert "| claim | theirs | A ext3 (stands in) | A ufs (stands in) |\n" in page
+    assert "For the study's own filesystem (ufs2, ufs) no claim could be tested: it is UFS2" in page
+
+
+def test_processor_time_is_a_percentage_of_the_steps_time(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    steps = {"touch": 10.0, "touch cpu_user": 2.0, "touch cpu_system": 5.5}
+    make(home, "piszcz-2006", {"ext2": steps, "jfs": {**steps, "touch cpu_system": 1.0}})
+    [one] = json.loads(said(capsys, "latest", "--json"))["studies"]
+    [table] = [t for t in one["tables"] if (t["table"], t["metric"]) == ("II", "cpu_percent")]
+    values = table["steps"][0]["ours"][0]["values"]
+    assert values["ext2"]["value"] == pytest.approx(75, abs=0.001)
+    assert values["jfs"]["value"] == pytest.approx(30, abs=0.001)
+
+
+def aging(**each: tuple[float, float]) -> dict[str, dict[str, float]]:
+    """Variants with their first and last copy, and the tests' times, all the same."""
+    tests = {f"aged/{name}": 1.0 for name in ("read", "write", "list", "search", "space")}
+    return {name: {**tests, "aged/write": last} for name, (_, last) in each.items()}
+
+
+def test_lost_charts_are_read_both_ways_and_repetitions_are_the_tables(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = RunDirectory.create(home / "runs", "aging")
+    copies = {"btrfs": (1.0, 1.23), "ext3": (1.5, 1.6), "jfs": (1.6, 1.84), "xfs": (2.0, 2.1)}
+    cells = tuple(
+        Cell(variant=name, filesystem=name, layout="single", kernel="6.1", machine="m", drives=("model:x",),
+             defaults="period", seed=1) for name in copies
+    )  # fmt: skip
+    run.write_plan(
+        RunPlan(run=run.name, scenario="aging", scale="quick", clock="virtual", cells=cells, provenance={})
+    )
+    for number, (first, last) in enumerate(copies.values()):
+        for turn, value in enumerate((first, (first + last) / 2, last), start=1):
+            run.append(number, Sample(step="copy", metric="elapsed", value=value, unit="s", repetition=turn))
+        run.append(number, Sample(step="fill", metric="fullness", value=0.86, unit="1"))
+        run.finish(number, End(status=Status.OK, host_seconds=1))
+    found = {name: one["verdict"] for name, [one] in verdicts(capsys, "latest").items()}
+    assert (found["start-ext3"], found["end-ext3"]) == ("replicated", "replicated")
+    assert (found["start-jfs"], found["kept-jfs"]) == ("replicated", "replicated")
+    assert found["kept-btrfs-and-xfs"] == "not replicated"  # xfs keeps its speed here
+    assert found["full-btrfs"] == "replicated"
+    assert found["space-ext3"] == found["tests-jfs"] == "could not be tested"
+    shown = said(capsys, "latest")
+    assert "1.36-1.5625" in shown and "table start, single, elapsed (times the other)" in shown
+    assert "no figures to compare with: a lost chart" in shown
+
+
+def test_runs_of_the_space_scenario_belong_to_the_aging_study(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    space = make(home, "space", {"ext3": {"count space_used": 112.0}, "xfs": {"count space_used": 100.0}})
+    [one] = verdicts(capsys, space)["space-ext3"]
+    assert one["verdict"] == "replicated"
+    old = make(home, "aging", {"btrfs": {"fill fullness": 0.86}})
+    found = verdicts(capsys, old, space)
+    assert [one["verdict"] for one in (*found["space-ext3"], *found["full-btrfs"])] == ["replicated"] * 2
+
+
+def test_studies_follow_one_another(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [make(home, name, printed(name)) for name in ("tum-2005", "piszcz-2006")]
+    found = json.loads(said(capsys, *names, "--json"))
+    assert (found["schema"], [one["study"] for one in found["studies"]]) == (1, ["tum-2005", "piszcz-2006"])
+
+
+def test_markdown_has_the_ratios_side_by_side(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ours = printed("tum-2005")
+    make(home, "tum-2005", {**ours, "jfs": {step: 2 * value for step, value in ours["jfs"].items()}})
+    page = said(capsys, "latest", "--markdown")
+    assert "\n| step | ext3 | xfs | reiserfs | jfs | tau-b, A |\n" in f"\n{page}"
+    assert "| delete | 2.23 / 2.23 | 4.89 / 4.89 | 1.00 / 1.00 | 8.12 / 16.2 | 1.00 (4) |" in page
+    assert "| their sum |  |  |  |  | 1.00 (8 steps) |" in page
+    assert (
+        "| write: jfs is fastest. `write-jfs-first` | 1.11 | **not replicated**: 0.55 (against xfs (no floor)) |"
+        in page
+    )
+    widths = {line.count(" | ") for line in page.splitlines() if line.startswith("| ") and "write: " in line}
+    assert widths == {2}
+
+
+def test_few_comparisons_are_shown_unless_all_are_asked_for(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make(home, "tum-2005", printed("tum-2005"))
+    assert "     and 2 more; --all shows them\n" in said(capsys, "latest")
+    values = printed("tum-2005")
+    values["jfs"]["read3"] *= 2
+    make(home, "tum-2005", values)
+    few = said(capsys, "latest").partition("read3-same")[2].partition("more; --all")[0]
+    assert few.count(" no\n") == 3 and few.index("read3: reiserfs / jfs") < few.index("read3: ext3 / xfs")
+    shown = said(capsys, "latest", "--all")
+    assert "--all shows them" not in shown and "read3: reiserfs / jfs" in shown
+
+
+def test_an_emulated_wall_clock_is_called_so(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make(home, "tum-2005", printed("tum-2005"), clock="wall")
+    assert "wall clock, EMULATED" in said(capsys, "latest")
+
+
+def test_a_run_without_a_study_is_wrong_input(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make(home, "capacity", {"ext3": {"fill": 1.0}})
+    assert main(["replicate", "latest"]) == 2
+    complaint = capsys.readouterr().err
+    assert "no published data for scenario 'capacity'" in complaint and "tum-2005" in complaint
+    assert main(["replicate", "lates"]) == 2
+    assert "no run 'lates'" in capsys.readouterr().err
+    assert main(["replicate"]) == 2
+    assert main(["replicate", "latest", "--json", "--markdown"]) == 2
+    assert "--json and --markdown: one of them" in capsys.readouterr().err
