@@ -96,6 +96,9 @@ class Boot:
                 attached.put_together(self.plan.beside.name, self.plan.beside, fresh=False)
                 self._do(list(self.plan.beside.mount), "mounting the filesystem beside")
                 self.environment["SOURCE"] = str(BESIDE)
+        if disk or self.plan.corpus:
+            # A tmpfs takes half of the memory at most unless it is told otherwise: corpus and ballast are files in it.
+            self._do(["mount", "-o", "remount,size=100%", "/run"], "making room in /run")
         if self.plan.corpus:
             self._mount_corpus(self.plan.corpus)
         for path, target in self.plan.links.items():
@@ -121,8 +124,6 @@ class Boot:
 
     def _mount_corpus(self, corpus: plan.Corpus) -> None:
         """Mount the source image; held in RAM, the memory it takes away is part of the study's protocol."""
-        # A tmpfs takes half of the memory at most unless it is told otherwise.
-        self._do(["mount", "-o", "remount,size=100%", "/run"], "making room in /run")
         image = Path("/dev") / machine.disks()[corpus.disk]
         if corpus.held:
             held = self.place.scratch / "source.iso"

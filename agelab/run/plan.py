@@ -151,7 +151,7 @@ class CellSpec:
 
     def memory_mib(self, corpus: Corpus) -> int:
         """The guest's memory: what the first step finds, the corpus if RAM holds it, and the system's own."""
-        held = corpus.size if self.scenario.corpus.held_in_ram else 0
+        held = corpus.size if self.scenario.corpus.held_in_ram and not self.scenario.beside else 0
         system = (OVERHEAD_MIB + PROCESSOR_MIB * (self.vcpus - 1)) * MIB + self.disk.cache_bytes
         used = self.available + held
         wanted = used + system + max(0, used - LARGE_MIB * MIB) // LARGE_SHARE
@@ -197,7 +197,7 @@ def guest_plan(
     if phase.source and boot == 0:
         first = DATA_DISK + len(spec.disk.backing)
         source = mounted(spec, drives, first, "aged", AGED_MOUNT, read_only=True)
-    carries = spec.scenario.beside is not None and spec.scenario.beside.holds == "corpus"
+    carries = spec.scenario.beside is not None
     image = {"disk": CORPUS_DISK, "size": corpus.size, "held": spec.scenario.corpus.held_in_ram}
     return {
         "boot": boot,
