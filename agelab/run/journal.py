@@ -32,7 +32,6 @@ class Journal:
                     f"{self.path} is there: a run has been started here",
                     hint="go on with it: --continue; or remove it, and results.log",
                 )
-            self.path.touch()
             return set()
         if not self.path.exists():
             raise InputError(f"{self.path} is not there: nothing to continue")

@@ -240,7 +240,8 @@ def _users_corpus(request: Request, store: Store, progress: Progress) -> Corpus 
     if request.corpus is None:
         return None
     progress.stage(f"corpus {request.corpus}")
-    corpus = corpora.from_user(request.corpus, store, request.selection.scenario.corpus.kind)
+    expected = None if request.control else request.selection.scenario.corpus.kind
+    corpus = corpora.from_user(request.corpus, store, expected)
     if not corpus.content_bytes:
         raise InputError(f"{request.corpus} holds no data: there is nothing to copy")
     return corpus

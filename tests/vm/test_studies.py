@@ -16,7 +16,7 @@ origin = "estimated"
 EXPERIMENTS = """
 [[experiments]]
 name = "write"
-perform = 'cp -r "$SOURCE/." . && cp -r "$SOURCE/." "$BESIDE/again"'
+perform = 'cp -r "$SOURCE/." . && cp -r . "$BESIDE/again"'
 traced = false
 origin = "estimated"
 
