@@ -48,6 +48,29 @@ def scenario(whole: Scenario) -> Scenario:
     )
 
 
+def making(spec: CellSpec) -> CellSpec:
+    """The cell that makes what a cell of ``spec`` has beside its disk."""
+    assert spec.beside is not None
+    made = scenario(spec.scenario)
+    return replace(
+        spec,
+        scenario=made,
+        variant=made.variants[0],
+        filesystem=spec.beside,
+        beside=None,
+        makes_beside=True,
+        run_seed=0,
+        layout="single",
+        drives=(parse("model:none"),),
+        claims=(),
+        clock="virtual",
+        vcpus=1,
+        accelerator="tcg",
+        member_bytes=None,
+        scripts={},
+    )
+
+
 def obtain(
     spec: CellSpec,
     image: Image,
@@ -63,28 +86,12 @@ def obtain(
     Raises AgelabError where it cannot be made.
     """
     assert spec.beside is not None
-    made = scenario(spec.scenario)
-    own = replace(
-        spec,
-        scenario=made,
-        variant=made.variants[0],
-        filesystem=spec.beside,
-        beside=None,
-        makes_beside=True,
-        run_seed=0,
-        layout="single",
-        drives=(parse("model:none"),),
-        claims=(),
-        clock="virtual",
-        vcpus=1,
-        accelerator="tcg",
-        member_bytes=None,
-    )
+    own = making(spec)
     recipe = stored.Recipe(
         makes="prepared",
-        scenario=made.name,
+        scenario=own.scenario.name,
         scale=None,
-        variant=made.variants[0].name,
+        variant=own.variant.name,
         filesystem=spec.beside.name,
         layout="single",
         defaults=spec.defaults,
@@ -93,7 +100,7 @@ def obtain(
         kernel=image.kernel.spec,
         run_seed=own.run_seed,
         corpus_seed=spec.corpus_seed,
-        sizes=own.disk.backing,
+        sizes=tuple(own.disk.backing[place] for place in own.disk.content),
         command=command,
     )
     # Its samples and its console are of interest only where it fails; then they are the error's.

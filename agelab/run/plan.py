@@ -104,8 +104,8 @@ class CellSpec:
     @cached_property
     def disk(self) -> Arrangement:
         """The drives and the disk under test. Raises InputError where they cannot be had."""
-        half = _whole(self.sized(self.scenario.disk.mib) / 2)  # so that both layouts have the same size
-        size = half if self.layout == "raid0" else 2 * half
+        whole = _even(self.sized(self.scenario.disk.mib))
+        size = whole // 2 if self.layout == "raid0" else whole
         size = size if self.member_bytes is None else self.member_bytes
         swap = _whole(self.machine.swap.mib * MIB / self.shrink) if self.machine.swap else 0
         use, chosen = self.scenario.disk, (self.drives, self.claims)
@@ -119,7 +119,7 @@ class CellSpec:
     @property
     def beside_bytes(self) -> int:
         """The partition beside."""
-        return _whole(self.sized(self.scenario.beside.mib)) if self.scenario.beside else 0
+        return _even(self.sized(self.scenario.beside.mib)) if self.scenario.beside else 0
 
     @property
     def filled_bytes(self) -> int:
@@ -379,6 +379,11 @@ def _beside(spec: CellSpec) -> dict[str, Any] | None:
 def _whole(size: float) -> int:
     """That many bytes, rounded up to the pieces in which a memory-backed disk is mapped."""
     return ceil(size / DISK_ALIGNMENT) * DISK_ALIGNMENT
+
+
+def _even(size: int) -> int:
+    """That many bytes, rounded up so that one partition and two of RAID-0 have the same size."""
+    return 2 * _whole(size / 2)
 
 
 def _raid(disk: Arrangement, made_by: str = "making") -> dict[str, Any] | None:

@@ -144,6 +144,14 @@ def test_a_table_of_strace_is_read_with_and_without_errors() -> None:
     ]
 
 
+@pytest.mark.parametrize("scale", ["quick", "paper"])
+@pytest.mark.parametrize("name", ["fedorchuk-2008", "piszcz-2006", "tum-2005"])
+def test_what_lies_beside_has_the_size_of_its_partition(name: str, scale: str) -> None:
+    for cell in cells(name, scale=scale):
+        made = beside.making(cell).disk
+        assert [made.backing[place] for place in made.content] == [cell.beside_bytes]
+
+
 @pytest.mark.parametrize("name", ["fedorchuk-2008", "piszcz-2006", "tum-2005"])
 def test_what_lies_beside_is_made_by_one_copy_and_nothing_else(name: str) -> None:
     scenario = beside.scenario(selection.select(name).scenario)
