@@ -81,7 +81,12 @@ def variants(runs: Sequence[RunDirectory]) -> list[Variant]:
     found = []
     for name, each in cells.items():
         ok = [(cell.seed, rows) for cell, rows, status, _ in each if status is Status.OK]
-        wrong = dict.fromkeys(f"{status}: {why}" for _, _, status, why in each if status is not Status.OK)
+        # Where none is ok the reason is the same for all; else it is one seed's.
+        wrong = dict.fromkeys(
+            f"seed {cell.seed} {status}: {why}" if ok else f"{status}: {why}"
+            for cell, _, status, why in each
+            if status is not Status.OK
+        )
         found.append(Variant(name, series(ok), "; ".join(wrong)))
     return found
 
