@@ -18,6 +18,9 @@ RNDADDENTROPY = 0x40085203
 PAGE = os.sysconf("SC_PAGE_SIZE")
 CLOSE_ENOUGH = 64 * 1024
 """Bytes by which MemAvailable may miss its target."""
+SETTLED, PAUSE = 4, 0.025
+"""So many more looks, with so many seconds before each, must find it still there: what mounting has left behind is freed
+a moment later (btrfs: 1.5 MB)."""
 
 
 def disks() -> list[str]:
@@ -76,11 +79,16 @@ def take_memory(memory: Memory, ballast: Path) -> None:
     if memory.available is None:
         return
     descriptor = os.open(ballast, os.O_RDWR | os.O_CREAT)
-    size = 0
-    for _ in range(16):
+    size = settled = 0
+    for _ in range(64):
         excess = counters.meminfo("MemAvailable") - memory.available
         if abs(excess) <= CLOSE_ENOUGH:
-            break
+            if settled == SETTLED:
+                break
+            settled += 1
+            time.sleep(PAUSE)
+            continue
+        settled = 0
         size += excess // PAGE * PAGE
         if size < 0:
             raise OSError(
