@@ -1,6 +1,5 @@
 """Taking memory away until the scenario's is left."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,7 @@ class Guest:
 
     def meminfo(self, name: str) -> int:
         self.looks += 1
-        taken = 512 * os.stat(self.ballast).st_blocks
+        taken = 512 * self.ballast.stat().st_blocks
         return self.free - taken + (self.freed if self.looks > self.at else 0)
 
 
@@ -29,7 +28,7 @@ def take(guest: Guest, monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setattr(counters, "meminfo", guest.meminfo)
     monkeypatch.setattr("time.sleep", lambda _: None)
     machine.take_memory(Memory(WANTED, {}), guest.ballast)
-    return guest.free + guest.freed - 512 * os.stat(guest.ballast).st_blocks
+    return guest.free + guest.freed - 512 * guest.ballast.stat().st_blocks
 
 
 @pytest.mark.parametrize("at", [1, 2, 3, 4, 5])
