@@ -19,8 +19,8 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 CLOSE_ENOUGH = 64 * 1024
 """Bytes by which MemAvailable may miss its target."""
 SETTLED, PAUSE = 4, 0.025
-"""So many more looks, with so many seconds before each, must find it still there: what mounting has left behind is freed
-a moment later (btrfs: 1.5 MB)."""
+"""So many more looks, with so many seconds before each, must find it still there: what mounting has left behind is
+freed a moment later (btrfs: 1.5 MB)."""
 
 
 def disks() -> list[str]:
