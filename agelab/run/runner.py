@@ -64,6 +64,8 @@ def carry_out(request: Request, store: Store, progress: Progress) -> RunDirector
         journal = Journal(request.control.path.parent) if request.control else None
         ended = journal.open(proceed=request.proceed) if journal else set()
         turns = requested(request, shrink, claims, disk, ended)
+        if journal and not turns:
+            raise InputError(f"{journal.path}: every test has ended: nothing is left to go on with")
         specs = [turn.spec for turn in turns]
         corpus = users or _seeded_corpus(request, store, progress)
         progress.stage(f"kernel {request.kernel}")

@@ -88,4 +88,6 @@ def test_a_control_file_is_carried_out_whatever_its_tests_do(tmp_path: Path) -> 
     journal = (tmp_path / "journal.log").read_text().splitlines()
     (tmp_path / "journal.log").write_text("\n".join(line for line in journal if "list" not in line) + "\n")
     assert agelab(*words, "--continue").returncode == 0
+    nothing = agelab(*words, "--continue")
+    assert nothing.returncode == 2 and "every test has ended" in nothing.stderr
     assert (tmp_path / "results.log").read_text().splitlines()[2].startswith("list ext2-plain ")
