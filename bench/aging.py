@@ -6,24 +6,19 @@ Runs scenario ``aging`` with every variant (or takes runs that are there, of one
 the table, and with --write puts it into docs/aging.md and the block maps of the first seed beside it.
 """
 
-import argparse
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from agelab.cli.common import open_store
-from agelab.cli.request import execute, request
-from agelab.errors import AgelabError, InputError
+from agelab.errors import InputError
 from agelab.model.result import Cell, Sample, Status
-from agelab.results import rundir
 from agelab.results.rundir import RunDirectory
 from agelab.stats.floor import SEEDS_NEEDED, Difference, Verdict
 from agelab.stats.order import Summary
 from agelab.stats.series import Place, Series, series
-from bench.common import ARGUMENTS
-from bench.page import DOCS, line, put
+from bench.page import DOCS, command, line, put
 
 PAGE, PICTURES = DOCS / "aging.md", DOCS / "aging"
 HEAD = (
@@ -162,30 +157,5 @@ def write(runs: Sequence[RunDirectory], text: str) -> None:
             shutil.copyfile(picture, PICTURES / f"{cell.variant}.svg")
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--seeds", default="1,2,3,4,5")
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--run", help="runs that are there, instead of a new one, with commas")
-    parser.add_argument("--write", action="store_true")
-    options = parser.parse_args()
-    try:
-        if options.run:
-            store = open_store()
-            runs = [rundir.find(store.runs, name) for name in options.run.split(",")]
-        else:
-            runs = [execute(request("aging", {**ARGUMENTS, "seeds": options.seeds, "jobs": options.jobs}))]
-        text = report(runs)
-        print(text)
-        if options.write:
-            write(runs, text)
-    except AgelabError as error:
-        print(f"bench.aging: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command(__doc__, "aging", "1,2,3,4,5", report, write))

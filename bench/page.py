@@ -1,9 +1,16 @@
-"""Tables of a bench in the documents: between a mark that names the command, and an end mark."""
+"""Benches whose tables stand in the documents: their command line, and a place between two marks of a page."""
 
-from collections.abc import Sequence
+import argparse
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from agelab.cli.common import open_store
+from agelab.cli.request import execute, request
 from agelab.errors import AgelabError
+from agelab.results import rundir
+from agelab.results.rundir import RunDirectory
+from bench.common import ARGUMENTS
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 END = "<!-- end -->\n"
@@ -22,3 +29,38 @@ def put(page: Path, maker: str, text: str) -> None:
     if not end:
         raise AgelabError(f"{page} has no place for the table: {begin.strip()}")
     page.write_text(head + begin + text + END + tail)
+
+
+def command(
+    doc: str | None,
+    scenario: str,
+    seeds: str,
+    report: Callable[[Sequence[RunDirectory]], str],
+    write: Callable[[Sequence[RunDirectory], str], None],
+) -> int:
+    """Run a scenario, or take runs that are there; print their report, and with --write put it where it belongs.
+
+    Where the run seeds are several, others may be chosen. Returns the exit code.
+    """
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.set_defaults(seeds=seeds)
+    if "," in seeds:
+        parser.add_argument("--seeds", default=seeds)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--run", help="runs that are there, instead of a new one, with commas")
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    try:
+        if options.run:
+            store = open_store()
+            runs = [rundir.find(store.runs, name) for name in options.run.split(",")]
+        else:
+            runs = [execute(request(scenario, {**ARGUMENTS, "seeds": options.seeds, "jobs": options.jobs}))]
+        text = report(runs)
+        print(text)
+        if options.write:
+            write(runs, text)
+    except AgelabError as error:
+        print(f"bench.{scenario}: {error}", file=sys.stderr)
+        return error.exit_code
+    return 0

@@ -6,26 +6,21 @@ Runs scenario ``space`` with every variant (or takes a run that is there), print
 into docs/aging.md.
 """
 
-import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from agelab.cli.common import open_store
-from agelab.cli.request import execute, request
-from agelab.errors import AgelabError
 from agelab.model.result import Status
-from agelab.results import rundir
 from agelab.results.rundir import RunDirectory
-from bench.common import ARGUMENTS
-from bench.page import DOCS, line, put
+from bench.page import DOCS, command, line, put
 
 HEAD = (
     "variant", "held, MB", "of the data, %", "pieces without room", "used, MB", "used / held", "full at, %"
 )  # fmt: skip
 
 
-def report(run: RunDirectory) -> str:
-    """The table in Markdown: who takes least for it first, those that do not hold it all last."""
+def report(runs: Sequence[RunDirectory]) -> str:
+    """The table of the first run in Markdown: who takes least for it first, those that do not hold it all last."""
+    run = runs[0]
     plan, samples = run.plan(), run.samples()
     cells, others = [], []
     for number, cell in enumerate(plan.cells):
@@ -66,28 +61,10 @@ def _figures(values: Mapping[tuple[str, str], float], whole: float) -> list[str]
     ]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--run", help="a run that is there, instead of a new one")
-    parser.add_argument("--write", action="store_true")
-    options = parser.parse_args()
-    try:
-        if options.run:
-            run = rundir.find(open_store().runs, options.run)
-        else:
-            run = execute(request("space", {**ARGUMENTS, "seeds": "1", "jobs": options.jobs}))
-        text = report(run)
-        print(text)
-        if options.write:
-            put(DOCS / "aging.md", "python -m bench.space --write", text)
-    except AgelabError as error:
-        print(f"bench.space: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
+def write(_: Sequence[RunDirectory], text: str) -> None:
+    """Put the table into the page."""
+    put(DOCS / "aging.md", "python -m bench.space --write", text)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command(__doc__, "space", "1", report, write))

@@ -4,7 +4,6 @@ from harness.events import Events
 from harness.plan import Step
 
 RULE = "------"
-TOTAL = "total"
 
 
 def counted(table: str) -> list[tuple[str, float, int, int]]:

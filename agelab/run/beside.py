@@ -16,6 +16,7 @@ from agelab.results.rundir import RunDirectory
 from agelab.run.boots import Machine
 from agelab.run.cell import CellRunner, Wanted
 from agelab.run.plan import CellSpec
+from agelab.run.recipe import recipe
 from agelab.store import Store
 from agelab.stored import StoredDisk
 from agelab.vm.hypervisor import Hypervisor
@@ -87,29 +88,12 @@ def obtain(
     """
     assert spec.beside is not None
     own = making(spec)
-    recipe = stored.Recipe(
-        makes="prepared",
-        scenario=own.scenario.name,
-        scale=None,
-        variant=own.variant.name,
-        filesystem=spec.beside.name,
-        layout="single",
-        defaults=spec.defaults,
-        machine=spec.machine.name,
-        drives=own.disk.specs,
-        kernel=image.kernel.spec,
-        run_seed=own.run_seed,
-        corpus_seed=spec.corpus_seed,
-        sizes=tuple(own.disk.backing[place] for place in own.disk.content),
-        command=command,
-    )
+    keep = recipe(own, image.kernel.spec, None, command)
     # Its samples and its console are of interest only where it fails; then they are the error's.
     with TemporaryDirectory(dir=store.cache("beside")) as work:
         run = RunDirectory(Path(work))
         machine = Machine(run.cell(0), own, image, corpus, hypervisor, clock, None, {})
-        runner = CellRunner(
-            run, 0, machine, Wanted(keep=lambda: recipe, measure=False), store, lambda _: None
-        )
+        runner = CellRunner(run, 0, machine, Wanted(keep=keep, measure=False), store, lambda _: None)
         if why := runner.unsupported():
             raise AgelabError(f"the {spec.beside.name} beside the disk under test: {why}")
         key = runner.making_key()

@@ -37,7 +37,7 @@ class Wanted:
     """Start from a fork of this, instead of making one."""
     beside: StoredDisk | None = None
     """What lies beside the disk under test."""
-    keep: Callable[[], stored.Recipe] | None = None
+    keep: stored.Recipe | None = None
     """Keep what the making leaves, with this recipe."""
     measure: bool = True
     """Whether there is anything after the making."""
@@ -186,7 +186,7 @@ class CellRunner:
                     self._carry_out(self.phases[0], done, stack)
                 if self.wanted.keep and done.verdict.status is Status.OK:
                     files = [self._fork_place(AGED) / CONTENT.format(n) for n in self._members()]
-                    done.disk = stored.keep(self.store, making, self.wanted.keep(), files, done.samples)
+                    done.disk = stored.keep(self.store, making, self.wanted.keep, files, done.samples)
             if self.machine.spec.disk.real:  # its maps come first: its tests write to it
                 self._maps(done, stack)
             for phase in self.phases[1:]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -60,7 +61,7 @@ class Request:
         """Those in which a variant runs."""
         return (self.layout,) if self.layout else variant.layouts
 
-    @property
+    @cached_property
     def turns(self) -> list[tuple[Scenario, Variant, int, Line | None]]:
         """Scenario, variant, run seed and line of the control file of each of its cells, but for the layouts."""
         if self.control is None:

@@ -24,6 +24,7 @@ from agelab.run.boots import Machine
 from agelab.run.cell import CellRunner, Wanted
 from agelab.run.journal import Journal
 from agelab.run.plan import MIB, CellSpec
+from agelab.run.recipe import recipe
 from agelab.run.request import Request as Request
 from agelab.run.request import cells as requested
 from agelab.scenario import selection
@@ -161,18 +162,18 @@ def _stored(request: Request, store: Store, progress: Progress, held: ExitStack)
     if request.disk is None:
         return None
     disk = stored.find(store, request.disk)
-    recipe, short = disk.recipe, disk.key[: stored.SHORT]
+    known, short = disk.recipe, disk.key[: stored.SHORT]
     wanted = {
         (variant.filesystem, layout, request.defaults)
         for variant in request.selection.variants
         for layout in request.layouts(variant)
     }
-    has = (recipe.filesystem, recipe.layout, recipe.defaults)
+    has = (known.filesystem, known.layout, known.defaults)
     if wanted != {has}:
         asked = "; ".join(", ".join(words) for words in sorted(wanted))
         raise InputError(
             f"the stored disk {short} is {', '.join(has)}; asked for is {asked}",
-            hint=f"name one variant with that filesystem, --layout {recipe.layout} and --defaults {recipe.defaults}",
+            hint=f"name one variant with that filesystem, --layout {known.layout} and --defaults {known.defaults}",
         )
     held.enter_context(stored.in_use(disk))
     progress.stage(f"verifying the stored disk {short}")
@@ -180,30 +181,12 @@ def _stored(request: Request, store: Store, progress: Progress, held: ExitStack)
     return disk
 
 
-def _keeping(request: Request, spec: CellSpec, image: Image) -> Callable[[], stored.Recipe] | None:
+def _keeping(request: Request, spec: CellSpec, image: Image) -> stored.Recipe | None:
     """What is to be known of a disk that the cell keeps, or None where it keeps none."""
     if not request.keep_disk:
         return None
-
-    def recipe() -> stored.Recipe:
-        return stored.Recipe(
-            makes=spec.scenario.makes,
-            scenario=spec.scenario.name,
-            scale="corpus" if request.corpus else request.scale,
-            variant=spec.variant.name,
-            filesystem=spec.filesystem.name,
-            layout=spec.layout,
-            defaults=spec.defaults,
-            machine=spec.machine.name,
-            drives=spec.disk.specs,
-            kernel=image.kernel.spec,
-            run_seed=spec.run_seed,
-            corpus_seed=spec.corpus_seed,
-            sizes=tuple(spec.disk.backing[place] for place in spec.disk.content),
-            command=_command(request, spec),
-        )
-
-    return recipe
+    scale = "corpus" if request.corpus else request.scale
+    return recipe(spec, image.kernel.spec, scale, _command(request, spec))
 
 
 def _command(request: Request, spec: CellSpec) -> str:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from agelab.errors import InputError
@@ -50,17 +51,15 @@ class ControlFile:
     @property
     def selection(self) -> Selection:
         """What its cells have in common."""
-        template = selection.select(TEMPLATE).scenario
-        return Selection(template.model_copy(update={"name": "control"}), ())
+        return Selection(_template().model_copy(update={"name": "control"}), ())
 
     def scenario(self, line: Line) -> Scenario:
         """The scenario of that line's cells."""
-        template = selection.select(TEMPLATE).scenario
         prepare = f"test-{line.test}-prepare.sh"
         experiment = Experiment(
             name=line.test.lower(),
-            prepare=_run(prepare) if prepare in self.scripts else "",
-            perform=_run(f"test-{line.test}-perform.sh"),
+            prepare=f"{SCRIPTS}/{prepare}" if prepare in self.scripts else "",
+            perform=f"{SCRIPTS}/test-{line.test}-perform.sh",
             traced=False,
             origin="published",
         )
@@ -69,9 +68,8 @@ class ControlFile:
             filesystem=_known(line.filesystem) or "",
             script=f"{SCRIPTS}/filesystem-{line.filesystem}.sh",
         )
-        return template.model_copy(
+        return self.selection.scenario.model_copy(
             update={
-                "name": "control",
                 "summary": f"the tests of {self.path.name}",
                 "variants": (variant,),
                 "experiments": (experiment,),
@@ -129,7 +127,7 @@ def _problem(words: list[str]) -> str | None:
     if not (words[2].isascii() and words[2].isdigit() and 0 < int(words[2]) < 10_000):
         return f"{words[2]!r} is no number of repetitions"
     if _known(words[0]) is None:
-        names = ", ".join(sorted(file.name for file in selection.filesystems()))
+        names = ", ".join(_filesystems())
         return f"{words[0]} does not begin with a filesystem's name ({names}): which module would it need?"
     return None
 
@@ -137,13 +135,19 @@ def _problem(words: list[str]) -> str | None:
 def _known(name: str) -> str | None:
     """The filesystem file that a script's name begins with: the longest."""
     fitting = [
-        file.name
-        for file in selection.filesystems()
-        if name.lower() == file.name or name.lower().startswith((f"{file.name}-", f"{file.name}_"))
+        known
+        for known in _filesystems()
+        if name.lower() == known or name.lower().startswith((f"{known}-", f"{known}_"))
     ]
     return max(fitting, key=len, default=None)
 
 
-def _run(script: str) -> str:
-    """The shell's words that run a script: by itself where it says by what, else by sh."""
-    return f"{SCRIPTS}/{script}"
+@cache
+def _filesystems() -> tuple[str, ...]:
+    """The names of the filesystem files, sorted."""
+    return tuple(file.name for file in selection.filesystems())
+
+
+@cache
+def _template() -> Scenario:
+    return selection.select(TEMPLATE).scenario

@@ -1,0 +1,24 @@
+"""What is to be known of a disk that a cell makes, for whoever finds it in the store."""
+
+from agelab.run.plan import CellSpec
+from agelab.stored import Recipe
+
+
+def recipe(spec: CellSpec, kernel: str, scale: str | None, command: str) -> Recipe:
+    """Of the disk of that cell; ``command`` is what makes it again."""
+    return Recipe(
+        makes=spec.scenario.makes,
+        scenario=spec.scenario.name,
+        scale=scale,
+        variant=spec.variant.name,
+        filesystem=spec.filesystem.name,
+        layout=spec.layout,
+        defaults=spec.defaults,
+        machine=spec.machine.name,
+        drives=spec.disk.specs,
+        kernel=kernel,
+        run_seed=spec.run_seed,
+        corpus_seed=spec.corpus_seed,
+        sizes=tuple(spec.disk.backing[place] for place in spec.disk.content),
+        command=command,
+    )
