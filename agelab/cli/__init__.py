@@ -28,6 +28,7 @@ VERBS = {
     "image": ("agelab.cli.image:image", "Build and list guest images."),
     "corpus": ("agelab.cli.corpus:corpus", "Build and list the seeded input data."),
     "run": ("agelab.cli.run:run", "Run a scenario, each cell in a fresh guest."),
+    "resume": ("agelab.cli.resume:resume", "Run the cells of a run that have not ended."),
     "age": ("agelab.cli.age:age", "Make the disks of a scenario and keep them."),
     "disk": ("agelab.cli.disk:disk", "List, show, export, import and remove stored disks."),
     "list": ("agelab.cli.list_runs:list_runs", "List runs, newest first."),

@@ -62,6 +62,7 @@ OPTIONS = (
     click.option("--vcpus", default=1, show_default=True, help="The guest's processors (wall clock)."),
     click.option("--machine", default=None, help="Another machine than the scenario's."),
     click.option("--jobs", default=1, show_default=True, help="Cells at a time (virtual clock)."),
+    click.option("--trace", is_flag=True, help="Do the experiments' passes under strace, too."),
 )
 
 
@@ -104,6 +105,10 @@ def request(name: str | None, words: "dict[str, Any]", **more: Any) -> "Request"
     scale: Any = words["scale"] or ("paper" if control else "quick")
     _one_of("scale", scale, [*selected.scenario.scales])
     scenario = selected.scenario if words["corpus"] else selected.scenario.at(scale)
+    if words["trace"] and not scenario.traces:
+        raise InputError(f"--trace: scenario {scenario.name} has no [[traces]]")
+    if not words["trace"]:
+        scenario = scenario.model_copy(update={"traces": ()})
     defaults = words["defaults"] or scenario.defaults
     _one_of("set of defaults", defaults, ["period", "today"])
     if words["layout"] is not None:
@@ -144,6 +149,7 @@ def request(name: str | None, words: "dict[str, Any]", **more: Any) -> "Request"
         device=words.get("device") or "",
         defaults=defaults,
         jobs=jobs,
+        command={"directory": str(Path.cwd()), "name": name, "words": words, "more": more},
         **more,
     )
     _agree(made)
@@ -193,14 +199,14 @@ def _agree(wanted: "Request") -> None:
         raise InputError(f"--curve: scenario {wanted.selection.scenario.name} has no [curve]")
 
 
-def execute(wanted: "Request") -> "RunDirectory":
-    """Carry it out in the user's store, showing how it goes on."""
+def execute(wanted: "Request", begun: "RunDirectory | None" = None) -> "RunDirectory":
+    """Carry it out in the user's store, or what is left of it in ``begun``, showing how it goes on."""
     from agelab.cli.progress import shown
     from agelab.run import runner
 
     store = open_store()
     with shown(wanted) as progress:
-        return runner.carry_out(wanted, store, progress)
+        return runner.carry_out(wanted, store, progress, begun)
 
 
 def _one_of(kind: str, value: str, valid: list[str]) -> None:

@@ -67,3 +67,7 @@ class RunPlan(Frozen):
     clock: str
     cells: tuple[Cell, ...]
     provenance: dict[str, Any]
+    command: dict[str, Any] = Field(
+        default={},
+        description="what was asked for, to be asked again by agelab resume: directory, name, words, more",
+    )

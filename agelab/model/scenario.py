@@ -33,6 +33,10 @@ class Variant(Frozen):
     name: Name
     filesystem: Name
     mkfs_options: tuple[str, ...] = ()
+    period_mkfs_options: tuple[str, ...] = Field(
+        default=(),
+        description="beside them, with the period defaults alone: what the study's mkfs did unasked",
+    )
     mount_options: tuple[str, ...] = ()
     script: str = Field(
         default="",

@@ -3,9 +3,12 @@
 import fcntl
 import json
 import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -49,12 +52,33 @@ class RunDirectory:
         path.mkdir(parents=True, exist_ok=True)
         return path
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Nobody else carries the run out while the body runs. Raises InputError where somebody does."""
+        with (self.path / "lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise InputError(f"{self.name} is still going on") from error
+            yield
+
     def append(self, number: int, sample: Sample) -> None:
         """Add one sample of a cell."""
-        line = json.dumps({"cell": number, **_row(sample)}) + "\n"
-        with (self.path / "samples.jsonl").open("a") as file:
+        self._add({"cell": number, **_row(sample)})
+
+    def again(self, number: int) -> None:
+        """A cell begins anew: what it has left goes, its samples by a line that says so."""
+        if (self.path / "cells" / str(number)).exists():
+            self._add({"cell": number, "again": True})
+            shutil.rmtree(self.cell(number))
+
+    def _add(self, row: dict[str, Any]) -> None:
+        """Add one line, in place of a last one that was cut short."""
+        with (self.path / "samples.jsonl").open("ab+") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            file.write(line)
+            end = _whole_lines(file)
+            file.truncate(end)
+            file.write(json.dumps(row).encode() + b"\n")
 
     def write_inputs(self, number: int, inputs: dict[str, Any]) -> None:
         """Keep what the cell's key is the hash of, so that two runs can be compared input by input."""
@@ -66,6 +90,11 @@ class RunDirectory:
 
     def plan(self) -> RunPlan:
         return _read(self.path / "plan.json", RunPlan)
+
+    def unfinished(self) -> list[int]:
+        """The cells that have no end yet, or one that came from outside."""
+        ends = [self.end(number) for number in range(len(self.plan().cells))]
+        return [number for number, end in enumerate(ends) if end is None or end.status is Status.INTERRUPTED]
 
     def end(self, number: int) -> End | None:
         """The end record of a cell, or None while it has none."""
@@ -84,7 +113,11 @@ class RunDirectory:
         for line in path.read_text().splitlines(keepends=True) if path.exists() else []:
             if line.endswith("\n"):
                 raw = json.loads(line)
-                found.setdefault(raw.pop("cell"), []).append(Sample.model_validate(raw))
+                number = raw.pop("cell")
+                if raw.get("again"):
+                    found.pop(number, None)
+                    continue
+                found.setdefault(number, []).append(Sample.model_validate(raw))
         return found
 
     def as_json(self) -> dict[str, Any]:
@@ -105,7 +138,11 @@ class RunDirectory:
                     "samples": rows,
                 }
             )
-        return {"schema": SCHEMA, **plan.model_dump(mode="json", exclude={"cells"}), "cells": cells}
+        return {
+            "schema": SCHEMA,
+            **plan.model_dump(mode="json", exclude={"cells", "command"}),
+            "cells": cells,
+        }
 
 
 def every(runs: Path) -> list[RunDirectory]:
@@ -126,6 +163,18 @@ def find(runs: Path, name: str) -> RunDirectory:
             f"no run {name!r}: there are no runs yet", hint="make one: make scenario NAME=aging-reiserfs"
         )
     raise unknown("run", name, [run.name for run in known])
+
+
+def _whole_lines(file: BinaryIO) -> int:
+    """Where the last whole line ends."""
+    end = file.seek(0, os.SEEK_END)
+    if not end:
+        return 0
+    file.seek(end - 1)
+    if file.read(1) == b"\n":
+        return end
+    file.seek(0)
+    return file.read().rfind(b"\n") + 1
 
 
 def _write(path: Path, text: str) -> None:

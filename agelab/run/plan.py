@@ -336,9 +336,13 @@ def mkfs(spec: CellSpec, phase: Phase) -> list[str]:
         "{device}": f"{DEVICES}/under-test",
         "{mountpoint}": MOUNT,
     }
-    return filled(
-        spec.filesystem.mkfs_command(spec.defaults, spec.variant.mkfs_options, shrink=spec.shrink), words
+    variant = spec.variant
+    options = (
+        variant.mkfs_options
+        if spec.defaults == "today"
+        else (*variant.mkfs_options, *variant.period_mkfs_options)
     )
+    return filled(spec.filesystem.mkfs_command(spec.defaults, options, shrink=spec.shrink), words)
 
 
 def commands(spec: CellSpec, device: str, where: str, *, read_only: bool = False) -> dict[str, list[str]]:

@@ -1,10 +1,10 @@
 """What the user asked for, and which cells that makes."""
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from agelab.disk import Claim, DriveSpec
 from agelab.model.base import Defaults, Layout
@@ -56,6 +56,8 @@ class Request:
     """A path by which a control file's scripts find the disk under test, too."""
     curve: bool = False
     """Whether the disk is mapped at the points of the scenario's curve, too."""
+    command: Mapping[str, Any] = field(default_factory=dict)
+    """The same as it was said, for the run's plan."""
 
     def layouts(self, variant: Variant) -> tuple[Layout, ...]:
         """Those in which a variant runs."""

@@ -22,6 +22,7 @@ from agelab.results.rundir import RunDirectory
 from agelab.run import beside, room
 from agelab.run.boots import Machine
 from agelab.run.cell import CellRunner, Wanted
+from agelab.run.inputs import harness_hash
 from agelab.run.journal import Journal
 from agelab.run.plan import MIB, CellSpec
 from agelab.run.recipe import recipe
@@ -52,8 +53,10 @@ class Progress:
     ended: Callable[[Cell, int, End], None]
 
 
-def carry_out(request: Request, store: Store, progress: Progress) -> RunDirectory:
-    """Run every cell of the request and return the finished run directory.
+def carry_out(
+    request: Request, store: Store, progress: Progress, begun: RunDirectory | None = None
+) -> RunDirectory:
+    """Run every cell of the request and return the finished run directory; of ``begun`` the cells that are left.
 
     Raises InputError or HostError before anything has run; what a cell does wrong is its status.
     """
@@ -95,15 +98,21 @@ def carry_out(request: Request, store: Store, progress: Progress) -> RunDirector
                 neighbour = beside.obtain(
                     specs[0], image, corpus, hypervisor, seconds, store, command, progress.stage
                 )
-            run = RunDirectory.create(store.runs, Path(request.name).stem)
             cells = tuple(_cell(spec, image) for spec in specs)
-            run.write_plan(_run_plan(run, request, cells, image, corpus))
+            run = begun or RunDirectory.create(store.runs, Path(request.name).stem)
+            plan = _run_plan(run, request, cells, image, corpus)
+            held.enter_context(run.held())
+            if begun:
+                _same(begun.plan(), plan)
+            else:
+                run.write_plan(plan)
 
             def carry_out_one(number: int) -> None:
                 spec, line = specs[number], turns[number].line
                 if journal and line:
                     journal.begin(line, spec.run_seed)
                 progress.cell(cells[number], number)
+                run.again(number)
                 machine = Machine(
                     run.cell(number), spec, image, corpus, hypervisor, library, module, programs
                 )
@@ -123,10 +132,22 @@ def carry_out(request: Request, store: Store, progress: Progress) -> RunDirector
 
             # Through a process of its own a filesystem takes longest: such cells start first, and none waits for them.
             order = sorted(
-                range(len(specs)), key=lambda number: "fuse" not in specs[number].filesystem.modules
+                run.unfinished(), key=lambda number: "fuse" not in specs[number].filesystem.modules
             )
             _in_turn(carry_out_one, order, request.jobs, hypervisor)
         return run
+
+
+def _same(begun: RunPlan, now: RunPlan) -> None:
+    """Refuse to go on with other inputs than those that a run was begun with. Raises InputError."""
+    before, after = ({"cells": plan.cells, **plan.provenance} for plan in (begun, now))
+    other = [name for name in after if name != "host" and before.get(name) != after[name]]
+    if other:
+        raise InputError(
+            f"{begun.run} was begun with other inputs ({', '.join(other)}): what it has and what is left would not "
+            "belong together",
+            hint="begin a new run",
+        )
 
 
 def _in_turn(
@@ -286,9 +307,11 @@ def _run_plan(
             "image_content": image.content,
             "corpus": corpus.description,
             "corpus_sha256": corpus.sha256,
+            "harness": harness_hash(),
             "qemu": host.qemu(),
             "host": f"{platform.system()} {platform.release()} {platform.machine()}",
             "accelerator": cells[0].accelerator,
             "model": MODELS[request.clock, cells[0].accelerator == "kvm"],
         },
+        command=dict(request.command),
     )

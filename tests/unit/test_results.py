@@ -131,6 +131,27 @@ def test_a_last_line_cut_short_loses_only_itself(finished: RunDirectory) -> None
     assert [row.step for row in finished.samples()[0]] == ["copy", "read"]
 
 
+def test_a_cell_that_begins_anew_leaves_nothing_of_its_first_beginning(finished: RunDirectory) -> None:
+    finished.append(1, sample("copy"))
+    (finished.cell(1) / "disk-2").write_bytes(b"half")
+    with (finished.path / "samples.jsonl").open("a") as file:
+        file.write('{"cell": 1, "step": "li')
+    assert finished.unfinished() == [1]
+    finished.again(1)
+    assert not list(finished.cell(1).iterdir())
+    finished.append(1, sample("list"))
+    assert {cell: [row.step for row in rows] for cell, rows in finished.samples().items()} == {
+        0: ["copy", "read"], 1: ["list"],
+    }  # fmt: skip
+
+
+def test_a_run_that_is_going_on_is_not_carried_out_twice(finished: RunDirectory) -> None:
+    with finished.held(), pytest.raises(InputError, match="still going on"), finished.held():
+        pass
+    with finished.held():
+        pass
+
+
 def test_runs_are_found_by_name_and_by_latest(finished: RunDirectory, tmp_path: Path) -> None:
     runs = finished.path.parent
     assert rundir.find(runs, "latest").name == finished.name

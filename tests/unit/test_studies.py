@@ -6,10 +6,11 @@ import pytest
 from pydantic import ValidationError
 
 from agelab.cli.request import request
+from agelab.errors import InputError
 from agelab.model.scenario import Scenario
 from agelab.run import beside
 from agelab.run.phases import Phase, phases
-from agelab.run.plan import CellSpec, guest_plan
+from agelab.run.plan import CellSpec, guest_plan, mkfs
 from agelab.run.request import cells as requested
 from agelab.scenario import selection
 from bench.common import ARGUMENTS
@@ -29,6 +30,26 @@ def cells(name: str, **words: Any) -> list[CellSpec]:
 def of(name: str, *, real: bool = False) -> dict[str, Phase]:
     scenario = selection.select(name).scenario
     return {phase.name: phase for phase in phases(scenario, CORPUS, real=real)}
+
+
+def test_the_passes_under_strace_are_asked_for() -> None:
+    asked, unasked = cells("tum-2005-xfs", trace=True)[0], cells("tum-2005-xfs")[0]
+    names = [[phase.name for phase in phases(cell.scenario, CORPUS)] for cell in (asked, unasked)]
+    assert [name for name in names[0] if not name.startswith("strace")] == names[1]
+    assert "strace-w/recls2" in names[0] and "strace/read2" not in names[0]
+    with pytest.raises(InputError, match=r"--trace: scenario aging has no \[\[traces\]\]"):
+        cells("aging", trace=True)
+
+
+def test_what_mkfs_did_unasked_then_it_does_with_the_period_defaults_alone() -> None:
+    made = {
+        defaults: [mkfs(cell, Phase("making", (), 0)) for cell in cells("tum-2005", defaults=defaults)]
+        for defaults in ("period", "today")
+    }
+    assert [command[0] for command in made["period"]] == [command[0] for command in made["today"]]
+    words = {defaults: {word for command in of for word in command} for defaults, of in made.items()}
+    assert "agcount=16" in words["period"] and "8192" in words["period"]
+    assert not words["today"] & {"agcount=16", "--unsupported", "8192", "-I", "-O"}
 
 
 @pytest.mark.parametrize("scale", ["quick", "paper"])

@@ -41,7 +41,7 @@ options = ["-c"]
 
 def test_experiments_start_from_what_was_prepared_with_empty_caches(tmp_path: Path) -> None:
     """On the same UUID side by side: what lies beside has a name of its own."""
-    [cell] = run(str(scenario(tmp_path, BESIDE + EXPERIMENTS, "ext4")))
+    [cell] = run(str(scenario(tmp_path, BESIDE + EXPERIMENTS, "ext4")), "--trace")
     values = {(s["step"], s["metric"]): s["value"] for s in cell["samples"]}
     for step in ("write", "read", "remove", "strace/read", "prepared-1/prepare"):
         assert values[step, "elapsed"] > 0

@@ -64,7 +64,7 @@ def test_ctrl_c_keeps_the_samples_and_leaves_no_domain(tmp_path: Path) -> None:
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heard
     )
     try:
-        samples = _wait_for(lambda: _samples_of("quick", before))
+        samples = _wait_for(lambda: _samples_of('"quick"', before))
         child.send_signal(signal.SIGINT)
         assert child.wait(timeout=60) == 130
     finally:
@@ -80,10 +80,38 @@ def test_ctrl_c_keeps_the_samples_and_leaves_no_domain(tmp_path: Path) -> None:
     assert name and name not in listed.split()
 
 
-def _samples_of(name: str, before: set[Path]) -> Path | None:
+def test_a_killed_run_is_resumed_and_has_the_digest_of_an_undisturbed_one(tmp_path: Path) -> None:
+    before = set(runs().glob("*")) if runs().exists() else set()
+    steps = step("first", "cp -r $SOURCE/. .") + step(
+        "second", "sync; find . -type f | xargs -n 1 cat > /dev/null"
+    )
+    path = scenario(tmp_path, steps, "ext2", "ext4")
+    command = [str(Path(sys.executable).with_name("agelab")), "run", "small.toml"]
+    child = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        _wait_for(lambda: _samples_of('"cell": 1, "step": "first"', before))
+    finally:
+        child.kill()
+        child.wait()
+    [killed] = set(runs().glob("*")) - before
+    ended = (killed / "cells" / "0" / "end.json").stat().st_mtime_ns
+    resumed = agelab("resume", killed.name)
+    assert resumed.returncode == 0, resumed.stdout + resumed.stderr
+    assert (killed / "cells" / "0" / "end.json").stat().st_mtime_ns == ended
+    cells = json.loads(agelab("show", killed.name, "--json").stdout)["cells"]
+    [undisturbed] = run(str(path), "--filesystem", "ext4")
+    assert [cell["status"] for cell in cells] == ["ok", "ok"]
+    assert cells[1]["samples"] == undisturbed["samples"]
+    assert (cells[1]["inputs_key"], cells[1]["digest"]) == (
+        undisturbed["inputs_key"],
+        undisturbed["digest"],
+    )
+
+
+def _samples_of(text: str, before: set[Path]) -> Path | None:
     for directory in set(runs().glob("*")) - before:
         path = directory / "samples.jsonl"
-        if path.exists() and f'"{name}"' in path.read_text():
+        if path.exists() and text in path.read_text():
             return path
     return None
 
