@@ -7,13 +7,15 @@ from rich.console import Console
 from rich.table import Table
 
 from agelab.cli import measures
+from agelab.cli.syscalls import print_syscalls, traced
 from agelab.model.result import Cell, End, RunPlan, Sample
 from agelab.results.rundir import RunDirectory
 
+RATE, SEEKS = "\nMB/s", "\nseeks"
 COLUMNS = (
     " step",
     "elapsed\ns",
-    "\nMB/s",
+    RATE,
     "%\nuser",
     "%\nsys",
     "%\nwait",
@@ -21,16 +23,18 @@ COLUMNS = (
     "MB\nread",
     "MB\nwritten",
     "MB\nused",
+    SEEKS,
 )
 WIDE = 160
 """Characters of a line where nobody watches."""
-SEEKS = "\nseeks"
+IMPLIED = ("mkfs", "mount")
+"""Steps that no scenario lists: what makes and mounts the disk under test."""
 CPU = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle")
 
 
 def print_run(run: RunDirectory) -> None:
     """Every cell of the run: its steps, and below them its key and digest."""
-    console = Console(highlight=False, markup=False)
+    console = _console()
     plan, samples = run.plan(), run.samples()
     console.print(f"\n{plan.run}: {plan.scenario}, scale {plan.scale}, {clock_of(plan)}", style="bold")
     console.print(f"  kernel {plan.provenance.get('kernel')}; {plan.provenance.get('qemu')}", soft_wrap=True)
@@ -56,7 +60,13 @@ def _print_cell(console: Console, cell: Cell, end: End | None, samples: Sequence
     )
     if samples:
         phases = (measures.AGED, measures.CONTROL, "curve/")
-        console.print(_steps([sample for sample in samples if not sample.step.startswith(phases)]))
+        apart = traced(samples)
+        console.print(
+            _steps(
+                [one for one in samples if not one.step.startswith(phases) and apart.isdisjoint(_within(one))]
+            )
+        )
+        print_syscalls(console, samples)
         measures.print_measures(console, samples)
         for sample in samples:
             if sample.metric == "throughput_ratio":
@@ -72,22 +82,37 @@ def _print_cell(console: Console, cell: Cell, end: End | None, samples: Sequence
 
 
 def _steps(samples: Sequence[Sample]) -> Table:
-    """One row for each step; of a repeated one its first and last repetition and the sum."""
+    """One row for each step; of a repeated one its first and last repetition."""
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
-    # Only a modelled drive knows its arm.
-    columns = (*COLUMNS, SEEKS) if any(sample.metric == "seeks" for sample in samples) else COLUMNS
-    for name in columns:
-        table.add_column(name, justify="left" if name == " step" else "right", no_wrap=True)
+    # Not every scenario says what its steps move, and only a modelled drive knows its arm.
+    measured = {sample.metric for sample in samples}
+    left_out = {name for name, metric in ((RATE, "throughput"), (SEEKS, "seeks")) if metric not in measured}
+    for name in COLUMNS:
+        if name not in left_out:
+            table.add_column(name, justify="left" if name == " step" else "right", no_wrap=True)
     by_step: dict[str, dict[int, dict[str, Sample]]] = {}
     for sample in samples:
-        by_step.setdefault(sample.step, {}).setdefault(sample.repetition, {})[sample.metric] = sample
+        repetitions = by_step.setdefault(_shortened(sample.step), {})
+        repetitions.setdefault(sample.repetition, {}).setdefault(sample.metric, sample)
     for step, repetitions in by_step.items():
         timed = {number: metrics for number, metrics in repetitions.items() if "elapsed" in metrics}
         numbers = sorted(timed)
         for number in dict.fromkeys(numbers[:1] + numbers[-1:]):
             label = " " + step if len(numbers) == 1 else f" {step} {number}/{len(numbers)}"
-            table.add_row(label, *_row(timed[number])[: len(columns) - 1])
+            cells = zip(COLUMNS, (label, *_row(timed[number])), strict=True)
+            table.add_row(*(cell for name, cell in cells if name not in left_out))
     return table
+
+
+def _within(sample: Sample) -> set[str]:
+    """Its step, and what it is a part of: an experiment's mkfs, a step's system call."""
+    return {sample.step, sample.step.rpartition("/")[0]}
+
+
+def _shortened(step: str) -> str:
+    """What every experiment begins with has one row: its first."""
+    last = step.rpartition("/")[2]
+    return last if last in IMPLIED else step
 
 
 def _row(metrics: dict[str, Sample]) -> list[str]:
@@ -117,10 +142,14 @@ def _shown(metrics: dict[str, Sample], name: str, unit: float, decimals: int) ->
     return "?" if value is None else f"{value / unit:.{decimals}f}"
 
 
+def _console() -> Console:
+    """A program that reads it, or a pager, gets whole lines."""
+    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else WIDE)
+
+
 def print_runs(runs: Sequence[RunDirectory]) -> None:
     """One line for each run: how its cells ended."""
-    # A program that reads it, or a pager, gets whole lines.
-    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else WIDE)
+    console = _console()
     table = Table(box=None, padding=(0, 1), header_style="bold")
     for name in ("run", "scale", "clock", "layout", "drives", "how its cells ended"):
         table.add_column(name, no_wrap=name != "drives", overflow="fold")

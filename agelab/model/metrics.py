@@ -52,6 +52,9 @@ METRICS: dict[str, Metric] = {
     "syscall_seconds": Metric("s", "time in the call: system CPU time, or with -w from its begin to its end"),
     "syscall_calls": Metric("1", "how often it was called"),
     "syscall_errors": Metric("1", "how often it returned an error"),
+    "syscall_share": Metric(
+        "1", "syscall_seconds / the sum over all calls of the step but those that wait for another process"
+    ),
     "slowdown": Metric("1", "elapsed of a test on the aged disk / elapsed on the unaged control"),
     "memory_available": Metric("B", "MemAvailable when the first step starts (proc(5))"),
     "memory_held": Metric(

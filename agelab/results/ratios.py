@@ -6,6 +6,9 @@ from agelab.model.metrics import METRICS
 from agelab.model.result import Sample
 from agelab.model.scenario import Ratio
 
+WAITING = ("wait4", "waitid", "waitpid")
+"""System calls in which a process waits for another one's end (wait(2))."""
+
 
 def derived(ratios: Iterable[Ratio], samples: Sequence[Sample]) -> list[Sample]:
     """One sample for each ratio: the metric's last repetition over its first, or why there is none."""
@@ -24,6 +27,37 @@ def derived(ratios: Iterable[Ratio], samples: Sequence[Sample]) -> list[Sample]:
             value = round(series[-1].value / series[0].value, 6)
         unit = METRICS[ratio.name].unit
         found.append(Sample(step=ratio.step, metric=ratio.name, value=value, unit=unit, not_measured=why))
+    return found
+
+
+def syscall_shares(samples: Sequence[Sample]) -> list[Sample]:
+    """Each system call's share of its step's time, the waiting calls set apart (as the study of 2005 did)."""
+    times = [one for one in samples if one.metric == "syscall_seconds"]
+    sums: dict[str, float] = {}
+    for one in times:
+        step, _, call = one.step.rpartition("/")
+        sums[step] = sums.get(step, 0) + (0 if call in WAITING else one.value or 0)
+    found = []
+    for one in times:
+        step, _, call = one.step.rpartition("/")
+        why = (
+            "it waits for another process"
+            if call in WAITING
+            else None
+            if sums[step]
+            else "no call took any time"
+        )
+        value = None if why else round((one.value or 0) / sums[step], 6)
+        found.append(
+            Sample(
+                step=one.step,
+                metric="syscall_share",
+                value=value,
+                unit="1",
+                repetition=one.repetition,
+                not_measured=why,
+            )
+        )
     return found
 
 

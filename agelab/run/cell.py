@@ -13,7 +13,7 @@ from agelab.errors import AgelabError
 from agelab.kernel import MissingModule
 from agelab.model.result import End, Sample, Status
 from agelab.results.digest import digest, inputs_key
-from agelab.results.ratios import derived, slowdowns
+from agelab.results.ratios import derived, slowdowns, syscall_shares
 from agelab.results.rundir import RunDirectory
 from agelab.run import inputs, maps, pictures
 from agelab.run.boots import Boot, Heard, Machine
@@ -286,7 +286,7 @@ class CellRunner:
     def _derive(self, done: Progressed) -> None:
         """Add the samples that follow from others."""
         scenario = self.machine.spec.scenario
-        for sample in derived(scenario.ratios, done.samples):
+        for sample in [*derived(scenario.ratios, done.samples), *syscall_shares(done.samples)]:
             self._keep(sample, done)
         if scenario.control and self.wanted.measure:
             none = "a real disk cannot be forked: there is no control" if self.machine.spec.disk.real else ""

@@ -1,13 +1,18 @@
 """What the published studies ask for beside a disk under test: layouts, a filesystem beside, experiments."""
 
+import io
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from rich.console import Console
 
 from agelab.cli.request import request
+from agelab.cli.syscalls import print_syscalls
 from agelab.errors import InputError
+from agelab.model.result import Sample
 from agelab.model.scenario import Scenario
+from agelab.results.ratios import syscall_shares
 from agelab.run import beside
 from agelab.run.phases import Phase, phases
 from agelab.run.plan import CellSpec, guest_plan, mkfs
@@ -155,6 +160,43 @@ TABLE = """\
 ------ ----------- ----------- --------- --------- ----------------
 100.00    0.000031           2        13         3 total
 """
+
+
+def _calls(step: str, **seconds: float) -> list[Sample]:
+    return [
+        Sample(step=f"{step}/{call}", metric=metric, value=value, unit=unit)
+        for call, took in seconds.items()
+        for metric, value, unit in (
+            ("syscall_seconds", took, "s"), ("syscall_calls", 10, "1"), ("syscall_errors", 0, "1"),
+        )
+    ]  # fmt: skip
+
+
+def test_calls_that_wait_for_a_process_are_set_apart_from_the_others_shares() -> None:
+    whole = Sample(step="strace/read1", metric="elapsed", value=20.0, unit="s")
+    samples = [
+        whole,
+        *_calls("strace/read1", read=3.0, wait4=12.0, close=1.0),
+        *_calls("strace/write", wait4=1.0, read=0.0),
+    ]
+    shares = {one.step: (one.value, one.not_measured) for one in syscall_shares(samples)}
+    assert shares == {
+        "strace/read1/read": (0.75, None),
+        "strace/read1/wait4": (None, "it waits for another process"),
+        "strace/read1/close": (0.25, None),
+        "strace/write/wait4": (None, "it waits for another process"),
+        "strace/write/read": (None, "no call took any time"),
+    }
+    console = Console(width=80, record=True, file=io.StringIO())
+    print_syscalls(console, [*samples, *syscall_shares(samples), *_calls("strace/read1", poll=0.001)])
+    lines = [" ".join(line.split()) for line in console.export_text().splitlines()]
+    assert lines[1:6] == [
+        "strace/read1, 20.000000 s in all",
+        "read 3.000000 75.0 10 0",
+        "close 1.000000 25.0 10 0",
+        "1 others 0.001000 0.0 10 0",
+        "wait4 12.000000 waits 10 0",
+    ]
 
 
 def test_a_table_of_strace_is_read_with_and_without_errors() -> None:
