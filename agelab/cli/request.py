@@ -61,7 +61,12 @@ OPTIONS = (
     ),
     click.option("--vcpus", default=1, show_default=True, help="The guest's processors (wall clock)."),
     click.option("--machine", default=None, help="Another machine than the scenario's."),
-    click.option("--jobs", default=1, show_default=True, help="Cells at a time (virtual clock)."),
+    click.option(
+        "--jobs",
+        default=1,
+        show_default=True,
+        help="Cells at a time. In the wall clock they disturb each other.",
+    ),
     click.option("--trace", is_flag=True, help="Do the experiments' passes under strace, too."),
 )
 
@@ -120,10 +125,8 @@ def request(name: str | None, words: "dict[str, Any]", **more: Any) -> "Request"
         raise InputError(
             f"--vcpus {vcpus}: the virtual clock has one processor, the wall clock 1 to {VCPUS_MOST}"
         )
-    if clock == "wall" and jobs != 1:
-        raise InputError(
-            f"--jobs {jobs}: in the wall clock one cell at a time, or they would disturb each other"
-        )
+    if jobs != 1 and any(spec.real for spec in drives):
+        raise InputError(f"--jobs {jobs}: a real disk serves one cell at a time")
     if not 1 <= jobs <= JOBS_MOST:
         raise InputError(f"--jobs {jobs}: 1 to {JOBS_MOST} cells at a time")
     if not 0 <= words["corpus_seed"] < 2**63:

@@ -292,6 +292,12 @@ def _cell(spec: CellSpec, image: Image) -> Cell:
     )
 
 
+def _together(request: Request) -> str:
+    """What else a reader must know of times that were taken side by side."""
+    beside = request.clock == "wall" and request.jobs > 1
+    return f"; {request.jobs} cells at a time, which disturbed each other" if beside else ""
+
+
 def _run_plan(
     run: RunDirectory, request: Request, cells: tuple[Cell, ...], image: Image, corpus: Corpus
 ) -> RunPlan:
@@ -311,7 +317,7 @@ def _run_plan(
             "qemu": host.qemu(),
             "host": f"{platform.system()} {platform.release()} {platform.machine()}",
             "accelerator": cells[0].accelerator,
-            "model": MODELS[request.clock, cells[0].accelerator == "kvm"],
+            "model": MODELS[request.clock, cells[0].accelerator == "kvm"] + _together(request),
         },
         command=dict(request.command),
     )

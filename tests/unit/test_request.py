@@ -22,7 +22,10 @@ SMALL = str(Path(__file__).parents[1] / "vm" / "small.toml")
         (["aging-ext4", "--disk", "ab", "--curve"], "--disk starts from a disk .* --curve has nothing to do"),
         (["aging-ext4", "--disk", "ab", "--keep-disk"], "--keep-disk has nothing to do"),
         ([SMALL, "--curve"], r"scenario small has no \[curve\]"),
-        (["aging-ext4", "--clock", "wall", "--jobs", "2"], "--jobs 2: in the wall clock one cell at a time"),
+        (
+            ["aging-ext4", "--disks", "file:/x", "--jobs", "2"],
+            "--jobs 2: a real disk serves one cell at a time",
+        ),
         (["aging-ext4", "--jobs", "0"], "--jobs 0: 1 to"),
     ],
 )
