@@ -1,0 +1,91 @@
+"""The results of docs/replication.md: the studies' tables and claims beside runs of ours.
+
+    .venv/bin/python -m bench.replication RUN... [--write]
+
+Takes runs that are there, of as many studies as one likes; prints how their claims fared and the tables of
+``agelab replicate --markdown``, and with --write puts both into docs/replication.md.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+
+from agelab.cli.common import open_store
+from agelab.cli.replicate import loaded
+from agelab.cli.replication import described, tau
+from agelab.cli.replication_markdown import lines
+from agelab.errors import AgelabError
+from agelab.published.report import Report, reports
+from agelab.published.verdict import Verdict
+from agelab.results import rundir
+from bench.page import DOCS, line, put
+
+PAGE = DOCS / "replication.md"
+HEAD = ("study", "", *(verdict.value for verdict in Verdict), "tau-b of the sums")
+
+
+def summary(found: Sequence[Report]) -> Iterator[str]:
+    """A row for each study and each side: how many claims have which verdict; below it, which ones replicated."""
+    yield from (line(HEAD), line(["---"] * len(HEAD)))
+    for report in found:
+        for letter, side in report.sides:
+            counts = [str(report.counted(letter)[verdict]) for verdict in Verdict]
+            yield line(
+                [f"`{report.study.name}`", f"{letter}: {described(side)}", *counts, _taus(report, letter)]
+            )
+    yield ""
+    for report in found:
+        yield f"**{report.study.name}**"
+        yield ""
+        yield from _replicated(report)
+        yield ""
+
+
+def _taus(report: Report, letter: str) -> str:
+    """Of each table and layout; of stand-ins each one's."""
+    said = []
+    for ranking in report.rankings:
+        for column, one in zip(report.columns, ranking.overall, strict=True):
+            if column.letter == letter and one:
+                where = " ".join(
+                    filter(None, (ranking.table, ranking.layout, ranking.metric, column.stand_in))
+                )
+                said.append(f"{where} {tau(one.ours.tau)}")
+    return ", ".join(said) or "-"
+
+
+def _replicated(report: Report) -> Iterator[str]:
+    """The claims that replicated on every side that could test them, and those on some."""
+    always, sometimes = [], []
+    for claim, judged in report.claims:
+        verdicts = [one.verdict for _, one in judged if one.verdict is not Verdict.UNTESTED]
+        if verdicts and all(verdict is Verdict.REPLICATED for verdict in verdicts):
+            always.append(f"`{claim.id}`")
+        elif Verdict.REPLICATED in verdicts:
+            sometimes.append(f"`{claim.id}`")
+    yield f"- replicated wherever it could be tested: {', '.join(always) or 'none'}"
+    yield f"- replicated in some columns and not in others: {', '.join(sometimes) or 'none'}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("runs", metavar="RUN", nargs="+")
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    try:
+        store = open_store()
+        found = reports(loaded(rundir.find(store.runs, name)) for name in options.runs)
+        text = "\n".join([*summary(found), *(row for report in found for row in lines(report))])
+        print(text)
+        if options.write:
+            put(PAGE, "python -m bench.replication", text + "\n")
+    except AgelabError as error:
+        print(f"bench.replication: {error}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
