@@ -27,6 +27,8 @@ COLUMNS = (
 )
 WIDE = 160
 """Characters of a line where nobody watches."""
+RECORDED = {"space_left": "left for data", "content_bytes": "in all files"}
+"""What steps have found themselves."""
 IMPLIED = ("mkfs", "mount")
 """Steps that no scenario lists: what makes and mounts the disk under test."""
 CPU = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle")
@@ -72,6 +74,9 @@ def _print_cell(console: Console, cell: Cell, end: End | None, samples: Sequence
             if sample.metric == "throughput_ratio":
                 said = sample.not_measured if sample.value is None else f"{sample.value:.3f}"
                 console.print(f"  {sample.step}: throughput of the last repetition / of the first: {said}")
+            if sample.metric in RECORDED:
+                said = sample.not_measured if sample.value is None else f"{sample.value / 1e6:.3f} MB"
+                console.print(f"  {sample.step}: {RECORDED[sample.metric]}: {said}", soft_wrap=True)
     if end is None:
         console.print("  status      interrupted: it has no end record")
         return

@@ -48,6 +48,7 @@ METRICS: dict[str, Metric] = {
     "content_bytes": Metric(
         "B", "bytes in all files, as long as they are (stat(2): st_size), found by the step itself"
     ),
+    "space_left": Metric("B", "bytes that may still be written (df(1): Avail), found by the step itself"),
     # Of a system call in a step under strace -c (strace(1)); the step is <pass>/<step>/<system call>.
     "syscall_seconds": Metric("s", "time in the call: system CPU time, or with -w from its begin to its end"),
     "syscall_calls": Metric("1", "how often it was called"),
