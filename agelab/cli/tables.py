@@ -45,6 +45,10 @@ def print_run(run: RunDirectory) -> None:
         _print_cell(console, cell, run.end(number), samples.get(number, []))
         for picture in sorted(run.cell(number).glob("maps/*.svg")):
             console.print(f"  picture     {picture}", soft_wrap=True)
+    if plan.unstated:
+        console.print("\nwhat the study leaves open, or is not reproduced:")
+        for line in plan.unstated:
+            console.print(f"  - {line}", soft_wrap=True)
     console.print(f"\nthe whole result: agelab show {plan.run} --json", soft_wrap=True)
 
 

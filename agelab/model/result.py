@@ -67,6 +67,9 @@ class RunPlan(Frozen):
     clock: str
     cells: tuple[Cell, ...]
     provenance: dict[str, Any]
+    unstated: tuple[str, ...] = Field(
+        default=(), description="what the study leaves open, or what of it is not reproduced"
+    )
     command: dict[str, Any] = Field(
         default={},
         description="what was asked for, to be asked again by agelab resume: directory, name, words, more",

@@ -319,5 +319,6 @@ def _run_plan(
             "accelerator": cells[0].accelerator,
             "model": MODELS[request.clock, cells[0].accelerator == "kvm"] + _together(request),
         },
+        unstated=request.selection.scenario.unstated,
         command=dict(request.command),
     )

@@ -102,8 +102,10 @@ def test_brackets_in_what_a_guest_said_are_shown_as_they_are(
     name = _run(tmp_path, 1, 1.5, None)
     run = RunDirectory(tmp_path / "runs" / name)
     run.finish(0, End(status=Status.FAILED, reason="no such file: [/mnt/a] [bold]", host_seconds=1))
+    run.write_plan(run.plan().model_copy(update={"unstated": ("the size of the [disk]",)}))
     print_run(run)
-    assert "no such file: [/mnt/a] [bold]" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "no such file: [/mnt/a] [bold]" in shown and "  - the size of the [disk]\n" in shown
 
 
 @pytest.mark.parametrize(
