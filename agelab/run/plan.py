@@ -29,8 +29,8 @@ FIRST_STEP = 15.0
 """Guest seconds after boot at which the first step starts: later than any guest is ready, at 2 ns an instruction."""
 OVERHEAD_MIB = 128
 """What the kernel and the harness take of a guest's memory, rounded up; the ballast takes the rest away."""
-LARGE_MIB, LARGE_SHARE = 256, 5
-"""Of what a guest has beyond so much the kernel takes at most a fifth: page descriptors, reserves, tables of jfs."""
+LARGE_MIB, LARGE_SHARE = 256, 4
+"""Of what a guest has beyond so much the kernel takes at most a quarter: page descriptors, reserves, tables of jfs."""
 PROCESSOR_MIB = 8
 """What the kernel takes for each further processor, rounded up."""
 ARRAY_UUID = {
