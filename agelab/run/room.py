@@ -12,11 +12,14 @@ from agelab.vm import host
 HEADROOM = 512 * MIB
 """Bytes to leave on the host beside the cells' disks, and beside their memory (QEMU's own is in it)."""
 
+FILESYSTEM = 1.2
+"""What lies beside the disk under test takes of the host, for each byte of data in it, at most."""
+
 
 def check(
     specs: Sequence[CellSpec], corpus: Corpus, home: Path, *, at_once: int, copies: int, kept: int = 0
-) -> None:
-    """Say before the first cell that its disk or its memory would not fit: a full host kills QEMU in the middle.
+) -> str:
+    """What the cells take of the host, in words, where there is so much: a full host kills QEMU in the middle.
 
     ``at_once`` cells run side by side, each with so many ``copies`` of its disk, as full as it can be; ``kept`` disks
     stay when their cells have ended.
@@ -24,7 +27,8 @@ def check(
     """
     cells = min(at_once, len(specs))
     several = f"{cells} cells at once" if cells > 1 else "a cell"
-    needed = (cells * copies + kept) * max(spec.filled_bytes for spec in specs) + HEADROOM
+    beside = int(corpus.content_bytes * FILESYSTEM) if any(spec.beside for spec in specs) else 0
+    needed = (cells * copies + kept) * max(spec.filled_bytes for spec in specs) + beside + HEADROOM
     free = shutil.disk_usage(home).free
     if free < needed:
         raise HostError(
@@ -38,3 +42,4 @@ def check(
             f"this host has {available / 1e9:.1f} GB of memory available, {several} would take {memory / 1e9:.1f} GB",
             hint="end something that uses memory, or choose a smaller scale or fewer --jobs",
         )
+    return f"{several}: up to {needed / 1e9:.1f} GB of disk and {memory / 1e9:.1f} GB of memory"

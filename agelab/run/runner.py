@@ -76,7 +76,8 @@ def carry_out(
         kernel = kernels.resolve(request.kernel, store)
         image = images.build(kernel, store, selection.filesystems(), progress=progress.stage)
         kept = len(specs) if request.keep_disk else 0
-        room.check(specs, corpus, store.home, at_once=request.jobs, copies=_copies(request), kept=kept)
+        copies = _copies(request)
+        progress.stage(room.check(specs, corpus, store.home, at_once=request.jobs, copies=copies, kept=kept))
         library = clock.library(store) if request.clock == "virtual" else None
         modelled = any(spec.disk.modelled for spec in specs)
         module = modules.obtain(kernel, store, progress.stage) if modelled else None

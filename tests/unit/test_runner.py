@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from agelab.cli.common import open_store
 from agelab.cli.compare import _short, compare
+from agelab.cli.resume import resume
 from agelab.cli.run import run as run_command
 from agelab.cli.tables import print_run, print_runs
 from agelab.errors import HostError, InputError
@@ -21,7 +22,8 @@ from tests.unit.test_scenario import CORPUS, spec
 
 def test_disks_that_do_not_fit_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=2 * 10**9))
-    room.check([spec()], CORPUS, tmp_path, at_once=2, copies=2)  # one cell: nothing runs beside it
+    said = room.check([spec()], CORPUS, tmp_path, at_once=2, copies=2)  # one cell: nothing runs beside it
+    assert said == "a cell: up to 1.3 GB of disk and 1.1 GB of memory"
     with pytest.raises(
         HostError, match=r"has 2\.0 GB free, 2 cells at once would take up to 2\.9 GB"
     ) as error:
@@ -145,3 +147,44 @@ def test_a_long_input_is_shown_from_where_it_parts() -> None:
     head = "x" * 100
     shown = _short(head + "one", head + "two")
     assert shown == "..." + "x" * 20 + "one | ..." + "x" * 20 + "two"
+
+
+def test_a_run_is_not_gone_on_with_from_other_inputs() -> None:
+    before = RunPlan(
+        run="r",
+        scenario="aging",
+        scale="quick",
+        clock="virtual",
+        cells=(),
+        provenance={"qemu": "7.2", "host": "a"},
+    )
+    runner._same(before, before.model_copy(update={"provenance": {"qemu": "7.2", "host": "b"}}))
+    with pytest.raises(InputError, match=r"r was begun with other inputs \(qemu\)"):
+        runner._same(before, before.model_copy(update={"provenance": {"qemu": "10.0", "host": "a"}}))
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ({}, "does not say what was asked for"),
+        ({"words": {"control": "mine/control.ctl"}}, "is of a control file, which has a journal of its own"),
+    ],
+)
+def test_what_cannot_be_resumed_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: dict[str, object], said: str
+) -> None:
+    run = RunDirectory(tmp_path / "runs" / _run(tmp_path, 1, 1.5, None))
+    run.write_plan(run.plan().model_copy(update={"command": command}))
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
+    with pytest.raises(InputError, match=said):
+        CliRunner().invoke(resume, ["latest"], catch_exceptions=False)
+
+
+def test_a_run_that_has_ended_is_shown_and_nothing_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = RunDirectory(tmp_path / "runs" / _run(tmp_path, 1, 1.5, Status.FAILED))
+    run.write_plan(run.plan().model_copy(update={"command": {"words": {"control": None}}}))
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
+    done = CliRunner().invoke(resume, [], standalone_mode=False)
+    assert done.return_value == 1 and "status      failed" in done.output
