@@ -16,6 +16,7 @@ def resume(run: str, jobs: int | None) -> int:
     What has ended stays as it is. The cells that are left begin anew, from the inputs that the run was begun with.
     """
     from agelab.cli.request import execute, request
+    from agelab.cli.run import run as fresh
     from agelab.cli.tables import print_run
     from agelab.errors import InputError
     from agelab.results import rundir
@@ -25,7 +26,9 @@ def resume(run: str, jobs: int | None) -> int:
     said = found.plan().command
     if not said:
         raise InputError(f"{found.name} does not say what was asked for", hint="start it anew")
-    words = {**said["words"], **({"jobs": jobs} if jobs else {})}
+    # An option that is younger than the run was not asked for.
+    unasked = {option.name: option.default for option in fresh.params}
+    words = {**unasked, **said["words"], **({"jobs": jobs} if jobs else {})}
     if words.get("control"):
         raise InputError(
             f"{found.name} is of a control file, which has a journal of its own",
