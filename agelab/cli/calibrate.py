@@ -50,7 +50,8 @@ def calibrate(name: str, everything: bool, as_json: bool, **words: Any) -> int:
             hint=f"agelab run {name} --seeds {SEEDS} ..., then agelab compare latest latest: medians and spreads",
         )
     seeded = execute(wanted)
-    again = execute(replace(wanted, run_seeds=seeds[:1]))
+    first = {**wanted.command, "words": {**words, "seeds": str(seeds[0])}}
+    again = execute(replace(wanted, run_seeds=seeds[:1], command=first))
     calibrated = [
         (group, results.Pair(group.cells[seeds[0]], other.cells[seeds[0]]))
         for group, other in zip(results.groups(seeded), results.groups(again), strict=True)

@@ -23,7 +23,7 @@ def open_store() -> Store:
     Raises InputError when AGELAB_HOME names something that is not a directory.
     """
     wanted = os.environ.get("AGELAB_HOME")
-    home = Path(wanted).expanduser() if wanted else PROJECT / ".agelab"
+    home = Path(wanted).expanduser().absolute() if wanted else PROJECT / ".agelab"
     if bad := UNFIT.search(str(home)):
         raise InputError(
             f"the store cannot be in {home}: QEMU's options cannot carry a path with {bad.group()!r}",

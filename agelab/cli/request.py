@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from agelab.results.rundir import RunDirectory
     from agelab.run.runner import Request
     from agelab.scenario.control import ControlFile
+    from agelab.store import Store
     from agelab.vm.guest import Clock
 
 VCPUS_MOST = 255
@@ -202,14 +203,15 @@ def _agree(wanted: "Request") -> None:
         raise InputError(f"--curve: scenario {wanted.selection.scenario.name} has no [curve]")
 
 
-def execute(wanted: "Request", begun: "RunDirectory | None" = None) -> "RunDirectory":
-    """Carry it out in the user's store, or what is left of it in ``begun``, showing how it goes on."""
+def execute(
+    wanted: "Request", store: "Store | None" = None, begun: "RunDirectory | None" = None
+) -> "RunDirectory":
+    """Carry it out in the store (None: the user's), or what is left of it in ``begun``, showing how it goes on."""
     from agelab.cli.progress import shown
     from agelab.run import runner
 
-    store = open_store()
     with shown(wanted) as progress:
-        return runner.carry_out(wanted, store, progress, begun)
+        return runner.carry_out(wanted, store or open_store(), progress, begun)
 
 
 def _one_of(kind: str, value: str, valid: list[str]) -> None:

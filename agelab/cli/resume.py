@@ -1,6 +1,7 @@
 """``agelab resume``: what is left of a run."""
 
 from contextlib import chdir
+from pathlib import Path
 
 import click
 
@@ -10,7 +11,10 @@ from agelab.cli.common import open_store
 @click.command(epilog="Exit: as agelab run has it.")
 @click.argument("run", default="latest")
 @click.option("--jobs", type=int, default=None, help="Cells at a time, in place of the run's own.")
-def resume(run: str, jobs: int | None) -> int:
+@click.option(
+    "--erase", default=None, help="In place of the run's own: what it left on a real disk may be lost."
+)
+def resume(run: str, jobs: int | None, erase: str | None) -> int:
     """Run those cells of RUN (default: the latest) that have not ended, or were interrupted.
 
     What has ended stays as it is. The cells that are left begin anew, from the inputs that the run was begun with.
@@ -22,20 +26,25 @@ def resume(run: str, jobs: int | None) -> int:
     from agelab.results import rundir
     from agelab.run import runner
 
-    found = rundir.find(open_store().runs, run)
+    store = open_store()
+    found = rundir.find(store.runs, run)
     said = found.plan().command
     if not said:
-        raise InputError(f"{found.name} does not say what was asked for", hint="start it anew")
-    # An option that is younger than the run was not asked for.
-    unasked = {option.name: option.default for option in fresh.params}
-    words = {**unasked, **said["words"], **({"jobs": jobs} if jobs else {})}
-    if words.get("control"):
+        raise InputError(f"{found.name} does not say what was asked for", hint="begin a new run")
+    # An option that is younger than the run, or not of its verb, was not asked for.
+    options = [option for option in fresh.params if isinstance(option, click.Option)]
+    unasked = {option.name: False if option.is_flag else option.default for option in options}
+    now = {"jobs": jobs, "erase": erase}
+    words = {**unasked, **said["words"], **{name: word for name, word in now.items() if word is not None}}
+    if words["control"]:
         raise InputError(
             f"{found.name} is of a control file, which has a journal of its own",
             hint=f"agelab run --control {words['control']} --continue",
         )
     if found.unfinished():
+        if not Path(said["directory"]).is_dir():
+            raise InputError(f"{found.name} was begun in {said['directory']}, which is not there any more")
         with chdir(said["directory"]):
-            execute(request(said["name"], words, **said["more"]), found)
+            execute(request(said["name"], words, **said["more"]), store, found)
     print_run(found)
     return 0 if runner.succeeded(found) else 1

@@ -11,6 +11,14 @@ from agelab.model.metrics import METRICS
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
 IMPLICIT = ("boot", "mkfs", "mount", "map")
+PREPARING = "prepare"
+
+
+def taken(experiment: str) -> bool:
+    """Whether what goes before an experiment has that name already, or one like it."""
+    return experiment in IMPLICIT or experiment.startswith(PREPARING)
+
+
 """Steps that every cell has without its scenario saying so."""
 CONTROL_COPY = "copy"
 """The step in which the control gets its tree; no test is called so."""
@@ -50,6 +58,10 @@ class Variant(Frozen):
     machine: Name | None = Field(default=None, description="in place of the scenario's")
     available_mib: Figure | None = Field(default=None, description="in place of the scenario's memory")
     drive: int | None = Field(default=None, ge=0, description="in place of the partitions' one")
+
+    def made_with(self, defaults: Defaults) -> tuple[str, ...]:
+        """The options of its mkfs with that set of defaults."""
+        return self.mkfs_options + (self.period_mkfs_options if defaults == "period" else ())
 
 
 class Scale(Frozen):
@@ -268,6 +280,11 @@ class Scenario(Frozen):
             problems.append("either steps or experiments")
         if self.experiments and (self.tests or self.control or self.measures or self.curve):
             problems.append("experiments leave no room for tests, control, measures and curve")
+        problems += [
+            f"an experiment cannot be called {experiment.name!r}: what goes before it is"
+            for experiment in self.experiments
+            if taken(experiment.name)
+        ]
         steps = {action.name for action in self.actions()}
         problems += [f"ratio {r.name!r}: no step {r.step!r}" for r in self.ratios if r.step not in steps]
         names = steps | {test.name for test in self.tests}

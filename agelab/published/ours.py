@@ -45,7 +45,7 @@ class Ours:
             return Value(why=f"{variant}, {layout} of scenario {scenario} is in none of the runs")
         ok = [ran for ran in cells if ran.ok]
         if not ok:
-            return Value(why=f"{variant}, {layout}: {cells[0].why}")
+            return Value(why=f"{variant}, {layout}: {cells[-1].why}")
         parts = self.claims.sums.get(step, (step,))
         found = [_value(ran, parts, metric, use.repetition) for ran in ok]
         numbers = tuple(value for value in found if not isinstance(value, str))

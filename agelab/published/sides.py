@@ -8,7 +8,7 @@ from functools import cached_property
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
 from agelab.stats.order import exact
 
-SHARED = ("kernel", "qemu", "image", "corpus_sha256")
+SHARED = ("kernel", "qemu", "image", "corpus_sha256", "harness", "vcpus", "model")
 """Provenance that the runs of one side have in common."""
 
 
@@ -126,7 +126,9 @@ class Side:
         """Whether the run's cells belong here: the same in all that is no variant, layout or run seed."""
         ours, theirs = self.plan, run.plan
         alike = (ours.scale, ours.clock, _choices(ours)) == (theirs.scale, theirs.clock, _choices(theirs))
-        return alike and all(self._fits(theirs.scenario, cell) for cell in theirs.cells)
+        same = (run for run in self.runs if run.plan.scenario == theirs.scenario)
+        steps = {plan.provenance.get("scenario") for plan in (theirs, *(run.plan for run in same))}
+        return alike and len(steps) == 1 and all(self._fits(theirs.scenario, cell) for cell in theirs.cells)
 
     def _fits(self, scenario: str, cell: Cell) -> bool:
         """Whether no such cell is there, and the same variant has the same machine and drives."""
@@ -136,7 +138,7 @@ class Side:
                 one, two = set(there.drives), set(cell.drives)
                 if there.machine != cell.machine or not (one <= two or two <= one):
                     return False
-                if layout == cell.layout and any(ran.cell.seed == cell.seed for ran in cells):
+                if layout == cell.layout and any(ran.ok and ran.cell.seed == cell.seed for ran in cells):
                     return False
         return True
 

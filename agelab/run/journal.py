@@ -1,5 +1,8 @@
 """``journal.log`` and ``results.log`` of a control file's run: what has been begun and what has ended."""
 
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,26 +24,46 @@ class Journal:
     def path(self) -> Path:
         return self.directory / "journal.log"
 
-    def open(self, *, proceed: bool) -> set[tuple[str, str, int]]:
-        """Filesystem, test and repetition of what has ended already.
+    @contextmanager
+    def opened(self, *, proceed: bool) -> Iterator[set[tuple[str, str, int]]]:
+        """Filesystem, test and repetition of what has ended already; nobody else has the journal meanwhile.
 
-        Raises InputError for a journal in the way, and where there is none to go on with.
+        Raises InputError for a journal in the way, where there is none to go on with, and while another run has it.
         """
-        if not proceed:
-            if self.path.exists():
-                raise InputError(
-                    f"{self.path} is there: a run has been started here",
-                    hint="go on with it: --continue; or remove it, and results.log",
-                )
-            return set()
-        if not self.path.exists():
+        if proceed and not self.path.exists():
             raise InputError(f"{self.path} is not there: nothing to continue")
-        ended = (line.split() for line in self.path.read_text().splitlines())
-        return {
-            (words[0], words[1], int(words[2]))
-            for words in ended
-            if len(words) > 4 and words[3] == "end" and words[4].rstrip(":") != Status.INTERRUPTED
-        }
+        try:
+            file = self.path.open("a+" if proceed else "x+")
+        except FileExistsError as error:
+            raise InputError(
+                f"{self.path} is there: a run has been started here",
+                hint="go on with it: --continue; or remove it, and results.log",
+            ) from error
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise InputError(f"{self.path}: a run is still going on here") from error
+            try:
+                yield self._ended()
+            finally:
+                if not self.path.stat().st_size:  # nothing has begun
+                    self.path.unlink()
+
+    def _ended(self) -> set[tuple[str, str, int]]:
+        """Raises InputError where the journal is none."""
+        try:
+            lines = self.path.read_text().splitlines()
+        except UnicodeDecodeError as error:
+            raise InputError(f"{self.path} is no text") from error
+        found = set()
+        for number, line in enumerate(lines, start=1):
+            words = line.split()
+            if len(words) > 4 and words[3] == "end" and words[4].rstrip(":") != Status.INTERRUPTED:
+                if not words[2].isdecimal():
+                    raise InputError(f"{self.path}:{number}: {words[2]!r} is no repetition")
+                found.add((words[0], words[1], int(words[2])))
+        return found
 
     def note(self, line: Line, repetition: int, what: str) -> None:
         """Add one line."""

@@ -336,12 +336,7 @@ def mkfs(spec: CellSpec, phase: Phase) -> list[str]:
         "{device}": f"{DEVICES}/under-test",
         "{mountpoint}": MOUNT,
     }
-    variant = spec.variant
-    options = (
-        variant.mkfs_options
-        if spec.defaults == "today"
-        else (*variant.mkfs_options, *variant.period_mkfs_options)
-    )
+    options = spec.variant.made_with(spec.defaults)
     return filled(spec.filesystem.mkfs_command(spec.defaults, options, shrink=spec.shrink), words)
 
 

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from agelab import corpus as corpora
 from agelab import image as images
@@ -22,14 +23,14 @@ from agelab.results.rundir import RunDirectory
 from agelab.run import beside, room
 from agelab.run.boots import Machine
 from agelab.run.cell import CellRunner, Wanted
-from agelab.run.inputs import harness_hash
+from agelab.run.inputs import drive_sources, harness_hash
 from agelab.run.journal import Journal
 from agelab.run.plan import MIB, CellSpec
 from agelab.run.recipe import recipe
 from agelab.run.request import Request as Request
 from agelab.run.request import cells as requested
 from agelab.scenario import selection
-from agelab.store import Store
+from agelab.store import Store, key_of
 from agelab.stored import StoredDisk
 from agelab.vm import clock, host, kvm
 from agelab.vm.guest import Accelerator, Clock
@@ -66,7 +67,7 @@ def carry_out(
         users = _users_corpus(request, store, progress)
         shrink = _shrink(request, users)
         journal = Journal(request.control.path.parent) if request.control else None
-        ended = journal.open(proceed=request.proceed) if journal else set()
+        ended = held.enter_context(journal.opened(proceed=request.proceed)) if journal else set()
         turns = requested(request, shrink, claims, disk, ended)
         if journal and not turns:
             raise InputError(f"{journal.path}: every test has ended: nothing is left to go on with")
@@ -95,13 +96,14 @@ def carry_out(
             neighbour = None
             if specs[0].beside:
                 seconds = library or clock.library(store)
-                command = f"agelab run {request.name}"
+                command = _command(request, specs[0], "run")
                 neighbour = beside.obtain(
                     specs[0], image, corpus, hypervisor, seconds, store, command, progress.stage
                 )
+                held.enter_context(stored.in_use(neighbour))
             cells = tuple(_cell(spec, image) for spec in specs)
             run = begun or RunDirectory.create(store.runs, Path(request.name).stem)
-            plan = _run_plan(run, request, cells, image, corpus)
+            plan = _run_plan(run, request, specs, cells, image, corpus)
             held.enter_context(run.held())
             if begun:
                 _same(begun.plan(), plan)
@@ -211,11 +213,13 @@ def _keeping(request: Request, spec: CellSpec, image: Image) -> stored.Recipe | 
     return recipe(spec, image.kernel.spec, scale, _command(request, spec))
 
 
-def _command(request: Request, spec: CellSpec) -> str:
+def _command(request: Request, spec: CellSpec, verb: str = "age") -> str:
     """What makes the same disk again."""
-    words = ["agelab", "age", f"{spec.scenario.name}-{spec.variant.name}"]
-    if request.name.endswith(".toml"):
-        words = ["agelab", "age", request.name, "--filesystem", spec.filesystem.name]
+    words = ["agelab", verb, f"{spec.scenario.name}-{spec.variant.name}"]
+    if request.control:
+        words = ["agelab", verb, "--control", request.name]
+    elif request.name.endswith(".toml"):
+        words = ["agelab", verb, request.name, "--filesystem", spec.filesystem.name]
     words += ["--kernel", request.kernel, "--scale", request.scale, "--seeds", str(spec.run_seed)]
     words += ["--corpus-seed", str(spec.corpus_seed), "--machine", spec.machine.name]
     words += ["--layout", spec.layout, "--defaults", spec.defaults]
@@ -293,18 +297,28 @@ def _cell(spec: CellSpec, image: Image) -> Cell:
     )
 
 
-def _together(request: Request) -> str:
-    """What else a reader must know of times that were taken side by side."""
-    beside = request.clock == "wall" and request.jobs > 1
-    return f"; {request.jobs} cells at a time, which disturbed each other" if beside else ""
+def _profiles(spec: CellSpec) -> list[Any]:
+    """What tells a cell from others of its scenario."""
+    drives = [drive.profile.model_dump(mode="json") if drive.profile else None for drive in spec.disk.drives]
+    models = (spec.variant, spec.filesystem, spec.machine)
+    return [*(model.model_dump(mode="json") for model in models), *drives, drive_sources()]
 
 
 def _run_plan(
-    run: RunDirectory, request: Request, cells: tuple[Cell, ...], image: Image, corpus: Corpus
+    run: RunDirectory,
+    request: Request,
+    specs: Sequence[CellSpec],
+    cells: tuple[Cell, ...],
+    image: Image,
+    corpus: Corpus,
 ) -> RunPlan:
+    scenario = request.selection.scenario
+    together = min(request.jobs, len(cells))
+    beside = request.clock == "wall" and together > 1
+    disturbed = f"; {together} cells at a time, which disturbed each other" if beside else ""
     return RunPlan(
         run=run.name,
-        scenario=request.selection.scenario.name,
+        scenario=scenario.name,
         scale="corpus" if request.corpus else request.scale,
         clock=request.clock,
         cells=cells,
@@ -315,11 +329,14 @@ def _run_plan(
             "corpus": corpus.description,
             "corpus_sha256": corpus.sha256,
             "harness": harness_hash(),
+            "scenario": key_of(scenario.model_dump(mode="json", exclude={"variants", "traces"})),
+            "profiles": key_of([_profiles(spec) for spec in specs]),
+            "vcpus": request.vcpus,
             "qemu": host.qemu(),
             "host": f"{platform.system()} {platform.release()} {platform.machine()}",
             "accelerator": cells[0].accelerator,
-            "model": MODELS[request.clock, cells[0].accelerator == "kvm"] + _together(request),
+            "model": MODELS[request.clock, cells[0].accelerator == "kvm"] + disturbed,
         },
-        unstated=request.selection.scenario.unstated,
+        unstated=scenario.unstated,
         command=dict(request.command),
     )

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from agelab.errors import InputError
-from agelab.model.scenario import Experiment, Scenario, Variant
+from agelab.model.scenario import Experiment, Scenario, Variant, taken
 from agelab.scenario import selection
 from agelab.scenario.selection import Selection
 
@@ -51,7 +51,8 @@ class ControlFile:
     @property
     def selection(self) -> Selection:
         """What its cells have in common."""
-        return Selection(_template().model_copy(update={"name": "control"}), ())
+        own = {"name": "control", "summary": f"the tests of {self.path.name}", "traces": (), "unstated": ()}
+        return Selection(_template().model_copy(update=own), ())
 
     def scenario(self, line: Line) -> Scenario:
         """The scenario of that line's cells."""
@@ -69,13 +70,7 @@ class ControlFile:
             script=f"{SCRIPTS}/filesystem-{line.filesystem}.sh",
         )
         return self.selection.scenario.model_copy(
-            update={
-                "summary": f"the tests of {self.path.name}",
-                "variants": (variant,),
-                "experiments": (experiment,),
-                "traces": (),
-                "unstated": (),
-            }
+            update={"variants": (variant,), "experiments": (experiment,)}
         )
 
 
@@ -99,7 +94,7 @@ def read(path: Path) -> ControlFile:
         line = Line(number, words[0], words[1], int(words[2]))
         same = next((one for one in lines if one.variant == line.variant), None)
         if same:
-            wrong.append(f"{path}:{number}: line {same.number} is that test on that filesystem already")
+            wrong.append(f"{path}:{number}: line {same.number} is {line.variant} in the results already")
         lines.append(line)
         for name, needed in (
             (f"filesystem-{line.filesystem}.sh", True),
@@ -124,6 +119,8 @@ def _problem(words: list[str]) -> str | None:
         return f"<Filesystem> <Testname> <Repetitions> are three words, not {len(words)}"
     if not all(WORD.fullmatch(word) for word in words[:2]):
         return "names are made of letters, digits, - and _"
+    if taken(words[1].lower()):
+        return f"a test cannot be called {words[1]}: what goes before it is called so in the results"
     if not (words[2].isascii() and words[2].isdigit() and 0 < int(words[2]) < 10_000):
         return f"{words[2]!r} is no number of repetitions"
     if _known(words[0]) is None:

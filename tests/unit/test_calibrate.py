@@ -56,7 +56,8 @@ def test_the_first_seed_is_run_twice_and_five_are_a_floor(
     shown = said(capsys, "--layout", "raid0", "--scale", "paper")
     first, second = runs.asked
     assert (first.run_seeds, second.run_seeds) == ((1, 2, 3, 4, 5), (1,))
-    assert replace(second, run_seeds=first.run_seeds) == first
+    assert replace(second, run_seeds=first.run_seeds, command=first.command) == first
+    assert second.command == {**first.command, "words": {**first.command["words"], "seeds": "1"}}
     assert (first.layout, first.scale) == ("raid0", "paper")
     assert "ext4, single: seeds 1,2,3,4,5, and seed 1 once more\n" in shown
     assert "  A/A: the same twice, to the last digit: 2 samples, all differences 0\n" in shown

@@ -93,7 +93,7 @@ def test_every_error_is_named_with_its_line(file: Path) -> None:
             "'0' is no number",
             "minix does not",
             "there is no",
-            "line 5 is that",
+            "line 5 is xfs-write in",
             "letters",
         ),
         strict=True,
@@ -126,9 +126,15 @@ def test_what_does_not_go_together_is_refused(file: Path, words: dict[str, Any],
         asked(file, **words)
 
 
+def opened(journal: Journal, *, proceed: bool) -> set[tuple[str, str, int]]:
+    with journal.opened(proceed=proceed) as ended:
+        return ended
+
+
 def test_the_journal_tells_what_has_been_done_and_where_to_go_on(tmp_path: Path, file: Path) -> None:
     journal, line = Journal(tmp_path), control.read(file).lines[0]
-    assert journal.open(proceed=False) == set()
+    assert opened(journal, proceed=False) == set()
+    assert not journal.path.exists()  # nothing had begun
     journal.begin(line, 1)
     for step in ("prepared-1/mkfs 1", "prepared-1/prepare 1", "ready", "read1 1"):
         journal.step(line, 1, step)
@@ -143,20 +149,51 @@ def test_the_journal_tells_what_has_been_done_and_where_to_go_on(tmp_path: Path,
     )
     assert (tmp_path / "results.log").read_text() == "Read1 ext3-journal 12.500000\n"
     with pytest.raises(InputError, match="a run has been started here"):
-        journal.open(proceed=False)
-    assert journal.open(proceed=True) == {("ext3-journal", "Read1", 1), ("ext3-journal", "Read1", 2)}
+        opened(journal, proceed=False)
+    assert opened(journal, proceed=True) == {("ext3-journal", "Read1", 1), ("ext3-journal", "Read1", 2)}
 
 
 def test_what_was_interrupted_is_run_again(tmp_path: Path, file: Path) -> None:
     journal, line = Journal(tmp_path), control.read(file).lines[0]
-    journal.open(proceed=False)
+    opened(journal, proceed=False)
     for repetition, reason in ((1, None), (2, "the host went away")):
         journal.begin(line, repetition)
         journal.end(line, repetition, End(status=Status.INTERRUPTED, reason=reason, host_seconds=1), [])
     journal.begin(line, 3)
-    assert journal.open(proceed=True) == set()
+    assert opened(journal, proceed=True) == set()
 
 
 def test_without_a_journal_there_is_nothing_to_go_on_with(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nothing to continue"):
-        Journal(tmp_path).open(proceed=True)
+        opened(Journal(tmp_path), proceed=True)
+
+
+def test_two_runs_do_not_share_a_journal(tmp_path: Path, file: Path) -> None:
+    journal, line = Journal(tmp_path), control.read(file).lines[0]
+    with journal.opened(proceed=False):
+        journal.begin(line, 1)
+        with pytest.raises(InputError, match="a run is still going on here"):
+            opened(journal, proceed=True)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"a b x end ok\n", r"journal\.log:1: 'x' is no repetition"), (b"\xff\n", "is no text")],
+)
+def test_a_journal_that_is_none_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
+    Journal(tmp_path).path.write_bytes(content)
+    with pytest.raises(InputError, match=said):
+        opened(Journal(tmp_path), proceed=True)
+
+
+def test_a_control_files_results_say_nothing_of_the_study_whose_machine_it_has(file: Path) -> None:
+    assert asked(file).selection.scenario.unstated == ()
+    with pytest.raises(InputError, match=r"has no \[\[traces\]\]"):
+        asked(file, trace=True)
+
+
+@pytest.mark.parametrize("name", ["mount", "Boot", "prepare", "prepared-1"])
+def test_a_test_is_not_called_like_what_goes_before_it(tmp_path: Path, name: str) -> None:
+    (tmp_path / "c.ctl").write_text(f"ext3 {name} 1\n")
+    with pytest.raises(InputError, match=f"c.ctl:1: a test cannot be called {name}"):
+        control.read(tmp_path / "c.ctl")

@@ -37,6 +37,7 @@ def make(
     drives: tuple[str, ...] = ("model:x",),
     clock: str = "virtual",
     unsupported: tuple[str, ...] = (),
+    provenance: Mapping[str, str] = {},
 ) -> str:
     """A run of that scenario: variant to step to seconds (or ``step metric`` to value); its name."""
     run = RunDirectory.create(home / "runs", scenario)
@@ -48,7 +49,8 @@ def make(
         for variant in values for seed in range(1, seeds + 1)
     ]  # fmt: skip
     plan = RunPlan(
-        run=run.name, scenario=scenario, scale=scale, clock=clock, cells=tuple(cells), provenance={"kernel": kernel}
+        run=run.name, scenario=scenario, scale=scale, clock=clock, cells=tuple(cells),
+        provenance={"kernel": kernel, **provenance},
     )  # fmt: skip
     run.write_plan(plan)
     for number, cell in enumerate(cells):
@@ -192,6 +194,19 @@ def test_layouts_of_one_configuration_are_one_column_and_defaults_two(
     # The same run twice is one.
     [one] = json.loads(said(capsys, single, single, "--json"))["studies"]
     assert [side["runs"] for side in one["sides"]] == [[single]]
+
+
+@pytest.mark.parametrize("name", ["harness", "scenario", "vcpus"])
+def test_runs_of_other_inputs_are_columns_of_their_own(
+    home: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    names = [
+        make(home, "tum-2005", {variant: printed("tum-2005")[variant]}, **{name: variant})
+        for variant in ("ext3", "xfs")
+    ]
+    assert main(["replicate", *names, "--json"]) == 0
+    [found] = json.loads(capsys.readouterr().out)["studies"]
+    assert [side["runs"] for side in found["sides"]] == [[one] for one in names]
 
 
 def test_run_seeds_of_several_runs_are_one_column(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

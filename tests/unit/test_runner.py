@@ -17,6 +17,7 @@ from agelab.model.result import Cell, End, RunPlan, Sample, Status
 from agelab.results.rundir import RunDirectory
 from agelab.run import room, runner
 from agelab.vm import host
+from bench.common import ARGUMENTS
 from tests.unit.test_scenario import CORPUS, spec
 
 
@@ -161,6 +162,27 @@ def test_a_run_is_not_gone_on_with_from_other_inputs() -> None:
     runner._same(before, before.model_copy(update={"provenance": {"qemu": "7.2", "host": "b"}}))
     with pytest.raises(InputError, match=r"r was begun with other inputs \(qemu\)"):
         runner._same(before, before.model_copy(update={"provenance": {"qemu": "10.0", "host": "a"}}))
+
+
+def test_what_was_not_asked_for_is_not_asked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a verb that has fewer options than run, or before an option was there."""
+    run = RunDirectory(tmp_path / "runs" / _run(tmp_path, 1, 1.5, None))
+    words = {name: word for name, word in ARGUMENTS.items() if name != "trace"} | {"seeds": "1", "jobs": 1}
+    command = {"directory": str(tmp_path), "name": "aging-ext4", "words": words, "more": {"keep_disk": True}}
+    run.write_plan(run.plan().model_copy(update={"command": command}))
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
+    asked = []
+    monkeypatch.setattr(runner, "carry_out", lambda request, *_: asked.append(request))
+    CliRunner().invoke(resume, ["latest", "--jobs", "3", "--erase", "X"], catch_exceptions=False)
+    assert [(one.jobs, one.erase, one.keep_disk, one.proceed, one.curve) for one in asked] == [
+        (3, ("X",), True, False, False)
+    ]
+    command["directory"] = str(tmp_path / "gone")
+    run.write_plan(run.plan().model_copy(update={"command": command}))
+    with pytest.raises(InputError, match="which is not there any more"):
+        CliRunner().invoke(resume, ["latest"], catch_exceptions=False)
 
 
 @pytest.mark.parametrize(
