@@ -201,7 +201,7 @@ def test_runs_of_other_inputs_are_columns_of_their_own(
     home: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     names = [
-        make(home, "tum-2005", {variant: printed("tum-2005")[variant]}, **{name: variant})
+        make(home, "tum-2005", {variant: printed("tum-2005")[variant]}, provenance={name: variant})
         for variant in ("ext3", "xfs")
     ]
     assert main(["replicate", *names, "--json"]) == 0
