@@ -9,6 +9,7 @@ from rich.table import Table
 from agelab.cli import measures
 from agelab.cli.syscalls import print_syscalls, traced
 from agelab.model.result import Cell, End, RunPlan, Sample
+from agelab.model.scenario import IMPLICIT
 from agelab.results.rundir import RunDirectory
 
 RATE, SEEKS = "\nMB/s", "\nseeks"
@@ -29,8 +30,6 @@ WIDE = 160
 """Characters of a line where nobody watches."""
 RECORDED = {"space_left": "left for data", "content_bytes": "in all files"}
 """What steps have found themselves."""
-IMPLIED = ("mkfs", "mount")
-"""Steps that no scenario lists: what makes and mounts the disk under test."""
 CPU = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle")
 
 
@@ -121,7 +120,7 @@ def _within(sample: Sample) -> set[str]:
 def _shortened(step: str) -> str:
     """What every experiment begins with has one row: its first."""
     last = step.rpartition("/")[2]
-    return last if last in IMPLIED else step
+    return last if last in IMPLICIT else step
 
 
 def _row(metrics: dict[str, Sample]) -> list[str]:

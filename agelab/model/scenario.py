@@ -11,18 +11,17 @@ from agelab.model.metrics import METRICS
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
 IMPLICIT = ("boot", "mkfs", "mount", "map")
+"""Steps that every cell has without its scenario saying so."""
 PREPARING = "prepare"
+"""What the names of the phases and steps begin with that prepare an experiment."""
+CONTROL_COPY = "copy"
+"""The step in which the control gets its tree; no test is called so."""
+Caches = Literal["keep", "drop", "remount", "reboot"]
 
 
 def taken(experiment: str) -> bool:
     """Whether what goes before an experiment has that name already, or one like it."""
     return experiment in IMPLICIT or experiment.startswith(PREPARING)
-
-
-"""Steps that every cell has without its scenario saying so."""
-CONTROL_COPY = "copy"
-"""The step in which the control gets its tree; no test is called so."""
-Caches = Literal["keep", "drop", "remount", "reboot"]
 
 
 class Citation(Frozen):

@@ -40,13 +40,9 @@ def syscall_shares(samples: Sequence[Sample]) -> list[Sample]:
     found = []
     for one in times:
         step, _, call = one.step.rpartition("/")
-        why = (
-            "it waits for another process"
-            if call in WAITING
-            else None
-            if sums[step]
-            else "no call took any time"
-        )
+        why = None if sums[step] else "no call took any time"
+        if call in WAITING:
+            why = "it waits for another process"
         value = None if why else round((one.value or 0) / sums[step], 6)
         found.append(
             Sample(

@@ -11,8 +11,7 @@ from agelab.vm import host
 
 HEADROOM = 512 * MIB
 """Bytes to leave on the host beside the cells' disks, and beside their memory (QEMU's own is in it)."""
-
-FILESYSTEM = 1.2
+BESIDE = 1.2
 """What lies beside the disk under test takes of the host, for each byte of data in it, at most."""
 
 
@@ -27,7 +26,7 @@ def check(
     """
     cells = min(at_once, len(specs))
     several = f"{cells} cells at once" if cells > 1 else "a cell"
-    beside = int(corpus.content_bytes * FILESYSTEM) if any(spec.beside for spec in specs) else 0
+    beside = int(corpus.content_bytes * BESIDE) if any(spec.beside for spec in specs) else 0
     needed = (cells * copies + kept) * max(spec.filled_bytes for spec in specs) + beside + HEADROOM
     free = shutil.disk_usage(home).free
     if free < needed:
