@@ -44,6 +44,10 @@ class Variant(Frozen):
         default=(),
         description="beside them, with the period defaults alone: what the study's mkfs did unasked",
     )
+    today_mkfs_options: tuple[str, ...] = Field(
+        default=(),
+        description="beside them, with today's alone: what today's mkfs makes as large on every disk, scaled",
+    )
     mount_options: tuple[str, ...] = ()
     script: str = Field(
         default="",
@@ -60,7 +64,9 @@ class Variant(Frozen):
 
     def made_with(self, defaults: Defaults) -> tuple[str, ...]:
         """The options of its mkfs with that set of defaults."""
-        return self.mkfs_options + (self.period_mkfs_options if defaults == "period" else ())
+        return self.mkfs_options + (
+            self.period_mkfs_options if defaults == "period" else self.today_mkfs_options
+        )
 
 
 class Scale(Frozen):

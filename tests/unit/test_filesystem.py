@@ -118,6 +118,19 @@ def test_what_is_as_large_on_every_disk_is_scaled_with_it() -> None:
     assert journals == ["8192", "819", "513"]
 
 
+def test_todays_xfs_of_tum_2005_has_a_log_scaled_with_its_disk() -> None:
+    """Its 64 MB took all memory at quick scale: the cell ended in an out-of-memory kill."""
+    chosen = selection.select("tum-2005-xfs")
+    [variant] = chosen.variants
+    xfs = selection.filesystem("xfs")
+    sizes = []
+    for scale in (chosen.scenario.scales["paper"], chosen.scenario.scales["quick"]):
+        words = xfs.mkfs_command("today", variant.made_with("today"), shrink=scale.shrink)
+        sizes.append(words[words.index("-l") + 1])
+    assert sizes == ["size=65536k", "size=8192k"]
+    assert "agcount=16" not in variant.made_with("today") and "agcount=16" in variant.made_with("period")
+
+
 def test_a_variants_mkfs_options_come_before_the_last_word() -> None:
     words = selection.filesystem("ext4").mkfs_command("today", ["-O", "^has_journal"])
     assert words[-3:] == ("-O", "^has_journal", "{device}")
