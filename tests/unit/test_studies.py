@@ -54,7 +54,7 @@ def test_what_mkfs_did_unasked_then_it_does_with_the_period_defaults_alone() -> 
     assert [command[0] for command in made["period"]] == [command[0] for command in made["today"]]
     words = {defaults: {word for command in of for word in command} for defaults, of in made.items()}
     assert "agcount=16" in words["period"] and "8192" in words["period"]
-    assert not words["today"] & {"agcount=16", "--unsupported", "8192", "-I", "-O"}
+    assert not words["today"] & {"agcount=16", "size=10m,lazy-count=0", "8192", "-I", "-O"}
 
 
 @pytest.mark.parametrize("scale", ["quick", "paper"])
