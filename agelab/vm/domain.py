@@ -4,14 +4,14 @@ import os
 from collections.abc import Collection
 
 from agelab import process
-from agelab.errors import AgelabError
+from agelab.errors import AgelabError, InputError
 from agelab.vm import virtual, wall
 from agelab.vm.guest import DISK_ALIGNMENT, MACHINE_TYPE, GuestSpec
 
 MEMORY_SLOTS = 32
 """Memory-backed disks at most: root, corpus, results, and two members of each of a curve's forks."""
-MEMORY_LIMIT = "256G"
-"""Address space for memory-backed disks; it costs the guest nothing."""
+ADDRESS_SPACES = (256, 512)
+"""GiB for memory and memory-backed disks, which cost the guest nothing; QEMU's emulated processors reach 1 TiB, devices included."""
 BASE_ARGUMENTS = (
     "console=ttyS0",
     "quiet",
@@ -29,7 +29,7 @@ BASE_ARGUMENTS = (
 def xml(spec: GuestSpec, uri: str, confined_by: Collection[str]) -> str:
     """The domain XML for ``spec`` on a host with these security models (libvirt's capabilities).
 
-    Raises HostError when virt-install is missing or refuses."""
+    Raises HostError when virt-install is missing or refuses, InputError for disks that no guest can address."""
     if spec.clock == "virtual":
         virtual.check(spec)
     for disk in spec.disks:
@@ -70,6 +70,18 @@ def labels(confined_by: Collection[str]) -> list[str]:
     return words
 
 
+def address_space(spec: GuestSpec) -> int:
+    """The smallest of ADDRESS_SPACES (GiB) that holds its memory and its disks, each of which may be moved up to 1 GiB."""
+    wanted = (spec.memory_mib << 20) + sum(disk.size + (1 << 30) for disk in spec.disks)
+    for size in ADDRESS_SPACES:
+        if wanted <= size << 30:
+            return size
+    raise InputError(
+        f"memory and memory-backed disks of {wanted / 1e9:.0f} GB: a guest can address {(ADDRESS_SPACES[-1] << 30) / 1e9:.0f} GB:"
+        " take a smaller scale or a smaller disk"
+    )
+
+
 def _arguments(spec: GuestSpec) -> list[str]:
     """QEMU's arguments that libvirt has no words for: the identity, the memory-backed disks, the serial lines."""
     lines = [
@@ -77,7 +89,7 @@ def _arguments(spec: GuestSpec) -> list[str]:
         f"-uuid {spec.uuid} -seed {spec.seed}",
         "-no-reboot",
         "-machine nvdimm=on",
-        f"-m size={spec.memory_mib * 1024}k,slots={MEMORY_SLOTS},maxmem={MEMORY_LIMIT}",
+        f"-m size={spec.memory_mib * 1024}k,slots={MEMORY_SLOTS},maxmem={address_space(spec)}G",
     ]
     for number, disk in enumerate(spec.disks):
         share = "on" if disk.written else "off"

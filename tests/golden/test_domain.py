@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from agelab import process
-from agelab.errors import AgelabError
+from agelab.errors import AgelabError, InputError
 from agelab.scenario import selection
 from agelab.vm import daemon, domain
 from agelab.vm.guest import REAL_SERIAL, GuestSpec, MemoryDisk, RealDisk
@@ -122,6 +122,19 @@ def test_libvirts_schema_accepts_it(text: str, name: str, tmp_path: Path) -> Non
 def test_the_virtual_clock_refuses_what_has_its_own_time(change: dict[str, Any]) -> None:
     with pytest.raises(AgelabError, match="no real disks"):
         domain.xml(replace(SPEC, **change), daemon.uri(), ["dac"])
+
+
+def test_disks_of_three_hundred_gigabytes_have_room_and_what_no_guest_reaches_is_refused() -> None:
+    """fedorchuk-2008 has a 300 GB partition beside its 100 GB at paper scale."""
+
+    def with_gib(size: int) -> GuestSpec:
+        return replace(SPEC, disks=(*SPEC.disks, MemoryDisk(Path("/dev/null"), size << 30, True)))
+
+    words = [domain.virt_install(with_gib(size), daemon.uri(), ["dac"]) for size in (100, 400)]
+    found = [re.findall(r"maxmem=(\d+)G", " ".join(each)) for each in words]
+    assert found == [["256"], ["512"]]
+    with pytest.raises(InputError, match=r"of 6\d\d GB: a guest can address 550 GB: take a smaller scale"):
+        domain.xml(with_gib(600), daemon.uri(), ["dac"])
 
 
 def test_a_wall_guest_has_its_disks_and_nothing_of_the_virtual_clock(
