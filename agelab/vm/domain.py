@@ -11,7 +11,7 @@ from agelab.vm.guest import DISK_ALIGNMENT, MACHINE_TYPE, GuestSpec
 MEMORY_SLOTS = 32
 """Memory-backed disks at most: root, corpus, results, and two members of each of a curve's forks."""
 ADDRESS_SPACES = (256, 512)
-"""GiB for memory and memory-backed disks, which cost the guest nothing; QEMU's emulated processors reach 1 TiB, devices included."""
+"""GiB for memory and memory-backed disks; it costs the guest nothing. QEMU's processors reach 1 TiB, devices included."""
 BASE_ARGUMENTS = (
     "console=ttyS0",
     "quiet",
@@ -71,14 +71,14 @@ def labels(confined_by: Collection[str]) -> list[str]:
 
 
 def address_space(spec: GuestSpec) -> int:
-    """The smallest of ADDRESS_SPACES (GiB) that holds its memory and its disks, each of which may be moved up to 1 GiB."""
+    """The smallest of ADDRESS_SPACES (GiB) that holds memory and disks, each moved up to a GiB further."""
     wanted = (spec.memory_mib << 20) + sum(disk.size + (1 << 30) for disk in spec.disks)
     for size in ADDRESS_SPACES:
         if wanted <= size << 30:
             return size
     raise InputError(
-        f"memory and memory-backed disks of {wanted / 1e9:.0f} GB: a guest can address {(ADDRESS_SPACES[-1] << 30) / 1e9:.0f} GB:"
-        " take a smaller scale or a smaller disk"
+        f"memory and memory-backed disks of {wanted / 1e9:.0f} GB: a guest can address "
+        f"{(ADDRESS_SPACES[-1] << 30) / 1e9:.0f} GB: take a smaller scale or a smaller disk"
     )
 
 
