@@ -11,7 +11,7 @@ from agelab.vm.guest import DISK_ALIGNMENT, MACHINE_TYPE, GuestSpec
 MEMORY_SLOTS = 32
 """Memory-backed disks at most: root, corpus, results, and two members of each of a curve's forks."""
 ADDRESS_SPACES = (256, 512)
-"""GiB for memory and memory-backed disks; it costs the guest nothing. QEMU's processors reach 1 TiB, devices included."""
+"""GiB for memory and memory-backed disks; it costs the guest nothing. QEMU's processor reaches 1 TiB in all."""
 BASE_ARGUMENTS = (
     "console=ttyS0",
     "quiet",
