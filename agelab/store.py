@@ -39,7 +39,7 @@ def file_hash(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def tree_hashes(root: Path) -> dict[str, str]:
+def tree_hashes(root: Path, hashed: Callable[[Path], str] = file_hash) -> dict[str, str]:
     """Path below ``root`` to sha256 of content, for every regular file; a link counts as its target."""
     found: dict[str, str] = {}
     for path in sorted(root.rglob("*")):
@@ -47,7 +47,7 @@ def tree_hashes(root: Path) -> dict[str, str]:
         if path.is_symlink():
             found[name] = f"-> {path.readlink()}"
         elif path.is_file():
-            found[name] = file_hash(path)
+            found[name] = hashed(path)
     return found
 
 
@@ -117,8 +117,16 @@ class Store:
         found = (self.find(kind, path.parent.name) for path in manifests)
         return [artefact for artefact in found if artefact]
 
-    def obtain(self, kind: str, inputs: Inputs, build: Callable[[Path], None]) -> Artefact:
+    def obtain(
+        self,
+        kind: str,
+        inputs: Inputs,
+        build: Callable[[Path], None],
+        hashed: Callable[[Path], str] = file_hash,
+    ) -> Artefact:
         """The artefact of these inputs; ``build`` fills a new directory with it if it is not there yet.
+
+        ``hashed`` makes what the manifest says of each file.
 
         Concurrent callers of one key wait for the first: the work is done once.
         Raises HostError when the disk is full or not writable.
@@ -135,7 +143,7 @@ class Store:
             partial.mkdir(parents=True)
             try:
                 build(partial)
-                manifest = Manifest(kind=kind, inputs=dict(inputs), files=tree_hashes(partial))
+                manifest = Manifest(kind=kind, inputs=dict(inputs), files=tree_hashes(partial, hashed))
                 (partial / MANIFEST).write_text(manifest.model_dump_json(indent=1) + "\n")
                 os.sync()
                 # Without a manifest it is not finished, whoever left it there; renaming wants it gone.

@@ -4,7 +4,9 @@ The key is the hash of everything that made the disk. Beside the content lie the
 run that starts from it gives out the same result as one that makes it.
 """
 
+import errno
 import fcntl
+import hashlib
 import json
 import os
 import shutil
@@ -31,6 +33,10 @@ DISK_ALIGNMENT = 2 << 20
 """Bytes; a memory-backed disk is mapped in pieces of this size (agelab.vm.guest)."""
 SHORT = 12
 """Digits of a key that are shown."""
+PIECE = 1 << 16
+"""Bytes that a disk's content is hashed in."""
+SPARSE = "sparse:"
+"""What the hash of a disk's content begins with."""
 
 
 class Recipe(Frozen):
@@ -87,7 +93,7 @@ class StoredDisk:
         wrong = [
             str(path)
             for name, wanted in self.artefact.manifest.files.items()
-            if not (path := self.artefact / name).is_file() or file_hash(path) != wanted
+            if not (path := self.artefact / name).is_file() or _hash_like(path, wanted) != wanted
         ]
         if key(self.inputs) != self.key:
             wrong.append(str(self.artefact / MANIFEST))
@@ -119,7 +125,44 @@ def keep(
         rows = (json.dumps(sample.model_dump()) + "\n" for sample in samples)
         (directory / SAMPLES).write_text("".join(rows))
 
-    return find(store, store.obtain(KIND, inputs, build).key)
+    return find(store, store.obtain(KIND, inputs, build, _hash).key)
+
+
+def content_hash(path: Path) -> str:
+    """What tells a disk's content from another's: the sha256 of its size and of each piece that is not zero.
+
+    Before a piece comes its place; numbers are of 8 bytes, the highest first. Of a disk of 300 GB with 5 GB on it,
+    5 GB are read; where the host keeps holes, and where zeros, makes no difference.
+    """
+    digest = hashlib.sha256()
+    zeros = bytes(PIECE)
+    with path.open("rb", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        digest.update(size.to_bytes(8, "big"))
+        at = 0
+        while at < size:
+            try:
+                data = os.lseek(file.fileno(), at, os.SEEK_DATA)
+            except OSError as error:
+                if error.errno != errno.ENXIO:
+                    raise
+                break  # there is a hole from here to the end
+            at = max(at, data // PIECE * PIECE)
+            piece = os.pread(file.fileno(), PIECE, at)
+            if piece != zeros[: len(piece)]:
+                digest.update(at.to_bytes(8, "big") + piece)
+            at += PIECE
+    return SPARSE + digest.hexdigest()
+
+
+def _hash(path: Path) -> str:
+    """As the manifest has it."""
+    return file_hash(path) if path.name in (RECIPE, SAMPLES) else content_hash(path)
+
+
+def _hash_like(path: Path, recorded: str) -> str:
+    """The hash of a file, of the kind that was recorded: older disks have plain ones."""
+    return content_hash(path) if recorded.startswith(SPARSE) else file_hash(path)
 
 
 def fork(source: Path, target: Path, *, holes: bool = False) -> None:
@@ -256,7 +299,7 @@ def take_in(
             command=command,
         )
         inputs = {
-            "imported": [file_hash(member) for member in members],
+            "imported": [content_hash(member) for member in members],
             "filesystem": filesystem,
             "layout": layout,
             "defaults": defaults,

@@ -84,7 +84,7 @@ def obtain(
 ) -> StoredDisk:
     """What a cell of ``spec`` has beside its disk: from the store, or made now, in the virtual clock.
 
-    Raises AgelabError where it cannot be made.
+    Raises AgelabError where it cannot be made, HostError where it is no longer what was stored.
     """
     assert spec.beside is not None
     own = making(spec)
@@ -99,7 +99,9 @@ def obtain(
         key = runner.making_key()
         with store.lock(f"beside-{key}"):
             if store.find(stored.KIND, key):
-                return stored.find(store, key)
+                found = stored.find(store, key)
+                found.verify()
+                return found
             progress(f"filling the {spec.beside.name} beside the disk under test")
             end = runner.carry_out()
         if end.status is not Status.OK or end.disk is None:
