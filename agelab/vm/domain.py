@@ -12,6 +12,8 @@ MEMORY_SLOTS = 32
 """Memory-backed disks at most: root, corpus, results, and two members of each of a curve's forks."""
 ADDRESS_SPACES = (256, 512)
 """GiB for memory and memory-backed disks; it costs the guest nothing. QEMU's processor reaches 1 TiB in all."""
+UNRESERVED = 4 << 30
+"""Bytes from which on the host reserves no memory for what a guest might write to a disk that keeps no writes."""
 BASE_ARGUMENTS = (
     "console=ttyS0",
     "quiet",
@@ -92,7 +94,7 @@ def _arguments(spec: GuestSpec) -> list[str]:
         f"-m size={spec.memory_mib * 1024}k,slots={MEMORY_SLOTS},maxmem={address_space(spec)}G",
     ]
     for number, disk in enumerate(spec.disks):
-        share = "on" if disk.written else "off"
+        share = "on" if disk.written else "off,reserve=off" if disk.size >= UNRESERVED else "off"
         lines.append(
             f"-object memory-backend-file,id=disk{number}-memory,share={share},"
             f"mem-path={disk.path},size={disk.size}"

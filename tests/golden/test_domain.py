@@ -137,6 +137,23 @@ def test_disks_of_three_hundred_gigabytes_have_room_and_what_no_guest_reaches_is
         domain.xml(with_gib(600), daemon.uri(), ["dac"])
 
 
+def test_a_disk_larger_than_the_hosts_memory_can_be_mapped_though_its_writes_stay_in_memory(
+    tmp_path: Path,
+) -> None:
+    """Linux refuses a private mapping of more than it has, unless nothing is to be reserved for it."""
+    large = tmp_path / "large"
+    large.touch()
+    os.truncate(large, 300 << 30)
+    kept = replace(SPEC, disks=(*SPEC.disks, MemoryDisk(large, 300 << 30, False)))
+    words = " ".join(domain.virt_install(kept, daemon.uri(), ["dac"]))
+    assert re.findall(r"share=(\S+?),mem-path", words)[-1] == "off,reserve=off"
+    backend = re.findall(r"memory-backend-file\S+", words)[-1]
+    machine = ["-machine", "none", "-display", "none", "-nodefaults", "-qmp", "stdio"]
+    asked = '{"execute": "qmp_capabilities"}{"execute": "quit"}'
+    (tmp_path / "asked").write_text(asked)
+    process.run(["qemu-system-x86_64", *machine, "-object", backend], stdin=tmp_path / "asked")
+
+
 def test_a_wall_guest_has_its_disks_and_nothing_of_the_virtual_clock(
     texts: dict[str, str], hypervisor: Hypervisor
 ) -> None:
