@@ -13,7 +13,7 @@ from agelab.model.event import Ended, StepFailed
 from agelab.model.result import Status
 from agelab.results.rundir import RunDirectory
 from agelab.run.boots import Machine
-from agelab.run.cell import CellRunner, Wanted
+from agelab.run.cell import CellRunner, Wanted, misses
 from agelab.run.inputs import guest_command
 from agelab.run.verdict import Verdict, verdict
 from agelab.store import Store
@@ -78,6 +78,20 @@ def _runner(tmp_path: Path, image: object) -> CellRunner:
     nobody = cast(Hypervisor, None)  # an unsupported cell starts no guest
     machine = Machine(run.cell(0), spec(), cast(Image, image), CORPUS, nobody, Path("clock.so"), None, {})
     return CellRunner(run, 0, machine, Wanted(), Store(tmp_path), print)
+
+
+@pytest.mark.parametrize(
+    ("available", "wanted", "expected"),
+    [
+        (6_082_961_408, 6_081_740_800, False),  # what fedorchuk-2008's ext2 found at paper scale
+        (6_085_961_408, 6_081_740_800, True),
+        (22 << 20, 22 << 20, False),
+        ((22 << 20) + 300_000, 22 << 20, True),
+        ((22 << 20) - 300_000, 22 << 20, True),
+    ],
+)
+def test_memory_may_miss_the_plans_by_a_little(available: int, wanted: int, expected: bool) -> None:
+    assert misses(available, wanted) == expected
 
 
 def test_a_module_that_the_kernel_lacks_makes_the_cell_unsupported(tmp_path: Path) -> None:
