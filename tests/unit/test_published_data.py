@@ -7,7 +7,7 @@ import pytest
 
 from agelab.model.scenario import Scenario
 from agelab.published import study
-from agelab.published.claims import Claim
+from agelab.published.claims import Claim, Pairs, subject
 from agelab.published.study import Study
 from agelab.published.values import READINGS, Printed
 from agelab.published.verdict import printed
@@ -139,6 +139,25 @@ def test_both_readings_of_a_percentage_are_kept() -> None:
     assert values == [Fraction("1.36"), 1 / Fraction("0.64")]
     btrfs = ("start", "btrfs", "single", "copy", "elapsed")
     assert Printed(one.figures, one.claims).value(btrfs).median == 1
+
+
+def test_what_equal_inputs_make_true_is_not_replicated_by_them() -> None:
+    """Two variants that differ in their names alone have equal digits: the study's repetition cannot be tested."""
+    scenarios = {name: files.read(files.SCENARIOS / f"{name}.toml", Scenario) for name in STUDIES}
+    bare = {
+        (name, variant.name): variant.model_dump(exclude={"name", "layouts"})
+        for name, scenario in scenarios.items()
+        for variant in scenario.variants
+    }
+    tautologies = []
+    for one, claim in CLAIMS:
+        for left, right in claim.test.couples if isinstance(claim.test, Pairs) else ():
+            (this, *here), (that, *there) = subject(left), subject(right)
+            alike = bare.get((one.name, this)) == bare.get((one.name, that), {})
+            if this != that and here == there and alike and not claim.untestable:
+                tautologies.append(claim.id)
+    assert bare["fedorchuk-2008", "xfs"] == bare["fedorchuk-2008", "xfs-again"]
+    assert tautologies == []
 
 
 def test_the_aging_claims_name_variants_and_steps_of_the_scenarios() -> None:
