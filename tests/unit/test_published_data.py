@@ -1,5 +1,6 @@
 """The published data are whole, and each claim is true of its study's own table or says that it is not."""
 
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -139,6 +140,30 @@ def test_both_readings_of_a_percentage_are_kept() -> None:
     assert values == [Fraction("1.36"), 1 / Fraction("0.64")]
     btrfs = ("start", "btrfs", "single", "copy", "elapsed")
     assert Printed(one.figures, one.claims).value(btrfs).median == 1
+
+
+NEAR = re.compile(
+    r"\b(near|(?<!one and )the same|differ little|about|close|level|equals?|lead .* small|"
+    r"(?<!times )as (fast|long) as)\b"
+)
+FAR = re.compile(
+    r"\b(far (ahead|behind|slower|longer)|by far|much of|gains much|clear|is large|many times)\b"
+)
+NOT = re.compile(r"\b(not far|no .* far)\b")
+
+
+@pytest.mark.parametrize(("one", "claim"), CLAIMS, ids=[f"{one.name} {claim.id}" for one, claim in CLAIMS])
+def test_a_claims_words_have_the_bounds_that_the_page_gives_them(one: Study, claim: Claim) -> None:
+    test = claim.test
+    if test is None:
+        return
+    low, high = (getattr(test, name, None) for name in ("at_least", "at_most"))
+    if NEAR.search(claim.says):
+        assert test.kind == "same" or (low and high)
+    if "a little" in claim.says:
+        assert low and high and 1 < low < high <= 1.25
+    if FAR.search(claim.says) and not NOT.search(claim.says):
+        assert max(low or 1, getattr(test, "margin", 1)) >= (1.1 if claim.id == "sum-xfs-far" else 1.25)
 
 
 def test_what_equal_inputs_make_true_is_not_replicated_by_them() -> None:
