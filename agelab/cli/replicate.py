@@ -56,8 +56,8 @@ def loaded(run: "RunDirectory") -> "Run":
     """The run as it lies on disk."""
     from agelab.published.sides import Run
 
-    plan = run.plan()
-    return Run(plan, [run.end(number) for number in range(len(plan.cells))], run.samples())
+    plan, going_on = run.plan(), run.going_on()
+    return Run(plan, [run.end(number) for number in range(len(plan.cells))], run.samples(), going_on)
 
 
 def _report_json(report: "Report") -> dict[str, Any]:

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from agelab.cli import measures
 from agelab.cli.syscalls import print_syscalls, traced
-from agelab.model.result import Cell, End, RunPlan, Sample
+from agelab.model.result import Cell, End, RunPlan, Sample, Status
 from agelab.model.scenario import IMPLICIT
 from agelab.results.rundir import RunDirectory
 
@@ -36,12 +36,12 @@ CPU = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle")
 def print_run(run: RunDirectory) -> None:
     """Every cell of the run: its steps, and below them its key and digest."""
     console = _console()
-    plan, samples = run.plan(), run.samples()
+    plan, going_on, samples = run.plan(), run.going_on(), run.samples()
     console.print(f"\n{plan.run}: {plan.scenario}, scale {plan.scale}, {clock_of(plan)}", style="bold")
     console.print(f"  kernel {plan.provenance.get('kernel')}; {plan.provenance.get('qemu')}", soft_wrap=True)
     console.print(f"  {plan.provenance.get('model')}", soft_wrap=True)
     for number, cell in enumerate(plan.cells):
-        _print_cell(console, cell, run.end(number), samples.get(number, []))
+        _print_cell(console, cell, run.end(number), samples.get(number, []), going_on)
         for picture in sorted(run.cell(number).glob("maps/*.svg")):
             console.print(f"  picture     {picture}", soft_wrap=True)
     if plan.unstated:
@@ -57,7 +57,16 @@ def clock_of(plan: RunPlan) -> str:
     return f"{plan.clock} clock" + (", EMULATED" if emulated else "")
 
 
-def _print_cell(console: Console, cell: Cell, end: End | None, samples: Sequence[Sample]) -> None:
+def status_of(end: End | None, going_on: bool) -> str:
+    """The cell's status, or that its run has not come to its end yet."""
+    if end is None or end.status is Status.INTERRUPTED:
+        return "running" if going_on else Status.INTERRUPTED.value
+    return end.status.value
+
+
+def _print_cell(
+    console: Console, cell: Cell, end: End | None, samples: Sequence[Sample], going_on: bool
+) -> None:
     console.print(
         f"\n{cell.variant}, {cell.layout} on {', '.join(cell.drives)}, {cell.machine}, "
         f"{cell.defaults} defaults, seed {cell.seed}",
@@ -80,10 +89,12 @@ def _print_cell(console: Console, cell: Cell, end: End | None, samples: Sequence
             if sample.metric in RECORDED:
                 said = sample.not_measured if sample.value is None else f"{sample.value / 1e6:.3f} MB"
                 console.print(f"  {sample.step}: {RECORDED[sample.metric]}: {said}", soft_wrap=True)
-    if end is None:
-        console.print("  status      interrupted: it has no end record")
+    status = status_of(end, going_on)
+    if end is None or status == "running":
+        why = "" if status == "running" else ": it has no end record"
+        console.print(f"  status      {status}{why}")
         return
-    console.print(f"  status      {end.status}" + (f": {end.reason}" if end.reason else ""), soft_wrap=True)
+    console.print(f"  status      {status}" + (f": {end.reason}" if end.reason else ""), soft_wrap=True)
     if end.inputs_key:
         digest = end.digest or "none: only a finished cell of the virtual clock has one"
         console.print(f"  inputs_key  {end.inputs_key}\n  digest      {digest}", soft_wrap=True)
@@ -162,9 +173,9 @@ def print_runs(runs: Sequence[RunDirectory]) -> None:
     for name in ("run", "scale", "clock", "layout", "drives", "how its cells ended"):
         table.add_column(name, no_wrap=name != "drives", overflow="fold")
     for run in runs:
-        plan = run.plan()
+        plan, going_on = run.plan(), run.going_on()
         ends = [run.end(number) for number in range(len(plan.cells))]
-        statuses = [end.status.value if end else "interrupted" for end in ends]
+        statuses = [status_of(end, going_on) for end in ends]
         counted = ", ".join(f"{statuses.count(status)} {status}" for status in dict.fromkeys(statuses))
         layouts = ", ".join(dict.fromkeys(cell.layout for cell in plan.cells))
         drives = ", ".join(dict.fromkeys(drive for cell in plan.cells for drive in cell.drives))

@@ -19,6 +19,7 @@ class Run:
     plan: RunPlan
     ends: Sequence[End | None]
     samples: Mapping[int, Sequence[Sample]]
+    going_on: bool = False
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class Ran:
     cell: Cell
     end: End | None
     samples: Sequence[Sample]
+    going_on: bool = False
+    """Whether its run is."""
 
     @property
     def ok(self) -> bool:
@@ -36,6 +39,8 @@ class Ran:
     @property
     def why(self) -> str:
         """How it ended, in words."""
+        if self.going_on and (self.end is None or self.end.status is Status.INTERRUPTED):
+            return "the run is still going on"
         if self.end is None:
             return "interrupted: it has no end record"
         return self.end.status + (f": {self.end.reason}" if self.end.reason else "")
@@ -75,7 +80,7 @@ class Side:
         found: dict[Key, list[Ran]] = {}
         for run in self.runs:
             for number, cell in enumerate(run.plan.cells):
-                ran = Ran(cell, run.ends[number], run.samples.get(number, ()))
+                ran = Ran(cell, run.ends[number], run.samples.get(number, ()), run.going_on)
                 found.setdefault((run.plan.scenario, cell.variant, cell.layout), []).append(ran)
         return found
 

@@ -4,11 +4,12 @@ import fcntl
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import IO, Any, BinaryIO, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -16,6 +17,8 @@ from agelab.errors import InputError, unknown
 from agelab.model.result import SCHEMA, End, RunPlan, Sample, Status
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
+LOOKS = 10
+"""Times to try for a lock, 10 ms apart."""
 
 
 class RunDirectory:
@@ -57,10 +60,21 @@ class RunDirectory:
         """Nobody else carries the run out while the body runs. Raises InputError where somebody does."""
         with (self.path / "lock").open("w") as file:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _lock(file)
             except BlockingIOError as error:
                 raise InputError(f"{self.name} is still going on") from error
             yield
+
+    def going_on(self) -> bool:
+        """Whether somebody carries the run out at this moment. Nobody is kept from it, and nothing waited for."""
+        try:
+            with (self.path / "lock").open() as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:  # no lock: nobody has carried it out yet
+            return False
+        return False
 
     def append(self, number: int, sample: Sample) -> None:
         """Add one sample of a cell."""
@@ -163,6 +177,19 @@ def find(runs: Path, name: str) -> RunDirectory:
             f"no run {name!r}: there are no runs yet", hint="make one: make scenario NAME=aging-reiserfs"
         )
     raise unknown("run", name, [run.name for run in known])
+
+
+def _lock(file: IO[str]) -> None:
+    """Lock it; a look at whether it is locked is over in no time. Raises BlockingIOError where it stays locked."""
+    for left in reversed(range(LOOKS)):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if not left:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def _whole_lines(file: BinaryIO) -> int:

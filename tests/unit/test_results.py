@@ -1,6 +1,8 @@
 """Digests, ratios, comparisons and the run directory."""
 
+import fcntl
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -150,6 +152,22 @@ def test_a_run_that_is_going_on_is_not_carried_out_twice(finished: RunDirectory)
         pass
     with finished.held():
         pass
+
+
+def test_a_look_at_whether_a_run_goes_on_keeps_nobody_from_it(finished: RunDirectory) -> None:
+    assert not finished.going_on() and not (finished.path / "lock").exists()
+    with finished.held():
+        assert finished.going_on() and finished.going_on()
+        with pytest.raises(InputError, match="still going on"), finished.held():
+            pass
+    assert not finished.going_on()
+    with (finished.path / "lock").open() as looking:
+        fcntl.flock(looking, fcntl.LOCK_SH)
+        over = threading.Timer(0.03, fcntl.flock, (looking, fcntl.LOCK_UN))
+        over.start()
+        with finished.held():
+            assert finished.going_on()
+        over.join()
 
 
 def test_runs_are_found_by_name_and_by_latest(finished: RunDirectory, tmp_path: Path) -> None:

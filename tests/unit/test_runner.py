@@ -111,6 +111,22 @@ def test_brackets_in_what_a_guest_said_are_shown_as_they_are(
     assert "no such file: [/mnt/a] [bold]" in shown and "  - the size of the [disk]\n" in shown
 
 
+@pytest.mark.parametrize("end", [None, Status.INTERRUPTED])
+def test_cells_of_a_run_that_is_going_on_are_running(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], end: Status | None
+) -> None:
+    run = RunDirectory(tmp_path / "runs" / _run(tmp_path, 1, 1.5, end))
+    print_run(run)
+    print_runs([run])
+    assert capsys.readouterr().out.count("interrupted") == 2
+    with run.held():
+        print_run(run)
+        print_runs([run])
+        assert run.as_json()["cells"][0]["status"] == "interrupted"
+    shown = capsys.readouterr().out
+    assert "  status      running\n" in shown and " 1 running " in shown and "interrupted" not in shown
+
+
 @pytest.mark.parametrize(
     ("clock", "accelerator", "emulated"),
     [("wall", "tcg", True), ("wall", "kvm", False), ("virtual", "tcg", False)],
