@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from agelab.cli.replication import described, doubts, exactly, floors, said, shown, tau, title, whose
-from agelab.published.claims import Claim
-from agelab.published.outcome import Outcome
+from agelab.published.claims import Claim, Claims, Extreme
+from agelab.published.outcome import Outcome, extreme
 from agelab.published.ranking import Column, Ranking, Row
 from agelab.published.report import Report
 from agelab.published.verdict import Judged, Verdict
@@ -85,14 +85,16 @@ def _claims(report: Report) -> Iterator[str]:
     for claim, judged in report.claims:
         found = {whose(letter, one): one for letter, one in judged}
         cells = (_verdict(found.get(name, judged[0][1])) for name in names)
-        yield _row([_said(claim), _theirs(judged), *cells])
+        yield _row([_said(claim, report.study.claims), _theirs(judged), *cells])
     yield ""
 
 
-def _said(claim: Claim) -> str:
-    return " ".join(
-        [claim.says, f"`{claim.id}`", *(f"*{line[0].upper()}{line[1:]}.*" for line in doubts(claim))]
-    )
+def _said(claim: Claim, claims: Claims) -> str:
+    """The claim, what of its test the words may leave open, and what is to be known beside a verdict."""
+    lines = doubts(claim)
+    if isinstance(claim.test, Extreme) and claims.ranked - {*claim.test.of, *claim.test.among}:
+        lines.insert(0, f"tested: {extreme(claim.test, claims)}")
+    return " ".join([claim.says, f"`{claim.id}`", *(f"*{line[0].upper()}{line[1:]}.*" for line in lines)])
 
 
 def _theirs(judged: Sequence[tuple[str, Judged]]) -> str:

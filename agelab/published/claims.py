@@ -278,6 +278,12 @@ class Claims(Frozen):
         ]
         yield from (which for which, count in Counter(names).items() if count > 1)
 
+    @property
+    def ranked(self) -> frozenset[str]:
+        """The variants that any test has as the lowest or highest, or beside it."""
+        tests = [claim.test for claim in self.claims if isinstance(claim.test, Extreme)]
+        return frozenset(subject(ref).variant for test in tests for ref in (*test.of, *test.among))
+
     def table(self, name: str | None) -> TableUse:
         """The table of that name; the first one without."""
         return next((table for table in self.tables if table.id == name), self.tables[0])

@@ -106,12 +106,12 @@ def _comparisons(test: AnyTest, claims: Claims, source: Source) -> Iterator[Comp
             elif isinstance(test, Amount):
                 yield from (_amount(spot, test, ref) for ref in test.of)
             else:
-                yield _of_sets(spot, test)
+                yield _of_sets(spot, test, claims)
 
 
-def _of_sets(spot: _Spot, test: Extreme | Order | Kept | Gain | Spread) -> Comparison:
+def _of_sets(spot: _Spot, test: Extreme | Order | Kept | Gain | Spread, claims: Claims) -> Comparison:
     if isinstance(test, Extreme):
-        return _extreme(spot, test)
+        return _extreme(spot, test, extreme(test, claims))
     if isinstance(test, Order):
         return _order(spot, test)
     if isinstance(test, Kept):
@@ -171,10 +171,18 @@ def _amount(spot: _Spot, test: Amount, ref: str) -> Comparison:
     )
 
 
-def _extreme(spot: _Spot, test: Extreme) -> Comparison:
+def extreme(test: Extreme, claims: Claims) -> str:
+    """Who is to be the lowest or highest; where it is not of all that the study ranks, among whom."""
+    ours, others = ", ".join(test.of), ", ".join(test.among)
+    if claims.ranked <= {*test.of, *test.among}:
+        return f"{ours} {test.kind}"
+    return f"{ours} {'below' if test.kind == 'lowest' else 'above'} {others}"
+
+
+def _extreme(spot: _Spot, test: Extreme, said: str) -> Comparison:
     """The figure is how far the nearest of the others is: its value over ours, or ours over its."""
     lowest = test.kind == "lowest"
-    where = f"{spot.name}: {', '.join(test.of)} {test.kind}"
+    where = f"{spot.name}: {said}"
     ours, others = spot.values(test.of), spot.values(test.among)
     near: list[tuple[Fraction, bool, str]] = []
     for one in ours.values():

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from agelab.published.claims import AnyTest, Claims
+from agelab.published.claims import AnyTest, Claim, Claims
 from agelab.published.outcome import Comparison, Outcome, outcome
 from agelab.published.tables import Place
 from agelab.published.values import Value
@@ -270,3 +270,18 @@ def test_every_most_some(over: str, values: list[float | None], holds: bool | No
     found = of({**given, "one": 1}, "ratio", of=names, to=["one"], at_least=2, over=over)
     assert (len(found.comparisons), found.holds) == (4, holds)
     assert found.missing == [f"no {name}" for name in names if name not in given]
+
+
+def test_a_lowest_that_is_not_of_all_says_among_whom() -> None:
+    ranked = made("highest", of=["ext2"], among=["ext3", "xfs"])
+    claims = CLAIMS.model_copy(update={"claims": (Claim(id="last", says="ext2 is last", test=ranked),)})
+    values = Given({"ext2": 3, "ext3": 2, "xfs": 1, "xfs#2": 2})
+    some = {
+        "copy: ext2 highest": ranked,
+        "copy: ext3, ext2 highest": made("highest", of=["ext3", "ext2"], among=["xfs"]),
+        "copy: xfs below ext2": made("lowest", of=["xfs"], among=["ext2"]),
+        "copy, raid0: ext2 above xfs": made("highest", of=["ext2"], among=["xfs"], layouts=["raid0"]),
+        "copy: xfs below xfs#2": made("lowest", of=["xfs"], among=["xfs#2"]),
+        "copy: xfs below ext2@raid0, ext3": made("lowest", of=["xfs"], among=["ext2@raid0", "ext3"]),
+    }
+    assert [outcome(test, claims, values).comparisons[0].where for test in some.values()] == [*some]

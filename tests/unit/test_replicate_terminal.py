@@ -1,5 +1,6 @@
 """``agelab replicate`` on a terminal: what it says beside the figures."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -30,3 +31,18 @@ def test_a_run_that_is_going_on_is_called_so(home: Path, capsys: pytest.CaptureF
     assert "   left out: jfs, single, seed 1: the run is still going on\n" in shown
     assert "could not be tested: jfs, single: the run is still going on\n" in shown
     assert missing not in shown
+
+
+def test_what_a_filesystem_was_compared_among_is_named(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make(home, "piszcz-2006", printed("piszcz-2006"))
+    shown = said(capsys, "latest")
+    assert "     remove-files: xfs below reiser4 " in shown and "     touch: xfs below xfs#I " in shown
+    assert "     copy-to-other: xfs below ext3 " in shown and "     find-files: reiser4 highest " in shown
+    page = said(capsys, "latest", "--markdown")
+    assert "reiser4 is slower. `remove-files-xfs-not-last` *Tested: xfs below reiser4.* |" in page
+    assert "Finding files: reiser4 is the slowest. `find-reiser4-last` |" in page
+    [one] = json.loads(said(capsys, "latest", "--json"))["studies"]
+    [claim] = [claim for claim in one["claims"] if claim["id"] == "copy-to-other-xfs-before-ext3"]
+    assert claim["verdicts"][0]["ours"]["comparisons"][0]["where"] == "copy-to-other: xfs below ext3"
