@@ -15,6 +15,8 @@ PERCENTAGES = {
     "cpu_idle_percent": ("cpu_idle",),
 }
 """Metrics that are 100 times the sum of others over ``elapsed``."""
+SHORTEST = Fraction("0.5")
+"""Seconds of which a percentage is known: the kernel counts in ticks of 10 ms, of which one is 2 % of them."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,16 @@ def _value(ran: Ran, steps: tuple[str, ...], metric: str, repetition: str) -> Fr
     busy, elapsed = (_sum(ran, steps, names, repetition) for names in (wanted, ("elapsed",)))
     if isinstance(busy, str) or isinstance(elapsed, str):
         return busy if isinstance(busy, str) else str(elapsed)
-    return 100 * busy / elapsed if elapsed else f"{' + '.join(steps)} took no time"
+    if _counted(ran, steps, repetition) < SHORTEST:
+        return "too short for ticks of 10 ms"
+    return 100 * busy / elapsed
+
+
+def _counted(ran: Ran, steps: tuple[str, ...], repetition: str) -> Fraction:
+    """All the seconds whose ticks a percentage is made of: those of every repetition where it is of their mean."""
+    series = [one for one in (ran.series(step, "elapsed") for step in steps) if not isinstance(one, str)]
+    chosen = {"first": slice(1), "last": slice(-1, None)}.get(repetition, slice(None))
+    return sum((value for one in series for value in one[chosen]), Fraction())
 
 
 def _sum(ran: Ran, steps: tuple[str, ...], metrics: tuple[str, ...], repetition: str) -> Fraction | str:

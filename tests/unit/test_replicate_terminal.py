@@ -46,3 +46,30 @@ def test_what_a_filesystem_was_compared_among_is_named(
     [one] = json.loads(said(capsys, "latest", "--json"))["studies"]
     [claim] = [claim for claim in one["claims"] if claim["id"] == "copy-to-other-xfs-before-ext3"]
     assert claim["verdicts"][0]["ours"]["comparisons"][0]["where"] == "copy-to-other: xfs below ext3"
+
+
+def test_a_step_too_short_for_ticks_has_no_percentage(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The kernel counts in ticks of 10 ms: of 12 ms two of them would be 167 %."""
+    long = {"touch": 0.5, "touch cpu_user": 0.1, "touch cpu_system": 0.2}
+    short = {"touch": 0.012, "touch cpu_user": 0.01, "touch cpu_system": 0.01}
+    make(home, "piszcz-2006", {"ext2": long, "ext3": short, "jfs": {**long, "touch cpu_user": 0.2}})
+    [one] = json.loads(said(capsys, "latest", "--json"))["studies"]
+    [table] = [table for table in one["tables"] if (table["table"], table["metric"]) == ("II", "cpu_percent")]
+    [ours] = table["steps"][0]["ours"]
+    assert ours["values"]["ext3"]["reason"] == "too short for ticks of 10 ms"
+    assert (ours["values"]["ext2"]["value"], ours["variants"]) == (pytest.approx(60, abs=0.001), 2)
+    [times] = [table for table in one["tables"] if (table["table"], table["metric"]) == ("II", "elapsed")]
+    assert times["steps"][0]["ours"][0]["variants"] == 3
+
+
+@pytest.mark.parametrize(("seconds", "verdict"), [(0.09, "could not be tested"), (0.11, "replicated")])
+def test_a_claim_on_processor_time_takes_half_a_second_in_all(
+    home: Path, capsys: pytest.CaptureFixture[str], seconds: float, verdict: str
+) -> None:
+    tests = [f"aged/{name}" for name in ("read", "write", "list", "search", "space")]
+    values = dict.fromkeys(tests, seconds) | {f"{step} cpu_system": seconds / 3 for step in tests}
+    make(home, "aging", {"btrfs": {**values, **{f"{step} cpu_user": 0.0 for step in tests}}})
+    [one] = json.loads(said(capsys, "latest", "--json"))["studies"]
+    [[found]] = [claim["verdicts"] for claim in one["claims"] if claim["id"] == "cpu-system-btrfs"]
+    assert found["verdict"] == verdict
+    assert (found["reason"] == "too short for ticks of 10 ms") is (seconds < 0.1)
