@@ -1,6 +1,7 @@
 """What a user asked for, found among the files."""
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 from agelab.errors import InputError, unknown
@@ -56,7 +57,9 @@ def _named(name: str) -> tuple[Scenario, str | None]:
             *known,
             *(f"{known_name}-{v.name}" for known_name in known for v in _scenario(known_name).variants),
         ]
-        raise unknown("scenario", name, every)
+        [near] = get_close_matches(name, every, n=1, cutoff=0.5) or known[:1]
+        # Who misspelt a scenario is not helped by its variants.
+        raise unknown("scenario", name, known if near in known else every)
     best = max(matching, key=len)
     return _scenario(best), name[len(best) + 1 :] if name != best else None
 
