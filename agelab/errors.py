@@ -39,10 +39,15 @@ class HostError(AgelabError):
 
 def unknown(kind: str, name: str, valid: Sequence[str]) -> InputError:
     """The error for a name that nothing answers to, with the nearest names that something does."""
-    near = get_close_matches(name, valid, n=3, cutoff=0.5)
     if not valid:
         return InputError(f"no {kind} {name!r}; there are none")
     listed = sorted(valid)[:LISTED]
     more = f" and {len(valid) - LISTED} more" if len(valid) > LISTED else ""
-    names = "did you mean " + ", ".join(near) + "?" if near else "there are: " + ", ".join(listed) + more
+    names = nearest(name, valid) or "there are: " + ", ".join(listed) + more
     return InputError(f"no {kind} {name!r}; {names}")
+
+
+def nearest(name: str, valid: Sequence[str]) -> str:
+    """Which of the names was meant, asked; nothing where none is near."""
+    near = get_close_matches(name, valid, n=3, cutoff=0.5)
+    return "did you mean " + ", ".join(near) + "?" if near else ""

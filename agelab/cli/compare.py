@@ -35,8 +35,8 @@ CHOSEN = ("filesystem", "layout", "kernel", "machine", "drives", "defaults", "ac
 def compare(left: str, right: str, every_input: bool, everything: bool, as_json: bool) -> int:
     """Name the inputs, then the results, in which A and B differ.
 
-    A and B are runs (names of agelab list, or latest), or single variants of them: latest:ext4 latest:xfs.
-    Cells of equal run seed are compared input by input; of several seeds the medians, against the floor.
+    A and B are runs (names of agelab list, their beginnings, or latest), or single variants of them: latest:ext4
+    latest:xfs. Cells of equal run seed are compared input by input; of several seeds the medians, against the floor.
 
     Exit: 0; 1 where equal inputs gave different samples.
     """

@@ -26,8 +26,8 @@ SCHEMA = 1
 def replicate(runs: tuple[str, ...], everything: bool, markdown: bool, as_json: bool) -> None:
     """Put RUN beside the study that its scenario follows: rankings, and a verdict on each of the study's claims.
 
-    RUN is a name of agelab list, or latest. Runs that differ in variants, layouts and run seeds alone are one
-    column; those of another scale, kernel or set of defaults stand side by side.
+    RUN is a name of agelab list, its beginning, or latest. Runs that differ in variants, layouts and run seeds
+    alone are one column; those of another scale, kernel or set of defaults stand side by side.
 
     Exit: 0 whatever the verdicts.
     """

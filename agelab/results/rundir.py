@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,10 +13,13 @@ from typing import IO, Any, BinaryIO, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from agelab.errors import InputError, unknown
+from agelab.errors import InputError, nearest
 from agelab.model.result import SCHEMA, End, RunPlan, Sample, Status
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
+NEWEST = 3
+"""Runs to name where none was meant, or several may be."""
+ALL = "all runs: agelab list"
 LOOKS = 10
 """Times to try for a lock, 10 ms apart."""
 
@@ -165,7 +168,10 @@ def every(runs: Path) -> list[RunDirectory]:
 
 
 def find(runs: Path, name: str) -> RunDirectory:
-    """The run of that name; ``latest`` is the newest. Raises InputError naming the nearest runs."""
+    """The run of that name, or the one run whose name begins so; ``latest`` is the newest.
+
+    Raises InputError naming the nearest runs, or the newest.
+    """
     known = every(runs)
     if name == "latest" and known:
         return known[-1]
@@ -176,7 +182,18 @@ def find(runs: Path, name: str) -> RunDirectory:
         raise InputError(
             f"no run {name!r}: there are no runs yet", hint="make one: make scenario NAME=aging-reiserfs"
         )
-    raise unknown("run", name, [run.name for run in known])
+    begun = [run for run in known if name and run.name.startswith(name)]
+    if len(begun) == 1:
+        return begun[0]
+    if begun:
+        raise InputError(f"{len(begun)} runs begin with {name!r}; {_newest(begun)}", hint=ALL)
+    if near := nearest(name, [run.name for run in known]):
+        raise InputError(f"no run {name!r}; {near}", hint=ALL)
+    raise InputError(f"no run {name!r}; {_newest(known)}", hint=ALL)
+
+
+def _newest(runs: Sequence[RunDirectory]) -> str:
+    return "the newest: " + ", ".join(run.name for run in runs[: -NEWEST - 1 : -1])
 
 
 def _lock(file: IO[str]) -> None:
