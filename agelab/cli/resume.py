@@ -46,5 +46,7 @@ def resume(run: str, jobs: int | None, erase: str | None) -> int:
             raise InputError(f"{found.name} was begun in {said['directory']}, which is not there any more")
         with chdir(said["directory"]):
             execute(request(said["name"], words, **said["more"]), store, found)
+    else:
+        click.echo(f"{found.name}: nothing is left to run: each of its cells has ended")
     print_run(found)
     return 0 if runner.succeeded(found) else 1

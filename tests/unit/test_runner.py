@@ -226,3 +226,4 @@ def test_a_run_that_has_ended_is_shown_and_nothing_runs(
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
     done = CliRunner().invoke(resume, [], standalone_mode=False)
     assert done.return_value == 1 and "status      failed" in done.output
+    assert done.output.startswith(f"{run.name}: nothing is left to run: each of its cells has ended\n")
