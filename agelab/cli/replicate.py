@@ -31,12 +31,17 @@ def replicate(runs: tuple[str, ...], everything: bool, markdown: bool, as_json: 
 
     Exit: 0 whatever the verdicts.
     """
+    from agelab.errors import InputError
     from agelab.published.report import reports
     from agelab.results import rundir
 
     if as_json and markdown:
         raise click.UsageError("--json and --markdown: one of them")
     store = open_store().runs
+    for words in runs:
+        name, colon, _ = words.partition(":")
+        if colon:
+            raise InputError(f"replicate takes whole runs, not {words!r}", hint=f"agelab replicate {name}")
     named = {run.name: run for run in (rundir.find(store, name) for name in runs)}
     found = reports(loaded(run) for run in named.values())
     if as_json:

@@ -73,3 +73,11 @@ def test_a_claim_on_processor_time_takes_half_a_second_in_all(
     [[found]] = [claim["verdicts"] for claim in one["claims"] if claim["id"] == "cpu-system-btrfs"]
     assert found["verdict"] == verdict
     assert (found["reason"] == "too short for ticks of 10 ms") is (seconds < 0.1)
+
+
+def test_a_variant_of_a_run_is_answered_with_the_run(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make(home, "tum-2005", printed("tum-2005"))
+    assert main(["replicate", "latest:ext3"]) == 2
+    assert capsys.readouterr().err == (
+        "agelab: replicate takes whole runs, not 'latest:ext3'\n  agelab replicate latest\n"
+    )
