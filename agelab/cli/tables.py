@@ -28,6 +28,8 @@ COLUMNS = (
 )
 WIDE = 160
 """Characters of a line where nobody watches."""
+SPARED = ("drives", "layout", "clock")
+"""What a list of runs leaves out, one after the other, where a terminal has no room for it; agelab show has it."""
 RECORDED = {"space_left": "left for data", "content_bytes": "in all files"}
 """What steps have found themselves."""
 CPU = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle")
@@ -167,18 +169,53 @@ def _console() -> Console:
 
 
 def print_runs(runs: Sequence[RunDirectory]) -> None:
-    """One line for each run: how its cells ended."""
+    """One line for each run: what it was, and how its cells ended."""
     console = _console()
+    rows = [_listed(run) for run in runs]
+    columns = [name for name in rows[0] if name != "seeds" or any(row[name] for row in rows)]
+    widths = {name: _width(name, rows) for name in columns}
+    for name in SPARED if console.is_terminal else ():
+        if sum(widths[one] for one in columns) > console.width:
+            columns.remove(name)
+    console.width = max(console.width, sum(widths[one] for one in columns))
     table = Table(box=None, padding=(0, 1), header_style="bold")
-    for name in ("run", "scale", "clock", "layout", "drives", "how its cells ended"):
+    for name in columns:
         table.add_column(name, no_wrap=name != "drives", overflow="fold")
-    for run in runs:
-        plan, going_on = run.plan(), run.going_on()
-        ends = [run.end(number) for number in range(len(plan.cells))]
-        statuses = [status_of(end, going_on) for end in ends]
-        counted = ", ".join(f"{statuses.count(status)} {status}" for status in dict.fromkeys(statuses))
-        layouts = ", ".join(dict.fromkeys(cell.layout for cell in plan.cells))
-        drives = ", ".join(dict.fromkeys(drive for cell in plan.cells for drive in cell.drives))
-        clock = clock_of(plan).replace(" clock", "")
-        table.add_row(plan.run, plan.scale, clock, layouts, drives, counted)
+    for row in rows:
+        table.add_row(*(row[name] for name in columns))
     console.print(table)
+
+
+def _width(column: str, rows: Sequence[dict[str, str]]) -> int:
+    """What it needs with a blank on either side; drives can stand below one another."""
+    cells = [row[column] for row in rows]
+    parts = [drive for cell in cells for drive in cell.split()] if column == "drives" else cells
+    return 2 + max(map(len, (column, *parts)))
+
+
+def _listed(run: RunDirectory) -> dict[str, str]:
+    """The run's line, by column; run seeds only where they are not just 1."""
+    plan, going_on = run.plan(), run.going_on()
+    statuses = [status_of(run.end(number), going_on) for number in range(len(plan.cells))]
+    seeds = sorted({cell.seed for cell in plan.cells})
+    return {
+        "run": plan.run,
+        "scale": plan.scale,
+        "clock": clock_of(plan).replace(" clock", ""),
+        "defaults": ", ".join(dict.fromkeys(cell.defaults for cell in plan.cells)),
+        "seeds": ranges(seeds) if seeds != [1] else "",
+        "layout": ", ".join(dict.fromkeys(cell.layout for cell in plan.cells)),
+        "drives": ", ".join(dict.fromkeys(drive for cell in plan.cells for drive in cell.drives)),
+        "its cells": ", ".join(f"{statuses.count(status)} {status}" for status in dict.fromkeys(statuses)),
+    }
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """``1-3,7`` of 1, 2, 3, 7."""
+    rows: list[list[int]] = []
+    for number in numbers:
+        if rows and number == rows[-1][-1] + 1:
+            rows[-1].append(number)
+        else:
+            rows.append([number])
+    return ",".join(f"{row[0]}-{row[-1]}" if len(row) > 1 else str(row[0]) for row in rows)
