@@ -19,10 +19,11 @@ SHOWN = 4
 
 
 def print_report(report: Report, everything: bool) -> None:
-    """What ran, the rankings table by table, each claim with its verdicts, and how many there are of each."""
+    """What ran and how many claims have which verdict, the rankings table by table, each claim; the numbers again."""
     click.secho(f"\n{report.study.name}: {report.study.claims.about}", bold=True)
     for letter, side in report.sides:
         click.echo(f"{letter}  {described(side)}")
+        click.echo(f"   {counts(report, letter)}")
         for line in side.names:
             click.echo(f"   {line}")
         for line in side.left_out:
@@ -36,8 +37,7 @@ def print_report(report: Report, everything: bool) -> None:
         _print_claim(report, claim, judged, everything)
     click.echo()
     for letter, _ in report.sides:
-        counts = ", ".join(f"{number} {verdict}" for verdict, number in report.counted(letter).items())
-        click.echo(f"{letter}: {counts}")
+        click.echo(f"{letter}: {counts(report, letter)}")
 
 
 def described(side: Side) -> str:
@@ -54,6 +54,11 @@ def described(side: Side) -> str:
             seeds_of(side.seeds),
         ]
     )
+
+
+def counts(report: Report, letter: str) -> str:
+    """How many claims have which verdict on that side."""
+    return ", ".join(f"{number} {verdict}" for verdict, number in report.counted(letter).items())
 
 
 def shown(figure: Fraction | None) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from agelab.cli.replication import described, doubts, exactly, floors, said, shown, tau, title, whose
+from agelab.cli.replication import counts, described, doubts, exactly, floors, said, shown, tau, title, whose
 from agelab.published.claims import Claim, Claims, Extreme
 from agelab.published.outcome import Outcome, extreme
 from agelab.published.ranking import Column, Ranking, Row
@@ -17,8 +17,7 @@ def lines(report: Report) -> Iterator[str]:
     """One study: what ran, the rankings, the verdicts."""
     yield from (f"## {report.study.name}", "", f"{report.study.claims.about}.", "")
     for letter, side in report.sides:
-        counts = ", ".join(f"{number} {verdict}" for verdict, number in report.counted(letter).items())
-        yield f"- **{letter}**: {described(side)}: {counts}. {_runs(side.names)}."
+        yield f"- **{letter}**: {described(side)}: {counts(report, letter)}. {_runs(side.names)}."
         yield from (f"  - left out: {line}" for line in side.left_out)
         yield from (f"  - {line}" for line in [floors(report, letter)] if line)
     yield ""

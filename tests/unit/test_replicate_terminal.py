@@ -1,6 +1,7 @@
 """``agelab replicate`` on a terminal: what it says beside the figures."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -81,3 +82,16 @@ def test_a_variant_of_a_run_is_answered_with_the_run(home: Path, capsys: pytest.
     assert capsys.readouterr().err == (
         "agelab: replicate takes whole runs, not 'latest:ext3'\n  agelab replicate latest\n"
     )
+
+
+def test_each_study_begins_with_its_counts(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [make(home, name, printed(name)) for name in ("tum-2005", "piszcz-2006")]
+    names.append(make(home, "tum-2005", printed("tum-2005"), defaults="today"))
+    lines = said(capsys, *names).splitlines()
+    heads = [at for at, line in enumerate(lines) if line.startswith(("A  scale ", "B  scale "))]
+    counted = "18 replicated, 2 not replicated, 2 could not be tested"
+    assert len(heads) == 3 and all(
+        re.fullmatch(r"   \d+ replicated, .* tested", lines[at + 1]) for at in heads
+    )
+    assert lines[heads[0] + 1] == lines[heads[1] + 1] == f"   {counted}"
+    assert f"B: {counted}" in lines
