@@ -20,7 +20,7 @@ SCHEMA = 1
 
 @click.command()
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True)
-@click.option("--all", "everything", is_flag=True, help="Every comparison of every claim.")
+@click.option("--all", "everything", is_flag=True, help="Every comparison of every claim, and every step.")
 @click.option("--markdown", is_flag=True, help="Print Markdown, as in docs/replication.md.")
 @json_option
 def replicate(runs: tuple[str, ...], everything: bool, markdown: bool, as_json: bool) -> None:

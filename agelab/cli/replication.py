@@ -1,6 +1,7 @@
 """A study beside our runs, on a terminal."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import click
@@ -13,6 +14,7 @@ from agelab.published.report import Report
 from agelab.published.sides import Side
 from agelab.published.values import Value
 from agelab.published.verdict import Judged
+from agelab.scenario import selection
 
 SHOWN = 4
 """Comparisons of a claim to print, those that speak against it first."""
@@ -23,15 +25,18 @@ def print_report(report: Report, everything: bool) -> None:
     click.secho(f"\n{report.study.name}: {report.study.claims.about}", bold=True)
     for letter, side in report.sides:
         click.echo(f"{letter}  {described(side)}")
-        click.echo(f"   {counts(report, letter)}")
+        for line in (counts(report, letter), *rest(side)):
+            click.echo(f"   {line}")
         for line in side.names:
             click.echo(f"   {line}")
         for line in side.left_out:
             click.echo(f"   left out: {line}")
         if without := floors(report, letter):
             click.echo(f"   {without}")
-    for ranking in report.rankings:
+    for ranking in report.rankings if everything else _with_ours(report.rankings):
         _print_ranking(report, ranking)
+    if not everything and (without := _without_ours(report.rankings)):
+        click.echo(f"\nleft out, as no run here has a figure of them: {without}; --all shows them")
     click.secho("\nclaims", bold=True)
     for claim, judged in report.claims:
         _print_claim(report, claim, judged, everything)
@@ -59,6 +64,24 @@ def described(side: Side) -> str:
 def counts(report: Report, letter: str) -> str:
     """How many claims have which verdict on that side."""
     return ", ".join(f"{number} {verdict}" for verdict, number in report.counted(letter).items())
+
+
+def rest(side: Side) -> Iterator[str]:
+    """For each scenario of which some variants alone were run: how many, and how to run the rest, too."""
+    for name in dict.fromkeys(name for name, _, _ in side.cells):
+        scenario = selection.select(name).scenario
+        every = {variant.name for variant in scenario.variants}
+        ran = every & {variant for other, variant, _ in side.cells if other == name}
+        if ran != every:
+            asked = {
+                "SCALE": side.plan.scale if side.plan.scale == "paper" else "",
+                "DEFAULTS": side.first.defaults if side.first.defaults != scenario.defaults else "",
+                "CLOCK": side.plan.clock if side.plan.clock != "virtual" else "",
+            }
+            words = " ".join(
+                f"{option}={value}" for option, value in {"NAME": name, **asked}.items() if value
+            )
+            yield f"{len(ran)} of {len(every)} variants were run; for the rest: make scenario {words}"
 
 
 def shown(figure: Fraction | None) -> str:
@@ -102,6 +125,27 @@ def _print_ranking(report: Report, ranking: Ranking) -> None:
     ]
     _print_columns(head, lines)
     click.echo(f" tau-b of the sums: {', '.join(overall)}")
+
+
+def _measured(row: Row) -> bool:
+    """Whether any side has any figure of it."""
+    return any(value.numbers for column in row.ours for value in column.values.values())
+
+
+def _with_ours(rankings: Iterable[Ranking]) -> Iterator[Ranking]:
+    """The tables and steps of which any side has a figure."""
+    for ranking in rankings:
+        if rows := tuple(filter(_measured, ranking.rows)):
+            yield replace(ranking, rows=rows)
+
+
+def _without_ours(rankings: Sequence[Ranking]) -> str:
+    """How many tables, and steps of other tables, have no figure of ours; nothing where all have."""
+    left = [sum(_measured(row) for row in ranking.rows) for ranking in rankings]
+    tables = left.count(0)
+    steps = sum(len(one.rows) - number for one, number in zip(rankings, left, strict=True) if number)
+    found = ((tables, "table"), (steps, "step"))
+    return ", ".join(f"{number} {word}{'s' if number > 1 else ''}" for number, word in found if number)
 
 
 def _row_lines(row: Row) -> list[list[str]]:

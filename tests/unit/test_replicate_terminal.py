@@ -95,3 +95,29 @@ def test_each_study_begins_with_its_counts(home: Path, capsys: pytest.CaptureFix
     )
     assert lines[heads[0] + 1] == lines[heads[1] + 1] == f"   {counted}"
     assert f"B: {counted}" in lines
+
+
+def test_a_run_of_one_variant_says_how_to_have_the_rest(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ext2 = printed("piszcz-2006")["ext2"]
+    make(home, "piszcz-2006", {"ext2": {"touch": ext2["touch"]}})
+    shown = said(capsys, "latest")
+    assert "   1 of 6 variants were run; for the rest: make scenario NAME=piszcz-2006\n" in shown
+    # Of four tables there is one with a step of ours: the times of part II.
+    tables = shown.partition("\nclaims\n")[0]
+    assert tables.count("\ntable ") == 1 and "\n touch\n" in tables and "\n mkdir\n" not in tables
+    assert "\nleft out, as no run here has a figure of them: 3 tables, 20 steps; --all shows them\n" in shown
+    whole = said(capsys, "latest", "--all")
+    assert whole.partition("\nclaims\n")[0].count("\ntable ") == 4 and "\n mkdir\n" in whole
+    assert "left out" not in whole
+    assert "| mkdir |" in said(capsys, "latest", "--markdown")
+    make(home, "piszcz-2006", {"ext2": ext2, "xfs": ext2}, scale="paper", defaults="today")
+    words = "make scenario NAME=piszcz-2006 SCALE=paper DEFAULTS=today"
+    assert f"   2 of 6 variants were run; for the rest: {words}\n" in said(capsys, "latest")
+
+
+def test_a_run_of_every_variant_has_no_rest(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make(home, "tum-2005", printed("tum-2005"))
+    shown = said(capsys, "latest")
+    assert "were run" not in shown and "left out" not in shown
