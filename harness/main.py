@@ -102,8 +102,7 @@ class Boot:
         if self.plan.corpus:
             self._mount_corpus(self.plan.corpus)
         for path, target in self.plan.links.items():
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-            Path(path).symlink_to(target)
+            self._lead(Path(path), Path(target))
         if self.plan.start_at is not None:
             machine.wait_until(self.plan.start_at)
         if disk:
@@ -121,6 +120,17 @@ class Boot:
             machine.stay_in_memory()
         machine.take_memory(self.plan.memory, ballast)
         self._note_memory(ballast)
+
+    def _lead(self, path: Path, target: Path) -> None:
+        """Make a path lead elsewhere. To a directory it is no symbolic link, which `cp -r` would copy as one."""
+        if os.path.lexists(path):
+            raise CellFailed(f"{path} is there already: nothing else can be found there")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if target.is_dir():
+            path.mkdir()
+            self._do(["mount", "--bind", str(target), str(path)], f"making {path} lead to {target}")
+        else:
+            path.symlink_to(target)
 
     def _mount_corpus(self, corpus: plan.Corpus) -> None:
         """Mount the source image; held in RAM, the memory it takes away is part of the study's protocol."""

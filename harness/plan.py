@@ -147,7 +147,7 @@ class Plan:
     tell_mount: bool
     """Whether the host wants to know how the disk under test is mounted."""
     links: dict[str, str]
-    """Symbolic links to make: path to target."""
+    """Paths that lead elsewhere: path to target. To a directory it is a mount (--bind), else a symbolic link."""
     swap: tuple[int, int] | None
     """Drive and partition of the swap space, both counted from 0."""
     source: Fork | None

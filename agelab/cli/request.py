@@ -1,5 +1,6 @@
 """What ``run``, ``age`` and ``calibrate`` are asked: their options, and the request that comes of them."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 VCPUS_MOST = 255
 """What QEMU's machine takes."""
 JOBS_MOST = 256
+DEVICE = re.compile(r"/dev/[A-Za-z0-9]+([/_-][A-Za-z0-9]+)*")
 AnyCommand = TypeVar("AnyCommand", bound=Callable[..., Any])
 
 OPTIONS = (
@@ -112,7 +114,8 @@ def request(name: str | None, words: "dict[str, Any]", **more: Any) -> "Request"
     _one_of("scale", scale, [*selected.scenario.scales])
     scenario = selected.scenario if words["corpus"] else selected.scenario.at(scale)
     if words["trace"] and not scenario.traces:
-        raise InputError(f"--trace: scenario {scenario.name} has no [[traces]]")
+        which = "a control file's tests are" if control else f"scenario {scenario.name} is"
+        raise InputError(f"--trace: {which} not performed under strace")
     if not words["trace"]:
         scenario = scenario.model_copy(update={"traces": ()})
     defaults = words["defaults"] or scenario.defaults
@@ -175,10 +178,18 @@ def _control(name: str | None, words: "dict[str, Any]", more: "dict[str, Any]") 
         return None
     if name:
         raise InputError(f"--control stands in a scenario's place: leave {name} out")
-    if words["filesystem"] or words["seeds"] != "1" or any(more.values()):
+    said = {"filesystem": words["filesystem"], "seeds": words["seeds"] != "1"}
+    if itself := [option for option, given in said.items() if given]:
+        raise InputError(f"a control file says itself which {itself[0]} there are: leave --{itself[0]} out")
+    if kept := [option for option, given in more.items() if given]:
         raise InputError(
-            "a control file says itself which filesystems, tests and repetitions: leave such options out"
+            f"the disks of a control file's tests are neither kept nor forked: leave --{kept[0].replace('_', '-')} out"
         )
+    if not path:
+        raise InputError("--control: name a file (docs/control.md)")
+    device = words.get("device")
+    if device and not DEVICE.fullmatch(device):
+        raise InputError(f"--device {device}: name a device file, like /dev/hda3")
     return control.read(Path(path))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from agelab import stored
 from agelab.errors import AgelabError
 from agelab.kernel import MissingModule
+from agelab.model.event import Ended
 from agelab.model.result import End, Sample, Status
 from agelab.results.digest import digest, inputs_key
 from agelab.results.ratios import derived, slowdowns, syscall_shares
@@ -48,6 +49,8 @@ class Wanted:
 
 
 OK = Verdict(Status.OK)
+ENDED = Ended(event="end", status="ok", reason=None)
+"""What a boot has said that came to the end of its steps, whatever became of them."""
 
 
 @dataclass
@@ -233,10 +236,13 @@ class CellRunner:
                 following = heard.reboot.next if heard.reboot and not heard.ended else None
                 if following is not None and ending is not Ending.STOPPED:
                     following = None  # it said that it would go on, and did not get that far
-                if following is None:
-                    said = verdict(ending, heard.ended, failures, self.machine.console(boot))
+                # Of what could not be prepared nothing is measured, and nothing else starts from it.
+                failed = bool(failures) and bool(self.machine.spec.scenario.experiments)
+                ended = ENDED if failed and following is not None else heard.ended
+                if failed or following is None:
+                    said = verdict(ending, ended, failures, self.machine.console(boot))
                     done.judge(self._vanished() or self._checked(said, phase, done.samples))
-                    if not (heard.ended and heard.ended.status == "ok"):
+                    if failed or not (ended and ended.status == "ok"):
                         raise Over
                 mounted = (heard.mounted.type, heard.mounted.options) if heard.mounted else mounted
                 if name := phase.fork_before(len(phase.steps) if following is None else following):

@@ -25,8 +25,8 @@ class Journal:
         return self.directory / "journal.log"
 
     @contextmanager
-    def opened(self, *, proceed: bool) -> Iterator[set[tuple[str, str, int]]]:
-        """Filesystem, test and repetition of what has ended already; nobody else has the journal meanwhile.
+    def opened(self, *, proceed: bool) -> Iterator[dict[tuple[str, str, int], str]]:
+        """Filesystem, test and repetition of what has ended already, and how; nobody else has the journal meanwhile.
 
         Raises InputError for a journal in the way, where there is none to go on with, and while another run has it.
         """
@@ -50,19 +50,19 @@ class Journal:
                 if not self.path.stat().st_size:  # nothing has begun
                     self.path.unlink()
 
-    def _ended(self) -> set[tuple[str, str, int]]:
+    def _ended(self) -> dict[tuple[str, str, int], str]:
         """Raises InputError where the journal is none."""
         try:
             lines = self.path.read_text().splitlines()
         except UnicodeDecodeError as error:
             raise InputError(f"{self.path} is no text") from error
-        found = set()
+        found = {}
         for number, line in enumerate(lines, start=1):
             words = line.split()
             if len(words) > 4 and words[3] == "end" and words[4].rstrip(":") != Status.INTERRUPTED:
                 if not words[2].isdecimal():
                     raise InputError(f"{self.path}:{number}: {words[2]!r} is no repetition")
-                found.add((words[0], words[1], int(words[2])))
+                found[words[0], words[1], int(words[2])] = words[4].rstrip(":")
         return found
 
     def note(self, line: Line, repetition: int, what: str) -> None:

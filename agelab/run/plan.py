@@ -251,7 +251,7 @@ def _under_test(spec: CellSpec, as_before: tuple[str, str] | None) -> dict[str, 
 
 
 def _links(spec: CellSpec, data: str) -> dict[str, str]:
-    """Symbolic links by which a user's scripts find things: path to target."""
+    """Paths by which a user's scripts find things, to what they lead to."""
     if not spec.variant.script:
         return {}
     named = {spec.device: f"{DEVICES}/under-test"} if spec.device else {}

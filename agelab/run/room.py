@@ -32,7 +32,7 @@ def check(
     if free < needed:
         raise HostError(
             f"{home} has {free / 1e9:.1f} GB free, {several} would take up to {needed / 1e9:.1f} GB",
-            hint="free some space, or move the store with AGELAB_HOME=<directory>",
+            hint="free some space, choose --scale quick, or move the store with AGELAB_HOME=<directory>",
         )
     memory = cells * max(MAP_MEMORY_MIB, *(spec.memory_mib(corpus) for spec in specs)) * MIB + HEADROOM
     available = host.memory_available()

@@ -67,10 +67,14 @@ def carry_out(
         users = _users_corpus(request, store, progress)
         shrink = _shrink(request, users)
         journal = Journal(request.control.path.parent) if request.control else None
-        ended = held.enter_context(journal.opened(proceed=request.proceed)) if journal else set()
+        ended = held.enter_context(journal.opened(proceed=request.proceed)) if journal else {}
         turns = requested(request, shrink, claims, disk, ended)
         if journal and not turns:
-            raise InputError(f"{journal.path}: every test has ended: nothing is left to go on with")
+            bad = sum(status != Status.OK for status in ended.values())
+            raise InputError(
+                f"{journal.path}: every test has ended: nothing is left to go on with",
+                hint=f"{bad} of {len(ended)} were not ok: to do one again, remove its lines" if bad else "",
+            )
         specs = [turn.spec for turn in turns]
         corpus = users or _seeded_corpus(request, store, progress)
         progress.stage(f"kernel {request.kernel}")
@@ -209,8 +213,7 @@ def _keeping(request: Request, spec: CellSpec, image: Image) -> stored.Recipe | 
     """What is to be known of a disk that the cell keeps, or None where it keeps none."""
     if not request.keep_disk:
         return None
-    scale = "corpus" if request.corpus else request.scale
-    return recipe(spec, image.kernel.spec, scale, _command(request, spec))
+    return recipe(spec, image.kernel.spec, _scale(request), _command(request, spec))
 
 
 def _command(request: Request, spec: CellSpec, verb: str = "age") -> str:
@@ -266,6 +269,11 @@ def _shrink(request: Request, users: Corpus | None) -> float:
     return scenario.scales[request.scale].shrink
 
 
+def _scale(request: Request) -> str:
+    """As results name it: the sizes follow a user's own data, unless a control file's scripts use them as they like."""
+    return "corpus" if request.corpus and not request.control else request.scale
+
+
 def _seeded_corpus(request: Request, store: Store, progress: Progress) -> Corpus:
     """The stand-in for the study's source data."""
     wanted = request.selection.scenario.corpus
@@ -319,7 +327,7 @@ def _run_plan(
     return RunPlan(
         run=run.name,
         scenario=scenario.name,
-        scale="corpus" if request.corpus else request.scale,
+        scale=_scale(request),
         clock=request.clock,
         cells=cells,
         provenance={

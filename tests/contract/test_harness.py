@@ -76,6 +76,18 @@ def test_elapsed_covers_the_command_and_not_the_pause(tmp_path: Path) -> None:
     assert 0.3 <= elapsed.value <= whole - 0.4
 
 
+def test_a_path_leads_elsewhere_unless_something_is_there(tmp_path: Path) -> None:
+    (tmp_path / "target").write_text("found")
+    links = {str(tmp_path / "some/where"): str(tmp_path / "target")}
+    events = heard(tmp_path, plan({"run": f"grep -q found {tmp_path}/some/where"}, links=links))
+    assert events[-1] == Ended(event="end", status="ok", reason=None)
+    again = heard(tmp_path, plan({}, links=links))[-1]
+    assert isinstance(again, Ended) and again.status == "failed"
+    assert again.reason and again.reason.endswith(
+        "some/where is there already: nothing else can be found there"
+    )
+
+
 def test_every_metric_is_registered_with_its_unit(tmp_path: Path) -> None:
     events = heard(tmp_path, plan({"moves": 1000, "sync": True}))
     found = {e.metric: e.unit for e in events if isinstance(e, Measured)}

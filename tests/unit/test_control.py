@@ -8,6 +8,7 @@ import pytest
 from agelab.cli.request import request
 from agelab.errors import InputError
 from agelab.model.result import End, Sample, Status
+from agelab.run import runner
 from agelab.run.journal import Journal
 from agelab.run.phases import phases
 from agelab.run.plan import guest_plan
@@ -117,8 +118,12 @@ def test_an_empty_or_missing_file_says_so(tmp_path: Path, text: str | None, said
     [
         ({"control": None}, "name a scenario, or a control file"),
         ({"control": None, "proceed": True}, "--continue goes with --control"),
-        ({"filesystem": "xfs"}, "says itself which"),
-        ({"seeds": "1,2"}, "says itself which"),
+        ({"control": ""}, "--control: name a file"),
+        ({"filesystem": "xfs"}, "says itself which filesystem there are: leave --filesystem out"),
+        ({"seeds": "1,2"}, "says itself which seeds there are: leave --seeds out"),
+        ({"device": "hda3"}, "--device hda3: name a device file, like /dev/hda3"),
+        ({"device": "/etc/passwd"}, "--device /etc/passwd: name a device file"),
+        ({"device": "/dev/../etc/passwd"}, "name a device file"),
     ],
 )
 def test_what_does_not_go_together_is_refused(file: Path, words: dict[str, Any], said: str) -> None:
@@ -126,14 +131,25 @@ def test_what_does_not_go_together_is_refused(file: Path, words: dict[str, Any],
         asked(file, **words)
 
 
-def opened(journal: Journal, *, proceed: bool) -> set[tuple[str, str, int]]:
+def test_a_disk_of_a_control_file_is_not_kept(file: Path) -> None:
+    with pytest.raises(InputError, match="neither kept nor forked: leave --keep-disk out"):
+        request(None, {**ARGUMENTS, "seeds": "1", "jobs": 1, "control": str(file)}, disk=None, keep_disk=True)
+
+
+def test_its_results_name_the_scale_of_its_machine_and_disk(file: Path) -> None:
+    (file.parent / "data").mkdir()
+    assert runner._scale(asked(file, scale="quick")) == "quick"
+    assert runner._scale(asked(file)) == "paper"
+
+
+def opened(journal: Journal, *, proceed: bool) -> dict[tuple[str, str, int], str]:
     with journal.opened(proceed=proceed) as ended:
         return ended
 
 
 def test_the_journal_tells_what_has_been_done_and_where_to_go_on(tmp_path: Path, file: Path) -> None:
     journal, line = Journal(tmp_path), control.read(file).lines[0]
-    assert opened(journal, proceed=False) == set()
+    assert opened(journal, proceed=False) == {}
     assert not journal.path.exists()  # nothing had begun
     journal.begin(line, 1)
     for step in ("prepared-1/mkfs 1", "prepared-1/prepare 1", "ready", "read1 1"):
@@ -150,7 +166,10 @@ def test_the_journal_tells_what_has_been_done_and_where_to_go_on(tmp_path: Path,
     assert (tmp_path / "results.log").read_text() == "Read1 ext3-journal 12.500000\n"
     with pytest.raises(InputError, match="a run has been started here"):
         opened(journal, proceed=False)
-    assert opened(journal, proceed=True) == {("ext3-journal", "Read1", 1), ("ext3-journal", "Read1", 2)}
+    assert opened(journal, proceed=True) == {
+        ("ext3-journal", "Read1", 1): "ok",
+        ("ext3-journal", "Read1", 2): "failed",
+    }
 
 
 def test_what_was_interrupted_is_run_again(tmp_path: Path, file: Path) -> None:
@@ -160,7 +179,7 @@ def test_what_was_interrupted_is_run_again(tmp_path: Path, file: Path) -> None:
         journal.begin(line, repetition)
         journal.end(line, repetition, End(status=Status.INTERRUPTED, reason=reason, host_seconds=1), [])
     journal.begin(line, 3)
-    assert opened(journal, proceed=True) == set()
+    assert opened(journal, proceed=True) == {}
 
 
 def test_without_a_journal_there_is_nothing_to_go_on_with(tmp_path: Path) -> None:
@@ -188,7 +207,7 @@ def test_a_journal_that_is_none_is_refused(tmp_path: Path, content: bytes, said:
 
 def test_a_control_files_results_say_nothing_of_the_study_whose_machine_it_has(file: Path) -> None:
     assert asked(file).selection.scenario.unstated == ()
-    with pytest.raises(InputError, match=r"has no \[\[traces\]\]"):
+    with pytest.raises(InputError, match="a control file's tests are not performed under strace"):
         asked(file, trace=True)
 
 

@@ -55,8 +55,11 @@ def test_experiments_start_from_what_was_prepared_with_empty_caches(tmp_path: Pa
 SCRIPTS = {
     "filesystem-ext4.sh": "mke2fs -q -F -t ext4 $DEVICE && mount -o noatime /dev/sda7 /mnt",
     "filesystem-ext2-plain.sh": "#!/bin/bash\nmke2fs -q -F -t ext2 /dev/disk/under-test",
-    "test-keep-prepare.sh": "cp -r /export/experiment/data/. . && echo here > /mnt/mark",
-    "test-keep-perform.sh": '[ "$(cat mark)" = here ] && grep -q " /mnt ext4 .*noatime" /proc/mounts',
+    "test-keep-prepare.sh": "cp -r /export/experiment/data . && echo here > /mnt/mark",
+    "test-keep-perform.sh": '[ "$(cat mark)" = here ] && [ -f data/file ] && [ ! -L data ] && '
+    'grep -q " /mnt ext4 .*noatime" /proc/mounts',
+    "test-half-prepare.sh": "echo not ready >&2; exit 4",
+    "test-half-perform.sh": "true",
     "test-fails-perform.sh": "echo broken >&2; exit 3",
     "test-crash-perform.sh": "echo c > /proc/sysrq-trigger",
     "test-list-perform.sh": "ls -aR . > /dev/null",
@@ -69,18 +72,20 @@ def test_a_control_file_is_carried_out_whatever_its_tests_do(tmp_path: Path) -> 
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "file").write_bytes(bytes(200_000))
     control = tmp_path / "control.ctl"
-    control.write_text("ext4 keep 1\next4 fails 1\next4 crash 1\next2-plain list 1\n")
+    control.write_text("ext4 keep 1\next4 half 1\next4 fails 1\next4 crash 1\next2-plain list 1\n")
     words = ("run", "--control", str(control), "--disks", "model:none", "--device", "/dev/sda7")
     done = agelab(*words)
     assert done.returncode == 1, done.stdout + done.stderr
     ends = [line for line in (tmp_path / "journal.log").read_text().splitlines() if " end " in line]
     assert [line.split(":")[0] for line in ends] == [
         "ext4 keep 1 end ok",
+        "ext4 half 1 end failed",
         "ext4 fails 1 end failed",
         "ext4 crash 1 end panicked",
         "ext2-plain list 1 end ok",
     ]
-    assert "broken" in ends[1]
+    assert "not ready" in ends[1] and "broken" in ends[2]
+    assert "ext4 half 1 perform" not in (tmp_path / "journal.log").read_text()
     results = [line.split() for line in (tmp_path / "results.log").read_text().splitlines()]
     assert [words[:2] for words in results] == [["keep", "ext4"], ["list", "ext2-plain"]]
     again = agelab(*words)
@@ -90,4 +95,5 @@ def test_a_control_file_is_carried_out_whatever_its_tests_do(tmp_path: Path) -> 
     assert agelab(*words, "--continue").returncode == 0
     nothing = agelab(*words, "--continue")
     assert nothing.returncode == 2 and "every test has ended" in nothing.stderr
+    assert "3 of 5 were not ok" in nothing.stderr
     assert (tmp_path / "results.log").read_text().splitlines()[2].startswith("list ext2-plain ")
