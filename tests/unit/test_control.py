@@ -139,7 +139,7 @@ def test_a_disk_of_a_control_file_is_not_kept(file: Path) -> None:
 def test_its_results_name_the_scale_of_its_machine_and_disk(file: Path) -> None:
     (file.parent / "data").mkdir()
     assert runner._scale(asked(file, scale="quick")) == "quick"
-    assert runner._scale(asked(file)) == "paper"
+    assert runner._scale(asked(file, scale=None)) == "paper"
 
 
 def opened(journal: Journal, *, proceed: bool) -> dict[tuple[str, str, int], str]:
