@@ -96,7 +96,10 @@ def _print_cell(
         why = "" if status == "running" else ": it has no end record"
         console.print(f"  status      {status}{why}")
         return
-    console.print(f"  status      {status}" + (f": {end.reason}" if end.reason else ""), soft_wrap=True)
+    console.print(
+        f"  status      {status}" + (f": {' '.join(end.reason.split())}" if end.reason else ""),
+        soft_wrap=True,
+    )
     if end.inputs_key:
         digest = end.digest or "none: only a finished cell of the virtual clock has one"
         console.print(f"  inputs_key  {end.inputs_key}\n  digest      {digest}", soft_wrap=True)

@@ -104,7 +104,7 @@ def test_brackets_in_what_a_guest_said_are_shown_as_they_are(
 ) -> None:
     name = _run(tmp_path, 1, 1.5, None)
     run = RunDirectory(tmp_path / "runs" / name)
-    run.finish(0, End(status=Status.FAILED, reason="no such file: [/mnt/a] [bold]", host_seconds=1))
+    run.finish(0, End(status=Status.FAILED, reason="no such\n file: [/mnt/a] [bold]\n", host_seconds=1))
     run.write_plan(run.plan().model_copy(update={"unstated": ("the size of the [disk]",)}))
     print_run(run)
     shown = capsys.readouterr().out

@@ -42,7 +42,7 @@ def test_the_passes_under_strace_are_asked_for() -> None:
     names = [[phase.name for phase in phases(cell.scenario, CORPUS)] for cell in (asked, unasked)]
     assert [name for name in names[0] if not name.startswith("strace")] == names[1]
     assert "strace-w/recls2" in names[0] and "strace/read2" not in names[0]
-    with pytest.raises(InputError, match=r"--trace: scenario aging has no \[\[traces\]\]"):
+    with pytest.raises(InputError, match="--trace: scenario aging is not performed under strace"):
         cells("aging", trace=True)
 
 
