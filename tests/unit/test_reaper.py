@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 REAPER = "import sys; from agelab.vm.reaper import run; sys.exit(run(sys.argv[1:]))"
@@ -12,22 +13,30 @@ def reap(script: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen([sys.executable, "-c", REAPER, "sh", "-c", script])
 
 
+def parent(process: Path) -> int:
+    """Its parent's process id, from its directory in /proc."""
+    line = next(line for line in (process / "status").read_text().splitlines() if line.startswith("PPid"))
+    return int(line.split()[1])
+
+
 def test_an_orphan_is_gone_as_soon_as_it_ends(tmp_path: Path) -> None:
-    named = tmp_path / "orphan"
-    # The shell in between ends at once: its sleep is an orphan from then on, and ends half a second later.
-    daemon = reap(f"sh -c 'sleep 0.5 & echo $! > {named}.new; mv {named}.new {named}'; exec sleep 20")
+    named, go = tmp_path / "orphan", tmp_path / "go"
+    # The shell in between ends at once: what it has started is an orphan from then on, and ends when it is told to.
+    orphan = f"until [ -e {go} ]; do sleep 0.02; done"
+    daemon = reap(f"sh -c '({orphan}) & echo $! > {named}.new; mv {named}.new {named}'; exec sleep 60")
     try:
-        until = time.monotonic() + 20
-        while not named.exists():
-            assert time.monotonic() < until
-            time.sleep(0.01)
+        until = time.monotonic() + 40
+
+        def wait(over: Callable[[], bool]) -> None:
+            while not over():
+                assert time.monotonic() < until
+                time.sleep(0.01)
+
+        wait(named.exists)
         place = Path(f"/proc/{int(named.read_text())}")
-        assert place.exists()
-        parent = next(line for line in (place / "status").read_text().splitlines() if line.startswith("PPid"))
-        assert int(parent.split()[1]) == daemon.pid
-        while place.exists():
-            assert time.monotonic() < until
-            time.sleep(0.01)
+        wait(lambda: parent(place) == daemon.pid)
+        go.touch()
+        wait(lambda: not place.exists())
     finally:
         daemon.kill()
         daemon.wait()
