@@ -1,0 +1,266 @@
+"""The operation log: a history of a filesystem, one operation a line (docs/operations.md has the format).
+
+Whatever writes one, a log is checked here from its first line to its last before anything is replayed: each
+operation must be possible after those before it, on a filesystem without limits. What a real one refuses shows when it
+is replayed.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agelab.errors import InputError
+
+HEADER = b"agelab-operations 1"
+LONGEST = 16_000
+"""Bytes of a line: two paths of PATH_MAX, most of their bytes escaped."""
+MOST = 2**63 - 1
+"""The largest offset that Linux knows (loff_t)."""
+SHOWN = 10
+"""Faults that are reported of one log; those after the first often follow from it."""
+
+_ESCAPED = re.compile(rb"\\([0-3][0-7]{2})")
+_UNSAFE = re.compile(rb"[\x00-\x20\\\x7f]")
+_FIELDS = {
+    **{b"mkdir": "p", b"rmdir": "p", b"create": "p", b"unlink": "p", b"fsync": "p", b"rename": "pp"},
+    **{b"write": "pnn", b"overwrite": "pnn", b"append": "pn", b"truncate": "pn", b"point": "n"},
+}
+"""What each operation takes: paths and numbers."""
+
+Directory = dict[bytes, "Directory | int"]
+"""What is in a directory: directories, and files by their sizes."""
+
+
+class Fault(Exception):
+    """Why a line is none."""
+
+
+@dataclass
+class State:
+    """What is there after some operations."""
+
+    root: Directory = field(default_factory=dict)
+    live_bytes: int = 0
+    files: int = 0
+    directories: int = 0
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A whole log in numbers; sizes in bytes."""
+
+    operations: int
+    counts: dict[str, int]
+    """How often each operation comes."""
+    bytes_written: int
+    files: int
+    """At the end; so are directories and live_bytes."""
+    directories: int
+    live_bytes: int
+    peak_bytes: int
+    """The most that lay on it at once."""
+    peak_files: int
+    points: tuple[int, ...]
+    """The operations before each point."""
+
+
+def escaped(path: bytes) -> bytes:
+    """A path as it stands in a log: what would end a field becomes a backslash and three octal digits."""
+    return _UNSAFE.sub(lambda found: b"\\%03o" % found[0][0], path)
+
+
+def check(path: Path) -> Summary:
+    """Read the whole log.
+
+    Raises InputError with the line and the reason of each fault (the first SHOWN of them).
+    """
+    state = State()
+    counts: Counter[bytes] = Counter()
+    faults: list[str] = []
+    written = peak = peak_files = operations = 0
+    points: list[int] = []
+    for number, line in _lines(path, faults):
+        if len(faults) >= SHOWN:
+            break
+        try:
+            what, added = _carry_out(state, line)
+        except Fault as fault:
+            faults.append(f"{path}: line {number}: {fault}")
+            continue
+        counts[what] += 1
+        if what == b"point":
+            points.append(operations)
+            continue
+        operations += 1
+        written += added
+        if state.live_bytes > peak:
+            peak = state.live_bytes
+        if state.files > peak_files:
+            peak_files = state.files
+    if not faults and not operations:
+        faults.append(f"{path}: there is no operation in it")
+    if faults:
+        raise InputError("\n".join(faults), hint="docs/operations.md has the format")
+    return Summary(
+        operations=operations,
+        counts={what.decode(): count for what, count in sorted(counts.items())},
+        bytes_written=written,
+        files=state.files,
+        directories=state.directories,
+        live_bytes=state.live_bytes,
+        peak_bytes=peak,
+        peak_files=peak_files,
+        points=tuple(points),
+    )
+
+
+def _lines(path: Path, faults: list[str]) -> Iterator[tuple[int, bytes]]:
+    """Each line that holds an operation, with its number; what is wrong with the file as a whole becomes a fault."""
+    try:
+        with path.open("rb") as log:
+            first = log.readline(LONGEST).rstrip(b"\n")
+            if first != HEADER:
+                faults.append(f"{path}: line 1: it is {first[:40]!r} and not {HEADER.decode()!r}")
+                return
+            for number, line in enumerate(iter(lambda: log.readline(LONGEST), b""), start=2):
+                if line[-1:] != b"\n":
+                    long = len(line) == LONGEST
+                    faults.append(
+                        f"{path}: line {number}: {'too long' if long else 'it does not end: the log is cut off'}"
+                    )
+                    return
+                if line[:1] not in (b"#", b"\n"):
+                    yield number, line[:-1]
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+
+
+def _carry_out(state: State, line: bytes) -> tuple[bytes, int]:
+    """Do what the line says to what is there: the operation, and the bytes that it writes. Raises Fault."""
+    what, *words = line.split(b" ")
+    takes = _FIELDS.get(what)
+    if takes is None:
+        raise Fault(f"no operation {_shown(what)}; there are: {', '.join(sorted(_names()))}")
+    if len(words) != len(takes):
+        raise Fault(f"{what.decode()} takes {len(takes)} fields, not {len(words)}")
+    if what == b"point":
+        _number(words[0])
+        return what, 0
+    parent, name = _place(state, words[0])
+    there = parent.get(name)
+    if what == b"mkdir" or what == b"create":
+        if there is not None:
+            raise Fault(f"{_shown(words[0])} is there already")
+        if what == b"mkdir":
+            parent[name] = {}
+            state.directories += 1
+        else:
+            parent[name] = 0
+            state.files += 1
+        return what, 0
+    if there is None:
+        raise Fault(f"there is no {_shown(words[0])}")
+    if what == b"rename":
+        _rename(state, words, parent, name, there)
+        return what, 0
+    if what == b"rmdir":
+        if isinstance(there, int):
+            raise Fault(f"{_shown(words[0])} is no directory")
+        if there:
+            raise Fault(f"{_shown(words[0])} is not empty")
+        del parent[name]
+        state.directories -= 1
+        return what, 0
+    if not isinstance(there, int):
+        raise Fault(f"{_shown(words[0])} is a directory")
+    if what == b"unlink":
+        del parent[name]
+        state.files -= 1
+        state.live_bytes -= there
+        return what, 0
+    if what == b"fsync":
+        return what, 0
+    size, added = _sized(what, there, [_number(word) for word in words[1:]])
+    parent[name] = size
+    state.live_bytes += size - there
+    return what, added
+
+
+def _sized(what: bytes, size: int, numbers: list[int]) -> tuple[int, int]:
+    """The size of a file after an operation on its content, and the bytes written."""
+    if what == b"truncate":
+        return numbers[0], 0
+    offset, length = (size, numbers[0]) if what == b"append" else numbers
+    end = offset + length
+    if end > MOST:
+        raise Fault("no file is as large as that")
+    if what == b"overwrite" and end > size:
+        raise Fault(f"it goes beyond the file's end at {size}")
+    return max(size, end), length
+
+
+def _rename(state: State, words: list[bytes], parent: Directory, name: bytes, moved: Directory | int) -> None:
+    to, other = _place(state, words[1], beside=moved)
+    there = to.get(other)
+    if there is not None:
+        if isinstance(there, int) != isinstance(moved, int):
+            raise Fault(f"{_shown(words[1])} is of another kind")
+        if there is moved and to is parent and other == name:
+            return
+        if isinstance(there, int):
+            state.files -= 1
+            state.live_bytes -= there
+        elif there:
+            raise Fault(f"{_shown(words[1])} is not empty")
+        else:
+            state.directories -= 1
+    del parent[name]
+    to[other] = moved
+
+
+def _place(state: State, word: bytes, beside: Directory | int | None = None) -> tuple[Directory, bytes]:
+    """The directory that a path leads to, and the last name of the path; ``beside``: what it may not lie in."""
+    if b"\\" in word:
+        if b"\\" in _ESCAPED.sub(b"", word):
+            raise Fault(f"{_shown(word)}: a backslash without three octal digits")
+        word = _ESCAPED.sub(lambda found: bytes((int(found[1], 8),)), word)
+    if b"\0" in word:
+        raise Fault("no name has a zero byte")
+    *above, name = word.split(b"/")
+    found = state.root
+    for part in above:
+        below = found.get(part)
+        if below is None:
+            _proper(word, part)
+            raise Fault(f"there is no directory {_shown(part)} on the way to {_shown(word)}")
+        if isinstance(below, int):
+            raise Fault(f"{_shown(part)} on the way to {_shown(word)} is no directory")
+        if below is beside:
+            raise Fault("a directory cannot be moved into itself")
+        found = below
+    if name not in found:
+        _proper(word, name)
+    return found, name
+
+
+def _proper(word: bytes, part: bytes) -> None:
+    """Refuse what is no name. Raises Fault."""
+    if part in (b"", b".", b".."):
+        raise Fault(f"{_shown(word)} is not a plain path below the mount point")
+
+
+def _number(word: bytes) -> int:
+    if not word.isdigit() or len(word) > 19 or int(word) > MOST:
+        raise Fault(f"{_shown(word)} is not a number of bytes")
+    return int(word)
+
+
+def _names() -> list[str]:
+    return [name.decode() for name in _FIELDS]
+
+
+def _shown(word: bytes) -> str:
+    """Bytes of the log as an error names them."""
+    return repr(word[:80].decode(errors="replace"))

@@ -1,0 +1,215 @@
+"""Aging to a profile: files come and go until those that are there have its sizes, ages and depths.
+
+As Geriatrix does (Kadekodi, Nagarajan, Ganger and Gibson, USENIX ATC 2018): the filesystem is first filled to the
+wanted fullness, then files are made and removed in turn. Sizes and depths are drawn when a file is made; which one is
+removed decides on the ages: one of the class of ages that has most more than its share. An age is a share of the
+history so far.
+"""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from pathlib import Path
+
+from pydantic import Field
+
+from agelab.corpus.definition import Stated
+from agelab.corpus.draw import Draws
+from agelab.errors import unknown
+from agelab.history.operations import HEADER
+from agelab.model.base import Frozen
+from agelab.scenario import files
+
+PROFILES = Path(__file__).parent
+BLOCK = 4096
+"""Bytes that a file's last block takes whole, on nearly every filesystem: fullness counts them."""
+PER_FILE = 256
+"""Bytes besides that a file is taken to need: an inode of today's ext4."""
+
+
+class Classes(Stated):
+    """Classes of files and the weight of each: one reaches from the bound before it up to its own."""
+
+    upto: tuple[int, ...] = Field(min_length=1)
+    weights: tuple[int, ...] = Field(min_length=1)
+
+    def shares(self) -> list[float]:
+        """The share of files in each class."""
+        whole = sum(self.weights)
+        return [weight / whole for weight in self.weights]
+
+
+class Depths(Stated):
+    """Weights of files with 1, 2, 3 ... directories above them, and how many such directories there are."""
+
+    weights: tuple[int, ...] = Field(min_length=1)
+    directories: tuple[int, ...] = Field(min_length=1)
+
+    def shares(self) -> list[float]:
+        """The share of files at each depth."""
+        whole = sum(self.weights)
+        return [weight / whole for weight in self.weights]
+
+
+class Profile(Frozen):
+    """What lies on a filesystem of some use, and how old it is."""
+
+    name: str
+    title: str
+    read_by: str
+    sizes: Classes
+    ages: Classes
+    depths: Depths
+
+
+def profile(name: str) -> Profile:
+    """The profile of that name, a file beside this module. Raises InputError for a name that none has."""
+    there = sorted(path.stem for path in PROFILES.glob("*.toml"))
+    if name not in there:
+        raise unknown("profile", name, there)
+    return files.read(PROFILES / f"{name}.toml", Profile)
+
+
+@dataclass
+class Produced:
+    """What a log leaves behind, beside what was asked for."""
+
+    files: int = 0
+    live_bytes: int = 0
+    """In whole blocks."""
+    written: int = 0
+    """Bytes."""
+    sizes: Counter[int] = field(default_factory=Counter)
+    """Files by class; so are ages and depths."""
+    ages: Counter[int] = field(default_factory=Counter)
+    depths: Counter[int] = field(default_factory=Counter)
+
+
+class _Draw:
+    """An index by weight, of one draw."""
+
+    def __init__(self, weights: Sequence[int]) -> None:
+        self._upto = list(accumulate(weights))
+
+    def __call__(self, draws: Draws) -> int:
+        return bisect_left(self._upto, draws.below(self._upto[-1]) + 1)
+
+
+class _Ages:
+    """The live files by the class of their age; the youngest class comes first.
+
+    A class holds its files in the order in which they were made; the clock is the number of files made so far, and an
+    age of 1 is the whole of it.
+    """
+
+    def __init__(self, classes: Classes) -> None:
+        self._bounds = [upto / classes.upto[-1] for upto in classes.upto]
+        self._shares = classes.shares()
+        self._files: list[list[int]] = [[] for _ in self._bounds]
+        self._heads = [0] * len(self._bounds)
+        self._live: set[int] = set()
+        self.counts = [0] * len(self._bounds)
+
+    def made(self, file: int) -> None:
+        """A file, whose number is the clock, is there; those that are now too old for their class go to the next."""
+        self._files[0].append(file)
+        self._live.add(file)
+        self.counts[0] += 1
+        for index, bound in enumerate(self._bounds[:-1]):
+            before = file * (1 - bound)
+            files, head = self._files[index], self._heads[index]
+            while head < len(files) and files[head] < before:
+                if files[head] in self._live:
+                    self._files[index + 1].append(files[head])
+                    self.counts[index] -= 1
+                    self.counts[index + 1] += 1
+                head += 1
+            self._heads[index] = head
+            self._tidied(index)
+
+    def take(self, draws: Draws) -> int:
+        """Remove a file of the class that has most more than its share, and say which it was."""
+        every = len(self._live)
+        index = max(
+            (index for index, count in enumerate(self.counts) if count),
+            key=lambda index: self.counts[index] - self._shares[index] * every,
+        )
+        files, head = self._files[index], self._heads[index]
+        while (file := files[head + draws.below(len(files) - head)]) not in self._live:
+            pass
+        self._live.remove(file)
+        self.counts[index] -= 1
+        self._tidied(index)
+        return file
+
+    def _tidied(self, index: int) -> None:
+        """Forget a class's removed files once they are more than the others: a draw finds one that is there soon."""
+        files, head = self._files[index], self._heads[index]
+        if len(files) > 2 * self.counts[index] + 16:
+            self._files[index] = [file for file in files[head:] if file in self._live]
+            self._heads[index] = 0
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How much of the profile there is to be, on which disk; sizes in bytes."""
+
+    disk: int
+    fullness: float
+    """Of the disk, in whole blocks."""
+    overwrites: float
+    """How often the bytes of the disk are written, the filling included."""
+    points: int
+    """So many points, each after an equal part of the bytes; the last is the log's end."""
+
+
+def operations(profile: Profile, wanted: Wanted, seed: int, produced: Produced) -> Iterator[bytes]:
+    """The lines of the log, header and all; ``produced`` says at the end what became of the profile."""
+    yield HEADER + b"\n"
+    draws = Draws(seed, f"profile {profile.name}")
+    size_class, depth_class = _Draw(profile.sizes.weights), _Draw(profile.depths.weights)
+    directories = list(_directories(profile.depths, draws))
+    for path in (path for level in directories for path in level):
+        yield b"mkdir %s\n" % path
+    ages = _Ages(profile.ages)
+    there: dict[int, tuple[bytes, int, int, int]] = {}
+    room, budget = int(wanted.disk * wanted.fullness), int(wanted.disk * wanted.overwrites)
+    used = written = number = point = 0
+    while written < budget:
+        kind, depth = size_class(draws), depth_class(draws)
+        low = profile.sizes.upto[kind - 1] if kind else 0
+        size = low + 1 + draws.below(profile.sizes.upto[kind] - low)
+        taken = -(-size // BLOCK) * BLOCK + PER_FILE
+        while there and used + taken > room:
+            path, gone, *_ = there.pop(ages.take(draws))
+            used -= gone
+            yield b"unlink %s\n" % path
+        number += 1
+        level = directories[depth]
+        path = b"%s/f%d" % (level[draws.below(len(level))], number)
+        yield b"create %s\nwrite %s 0 %d\n" % (path, path, size)
+        there[number] = (path, taken, kind, depth)
+        ages.made(number)
+        used += taken
+        written += size
+        if written * wanted.points >= budget * (point + 1):
+            point += 1
+            yield b"point %d\n" % point
+    produced.files, produced.live_bytes, produced.written = len(there), used, written
+    produced.sizes = Counter(kind for *_, kind, _ in there.values())
+    produced.depths = Counter(depth for *_, depth in there.values())
+    produced.ages = Counter(dict(enumerate(ages.counts)))
+
+
+def _directories(depths: Depths, draws: Draws) -> Iterator[list[bytes]]:
+    """The directories at each depth, each in a drawn one of the depth above."""
+    above = [b""]
+    for depth, count in enumerate(depths.directories, start=1):
+        found = []
+        for number in range(count):
+            parent = above[draws.below(len(above))]
+            found.append(parent + (b"/" if parent else b"") + b"d%d-%d" % (depth, number))
+        yield found
+        above = found

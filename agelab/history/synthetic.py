@@ -1,0 +1,71 @@
+"""A seeded tree of sources and its versions, where no real repository is at hand.
+
+The tree is the kernel's sources of corpus ``piszcz-2006``, at the size that the disk has room for. It grows as it is
+worked on: a version changes a few files, adds some and removes fewer.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agelab.corpus.definition import definition
+from agelab.corpus.draw import Draws
+from agelab.corpus.recipe import planned
+from agelab.corpus.tar import Tarball
+from agelab.history.tree import Change, Version
+
+TREE = "piszcz-2006"
+FIRST = 0.5
+"""The first version's share of what the tree grows to. Estimated, like all that follows."""
+FILES = (45, 20, 10, 6, 4, 3, 2, 2, 2, 2, 1, 1, 1, 1)
+"""Weights of versions that touch 1, 2, 3 ... files: nearly half touch one."""
+ADDED, REMOVED = 80, 30
+"""Of a thousand files that versions touch; the others are changed. At its full size the tree gets none that are new."""
+RESIZED = 100
+"""A changed file is up to so many thousandths larger or smaller."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How large the tree grows and how much is written, in bytes."""
+
+    live: int
+    written: int
+
+
+def versions(wanted: Wanted, seed: int) -> Iterator[Version]:
+    """The first version and those after it, until so much has been written."""
+    [archive] = planned(definition(TREE), max(1_000_000, int(wanted.live * FIRST)), seed)
+    assert isinstance(archive, Tarball)
+    draws = Draws(seed, "versions")
+    sizes = {member.path.encode(): member.size for member in archive.members}
+    paths = list(sizes)
+    live = written = sum(sizes.values())
+    yield tuple(Change(path, size) for path, size in sizes.items())
+    number = 0
+    while written < wanted.written:
+        touched: dict[bytes, int | None] = {}
+        for _ in range(1 + draws.pick(FILES)):
+            # The later a file came, or was changed, the likelier it is changed again.
+            at = max(draws.below(len(paths)), draws.below(len(paths)))
+            path, what = paths[at], draws.below(1000)
+            if path in touched:
+                continue
+            if what < ADDED and live < wanted.live:
+                number += 1
+                name = path.rpartition(b"/")[0] + b"/%s%d.c" % (draws.name().encode(), number)
+                sizes[name] = touched[name] = 1 + sizes[path] + draws.below(1000)
+                paths.append(name)
+                live += sizes[name]
+            elif what < ADDED + REMOVED and len(paths) > 1:
+                touched[path] = None
+                live -= sizes.pop(path)
+                paths[at] = paths[-1]
+                paths.pop()
+            else:
+                size = sizes[path]
+                by = size * (draws.below(2 * RESIZED + 1) - RESIZED) // 1000
+                sizes[path] = touched[path] = max(1, size + by)
+                live += sizes[path] - size
+                paths[at], paths[-1] = paths[-1], path
+        written += sum(size or 0 for size in touched.values())
+        yield tuple(Change(path, size) for path, size in touched.items())

@@ -1,0 +1,85 @@
+"""From the changes of a version-controlled tree to operations: what a checkout of each version does to the files.
+
+As git does it: a file that changed is removed and written anew under its name, a directory is made when its first file
+comes and removed with its last (builtin/checkout.c and unpack-trees.c of git). The repository's own files are left out:
+what is aged is the tree that people work in.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from agelab.history.operations import HEADER, escaped
+
+
+@dataclass(frozen=True)
+class Change:
+    """One file of one version."""
+
+    path: bytes
+    size: int | None
+    """Bytes that it has now; None: it is gone."""
+
+
+Version = tuple[Change, ...]
+"""What one version changes. A file that was renamed is gone under the one name and there under the other."""
+
+
+def operations(versions: Iterable[Version], points: Iterable[int]) -> Iterator[bytes]:
+    """The lines of the log, header and all.
+
+    ``points``: bytes written after which, at the end of the version that reaches them, a point comes.
+    """
+    yield HEADER + b"\n"
+    there: set[bytes] = set()
+    entries: Counter[bytes] = Counter()
+    """How many files and directories a directory holds."""
+    written, number = 0, 0
+    due = iter(points)
+    following = next(due, None)
+    for version in versions:
+        # What goes makes room for a directory of its name, and the other way round.
+        for change in sorted(version, key=lambda change: (change.size is not None, change.path)):
+            path = escaped(change.path)
+            if change.path in there:
+                yield b"unlink %s\n" % path
+            if change.size is None:
+                if change.path in there:
+                    there.remove(change.path)
+                    yield from _removed(change.path, entries)
+                continue
+            if change.path not in there:
+                there.add(change.path)
+                yield from _added(change.path, entries)
+            yield b"create %s\n" % path
+            if change.size:
+                yield b"write %s 0 %d\n" % (path, change.size)
+                written += change.size
+        while following is not None and written >= following:
+            number += 1
+            yield b"point %d\n" % number
+            following = next(due, None)
+
+
+def _added(path: bytes, entries: Counter[bytes]) -> Iterator[bytes]:
+    """Make the directories that a new file needs."""
+    missing = []
+    while directory := path.rpartition(b"/")[0]:
+        entries[directory] += 1
+        if entries[directory] > 1:
+            break
+        missing.append(directory)
+        path = directory
+    for directory in reversed(missing):
+        yield b"mkdir %s\n" % escaped(directory)
+
+
+def _removed(path: bytes, entries: Counter[bytes]) -> Iterator[bytes]:
+    """Remove the directories that a file has left empty."""
+    while directory := path.rpartition(b"/")[0]:
+        entries[directory] -= 1
+        if entries[directory]:
+            return
+        del entries[directory]
+        yield b"rmdir %s\n" % escaped(directory)
+        path = directory

@@ -1,0 +1,72 @@
+"""Aging to a profile: what is left has its sizes, depths and, after enough overwrites, its ages."""
+
+import hashlib
+import tracemalloc
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from agelab.history.operations import check
+from agelab.history.profile import Produced, Profile, Wanted, operations, profile
+
+MIB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def agrawal() -> Profile:
+    return profile("agrawal-2007")
+
+
+def made(path: Path, what: Profile, wanted: Wanted, seed: int = 1) -> Produced:
+    produced = Produced()
+    with path.open("wb") as log:
+        log.writelines(operations(what, wanted, seed, produced))
+    return produced
+
+
+def largest_difference(counts: Counter[int], shares: list[float]) -> float:
+    """Of the two cumulative distributions (Kolmogorov and Smirnov's distance)."""
+    files = sum(counts.values())
+    ours = theirs = most = 0.0
+    for index, share in enumerate(shares):
+        ours, theirs = ours + counts[index] / files, theirs + share
+        most = max(most, abs(ours - theirs))
+    return most
+
+
+def test_what_is_left_has_the_profile_and_the_fullness(agrawal: Profile, tmp_path: Path) -> None:
+    disk = 200 * MIB
+    produced = made(tmp_path / "log", agrawal, Wanted(disk, 0.8, 20, 4))
+    found = check(tmp_path / "log")
+    assert found.files == produced.files == sum(produced.sizes.values())
+    assert found.bytes_written == produced.written and 20 <= produced.written / disk < 20.1
+    assert 0.75 < produced.live_bytes / disk <= 0.8
+    assert found.live_bytes < produced.live_bytes and len(found.points) == 4
+    assert largest_difference(produced.sizes, agrawal.sizes.shares()) < 0.05
+    assert largest_difference(produced.depths, agrawal.depths.shares()) < 0.05
+    assert largest_difference(produced.ages, agrawal.ages.shares()) < 0.06
+
+
+def test_ages_need_overwrites_and_the_report_shows_it(agrawal: Profile, tmp_path: Path) -> None:
+    few = made(tmp_path / "log", agrawal, Wanted(100 * MIB, 0.8, 2, 1))
+    assert largest_difference(few.ages, agrawal.ages.shares()) > 0.2
+
+
+def test_it_is_the_same_log_for_the_same_seed(agrawal: Profile, tmp_path: Path) -> None:
+    hashes = []
+    for number, seed in enumerate((1, 1, 2)):
+        made(tmp_path / str(number), agrawal, Wanted(50 * MIB, 0.5, 2, 1), seed)
+        hashes.append(hashlib.sha256((tmp_path / str(number)).read_bytes()).hexdigest())
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_memory_grows_with_the_live_files_alone(agrawal: Profile) -> None:
+    peaks = []
+    for overwrites in (4, 12):
+        tracemalloc.start()
+        for _ in operations(agrawal, Wanted(100 * MIB, 0.5, overwrites, 1), 1, Produced()):
+            pass
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.3 * peaks[0]

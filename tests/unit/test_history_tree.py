@@ -1,0 +1,76 @@
+"""Histories of version-controlled trees: what git says of a repository is what the log leaves."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from agelab import process
+from agelab.errors import InputError
+from agelab.history import git
+from agelab.history.operations import check
+from agelab.history.tree import Change, operations
+
+needs_git = pytest.mark.skipif(process.find("git") is None, reason="not installed: git")
+
+
+def test_directories_come_with_their_first_file_and_go_with_their_last(tmp_path: Path) -> None:
+    versions = [
+        (Change(b"a/b/one", 10), Change(b"a/two", 20)),
+        (Change(b"a/b/one", 15), Change(b"a/two", None)),
+        (Change(b"a/b/one", None), Change(b"a", 5), Change(b"never there", None)),
+        (Change(b"a", None), Change(b"a/x y", 0)),
+    ]
+    lines = b"".join(operations(versions, [30, 45, 1000]))
+    expected = (
+        "agelab-operations 1|mkdir a|mkdir a/b|create a/b/one|write a/b/one 0 10|create a/two|write a/two 0 20|point 1|"
+        "unlink a/two|unlink a/b/one|create a/b/one|write a/b/one 0 15|point 2|"
+        "unlink a/b/one|rmdir a/b|rmdir a|create a|write a 0 5|unlink a|mkdir a|create a/x\\040y|"
+    )
+    assert lines.decode().replace("\n", "|") == expected
+    (tmp_path / "log").write_bytes(lines)
+    assert check(tmp_path / "log").files == 1
+
+
+def repository(directory: Path) -> Path:
+    directory.mkdir()
+
+    def do(*words: str) -> None:
+        settings = ["-c", "user.name=n", "-c", "user.email=e", "-c", "init.defaultBranch=main"]
+        subprocess.run(["git", "-C", directory, *settings, *words], check=True, capture_output=True)
+
+    do("init")
+    (directory / "kept").write_bytes(b"k" * 100)
+    (directory / "sub").mkdir()
+    (directory / "sub/ä file").write_bytes(b"s" * 5000)
+    (directory / "link").symlink_to("kept")
+    do("add", "-A")
+    do("commit", "-m", "one")
+    do("checkout", "-b", "side")
+    (directory / "side").write_bytes(b"x" * 7)
+    do("add", "-A")
+    do("commit", "-m", "on the side")
+    do("checkout", "main")
+    do("mv", "sub/ä file", "moved")
+    (directory / "kept").write_bytes(b"k" * 50)
+    do("commit", "-a", "-m", "two")
+    do("merge", "--no-ff", "-m", "merge", "side")
+    return directory
+
+
+@needs_git
+def test_a_repository_leaves_its_newest_tree(tmp_path: Path) -> None:
+    commit, versions = git.versions(repository(tmp_path / "repository"))
+    assert len(commit) == 40 and [len(version) for version in versions] == [2 + 1, 3, 1]
+    (tmp_path / "log").write_bytes(b"".join(operations(versions, [])))
+    found = check(tmp_path / "log")
+    assert (found.files, found.live_bytes, found.directories) == (3, 5057, 0)
+    assert found.bytes_written == 100 + 5000 + 5000 + 50 + 7
+
+
+@needs_git
+def test_what_is_no_repository_is_said(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="git cannot read it"):
+        git.versions(tmp_path)
+    with pytest.raises(InputError, match="git cannot read it"):
+        git.versions(repository(tmp_path / "repository"), "no-such-branch")

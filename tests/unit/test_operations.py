@@ -1,0 +1,202 @@
+"""The operation log: what is one and what is none, and that the replayer does what it says."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from agelab.errors import InputError
+from agelab.history.operations import HEADER, check, escaped
+from tests.unit.native_tools import compiled, needs_compiler
+
+EXAMPLE = r"""agelab-operations 1
+# a directory, two files, one of them used
+mkdir mail
+create mail/first\040letter
+write mail/first\040letter 0 10000
+create note
+append note 300
+append note 300
+fsync note
+point 1
+overwrite mail/first\040letter 4096 100
+truncate note 100
+mkdir mail/old
+rename mail/first\040letter mail/old/letter
+
+rename mail/old post
+unlink note
+create gone
+unlink gone
+rmdir mail
+point 2
+"""
+
+
+def log(directory: Path, text: str) -> Path:
+    path = directory / "history.log"
+    path.write_bytes(text.encode("latin-1"))
+    return path
+
+
+def test_a_log_in_numbers(tmp_path: Path) -> None:
+    found = check(log(tmp_path, EXAMPLE))
+    assert (found.operations, found.points) == (16, (7, 16))
+    assert (found.bytes_written, found.live_bytes, found.files, found.directories) == (10700, 10000, 1, 1)
+    assert (found.peak_bytes, found.peak_files) == (10600, 2)
+    assert found.counts["append"] == 2 and found.counts["point"] == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("touch a", "no operation 'touch'; there are: append, create, fsync, mkdir, overwrite"),
+        ("create", "create takes 1 fields, not 0"),
+        ("create a b", "create takes 1 fields, not 2"),
+        ("create /a", "'/a' is not a plain path"),
+        ("create ../a", "'../a' is not a plain path"),
+        ("create d//a", "'d//a' is not a plain path"),
+        ("create d/.", "'d/.' is not a plain path"),
+        ("create a\\8", "a backslash without three octal digits"),
+        ("create a\\000b", "no name has a zero byte"),
+        ("create x/a", "there is no directory 'x' on the way to 'x/a'"),
+        ("create f/a", "'f' on the way to 'f/a' is no directory"),
+        ("create f", "'f' is there already"),
+        ("mkdir d", "'d' is there already"),
+        ("unlink a", "there is no 'a'"),
+        ("unlink d", "'d' is a directory"),
+        ("rmdir f", "'f' is no directory"),
+        ("rmdir d", "'d' is not empty"),
+        ("write f 0", "write takes 3 fields, not 2"),
+        ("write f 0 x", "'x' is not a number of bytes"),
+        ("write f -1 5", "'-1' is not a number of bytes"),
+        ("write f 9223372036854775807 1", "no file is as large as that"),
+        ("overwrite f 0 6", "it goes beyond the file's end at 5"),
+        ("rename f d", "'d' is of another kind"),
+        ("rename d d/e/x", "a directory cannot be moved into itself"),
+        ("rename a b", "there is no 'a'"),
+        ("point x", "'x' is not a number of bytes"),
+    ],
+)
+def test_a_line_that_cannot_be_is_named_with_its_reason(tmp_path: Path, line: str, reason: str) -> None:
+    path = log(tmp_path, f"{HEADER.decode()}\nmkdir d\nmkdir d/e\ncreate f\nappend f 5\n{line}\n")
+    with pytest.raises(InputError) as error:
+        check(path)
+    assert str(error.value).startswith(f"{path}: line 6: ")
+    assert reason in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "line 1: it is b'' and not 'agelab-operations 1'"),
+        ("agelab-operations 2\n", "line 1: it is b'agelab-operations 2'"),
+        ("agelab-operations 1\n", "there is no operation in it"),
+        ("agelab-operations 1\ncreate a\ncreate b", "line 3: it does not end: the log is cut off"),
+        ("agelab-operations 1\ncreate a" + "b" * 20000 + "\n", "line 2: too long"),
+    ],
+)
+def test_a_file_that_is_no_log(tmp_path: Path, text: str, reason: str) -> None:
+    with pytest.raises(InputError, match=reason.replace("'", ".")):
+        check(log(tmp_path, text))
+
+
+def test_every_fault_is_reported_up_to_ten(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as error:
+        check(log(tmp_path, "agelab-operations 1\n" + "unlink a\n" * 20))
+    assert len(str(error.value).splitlines()) == 10
+
+
+def test_any_name_can_be_written(tmp_path: Path) -> None:
+    name = bytes(range(1, 256)).replace(b"/", b"")
+    assert check(log(tmp_path, f"agelab-operations 1\ncreate {escaped(name).decode('latin-1')}\n")).files == 1
+
+
+@pytest.fixture(scope="module")
+def replay(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled("replay", tmp_path_factory.mktemp("tools"))
+
+
+def carried_out(program: Path, path: Path, where: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    where.mkdir(exist_ok=True)
+    return subprocess.run([program, *options, path], cwd=where, capture_output=True, text=True, check=False)
+
+
+def tree(root: Path) -> dict[str, bytes | None]:
+    return {
+        str(path.relative_to(root)): path.read_bytes() if path.is_file() else None
+        for path in sorted(root.rglob("*"))
+    }
+
+
+@needs_compiler
+def test_the_replayer_leaves_what_the_log_says(replay: Path, tmp_path: Path) -> None:
+    path = log(tmp_path, EXAMPLE)
+    done = carried_out(replay, path, tmp_path / "one")
+    assert done.stdout == "operations 16 bytes 10700 skipped 0\n" and not done.stderr
+    left = tree(tmp_path / "one")
+    assert set(left) == {"post", "post/letter"} and len(left["post/letter"] or b"") == 10000
+    carried_out(replay, path, tmp_path / "two")
+    assert tree(tmp_path / "two") == left
+
+
+@needs_compiler
+def test_what_is_written_differs_from_line_to_line_and_does_not_compress(
+    replay: Path, tmp_path: Path
+) -> None:
+    text = "agelab-operations 1\n" + "".join(
+        f"create {name}\nwrite {name} 0 3000000\n" for name in ("a", "b")
+    )
+    carried_out(replay, log(tmp_path, text), tmp_path / "tree")
+    one, other = tree(tmp_path / "tree").values()
+    assert one and other and one[:4096] != other[:4096] and len(set(one[:4096])) == 256
+
+
+@needs_compiler
+def test_what_was_read_of_a_file_is_dry_or_allocated_or_written(replay: Path, tmp_path: Path) -> None:
+    path = log(tmp_path, EXAMPLE)
+    assert carried_out(replay, path, tmp_path / "dry", "--dry").stdout == "operations 16 bytes 0 skipped 0\n"
+    assert tree(tmp_path / "dry") == {}
+    assert "bytes 10700" in carried_out(replay, path, tmp_path / "allocated", "--allocate").stdout
+    assert tree(tmp_path / "allocated")["post/letter"] == bytes(10000)
+    assert (tmp_path / "allocated/post/letter").stat().st_blocks * 512 >= 10000
+
+
+@needs_compiler
+def test_a_refusal_ends_it_or_is_counted(replay: Path, tmp_path: Path) -> None:
+    """The name is longer than any filesystem takes; what follows on the file is refused as well."""
+    name = "n" * 300
+    text = f"agelab-operations 1\ncreate a\ncreate {name}\nwrite {name} 0 5\nunlink {name}\nappend a 7\n"
+    stopped = carried_out(replay, log(tmp_path, text), tmp_path / "stopped")
+    assert stopped.returncode == 1 and f"line 3: create {name}: File name too long" in stopped.stderr
+    skipped = carried_out(replay, log(tmp_path, text), tmp_path / "skipped", "--skip")
+    assert skipped.stdout == "operations 5 bytes 7 skipped 3 skipped-ENAMETOOLONG 3\n"
+    assert tree(tmp_path / "skipped") == {"a": tree(tmp_path / "skipped")["a"]}
+
+
+@needs_compiler
+@pytest.mark.parametrize("text", ["agelab-operations 1\ncreate", "agelab-operations 1\nwrite a 0 x\n", "x\n"])
+def test_the_replayer_refuses_what_is_no_log(replay: Path, tmp_path: Path, text: str) -> None:
+    assert carried_out(replay, log(tmp_path, text), tmp_path / "tree").returncode == 2
+
+
+@needs_compiler
+def test_many_files_take_no_memory(tmp_path: Path) -> None:
+    """The replayer keeps no table of files: a million of them cost what ten thousand do."""
+    program = tmp_path / "replay"
+    source = str(Path(__file__).parents[2] / "harness/tools/replay.c")
+    subprocess.run(["gcc", "-O2", "-o", program, source], check=True)
+    peaks = []
+    for count in (10_000, 1_000_000):
+        path = tmp_path / "large.log"
+        with path.open("w") as file:
+            file.write("agelab-operations 1\n")
+            file.writelines(f"create f{number}\n" for number in range(count))
+        pid = os.posix_spawn(program, [str(program), "--dry", str(path)], {}, file_actions=[
+            (os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0)
+        ])  # fmt: skip
+        _, status, used = os.wait4(pid, 0)
+        assert status == 0
+        peaks.append(used.ru_maxrss)
+    assert peaks[1] - peaks[0] < 200 * 990_000 / 1024 / 100
