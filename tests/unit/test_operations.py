@@ -134,7 +134,7 @@ def tree(root: Path) -> dict[str, bytes | None]:
 def test_the_replayer_leaves_what_the_log_says(replay: Path, tmp_path: Path) -> None:
     path = log(tmp_path, EXAMPLE)
     done = carried_out(replay, path, tmp_path / "one")
-    assert done.stdout == "operations 16 bytes 10700 skipped 0\n" and not done.stderr
+    assert done.stdout == "operations 16 bytes 10700 refused 0\n" and not done.stderr
     left = tree(tmp_path / "one")
     assert set(left) == {"post", "post/letter"} and len(left["post/letter"] or b"") == 10000
     carried_out(replay, path, tmp_path / "two")
@@ -156,7 +156,7 @@ def test_what_is_written_differs_from_line_to_line_and_does_not_compress(
 @needs_compiler
 def test_what_was_read_of_a_file_is_dry_or_allocated_or_written(replay: Path, tmp_path: Path) -> None:
     path = log(tmp_path, EXAMPLE)
-    assert carried_out(replay, path, tmp_path / "dry", "--dry").stdout == "operations 16 bytes 0 skipped 0\n"
+    assert carried_out(replay, path, tmp_path / "dry", "--dry").stdout == "operations 16 bytes 0 refused 0\n"
     assert tree(tmp_path / "dry") == {}
     assert "bytes 10700" in carried_out(replay, path, tmp_path / "allocated", "--allocate").stdout
     assert tree(tmp_path / "allocated")["post/letter"] == bytes(10000)
@@ -164,15 +164,22 @@ def test_what_was_read_of_a_file_is_dry_or_allocated_or_written(replay: Path, tm
 
 
 @needs_compiler
-def test_a_refusal_ends_it_or_is_counted(replay: Path, tmp_path: Path) -> None:
+def test_each_refusal_is_a_line_and_ends_it_or_not(replay: Path, tmp_path: Path) -> None:
     """The name is longer than any filesystem takes; what follows on the file is refused as well."""
     name = "n" * 300
     text = f"agelab-operations 1\ncreate a\ncreate {name}\nwrite {name} 0 5\nunlink {name}\nappend a 7\n"
+    refusals = [
+        f"replay: line {number}: {line}: File name too long"
+        for number, line in ((3, f"create {name}"), (4, f"write {name} 0 5"), (5, f"unlink {name}"))
+    ]
     stopped = carried_out(replay, log(tmp_path, text), tmp_path / "stopped")
-    assert stopped.returncode == 1 and f"line 3: create {name}: File name too long" in stopped.stderr
+    assert (stopped.returncode, stopped.stderr.splitlines()) == (1, refusals[:1])
+    assert stopped.stdout == "operations 2 bytes 0 refused 1\n"
     skipped = carried_out(replay, log(tmp_path, text), tmp_path / "skipped", "--skip")
-    assert skipped.stdout == "operations 5 bytes 7 skipped 3 skipped-ENAMETOOLONG 3\n"
-    assert tree(tmp_path / "skipped") == {"a": tree(tmp_path / "skipped")["a"]}
+    assert (skipped.returncode, skipped.stderr.splitlines()) == (1, refusals)
+    assert skipped.stdout == "operations 5 bytes 7 refused 3\n"
+    left = tree(tmp_path / "skipped")
+    assert list(left) == ["a"] and len(left["a"] or b"") == 7
 
 
 @needs_compiler
