@@ -1,8 +1,8 @@
 """The versions of a user's git repository, oldest first, along first parents: what a pull of each one changes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from agelab import process
 from agelab.errors import HostError, InputError
@@ -10,49 +10,73 @@ from agelab.history.tree import Change, Version
 
 REGULAR = (b"100644", b"100755")
 """Modes of regular files; links and submodules are left out."""
-GONE = b"000000"
+PIECE = 1 << 20
+"""Bytes that are read at once."""
 
 # Plumbing, which the user's settings do not reach: the same repository gives the same history to everyone.
 _REVISIONS = ("rev-list", "--first-parent", "--reverse")
+_SIZES = ("cat-file", "--batch-check=%(objectname) %(objectsize)", "--buffer")
 _CHANGES = ("diff-tree", "--stdin", "-r", "-z", "--root", "--no-renames", "--diff-merges=first-parent")
 
 
-def versions(repository: Path, revision: str = "HEAD") -> tuple[str, list[Version]]:
-    """The hash of the newest version, and what each one changes.
+@dataclass(frozen=True)
+class Changes:
+    """What git says of a repository's versions: too much to be held in memory, it lies in a file."""
+
+    raw: Path
+    sizes: Mapping[bytes, int]
+    """Of the blobs, in bytes."""
+
+    def versions(self) -> Iterator[Version]:
+        """What each one changes."""
+        for version in _parsed(_fields(self.raw)):
+            yield tuple(Change(path, self.sizes[blob] if blob else None) for path, blob in version)
+
+
+def newest(repository: Path, revision: str) -> str:
+    """The hash of the commit that a revision means.
 
     Raises InputError where it is no repository or has no such revision, HostError without git.
     """
+    return _git(repository, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}").stdout.strip()
+
+
+def changes(repository: Path, commit: str, work: Path) -> Changes:
+    """What the versions up to a commit change; ``work`` is an empty directory for what git writes.
+
+    Raises InputError where git cannot read the repository.
+    """
+    _git(repository, *_REVISIONS, commit, to=work / "revisions")
+    _git(repository, *_CHANGES, source=work / "revisions", to=work / "changes")
+    wanted = {blob for version in _parsed(_fields(work / "changes")) for _, blob in version if blob}
+    with (work / "wanted").open("wb") as file:
+        file.writelines(blob + b"\n" for blob in sorted(wanted))
+    _git(repository, *_SIZES, source=work / "wanted", to=work / "sizes")
+    with (work / "sizes").open("rb") as file:
+        return Changes(work / "changes", {blob: int(size) for blob, size in map(bytes.split, file)})
+
+
+def _git(repository: Path, *words: str, source: Path | None = None, to: Path | None = None) -> process.Result:
     if process.find("git") is None:
         raise HostError("git is not installed: it reads the repository", hint="apt-get install git")
-    with TemporaryDirectory() as name:
-        work = Path(name)
-        git = ["git", "-C", str(repository)]
-        try:
-            commit = process.run([*git, "rev-parse", "--verify", f"{revision}^{{commit}}"]).stdout.strip()
-            process.run([*git, *_REVISIONS, commit], stdout=work / "revisions")
-            process.run([*git, *_CHANGES], stdin=work / "revisions", stdout=work / "changes")
-            raw = list(_parsed((work / "changes").read_bytes()))
-            wanted = sorted({blob for version in raw for _, blob in version if blob})
-            (work / "wanted").write_bytes(b"".join(blob + b"\n" for blob in wanted))
-            sizes = _sizes(git, work)
-        except process.ProcessFailed as error:
-            raise InputError(f"{repository}: git cannot read it: {error.stderr.strip()}") from error
-    return commit, [
-        tuple(Change(path, sizes[blob] if blob else None) for path, blob in version) for version in raw
-    ]
+    try:
+        return process.run(["git", "-C", str(repository), *words], stdin=source, stdout=to)
+    except process.ProcessFailed as error:
+        raise InputError(f"{repository}: git cannot read it: {error.stderr.strip()}") from error
 
 
-def _sizes(git: list[str], work: Path) -> dict[bytes, int]:
-    """The sizes of the wanted blobs."""
-    ask = [*git, "cat-file", "--batch-check=%(objectname) %(objectsize)", "--buffer"]
-    process.run(ask, stdin=work / "wanted", stdout=work / "sizes")
-    pairs = (line.split() for line in (work / "sizes").read_bytes().splitlines())
-    return {blob: int(size) for blob, size in pairs}
+def _fields(raw: Path) -> Iterator[bytes]:
+    """What stands between zero bytes."""
+    rest = b""
+    with raw.open("rb") as file:
+        while piece := file.read(PIECE):
+            *fields, rest = (rest + piece).split(b"\0")
+            yield from fields
+    yield rest
 
 
-def _parsed(changes: bytes) -> Iterator[list[tuple[bytes, bytes | None]]]:
-    """Paths and blobs (None: gone) of each version of what git diff-tree -z --stdin printed."""
-    fields = iter(changes.split(b"\0"))
+def _parsed(fields: Iterator[bytes]) -> Iterator[list[tuple[bytes, bytes | None]]]:
+    """Paths and blobs (None: gone) of each version of the fields that git diff-tree -z --stdin printed."""
     version: list[tuple[bytes, bytes | None]] | None = None
     for field in fields:
         if not field:

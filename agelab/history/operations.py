@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NoReturn
 
 from agelab.errors import InputError
 
@@ -18,6 +19,8 @@ LONGEST = 16_000
 """Bytes of a line: two paths of PATH_MAX, most of their bytes escaped."""
 MOST = 2**63 - 1
 """The largest offset that Linux knows (loff_t)."""
+BLOCK = 4096
+"""Bytes that a file's last block takes whole, on nearly every filesystem: fullness counts them."""
 SHOWN = 10
 """Faults that are reported of one log; those after the first often follow from it."""
 
@@ -43,8 +46,15 @@ class State:
 
     root: Directory = field(default_factory=dict)
     live_bytes: int = 0
+    space: int = 0
+    """Bytes of the files in whole blocks."""
     files: int = 0
     directories: int = 0
+
+    def resized(self, before: int, after: int) -> None:
+        """A file has another size now; one that is not there has none."""
+        self.live_bytes += after - before
+        self.space += (-(-after // BLOCK) + before // -BLOCK) * BLOCK
 
 
 @dataclass(frozen=True)
@@ -56,11 +66,14 @@ class Summary:
     """How often each operation comes."""
     bytes_written: int
     files: int
-    """At the end; so are directories and live_bytes."""
+    """At the end; so are directories, live_bytes and space."""
     directories: int
     live_bytes: int
+    space: int
+    """What the files take in whole blocks."""
     peak_bytes: int
     """The most that lay on it at once."""
+    peak_space: int
     peak_files: int
     points: tuple[int, ...]
     """The operations before each point."""
@@ -71,70 +84,108 @@ def escaped(path: bytes) -> bytes:
     return _UNSAFE.sub(lambda found: b"\\%03o" % found[0][0], path)
 
 
+class Check:
+    """A log that is read line by line; ``name`` is what errors call it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._state = State()
+        self._counts: Counter[bytes] = Counter()
+        self._faults: list[str] = []
+        self._line = self._operations = self._written = 0
+        self._peak_bytes = self._peak_space = self._peak_files = 0
+        self._points: list[int] = []
+
+    def read(self, line: bytes) -> bytes:
+        """Take the next line, its end included, and return its operation; empty where it has none.
+
+        Raises InputError where the log cannot go on, or has SHOWN faults.
+        """
+        self._line += 1
+        if line[-1:] != b"\n" or len(line) > LONGEST:
+            self._fault("it does not end: the log is cut off" if len(line) < LONGEST else "too long")
+            self._refuse()
+        if self._line == 1:
+            if line[:-1] != HEADER:
+                self._fault(f"it is {line[:-1][:40]!r} and not {HEADER.decode()!r}")
+                self._refuse()
+            return b""
+        if line[:1] in (b"#", b"\n"):
+            return b""
+        try:
+            what, added = _carry_out(self._state, line[:-1])
+        except Fault as fault:
+            self._fault(str(fault))
+            if len(self._faults) >= SHOWN:
+                self._refuse()
+            return b""
+        self._counts[what] += 1
+        if what == b"point":
+            self._points.append(self._operations)
+            return what
+        self._operations += 1
+        self._written += added
+        state = self._state
+        if state.live_bytes > self._peak_bytes:
+            self._peak_bytes = state.live_bytes
+        if state.space > self._peak_space:
+            self._peak_space = state.space
+        if state.files > self._peak_files:
+            self._peak_files = state.files
+        return what
+
+    def summary(self) -> Summary:
+        """The log, which has been read to its end. Raises InputError with the line and the reason of each fault."""
+        if not self._line:
+            self._line = 1
+            self._fault(f"it is b'' and not {HEADER.decode()!r}")
+        elif not self._faults and not self._operations:
+            self._faults.append(f"{self._name}: there is no operation in it")
+        if self._faults:
+            self._refuse()
+        state = self._state
+        return Summary(
+            operations=self._operations,
+            counts={what.decode(): count for what, count in sorted(self._counts.items())},
+            bytes_written=self._written,
+            files=state.files,
+            directories=state.directories,
+            live_bytes=state.live_bytes,
+            space=state.space,
+            peak_bytes=self._peak_bytes,
+            peak_space=self._peak_space,
+            peak_files=self._peak_files,
+            points=tuple(self._points),
+        )
+
+    def _fault(self, why: str) -> None:
+        self._faults.append(f"{self._name}: line {self._line}: {why}")
+
+    def _refuse(self) -> NoReturn:
+        raise InputError("\n".join(self._faults), hint="docs/operations.md has the format")
+
+
+def lines(path: Path) -> Iterator[bytes]:
+    """The lines of a file, their ends included; of one that is too long the beginning.
+
+    Raises InputError where it cannot be read.
+    """
+    try:
+        with path.open("rb") as log:
+            yield from iter(lambda: log.readline(LONGEST), b"")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+
+
 def check(path: Path) -> Summary:
     """Read the whole log.
 
     Raises InputError with the line and the reason of each fault (the first SHOWN of them).
     """
-    state = State()
-    counts: Counter[bytes] = Counter()
-    faults: list[str] = []
-    written = peak = peak_files = operations = 0
-    points: list[int] = []
-    for number, line in _lines(path, faults):
-        if len(faults) >= SHOWN:
-            break
-        try:
-            what, added = _carry_out(state, line)
-        except Fault as fault:
-            faults.append(f"{path}: line {number}: {fault}")
-            continue
-        counts[what] += 1
-        if what == b"point":
-            points.append(operations)
-            continue
-        operations += 1
-        written += added
-        if state.live_bytes > peak:
-            peak = state.live_bytes
-        if state.files > peak_files:
-            peak_files = state.files
-    if not faults and not operations:
-        faults.append(f"{path}: there is no operation in it")
-    if faults:
-        raise InputError("\n".join(faults), hint="docs/operations.md has the format")
-    return Summary(
-        operations=operations,
-        counts={what.decode(): count for what, count in sorted(counts.items())},
-        bytes_written=written,
-        files=state.files,
-        directories=state.directories,
-        live_bytes=state.live_bytes,
-        peak_bytes=peak,
-        peak_files=peak_files,
-        points=tuple(points),
-    )
-
-
-def _lines(path: Path, faults: list[str]) -> Iterator[tuple[int, bytes]]:
-    """Each line that holds an operation, with its number; what is wrong with the file as a whole becomes a fault."""
-    try:
-        with path.open("rb") as log:
-            first = log.readline(LONGEST).rstrip(b"\n")
-            if first != HEADER:
-                faults.append(f"{path}: line 1: it is {first[:40]!r} and not {HEADER.decode()!r}")
-                return
-            for number, line in enumerate(iter(lambda: log.readline(LONGEST), b""), start=2):
-                if line[-1:] != b"\n":
-                    long = len(line) == LONGEST
-                    faults.append(
-                        f"{path}: line {number}: {'too long' if long else 'it does not end: the log is cut off'}"
-                    )
-                    return
-                if line[:1] not in (b"#", b"\n"):
-                    yield number, line[:-1]
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from error
+    found = Check(str(path))
+    for line in lines(path):
+        found.read(line)
+    return found.summary()
 
 
 def _carry_out(state: State, line: bytes) -> tuple[bytes, int]:
@@ -178,13 +229,13 @@ def _carry_out(state: State, line: bytes) -> tuple[bytes, int]:
     if what == b"unlink":
         del parent[name]
         state.files -= 1
-        state.live_bytes -= there
+        state.resized(there, 0)
         return what, 0
     if what == b"fsync":
         return what, 0
     size, added = _sized(what, there, [_number(word) for word in words[1:]])
     parent[name] = size
-    state.live_bytes += size - there
+    state.resized(there, size)
     return what, added
 
 
@@ -211,7 +262,7 @@ def _rename(state: State, words: list[bytes], parent: Directory, name: bytes, mo
             return
         if isinstance(there, int):
             state.files -= 1
-            state.live_bytes -= there
+            state.resized(there, 0)
         elif there:
             raise Fault(f"{_shown(words[1])} is not empty")
         else:

@@ -17,14 +17,14 @@ from pydantic import Field
 
 from agelab.corpus.definition import Stated
 from agelab.corpus.draw import Draws
-from agelab.errors import unknown
-from agelab.history.operations import HEADER
+from agelab.errors import InputError, unknown
+from agelab.history.operations import BLOCK, HEADER
 from agelab.model.base import Frozen
 from agelab.scenario import files
 
 PROFILES = Path(__file__).parent
-BLOCK = 4096
-"""Bytes that a file's last block takes whole, on nearly every filesystem: fullness counts them."""
+RECIPE = 1
+"""To be raised when a change of this module changes a log."""
 PER_FILE = 256
 """Bytes besides that a file is taken to need: an inode of today's ext4."""
 
@@ -62,6 +62,11 @@ class Profile(Frozen):
     sizes: Classes
     ages: Classes
     depths: Depths
+
+
+def profiles() -> list[Profile]:
+    """All that there are, sorted by name."""
+    return [files.read(path, Profile) for path in sorted(PROFILES.glob("*.toml"))]
 
 
 def profile(name: str) -> Profile:
@@ -166,7 +171,16 @@ class Wanted:
 
 
 def operations(profile: Profile, wanted: Wanted, seed: int, produced: Produced) -> Iterator[bytes]:
-    """The lines of the log, header and all; ``produced`` says at the end what became of the profile."""
+    """The lines of the log, header and all; ``produced`` says at the end what became of the profile.
+
+    Raises InputError where the disk has no room for the profile's largest file.
+    """
+    room, budget = int(wanted.disk * wanted.fullness), int(wanted.disk * wanted.overwrites)
+    if (largest := profile.sizes.upto[-1] + PER_FILE) > room:
+        raise InputError(
+            f"profile {profile.name} has files of {largest:,} bytes: {room:,} have no room for them",
+            hint="take a larger disk, or more of it",
+        )
     yield HEADER + b"\n"
     draws = Draws(seed, f"profile {profile.name}")
     size_class, depth_class = _Draw(profile.sizes.weights), _Draw(profile.depths.weights)
@@ -175,7 +189,6 @@ def operations(profile: Profile, wanted: Wanted, seed: int, produced: Produced) 
         yield b"mkdir %s\n" % path
     ages = _Ages(profile.ages)
     there: dict[int, tuple[bytes, int, int, int]] = {}
-    room, budget = int(wanted.disk * wanted.fullness), int(wanted.disk * wanted.overwrites)
     used = written = number = point = 0
     while written < budget:
         kind, depth = size_class(draws), depth_class(draws)
@@ -189,12 +202,13 @@ def operations(profile: Profile, wanted: Wanted, seed: int, produced: Produced) 
         number += 1
         level = directories[depth]
         path = b"%s/f%d" % (level[draws.below(len(level))], number)
-        yield b"create %s\nwrite %s 0 %d\n" % (path, path, size)
+        yield b"create %s\n" % path
+        yield b"write %s 0 %d\n" % (path, size)
         there[number] = (path, taken, kind, depth)
         ages.made(number)
         used += taken
         written += size
-        if written * wanted.points >= budget * (point + 1):
+        while point < wanted.points and written * wanted.points >= budget * (point + 1):
             point += 1
             yield b"point %d\n" % point
     produced.files, produced.live_bytes, produced.written = len(there), used, written

@@ -4,18 +4,24 @@ The tree is the kernel's sources of corpus ``piszcz-2006``, at the size that the
 worked on: a version changes a few files, adds some and removes fewer.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from agelab.corpus.definition import definition
 from agelab.corpus.draw import Draws
 from agelab.corpus.recipe import planned
 from agelab.corpus.tar import Tarball
+from agelab.corpus.tree import Planned
+from agelab.history.operations import BLOCK
 from agelab.history.tree import Change, Version
 
+RECIPE = 1
+"""To be raised when a change of this module changes a log."""
 TREE = "piszcz-2006"
+SAMPLE = 4_000_000
+"""Bytes of a small tree of that kind, whose files take as many blocks for their bytes as those of any other size."""
 FIRST = 0.5
-"""The first version's share of what the tree grows to. Estimated, like all that follows."""
+"""The least share of what the tree grows to that the first version has. Estimated, like all that follows."""
 FILES = (45, 20, 10, 6, 4, 3, 2, 2, 2, 2, 1, 1, 1, 1)
 """Weights of versions that touch 1, 2, 3 ... files: nearly half touch one."""
 ADDED, REMOVED = 80, 30
@@ -29,17 +35,20 @@ class Wanted:
     """How large the tree grows and how much is written, in bytes."""
 
     live: int
+    """In whole blocks."""
     written: int
 
 
 def versions(wanted: Wanted, seed: int) -> Iterator[Version]:
     """The first version and those after it, until so much has been written."""
-    [archive] = planned(definition(TREE), max(1_000_000, int(wanted.live * FIRST)), seed)
-    assert isinstance(archive, Tarball)
+    small = [member.size for member in _tree(SAMPLE, seed)]
+    # Where little is written the tree has no time to grow: it begins the larger.
+    grown = wanted.live - (ADDED - REMOVED) * (wanted.written - wanted.live) // 1000
+    first = max(grown, int(FIRST * wanted.live)) * sum(small) // sum(map(_blocks, small))
     draws = Draws(seed, "versions")
-    sizes = {member.path.encode(): member.size for member in archive.members}
+    sizes = {member.path.encode(): member.size for member in _tree(first, seed)}
     paths = list(sizes)
-    live = written = sum(sizes.values())
+    live, written = sum(map(_blocks, sizes.values())), sum(sizes.values())
     yield tuple(Change(path, size) for path, size in sizes.items())
     number = 0
     while written < wanted.written:
@@ -55,17 +64,28 @@ def versions(wanted: Wanted, seed: int) -> Iterator[Version]:
                 name = path.rpartition(b"/")[0] + b"/%s%d.c" % (draws.name().encode(), number)
                 sizes[name] = touched[name] = 1 + sizes[path] + draws.below(1000)
                 paths.append(name)
-                live += sizes[name]
+                live += _blocks(sizes[name])
             elif what < ADDED + REMOVED and len(paths) > 1:
                 touched[path] = None
-                live -= sizes.pop(path)
+                live -= _blocks(sizes.pop(path))
                 paths[at] = paths[-1]
                 paths.pop()
             else:
                 size = sizes[path]
                 by = size * (draws.below(2 * RESIZED + 1) - RESIZED) // 1000
                 sizes[path] = touched[path] = max(1, size + by)
-                live += sizes[path] - size
+                live += _blocks(sizes[path]) - _blocks(size)
                 paths[at], paths[-1] = paths[-1], path
         written += sum(size or 0 for size in touched.values())
         yield tuple(Change(path, size) for path, size in touched.items())
+
+
+def _tree(size: int, seed: int) -> Sequence[Planned]:
+    """The sources' files: of so many bytes, headers of their archive included."""
+    [archive] = planned(definition(TREE), max(1_000_000, size), seed)
+    assert isinstance(archive, Tarball)
+    return archive.members
+
+
+def _blocks(size: int) -> int:
+    return -(-size // BLOCK) * BLOCK

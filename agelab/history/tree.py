@@ -6,13 +6,16 @@ what is aged is the tree that people work in.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from agelab.history.operations import HEADER, escaped
 
+RECIPE = 1
+"""To be raised when a change of this module, or of git.py, changes a log."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """One file of one version."""
 
@@ -25,18 +28,17 @@ Version = tuple[Change, ...]
 """What one version changes. A file that was renamed is gone under the one name and there under the other."""
 
 
-def operations(versions: Iterable[Version], points: Iterable[int]) -> Iterator[bytes]:
+def operations(versions: Iterable[Version], points: Sequence[int]) -> Iterator[bytes]:
     """The lines of the log, header and all.
 
-    ``points``: bytes written after which, at the end of the version that reaches them, a point comes.
+    ``points``: bytes written after which, at the end of the version that reaches them, a point comes; the last one comes
+    at the end of the log.
     """
     yield HEADER + b"\n"
     there: set[bytes] = set()
     entries: Counter[bytes] = Counter()
     """How many files and directories a directory holds."""
     written, number = 0, 0
-    due = iter(points)
-    following = next(due, None)
     for version in versions:
         # What goes makes room for a directory of its name, and the other way round.
         for change in sorted(version, key=lambda change: (change.size is not None, change.path)):
@@ -55,10 +57,12 @@ def operations(versions: Iterable[Version], points: Iterable[int]) -> Iterator[b
             if change.size:
                 yield b"write %s 0 %d\n" % (path, change.size)
                 written += change.size
-        while following is not None and written >= following:
+        while number < len(points) - 1 and written >= points[number]:
             number += 1
             yield b"point %d\n" % number
-            following = next(due, None)
+    while number < len(points):
+        number += 1
+        yield b"point %d\n" % number
 
 
 def _added(path: bytes, entries: Counter[bytes]) -> Iterator[bytes]:

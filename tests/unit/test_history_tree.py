@@ -9,7 +9,7 @@ from agelab import process
 from agelab.errors import InputError
 from agelab.history import git
 from agelab.history.operations import check
-from agelab.history.tree import Change, operations
+from agelab.history.tree import Change, Version, operations
 
 needs_git = pytest.mark.skipif(process.find("git") is None, reason="not installed: git")
 
@@ -25,7 +25,7 @@ def test_directories_come_with_their_first_file_and_go_with_their_last(tmp_path:
     expected = (
         "agelab-operations 1|mkdir a|mkdir a/b|create a/b/one|write a/b/one 0 10|create a/two|write a/two 0 20|point 1|"
         "unlink a/two|unlink a/b/one|create a/b/one|write a/b/one 0 15|point 2|"
-        "unlink a/b/one|rmdir a/b|rmdir a|create a|write a 0 5|unlink a|mkdir a|create a/x\\040y|"
+        "unlink a/b/one|rmdir a/b|rmdir a|create a|write a 0 5|unlink a|mkdir a|create a/x\\040y|point 3|"
     )
     assert lines.decode().replace("\n", "|") == expected
     (tmp_path / "log").write_bytes(lines)
@@ -58,9 +58,14 @@ def repository(directory: Path) -> Path:
     return directory
 
 
+def read(repository: Path, work: Path, revision: str = "HEAD") -> tuple[str, list[Version]]:
+    commit = git.newest(repository, revision)
+    return commit, list(git.changes(repository, commit, work).versions())
+
+
 @needs_git
 def test_a_repository_leaves_its_newest_tree(tmp_path: Path) -> None:
-    commit, versions = git.versions(repository(tmp_path / "repository"))
+    commit, versions = read(repository(tmp_path / "repository"), tmp_path)
     assert len(commit) == 40 and [len(version) for version in versions] == [2 + 1, 3, 1]
     (tmp_path / "log").write_bytes(b"".join(operations(versions, [])))
     found = check(tmp_path / "log")
@@ -71,6 +76,6 @@ def test_a_repository_leaves_its_newest_tree(tmp_path: Path) -> None:
 @needs_git
 def test_what_is_no_repository_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="git cannot read it"):
-        git.versions(tmp_path)
+        read(tmp_path, tmp_path)
     with pytest.raises(InputError, match="git cannot read it"):
-        git.versions(repository(tmp_path / "repository"), "no-such-branch")
+        read(repository(tmp_path / "repository"), tmp_path, "no-such-branch")
