@@ -45,6 +45,9 @@ class About(Frozen):
         default=None,
         description="what the user's own has at its top, directories with a slash; null: unknown",
     )
+    parts: int | None = Field(
+        default=None, description="of a history, files 1 to n (agelab/history/artefact.py)"
+    )
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,8 @@ class Corpus:
     """A corpus that is there: ``image`` is an ISO 9660 file of ``size`` bytes with hash ``sha256``.
 
     ``files`` counts the regular files in it, ``content_bytes`` is the sum of their sizes; ``key`` is the
-    hash of what it was made from; ``top`` is what the user's own has at its top, None where nobody looked.
+    hash of what it was made from; ``top`` is what the user's own has at its top, None where nobody looked;
+    ``parts`` counts those of a history.
     """
 
     key: str
@@ -63,6 +67,7 @@ class Corpus:
     content_bytes: int
     description: str
     top: tuple[str, ...] | None = None
+    parts: int | None = None
 
 
 def planned(what: Cd | Study, size: int, seed: int) -> Sequence[tree.Entry]:
@@ -123,6 +128,7 @@ def opened(artefact: Artefact) -> Corpus:
         about.content_bytes,
         about.description,
         about.top,
+        about.parts,
     )
 
 

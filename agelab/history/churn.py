@@ -27,7 +27,7 @@ class Cycles:
     freed: float
     """The share of all files that is deleted at the end."""
     points: int
-    """The last is the log's end, the others come after equal numbers of turns: at most one more than there are turns."""
+    """The last is the log's end, the others come after equal numbers of turns: at most one more than the turns."""
 
 
 def operations(tree: Sequence[Entry], wanted: Cycles, seed: int) -> Iterator[bytes]:
@@ -78,7 +78,7 @@ def _filled(tree: Sequence[Entry], room: int, there: dict[bytes, int]) -> Iterat
 
 
 def _copy(tree: Sequence[Entry], where: bytes) -> Iterator[tuple[list[bytes], bytes, int]]:
-    """The lines that copy each file, its path in the log and its blocks' bytes; directories come when they are needed."""
+    """The lines that copy each file, its path in the log and its blocks' bytes; directories when they are needed."""
     made: set[bytes] = set()
     for entry in tree:
         lines = []

@@ -38,7 +38,9 @@ def newest(repository: Path, revision: str) -> str:
 
     Raises InputError where it is no repository or has no such revision, HostError without git.
     """
-    return _git(repository, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}").stdout.strip()
+    return _git(
+        repository, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}"
+    ).stdout.strip()
 
 
 def changes(repository: Path, commit: str, work: Path) -> Changes:

@@ -31,8 +31,8 @@ Version = tuple[Change, ...]
 def operations(versions: Iterable[Version], points: Sequence[int]) -> Iterator[bytes]:
     """The lines of the log, header and all.
 
-    ``points``: bytes written after which, at the end of the version that reaches them, a point comes; the last one comes
-    at the end of the log.
+    ``points``: bytes written after which, at the end of the version that reaches them, a point comes; the last one
+    comes at the end of the log.
     """
     yield HEADER + b"\n"
     there: set[bytes] = set()

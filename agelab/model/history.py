@@ -48,10 +48,10 @@ class Repository(_Asked):
 
 
 class Churned(_Asked):
-    """The cycles of scenario aging: a tree is copied in and half of its files deleted; at the end the disk is filled."""
+    """The cycles of scenario aging: a tree is copied in, half of its files deleted; at the end the disk is filled."""
 
     engine: Literal["churn"]
-    fullness: Figure = Field(description="of the disk, after the filling, 0 to 1")
+    fullness: Figure = Field(description="of the disk, after the filling and never above before, 0 to 1")
     overwrites: Figure = Field(description="how often the disk's bytes are written, the filling left out")
     freed: Figure = Field(description="the share of all files that is deleted at the end, 0 to 1")
 

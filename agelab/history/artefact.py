@@ -1,0 +1,82 @@
+"""A history as an artefact of the store: an ISO image of its log, a file for each part up to a point."""
+
+import shutil
+from contextlib import ExitStack
+from pathlib import Path
+from typing import BinaryIO
+
+from pydantic import ValidationError
+
+from agelab.corpus import iso
+from agelab.corpus.recipe import IMAGE, About, Corpus, keep, need
+from agelab.errors import HostError
+from agelab.history import engines
+from agelab.history.operations import HEADER, Check, Summary
+from agelab.history.report import Report
+from agelab.history.report import report as reported
+from agelab.model.history import History
+from agelab.store import Store
+
+REPORT = "report.json"
+VOLUME = "HISTORY"
+DATE = 1175990400  # as the corpora have it: times are no part of the content
+
+
+def make(wanted: History, disk: int, seed: int, store: Store) -> Corpus:
+    """The parts of a history for a disk of so many bytes, ``1``, ``2`` ... ``n``: from the store, or made now.
+
+    Each part is a log by itself, header first, and ends with its point; operations after the last point are one part
+    more. Raises InputError for what the engine cannot do and for the faults of a user's log, HostError where the
+    host lacks a program or room.
+    """
+    log = engines.source(wanted, disk, seed)
+
+    def build(directory: Path) -> About:
+        tree = directory / "parts"
+        tree.mkdir()
+        summary, parts = split(log, tree)
+        size = sum(path.stat().st_size for path in tree.iterdir())
+        need(size + (parts + 1000) * 2 * iso.BLOCK, directory, "keeping the history")
+        iso.make(tree, directory / IMAGE, volume=VOLUME, date=DATE)
+        shutil.rmtree(tree)
+        made = reported(log.engine, disk, log.seed, log.told, summary)
+        (directory / REPORT).write_text(made.model_dump_json(by_alias=True, indent=1) + "\n")
+        described = f"history: {log.title}; {summary.operations} operations"
+        return About(files=parts, content_bytes=size, description=described, parts=parts)
+
+    return keep(store, {"source": "history", **log.inputs, "disk": disk, "maker": iso.maker()}, build)
+
+
+def report(corpus: Corpus) -> Report:
+    """What the engine produced. Raises HostError where the artefact is damaged or no history."""
+    path = corpus.image.with_name(REPORT)
+    try:
+        return Report.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        raise HostError(
+            f"the history in {path.parent} is damaged", hint=f"remove {path.parent} to have it made again"
+        ) from error
+
+
+def split(log: engines.Source, directory: Path) -> tuple[Summary, int]:
+    """Write the parts into an empty directory and check the log on the way: the log in numbers, and how many there are."""
+    check = Check(log.own or log.engine)
+    number = 0
+    part: BinaryIO | None = None
+    more = False
+    with ExitStack() as opened:
+        for line, what in engines.checked(log, check):
+            if part is None:
+                number += 1
+                part = opened.enter_context((directory / str(number)).open("wb"))
+                if number > 1:
+                    part.write(HEADER + b"\n")
+            part.write(line)
+            more = more or bool(what)
+            if what == b"point":
+                opened.close()
+                part, more = None, False
+    if part is not None and not more and number > 1:  # remarks after the last point
+        (directory / str(number)).unlink()
+        number -= 1
+    return check.summary(), number

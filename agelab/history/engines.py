@@ -1,0 +1,215 @@
+"""The engines by name: what is asked of one becomes the lines of a log, and what decides about them becomes inputs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from agelab.corpus.definition import definition
+from agelab.corpus.recipe import MB, planned
+from agelab.errors import InputError
+from agelab.history import churn, git, operations, profile, synthetic, tree
+from agelab.history.report import Report, Told, report
+from agelab.model.history import Churned, History, Logged, Profiled, Repository, Versions
+from agelab.store import file_hash, key_of
+
+TREE = "debian-iso"
+"""The corpus that churn copies, as scenario aging does."""
+TREE_SHARE = 10
+"""It is so small a part of the disk."""
+
+
+@dataclass
+class Source:
+    """A log before it is written. ``told`` is filled as the lines are drawn."""
+
+    engine: str
+    title: str
+    disk: int
+    seed: int | None
+    inputs: dict[str, Any]
+    """All that decides about the lines."""
+    lines: Iterator[bytes]
+    told: Told = field(default_factory=Told)
+    own: str = ""
+    """The user's log; nothing where an engine of ours writes it."""
+
+
+def source(wanted: History, disk: int, seed: int) -> Source:
+    """The log of an engine for a disk of so many bytes; nothing is made yet.
+
+    Raises InputError for what the engine cannot do, as far as that shows before (else ``lines`` does), HostError
+    without git where it is needed.
+    """
+    match wanted:
+        case Profiled():
+            return _profiled(wanted, disk, seed)
+        case Versions():
+            return _versions(wanted, disk, seed)
+        case Repository():
+            return _repository(wanted, disk)
+        case Churned():
+            return _churned(wanted, disk, seed)
+        case Logged():
+            return _logged(wanted, disk)
+
+
+def checked(log: Source, check: operations.Check) -> Iterator[tuple[bytes, bytes]]:
+    """Each line, with its operation (nothing where it has none).
+
+    Raises InputError for a fault of the user's log; one of ours is a bug.
+    """
+    for line in log.lines:
+        try:
+            what = check.read(line)
+        except InputError as error:
+            if log.own:
+                raise
+            raise AssertionError(f"engine {log.engine} writes what is no log: {error}") from error
+        yield line, what
+
+
+def written(log: Source, path: Path) -> Report:
+    """Write the log into a text file; that appears when it is whole.
+
+    Raises InputError where it cannot be written.
+    """
+    check = operations.Check(log.own or log.engine)
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        with partial.open("wb") as file:
+            for line, _ in checked(log, check):
+                file.write(line)
+        found = report(log.engine, log.disk, log.seed, log.told, check.summary())
+        partial.rename(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from error
+    finally:
+        partial.unlink(missing_ok=True)
+    return found
+
+
+def _profiled(wanted: Profiled, disk: int, seed: int) -> Source:
+    what = profile.profile(wanted.profile)
+    fullness, overwrites = _amounts(wanted)
+    asked = profile.Wanted(disk, fullness, overwrites, wanted.points)
+    made = profile.Produced()
+    return Source(
+        wanted.engine,
+        f"to profile {what.name}, {fullness:g} full, written {overwrites:g} times",
+        disk,
+        seed,
+        _inputs(wanted, disk, seed, recipe=profile.RECIPE, profile=key_of(what.model_dump())),
+        profile.operations(what, asked, seed, made),
+        Told(fullness, overwrites, profile=what, produced=made),
+    )
+
+
+def _versions(wanted: Versions, disk: int, seed: int) -> Source:
+    fullness, overwrites = _amounts(wanted)
+    asked = synthetic.Wanted(int(disk * fullness), int(disk * overwrites))
+    told = Told(fullness, overwrites, versions=0)
+    recipe = [synthetic.RECIPE, tree.RECIPE]
+    points = [asked.written * number // wanted.points for number in range(1, wanted.points + 1)]
+    return Source(
+        wanted.engine,
+        f"versions of a source tree, {fullness:g} full, written {overwrites:g} times",
+        disk,
+        seed,
+        _inputs(wanted, disk, seed, recipe=recipe, tree=key_of(definition(synthetic.TREE).model_dump())),
+        tree.operations(_counted(synthetic.versions(asked, seed), told), points),
+        told,
+    )
+
+
+def _repository(wanted: Repository, disk: int) -> Source:
+    repository = Path(wanted.repository).absolute()
+    commit = git.newest(repository, wanted.revision)
+    told = Told(versions=0)
+
+    def lines() -> Iterator[bytes]:
+        with TemporaryDirectory() as work:
+            found = git.changes(repository, commit, Path(work))
+            bytes_of = [sum(change.size or 0 for change in version) for version in found.versions()]
+            if wanted.points > len(bytes_of):
+                raise InputError(
+                    f"{repository} has {len(bytes_of)} versions up to {wanted.revision}: "
+                    f"{wanted.points} points are too many",
+                    hint="a point comes at the end of a version",
+                )
+            every = sum(bytes_of)
+            points = [every * number // wanted.points for number in range(1, wanted.points + 1)]
+            yield from tree.operations(_counted(found.versions(), told), points)
+
+    title = f"versions of the user's repository up to {commit[:12]}"
+    inputs = {"engine": wanted.engine, "recipe": tree.RECIPE, "commit": commit, "points": wanted.points}
+    return Source(wanted.engine, title, disk, None, inputs, lines(), told)
+
+
+def _churned(wanted: Churned, disk: int, seed: int) -> Source:
+    fullness, overwrites, freed = wanted.fullness.value, wanted.overwrites.value, wanted.freed.value
+    what = definition(TREE)
+    copied = planned(what, max(MB, disk // TREE_SHARE), seed)
+    size = sum(entry.size for entry in copied)
+    if not 0 < fullness <= 1 or not freed <= 1:
+        raise InputError("fullness must be above 0 and at most 1, freed at most 1")
+    if size * 1.02 > disk * fullness:
+        raise InputError(
+            f"churn copies a tree of {size:,} bytes: {int(disk * fullness):,} have no room for it",
+            hint="take a larger disk, or more of it",
+        )
+    turns = max(1, round(overwrites * disk / size))
+    if wanted.points > turns + 1:
+        raise InputError(
+            f"{wanted.points} points are too many: there are {turns} turns of {size:,} bytes",
+            hint="a point comes at the end of a turn, and the last at the end of all: take more overwrites",
+        )
+    return Source(
+        wanted.engine,
+        f"cycles of scenario aging, {fullness:g} full, written {overwrites:g} times, {freed:g} freed",
+        disk,
+        seed,
+        _inputs(wanted, disk, seed, recipe=churn.RECIPE, tree=key_of(what.model_dump())),
+        churn.operations(copied, churn.Cycles(disk, turns, fullness, freed, wanted.points), seed),
+        Told(fullness, overwrites, at_peak=True, counted=turns * size, turns=turns),
+    )
+
+
+def _logged(wanted: Logged, disk: int) -> Source:
+    path = Path(wanted.log).absolute()
+    try:
+        content = file_hash(path)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+    inputs = {"engine": wanted.engine, "sha256": content}
+    title = f"the user's log {path.name}"
+    return Source(wanted.engine, title, disk, None, inputs, operations.lines(path), own=str(path))
+
+
+def _amounts(wanted: Profiled | Versions) -> tuple[float, float]:
+    fullness, overwrites = wanted.fullness.value, wanted.overwrites.value
+    if not 0 < fullness <= 1:
+        raise InputError(f"fullness is {fullness:g}: it must be above 0 and at most 1")
+    if overwrites < fullness:
+        raise InputError(
+            f"overwrites are {overwrites:g}, fewer than fullness, {fullness:g}: the filling is among them"
+        )
+    return fullness, overwrites
+
+
+def _inputs(wanted: Profiled | Versions | Churned, disk: int, seed: int, **others: Any) -> dict[str, Any]:
+    """What was asked, without name and reasons, and what else decides."""
+    figures: dict[str, Any] = {
+        name: getattr(wanted, name).value
+        for name in ("fullness", "overwrites", "freed")
+        if name in type(wanted).model_fields
+    }
+    return {"engine": wanted.engine, "points": wanted.points, "disk": disk, "seed": seed, **figures, **others}
+
+
+def _counted(versions: Iterator[tree.Version], told: Told) -> Iterator[tree.Version]:
+    told.versions = 0
+    for version in versions:
+        told.versions += 1
+        yield version

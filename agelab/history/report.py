@@ -1,0 +1,200 @@
+"""What an engine produced, beside what it was asked for.
+
+Whether the files have a profile's distribution is said in three ways. D is the distance of Kolmogorov and Smirnov: the
+largest difference of the two cumulative distributions, over the classes. p is that of Pearson's chi-squared test of
+goodness of fit, by which Geriatrix decides whether ages have converged (Kadekodi et al., USENIX ATC 2018). It falls
+with the number of files, however small the difference, so Cohen's w stands beside it, which does not: w =
+sqrt(chi2 / n), of which 0.1 is small and 0.3 medium (Statistical Power Analysis for the Behavioral Sciences, 1988).
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import Field
+from scipy.stats import chisquare
+
+from agelab.history.operations import Summary
+from agelab.history.profile import Produced, Profile
+from agelab.model.base import Frozen
+
+CONVERGED = 0.05
+"""Ages have converged where D is at most this: no age has more than one file in twenty too many or too few below it."""
+EXPECTED = 5
+"""Files that a class is expected to have at least: smaller ones are joined for chi-squared (Cochran, 1954)."""
+
+
+class Pair(Frozen):
+    """A share of the disk's bytes. ``asked``: null where nobody asked."""
+
+    asked: float | None
+    produced: float
+
+
+class Fit(Frozen):
+    """How well the files that are left fit a distribution; classes in the profile's order."""
+
+    upto: tuple[int, ...] = Field(
+        description="each class reaches up to this: bytes, hours, directories above"
+    )
+    asked: tuple[float, ...] = Field(description="share of the files in each class")
+    produced: tuple[float, ...]
+    distance: float = Field(description="Kolmogorov and Smirnov's D")
+    p: float | None = Field(description="of the chi-squared test; null where the files are too few for it")
+    effect: float | None = Field(description="Cohen's w")
+
+
+class Fits(Frozen):
+    """The three distributions of a profile."""
+
+    profile: str
+    sizes: Fit
+    depths: Fit
+    ages: Fit
+    converged: bool = Field(description=f"whether the ages have: D is at most {CONVERGED}")
+
+
+class Report(Frozen):
+    """A log, in numbers; sizes in bytes."""
+
+    schema_: int = Field(default=1, alias="schema")
+    engine: str
+    disk: int
+    seed: int | None = Field(description="null where the engine draws nothing")
+    fullness: Pair = Field(description="files in whole blocks of 4096 bytes")
+    overwrites: Pair
+    operations: int
+    counts: dict[str, int] = Field(description="how often each operation comes")
+    bytes_written: int
+    files: int = Field(description="at the end; so are directories and live_bytes")
+    directories: int
+    live_bytes: int
+    peak_bytes: int = Field(description="the most that lay on the disk at once")
+    points: tuple[int, ...] = Field(description="operations before each point")
+    versions: int | None = Field(default=None, description="of the tree")
+    turns: int | None = Field(default=None, description="of copying a tree in, and deleting half of it")
+    fits: Fits | None = None
+
+
+@dataclass
+class Told:
+    """What an engine knows of its own log once that is written."""
+
+    fullness: float | None = None
+    """Asked; so are overwrites."""
+    overwrites: float | None = None
+    at_peak: bool = False
+    """Whether it was asked of the fullest moment, and not of the end."""
+    counted: int | None = None
+    """The bytes that overwrites count, where not all do."""
+    versions: int | None = None
+    turns: int | None = None
+    profile: Profile | None = None
+    produced: Produced | None = None
+
+
+def report(engine: str, disk: int, seed: int | None, told: Told, found: Summary) -> Report:
+    """The report of a log that was checked."""
+    space = found.peak_space if told.at_peak else found.space
+    counted = found.bytes_written if told.counted is None else told.counted
+    return Report(
+        engine=engine,
+        disk=disk,
+        seed=seed,
+        fullness=Pair(asked=told.fullness, produced=round(space / disk, 6)),
+        overwrites=Pair(asked=told.overwrites, produced=round(counted / disk, 6)),
+        operations=found.operations,
+        counts=found.counts,
+        bytes_written=found.bytes_written,
+        files=found.files,
+        directories=found.directories,
+        live_bytes=found.live_bytes,
+        peak_bytes=found.peak_bytes,
+        points=found.points,
+        versions=told.versions,
+        turns=told.turns,
+        fits=_fits(told.profile, told.produced) if told.profile and told.produced else None,
+    )
+
+
+def fit(upto: Sequence[int], asked: Sequence[float], counts: Mapping[int, int]) -> Fit:
+    """How well files, counted by class, fit shares."""
+    files = sum(counts.values())
+    produced = [counts.get(index, 0) / files if files else 0.0 for index in range(len(asked))]
+    distance = ours = theirs = 0.0
+    for share, wanted in zip(produced, asked, strict=True):
+        ours, theirs = ours + share, theirs + wanted
+        distance = max(distance, abs(ours - theirs))
+    p = effect = None
+    seen, expected = _joined([counts.get(index, 0) for index in range(len(asked))], asked, files)
+    if len(seen) > 1:
+        statistic, chance = chisquare(seen, expected)
+        p, effect = float(chance), round(math.sqrt(statistic / files), 6)
+    return Fit(
+        upto=tuple(upto),
+        asked=tuple(round(share, 6) for share in asked),
+        produced=tuple(round(share, 6) for share in produced),
+        distance=round(distance, 6),
+        p=p,
+        effect=effect,
+    )
+
+
+def _joined(counts: Sequence[int], asked: Sequence[float], files: int) -> tuple[list[int], list[float]]:
+    """Counts and expected counts of classes that are large enough, each joined of neighbours."""
+    seen: list[int] = []
+    expected: list[float] = []
+    some, due = 0, 0.0
+    for count, share in zip(counts, asked, strict=True):
+        some, due = some + count, due + share * files
+        if due >= EXPECTED:
+            seen.append(some)
+            expected.append(due)
+            some, due = 0, 0.0
+    if seen:
+        seen[-1] += some
+        expected[-1] += due
+    return seen, expected
+
+
+def _fits(profile: Profile, produced: Produced) -> Fits:
+    sizes, depths, ages = profile.sizes, profile.depths, profile.ages
+    aged = fit(ages.upto, ages.shares(), produced.ages)
+    return Fits(
+        profile=profile.name,
+        sizes=fit(sizes.upto, sizes.shares(), produced.sizes),
+        depths=fit(range(1, len(depths.weights) + 1), depths.shares(), produced.depths),
+        ages=aged,
+        converged=aged.distance <= CONVERGED,
+    )
+
+
+def rendered(found: Report) -> list[str]:
+    """The report in plain lines, for a terminal."""
+    mean = found.live_bytes / found.files if found.files else 0
+    counts = ", ".join(f"{what} {count}" for what, count in found.counts.items() if what != "point")
+    lines = [
+        f"disk         {found.disk} bytes",
+        f"fullness     {_pair(found.fullness)}",
+        f"overwrites   {_pair(found.overwrites)}",
+        f"operations   {found.operations}: {counts}",
+        f"written      {found.bytes_written} bytes",
+        f"left         {found.files} files in {found.directories} directories, {found.live_bytes} bytes, "
+        f"{mean:.0f} a file",
+        f"points       {len(found.points)}",
+    ]
+    if found.versions is not None:
+        lines.append(f"versions     {found.versions}")
+    if found.turns is not None:
+        lines.append(f"turns        {found.turns}")
+    if fits := found.fits:
+        for name, one in (("sizes", fits.sizes), ("depths", fits.depths), ("ages", fits.ages)):
+            p, effect = ("-" if value is None else f"{value:.3g}" for value in (one.p, one.effect))
+            lines.append(f"{name:12} D {one.distance:.4f}, p {p}, w {effect}")
+        said = "have converged" if fits.converged else "have not converged: more overwrites are needed"
+        lines.append(f"             the ages {said} (D at most {CONVERGED})")
+    return lines
+
+
+def _pair(pair: Pair) -> str:
+    return f"{pair.produced:.4f}" + ("" if pair.asked is None else f", asked {pair.asked:g}")
