@@ -27,6 +27,10 @@ VERBS = {
     "kernel": ("agelab.cli.kernel:kernel", "Fetch and list guest kernels."),
     "image": ("agelab.cli.image:image", "Build and list guest images."),
     "corpus": ("agelab.cli.corpus:corpus", "Build and list the seeded input data."),
+    "history": (
+        "agelab.cli.history:history",
+        "Write and check operation logs: histories that a guest replays.",
+    ),
     "run": ("agelab.cli.run:run", "Run a scenario, each cell in a fresh guest."),
     "resume": ("agelab.cli.resume:resume", "Run the cells of a run that have not ended."),
     "age": ("agelab.cli.age:age", "Make the disks of a scenario and keep them."),

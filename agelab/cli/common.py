@@ -14,6 +14,8 @@ UNFIT = re.compile(r"[\s,'\"\\{}]")
 """What a path must not hold that becomes part of a QEMU option."""
 PROJECT = Path(__file__).resolve().parents[2]
 
+UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print a versioned JSON object instead.")
 
 
@@ -37,3 +39,13 @@ def open_store() -> Store:
 def print_json(value: object) -> None:
     """Print a JSON value for programs: keys in the order given, one stable layout."""
     click.echo(json.dumps(value, indent=1, ensure_ascii=False))
+
+
+def size(ctx: click.Context, param: click.Parameter, value: str) -> int:
+    """The number of bytes that ``value`` means: 650000000, or 650M (decimal units k, M, G)."""
+    number = value.removesuffix("B")
+    unit = number[-1:] if number[-1:] in UNITS else ""
+    digits = number.removesuffix(unit)
+    if not (digits.isascii() and digits.isdigit()):
+        raise click.BadParameter(f"{value!r} is no number of bytes; say for example 40M", ctx, param)
+    return int(digits) * UNITS[unit]

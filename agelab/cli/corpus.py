@@ -8,23 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agelab.cli.common import json_option, open_store, print_json
+from agelab.cli.common import size as size_of
 from agelab.errors import InputError
 from agelab.model.kinds import corpora
 
 if TYPE_CHECKING:
     from agelab.corpus import Corpus
-
-UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
-
-
-def _bytes(ctx: click.Context, param: click.Parameter, value: str) -> int:
-    """The number of bytes that ``value`` means: 650000000, or 650M (decimal units k, M, G)."""
-    number = value.removesuffix("B")
-    unit = number[-1:] if number[-1:] in UNITS else ""
-    digits = number.removesuffix(unit)
-    if not (digits.isascii() and digits.isdigit()):
-        raise click.BadParameter(f"{value!r} is no number of bytes; say for example 40M", ctx, param)
-    return int(digits) * UNITS[unit]
 
 
 @click.group()
@@ -37,7 +26,7 @@ def corpus() -> None:
     "--kind", default="debian-iso", show_default=True, help=f"Which stand-in: {', '.join(corpora())}."
 )
 @click.option(
-    "--bytes", "size", callback=_bytes, default="40M", show_default=True, help="Size of its files together."
+    "--bytes", "size", callback=size_of, default="40M", show_default=True, help="Size of its files together."
 )
 @click.option(
     "--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="The corpus seed."

@@ -59,7 +59,7 @@ def report(corpus: Corpus) -> Report:
 
 
 def split(log: engines.Source, directory: Path) -> tuple[Summary, int]:
-    """Write the parts into an empty directory and check the log on the way: the log in numbers, and how many there are."""
+    """Write the parts into an empty directory and check the log: it in numbers, and how many parts there are."""
     check = Check(log.own or log.engine)
     number = 0
     part: BinaryIO | None = None

@@ -42,6 +42,8 @@ def source(wanted: History, disk: int, seed: int) -> Source:
     Raises InputError for what the engine cannot do, as far as that shows before (else ``lines`` does), HostError
     without git where it is needed.
     """
+    if disk < MB:
+        raise InputError(f"a disk of {disk} bytes is too small: a history takes one of {MB} at least")
     match wanted:
         case Profiled():
             return _profiled(wanted, disk, seed)
@@ -109,6 +111,11 @@ def _profiled(wanted: Profiled, disk: int, seed: int) -> Source:
 def _versions(wanted: Versions, disk: int, seed: int) -> Source:
     fullness, overwrites = _amounts(wanted)
     asked = synthetic.Wanted(int(disk * fullness), int(disk * overwrites))
+    if asked.live < 2 * MB:
+        raise InputError(
+            f"{asked.live:,} bytes have no room for a tree of sources: it takes {2 * MB:,}",
+            hint="take a larger disk, or more of it",
+        )
     told = Told(fullness, overwrites, versions=0)
     recipe = [synthetic.RECIPE, tree.RECIPE]
     points = [asked.written * number // wanted.points for number in range(1, wanted.points + 1)]

@@ -1,0 +1,147 @@
+"""``agelab history``: write operation logs with the engines, and check logs, whoever wrote them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from agelab.cli.common import json_option, print_json, size
+from agelab.errors import InputError
+
+TAKES = {
+    "profile": ("profile", "fullness", "overwrites", "points", "seed"),
+    "history": ("fullness", "overwrites", "points", "seed"),
+    "churn": ("fullness", "overwrites", "freed", "points", "seed"),
+    "git": ("repository", "revision", "points"),
+}
+"""The engines, and the options of each."""
+FIGURES = ("fullness", "overwrites", "freed")
+
+
+@click.group()
+def history() -> None:
+    """Make and check histories: logs of operations that a guest replays."""
+
+
+@history.command()
+@click.argument("engine", type=click.Choice(list(TAKES)))
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path), required=True, help="The log, a new text file."
+)
+@click.option("--disk", callback=size, default="256M", show_default=True, help="Bytes of the disk it is for.")
+@click.option(
+    "--profile", default="agrawal-2007", show_default=True, help="profile: one of agelab history profiles."
+)
+@click.option(
+    "--fullness", type=float, default=0.8, show_default=True, help="profile, history, churn: of the disk."
+)
+@click.option(
+    "--overwrites",
+    type=float,
+    default=2.0,
+    show_default=True,
+    help="profile, history, churn: how often the disk's bytes are written.",
+)
+@click.option(
+    "--freed",
+    type=float,
+    default=0.3,
+    show_default=True,
+    help="churn: the share of files deleted at the end.",
+)
+@click.option("--repository", type=click.Path(path_type=Path), help="git: where the repository is.")
+@click.option("--revision", default="HEAD", show_default=True, help="git: its newest version.")
+@click.option(
+    "--points", type=click.IntRange(1, 1000), default=1, show_default=True, help="Where it may be stopped."
+)
+@click.option(
+    "--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="profile, history, churn."
+)
+@json_option
+def make(engine: str, output: Path, disk: int, seed: int, as_json: bool, **options: Any) -> None:
+    """Write the log of ENGINE (profile, history, churn or git) and report what it holds."""
+    from agelab.history import engines
+    from agelab.history.report import rendered
+
+    given = click.get_current_context().get_parameter_source
+    for name in ("seed", *options):
+        if name not in TAKES[engine] and given(name) is click.core.ParameterSource.COMMANDLINE:
+            raise InputError(
+                f"--{name} has no meaning for engine {engine}", hint=f"it takes: {_options(engine)}"
+            )
+    if engine == "git" and options["repository"] is None:
+        raise InputError("engine git needs --repository: where the repository is")
+    if output.exists():
+        raise InputError(f"{output} is there already", hint="remove it, or write to another file")
+    asked = {name: options[name] for name in TAKES[engine] if name != "seed"}
+    report = engines.written(engines.source(_wanted(engine, asked), disk, seed), output)
+    if as_json:
+        print_json(report.model_dump(mode="json", by_alias=True))
+        return
+    click.echo("\n".join(rendered(report)))
+
+
+@history.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@json_option
+def check(file: Path, as_json: bool) -> None:
+    """Read the log FILE to its end and say what is in it, or every line that cannot be carried out."""
+    from agelab.history.operations import check as checked
+
+    facts = asdict(checked(file))
+    if as_json:
+        print_json({"schema": 1, **facts})
+        return
+    for name, value in facts.items():
+        shown = value
+        if name == "counts":
+            shown = ", ".join(f"{what} {count}" for what, count in value.items())
+        elif name == "points":
+            shown = f"{len(value)}" + (
+                f", after operation {', '.join(map(str, value[:10]))}" if value else ""
+            )
+            shown += " ..." if len(value) > 10 else ""
+        unit = " bytes" if name in ("space", "peak_space") or "bytes" in name else ""
+        words = name.replace("_bytes", "").replace("bytes_", "").replace("_", " ")
+        click.echo(f"{words:12} {shown}{unit}")
+
+
+@history.command()
+@json_option
+def profiles(as_json: bool) -> None:
+    """List the profiles of engine profile, and the studies that they come from."""
+    from agelab.history.profile import profiles as every
+
+    found = every()
+    if as_json:
+        print_json({"schema": 1, "profiles": [one.model_dump(mode="json") for one in found]})
+        return
+    for one in found:
+        click.echo(f"{one.name:14} {one.title}\n{'':14} read by {one.read_by}")
+
+
+def _options(engine: str) -> str:
+    return ", ".join(f"--{name}" for name in ("disk", *TAKES[engine]))
+
+
+def _wanted(engine: str, asked: dict[str, Any]) -> Any:
+    """The request as a scenario would make it. Raises InputError naming the option that is out of range."""
+    from pydantic import TypeAdapter, ValidationError
+
+    from agelab.model.history import History
+
+    raw = {
+        name: {"value": value, "origin": "estimated"} if name in FIGURES else value
+        for name, value in asked.items()
+    }
+    if "repository" in raw:
+        raw["repository"] = str(raw["repository"])
+    adapter: TypeAdapter[History] = TypeAdapter(History)
+    try:
+        return adapter.validate_python({"engine": engine, "name": engine, **raw})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InputError(f"--{first['loc'][1]} {first['input']}: {first['msg']}") from error
