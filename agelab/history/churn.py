@@ -2,11 +2,12 @@
 
 After the study of 2009 that the scenario follows; at the end the disk is filled with more copies and a part of all
 files deleted. What the shell does there is one stream of operations here, the same on every filesystem. The study's
-disk had room for every copy; a history that goes on longer makes room: the oldest files go.
+disk had room for every copy; a history that goes on longer makes room: the oldest files go, and
+the directories that they leave empty.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from agelab.corpus.draw import Draws
 from agelab.corpus.tree import Entry
@@ -30,70 +31,79 @@ class Cycles:
     """The last is the log's end, the others come after equal numbers of turns: at most one more than the turns."""
 
 
+@dataclass
+class _Copy:
+    """What is there of one."""
+
+    files: dict[bytes, int] = field(default_factory=dict)
+    """Bytes in whole blocks."""
+    directories: list[bytes] = field(default_factory=list)
+
+
 def operations(tree: Sequence[Entry], wanted: Cycles, seed: int) -> Iterator[bytes]:
     """The lines of the log, header and all."""
     yield HEADER + b"\n"
     draws = Draws(seed, "churn")
     room = int(wanted.disk * wanted.fullness)
-    there: dict[bytes, int] = {}
+    copies: dict[int, _Copy] = {}
     used = point = 0
     needed = sum(_blocks(entry.size) for entry in tree)
     for turn in range(1, wanted.turns + 1):
-        while there and used + needed > room:
-            path = next(iter(there))
-            used -= there.pop(path)
-            yield b"unlink %s\n" % path
-        copied = []
-        for lines, path, size in _copy(tree, b"copy-%d" % turn):
-            yield from lines
-            copied.append((path, size))
-        for path, size in copied:
-            if draws.below(2):
+        while copies and used + needed > room:
+            oldest = copies[next(iter(copies))]
+            if oldest.files:
+                path = next(iter(oldest.files))
+                used -= oldest.files.pop(path)
                 yield b"unlink %s\n" % path
             else:
-                there[path] = size
-                used += size
+                yield from (b"rmdir %s\n" % path for path in reversed(oldest.directories))
+                del copies[next(iter(copies))]
+        copy = copies[turn] = _Copy()
+        yield from _copied(tree, b"copy-%d" % turn, needed, copy)
+        for path in list(copy.files):
+            if draws.below(2):
+                del copy.files[path]
+                yield b"unlink %s\n" % path
+        used += sum(copy.files.values())
         while point < wanted.points - 1 and turn * (wanted.points - 1) >= wanted.turns * (point + 1):
             point += 1
             yield b"point %d\n" % point
     yield b"mkdir fill\n"
-    yield from _filled(tree, room - used, there)
-    for path in sorted(there):
+    room, number = room - used, 0
+    while True:
+        fill = copies[-number - 1] = _Copy()
+        yield from _copied(tree, b"fill/%d" % number, room, fill)
+        if len(fill.files) < len(tree):
+            break
+        room -= needed
+        number += 1
+    for path in sorted(path for copy in copies.values() for path in copy.files):
         if draws.below(1000) < round(wanted.freed * 1000):
             yield b"unlink %s\n" % path
     yield b"point %d\n" % wanted.points
 
 
-def _filled(tree: Sequence[Entry], room: int, there: dict[bytes, int]) -> Iterator[bytes]:
-    """Copies until one file finds no room."""
-    number = 0
-    while tree:
-        for lines, path, size in _copy(tree, b"fill/%d" % number):
-            room -= size
-            if room < 0:
-                return
-            yield from lines
-            there[path] = size
-        number += 1
-
-
-def _copy(tree: Sequence[Entry], where: bytes) -> Iterator[tuple[list[bytes], bytes, int]]:
-    """The lines that copy each file, its path in the log and its blocks' bytes; directories when they are needed."""
+def _copied(tree: Sequence[Entry], where: bytes, room: int, copy: _Copy) -> Iterator[bytes]:
+    """Copy files as long as there is room for one more; directories come when they are needed."""
     made: set[bytes] = set()
     for entry in tree:
-        lines = []
+        taken = _blocks(entry.size)
+        room -= taken
+        if room < 0:
+            return
         directory = where
         *above, _ = entry.path.encode().split(b"/")
         for part in (b"", *above):
             directory += b"/" + escaped(part) if part else b""
             if directory not in made:
                 made.add(directory)
-                lines.append(b"mkdir %s\n" % directory)
+                copy.directories.append(directory)
+                yield b"mkdir %s\n" % directory
         path = b"%s/%s" % (where, escaped(entry.path.encode()))
-        lines.append(b"create %s\n" % path)
+        yield b"create %s\n" % path
         if entry.size:
-            lines.append(b"write %s 0 %d\n" % (path, entry.size))
-        yield lines, path, _blocks(entry.size)
+            yield b"write %s 0 %d\n" % (path, entry.size)
+        copy.files[path] = taken
 
 
 def _blocks(size: int) -> int:

@@ -24,3 +24,14 @@ def test_copies_deletions_filling_and_freeing(tmp_path: Path) -> None:
     assert found.bytes_written > 6 * copied
     assert 0.85 * wanted.disk < found.peak_space <= 0.9 * wanted.disk
     assert 0.6 < found.live_bytes / found.peak_bytes < 0.8
+
+
+def test_a_long_history_makes_room_and_leaves_no_empty_copies(tmp_path: Path) -> None:
+    tree = planned(definition("debian-iso"), 10 * MB, 1)
+    wanted = Cycles(disk=100 * MB, turns=60, fullness=0.8, freed=0, points=1)
+    (tmp_path / "log").write_bytes(b"".join(operations(tree, wanted, 1)))
+    found = check(tmp_path / "log")
+    assert 0.78 * wanted.disk < found.space <= found.peak_space <= 0.8 * wanted.disk
+    copies = found.space // (5 * MB)
+    assert found.directories < copies * len({entry.path.rpartition("/")[0] for entry in tree}) * 3
+    assert found.counts["rmdir"] > 0.5 * found.counts["mkdir"]
