@@ -1,6 +1,6 @@
 """docs/operations.md does what it says: its example is a log, and its recipes make logs of real traces.
 
-The samples are of strace 6.1 (some lines of other calls left out) and of fio 3.33; what was traced is job.sh beside them.
+The samples are of strace 6.1 (some lines of other calls left out) and of fio 3.33; what was traced is job.sh.
 """
 
 import re
