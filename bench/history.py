@@ -23,7 +23,7 @@ import sys
 import tempfile
 import termios
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -230,16 +230,16 @@ def _drained(pipe: int) -> None:
 def growths(replay: Path, work: Path) -> Iterator[Finding]:
     """The replayer with few files and with many."""
 
-    def best(operations: int, *options: str, where: Callable[[int], Path]) -> list[tuple[float, int]]:
+    def best(operations: int, *options: str, where: Path) -> list[tuple[float, int]]:
         found = {
-            files: [fed(replay, where(files), options, files, operations) for _ in range(TIMES)]
+            files: [fed(replay, where, options, files, operations) for _ in range(TIMES)]
             for files in (FEW, MANY)
         }
         return [min(found[files]) for files in (FEW, MANY)]
 
     empty = work / "empty"
     empty.mkdir()
-    few, many = best(3_000_000, "--dry", where=lambda _: empty)
+    few, many = best(3_000_000, "--dry", where=empty)
     grown = many[1] - few[1]
     yield Finding(
         (
