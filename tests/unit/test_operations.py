@@ -200,12 +200,12 @@ def test_many_files_take_no_memory(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     peaks = []
     for count in (10_000, 1_000_000):
-        with subprocess.Popen([program, "--dry", pipe], stdout=subprocess.DEVNULL) as child:
-            with pipe.open("wb") as file:
-                file.write(b"agelab-operations 1\n")
-                file.writelines(b"create f%d\n" % number for number in range(count))
-                file.flush()
-                status = Path(f"/proc/{child.pid}/status").read_text()
+        argv = [program, "--dry", pipe]
+        with subprocess.Popen(argv, stdout=subprocess.DEVNULL) as child, pipe.open("wb") as file:
+            file.write(b"agelab-operations 1\n")
+            file.writelines(b"create f%d\n" % number for number in range(count))
+            file.flush()
+            status = Path(f"/proc/{child.pid}/status").read_text()
         assert child.returncode == 0
         peaks.append(int(status.partition("VmHWM:")[2].split()[0]))
     assert 0 < peaks[0] < 10_000 and peaks[1] - peaks[0] < 200 * 990_000 / 1024 / 100
