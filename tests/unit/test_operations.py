@@ -200,7 +200,7 @@ def test_many_files_take_no_memory(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     peaks = []
     for count in (10_000, 1_000_000):
-        argv = [program, "--dry", pipe]
+        argv = [str(program), "--dry", str(pipe)]
         with subprocess.Popen(argv, stdout=subprocess.DEVNULL) as child, pipe.open("wb") as file:
             file.write(b"agelab-operations 1\n")
             file.writelines(b"create f%d\n" % number for number in range(count))
