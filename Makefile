@@ -5,7 +5,7 @@ SHELL := /bin/sh
 
 # `make scenario KERNEL=debian:6.1` and `AGELAB_HOME=/big make test`: what is set here or in the
 # environment reaches the commands as environment variables, so no value needs quoting.
-SCENARIO_OPTIONS := CORPUS KERNEL FS LAYOUT SCALE CLOCK DEFAULTS DISKS ERASE MACHINE VCPUS SEEDS JOBS TRACE DISK KEEP_DISK CURVE
+SCENARIO_OPTIONS := CORPUS LOG KERNEL FS LAYOUT SCALE CLOCK DEFAULTS DISKS ERASE MACHINE VCPUS SEEDS JOBS TRACE DISK KEEP_DISK CURVE
 export AGELAB_HOME NAME $(SCENARIO_OPTIONS)
 
 BIN := .venv/bin
@@ -31,7 +31,7 @@ setup-test:
 	@sh agelab/setup.sh test
 
 # What the user has set of them, as options of agelab.
-OPTIONS = $${CORPUS:+--corpus "$$CORPUS"} $${KERNEL:+--kernel "$$KERNEL"} $${FS:+--filesystem "$$FS"} $${LAYOUT:+--layout "$$LAYOUT"} \
+OPTIONS = $${CORPUS:+--corpus "$$CORPUS"} $${LOG:+--log "$$LOG"} $${KERNEL:+--kernel "$$KERNEL"} $${FS:+--filesystem "$$FS"} $${LAYOUT:+--layout "$$LAYOUT"} \
   $${SCALE:+--scale "$$SCALE"} $${CLOCK:+--clock "$$CLOCK"} $${DEFAULTS:+--defaults "$$DEFAULTS"} $${DISKS:+--disks "$$DISKS"} \
   $${ERASE:+--erase "$$ERASE"} $${MACHINE:+--machine "$$MACHINE"} $${VCPUS:+--vcpus "$$VCPUS"} \
   $${SEEDS:+--seeds "$$SEEDS"} $${JOBS:+--jobs "$$JOBS"} $${TRACE:+--trace}

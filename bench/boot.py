@@ -27,7 +27,8 @@ from agelab.image import Image
 from agelab.kernel import initramfs
 from agelab.run import inputs
 from agelab.run.phases import phases
-from agelab.run.plan import CellSpec, guest_plan
+from agelab.run.plan import guest_plan
+from agelab.run.spec import CellSpec
 from agelab.scenario import selection
 from agelab.store import canonical
 from agelab.vm import clock, daemon, domain, host

@@ -10,6 +10,7 @@ from agelab.errors import HostError
 ARGUMENTS = {
     "kernel": "debian:6.1", "filesystem": None, "scale": "quick", "corpus": None, "corpus_seed": 1, "defaults": None,
     "layout": None, "clock": None, "disks": None, "erase": "", "vcpus": 1, "machine": None, "trace": False,
+    "log": None,
 }  # fmt: skip
 """What ``agelab run`` takes without a word of the user's."""
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness import machine
-from harness.plan import Disk, Drive, Fork, Partition, Raid, Real
+from harness.plan import Drive, Fork, Partition, Raid, Real
 
 ADD = Path("/sys/module/agedrive/parameters/add")
 ELEVATOR_REQUESTS = "128"
@@ -25,7 +25,6 @@ ELEVATOR_REQUESTS = "128"
 kernel gives twice the drive's depth, which for a drive without NCQ is 2."""
 DEVICES = Path("/dev/disk")
 """Where disks are found by name."""
-UNDER_TEST = "under-test"
 SWAP_UUID = "6167656c-6162-4000-8000-000000000002"
 RAID0_LAYOUT = Path("/sys/module/raid0/parameters/default_layout")
 """Kernels since 5.4 want to be told how members of different size are laid out: 2 is how they do it since 3.14."""
@@ -78,26 +77,19 @@ class UnderTest:
 
 
 def set_up(
-    drives: tuple[Drive, ...], disk: Disk | None, swap: tuple[int, int] | None, boot: int, do: Do
-) -> tuple["Attached", UnderTest | None]:
-    """Make the drives and the disk under test, and ``/dev/disk/under-test`` a link to it; switch swap on.
+    drives: tuple[Drive, ...], swap: tuple[int, int] | None, boot: int, do: Do, *, blank: bool
+) -> "Attached":
+    """Make the drives, and switch swap on. ``blank``: nothing is left of what was on real ones.
 
     Raises OSError for a drive that the kernel refuses, and what ``do`` raises.
     """
-    fresh = disk is not None and disk.mkfs is not None
-    attached = Attached(attach(drives, do, blank=fresh and boot == 0), do)
+    attached = Attached(drives, attach(drives, do, blank=blank), do)
     if swap:
         space = f"/dev/{attached.names[swap[0]][swap[1]]}"
         if boot == 0:
             do(["mkswap", f"--uuid={SWAP_UUID}", space], "making the swap space")
         do(["swapon", space], "switching swap on")
-    if disk is None:
-        return attached, None
-    members = attached.put_together(UNDER_TEST, disk, fresh=fresh and boot == 0)
-    lain_on = dict.fromkeys(
-        drives[drive].name for drive, _ in disk.members if drives[drive].settings is not None
-    )
-    return attached, UnderTest(members, tuple(lain_on))
+    return attached
 
 
 def attach(drives: tuple[Drive, ...], do: Do, *, blank: bool) -> list[list[str]]:
@@ -121,30 +113,33 @@ def attach(drives: tuple[Drive, ...], do: Do, *, blank: bool) -> list[list[str]]
 class Attached:
     """The drives of a guest, of whose partitions disks are put together."""
 
-    def __init__(self, names: list[list[str]], do: Do) -> None:
+    def __init__(self, drives: tuple[Drive, ...], names: list[list[str]], do: Do) -> None:
+        self.drives = drives
         self.names = names
         """Of each drive the block devices of its partitions."""
         self.do = do
         self.arrays: dict[str, str] = {}
         """Disk to the array that it is."""
 
-    def put_together(self, name: str, disk: Disk | Fork, *, fresh: bool) -> tuple[str, ...]:
-        """Make ``/dev/disk/<name>`` a link to the disk: the one partition, or an array; its block devices."""
+    def put_together(self, disk: Fork, *, fresh: bool) -> UnderTest:
+        """Make ``/dev/disk/<its name>`` a link to the disk: the one partition, or an array; what is counted of it."""
         members = tuple(self.names[drive][number] for drive, number in disk.members)
         device = f"/dev/{members[0]}"
         if disk.raid:
             if RAID0_LAYOUT.exists():
                 RAID0_LAYOUT.write_text("2")
-            device = self.arrays[name] = f"/dev/md{len(self.arrays)}"
+            device = self.arrays[disk.name] = f"/dev/md{len(self.arrays)}"
             self.do(array(device, disk.raid, members, fresh=fresh), "putting the array together")
         DEVICES.mkdir(exist_ok=True)
-        (DEVICES / name).symlink_to(device)
-        return members
+        (DEVICES / disk.name).symlink_to(device)
+        lain_on = (self.drives[drive] for drive, _ in disk.members)
+        modelled = dict.fromkeys(drive.name for drive in lain_on if drive.settings is not None)
+        return UnderTest(members, tuple(modelled))
 
-    def take_apart(self, name: str) -> None:
+    def take_apart(self, disk: Fork) -> None:
         """Stop the disk's array, so that another may have its identity."""
-        if name in self.arrays:
-            self.do(["mdadm", "--stop", self.arrays[name]], "stopping an array")
+        if disk.name in self.arrays:
+            self.do(["mdadm", "--stop", self.arrays[disk.name]], "stopping an array")
 
 
 def linear(name: str, part: Partition, disks: list[str]) -> list[str]:

@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness import counters, drives, machine, plan, syscalls, watchdog
+from harness.drives import Attached
 from harness.events import Events
-from harness.plan import Plan, Step
+from harness.plan import Disk, Plan, Step
 from harness.step import Hung, Outcome, Place, command, measure
 
 PATIENCE = 600.0
@@ -32,6 +33,9 @@ class Boot:
         self.plan = todo
         self.events = events
         self.place = place
+        self.attached: Attached
+        self.on = 0
+        """Which of the plan's disks is the one under test."""
         self.environment = {
             "PATH": f"{PATH}:{TOOLS}",
             "LC_ALL": "C",
@@ -42,6 +46,11 @@ class Boot:
             "REFUSES": "|".join(todo.refuses),
             **todo.environment,
         }
+
+    @property
+    def disk(self) -> Disk | None:
+        """The disk under test."""
+        return self.plan.disks[self.on] if self.plan.disks else None
 
     def run(self) -> None:
         """Do everything up to the end of the steps, or up to the next reboot, and say how it ended."""
@@ -65,7 +74,7 @@ class Boot:
         """Look at forks of disks, and bring back what was found: there is no boot after it."""
         from harness import maps  # what it needs takes time to load, in every boot
 
-        attached, _ = drives.set_up(self.plan.drives, None, None, self.plan.boot, self._do)
+        attached = drives.set_up(self.plan.drives, None, self.plan.boot, self._do, blank=False)
         assert self.plan.results is not None, "maps need a disk to be written to"
         results = Path("/dev") / machine.disks()[self.plan.results]
         self._do(["mount", "-o", "remount,size=100%", "/run"], "making room in /run")
@@ -76,27 +85,25 @@ class Boot:
     def _work(self) -> int | None:
         self._prepare()
         following = self._steps()
-        self._unmount()
+        self._leave()
+        if self.plan.beside:
+            self._do(list(self.plan.beside.umount), "unmounting the filesystem beside")
         return following
 
     def _prepare(self) -> None:
         machine.sysctl(self.plan.memory.sysctl)
-        disk = self.plan.disk
-        if disk:
-            attached, under_test = drives.set_up(
-                self.plan.drives, disk, self.plan.swap, self.plan.boot, self._do
+        if self.plan.disks:
+            new = self.plan.boot == 0 and any(disk.mkfs for disk in self.plan.disks)
+            self.attached = drives.set_up(
+                self.plan.drives, self.plan.swap, self.plan.boot, self._do, blank=new
             )
-            self.place = replace(self.place, disk=under_test)
-            if self.plan.source:
-                AGED.mkdir(exist_ok=True)
-                attached.put_together(self.plan.source.name, self.plan.source, fresh=False)
-                self._do(list(self.plan.source.mount), "mounting what is copied from")
+            self._take_up(self.plan.steps[self.plan.first_step].disk)
             if self.plan.beside:
                 BESIDE.mkdir(exist_ok=True)
-                attached.put_together(self.plan.beside.name, self.plan.beside, fresh=False)
+                self.attached.put_together(self.plan.beside, fresh=False)
                 self._do(list(self.plan.beside.mount), "mounting the filesystem beside")
                 self.environment["SOURCE"] = str(BESIDE)
-        if disk or self.plan.corpus:
+        if self.plan.disks or self.plan.corpus:
             # A tmpfs takes half of the memory at most unless it is told otherwise: corpus and ballast are files in it.
             self._do(["mount", "-o", "remount,size=100%", "/run"], "making room in /run")
         if self.plan.corpus:
@@ -105,13 +112,7 @@ class Boot:
             self._lead(Path(path), Path(target))
         if self.plan.start_at is not None:
             machine.wait_until(self.plan.start_at)
-        if disk:
-            self.place.mountpoint.mkdir(parents=True, exist_ok=True)
-            if self.plan.boot == 0 and disk.mkfs:
-                self._must(self._implicit("mkfs", disk.mkfs), "mkfs")
-                self.events.emit("step", step="mkfs", repetition=1)
-            self._must(self._implicit("mount", disk.mount), "mount")
-            machine.drop_caches()
+        self._mount()
         ballast = self.place.scratch / "ballast"
         if self.plan.swap:
             ballast.mkdir()
@@ -120,6 +121,42 @@ class Boot:
             machine.stay_in_memory()
         machine.take_memory(self.plan.memory, ballast)
         self._note_memory(ballast)
+
+    def _take_up(self, number: int) -> None:
+        """Make that disk the one under test, and mount what its tree is copied from."""
+        self.on, disk = number, self.plan.disks[number]
+        under_test = self.attached.put_together(disk, fresh=self.plan.boot == 0 and disk.mkfs is not None)
+        self.place = replace(self.place, disk=under_test)
+        if disk.source:
+            AGED.mkdir(exist_ok=True)
+            self.attached.put_together(disk.source, fresh=False)
+            self._do(list(disk.source.mount), "mounting what is copied from")
+
+    def _mount(self) -> None:
+        """Mount the disk under test, with a filesystem made now where it is to have a new one."""
+        disk = self.disk
+        if disk is None:
+            return
+        self.place.mountpoint.mkdir(parents=True, exist_ok=True)
+        if self.plan.boot == 0 and disk.mkfs:
+            self._must(self._implicit("mkfs", disk.mkfs), "mkfs")
+            self.events.emit("step", step="mkfs", repetition=1 + self.on)
+        self._must(self._implicit("mount", disk.mount), "mount")
+        machine.drop_caches()
+
+    def _leave(self) -> None:
+        """Unmount the disk under test."""
+        disk = self.disk
+        if disk is None:
+            return
+        if self.plan.tell_mount:
+            kind, options = machine.mounted(self.place.mountpoint)
+            self.events.emit("mounted", type=kind, options=options)
+        self._do(list(disk.umount), "unmounting at the end")
+        self.attached.take_apart(disk)
+        if disk.source:
+            self._do(list(disk.source.umount), "unmounting what was copied from")
+            self.attached.take_apart(disk.source)
 
     def _lead(self, path: Path, target: Path) -> None:
         """Make a path lead elsewhere. To a directory it is no symbolic link, which `cp -r` would copy as one."""
@@ -157,7 +194,8 @@ class Boot:
 
     def _implicit(self, name: str, argv: tuple[str, ...]) -> Outcome:
         """mkfs and mount are measured like steps, though no scenario lists them."""
-        step = Step(name, self.plan.boot + 1, "", "keep", False, 0, (0,), (), PATIENCE, None, None, None)
+        repetition = self.plan.boot + 1 + self.on
+        step = Step(name, repetition, "", "keep", False, 0, (0,), (), PATIENCE, None, None, None, self.on)
         return measure(step, list(argv), self.place, self.environment, self.events, Path("/"))
 
     def _note_memory(self, ballast: Path) -> None:
@@ -175,15 +213,19 @@ class Boot:
                 continue
             if step.caches == "reboot" and index > self.plan.first_step:
                 return index
+            if self.plan.disks and step.disk != self.on:
+                self._leave()
+                self._take_up(step.disk)
+                self._mount()
             self._step(step)
         return None
 
     def _step(self, step: Step) -> None:
         if step.caches == "drop":
             machine.drop_caches()
-        elif step.caches == "remount" and self.plan.disk:
-            self._do(list(self.plan.disk.umount), "unmounting between steps")
-            self._do(list(self.plan.disk.mount), "mounting between steps")
+        elif step.caches == "remount" and self.disk:
+            self._do(list(self.disk.umount), "unmounting between steps")
+            self._do(list(self.disk.mount), "mounting between steps")
         time.sleep(step.pause)
         environment = {**self.environment, "REPETITION": str(step.repetition)}
         argv = ["sh", "-ec", step.run]
@@ -198,17 +240,6 @@ class Boot:
         except Hung as hung:
             raise Hung(f"step {step.name}, repetition {step.repetition}: {hung}") from None
         self.events.emit("step", step=step.name, repetition=step.repetition)
-
-    def _unmount(self) -> None:
-        if self.plan.tell_mount:
-            kind, options = machine.mounted(self.place.mountpoint)
-            self.events.emit("mounted", type=kind, options=options)
-        if self.plan.disk:
-            self._do(list(self.plan.disk.umount), "unmounting at the end")
-        if self.plan.source:
-            self._do(list(self.plan.source.umount), "unmounting what was copied from")
-        if self.plan.beside:
-            self._do(list(self.plan.beside.umount), "unmounting the filesystem beside")
 
 
 def main(arguments: list[str] | None = None) -> None:

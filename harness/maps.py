@@ -37,7 +37,7 @@ def take(
     with results.open("wb") as disk, tarfile.open(fileobj=disk, mode="w|", format=tarfile.GNU_FORMAT) as tar:
         for wanted in maps:
             fork = wanted.fork
-            attached.put_together(fork.name, fork, fresh=False)
+            attached.put_together(fork, fresh=False)
             if wanted.extents != "none":
                 WHERE.mkdir(exist_ok=True)
                 do(list(fork.mount), f"mounting {fork.name}")
@@ -47,7 +47,7 @@ def take(
                 do(list(fork.umount), f"unmounting {fork.name}")
             if wanted.free:
                 keep(tar, f"{fork.name}/free", list(wanted.free), scratch, environment)
-            attached.take_apart(fork.name)
+            attached.take_apart(fork)
 
 
 def keep(

@@ -72,28 +72,26 @@ class Raid:
 
 
 @dataclass(frozen=True)
-class Disk:
-    """The disk under test and the commands that make a filesystem of it."""
-
-    members: tuple[tuple[int, int], ...]
-    """Drive and partition of each, both counted from 0."""
-    raid: Raid | None
-    mkfs: tuple[str, ...] | None
-    """None where there is a filesystem on it already."""
-    mount: tuple[str, ...]
-    umount: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Fork:
     """A copy of a disk, to be looked at."""
 
     name: str
     """The device is /dev/disk/<name>."""
     members: tuple[tuple[int, int], ...]
+    """Drive and partition of each, both counted from 0."""
     raid: Raid | None
     mount: tuple[str, ...]
     umount: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Disk(Fork):
+    """A disk under test, and the command that makes a filesystem of it."""
+
+    mkfs: tuple[str, ...] | None
+    """None where there is a filesystem on it already."""
+    source: Fork | None
+    """What its tree is copied from, mounted while its steps run."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +126,8 @@ class Step:
     """Bytes that the step moves, for its throughput."""
     records: tuple[str, str] | None
     """The metric, and its unit, whose value is the whole number that it prints."""
+    disk: int
+    """Which of the plan's disks it runs on."""
 
 
 @dataclass(frozen=True)
@@ -143,15 +143,14 @@ class Plan:
     memory: Memory
     corpus: Corpus | None
     drives: tuple[Drive, ...]
-    disk: Disk | None
+    disks: tuple[Disk, ...]
+    """The disks under test, one after the other."""
     tell_mount: bool
     """Whether the host wants to know how the disk under test is mounted."""
     links: dict[str, str]
     """Paths that lead elsewhere: path to target. To a directory it is a mount (--bind), else a symbolic link."""
     swap: tuple[int, int] | None
     """Drive and partition of the swap space, both counted from 0."""
-    source: Fork | None
-    """What the tree is copied from, mounted while the steps run."""
     beside: Fork | None
     """A filesystem beside the disk under test, which holds what the steps copy from, and has room for more."""
     maps: tuple[Map, ...]
@@ -174,11 +173,10 @@ def read(path: Path) -> Plan:
         memory=Memory(**raw["memory"]),
         corpus=Corpus(**raw["corpus"]) if raw["corpus"] else None,
         drives=tuple(_drive(drive) for drive in raw["drives"]),
-        disk=_disk(raw["disk"]) if raw["disk"] else None,
+        disks=tuple(_disk(disk) for disk in raw["disks"]),
         tell_mount=raw["tell_mount"],
         links=raw["links"],
         swap=(raw["swap"][0], raw["swap"][1]) if raw["swap"] else None,
-        source=_fork(raw["source"]) if raw["source"] else None,
         beside=_fork(raw["beside"]) if raw["beside"] else None,
         maps=tuple(_map(entry) for entry in raw["maps"]),
         results=raw["results"],
@@ -202,7 +200,8 @@ def _drive(raw: dict[str, Any]) -> Drive:
 
 def _disk(raw: dict[str, Any]) -> Disk:
     made = tuple(raw["mkfs"]) if raw["mkfs"] else None
-    return Disk(*_members(raw), made, tuple(raw["mount"]), tuple(raw["umount"]))
+    source = _fork(raw["source"]) if raw["source"] else None
+    return Disk(**vars(_fork(raw)), mkfs=made, source=source)
 
 
 def _fork(raw: dict[str, Any]) -> Fork:

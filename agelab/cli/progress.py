@@ -4,24 +4,36 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
 from agelab.model.result import Cell, End
-from agelab.model.scenario import Cycle
+from agelab.model.step import Cycle
 from agelab.run import runner
 
 
-def repetitions(request: runner.Request) -> int:
-    """How many step repetitions a cell of that request has."""
+def repetitions(request: runner.Request) -> int | None:
+    """How many step repetitions a cell of that request has; None where a history decides it."""
     scenario = request.turns[0][0]
     if scenario.experiments:
         prepared = len({one.prepare for one in scenario.experiments} - {""})
         return prepared + sum(1 + one.traced * len(scenario.traces) for one in scenario.experiments)
+    if any(action.repeat == "parts" for action in scenario.actions()):
+        return None
     count = 0
     for step in scenario.steps if request.disk is None else ():
         actions = step.cycle if isinstance(step, Cycle) else (step,)
-        count += sum(action.repeat for action in actions) * (step.repeat if isinstance(step, Cycle) else 1)
-    tests = sum(test.repeat for test in scenario.tests)
+        count += sum(int(action.repeat) for action in actions) * (
+            step.repeat if isinstance(step, Cycle) else 1
+        )
+    tests = sum(int(test.repeat) for test in scenario.tests)
     measured = tests + (tests + 1 if scenario.control else 0)
     return count + (measured if request.measure else 0)
 
@@ -41,7 +53,8 @@ def shown(request: runner.Request) -> Iterator[runner.Progress]:
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=30),
-        TextColumn("{task.completed:.0f}/{task.total:.0f} steps"),
+        MofNCompleteColumn(),
+        TextColumn("steps"),
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:

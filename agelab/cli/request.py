@@ -43,6 +43,11 @@ OPTIONS = (
     click.option(
         "--corpus", default=None, help="Your own ISO image, directory or tarball, not the seeded data."
     ),
+    click.option(
+        "--log",
+        default=None,
+        help="Your own operation log, not the scenario's histories (docs/operations.md).",
+    ),
     click.option("--corpus-seed", default=1, show_default=True, help="Fixes the data and the operations."),
     click.option(
         "--defaults", default=None, help="mkfs and mount as in the study's days (period) or as now (today)."
@@ -109,7 +114,8 @@ def request(name: str | None, words: "dict[str, Any]", **more: Any) -> "Request"
 
     control = _control(name, words, more)
     name = name or str(words["control"])
-    selected = control.selection if control else selection.select(name, words["filesystem"])
+    log = Path(words["log"]) if words.get("log") else None
+    selected = control.selection if control else selection.select(name, words["filesystem"], log)
     scale: Any = words["scale"] or ("paper" if control else "quick")
     _one_of("scale", scale, [*selected.scenario.scales])
     scenario = selected.scenario if words["corpus"] else selected.scenario.at(scale)
@@ -176,6 +182,8 @@ def _control(name: str | None, words: "dict[str, Any]", more: "dict[str, Any]") 
         if not name:
             raise InputError("name a scenario, or a control file with --control", hint="agelab run --help")
         return None
+    if words.get("log"):
+        raise InputError("--log stands in the place of a scenario's histories: leave --control or --log out")
     if name:
         raise InputError(f"--control stands in a scenario's place: leave {name} out")
     said = {"filesystem": words["filesystem"], "seeds": words["seeds"] != "1"}
@@ -198,9 +206,17 @@ def _agree(wanted: "Request") -> None:
     from agelab.errors import InputError
 
     real = [spec for spec in wanted.drives if spec.real]
-    if wanted.selection.scenario.experiments and (wanted.disk or wanted.keep_disk or not wanted.measure):
+    scenario = wanted.selection.scenario
+    if wanted.corpus and scenario.histories:
         raise InputError(
-            f"scenario {wanted.selection.scenario.name} prepares a disk for each of its experiments: it has no one "
+            f"--corpus: scenario {scenario.name} has histories, no corpus", hint="your own history: --log"
+        )
+    if scenario.measured_on_the_way and (real or wanted.disk):
+        why = f"{real[0]} cannot be forked" if real else "--disk starts from a disk whose history is over"
+        raise InputError(f"scenario {scenario.name} measures on the way of a history: {why}")
+    if scenario.experiments and (wanted.disk or wanted.keep_disk or not wanted.measure):
+        raise InputError(
+            f"scenario {scenario.name} prepares a disk for each of its experiments: it has no one "
             "disk to keep or to start from"
         )
     if real and (wanted.disk or wanted.keep_disk or wanted.curve):
@@ -210,8 +226,8 @@ def _agree(wanted: "Request") -> None:
     if wanted.disk and (wanted.keep_disk or wanted.curve):
         option = "--keep-disk" if wanted.keep_disk else "--curve"
         raise InputError(f"--disk starts from a disk that is made already: {option} has nothing to do")
-    if wanted.curve and wanted.selection.scenario.curve is None:
-        raise InputError(f"--curve: scenario {wanted.selection.scenario.name} has no [curve]")
+    if wanted.curve and scenario.curve is None:
+        raise InputError(f"--curve: scenario {scenario.name} has no [curve]")
 
 
 def execute(

@@ -9,7 +9,7 @@ from rich.table import Table
 from agelab.cli import measures
 from agelab.cli.syscalls import print_syscalls, traced
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
-from agelab.model.scenario import IMPLICIT
+from agelab.model.step import IMPLICIT
 from agelab.results.rundir import RunDirectory
 
 RATE, SEEKS = "\nMB/s", "\nseeks"

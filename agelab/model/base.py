@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from agelab.model.kinds import corpora
 
@@ -24,6 +24,9 @@ def _regular_expression(text: str) -> str:
 
 Pattern = Annotated[str, AfterValidator(_regular_expression)]
 """A regular expression, for ``re.fullmatch``."""
+
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
+"""What a file of ours calls a thing."""
 
 Origin = Literal["published", "inferred", "estimated"]
 """Where a figure comes from: the study or a data sheet says so; it follows from what it says; a guess."""

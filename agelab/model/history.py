@@ -4,10 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agelab.model.base import Frozen
+from agelab.model.base import Frozen, Name
 from agelab.model.figure import Figure
-
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
 
 
 class _Asked(Frozen):

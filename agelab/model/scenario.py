@@ -3,25 +3,25 @@
 from collections import Counter
 from typing import Annotated, Literal, Self
 
-from pydantic import Discriminator, Field, PlainValidator, Tag, model_validator
+from pydantic import Field, PlainValidator, model_validator
 
-from agelab.model.base import CorpusKind, Defaults, Frozen, Layout, Origin, Pattern
+from agelab.model.base import CorpusKind, Defaults, Frozen, Layout, Name, Origin
+from agelab.model.history import History
 from agelab.model.machine import Figure
 from agelab.model.metrics import METRICS
-
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
-IMPLICIT = ("boot", "mkfs", "mount", "map")
-"""Steps that every cell has without its scenario saying so."""
-PREPARING = "prepare"
-"""What the names of the phases and steps begin with that prepare an experiment."""
-CONTROL_COPY = "copy"
-"""The step in which the control gets its tree; no test is called so."""
-Caches = Literal["keep", "drop", "remount", "reboot"]
-
-
-def taken(experiment: str) -> bool:
-    """Whether what goes before an experiment has that name already, or one like it."""
-    return experiment in IMPLICIT or experiment.startswith(PREPARING)
+from agelab.model.step import (
+    CONTROL_COPY,
+    IMPLICIT,
+    Action,
+    Control,
+    Curve,
+    Cycle,
+    Experiment,
+    Ratio,
+    Step,
+    Trace,
+    taken,
+)
 
 
 class Citation(Frozen):
@@ -61,6 +61,12 @@ class Variant(Frozen):
     machine: Name | None = Field(default=None, description="in place of the scenario's")
     available_mib: Figure | None = Field(default=None, description="in place of the scenario's memory")
     drive: int | None = Field(default=None, ge=0, description="in place of the partitions' one")
+    history: Name | None = Field(default=None, description="of the scenario's histories, where it has any")
+
+    @property
+    def plain(self) -> str:
+        """Its name without that of its history."""
+        return self.name.removesuffix(f"-{self.history}")
 
     def made_with(self, defaults: Defaults) -> tuple[str, ...]:
         """The options of its mkfs with that set of defaults."""
@@ -146,99 +152,6 @@ class BesideUse(Frozen):
     note: str = ""
 
 
-class Action(Frozen):
-    """One step: a shell command in the mount point, and what to do around it."""
-
-    name: Name
-    run: str = Field(min_length=1, description="given to sh -ec")
-    caches: Caches = "keep"
-    sync: bool = False
-    pause: float = Field(default=0, ge=0, le=2_000_000, description="seconds before it")
-    repeat: int = Field(default=1, ge=1)
-    expect: tuple[int, ...] = Field(
-        default=(0,), min_length=1, description="exit statuses that are no failure"
-    )
-    refuses: tuple[Pattern, ...] = Field(
-        default=(),
-        description="whole lines of error output (LC_ALL=C), beside the filesystem's own, that are a result: counted",
-    )
-    deadline: float = Field(
-        default=1800, gt=0, le=2_000_000, description="guest seconds after which it counts as hung"
-    )
-    moves: Literal["corpus"] | None = Field(default=None, description="what it moves, for its throughput")
-    records: str | None = Field(
-        default=None, description="the metric whose value is the whole number that the step prints"
-    )
-    origin: Origin
-    note: str = ""
-
-
-class Cycle(Frozen):
-    """Steps that are repeated together, in turn."""
-
-    repeat: int = Field(ge=1)
-    cycle: tuple[Action, ...] = Field(min_length=1)
-
-
-def _kind_of_step(raw: object) -> str:
-    """Which of the two an entry is; the mark keeps the answer out of the places that errors name."""
-    return "~cycle" if isinstance(raw, Cycle) or (isinstance(raw, dict) and "cycle" in raw) else "~step"
-
-
-Step = Annotated[
-    Annotated[Action, Tag("~step")] | Annotated[Cycle, Tag("~cycle")], Discriminator(_kind_of_step)
-]
-
-
-class Experiment(Frozen):
-    """A test by itself: a fresh filesystem, what prepares it, a reboot that empties the caches, and the test.
-
-    What is prepared in the same way is prepared once and forked.
-    """
-
-    name: Name
-    prepare: str = Field(
-        default="", description="given to sh -ec in the mount point; nothing: an empty filesystem"
-    )
-    perform: str = Field(min_length=1, description="given to sh -ec in the mount point")
-    traced: bool = Field(default=True, description="whether it is performed again under strace")
-    moves: Literal["corpus"] | None = Field(default=None, description="what it moves, for its throughput")
-    deadline: float = Field(default=7200, gt=0, le=2_000_000, description="guest seconds")
-    origin: Origin
-    note: str = ""
-
-
-class Trace(Frozen):
-    """One more pass of the experiments, under strace."""
-
-    name: Name = Field(description="what its steps' names begin with")
-    options: tuple[str, ...] = Field(min_length=1, description="beside -f and -o; -c among them")
-
-
-class Control(Frozen):
-    """The unaged control: the tree that the steps left, copied to a new disk of the same kind."""
-
-    run: str = Field(
-        min_length=1, description="given to sh -ec in the new disk's mount point; the tree is in $AGED"
-    )
-    deadline: float = Field(default=1800, gt=0, le=2_000_000, description="guest seconds")
-
-
-class Curve(Frozen):
-    """Points of the history at which the disk can be mapped: after these repetitions of a step."""
-
-    step: Name
-    after: tuple[Annotated[int, Field(ge=1)], ...] = Field(min_length=1)
-
-
-class Ratio(Frozen):
-    """One metric of a step's last repetition over that of its first."""
-
-    step: Name
-    metric: str
-    name: str
-
-
 class Scenario(Frozen):
     """One file of scenarios/."""
 
@@ -247,7 +160,11 @@ class Scenario(Frozen):
     citation: Citation
     machine: Name
     defaults: Defaults
-    corpus: CorpusUse
+    corpus: CorpusUse | None = None
+    histories: tuple[History, ...] = Field(
+        default=(),
+        description="in place of a corpus: each variant runs with each of them, as <variant>-<history>",
+    )
     memory: MemoryUse
     disk: DiskUse
     beside: BesideUse | None = None
@@ -281,6 +198,8 @@ class Scenario(Frozen):
     @model_validator(mode="after")
     def _names_hold_together(self) -> Self:
         problems = [f"{what} {name!r} is there twice" for what, name in self._twice()]
+        if bool(self.corpus) == bool(self.histories):
+            problems.append("either a corpus or histories")
         if bool(self.steps) == bool(self.experiments):
             problems.append("either steps or experiments")
         if self.experiments and (self.tests or self.control or self.measures or self.curve):
@@ -306,6 +225,7 @@ class Scenario(Frozen):
             if action.records is not None and action.records not in METRICS
         ]
         problems += self._off_the_curve()
+        problems += self._without_a_corpus()
         for ratio in self.ratios:
             for metric in (ratio.metric, ratio.name):
                 problems += [] if metric in METRICS else [f"ratio {ratio.name!r}: no metric {metric!r}"]
@@ -319,6 +239,7 @@ class Scenario(Frozen):
         names += [("trace", trace.name) for trace in self.traces]
         names += [("step", action.name) for action in self.actions()]
         names += [("test", test.name) for test in self.tests]
+        names += [("history", history.name) for history in self.histories]
         return [which for which, count in Counter(names).items() if count > 1]
 
     def _off_the_curve(self) -> list[str]:
@@ -326,13 +247,55 @@ class Scenario(Frozen):
         if self.curve is None:
             return []
         turns = {
-            action.name: action.repeat * (step.repeat if isinstance(step, Cycle) else 1)
+            action.name: None
+            if action.repeat == "parts"
+            else action.repeat * (step.repeat if isinstance(step, Cycle) else 1)
             for step in self.steps
             for action in (step.cycle if isinstance(step, Cycle) else (step,))
         }
+        wrong = []
+        if self.curve.tested_on and not (self.tests and self.control):
+            wrong.append("curve: tested_on needs tests and a control")
+        if self.curve.tested_on and any(test.repeat != 1 for test in self.tests):
+            wrong.append("curve: with tested_on each test is done once at each point")
         most = turns.get(self.curve.step, 0)
-        wrong = [turn for turn in self.curve.after if turn > most]
-        return [f"curve: step {self.curve.step!r} has {most} repetitions, not {max(wrong)}"] if wrong else []
+        beyond = (
+            [] if self.curve.after == "each" else [turn for turn in self.curve.after if turn > (most or turn)]
+        )
+        if most == 0 or beyond:
+            turn = max(beyond) if beyond else "any"
+            wrong.append(f"curve: step {self.curve.step!r} has {most} repetitions, not {turn}")
+        return wrong
+
+    def _without_a_corpus(self) -> list[str]:
+        """What only a corpus, or only a history, could give."""
+        if self.corpus:
+            return [
+                f"step {action.name!r}: it is repeated for each part of a history, and there is none"
+                for action in self.actions()
+                if action.repeat == "parts"
+            ]
+        moving = [one.name for one in (*self.actions(), *self.tests) if one.moves]
+        wrong = [f"step {name!r}: it moves the corpus, and there is none" for name in moving]
+        if self.beside or self.experiments:
+            wrong.append("a filesystem beside and experiments need a corpus")
+        return wrong
+
+    @property
+    def measured_on_the_way(self) -> bool:
+        """Whether tests are made at each point of the curve, not at the end alone."""
+        return bool(self.curve and self.curve.tested_on)
+
+    def spread(self) -> Self:
+        """The scenario with each variant once for each history."""
+        if not self.histories:
+            return self
+        found = [
+            variant.model_copy(update={"name": f"{variant.name}-{one.name}", "history": one.name})
+            for one in self.histories
+            for variant in self.variants
+        ]
+        return self.model_copy(update={"variants": tuple(found)})
 
     def at(self, scale: str) -> Self:
         """The scenario with the history of that scale; its sizes are still the study's, to be shrunk."""
@@ -349,9 +312,10 @@ class Scenario(Frozen):
         def less(figure: Figure) -> Figure:
             return figure.model_copy(update={"value": figure.value / shorter})
 
-        curve = self.curve and self.curve.model_copy(
-            update={"after": tuple(dict.fromkeys(max(1, turn // shorter) for turn in self.curve.after))}
-        )
+        curve = self.curve
+        if curve and curve.after != "each":
+            after = tuple(dict.fromkeys(max(1, turn // shorter) for turn in curve.after))
+            curve = curve.model_copy(update={"after": after})
         return self.model_copy(
             update={
                 "steps": tuple(cycles),

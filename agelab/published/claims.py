@@ -7,9 +7,8 @@ from typing import Annotated, Literal, NamedTuple, Self, TypeVar
 
 from pydantic import AfterValidator, Field, PositiveFloat, model_validator
 
-from agelab.model.base import Defaults, Frozen, Layout
+from agelab.model.base import Defaults, Frozen, Layout, Name
 from agelab.model.metrics import METRICS
-from agelab.model.scenario import Name
 from agelab.published.tables import StepName, TableName
 
 SUBJECT = re.compile(r"([a-z0-9][a-z0-9_-]*)(?:@(single|raid0))?(?:#([A-Za-z0-9-]+))?")

@@ -11,9 +11,8 @@ from typing import Annotated, Self
 from pydantic import Field, ValidationError, model_validator
 
 from agelab.errors import InputError
-from agelab.model.base import Frozen, Layout
+from agelab.model.base import Frozen, Layout, Name
 from agelab.model.metrics import METRICS
-from agelab.model.scenario import Name
 
 HEADER = ("study", "table", "filesystem", "variant", "layout", "step", "metric", "value", "unit")
 StepName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9/_-]*$")]

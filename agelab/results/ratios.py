@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from agelab.model.metrics import METRICS
 from agelab.model.result import Sample
-from agelab.model.scenario import Ratio
+from agelab.model.step import Ratio
 
 WAITING = ("wait4", "waitid", "waitpid")
 """System calls in which a process waits for another one's end (wait(2))."""
@@ -58,23 +58,30 @@ def syscall_shares(samples: Sequence[Sample]) -> list[Sample]:
 
 
 def slowdowns(
-    tests: Iterable[str], aged: str, control: str, samples: Sequence[Sample], none: str
+    tests: Iterable[str], where: str, aged: str, control: str, samples: Sequence[Sample], none: str
 ) -> list[Sample]:
     """For each test its time on the aged disk over that on the control; ``none`` is the reason without a control.
 
-    ``aged`` and ``control`` are what the names of their steps begin with.
+    Their steps are ``<where><aged>/<test>`` and ``<where><control>/<test>``, with ``where`` nothing or ending in a
+    slash.
     """
     times = {(one.step, one.repetition): one.value for one in samples if one.metric == "elapsed"}
     found = []
     for test in tests:
-        repetitions = sorted(number for step, number in times if step == aged + test)
+        old, new = (f"{where}{kind}/{test}" for kind in (aged, control))
+        repetitions = sorted(number for step, number in times if step == old)
         for number in repetitions or [1]:
-            ours, theirs = times.get((aged + test, number)), times.get((control + test, number))
+            ours, theirs = times.get((old, number)), times.get((new, number))
             value = round(ours / theirs, 6) if ours and theirs else None
             why = None if value is not None else none or "the test did not end on both disks"
             found.append(
                 Sample(
-                    step=test, metric="slowdown", value=value, unit="1", repetition=number, not_measured=why
+                    step=where + test,
+                    metric="slowdown",
+                    value=value,
+                    unit="1",
+                    repetition=number,
+                    not_measured=why,
                 )
             )
     return found

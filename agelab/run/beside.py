@@ -11,12 +11,13 @@ from agelab.disk import parse
 from agelab.errors import AgelabError
 from agelab.image import Image
 from agelab.model.result import Status
-from agelab.model.scenario import Action, DiskUse, Scenario, Variant
+from agelab.model.scenario import DiskUse, Scenario, Variant
+from agelab.model.step import Action
 from agelab.results.rundir import RunDirectory
 from agelab.run.boots import Machine
 from agelab.run.cell import CellRunner, Wanted
-from agelab.run.plan import CellSpec
 from agelab.run.recipe import recipe
+from agelab.run.spec import CellSpec
 from agelab.store import Store
 from agelab.stored import StoredDisk
 from agelab.vm.hypervisor import Hypervisor
@@ -27,7 +28,7 @@ COPY = Action(name="copy", run='cp -a "$SOURCE/." .', sync=True, deadline=100_00
 def scenario(whole: Scenario) -> Scenario:
     """What makes the filesystem beside that scenario's disk: on bare memory, since nobody asks how long it takes."""
     beside = whole.beside
-    assert beside is not None
+    assert beside is not None and whole.corpus is not None
     place = beside.partition.model_copy(update={"drive": 0, "at": "outer"})
     return whole.model_copy(
         update={

@@ -16,7 +16,7 @@ from agelab.model.event import EVENT, Ended, Measured, Mounted, Ready, Reboot, S
 from agelab.model.result import Sample
 from agelab.run import inputs
 from agelab.run.drives import CellDrive
-from agelab.run.plan import CellSpec
+from agelab.run.spec import CellSpec
 from agelab.store import canonical
 from agelab.vm import daemon, domain
 from agelab.vm.guest import REAL_SERIAL, GuestSpec, MemoryDisk, RealDisk

@@ -16,13 +16,15 @@ from agelab.model.result import End, Sample, Status
 from agelab.results.digest import digest, inputs_key
 from agelab.results.ratios import derived, slowdowns, syscall_shares
 from agelab.results.rundir import RunDirectory
-from agelab.run import inputs, maps, pictures
+from agelab.run import curve, inputs, maps, pictures
 from agelab.run.boots import Boot, Heard, Machine
+from agelab.run.forks import Forks, empty
 from agelab.run.phases import AGED, CONTROL, DAYS, Phase, phases
-from agelab.run.plan import DATA_DISK, MAP_MEMORY_MIB, MIB, PROCESSOR_MIB, RESULTS_MIB, guest_plan, map_plan
+from agelab.run.plan import DATA_DISK, MAP_MEMORY_MIB, RESULTS_MIB, guest_plan, map_plan
+from agelab.run.spec import MIB, PROCESSOR_MIB
 from agelab.run.verdict import Verdict, verdict
 from agelab.store import Store
-from agelab.stored import CONTENT, StoredDisk
+from agelab.stored import StoredDisk
 from agelab.vm.guest import MemoryDisk
 from agelab.vm.hypervisor import Ending
 
@@ -107,14 +109,28 @@ class CellRunner:
             return ()
         if self.machine.spec.disk.real:
             return (AGED,)
+        if self.machine.spec.scenario.measured_on_the_way:
+            return tuple(curve.forks(self.points))
         made = () if self.wanted.disk else tuple((self.phases[0].forks or {}).values())[:-1]
         control = any(phase.name == CONTROL for phase in self.phases)
         return (*made, AGED, *([CONTROL] if control else []))
 
+    @property
+    def points(self) -> tuple[int, ...]:
+        """Those of the history at which the disk is measured on the way."""
+        if not (self.machine.spec.scenario.measured_on_the_way and self.wanted.measure):
+            return ()
+        taken = (self.phases[0].forks or {}).values()
+        return tuple(int(name.rpartition("-")[2]) for name in taken)
+
+    @cached_property
+    def forks(self) -> Forks:
+        return Forks(self.directory, self.machine.spec, self.wanted.disk)
+
     def _there(self) -> tuple[str, ...]:
         """Those of the forks to map that were taken."""
         real = self.machine.spec.disk.real
-        return tuple(name for name in self.mapped if real or self._fork_place(name).exists())
+        return tuple(name for name in self.mapped if real or self.forks.there(name))
 
     def carry_out(self) -> End:
         """Run the cell to its end record. Whatever goes wrong in the guest is its status, not an exception."""
@@ -166,13 +182,14 @@ class CellRunner:
     def _inputs(self) -> tuple[Mapping[str, Any], dict[str, Any]]:
         """What makes the disk, and all that shapes the cell."""
         spec = self.machine.spec
-        module = self.machine.module if spec.disk.modelled else None
+        module = self.machine.module if spec.modelled else None
         machine, beside = self.machine, self.wanted.beside
         around = inputs.environment(spec, machine.image, machine.corpus, module, machine.tools, beside)
         first, *measured = self.phases
         shaped: dict[str, Any] = {phase.name: self._shape(self._boot(phase, 0)) for phase in measured}
         stands = self.wanted.disk
         making = stands.inputs if stands else {**around, **self._shape(self._boot(first, 0))}
+        shaped |= {boot.prefix.rstrip("/"): self._shape(boot) for boot in self._curve_boots()}
         if self.mapped:
             shaped[maps.STEP] = self._shape(self._map_boot(self.mapped))
         measuring = {**around, "phases": shaped} if shaped else None
@@ -180,7 +197,7 @@ class CellRunner:
         return making, {"making": making, "measuring": measuring, "ratios": ratios}
 
     def _shape(self, boot: Boot) -> dict[str, Any]:
-        places = {f"fork-{name}": self._fork_place(name) for name in self._forks()}
+        places = {f"fork-{name}": self.forks.place(name) for name in self._forks()}
         if self.wanted.beside:
             places["beside"] = self.wanted.beside.artefact.directory
         return self.machine.inputs(boot, places)
@@ -196,19 +213,21 @@ class CellRunner:
                 with suppress(Over) if self.machine.spec.scenario.experiments else nullcontext():
                     self._carry_out(self.phases[0], done, stack)
                 if self.wanted.keep and done.verdict.status is Status.OK:
-                    files = [self._fork_place(AGED) / CONTENT.format(n) for n in self._members()]
+                    last = tuple((self.phases[0].forks or {}).values())[-1]
+                    files = self.forks.files(last)
                     done.disk = stored.keep(self.store, making, self.wanted.keep, files, done.samples)
             if self.machine.spec.disk.real:  # its maps come first: its tests write to it
                 self._maps(done, stack)
             for phase in self.phases[1:]:
                 with suppress(Over):  # what the tests of one disk ended in says nothing of the other
                     self._carry_out(phase, done, stack)
+            self._curve(done, stack)
             if not self.machine.spec.disk.real:
                 self._maps(done, stack)
 
     def _carry_out(self, phase: Phase, done: Progressed, stack: ExitStack) -> None:
         """Boot until the harness has said the phase's last word, the disks persisting from one boot to the next."""
-        if phase.fork_of and phase.fork_of != AGED and not self._fork_place(phase.fork_of).exists():
+        if phase.fork_of and phase.fork_of != AGED and not self.forks.there(phase.fork_of):
             done.judge(Verdict(Status.FAILED, f"{phase.name}: what it starts from was not prepared"))
             raise Over
         failures: list[Any] = []
@@ -221,11 +240,9 @@ class CellRunner:
                     continue
                 disks.callback(disk.path.unlink, missing_ok=True)
                 if disk in content and phase.fork_of:
-                    stored.fork(
-                        self._fork_place(phase.fork_of) / CONTENT.format(content.index(disk)), disk.path
-                    )
+                    stored.fork(self.forks.files(phase.fork_of)[content.index(disk)], disk.path)
                 else:
-                    _empty(disk)
+                    empty(disk)
             while True:
                 if gone := self._vanished():
                     done.judge(gone)
@@ -241,32 +258,38 @@ class CellRunner:
                 ended = ENDED if failed and following is not None else heard.ended
                 if failed or following is None:
                     said = verdict(ending, ended, failures, self.machine.console(boot))
-                    done.judge(self._vanished() or self._checked(said, phase, done.samples))
+                    done.judge(self._vanished() or self._checked(said, phase.prefix, done.samples))
                     if failed or not (ended and ended.status == "ok"):
                         raise Over
                 mounted = (heard.mounted.type, heard.mounted.options) if heard.mounted else mounted
                 if name := phase.fork_before(len(phase.steps) if following is None else following):
                     if mounted:
                         done.mounted[name] = mounted
-                    self._take(name, [disk.path for disk in content], stack, last=following is None)
+                    if name in self._forks():
+                        files = [disk.path for disk in content]
+                        self.forks.take(name, files, stack, last=following is None)
                 if following is None:
                     return
                 number, first_step = number + 1, following
 
-    def _take(self, name: str, files: Sequence[Path], stack: ExitStack, *, last: bool) -> None:
-        """Fork a phase's disk, which goes away with the cell; the last fork is the disk itself."""
-        if name not in self._forks():
-            return
-        directory = self._fork_place(name)
-        directory.mkdir()
-        stack.callback(directory.rmdir)
-        for number, path in enumerate(files):
-            target = directory / CONTENT.format(number)
-            stack.callback(target.unlink)
-            if last:
-                path.rename(target)
-            else:
-                stored.fork(path, target)
+    def _curve_boots(self) -> list[Boot]:
+        return curve.boots(self.machine.spec, self.machine.corpus, self.forks, self.points)
+
+    def _curve(self, done: Progressed, stack: ExitStack) -> None:
+        """Make the controls of the points, then test them and what they are controls of. Raises Over without them."""
+        for name in curve.forks(self.points)[1::2]:
+            self.forks.make(name, stack)
+        for number, boot in enumerate(self._curve_boots()):
+            said = self._one_boot(boot, done)
+            done.judge(self._checked(said, boot.prefix, done.samples))
+            if number == 0 and said.status is not Status.OK:
+                raise Over
+
+    def _one_boot(self, boot: Boot, done: Progressed) -> Verdict:
+        """A boot that no other follows."""
+        heard = Heard()
+        ending = self.machine.run(boot, heard, lambda sample: self._keep(sample, done), self.progress)
+        return verdict(ending, heard.ended, heard.failures, self.machine.console(boot))
 
     def _maps(self, done: Progressed, stack: ExitStack) -> None:
         """Look at the forks, and make samples of what is found."""
@@ -280,10 +303,8 @@ class CellRunner:
         boot = self._map_boot(there)
         results = boot.disks[-1]
         stack.callback(results.path.unlink)
-        _empty(results)
-        heard = Heard()
-        ending = self.machine.run(boot, heard, lambda sample: self._keep(sample, done), self.progress)
-        said = verdict(ending, heard.ended, heard.failures, self.machine.console(boot))
+        empty(results)
+        said = self._one_boot(boot, done)
         if said.status is not Status.OK:
             done.judge(self._vanished() or Verdict(said.status, f"maps: {said.reason}"))
             return
@@ -305,18 +326,18 @@ class CellRunner:
         if scenario.control and self.wanted.measure:
             none = "a real disk cannot be forked: there is no control" if self.machine.spec.disk.real else ""
             tests = [test.name for test in scenario.tests]
-            for sample in slowdowns(tests, f"{AGED}/", f"{CONTROL}/", done.samples, none):
-                self._keep(sample, done)
+            tested_on = scenario.curve.tested_on if scenario.curve else {}
+            for where in [f"{label}/" for label in tested_on] or [""]:
+                for sample in slowdowns(tests, where, AGED, CONTROL, done.samples, none):
+                    self._keep(sample, done)
 
     def _keep(self, sample: Sample, done: Progressed) -> None:
         self.run.append(self.number, sample)
         done.samples.append(sample)
 
-    def _checked(self, end: Verdict, phase: Phase, samples: Sequence[Sample]) -> Verdict:
+    def _checked(self, end: Verdict, prefix: str, samples: Sequence[Sample]) -> Verdict:
         """The verdict, unless a boot's first step found other memory than the plan says: then its ratios are off."""
-        boots = [
-            one for one in samples if (one.step, one.metric) == (phase.prefix + "boot", "memory_available")
-        ]
+        boots = [one for one in samples if (one.step, one.metric) == (f"{prefix}boot", "memory_available")]
         wanted = self.machine.spec.available
         for sample in boots:
             if misses(sample.value or 0, wanted):
@@ -335,7 +356,7 @@ class CellRunner:
         self, phase: Phase, number: int, first_step: int = 0, mounted: tuple[str, str] | None = None
     ) -> Boot:
         spec, corpus = self.machine.spec, self.machine.corpus
-        source = self._attached(AGED) if phase.source and number == 0 else ()
+        source = self.forks.attached(AGED) if phase.source and number == 0 else ()
         return Boot(
             name=phase.prefix.replace("/", "-"),
             number=number,
@@ -348,7 +369,7 @@ class CellRunner:
 
     def _map_boot(self, names: Sequence[str]) -> Boot:
         spec = self.machine.spec
-        forks = [] if spec.disk.real else [disk for name in names for disk in self._attached(name)]
+        forks = [] if spec.disk.real else [disk for name in names for disk in self.forks.attached(name)]
         results = MemoryDisk(self.directory / "results", RESULTS_MIB * MIB, written=True)
         return Boot(
             name=f"{maps.STEP}-",
@@ -371,32 +392,13 @@ class CellRunner:
             disks[place] = MemoryDisk(self.wanted.beside.members[0], spec.beside_bytes, written=False)
         return tuple(disks)
 
-    def _attached(self, name: str) -> tuple[MemoryDisk, ...]:
-        """A fork as a guest gets it that may only look at it: what it writes does not reach the files."""
-        sizes = [self.machine.spec.disk.backing[place] for place in self.machine.spec.disk.content]
-        directory = self._fork_place(name)
-        return tuple(
-            MemoryDisk(directory / CONTENT.format(number), size, written=False)
-            for number, size in enumerate(sizes)
-        )
-
-    def _members(self) -> range:
-        return range(len(self.machine.spec.disk.content))
-
     def _forks(self) -> tuple[str, ...]:
         """The forks that something comes of."""
         if self.machine.spec.disk.real:
             return ()
         started_from = [phase.fork_of for phase in self.phases if phase.fork_of]
         source = [AGED] if self.wanted.keep or any(phase.source for phase in self.phases) else []
-        return tuple(dict.fromkeys([*self.mapped, *source, *started_from]))
-
-    def _fork_place(self, name: str) -> Path:
-        if name == AGED and self.wanted.disk:
-            return self.wanted.disk.artefact.directory
-        return self.directory / f"fork-{name}"
-
-
-def _empty(disk: MemoryDisk) -> None:
-    with disk.path.open("wb") as file:
-        file.truncate(disk.size)
+        on_the_way = curve.forks(self.points) or (
+            (self.phases[0].forks or {}).values() if self.wanted.keep else ()
+        )
+        return tuple(dict.fromkeys([*self.mapped, *source, *started_from, *on_the_way]))

@@ -126,8 +126,9 @@ class Arrangement:
         under_test = dict.fromkeys(drive for drive, _ in self.members)
         return tuple(str(self.drives[drive].spec) for drive in under_test)
 
-    def for_guest(self, run_seed: int, first_disk: int) -> list[dict[str, Any]]:
-        """The drives as the plan has them, their memory-backed disks numbered from ``first_disk``."""
+    def for_guest(self, run_seed: int, first_disk: int, first_drive: int = 0) -> list[dict[str, Any]]:
+        """The drives as the plan has them: they are numbered from ``first_drive``, the memory-backed disks behind them
+        from ``first_disk``."""
         told, disk = [], first_disk
         for index, drive in enumerate(self.drives):
             parts = []
@@ -135,7 +136,7 @@ class Arrangement:
                 backed = None if drive.spec.real else disk
                 disk += not drive.spec.real
                 parts.append({"disk": backed, "first": part.first, "sectors": part.sectors})
-            name = f"drive{index}"
+            name = f"drive{first_drive + index}"
             settings = drive.settings(name, run_seed, index)
             real = self._found_by(index) if drive.spec.real else None
             told.append({"name": name, "settings": settings, "real": real, "partitions": parts})

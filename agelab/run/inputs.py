@@ -8,7 +8,7 @@ from agelab.corpus import Corpus
 from agelab.drive.module import source_files
 from agelab.image import Image
 from agelab.run.drives import CellDrive
-from agelab.run.plan import CellSpec
+from agelab.run.spec import CellSpec
 from agelab.store import file_hash, key_of
 from agelab.stored import StoredDisk
 from agelab.vm import clock, host

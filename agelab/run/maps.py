@@ -13,8 +13,7 @@ from agelab.layout.model import ExtentMap, FreeSpace, Measure
 from agelab.model.filesystem import FreeSpaceTool
 from agelab.model.metrics import METRICS
 from agelab.model.result import Sample
-from agelab.run.phases import CURVE
-from agelab.run.plan import CellSpec
+from agelab.run.spec import CellSpec
 
 STEP = "map"
 DIRECTORY = "maps"
@@ -97,9 +96,9 @@ def _printed(directory: Path, name: str) -> tuple[bytes | None, str]:
 
 
 def samples(found: Map, wanted: Sequence[str]) -> list[Sample]:
-    """The measures of a map. A point of the curve is a repetition of the step ``curve/map``."""
+    """The measures of a map. A point of the curve is a repetition of the step ``curve/map``, or ``aged/map``."""
     prefix, _, point = found.name.partition("-")
-    repetition = int(point) if prefix == CURVE else 1
+    repetition = int(point) if point else 1
     measures: list[Measure] = []
     if "extents" in wanted:
         measures += score.measures(found.extents, found.no_extents)

@@ -6,13 +6,15 @@ from typing import Any
 
 from agelab.corpus import Corpus
 from agelab.model.metrics import METRICS
-from agelab.model.scenario import CONTROL_COPY, Action, Cycle, Scenario
+from agelab.model.scenario import Scenario
+from agelab.model.step import CONTROL_COPY, Action, Cycle
 
 MAKING = "making"
 AGED = "aged"
 CONTROL = "control"
 CURVE = "curve"
-"""The forks that are mapped; of the curve there are many: ``curve-12`` was taken after the twelfth repetition."""
+"""The forks that are mapped; of the curve there are many: ``curve-12`` was taken after the twelfth repetition. Where
+tests are made on the way, too, they are ``aged-1``, ``aged-2`` ..., and each has a control of its number."""
 DAYS = 100
 """From the first boot of a phase to the first one of the next, in days of guest time."""
 
@@ -59,8 +61,12 @@ def phases(
     if scenario.experiments:
         return experiments(scenario, corpus, real=real)
     made, points = making(scenario, corpus, curve=curve)
-    found = [Phase(MAKING, made, 0, forks={**points, len(made): AGED})]
-    tests = tuple(step(test, turn + 1, corpus) for test in scenario.tests for turn in range(test.repeat))
+    if scenario.measured_on_the_way:
+        return (Phase(MAKING, made, 0, forks=points),)
+    found = [Phase(MAKING, made, 0, forks=points | {len(made): AGED})]
+    tests = tuple(
+        step(test, turn + 1, corpus) for test in scenario.tests for turn in range(repeated(test, corpus))
+    )
     if tests:
         found.append(Phase(AGED, tests, DAYS, fork_of=AGED))
     if scenario.control and not real:
@@ -117,18 +123,25 @@ def making(
         if isinstance(entry, Cycle):
             for turn in range(entry.repeat):
                 for action in entry.cycle:
-                    for again in range(action.repeat):
-                        flat.append(step(action, turn * action.repeat + again + 1, corpus))
+                    times = repeated(action, corpus)
+                    flat += [step(action, turn * times + again + 1, corpus) for again in range(times)]
         else:
-            flat += [step(entry, again + 1, corpus) for again in range(entry.repeat)]
+            flat += [step(entry, again + 1, corpus) for again in range(repeated(entry, corpus))]
     points: dict[int, str] = {}
-    if curve and scenario.curve:
-        wanted = scenario.curve
-        for index, done in enumerate(flat[:-1], start=1):
-            if done["name"] == wanted.step and done["repetition"] in wanted.after:
-                points[index] = f"{CURVE}-{done['repetition']}"
-                flat[index]["caches"] = "reboot"
+    wanted = scenario.curve
+    if wanted and (curve or scenario.measured_on_the_way):
+        name = AGED if scenario.measured_on_the_way else CURVE
+        for index, done in enumerate(flat, start=1):
+            if wanted.has(done["name"], done["repetition"]):
+                points[index] = f"{name}-{done['repetition']}"
+                if index < len(flat):
+                    flat[index]["caches"] = "reboot"
     return tuple(flat), points
+
+
+def repeated(action: Action, corpus: Corpus) -> int:
+    """How often a step is carried out, in a cycle each time."""
+    return corpus.parts or 0 if action.repeat == "parts" else action.repeat
 
 
 def step(action: Action, repetition: int, corpus: Corpus) -> dict[str, Any]:
@@ -144,6 +157,7 @@ def step(action: Action, repetition: int, corpus: Corpus) -> dict[str, Any]:
         "refuses": list(action.refuses),
         "deadline": action.deadline,
         "moves": corpus.content_bytes if action.moves == "corpus" else None,
+        "disk": 0,
         "trace": None,
         "records": [action.records, METRICS[action.records].unit] if action.records else None,
     }

@@ -8,7 +8,7 @@ from agelab.layout.picture import Disk
 from agelab.model.result import Sample
 from agelab.run.maps import DIRECTORY, STEP, Map
 from agelab.run.phases import AGED, CURVE
-from agelab.run.plan import CellSpec
+from agelab.run.spec import CellSpec
 
 BLOCK_MAP, SCORE = "block-map.svg", "layout-score.svg"
 

@@ -1,6 +1,6 @@
 """What is to be known of a disk that a cell makes, for whoever finds it in the store."""
 
-from agelab.run.plan import CellSpec
+from agelab.run.spec import CellSpec
 from agelab.stored import Recipe
 
 

@@ -10,7 +10,7 @@ from agelab.disk import Claim, DriveSpec
 from agelab.model.base import Defaults, Layout
 from agelab.model.machine import Machine
 from agelab.model.scenario import Scenario, Variant
-from agelab.run.plan import CellSpec
+from agelab.run.spec import CellSpec
 from agelab.scenario import selection
 from agelab.scenario.control import ControlFile, Line
 from agelab.scenario.selection import Selection

@@ -6,7 +6,9 @@ from pathlib import Path
 
 from agelab.corpus import Corpus
 from agelab.errors import HostError
-from agelab.run.plan import MAP_MEMORY_MIB, MIB, CellSpec
+from agelab.run import curve
+from agelab.run.plan import MAP_MEMORY_MIB
+from agelab.run.spec import MIB, CellSpec
 from agelab.vm import host
 
 HEADROOM = 512 * MIB
@@ -16,7 +18,13 @@ BESIDE = 1.2
 
 
 def check(
-    specs: Sequence[CellSpec], corpus: Corpus, home: Path, *, at_once: int, copies: int, kept: int = 0
+    specs: Sequence[CellSpec],
+    corpora: Sequence[Corpus],
+    home: Path,
+    *,
+    at_once: int,
+    copies: int,
+    kept: int = 0,
 ) -> str:
     """What the cells take of the host, in words, where there is so much: a full host kills QEMU in the middle.
 
@@ -26,7 +34,7 @@ def check(
     """
     cells = min(at_once, len(specs))
     several = f"{cells} cells at once" if cells > 1 else "a cell"
-    beside = int(corpus.content_bytes * BESIDE) if any(spec.beside for spec in specs) else 0
+    beside = int(corpora[0].content_bytes * BESIDE) if any(spec.beside for spec in specs) else 0
     needed = (cells * copies + kept) * max(spec.filled_bytes for spec in specs) + beside + HEADROOM
     free = shutil.disk_usage(home).free
     if free < needed:
@@ -34,7 +42,11 @@ def check(
             f"{home} has {free / 1e9:.1f} GB free, {several} would take up to {needed / 1e9:.1f} GB",
             hint="free some space, choose --scale quick, or move the store with AGELAB_HOME=<directory>",
         )
-    memory = cells * max(MAP_MEMORY_MIB, *(spec.memory_mib(corpus) for spec in specs)) * MIB + HEADROOM
+    guests = (
+        spec.memory_mib(corpus) + curve.more_mib(spec, corpus.parts or 0)
+        for spec, corpus in zip(specs, corpora, strict=True)
+    )
+    memory = cells * max(MAP_MEMORY_MIB, *guests) * MIB + HEADROOM
     available = host.memory_available()
     if available < memory:
         raise HostError(

@@ -9,26 +9,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from agelab import corpus as corpora
 from agelab import image as images
 from agelab import kernel as kernels
 from agelab import stored, tools
-from agelab.corpus import Corpus, CorpusSpec
+from agelab.corpus import Corpus
 from agelab.disk import claimed
 from agelab.drive import module as modules
 from agelab.errors import InputError
 from agelab.image import Image
 from agelab.model.result import Cell, End, RunPlan, Status
 from agelab.results.rundir import RunDirectory
-from agelab.run import beside, room
+from agelab.run import beside, room, sources
 from agelab.run.boots import Machine
 from agelab.run.cell import CellRunner, Wanted
 from agelab.run.inputs import drive_sources, harness_hash
 from agelab.run.journal import Journal
-from agelab.run.plan import MIB, CellSpec
 from agelab.run.recipe import recipe
 from agelab.run.request import Request as Request
 from agelab.run.request import cells as requested
+from agelab.run.spec import CellSpec
 from agelab.scenario import selection
 from agelab.store import Store, key_of
 from agelab.stored import StoredDisk
@@ -62,10 +61,11 @@ def carry_out(
     Raises InputError or HostError before anything has run; what a cell does wrong is its status.
     """
     # Held until the last cell has ended: nobody else takes a disk from under the run.
+    scenario = request.selection.scenario
     with claimed(request.drives, request.erase) as claims, ExitStack() as held:
         disk = _stored(request, store, progress, held)
-        users = _users_corpus(request, store, progress)
-        shrink = _shrink(request, users)
+        users = sources.users(request, store, progress.stage)
+        shrink = sources.shrink(request, users)
         journal = Journal(request.control.path.parent) if request.control else None
         ended = held.enter_context(journal.opened(proceed=request.proceed)) if journal else {}
         turns = requested(request, shrink, claims, disk, ended)
@@ -76,38 +76,38 @@ def carry_out(
                 hint=f"{bad} of {len(ended)} were not ok: to do one again, remove its lines" if bad else "",
             )
         specs = [turn.spec for turn in turns]
-        corpus = users or _seeded_corpus(request, store, progress)
+        corpora = sources.obtain(request, specs, users, store, progress.stage)
         progress.stage(f"kernel {request.kernel}")
         kernel = kernels.resolve(request.kernel, store)
         image = images.build(kernel, store, selection.filesystems(), progress=progress.stage)
         kept = len(specs) if request.keep_disk else 0
-        copies = _copies(request)
-        progress.stage(room.check(specs, corpus, store.home, at_once=request.jobs, copies=copies, kept=kept))
+        copies = _copies(request, corpora)
+        progress.stage(room.check(specs, corpora, store.home, at_once=request.jobs, copies=copies, kept=kept))
         library = clock.library(store) if request.clock == "virtual" else None
-        modelled = any(spec.disk.modelled for spec in specs)
+        modelled = any(spec.modelled for spec in specs)
         module = modules.obtain(kernel, store, progress.stage) if modelled else None
         accelerator = _accelerator(request, store, progress)
         specs = [replace(spec, accelerator=accelerator) for spec in specs]
         for spec in specs:
-            if spec.beside and corpus.content_bytes > spec.beside_bytes * 0.9:
+            if spec.beside and corpora[0].content_bytes > spec.beside_bytes * 0.9:
                 raise InputError(
-                    f"{corpus.content_bytes} bytes of data do not fit beside the disk under test: there are "
+                    f"{corpora[0].content_bytes} bytes of data do not fit beside the disk under test: there are "
                     f"{spec.beside_bytes}",
                     hint="choose --scale paper",
                 )
-        programs = tools.obtain(store, progress.stage) if _measures(request) else {}
+        programs = tools.obtain(store, progress.stage) if _measures(request) or scenario.histories else {}
         with connected() as hypervisor:
             neighbour = None
             if specs[0].beside:
                 seconds = library or clock.library(store)
                 command = _command(request, specs[0], "run")
                 neighbour = beside.obtain(
-                    specs[0], image, corpus, hypervisor, seconds, store, command, progress.stage
+                    specs[0], image, corpora[0], hypervisor, seconds, store, command, progress.stage
                 )
                 held.enter_context(stored.in_use(neighbour))
             cells = tuple(_cell(spec, image) for spec in specs)
             run = begun or RunDirectory.create(store.runs, Path(request.name).stem)
-            plan = _run_plan(run, request, specs, cells, image, corpus)
+            plan = _run_plan(run, request, specs, cells, image, corpora)
             held.enter_context(run.held())
             if begun:
                 _same(begun.plan(), plan)
@@ -121,7 +121,7 @@ def carry_out(
                 progress.cell(cells[number], number)
                 run.again(number)
                 machine = Machine(
-                    run.cell(number), spec, image, corpus, hypervisor, library, module, programs
+                    run.cell(number), spec, image, corpora[number], hypervisor, library, module, programs
                 )
                 wanted = Wanted(
                     disk, neighbour, _keeping(request, spec, image), request.measure, request.curve
@@ -177,7 +177,7 @@ def _in_turn(
 
 
 def _measures(request: Request) -> bool:
-    """Whether something comes after the making that the guest's own programs are needed for."""
+    """Whether something comes after the making."""
     scenario = request.selection.scenario
     return bool(scenario.tests or scenario.measures)
 
@@ -213,7 +213,7 @@ def _keeping(request: Request, spec: CellSpec, image: Image) -> stored.Recipe | 
     """What is to be known of a disk that the cell keeps, or None where it keeps none."""
     if not request.keep_disk:
         return None
-    return recipe(spec, image.kernel.spec, _scale(request), _command(request, spec))
+    return recipe(spec, image.kernel.spec, sources.scale(request), _command(request, spec))
 
 
 def _command(request: Request, spec: CellSpec, verb: str = "age") -> str:
@@ -249,45 +249,15 @@ def succeeded(run: RunDirectory) -> bool:
     return all(end is not None and end.status is Status.OK for end in ends)
 
 
-def _users_corpus(request: Request, store: Store, progress: Progress) -> Corpus | None:
-    """The user's own source data, if there is any."""
-    if request.corpus is None:
-        return None
-    progress.stage(f"corpus {request.corpus}")
-    expected = None if request.control else request.selection.scenario.corpus.kind
-    corpus = corpora.from_user(request.corpus, store, expected)
-    if not corpus.content_bytes:
-        raise InputError(f"{request.corpus} holds no data: there is nothing to copy")
-    return corpus
-
-
-def _shrink(request: Request, users: Corpus | None) -> float:
-    """How many times smaller than the study's the sizes are."""
-    scenario = request.selection.scenario
-    if users and not request.control:
-        return scenario.corpus.mib.value * MIB / users.content_bytes
-    return scenario.scales[request.scale].shrink
-
-
-def _scale(request: Request) -> str:
-    """As results name it: the sizes follow a user's own data, unless a control file's scripts use them as they like."""
-    return "corpus" if request.corpus and not request.control else request.scale
-
-
-def _seeded_corpus(request: Request, store: Store, progress: Progress) -> Corpus:
-    """The stand-in for the study's source data."""
-    wanted = request.selection.scenario.corpus
-    size = int(wanted.mib.value * MIB / _shrink(request, None))
-    progress.stage(f"corpus {wanted.kind}, {size / 1e6:.0f} MB, seed {request.corpus_seed}")
-    return corpora.make(CorpusSpec(kind=wanted.kind, bytes=size, seed=request.corpus_seed), store)
-
-
-def _copies(request: Request) -> int:
+def _copies(request: Request, corpora: Sequence[Corpus]) -> int:
     """How many times a cell has its disk at once: itself, its fork or the control, the control's fork."""
     scenario = request.selection.scenario
     if prepared := {one.prepare for one in scenario.experiments} - {""}:
         return 1 + len(prepared)
-    points = len(scenario.curve.after) if scenario.curve and request.curve else 0
+    if scenario.measured_on_the_way and request.measure:
+        return 1 + 2 * max(corpus.parts or 0 for corpus in corpora)
+    curve = scenario.curve if request.curve else None
+    points = len(curve.after) if curve and curve.after != "each" else 0
     return 1 + points + (2 if request.measure and _measures(request) else 0)
 
 
@@ -318,24 +288,25 @@ def _run_plan(
     specs: Sequence[CellSpec],
     cells: tuple[Cell, ...],
     image: Image,
-    corpus: Corpus,
+    corpora: Sequence[Corpus],
 ) -> RunPlan:
     scenario = request.selection.scenario
+    read = {corpus.sha256: corpus.description for corpus in corpora}
     together = min(request.jobs, len(cells))
     beside = request.clock == "wall" and together > 1
     disturbed = f"; {together} cells at a time, which disturbed each other" if beside else ""
     return RunPlan(
         run=run.name,
         scenario=scenario.name,
-        scale=_scale(request),
+        scale=sources.scale(request),
         clock=request.clock,
         cells=cells,
         provenance={
             "kernel": f"{image.kernel.spec} = {image.kernel.release} ({image.kernel.version})",
             "image": image.key,
             "image_content": image.content,
-            "corpus": corpus.description,
-            "corpus_sha256": corpus.sha256,
+            "corpus": "; ".join(read.values()),
+            "corpus_sha256": "; ".join(read),
             "harness": harness_hash(),
             "scenario": key_of(scenario.model_dump(mode="json", exclude={"variants", "traces"})),
             "profiles": key_of([_profiles(spec) for spec in specs]),

@@ -7,7 +7,8 @@ from functools import cache
 from pathlib import Path
 
 from agelab.errors import InputError
-from agelab.model.scenario import Experiment, Scenario, Variant, taken
+from agelab.model.scenario import Scenario, Variant
+from agelab.model.step import Experiment, taken
 from agelab.scenario import selection
 from agelab.scenario.selection import Selection
 

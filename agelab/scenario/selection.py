@@ -7,6 +7,7 @@ from pathlib import Path
 from agelab.errors import InputError, unknown
 from agelab.model.drive import Drive
 from agelab.model.filesystem import Filesystem
+from agelab.model.history import Logged
 from agelab.model.machine import Machine
 from agelab.model.scenario import Scenario, Variant
 from agelab.scenario import files
@@ -25,21 +26,29 @@ def scenario_names() -> list[str]:
     return sorted(path.stem for path in files.SCENARIOS.glob("*.toml"))
 
 
-def select(name: str, filesystem: str | None = None) -> Selection:
+def select(name: str, filesystem: str | None = None, log: Path | None = None) -> Selection:
     """``aging`` is every variant of that scenario, ``aging-reiserfs`` one; ``filesystem`` narrows it down.
+
+    In a scenario of histories each variant is one for each of them; its plain name is all of those. ``log`` is an
+    operation log in place of the scenario's histories.
 
     The longest scenario name that matches wins, what follows it is the variant. A name that ends in
     ``.toml`` is a scenario file of the user's own, with all its variants.
     Raises InputError for a name that nothing answers to, or a broken scenario file.
     """
     scenario, wanted = (_read(Path(name)), None) if name.endswith(".toml") else _named(name)
+    if log:
+        if not scenario.histories:
+            raise InputError(f"--log: scenario {scenario.name} has no histories that a log could replace")
+        own = Logged(name="log", engine="log", log=str(log.absolute()))
+        scenario = scenario.model_copy(update={"histories": (own,)})
+    scenario = scenario.spread()
     variants = scenario.variants
     if wanted is not None:
-        variants = tuple(variant for variant in variants if variant.name == wanted)
+        variants = tuple(variant for variant in variants if wanted in (variant.name, variant.plain))
         if not variants:
-            raise unknown(
-                f"variant of {scenario.name}", wanted, [variant.name for variant in scenario.variants]
-            )
+            names = [variant.name for variant in scenario.variants]
+            raise unknown(f"variant of {scenario.name}", wanted, names)
     if filesystem:
         narrowed = tuple(variant for variant in variants if variant.filesystem == filesystem)
         if not narrowed:
@@ -55,7 +64,11 @@ def _named(name: str) -> tuple[Scenario, str | None]:
     if not matching:
         every = [
             *known,
-            *(f"{known_name}-{v.name}" for known_name in known for v in _scenario(known_name).variants),
+            *(
+                f"{known_name}-{v.name}"
+                for known_name in known
+                for v in _scenario(known_name).spread().variants
+            ),
         ]
         [near] = get_close_matches(name, every, n=1, cutoff=0.5) or known[:1]
         # Who misspelt a scenario is not helped by its variants.

@@ -15,7 +15,15 @@ PROJECT = Path(__file__).resolve().parents[2]
 def plan(*steps: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """A plan without corpus and disk: what is left needs no privileges."""
     whole = {"name": "it", "repetition": 1, "run": "true", "caches": "keep", "sync": False, "pause": 0}
-    whole |= {"expect": [0], "refuses": [], "deadline": 60, "moves": None, "records": None, "trace": None}
+    whole |= {
+        "expect": [0],
+        "refuses": [],
+        "deadline": 60,
+        "moves": None,
+        "records": None,
+        "trace": None,
+        "disk": 0,
+    }
     return {
         "boot": 0,
         "first_step": 0,
@@ -24,9 +32,8 @@ def plan(*steps: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "memory": {"available": None, "sysctl": {}},
         "corpus": None,
         "drives": [],
-        "disk": None,
+        "disks": [],
         "swap": None,
-        "source": None,
         "tell_mount": False,
         "links": {},
         "beside": None,

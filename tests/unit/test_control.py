@@ -8,7 +8,7 @@ import pytest
 from agelab.cli.request import request
 from agelab.errors import InputError
 from agelab.model.result import End, Sample, Status
-from agelab.run import runner
+from agelab.run import sources
 from agelab.run.journal import Journal
 from agelab.run.phases import phases
 from agelab.run.plan import guest_plan
@@ -52,14 +52,14 @@ def test_each_repetition_of_a_line_is_a_cell(file: Path) -> None:
     prepare, perform = phases(first.scenario, CORPUS)
     assert prepare.forks == {1: "prepared-1"} and perform.fork_of == "prepared-1"
     plan = guest_plan(first, CORPUS, prepare)
-    assert plan["disk"]["mkfs"][-1] == "/run/agelab/control/filesystem-ext3-journal.sh"
+    assert plan["disks"][0]["mkfs"][-1] == "/run/agelab/control/filesystem-ext3-journal.sh"
     assert plan["tell_mount"] and plan["links"] == {
         "/export/experiment/data": "/run/beside",
         "/dev/hda3": "/dev/disk/under-test",
     }
     again = guest_plan(first, CORPUS, perform, as_before=("ext3", "rw,data=journal"))
-    assert again["disk"]["mkfs"] is None
-    assert again["disk"]["mount"] == [
+    assert again["disks"][0]["mkfs"] is None
+    assert again["disks"][0]["mount"] == [
         "mount",
         "-t",
         "ext3",
@@ -138,8 +138,8 @@ def test_a_disk_of_a_control_file_is_not_kept(file: Path) -> None:
 
 def test_its_results_name_the_scale_of_its_machine_and_disk(file: Path) -> None:
     (file.parent / "data").mkdir()
-    assert runner._scale(asked(file, scale="quick")) == "quick"
-    assert runner._scale(asked(file, scale=None)) == "paper"
+    assert sources.scale(asked(file, scale="quick")) == "quick"
+    assert sources.scale(asked(file, scale=None)) == "paper"
 
 
 def opened(journal: Journal, *, proceed: bool) -> dict[tuple[str, str, int], str]:

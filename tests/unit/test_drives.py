@@ -14,7 +14,8 @@ from agelab.errors import InputError
 from agelab.model.base import Defaults, Layout
 from agelab.model.scenario import DiskUse
 from agelab.run.drives import Arrangement, Partition, arrange
-from agelab.run.plan import ARRAY_UUID, MIB
+from agelab.run.plan import ARRAY_UUID
+from agelab.run.spec import MIB
 from agelab.scenario import selection
 from harness import drives as guest
 from harness import plan as guest_plans
@@ -251,9 +252,9 @@ def test_the_guest_switches_swap_on_and_does_not_count_it(
     parts = [(guest_plans.Partition(disk, 0, 4096),) for disk in range(2)]
     drives = tuple(guest_plans.Drive(f"drive{n}", None, None, part) for n, part in enumerate(parts))
     done: list[list[str]] = []
-    use = guest_plans.Disk(((0, 0),), None, (), (), ())
-    _, found = guest.set_up(drives, use, (1, 0), boot, lambda argv, _: done.append(argv))
-    assert found == guest.UnderTest(("dm-0",), ())
+    use = guest_plans.Fork("under-test", ((0, 0),), None, (), ())
+    attached = guest.set_up(drives, (1, 0), boot, lambda argv, _: done.append(argv), blank=False)
+    assert attached.put_together(use, fresh=False) == guest.UnderTest(("dm-0",), ())
     made = [] if boot else [["mkswap", f"--uuid={guest.SWAP_UUID}", "/dev/dm-1"]]
     assert done[2:] == [*made, ["swapon", "/dev/dm-1"]]
 
@@ -280,9 +281,9 @@ def test_the_plan_names_drives_partitions_and_members() -> None:
     assert modelled["partitions"][0]["disk"] == 2 and modelled["partitions"][0]["first"] == 63
     assert (bare["name"], bare["settings"]) == ("drive1", None)
     assert bare["partitions"] == [{"disk": 3, "first": 0, "sectors": modelled["partitions"][0]["sectors"]}]
-    assert plan["disk"]["members"] == [[0, 0], [1, 0]]
-    assert plan["disk"]["raid"] == {"chunk_kib": 64, "metadata": "1.0", "uuid": ARRAY_UUID["making"]}
-    assert "/dev/disk/under-test" in plan["disk"]["mkfs"]
+    assert plan["disks"][0]["members"] == [[0, 0], [1, 0]]
+    assert plan["disks"][0]["raid"] == {"chunk_kib": 64, "metadata": "1.0", "uuid": ARRAY_UUID["making"]}
+    assert "/dev/disk/under-test" in plan["disks"][0]["mkfs"]
 
 
 def test_raid0_shares_the_size_and_the_modules_say_so() -> None:

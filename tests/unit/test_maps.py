@@ -17,7 +17,7 @@ from agelab.errors import AgelabError
 from agelab.model.result import Sample
 from agelab.results.ratios import slowdowns
 from agelab.run import maps, pictures
-from agelab.run.plan import CellSpec
+from agelab.run.spec import CellSpec
 from harness import maps as guest
 from tests.unit.test_scenario import spec
 
@@ -136,14 +136,14 @@ def test_the_slowdown_is_the_aged_disks_time_over_the_controls() -> None:
         elapsed("control/write", 4.0, 2),
     ]
     found = {
-        (s.step, s.repetition): s for s in slowdowns(["read", "write"], "aged/", "control/", samples, "")
+        (s.step, s.repetition): s for s in slowdowns(["read", "write"], "", "aged", "control", samples, "")
     }
     assert found["read", 1].value == 1.5 and found["write", 2].value == 0.25
     assert found["write", 1].not_measured == "the test did not end on both disks"
 
 
 def test_without_a_control_the_slowdown_is_not_measured_and_says_why() -> None:
-    [one] = slowdowns(["read"], "aged/", "control/", [elapsed("aged/read", 3.0)], "a real disk")
+    [one] = slowdowns(["read"], "", "aged", "control", [elapsed("aged/read", 3.0)], "a real disk")
     assert (one.value, one.not_measured) == (None, "a real disk")
 
 
@@ -154,7 +154,7 @@ def test_the_table_has_both_disks_side_by_side(tmp_path: Path) -> None:
     control = replace(found, name="control")
     both = [elapsed("aged/read", 3.0), elapsed("control/read", 2.0), elapsed("aged/mount", 1.0)]
     both += [sample for one in (found, control) for sample in maps.samples(one, ("extents", "free_space"))]
-    both += slowdowns(["read"], "aged/", "control/", both, "")
+    both += slowdowns(["read"], "", "aged", "control", both, "")
     console = Console(file=io.StringIO(), width=120, highlight=False)
     print_measures(console, both)
     assert isinstance(console.file, io.StringIO)

@@ -8,7 +8,8 @@ from pydantic import ValidationError
 
 from agelab.model.scenario import Scenario
 from agelab.run.phases import Phase, phases
-from agelab.run.plan import CellSpec, guest_plan, map_plan
+from agelab.run.plan import guest_plan, map_plan
+from agelab.run.spec import CellSpec
 from tests.unit.test_scenario import CORPUS, spec
 
 AGING = spec(scale="paper").scenario
@@ -76,9 +77,9 @@ def test_names_that_the_phases_take_are_refused(name: str) -> None:
 def test_a_fork_is_neither_made_anew_nor_named_like_the_control() -> None:
     found = of(spec())
     plans = {name: guest_plan(spec(), CORPUS, phase) for name, phase in found.items()}
-    assert plans["aged"]["disk"]["mkfs"] is None
+    assert plans["aged"]["disks"][0]["mkfs"] is None
     uuids = [
-        next(word for word in plans[name]["disk"]["mkfs"] if "6167656c" in word)
+        next(word for word in plans[name]["disks"][0]["mkfs"] if "6167656c" in word)
         for name in ("making", "control")
     ]
     assert uuids[0] != uuids[1]
@@ -90,11 +91,12 @@ def test_the_control_is_copied_from_a_fork_on_bare_memory_that_is_read_only_and_
     plan = guest_plan(cell, CORPUS, control)
     modelled, bare = plan["drives"][:2], plan["drives"][2:]
     assert all(drive["settings"] for drive in modelled) and not any(drive["settings"] for drive in bare)
-    assert plan["source"]["members"] == [[2, 0], [3, 0]]
+    source = plan["disks"][0]["source"]
+    assert source["members"] == [[2, 0], [3, 0]]
     assert [drive["partitions"][0]["disk"] for drive in bare] == [4, 5]
-    assert "ro" in plan["source"]["mount"][plan["source"]["mount"].index("-o") + 1].split(",")
+    assert "ro" in source["mount"][source["mount"].index("-o") + 1].split(",")
     later = guest_plan(cell, CORPUS, control, boot=1, first_step=1)
-    assert later["source"] is None and len(later["drives"]) == 2
+    assert later["disks"][0]["source"] is None and len(later["drives"]) == 2
 
 
 def test_the_map_boot_has_every_fork_in_turn_and_the_results_last() -> None:
@@ -115,9 +117,8 @@ def test_what_the_scenario_does_not_ask_for_is_not_looked_for() -> None:
 def test_a_fork_is_mounted_without_the_options_that_say_how_the_disk_is_written() -> None:
     """ext4's driver refuses data=journal where the journal must not be loaded."""
     plan = guest_plan(spec("aging-ext3-journal"), CORPUS, of(spec("aging-ext3-journal"))["control"])
-    options = [
-        plan[disk]["mount"][plan[disk]["mount"].index("-o") + 1].split(",") for disk in ("disk", "source")
-    ]
+    [disk] = plan["disks"]
+    options = [one["mount"][one["mount"].index("-o") + 1].split(",") for one in (disk, disk["source"])]
     assert "data=journal" in options[0] and "data=journal" not in options[1] and "noload" in options[1]
 
 
@@ -125,6 +126,7 @@ def test_the_array_of_the_control_is_not_named_like_the_one_beside_it() -> None:
     """mdadm gives up on an array whose name an active one has."""
     cell = spec(layout="raid0")
     plan = guest_plan(cell, CORPUS, of(cell)["control"])
-    assert plan["disk"]["raid"]["uuid"] != plan["source"]["raid"]["uuid"]
+    [disk] = plan["disks"]
+    assert disk["raid"]["uuid"] != disk["source"]["raid"]["uuid"]
     aged, control = map_plan(cell, ("aged", "control"))["maps"]
-    assert aged["raid"] == plan["source"]["raid"] and control["raid"] == plan["disk"]["raid"]
+    assert aged["raid"] == disk["source"]["raid"] and control["raid"] == disk["raid"]

@@ -9,7 +9,7 @@ import pytest
 
 from agelab.errors import InputError
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
-from agelab.model.scenario import Ratio
+from agelab.model.step import Ratio
 from agelab.results import compare, rundir
 from agelab.results.digest import digest, inputs_key
 from agelab.results.ratios import derived

@@ -13,7 +13,8 @@ from agelab.errors import InputError
 from agelab.model.base import Defaults, Layout
 from agelab.model.scenario import Scenario
 from agelab.run.phases import phases
-from agelab.run.plan import CellSpec, guest_plan
+from agelab.run.plan import guest_plan
+from agelab.run.spec import CellSpec
 from agelab.scenario import files, selection
 
 CORPUS = Corpus("key", Path("corpus.iso"), 42 << 20, "hash", 185, 41 << 20, "a corpus")
@@ -130,8 +131,9 @@ def test_names_in_a_file_hold_together(tmp_path: Path, before: str, after: str, 
 
 def test_quick_keeps_the_papers_ratio_of_data_to_cache() -> None:
     quick, paper = spec(), spec(scale="paper")
-    memory = quick.scenario.memory.available_mib
-    ratios = [cell.sized(memory) / cell.sized(cell.scenario.corpus.mib) for cell in (quick, paper)]
+    memory, corpus = quick.scenario.memory.available_mib, quick.scenario.corpus
+    assert corpus is not None
+    ratios = [cell.sized(memory) / cell.sized(corpus.mib) for cell in (quick, paper)]
     assert ratios[0] == pytest.approx(ratios[1], rel=1e-6)
     assert made(quick)["memory"]["sysctl"] == made(paper)["memory"]["sysctl"]
 
@@ -140,9 +142,9 @@ def test_a_shorter_history_writes_the_disk_over_as_often() -> None:
     cells = [spec(), spec(scale="paper")]
     copies = [[step["name"] for step in made(cell)["steps"]].count("copy") for cell in cells]
     assert copies == [12, 24]
-    written = [
-        number * cell.sized(cell.scenario.corpus.mib) for number, cell in zip(copies, cells, strict=True)
-    ]
+    corpus = cells[0].scenario.corpus
+    assert corpus is not None
+    written = [number * cell.sized(corpus.mib) for number, cell in zip(copies, cells, strict=True)]
     times = [bytes_ / cell.disk_bytes for bytes_, cell in zip(written, cells, strict=True)]
     assert times[0] == pytest.approx(times[1], rel=1e-2)
     assert [cell.scenario.curve.after for cell in cells if cell.scenario.curve] == [

@@ -15,8 +15,9 @@ from agelab.model.scenario import Scenario
 from agelab.results.ratios import syscall_shares
 from agelab.run import beside
 from agelab.run.phases import Phase, phases
-from agelab.run.plan import CellSpec, guest_plan, mkfs
+from agelab.run.plan import guest_plan, mkfs
 from agelab.run.request import cells as requested
+from agelab.run.spec import CellSpec
 from agelab.scenario import selection
 from bench.common import ARGUMENTS
 from harness.syscalls import counted
@@ -48,7 +49,7 @@ def test_the_passes_under_strace_are_asked_for() -> None:
 
 def test_what_mkfs_did_unasked_then_it_does_with_the_period_defaults_alone() -> None:
     made = {
-        defaults: [mkfs(cell, Phase("making", (), 0)) for cell in cells("tum-2005", defaults=defaults)]
+        defaults: [mkfs(cell, "making") for cell in cells("tum-2005", defaults=defaults)]
         for defaults in ("period", "today")
     }
     assert [command[0] for command in made["period"]] == [command[0] for command in made["today"]]
@@ -63,7 +64,7 @@ def test_every_cell_of_a_study_has_its_drives_and_a_plan(name: str, scale: str) 
     for cell in cells(name, scale=scale):
         for phase in phases(cell.scenario, CORPUS):
             plan = guest_plan(cell, CORPUS, phase)
-            assert len(plan["disk"]["members"]) == (2 if cell.layout == "raid0" else 1)
+            assert len(plan["disks"][0]["members"]) == (2 if cell.layout == "raid0" else 1)
             assert (plan["beside"] is None) == (cell.scenario.beside is None)
         assert cell.filled_bytes <= sum(cell.disk.backing)
 

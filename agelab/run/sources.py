@@ -1,0 +1,65 @@
+"""What the cells of a run read: the stand-in for a study's data, the user's own, or the logs of histories."""
+
+from collections.abc import Callable, Sequence
+
+from agelab import corpus as corpora
+from agelab.corpus import Corpus, CorpusSpec
+from agelab.errors import InputError
+from agelab.history import artefact
+from agelab.run.request import Request
+from agelab.run.spec import MIB, CellSpec
+from agelab.store import Store
+
+Say = Callable[[str], None]
+
+
+def users(request: Request, store: Store, say: Say) -> Corpus | None:
+    """The user's own source data, if there is any."""
+    if request.corpus is None:
+        return None
+    say(f"corpus {request.corpus}")
+    wanted = request.selection.scenario.corpus
+    expected = wanted.kind if wanted and not request.control else None
+    corpus = corpora.from_user(request.corpus, store, expected)
+    if not corpus.content_bytes:
+        raise InputError(f"{request.corpus} holds no data: there is nothing to copy")
+    return corpus
+
+
+def shrink(request: Request, own: Corpus | None) -> float:
+    """How many times smaller than the study's the sizes are."""
+    scenario = request.selection.scenario
+    if own and scenario.corpus and not request.control:
+        return scenario.corpus.mib.value * MIB / own.content_bytes
+    return scenario.scales[request.scale].shrink
+
+
+def scale(request: Request) -> str:
+    """As results name it: the sizes follow a user's own data, unless a control file's scripts use them as they like."""
+    return "corpus" if request.corpus and not request.control else request.scale
+
+
+def obtain(
+    request: Request, specs: Sequence[CellSpec], own: Corpus | None, store: Store, say: Say
+) -> list[Corpus]:
+    """What each of these cells reads.
+
+    Raises InputError for a history that cannot be had, HostError where the disk is too full for one of them.
+    """
+    if own or (wanted := request.selection.scenario.corpus) is None:
+        return [own] * len(specs) if own else _histories(specs, store, say)
+    size = int(wanted.mib.value * MIB / shrink(request, None))
+    say(f"corpus {wanted.kind}, {size / 1e6:.0f} MB, seed {request.corpus_seed}")
+    spec = CorpusSpec(kind=wanted.kind, bytes=size, seed=request.corpus_seed)
+    return [corpora.make(spec, store)] * len(specs)
+
+
+def _histories(specs: Sequence[CellSpec], store: Store, say: Say) -> list[Corpus]:
+    made: dict[str, Corpus] = {}
+    for spec in specs:
+        wanted = spec.history
+        assert wanted is not None, "a scenario has a corpus or histories"
+        if wanted.name not in made:
+            say(f"history {wanted.name} for a disk of {spec.whole_bytes / 1e6:.0f} MB")
+            made[wanted.name] = artefact.make(wanted, spec.whole_bytes, spec.corpus_seed, store)
+    return [made[spec.variant.history or ""] for spec in specs]
