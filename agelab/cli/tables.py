@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from agelab.cli import measures
+from agelab.cli import measures, points
 from agelab.cli.syscalls import print_syscalls, traced
+from agelab.history.report import Report, rendered
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
 from agelab.model.step import IMPLICIT
 from agelab.results.rundir import RunDirectory
@@ -42,6 +43,10 @@ def print_run(run: RunDirectory) -> None:
     console.print(f"\n{plan.run}: {plan.scenario}, scale {plan.scale}, {clock_of(plan)}", style="bold")
     console.print(f"  kernel {plan.provenance.get('kernel')}; {plan.provenance.get('qemu')}", soft_wrap=True)
     console.print(f"  {plan.provenance.get('model')}", soft_wrap=True)
+    for name, told in plan.histories.items():
+        console.print(f"\nhistory {name}", style="bold")
+        for line in rendered(Report.model_validate(told)):
+            console.print(f"  {line}", soft_wrap=True)
     for number, cell in enumerate(plan.cells):
         _print_cell(console, cell, run.end(number), samples.get(number, []), going_on)
         for picture in sorted(run.cell(number).glob("maps/*.svg")):
@@ -75,7 +80,8 @@ def _print_cell(
         soft_wrap=True,
     )
     if samples:
-        phases = (measures.AGED, measures.CONTROL, "curve/")
+        labels = points.on_the_way(samples)
+        phases = (measures.AGED, measures.CONTROL, "curve/", *(f"{label}/" for label in labels))
         apart = traced(samples)
         console.print(
             _steps(
@@ -83,7 +89,10 @@ def _print_cell(
             )
         )
         print_syscalls(console, samples)
-        measures.print_measures(console, samples)
+        if labels:
+            points.print_points(console, samples, labels)
+        else:
+            measures.print_measures(console, samples)
         for sample in samples:
             if sample.metric == "throughput_ratio":
                 said = sample.not_measured if sample.value is None else f"{sample.value:.3f}"

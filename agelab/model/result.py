@@ -67,6 +67,9 @@ class RunPlan(Frozen):
     clock: str
     cells: tuple[Cell, ...]
     provenance: dict[str, Any]
+    histories: dict[str, dict[str, Any]] = Field(
+        default={}, description="what each history is, and how far it is what was asked for"
+    )
     unstated: tuple[str, ...] = Field(
         default=(), description="what the study leaves open, or what of it is not reproduced"
     )

@@ -7,7 +7,7 @@ from agelab.layout import curve, picture
 from agelab.layout.picture import Disk
 from agelab.model.result import Sample
 from agelab.run.maps import DIRECTORY, STEP, Map
-from agelab.run.phases import AGED, CURVE
+from agelab.run.phases import AGED, CONTROL, CURVE
 from agelab.run.spec import CellSpec
 
 BLOCK_MAP, SCORE = "block-map.svg", "layout-score.svg"
@@ -16,23 +16,38 @@ BLOCK_MAP, SCORE = "block-map.svg", "layout-score.svg"
 def draw(directory: Path, spec: CellSpec, maps: Sequence[Map], samples: Sequence[Sample]) -> None:
     """Write the pictures beside the maps: the curve's only where there is one."""
     title = f"{spec.variant.name}: {spec.scenario.name}, {spec.disk_bytes / 1e6:.0f} MB"
+    # What is aged and its control, at the history's end.
+    last = {found.name.partition("-")[0]: found for found in maps}
     disks = [
-        Disk(found.name, spec.disk_bytes, found.extents, found.free)
-        for found in maps
-        if not found.name.startswith(CURVE)
+        Disk(kind, spec.disk_bytes, last[kind].extents, last[kind].free)
+        for kind in (AGED, CONTROL)
+        if kind in last
     ]
     (directory / DIRECTORY / BLOCK_MAP).write_text(picture.side_by_side(title, disks))
-    points: list[tuple[float, float | None]] = [
+    wanted = spec.scenario.curve
+    if wanted is None:
+        return
+    on_the_way = spec.scenario.measured_on_the_way
+    series = {
+        kind: scores
+        for kind in ((AGED, CONTROL) if on_the_way else (CURVE,))
+        if (scores := _scores(samples, kind))
+    }
+    if not series:
+        return
+    heading = f"{title}: layout score over the history"
+    if not on_the_way:
+        series = {spec.variant.name: series[CURVE]}
+        end = _scores(samples, AGED)
+        heading += f"; at its end {end[0][1]:.3f}" if end and end[0][1] is not None else ""
+    text = curve.plot(heading, f"repetitions of {wanted.step}", "layout score", series)
+    (directory / DIRECTORY / SCORE).write_text(text)
+
+
+def _scores(samples: Sequence[Sample], kind: str) -> list[tuple[float, float | None]]:
+    """The layout scores of that kind of forks, by their points."""
+    return sorted(
         (sample.repetition, sample.value)
         for sample in samples
-        if (sample.step, sample.metric) == (f"{CURVE}/{STEP}", "layout_score")
-    ]
-    if points and spec.scenario.curve:
-        step = spec.scenario.curve.step
-        last = [s.value for s in samples if (s.step, s.metric) == (f"{AGED}/{STEP}", "layout_score")]
-        heading = f"{title}: layout score over the history"
-        if last and last[0] is not None:
-            heading += f"; at its end {last[0]:.3f}"
-        series = {spec.variant.name: sorted(points)}
-        text = curve.plot(heading, f"repetitions of {step}", "layout score", series)
-        (directory / DIRECTORY / SCORE).write_text(text)
+        if (sample.step, sample.metric) == (f"{kind}/{STEP}", "layout_score")
+    )

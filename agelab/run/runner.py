@@ -16,6 +16,7 @@ from agelab.corpus import Corpus
 from agelab.disk import claimed
 from agelab.drive import module as modules
 from agelab.errors import InputError
+from agelab.history import artefact
 from agelab.image import Image
 from agelab.model.result import Cell, End, RunPlan, Status
 from agelab.results.rundir import RunDirectory
@@ -315,6 +316,11 @@ def _run_plan(
             "host": f"{platform.system()} {platform.release()} {platform.machine()}",
             "accelerator": cells[0].accelerator,
             "model": MODELS[request.clock, cells[0].accelerator == "kvm"] + disturbed,
+        },
+        histories={
+            spec.variant.history: artefact.report(corpus).model_dump(mode="json", by_alias=True)
+            for spec, corpus in zip(specs, corpora, strict=True)
+            if spec.variant.history
         },
         unstated=scenario.unstated,
         command=dict(request.command),

@@ -1,0 +1,70 @@
+"""A disk that is measured on the way of its history, on a terminal: a row for each point."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from agelab.cli.measures import AGED, CONTROL, MAP
+from agelab.model.result import Sample
+
+Column = tuple[str, str, str, float, int]
+"""Heading, step, metric, what a figure is divided by, decimals."""
+
+
+def on_the_way(samples: Sequence[Sample]) -> list[str]:
+    """The names of the drives on which tests were made at the points of a history: none in other scenarios."""
+    steps = dict.fromkeys(one.step.split("/")[0] for one in samples if one.step.count("/") == 2)
+    tested = {one.step.split("/")[0] for one in samples if f"/{AGED}" in one.step}
+    return [label for label in steps if label in tested]
+
+
+def print_points(console: Console, samples: Sequence[Sample], labels: Sequence[str]) -> None:
+    """Where things lie at each point, and how much longer tests take than on the point's control."""
+    columns = list(_columns(samples, labels))
+    values = {(one.step, one.metric, one.repetition): one for one in samples}
+    points = sorted({one.repetition for one in samples if one.step == AGED + MAP} or _tested(samples, labels))
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
+    table.add_column(" point", no_wrap=True)
+    for heading, *_ in columns:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for point in points:
+        cells = (
+            _shown(values.get((step, metric, point)), scale, decimals)
+            for _, step, metric, scale, decimals in columns
+        )
+        table.add_row(f" {point}", *cells)
+    console.print(table)
+    gaps = dict.fromkeys(
+        one.not_measured
+        for one in samples
+        if one.not_measured and (one.step.endswith(f"/{MAP}") or one.metric == "slowdown")
+    )
+    for why in gaps:
+        console.print(f"  not measured: {why}", soft_wrap=True)
+
+
+def _columns(samples: Sequence[Sample], labels: Sequence[str]) -> Iterator[Column]:
+    for label in labels:
+        for test in _tests(samples, label):
+            yield f"slowdown\n{label}\n{test}", f"{label}/{test}", "slowdown", 1, 3
+    for kind, said in ((AGED, "aged"), (CONTROL, "control")):
+        yield f"layout\nscore\n{said}", kind + MAP, "layout_score", 1, 4
+    for kind, said in ((AGED, "aged"), (CONTROL, "control")):
+        yield f"% free in\n>= 1 MiB\n{said}", kind + MAP, "free_usable_1mib", 0.01, 1
+
+
+def _tests(samples: Sequence[Sample], label: str) -> list[str]:
+    found = (one.step.rpartition("/") for one in samples if one.metric == "slowdown")
+    return list(dict.fromkeys(test for where, _, test in found if where == label))
+
+
+def _tested(samples: Sequence[Sample], labels: Sequence[str]) -> set[int]:
+    return {one.repetition for one in samples if one.step.startswith(tuple(f"{label}/" for label in labels))}
+
+
+def _shown(sample: Sample | None, scale: float, decimals: int) -> str:
+    """A dash where there is no such sample, a question mark where it could not be measured."""
+    if sample is None:
+        return "-"
+    return "?" if sample.value is None else f"{sample.value / scale:.{decimals}f}"
