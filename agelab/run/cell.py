@@ -19,9 +19,9 @@ from agelab.results.rundir import RunDirectory
 from agelab.run import curve, inputs, maps, pictures
 from agelab.run.boots import Boot, Heard, Machine
 from agelab.run.forks import Forks, empty
-from agelab.run.phases import AGED, CONTROL, DAYS, Phase, phases
-from agelab.run.plan import DATA_DISK, MAP_MEMORY_MIB, RESULTS_MIB, guest_plan, map_plan
-from agelab.run.spec import MIB, PROCESSOR_MIB
+from agelab.run.phases import AGED, CONTROL, Phase, phases
+from agelab.run.plan import DATA_DISK, guest_plan
+from agelab.run.spec import MIB
 from agelab.run.verdict import Verdict, verdict
 from agelab.store import Store
 from agelab.stored import StoredDisk
@@ -368,18 +368,7 @@ class CellRunner:
         )
 
     def _map_boot(self, names: Sequence[str]) -> Boot:
-        spec = self.machine.spec
-        forks = [] if spec.disk.real else [disk for name in names for disk in self.forks.attached(name)]
-        results = MemoryDisk(self.directory / "results", RESULTS_MIB * MIB, written=True)
-        return Boot(
-            name=f"{maps.STEP}-",
-            number=0,
-            day=3 * DAYS,
-            plan=map_plan(spec, names),
-            memory_mib=MAP_MEMORY_MIB + PROCESSOR_MIB * (spec.vcpus - 1),
-            disks=(*forks, results),
-            prefix=f"{maps.STEP}/",
-        )
+        return maps.boot(self.machine.spec, self.forks, names, self.directory / "results")
 
     def _disks(self, phase: Phase) -> tuple[MemoryDisk, ...]:
         """What holds the data of a phase's partitions, in the order in which the plan numbers them."""

@@ -13,7 +13,12 @@ from agelab.layout.model import ExtentMap, FreeSpace, Measure
 from agelab.model.filesystem import FreeSpaceTool
 from agelab.model.metrics import METRICS
 from agelab.model.result import Sample
-from agelab.run.spec import CellSpec
+from agelab.run.boots import Boot
+from agelab.run.forks import Forks
+from agelab.run.phases import DAYS
+from agelab.run.plan import MAP_MEMORY_MIB, RESULTS_MIB, map_plan
+from agelab.run.spec import MIB, PROCESSOR_MIB, CellSpec
+from agelab.vm.guest import MemoryDisk
 
 STEP = "map"
 DIRECTORY = "maps"
@@ -29,6 +34,20 @@ class Map:
     free: FreeSpace | None
     no_extents: str = ""
     no_free: str = ""
+
+
+def boot(spec: CellSpec, there: Forks, names: Sequence[str], results: Path) -> Boot:
+    """The boot that looks at these forks; its last disk is the file ``results``."""
+    forks = [] if spec.disk.real else [disk for name in names for disk in there.attached(name)]
+    return Boot(
+        name=f"{STEP}-",
+        number=0,
+        day=3 * DAYS,
+        plan=map_plan(spec, names),
+        memory_mib=MAP_MEMORY_MIB + PROCESSOR_MIB * (spec.vcpus - 1),
+        disks=(*forks, MemoryDisk(results, RESULTS_MIB * MIB, written=True)),
+        prefix=f"{STEP}/",
+    )
 
 
 def collect(results: Path, directory: Path) -> dict[str, str]:

@@ -1,0 +1,129 @@
+"""The plans of the boots that measure the points of a history: which disk is where, and what runs on it."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agelab.cli.request import request
+from agelab.corpus import Corpus
+from agelab.errors import InputError
+from agelab.model.scenario import Scenario
+from agelab.run import curve
+from agelab.run.boots import Boot
+from agelab.run.forks import Forks
+from agelab.run.phases import phases
+from agelab.run.plan import ARRAY_UUID, DATA_DISK, FILESYSTEM_UUID
+from agelab.run.spec import CellSpec
+from agelab.scenario.selection import select
+from bench.common import ARGUMENTS
+from tests.unit.test_studies import cells
+
+LOG = replace(Corpus("k", Path("/log/corpus.iso"), 1 << 21, "s", 3, 1000, "a history"), parts=3)
+
+
+def boots(name: str, **words: Any) -> tuple[CellSpec, list[Boot]]:
+    [spec] = cells(name, **words)
+    return spec, curve.boots(spec, LOG, Forks(Path("/cell"), spec, None), (1, 2, 3))
+
+
+def test_each_variant_has_each_history_and_its_plain_name_is_all_of_them() -> None:
+    every = select("aging-curve").variants
+    assert len(every) == 14 and {variant.history for variant in every} == {"profile", "history"}
+    assert [one.name for one in select("aging-curve-xfs").variants] == ["xfs-profile", "xfs-history"]
+    assert [one.name for one in select("aging-curve-xfs-history").variants] == ["xfs-history"]
+    assert [one.name for one in select("aging-curve-xfs", log=Path("a.log")).variants] == ["xfs-log"]
+    with pytest.raises(InputError, match="--log: scenario aging has no histories"):
+        select("aging-ext4", log=Path("a.log"))
+
+
+def test_the_history_stops_at_each_point_and_the_last_one_is_its_end() -> None:
+    [spec] = cells("aging-curve-ext4-profile")
+    [making] = phases(spec.scenario, LOG)
+    assert making.forks == {1: "aged-1", 2: "aged-2", 3: "aged-3"}
+    assert [step["caches"] for step in making.steps] == ["keep", "reboot", "reboot"]
+    assert [step["repetition"] for step in making.steps] == [1, 2, 3]
+
+
+def test_one_boot_makes_all_controls_on_bare_memory() -> None:
+    _, (controls, *_) = boots("aging-curve-ext4-profile")
+    plan = controls.plan
+    assert [disk["name"] for disk in plan["disks"]] == ["control-1", "control-2", "control-3"]
+    assert all(drive["settings"] is None for drive in plan["drives"])
+    for number, disk in enumerate(plan["disks"]):
+        [[drive, part]], [[other, _]] = disk["members"], disk["source"]["members"]
+        places = [plan["drives"][one]["partitions"][part]["disk"] - DATA_DISK for one in (drive, other)]
+        files = [str(controls.disks[place].path) for place in places]
+        assert files == [f"/cell/fork-{kind}-{number + 1}/disk-0" for kind in ("control", "aged")]
+        assert [controls.disks[place].written for place in places] == [True, False]
+        assert any(FILESYSTEM_UUID["control"] in word for word in disk["mkfs"])
+        assert f"/dev/disk/control-{number + 1}" in disk["mkfs"] and "ro" in disk["source"]["mount"][4]
+    assert [(one["name"], one["disk"], one["repetition"]) for one in plan["steps"]] == [
+        ("copy", 0, 1),
+        ("copy", 1, 2),
+        ("copy", 2, 3),
+    ]
+
+
+@pytest.mark.parametrize("layout", ["single", "raid0"])
+def test_each_fork_is_tested_on_a_drive_of_its_own_and_nothing_is_written_to_it(layout: str) -> None:
+    spec, (_, *tests) = boots("aging-curve-ext4-profile", layout=layout)
+    members = len(spec.disk.members)
+    assert [boot.prefix for boot in tests] == ["then/", "today/"]
+    for boot in tests:
+        plan = boot.plan
+        assert [disk["name"] for disk in plan["disks"]] == curve.forks((1, 2, 3))
+        used = [drive for disk in plan["disks"] for drive, _ in disk["members"]]
+        assert used == list(range(6 * members)) == [int(d["name"][5:]) for d in plan["drives"]]
+        assert all(drive["settings"] for drive in plan["drives"]) and len(boot.disks) == 6 * members
+        assert not any(disk.written for disk in boot.disks)
+        behind = [part["disk"] for drive in plan["drives"] for part in drive["partitions"]]
+        assert behind == list(range(DATA_DISK, DATA_DISK + 6 * members))
+        names = [(one["name"], one["disk"], one["repetition"]) for one in plan["steps"][:4]]
+        label = boot.prefix
+        assert names == [
+            (f"{label}aged/scan", 0, 1),
+            (f"{label}aged/search", 0, 1),
+            (f"{label}control/scan", 1, 1),
+            (f"{label}control/search", 1, 1),
+        ]
+        if layout == "raid0":
+            uuids = [disk["raid"]["uuid"] for disk in plan["disks"][:2]]
+            assert uuids == [ARRAY_UUID["making"], ARRAY_UUID["control"]]
+
+
+def test_the_drives_of_both_boots_are_those_that_the_scenario_names() -> None:
+    _, (_, then, today) = boots("aging-curve-ext4-profile")
+    assert "kind=disk" in then.plan["drives"][0]["settings"]
+    assert "kind=flash" in today.plan["drives"][0]["settings"]
+
+
+def test_a_guest_with_many_disks_has_memory_for_their_caches_and_pages() -> None:
+    spec, (_, then, _) = boots("aging-curve-ext4-profile")
+    more = then.memory_mib - spec.memory_mib(LOG)
+    assert more * (1 << 20) >= 6 * (spec.disk.cache_bytes + spec.disk_bytes // 64)
+    assert more <= curve.more_mib(spec, 3)
+
+
+def test_nothing_is_measured_on_the_way_of_a_disk_that_cannot_be_forked() -> None:
+    with pytest.raises(InputError, match="measures on the way of a history"):
+        cells("aging-curve-ext4-profile", disks="file:/tmp/some.img")
+    with pytest.raises(InputError, match="measures on the way of a history"):
+        request("aging-curve-ext4-profile", {**ARGUMENTS, "seeds": "1", "jobs": 1}, disk="0123")
+    with pytest.raises(InputError, match="has histories, no corpus"):
+        cells("aging-curve-ext4-profile", corpus="/etc")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"histories": ()}, "either a corpus or histories"),
+        ({"tests": ()}, "tested_on needs tests and a control"),
+        ({"curve": {"step": "replays", "after": "each"}}, "step 'replays' has 0 repetitions"),
+    ],
+)
+def test_a_scenario_that_does_not_hold_together_is_refused(change: dict[str, Any], said: str) -> None:
+    whole = select("aging-curve").scenario.model_dump()
+    with pytest.raises(ValueError, match=said):
+        Scenario.model_validate({**whole, **change})

@@ -1,0 +1,77 @@
+"""One history on two filesystems, measured at each of its points, in real guests."""
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+from tests.vm.cells import agelab, real_guests, run, runs
+
+pytestmark = real_guests
+SCENARIO = Path(__file__).with_name("small-history.toml")
+LOG = """agelab-operations 1
+mkdir d
+create d/one
+write d/one 0 5000
+create d/with\\040blank
+append d/with\\040blank 100000
+point 1
+unlink d/one
+rename d/with\\040blank moved
+truncate moved 70000
+overwrite moved 4096 10
+# No file of a disk of 64 MB is as large: it is refused, and what is done to it later is not.
+create large
+write large 0 100000000
+create late
+write late 1000000 1
+fsync late
+point 2
+"""
+LEFT = {1: {"/d/one": 5000, "/d/with\\040blank": 100_000}, 2: {"/moved": 70_000, "/late": 1_000_001}}
+"""File to size at each point, but for the file that has no room."""
+
+
+def test_a_log_written_by_hand_runs_alike_on_two_filesystems(tmp_path: Path) -> None:
+    log = tmp_path / "mine.log"
+    log.write_text(LOG)
+    cells = run(str(SCENARIO), "--log", str(log), "--jobs", "2")
+    assert [(cell["variant"], cell["status"]) for cell in cells] == [
+        ("ext2-log", "ok"),
+        ("reiserfs-log", "ok"),
+    ]
+    newest = max(runs().glob("*-small-history*"), key=lambda directory: directory.stat().st_mtime)
+    for number, cell in enumerate(cells):
+        values = {(s["step"], s["metric"], s["repetition"]): s["value"] for s in cell["samples"]}
+        assert ("replay", "refused", 1) not in values and values["replay", "refused", 2] == 1
+        for point, left in LEFT.items():
+            for kind in ("aged", "control"):
+                found = _files(newest / f"cells/{number}/maps/{kind}-{point}/extents.gz")
+                assert left.items() <= found.items() and found.keys() - left.keys() <= {"/large"}
+            for test in ("scan", "search"):
+                slower = [values[f"then/{kind}/{test}", "elapsed", point] for kind in ("aged", "control")]
+                assert values[f"then/{test}", "slowdown", point] == round(slower[0] / slower[1], 6)
+    shown = agelab("show", "latest").stdout
+    assert "history log" in shown and "fullness" in shown and " point " in shown
+    assert "<svg" in (newest / "cells/0/maps/layout-score.svg").read_text()[:200]
+    again = run(str(SCENARIO), "--log", str(log), "--filesystem", "ext2")
+    assert [_told(cell) for cell in again] == [_told(cells[0])]
+
+
+def test_a_malformed_log_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    log = tmp_path / "mine.log"
+    log.write_text(LOG.replace("unlink d/one", "unlink d/two"))
+    before = set(runs().glob("*"))
+    done = agelab("run", str(SCENARIO), "--log", str(log))
+    assert done.returncode == 2 and f"{log}: line 8: there is no " in done.stderr
+    assert set(runs().glob("*")) == before
+
+
+def _told(cell: dict[str, Any]) -> tuple[Any, ...]:
+    return cell["inputs_key"], cell["digest"], cell["maps"]
+
+
+def _files(extents: Path) -> dict[str, int]:
+    """Path to size, as the extent mapper lists them."""
+    lines = gzip.decompress(extents.read_bytes()).decode().splitlines()
+    files = (line.split() for line in lines if line.startswith("F "))
+    return {path if path.startswith("/") else f"/{path}": int(size) for _, _, size, _, _, path in files}
