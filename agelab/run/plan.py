@@ -188,14 +188,15 @@ def mounted(
 def mkfs(spec: CellSpec, made_by: str, name: str = UNDER_TEST) -> list[str]:
     """The command that makes a phase's filesystem on the disk of that name.
 
-    The control's has a UUID of its own: it is mounted beside the one that it is copied from.
+    The control's has a UUID of its own: it is mounted beside the one that it is copied from. So has each of several
+    controls: mkfs.btrfs refuses one that another disk has.
     """
     if spec.variant.script:
         return ["sh", "-c", '"$0"', spec.variant.script]
+    known = FILESYSTEM_UUID["beside" if spec.makes_beside else made_by if made_by == CONTROL else MAKING]
+    _, _, point = name.rpartition(f"{CONTROL}-")
     words = {
-        "{uuid}": FILESYSTEM_UUID[
-            "beside" if spec.makes_beside else made_by if made_by == CONTROL else MAKING
-        ],
+        "{uuid}": known.replace("-4000-", f"-4{int(point):03x}-") if point.isdigit() else known,
         "{device}": f"{DEVICES}/{name}",
         "{mountpoint}": MOUNT,
     }
