@@ -88,16 +88,10 @@ def variants(runs: Sequence[RunDirectory]) -> list[Variant]:
 
 def report(runs: Sequence[RunDirectory]) -> str:
     """The table in Markdown, and below it who aged worst. Raises InputError for runs that are not of one table."""
-    plans = [run.plan() for run in runs]
-    environments = {(plan.scale, *(plan.provenance[name] for name in SHARED)) for plan in plans}
-    if len(environments) > 1:
-        raise InputError(f"the runs differ in scale, {', '.join(SHARED[:-1])} or {SHARED[-1]}")
     found = variants(runs)
     rows = [[variant.name, *_figures(variant)] for variant in found]
-    seeds = sorted({cell.seed for plan in plans for cell in plan.cells})
     lines = [
-        f"Run seeds {', '.join(map(str, seeds))}; scale {plans[0].scale}, "
-        f"kernel {plans[0].provenance['kernel']}, {plans[0].provenance['qemu']}.",
+        *headed(runs),
         "Medians, and in brackets the spread (largest less smallest). The last four columns are slowdowns: time on "
         "the aged disk / time on the control.",
         "",
@@ -112,18 +106,31 @@ def report(runs: Sequence[RunDirectory]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def headed(runs: Sequence[RunDirectory]) -> list[str]:
+    """Of what the runs' table is. Raises InputError for runs that are not of one table."""
+    plans = [run.plan() for run in runs]
+    environments = {(plan.scale, *(plan.provenance[name] for name in SHARED)) for plan in plans}
+    if len(environments) > 1:
+        raise InputError(f"the runs differ in scale, {', '.join(SHARED[:-1])} or {SHARED[-1]}")
+    seeds = sorted({cell.seed for plan in plans for cell in plan.cells})
+    return [
+        f"Run seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}; scale {plans[0].scale}, "
+        f"kernel {plans[0].provenance['kernel']}, {plans[0].provenance['qemu']}."
+    ]
+
+
 def _figures(variant: Variant) -> list[str]:
-    cells = []
-    for (place, scale), decimals in zip(COLUMNS, DECIMALS, strict=True):
-        summary = variant.summary(place)
-        if summary is None:
-            cells.append("-" if not variant.measured else "not measured")
-        else:
-            middle, spread = (
-                f"{float(value * scale):.{decimals}f}" for value in (summary.median, summary.spread)
-            )
-            cells.append(f"{middle} ({spread})" if summary.n > 1 else middle)
-    return cells
+    pairs = zip(COLUMNS, DECIMALS, strict=True)
+    return [figure(variant, place, scale, decimals) for (place, scale), decimals in pairs]
+
+
+def figure(variant: Variant, place: Place, factor: Fraction, decimals: int) -> str:
+    """The median over the run seeds and, of several, the spread in brackets."""
+    summary = variant.summary(place)
+    if summary is None:
+        return "-" if not variant.measured else "not measured"
+    middle, spread = (f"{float(value * factor):.{decimals}f}" for value in (summary.median, summary.spread))
+    return f"{middle} ({spread})" if summary.n > 1 else middle
 
 
 def _ranking(found: Sequence[Variant]) -> list[str]:

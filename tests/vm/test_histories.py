@@ -1,8 +1,11 @@
 """One history on two filesystems, measured at each of its points, in real guests."""
 
 import gzip
+import json
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.vm.cells import agelab, real_guests, run, runs
 
@@ -75,3 +78,41 @@ def _files(extents: Path) -> dict[str, int]:
     lines = gzip.decompress(extents.read_bytes()).decode().splitlines()
     files = (line.split() for line in lines if line.startswith("F "))
     return {path if path.startswith("/") else f"/{path}": int(size) for _, _, size, _, _, path in files}
+
+
+@pytest.mark.full
+def test_the_same_history_gives_the_same_maps_on_every_filesystem(tmp_path: Path) -> None:
+    """Seven filesystems twice, two at a time and one after the other."""
+    path = _on(tmp_path, "ext2", "ext4", "xfs", "btrfs", "jfs", "reiserfs", "f2fs")
+    together, alone = run(str(path), "--jobs", "2"), run(str(path))
+    assert [cell["status"] for cell in together] == ["ok"] * 7
+    assert [_told(cell) for cell in together] == [_told(cell) for cell in alone]
+
+
+@pytest.mark.full
+def test_two_kernels_carry_out_the_same_history(tmp_path: Path) -> None:
+    """The files that are left are the same; where they lie is the kernels' own."""
+    path = _on(tmp_path, "ext4", "jfs")
+    sides = []
+    for kernel in ("debian:6.1", "debian:6.12"):
+        cells = run(str(path), "--kernel", kernel, "--jobs", "2")
+        assert [cell["status"] for cell in cells] == ["ok", "ok"]
+        newest = max(runs().glob("*-small-history*"), key=lambda directory: directory.stat().st_mtime)
+        made = [json.loads((newest / f"cells/{n}/inputs.json").read_text())["making"] for n in (0, 1)]
+        sides.append(([_files(newest / f"cells/{n}/maps/aged-2/extents.gz") for n in (0, 1)], made))
+    (files, made), (other_files, other_made) = sides
+    assert files == other_files and files[0] == files[1] and len(files[0]) > 100
+    for one, other in zip(made, other_made, strict=True):
+        differ = {name for name in one if one[name] != other[name]}
+        assert one["corpus"] == other["corpus"]
+        assert differ <= {"kernel", "image", "initramfs", "command", "drive_module", "plan"}
+
+
+def _on(directory: Path, *filesystems: str) -> Path:
+    """The scenario on a disk that all of them take."""
+    text = SCENARIO.read_text().replace("mib = { value = 64,", "mib = { value = 320,")
+    head, _, rest = text.partition("[[variants]]")
+    variants = "".join(f'[[variants]]\nname = "{name}"\nfilesystem = "{name}"\n\n' for name in filesystems)
+    path = directory / SCENARIO.name
+    path.write_text(head + variants + rest[rest.index("[[steps]]") :])
+    return path

@@ -1,0 +1,144 @@
+"""The answer of docs/aging.md to what ages a filesystem, fullness or usage: scenario ``fullness-or-usage``.
+
+    .venv/bin/python -m bench.usage [--seeds 1,2,3,4,5] [--jobs 2] [--run RUN,RUN] [--write]
+
+Runs the scenario (or takes runs that are there), prints the table, and with --write puts it into docs/aging.md and the
+plots beside it.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import mean
+
+from agelab.layout import curve
+from agelab.results.rundir import RunDirectory
+from agelab.stats.floor import SEEDS_NEEDED
+from agelab.stats.order import Summary
+from bench.aging import PAGE, PICTURES, Variant, figure, headed, variants
+from bench.curve import ONE
+from bench.page import command, line, put
+
+METRICS = {
+    "slowdown of a scan": ("then/scan", "slowdown", 3),
+    "layout score": ("aged/map", "layout_score", 4),
+    "dynamic layout score": ("then/aged/scan", "dynamic_layout_score", 3),
+}
+SCAN = METRICS["slowdown of a scan"]
+Grid = Mapping[tuple[str, int], Summary]
+"""Fullness (a history) and usage (a point) to what was measured there."""
+
+
+def report(runs: Sequence[RunDirectory]) -> str:
+    """The grid of each filesystem, and which of the two does more. Raises InputError for runs of different tables."""
+    found = variants(runs)
+    histories = list(runs[0].plan().histories)
+    usages = range(1, 1 + _points(found))
+    head = ["filesystem", "full, %"]
+    head += [f"{name}, {usage}" for name in METRICS for usage in usages]
+    lines = [
+        *headed(runs),
+        "Usage 1, 2, 3: so many disks of bytes were written. Medians, and "
+        "in brackets the spread over run seeds.",
+        "",
+        line(head),
+        line(["---"] * len(head)),
+    ]
+    for filesystem in _filesystems(found, histories):
+        for history in histories:
+            variant = _variant(found, filesystem, history)
+            cells = [
+                figure(variant, (step, usage, metric), ONE, decimals)
+                for step, metric, decimals in METRICS.values()
+                for usage in usages
+            ]
+            lines.append(line([filesystem, history.removeprefix("full"), *cells]))
+    lines += ["", *_answers(found, histories)]
+    lines += [f"- {variant.name}: {variant.why}" for variant in found if variant.why]
+    for filesystem in _filesystems(found, histories):
+        lines += [
+            "",
+            f"![slowdown of a scan by usage and fullness, {filesystem}](aging/usage-{filesystem}.svg)",
+        ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _answers(found: Sequence[Variant], histories: Sequence[str]) -> Iterator[str]:
+    """By how much each of the two moves the slowdown of a scan, the other averaged away, beside the floor."""
+    yield "By how much the slowdown of a scan moves, from the least to the most, the other averaged away:"
+    yield ""
+    yield line(["filesystem", "by fullness", "by usage", "floor", "more of it comes of"])
+    yield line(["---"] * 5)
+    for filesystem in _filesystems(found, histories):
+        grid = _grid(found, filesystem, histories)
+        if not grid:
+            continue
+        fullness, usage = (_moved(grid, axis) for axis in (0, 1))
+        enough = min(summary.n for summary in grid.values()) >= SEEDS_NEEDED
+        floor = max(float(summary.spread) for summary in grid.values())
+        more = "fullness" if fullness > usage else "usage"
+        if not enough:
+            said = f"{more}; no floor: too few seeds"
+        elif abs(fullness - usage) > floor:
+            said = more
+        else:
+            said = "neither: they differ by less than the floor"
+        yield line([filesystem, f"{fullness:.3f}", f"{usage:.3f}", f"{floor:.3f}" if enough else "-", said])
+
+
+def _moved(grid: Grid, axis: int) -> float:
+    """The range of the means along one axis."""
+    levels = dict.fromkeys(place[axis] for place in grid)
+    means = [
+        mean(float(summary.median) for place, summary in grid.items() if place[axis] == level)
+        for level in levels
+    ]
+    return max(means) - min(means)
+
+
+def _grid(found: Sequence[Variant], filesystem: str, histories: Sequence[str]) -> Grid:
+    step, metric, _ = SCAN
+    return {
+        (history, usage): summary
+        for history in histories
+        for usage in range(1, 1 + _points(found))
+        if (summary := _variant(found, filesystem, history).summary((step, usage, metric)))
+    }
+
+
+def _variant(found: Sequence[Variant], filesystem: str, history: str) -> Variant:
+    name = f"{filesystem}-{history}"
+    return next((one for one in found if one.name == name), Variant(name, {}, ""))
+
+
+def _filesystems(found: Sequence[Variant], histories: Sequence[str]) -> list[str]:
+    names = (one.name.removesuffix(f"-{history}") for one in found for history in histories)
+    return list(dict.fromkeys(name for name in names if f"{name}-{histories[0]}" in {v.name for v in found}))
+
+
+def _points(found: Sequence[Variant]) -> int:
+    return max((number for one in found for step, number, _ in one.measured if step == "replay"), default=0)
+
+
+def write(runs: Sequence[RunDirectory], text: str) -> None:
+    """Put the table into the page, and the plots beside it: a line for each degree of fullness."""
+    put(PAGE, "python -m bench.usage --write", text)
+    found, histories = variants(runs), list(runs[0].plan().histories)
+    for filesystem in _filesystems(found, histories):
+        grid = _grid(found, filesystem, histories)
+        series = {
+            f"{history.removeprefix('full')} % full": [
+                (usage, float(summary.median)) for (one, usage), summary in grid.items() if one == history
+            ]
+            for history in histories
+        }
+        picture = curve.plot(
+            f"{filesystem}: slowdown of a scan, by usage and fullness",
+            "bytes written, in disks",
+            "time on the aged disk / on its control",
+            {name: points for name, points in series.items() if points},
+        )
+        (PICTURES / f"usage-{filesystem}.svg").write_text(picture)
+
+
+if __name__ == "__main__":
+    sys.exit(command(__doc__, "fullness-or-usage", "1,2,3,4,5", report, write))
