@@ -99,7 +99,7 @@ def refused(errors: Path, refuses: tuple[str, ...]) -> int | None:
     """How many lines tell what the filesystem cannot hold, or None where some line tells anything else."""
     expected = re.compile("|".join(f"(?:{pattern})" for pattern in refuses))
     count = 0
-    with errors.open(errors="replace") as lines:
+    with errors.open(errors="replace", newline="\n") as lines:
         for line in filter(None, map(str.strip, lines)):
             if not expected.fullmatch(line):
                 return None

@@ -23,7 +23,7 @@ def print_points(console: Console, samples: Sequence[Sample], labels: Sequence[s
     """Where things lie at each point, and how much longer tests take than on the point's control."""
     columns = list(_columns(samples, labels))
     values = {(one.step, one.metric, one.repetition): one for one in samples}
-    points = sorted({one.repetition for one in samples if one.step == AGED + MAP} or _tested(samples, labels))
+    points = sorted({one.repetition for one in samples if one.metric == "slowdown" or one.step == AGED + MAP})
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
     table.add_column(" point", no_wrap=True)
     for heading, *_ in columns:
@@ -48,19 +48,21 @@ def _columns(samples: Sequence[Sample], labels: Sequence[str]) -> Iterator[Colum
     for label in labels:
         for test in _tests(samples, label):
             yield f"slowdown\n{label}\n{test}", f"{label}/{test}", "slowdown", 1, 3
+    where = f"{labels[0]}/{AGED}"
+    for test in _tests(samples, labels[0])[:1]:
+        yield f"dynamic\n{labels[0]}\n{test}", where + test, "dynamic_layout_score", 1, 4
     for kind, said in ((AGED, "aged"), (CONTROL, "control")):
         yield f"layout\nscore\n{said}", kind + MAP, "layout_score", 1, 4
     for kind, said in ((AGED, "aged"), (CONTROL, "control")):
         yield f"% free in\n>= 1 MiB\n{said}", kind + MAP, "free_usable_1mib", 0.01, 1
+    refused = dict.fromkeys(one.step for one in samples if one.metric == "refused")
+    for step in refused:
+        yield f"refused\n{step}", step, "refused", 1, 0
 
 
 def _tests(samples: Sequence[Sample], label: str) -> list[str]:
     found = (one.step.rpartition("/") for one in samples if one.metric == "slowdown")
     return list(dict.fromkeys(test for where, _, test in found if where == label))
-
-
-def _tested(samples: Sequence[Sample], labels: Sequence[str]) -> set[int]:
-    return {one.repetition for one in samples if one.step.startswith(tuple(f"{label}/" for label in labels))}
 
 
 def _shown(sample: Sample | None, scale: float, decimals: int) -> str:

@@ -226,6 +226,10 @@ def _agree(wanted: "Request") -> None:
     if wanted.disk and (wanted.keep_disk or wanted.curve):
         option = "--keep-disk" if wanted.keep_disk else "--curve"
         raise InputError(f"--disk starts from a disk that is made already: {option} has nothing to do")
+    if wanted.curve and scenario.measured_on_the_way:
+        raise InputError(
+            f"--curve: scenario {scenario.name} is measured at its points always: leave --curve out"
+        )
     if wanted.curve and scenario.curve is None:
         raise InputError(f"--curve: scenario {scenario.name} has no [curve]")
 

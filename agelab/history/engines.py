@@ -151,6 +151,8 @@ def _repository(wanted: Repository, disk: int) -> Source:
 
     title = f"versions of the user's repository up to {commit[:12]}"
     inputs = {"engine": wanted.engine, "recipe": tree.RECIPE, "commit": commit, "points": wanted.points}
+    # Of a shallow clone, or one with grafts, the same commit has other versions before it.
+    inputs["versions"] = git.first_parents(repository, commit)
     return Source(wanted.engine, title, disk, None, inputs, lines(), told)
 
 
@@ -190,7 +192,7 @@ def _logged(wanted: Logged, disk: int) -> Source:
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
     inputs = {"engine": wanted.engine, "sha256": content}
-    title = f"the user's log {path.name}"
+    title = "the user's log"
     return Source(wanted.engine, title, disk, None, inputs, operations.lines(path), own=str(path))
 
 

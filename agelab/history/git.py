@@ -1,5 +1,6 @@
 """The versions of a user's git repository, oldest first, along first parents: what a pull of each one changes."""
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +42,11 @@ def newest(repository: Path, revision: str) -> str:
     return _git(
         repository, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}"
     ).stdout.strip()
+
+
+def first_parents(repository: Path, commit: str) -> str:
+    """A hash of the versions up to a commit. Raises as ``newest`` does."""
+    return hashlib.sha256(_git(repository, *_REVISIONS, commit).stdout.encode()).hexdigest()
 
 
 def changes(repository: Path, commit: str, work: Path) -> Changes:

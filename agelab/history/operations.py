@@ -16,7 +16,7 @@ from agelab.errors import InputError
 
 HEADER = b"agelab-operations 1"
 LONGEST = 16_000
-"""Bytes of a line: two paths of PATH_MAX, most of their bytes escaped."""
+"""Bytes of a line: two paths of PATH_MAX, half of their bytes escaped."""
 MOST = 2**63 - 1
 """The largest offset that Linux knows (loff_t)."""
 BLOCK = 4096
@@ -249,7 +249,7 @@ def _sized(what: bytes, size: int, numbers: list[int]) -> tuple[int, int]:
         raise Fault("no file is as large as that")
     if what == b"overwrite" and end > size:
         raise Fault(f"it goes beyond the file's end at {size}")
-    return max(size, end), length
+    return max(size, end) if length else size, length
 
 
 def _rename(state: State, words: list[bytes], parent: Directory, name: bytes, moved: Directory | int) -> None:

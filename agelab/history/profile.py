@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
+from typing import Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from agelab.corpus.definition import Stated
 from agelab.corpus.draw import Draws
@@ -35,6 +36,12 @@ class Classes(Stated):
     upto: tuple[int, ...] = Field(min_length=1)
     weights: tuple[int, ...] = Field(min_length=1)
 
+    @model_validator(mode="after")
+    def _each_has_a_weight(self) -> Self:
+        if len(self.upto) != len(self.weights) or list(self.upto) != sorted(set(self.upto)):
+            raise ValueError("upto must rise, and each class have a weight")
+        return self
+
     def shares(self) -> list[float]:
         """The share of files in each class."""
         whole = sum(self.weights)
@@ -46,6 +53,12 @@ class Depths(Stated):
 
     weights: tuple[int, ...] = Field(min_length=1)
     directories: tuple[int, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _each_has_a_weight(self) -> Self:
+        if len(self.directories) != len(self.weights):
+            raise ValueError("each depth has a weight and a number of directories")
+        return self
 
     def shares(self) -> list[float]:
         """The share of files at each depth."""

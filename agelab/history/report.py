@@ -135,7 +135,7 @@ def fit(upto: Sequence[int], asked: Sequence[float], counts: Mapping[int, int]) 
         asked=tuple(round(share, 6) for share in asked),
         produced=tuple(round(share, 6) for share in produced),
         distance=round(distance, 6),
-        p=p,
+        p=None if p is None else float(f"{p:.6g}"),
         effect=effect,
     )
 

@@ -8,14 +8,19 @@ from agelab.model.base import Frozen, Name
 from agelab.model.figure import Figure
 
 
-class _Asked(Frozen):
-    """What every engine is asked."""
+class _Named(Frozen):
+    """What every history has."""
 
     name: Name
+    note: str = ""
+
+
+class _Asked(_Named):
+    """What every engine is asked."""
+
     points: int = Field(
         default=1, ge=1, le=1000, description="where the history may be stopped: each after as many bytes"
     )
-    note: str = ""
 
 
 class Profiled(_Asked):
@@ -54,7 +59,7 @@ class Churned(_Asked):
     freed: Figure = Field(description="the share of all files that is deleted at the end, 0 to 1")
 
 
-class Logged(_Asked):
+class Logged(_Named):
     """An operation log of the user's own (docs/operations.md); its points are its own."""
 
     engine: Literal["log"]

@@ -23,6 +23,9 @@ from agelab.model.step import (
     taken,
 )
 
+PHASES = ("aged", "control", "curve", "making", "map")
+"""What names of steps begin with, where they are not of the scenario's own."""
+
 
 class Citation(Frozen):
     """The study behind the scenario."""
@@ -61,6 +64,9 @@ class Variant(Frozen):
     machine: Name | None = Field(default=None, description="in place of the scenario's")
     available_mib: Figure | None = Field(default=None, description="in place of the scenario's memory")
     drive: int | None = Field(default=None, ge=0, description="in place of the partitions' one")
+    minimum_mib: int | None = Field(
+        default=None, ge=1, description="the smallest disk, in place of its filesystem's"
+    )
     history: Name | None = Field(default=None, description="of the scenario's histories, where it has any")
 
     @property
@@ -253,11 +259,7 @@ class Scenario(Frozen):
             for step in self.steps
             for action in (step.cycle if isinstance(step, Cycle) else (step,))
         }
-        wrong = []
-        if self.curve.tested_on and not (self.tests and self.control):
-            wrong.append("curve: tested_on needs tests and a control")
-        if self.curve.tested_on and any(test.repeat != 1 for test in self.tests):
-            wrong.append("curve: with tested_on each test is done once at each point")
+        wrong = self._not_on_the_way() if self.curve.tested_on else []
         most = turns.get(self.curve.step, 0)
         beyond = (
             [] if self.curve.after == "each" else [turn for turn in self.curve.after if turn > (most or turn)]
@@ -267,16 +269,35 @@ class Scenario(Frozen):
             wrong.append(f"curve: step {self.curve.step!r} has {most} repetitions, not {turn}")
         return wrong
 
+    def _not_on_the_way(self) -> list[str]:
+        """What tests at the points of a history cannot do."""
+        wrong = []
+        if not (self.histories and self.tests and self.control):
+            wrong.append("curve: tested_on needs histories, tests and a control")
+        if any(test.repeat != 1 or test.caches == "reboot" for test in self.tests):
+            wrong.append("curve: with tested_on each test is done once at each point, and none reboots")
+        if taken := sorted(set(self.curve.tested_on) & set(PHASES)) if self.curve else []:
+            wrong.append(f"curve: a drive cannot be called {taken[0]!r}: what each cell does is")
+        return wrong
+
     def _without_a_corpus(self) -> list[str]:
         """What only a corpus, or only a history, could give."""
+        each = [step for step in self.steps if isinstance(step, Action)]
+        wrong = [
+            f"step {action.name!r}: it cannot be repeated for each part of a history"
+            for action in (*self.actions(), *self.tests)
+            if action.repeat == "parts" and (self.corpus or action not in each)
+        ]
+        known = {history.name for history in self.histories}
+        wrong += [
+            f"variant {variant.name!r}: no history {variant.history!r}"
+            for variant in self.variants
+            if variant.history and variant.history not in known
+        ]
         if self.corpus:
-            return [
-                f"step {action.name!r}: it is repeated for each part of a history, and there is none"
-                for action in self.actions()
-                if action.repeat == "parts"
-            ]
+            return wrong
         moving = [one.name for one in (*self.actions(), *self.tests) if one.moves]
-        wrong = [f"step {name!r}: it moves the corpus, and there is none" for name in moving]
+        wrong += [f"step {name!r}: it moves the corpus, and there is none" for name in moving]
         if self.beside or self.experiments:
             wrong.append("a filesystem beside and experiments need a corpus")
         return wrong
@@ -287,7 +308,7 @@ class Scenario(Frozen):
         return bool(self.curve and self.curve.tested_on)
 
     def spread(self) -> Self:
-        """The scenario with each variant once for each history."""
+        """The scenario with each variant once for each history. Raises ValueError where two get one name."""
         if not self.histories:
             return self
         found = [
@@ -295,6 +316,9 @@ class Scenario(Frozen):
             for one in self.histories
             for variant in self.variants
         ]
+        twice = [name for name, count in Counter(one.name for one in found).items() if count > 1]
+        if twice:
+            raise ValueError(f"two variants with their histories are called {twice[0]!r}")
         return self.model_copy(update={"variants": tuple(found)})
 
     def at(self, scale: str) -> Self:

@@ -13,6 +13,7 @@ from agelab.errors import AgelabError
 from agelab.kernel import MissingModule
 from agelab.model.event import Ended
 from agelab.model.result import End, Sample, Status
+from agelab.model.step import CONTROL_COPY
 from agelab.results.digest import digest, inputs_key
 from agelab.results.ratios import derived, slowdowns, syscall_shares
 from agelab.results.rundir import RunDirectory
@@ -121,7 +122,7 @@ class CellRunner:
         if not (self.machine.spec.scenario.measured_on_the_way and self.wanted.measure):
             return ()
         taken = (self.phases[0].forks or {}).values()
-        return tuple(int(name.rpartition("-")[2]) for name in taken)
+        return tuple(int(name.rpartition("-")[2]) for name in taken if name != AGED)
 
     @cached_property
     def forks(self) -> Forks:
@@ -167,7 +168,7 @@ class CellRunner:
             image.kernel.modules.closure(spec.modules)
         except MissingModule as missing:
             return ": ".join(filter(None, (str(missing), spec.filesystem.modules_why)))
-        smallest = spec.filesystem.minimum_mib * MIB
+        smallest = (spec.variant.minimum_mib or spec.filesystem.minimum_mib) * MIB
         if spec.disk_bytes < smallest:
             return f"{spec.filesystem.name} needs {smallest} bytes of disk, the cell has {spec.disk_bytes}"
         proof = image.proof.get((spec.filesystem.name, spec.defaults))
@@ -189,7 +190,10 @@ class CellRunner:
         shaped: dict[str, Any] = {phase.name: self._shape(self._boot(phase, 0)) for phase in measured}
         stands = self.wanted.disk
         making = stands.inputs if stands else {**around, **self._shape(self._boot(first, 0))}
-        shaped |= {boot.prefix.rstrip("/"): self._shape(boot) for boot in self._curve_boots()}
+        if self.points:
+            names, of = curve.forks(self.points), (spec, machine.corpus, self.forks)
+            boots = [curve.controls(*of, self.points), *curve.tests(*of, names)]
+            shaped |= {boot.prefix.rstrip("/"): self._shape(boot) for boot in boots}
         if self.mapped:
             shaped[maps.STEP] = self._shape(self._map_boot(self.mapped))
         measuring = {**around, "phases": shaped} if shaped else None
@@ -210,10 +214,12 @@ class CellRunner:
                 for sample in self.wanted.disk.samples():
                     self._keep(sample, done)
             else:
-                with suppress(Over) if self.machine.spec.scenario.experiments else nullcontext():
+                scenario = self.machine.spec.scenario
+                several = bool(scenario.experiments or scenario.measured_on_the_way)
+                with suppress(Over) if several else nullcontext():
                     self._carry_out(self.phases[0], done, stack)
                 if self.wanted.keep and done.verdict.status is Status.OK:
-                    last = tuple((self.phases[0].forks or {}).values())[-1]
+                    last = self._last()
                     files = self.forks.files(last)
                     done.disk = stored.keep(self.store, making, self.wanted.keep, files, done.samples)
             if self.machine.spec.disk.real:  # its maps come first: its tests write to it
@@ -272,18 +278,27 @@ class CellRunner:
                     return
                 number, first_step = number + 1, following
 
-    def _curve_boots(self) -> list[Boot]:
-        return curve.boots(self.machine.spec, self.machine.corpus, self.forks, self.points)
-
     def _curve(self, done: Progressed, stack: ExitStack) -> None:
-        """Make the controls of the points, then test them and what they are controls of. Raises Over without them."""
-        for name in curve.forks(self.points)[1::2]:
-            self.forks.make(name, stack)
-        for number, boot in enumerate(self._curve_boots()):
-            said = self._one_boot(boot, done)
-            done.judge(self._checked(said, boot.prefix, done.samples))
-            if number == 0 and said.status is not Status.OK:
-                raise Over
+        """Make the controls of the points that the history has reached, then test both."""
+        spec, corpus = self.machine.spec, self.machine.corpus
+        reached = [point for point in self.points if self.forks.there(f"{AGED}-{point}")]
+        if not reached:
+            return
+        for point in reached:
+            self.forks.make(f"{CONTROL}-{point}", stack)
+        self._judged(curve.controls(spec, corpus, self.forks, reached), done)
+        copy = (f"{CONTROL}/{CONTROL_COPY}", "elapsed")
+        copied = {one.repetition for one in done.samples if (one.step, one.metric) == copy}
+        for point in set(reached) - copied:
+            self.forks.drop(f"{CONTROL}-{point}")
+        names = [name for name in curve.forks(reached) if self.forks.there(name)]
+        for boot in curve.tests(spec, corpus, self.forks, names):
+            if done.verdict.status is not Status.INTERRUPTED:
+                self._judged(boot, done)
+
+    def _judged(self, boot: Boot, done: Progressed) -> None:
+        """A boot that no other follows, and whose memory is the plan's."""
+        done.judge(self._checked(self._one_boot(boot, done), boot.prefix, done.samples))
 
     def _one_boot(self, boot: Boot, done: Progressed) -> Verdict:
         """A boot that no other follows."""
@@ -381,13 +396,17 @@ class CellRunner:
             disks[place] = MemoryDisk(self.wanted.beside.members[0], spec.beside_bytes, written=False)
         return tuple(disks)
 
+    def _last(self) -> str:
+        """The name of the fork that the making leaves in the end."""
+        forks = self.phases[0].forks or {}
+        return forks[max(forks)]
+
     def _forks(self) -> tuple[str, ...]:
         """The forks that something comes of."""
         if self.machine.spec.disk.real:
             return ()
         started_from = [phase.fork_of for phase in self.phases if phase.fork_of]
         source = [AGED] if self.wanted.keep or any(phase.source for phase in self.phases) else []
-        on_the_way = curve.forks(self.points) or (
-            (self.phases[0].forks or {}).values() if self.wanted.keep else ()
-        )
-        return tuple(dict.fromkeys([*self.mapped, *source, *started_from, *on_the_way]))
+        if self.machine.spec.scenario.measured_on_the_way:
+            source = [*curve.forks(self.points), *([self._last()] if self.wanted.keep else [])]
+        return tuple(dict.fromkeys([*self.mapped, *source, *started_from]))

@@ -4,23 +4,18 @@ A boot for each fork, control and drive would take longer than what is measured,
 after the other, each from cold: it is mounted, the caches are dropped, its tests are done, it is unmounted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from agelab.corpus import Corpus
 from agelab.disk import parse
-from agelab.model.step import CONTROL_COPY, Action
 from agelab.run.boots import Boot
-from agelab.run.drives import BARE
 from agelab.run.forks import Forks
-from agelab.run.phases import AGED, CONTROL, DAYS, MAKING, Phase, step
+from agelab.run.phases import AGED, CONTROL, DAYS, MAKING, Phase, copying, step
 from agelab.run.plan import AGED_MOUNT, DATA_DISK, MOUNT, commands, guest_plan, mkfs, mounted, raid
 from agelab.run.spec import MIB, CellSpec
 from agelab.vm.guest import MemoryDisk
-
-PAGES = 64
-"""Of a memory-backed disk the kernel takes one byte in so many for its page descriptors (struct page, 64 in 4096)."""
 
 
 def forks(points: Sequence[int]) -> list[str]:
@@ -28,110 +23,96 @@ def forks(points: Sequence[int]) -> list[str]:
     return [f"{kind}-{point}" for point in points for kind in (AGED, CONTROL)]
 
 
-def boots(spec: CellSpec, corpus: Corpus, there: Forks, points: Sequence[int]) -> list[Boot]:
-    """The one that makes the controls, and one for each of the drives on which all are tested."""
-    if not points or not spec.scenario.curve:
-        return []
-    drives = enumerate(spec.scenario.curve.tested_on.items(), start=2)
-    return [
-        _controls(spec, corpus, there, points),
-        *(_tests(spec, corpus, there, points, label, drive, day * DAYS) for day, (label, drive) in drives),
-    ]
+class _Many:
+    """Disks of one boot, each on drives of its own."""
+
+    def __init__(self, spec: CellSpec, there: Forks) -> None:
+        # What lies beside the disk under test is of no use here.
+        self.spec = replace(spec, machine=spec.machine.model_copy(update={"swap": None}))
+        self.there = there
+        self.drives: list[dict[str, Any]] = []
+        self.disks: list[dict[str, Any]] = []
+        self.attached: list[MemoryDisk] = []
+        self.cache = 0
+
+    def add(self, name: str, *, made: bool = False) -> None:
+        """A fork's disk, on drives as the cell's are; one that is ``made`` gets a new filesystem, which is kept."""
+        drives = self.spec.disk
+        first = len(self.drives)
+        self.drives += drives.for_guest(self.spec.run_seed, DATA_DISK + len(self.attached), first)
+        self.attached += self.there.attached(name, written=made)
+        self.cache += drives.cache_bytes
+        self.disks.append(
+            {
+                "name": name,
+                "members": [[first + drive, part] for drive, part in drives.members],
+                "raid": raid(drives, name),
+                "mkfs": mkfs(self.spec, CONTROL, name) if made else None,
+                "source": None,
+                **commands(self.spec, name, MOUNT),
+            }
+        )
+
+    def copied_from(self, name: str) -> None:
+        """The disk that was added last gets its tree from that fork, which lies on bare memory."""
+        first = DATA_DISK + len(self.attached)
+        self.attached += self.there.attached(name)
+        source = mounted(self.spec, self.drives, first, name, AGED_MOUNT, read_only=True)
+        self.disks[-1]["source"] = source
+
+    def boot(self, corpus: Corpus, name: str, day: int, steps: Sequence[dict[str, Any]]) -> Boot:
+        """The boot that does these steps, each on its disk."""
+        plan = guest_plan(self.spec, corpus, Phase(MAKING, tuple(steps), 0, fork_of=AGED))
+        return Boot(
+            name=f"{name}-",
+            number=0,
+            day=day,
+            plan={**plan, "drives": self.drives, "disks": self.disks},
+            memory_mib=self.spec.memory_mib(corpus) + _pieces(self.cache),
+            disks=tuple(self.attached),
+            prefix=f"{name}/",
+        )
+
+
+def controls(spec: CellSpec, corpus: Corpus, there: Forks, points: Sequence[int]) -> Boot:
+    """The boot in which each control is made as the aged disk was, on the cell's drive: a new filesystem to which the
+    tree is copied."""
+    many = _Many(spec, there)
+    steps = []
+    for index, point in enumerate(points):
+        many.add(f"{CONTROL}-{point}", made=True)
+        many.copied_from(f"{AGED}-{point}")
+        steps.append({**step(copying(spec.scenario), point, corpus), "disk": index})
+    return many.boot(corpus, CONTROL, DAYS, steps)
+
+
+def tests(spec: CellSpec, corpus: Corpus, there: Forks, names: Sequence[str]) -> Iterator[Boot]:
+    """A boot for each drive on which these forks are tested, each on one of that kind of its own."""
+    assert spec.scenario.curve is not None
+    for day, (label, drive) in enumerate(spec.scenario.curve.tested_on.items(), start=2):
+        many = _Many(_on(spec, drive), there)
+        steps = []
+        for index, name in enumerate(names):
+            many.add(name)
+            kind, _, point = name.partition("-")
+            steps += [
+                {**step(test, int(point), corpus), "name": f"{label}/{kind}/{test.name}", "disk": index}
+                for test in spec.scenario.tests
+            ]
+        yield many.boot(corpus, label, day * DAYS, steps)
 
 
 def _on(spec: CellSpec, drive: str) -> CellSpec:
-    """The cell with its disk on other drives, and nothing beside."""
-    machine = spec.machine.model_copy(update={"swap": None})
-    return replace(spec, machine=machine, drives=(parse(drive),), claims=())
-
-
-def _controls(spec: CellSpec, corpus: Corpus, there: Forks, points: Sequence[int]) -> Boot:
-    """Each control made on bare memory: a new filesystem to which the tree of its fork is copied."""
-    assert spec.scenario.control is not None
-    drives: list[dict[str, Any]] = []
-    disks, steps, attached = [], [], list[MemoryDisk]()
-    wanted = spec.scenario.control
-    copy = Action(name=CONTROL_COPY, run=wanted.run, deadline=wanted.deadline, sync=True, origin="inferred")
-    for index, point in enumerate(points):
-        name, source = f"{CONTROL}-{point}", f"{AGED}-{point}"
-        first = DATA_DISK + len(attached)
-        attached += [*there.attached(name, written=True), *there.attached(source)]
-        disk = mounted(spec, drives, first, name, MOUNT, read_only=False)
-        first += len(spec.disk.members)
-        disks.append(
-            {
-                **disk,
-                "mkfs": mkfs(spec, CONTROL, name),
-                "source": mounted(spec, drives, first, source, AGED_MOUNT, read_only=True),
-            }
-        )
-        steps.append({**step(copy, point, corpus), "disk": index})
-    plan = {**_plan(spec, corpus, steps), "drives": drives, "disks": disks}
-    return _boot(spec, corpus, CONTROL, DAYS, plan, attached, cache=0)
-
-
-def _tests(
-    spec: CellSpec, corpus: Corpus, there: Forks, points: Sequence[int], label: str, drive: str, day: int
-) -> Boot:
-    """Each fork and each control on a drive of that kind of its own."""
-    on = _on(spec, drive)
-    drives: list[dict[str, Any]] = []
-    disks, steps, attached = [], [], list[MemoryDisk]()
-    for index, name in enumerate(forks(points)):
-        first = len(drives)
-        drives += on.disk.for_guest(spec.run_seed, DATA_DISK + len(attached), first)
-        attached += there.attached(name)
-        kind, _, point = name.partition("-")
-        disks.append(
-            {
-                "name": name,
-                "members": [[first + drive, part] for drive, part in on.disk.members],
-                "raid": raid(spec.disk, name),
-                "mkfs": None,
-                "source": None,
-                **commands(spec, name, MOUNT),
-            }
-        )
-        steps += [
-            {**step(test, int(point), corpus), "name": f"{label}/{kind}/{test.name}", "disk": index}
-            for test in spec.scenario.tests
-        ]
-    plan = {**_plan(spec, corpus, steps), "drives": drives, "disks": disks}
-    return _boot(spec, corpus, label, day, plan, attached, cache=len(disks) * on.disk.cache_bytes)
-
-
-def _plan(spec: CellSpec, corpus: Corpus, steps: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    plain = _on(spec, f"model:{BARE}")
-    return {**guest_plan(plain, corpus, Phase(MAKING, tuple(steps), 0, fork_of=AGED)), "swap": None}
-
-
-def _boot(
-    spec: CellSpec,
-    corpus: Corpus,
-    name: str,
-    day: int,
-    plan: dict[str, Any],
-    disks: Sequence[MemoryDisk],
-    cache: int,
-) -> Boot:
-    more = cache + sum(disk.size for disk in disks) // PAGES
-    return Boot(
-        name=f"{name}-",
-        number=0,
-        day=day,
-        plan=plan,
-        memory_mib=spec.memory_mib(corpus) + _pieces(more),
-        disks=tuple(disks),
-        prefix=f"{name}/",
-    )
+    """The cell on other drives."""
+    return replace(spec, drives=(parse(drive),), claims=())
 
 
 def more_mib(spec: CellSpec, points: int) -> int:
-    """What the largest of these guests has beyond the other ones, MiB: caches of drives, and page descriptors."""
+    """What the largest of these guests has beyond the cell's other ones for the caches of their drives, MiB."""
     if not spec.scenario.measured_on_the_way or not spec.scenario.curve:
         return 0
     caches = [_on(spec, drive).disk.cache_bytes for drive in spec.scenario.curve.tested_on.values()]
-    return _pieces(2 * points * (max(caches) + sum(spec.disk.backing) // PAGES))
+    return _pieces(2 * points * max(*caches, spec.disk.cache_bytes))
 
 
 def _pieces(size: int) -> int:

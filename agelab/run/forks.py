@@ -29,7 +29,7 @@ class Forks:
 
     def there(self, name: str) -> bool:
         """Whether it was taken."""
-        return self.place(name).exists()
+        return all(path.exists() for path in self.files(name))
 
     def files(self, name: str) -> list[Path]:
         """What holds it, a file for each member of the disk under test."""
@@ -55,6 +55,11 @@ class Forks:
         self._room(name, stack)
         for disk in self.attached(name):
             empty(disk)
+
+    def drop(self, name: str) -> None:
+        """Let go of a fork."""
+        for path in self.files(name):
+            path.unlink(missing_ok=True)
 
     def _room(self, name: str, stack: ExitStack) -> None:
         directory = self.place(name)

@@ -13,8 +13,9 @@ MAKING = "making"
 AGED = "aged"
 CONTROL = "control"
 CURVE = "curve"
-"""The forks that are mapped; of the curve there are many: ``curve-12`` was taken after the twelfth repetition. Where
-tests are made on the way, too, they are ``aged-1``, ``aged-2`` ..., and each has a control of its number."""
+"""The forks that are mapped: what the making leaves, its control, and those of the curve: ``curve-12`` was taken after
+the twelfth repetition. Where tests are made on the way, too, they are ``aged-1``, ``aged-2`` ..., and each has a
+control of its number."""
 DAYS = 100
 """From the first boot of a phase to the first one of the next, in days of guest time."""
 
@@ -61,26 +62,27 @@ def phases(
     if scenario.experiments:
         return experiments(scenario, corpus, real=real)
     made, points = making(scenario, corpus, curve=curve)
+    end = {len(made): AGED}
     if scenario.measured_on_the_way:
-        return (Phase(MAKING, made, 0, forks=points),)
-    found = [Phase(MAKING, made, 0, forks=points | {len(made): AGED})]
+        return (Phase(MAKING, made, 0, forks=end | points),)
+    found = [Phase(MAKING, made, 0, forks=points | end)]
     tests = tuple(
         step(test, turn + 1, corpus) for test in scenario.tests for turn in range(repeated(test, corpus))
     )
     if tests:
         found.append(Phase(AGED, tests, DAYS, fork_of=AGED))
     if scenario.control and not real:
-        copy = Action(
-            name=CONTROL_COPY,
-            run=scenario.control.run,
-            deadline=scenario.control.deadline,
-            sync=True,
-            origin="inferred",
-        )
         first = tests[:1] and ({**tests[0], "caches": "reboot"},)
-        steps = (step(copy, 1, corpus), *first, *tests[1:])
+        steps = (step(copying(scenario), 1, corpus), *first, *tests[1:])
         found.append(Phase(CONTROL, steps, 2 * DAYS, source=True, forks={1: CONTROL}))
     return tuple(found)
+
+
+def copying(scenario: Scenario) -> Action:
+    """The step by which a control gets its tree."""
+    wanted = scenario.control
+    assert wanted is not None
+    return Action(name=CONTROL_COPY, run=wanted.run, deadline=wanted.deadline, sync=True, origin="inferred")
 
 
 def experiments(scenario: Scenario, corpus: Corpus, *, real: bool = False) -> tuple[Phase, ...]:

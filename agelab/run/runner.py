@@ -18,6 +18,7 @@ from agelab.drive import module as modules
 from agelab.errors import InputError
 from agelab.history import artefact
 from agelab.image import Image
+from agelab.model.history import Logged
 from agelab.model.result import Cell, End, RunPlan, Status
 from agelab.results.rundir import RunDirectory
 from agelab.run import beside, room, sources
@@ -219,7 +220,9 @@ def _keeping(request: Request, spec: CellSpec, image: Image) -> stored.Recipe | 
 
 def _command(request: Request, spec: CellSpec, verb: str = "age") -> str:
     """What makes the same disk again."""
-    words = ["agelab", verb, f"{spec.scenario.name}-{spec.variant.name}"]
+    history = spec.history
+    variant = spec.variant.plain if isinstance(history, Logged) else spec.variant.name
+    words = ["agelab", verb, f"{spec.scenario.name}-{variant}"]
     if request.control:
         words = ["agelab", verb, "--control", request.name]
     elif request.name.endswith(".toml"):
@@ -229,6 +232,7 @@ def _command(request: Request, spec: CellSpec, verb: str = "age") -> str:
     words += ["--layout", spec.layout, "--defaults", spec.defaults]
     words += ["--disks", ",".join(map(str, request.drives))] if request.drives else []
     words += ["--corpus", str(request.corpus)] if request.corpus else []
+    words += ["--log", history.log] if isinstance(history, Logged) else []
     words += ["--curve"] if request.curve else []
     words += ["--clock", request.clock] if request.clock == "wall" else []
     return shlex.join(words)

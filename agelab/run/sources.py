@@ -9,8 +9,11 @@ from agelab.history import artefact
 from agelab.run.request import Request
 from agelab.run.spec import MIB, CellSpec
 from agelab.store import Store
+from agelab.vm.domain import MEMORY_SLOTS
 
 Say = Callable[[str], None]
+BESIDE_FORKS = 3
+"""Memory-backed disks of a guest that looks at forks, beside those: root, corpus, results."""
 
 
 def users(request: Request, store: Store, say: Say) -> Corpus | None:
@@ -62,4 +65,23 @@ def _histories(specs: Sequence[CellSpec], store: Store, say: Say) -> list[Corpus
         if wanted.name not in made:
             say(f"history {wanted.name} for a disk of {spec.whole_bytes / 1e6:.0f} MB")
             made[wanted.name] = artefact.make(wanted, spec.whole_bytes, spec.corpus_seed, store)
+            _fits(spec, wanted.name, made[wanted.name].parts or 0)
     return [made[spec.variant.history or ""] for spec in specs]
+
+
+def _fits(spec: CellSpec, name: str, parts: int) -> None:
+    """Refuse points that the history does not have, and more of them than a guest has room for."""
+    curve = spec.scenario.curve
+    if curve is None:
+        return
+    if curve.after != "each" and (beyond := [point for point in curve.after if point > parts]):
+        raise InputError(
+            f"history {name} has {parts} points, scenario {spec.scenario.name} wants {beyond[0]}"
+        )
+    most = (MEMORY_SLOTS - BESIDE_FORKS) // (2 * len(spec.disk.members))
+    points = parts if curve.after == "each" else len(curve.after)
+    if curve.tested_on and points > most:
+        raise InputError(
+            f"history {name} has {points} points to be measured at; a guest has room for the disks of {most}",
+            hint="leave some of its points out",
+        )

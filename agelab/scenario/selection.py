@@ -42,7 +42,10 @@ def select(name: str, filesystem: str | None = None, log: Path | None = None) ->
             raise InputError(f"--log: scenario {scenario.name} has no histories that a log could replace")
         own = Logged(name="log", engine="log", log=str(log.absolute()))
         scenario = scenario.model_copy(update={"histories": (own,)})
-    scenario = scenario.spread()
+    try:
+        scenario = scenario.spread()
+    except ValueError as error:
+        raise InputError(f"{name}: {error}") from error
     variants = scenario.variants
     if wanted is not None:
         variants = tuple(variant for variant in variants if wanted in (variant.name, variant.plain))

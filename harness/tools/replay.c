@@ -27,7 +27,7 @@
 #define HEADER "agelab-operations 1"
 #define DATA (1 << 20) /* what is written is taken from so many bytes */
 #define WINDOW (1 << 16) /* of the log, read at once */
-#define LINE 16384 /* two paths of PATH_MAX, each byte escaped */
+#define LINE 16384 /* bytes; the host takes no longer ones */
 
 static bool dry, allocate, skip;
 static const char *log_name;
@@ -221,16 +221,24 @@ static int append(const char *name, uint64_t length)
 	return put(name, found.st_size, length);
 }
 
+/* Whether the open file is the one of that path, or lies below it. */
+static bool open_below(const char *name)
+{
+	size_t length = strlen(name);
+
+	return open_fd >= 0 && !strncmp(open_path, name, length) && (!open_path[length] || open_path[length] == '/');
+}
+
 static int renamed(const char *from, const char *to)
 {
-	/* The open file goes on under its new name; one that the name was taken from goes. */
-	bool moves = open_fd >= 0 && !strcmp(open_path, from), gone = open_fd >= 0 && !strcmp(open_path, to);
+	/* What is open under either name would be found under another one. */
+	bool moves = open_fd >= 0 && !strcmp(open_path, from);
 
-	if (gone)
+	if (open_below(to) || (open_below(from) && !moves))
 		close_file();
 	if (rename(from, to))
 		return -1;
-	if (moves)
+	if (moves && open_fd >= 0)
 		strcpy(open_path, to);
 	return 0;
 }
@@ -303,6 +311,7 @@ static int carry_out(char *rest)
 int main(int argc, char **argv)
 {
 	static char copy[LINE];
+	bool usage = false;
 	char *line;
 
 	for (int at = 1; at < argc; at++) {
@@ -312,10 +321,12 @@ int main(int argc, char **argv)
 			allocate = true;
 		else if (!strcmp(argv[at], "--skip"))
 			skip = true;
+		else if (argv[at][0] == '-' || log_name)
+			usage = true;
 		else
 			log_name = argv[at];
 	}
-	if (!log_name) {
+	if (usage || !log_name) {
 		fprintf(stderr, "usage: replay [--dry] [--allocate] [--skip] LOG\n");
 		return 2;
 	}
