@@ -183,6 +183,12 @@ def test_a_step_records_the_number_that_it_prints(tmp_path: Path) -> None:
     assert bad.value is None and "no whole number: '4 2'" in (bad.not_measured or "")
 
 
+def test_a_refusal_that_names_an_odd_file_is_one_line(tmp_path: Path) -> None:
+    run = r"printf 'replay: line 3: create a\rb: No space left on device\n' >&2; exit 1"
+    events = heard(tmp_path, plan({"run": run, "refuses": ["replay: .*: No space left on device"]}))
+    assert [one.value for one in samples(events, "it", "refused")] == [1]
+
+
 def test_the_steps_know_what_the_filesystem_refuses(tmp_path: Path) -> None:
     """Some go on where nothing else went wrong (fill); grep and Python must read the patterns alike."""
     patterns = ["cp: cannot create .*: Operation not permitted", "ln: (a|b)"]

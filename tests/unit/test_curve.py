@@ -11,7 +11,7 @@ from agelab.corpus import Corpus
 from agelab.errors import InputError
 from agelab.model.scenario import Scenario
 from agelab.model.step import Curve
-from agelab.run import curve
+from agelab.run import curve, runner, sources
 from agelab.run.boots import Boot
 from agelab.run.forks import Forks
 from agelab.run.phases import phases
@@ -103,6 +103,30 @@ def test_each_fork_is_tested_on_a_drive_of_its_own_and_nothing_is_written_to_it(
         if layout == "raid0":
             uuids = [disk["raid"]["uuid"] for disk in plan["disks"][:2]]
             assert uuids == [ARRAY_UUID["making"], ARRAY_UUID["control"]]
+
+
+@pytest.mark.parametrize(("layout", "most"), [("single", 14), ("raid0", 7)])
+def test_more_points_than_a_guest_has_room_for_are_refused_before_anything_runs(
+    layout: str, most: int
+) -> None:
+    [spec] = cells("aging-curve-ext4-profile", layout=layout)
+    sources._fits(spec, "log", most)
+    with pytest.raises(
+        InputError, match=f"history log has {most + 1} points to be measured at; .* disks of {most}"
+    ):
+        sources._fits(spec, "log", most + 1)
+    early = spec.scenario.model_copy(update={"curve": Curve(step="replay", after=(5,))})
+    with pytest.raises(InputError, match="history log has 3 points, scenario aging-curve wants 5"):
+        sources._fits(replace(spec, scenario=early), "log", 3)
+
+
+def test_a_stored_disk_of_a_users_log_is_made_again_by_its_command() -> None:
+    log = Path("/tmp/my.log")
+    words = {**ARGUMENTS, "seeds": "1", "jobs": 1, "log": str(log)}
+    wanted = request("aging-curve-ext4", words)
+    [spec] = cells("aging-curve-ext4", log=str(log))
+    command = runner._command(wanted, spec)
+    assert command.startswith("agelab age aging-curve-ext4 --kernel ") and f"--log {log}" in command
 
 
 def test_the_drives_of_both_boots_are_those_that_the_scenario_names() -> None:

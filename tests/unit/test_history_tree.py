@@ -74,6 +74,16 @@ def test_a_repository_leaves_its_newest_tree(tmp_path: Path) -> None:
 
 
 @needs_git
+def test_what_a_shallow_clone_lacks_makes_it_another_history(tmp_path: Path) -> None:
+    whole, shallow = repository(tmp_path / "repository"), tmp_path / "shallow"
+    words = ["git", "clone", "-q", "--depth", "1", f"file://{whole}", str(shallow)]
+    subprocess.run(words, check=True, capture_output=True)
+    commit = git.newest(whole, "HEAD")
+    assert git.newest(shallow, "HEAD") == commit
+    assert git.first_parents(shallow, commit) != git.first_parents(whole, commit)
+
+
+@needs_git
 def test_what_is_no_repository_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="git cannot read it"):
         read(tmp_path, tmp_path)

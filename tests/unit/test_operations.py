@@ -1,13 +1,14 @@
 """The operation log: what is one and what is none, and that the replayer does what it says."""
 
 import os
+import random
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from agelab.errors import InputError
-from agelab.history.operations import HEADER, check, escaped
+from agelab.history.operations import HEADER, Check, check, escaped
 from tests.unit.native_tools import compiled, needs_compiler
 
 EXAMPLE = r"""agelab-operations 1
@@ -139,6 +140,62 @@ def test_the_replayer_leaves_what_the_log_says(replay: Path, tmp_path: Path) -> 
     assert set(left) == {"post", "post/letter"} and len(left["post/letter"] or b"") == 10000
     carried_out(replay, path, tmp_path / "two")
     assert tree(tmp_path / "two") == left
+
+
+def drawn(seed: int, count: int) -> str:
+    """A log of lines that were possible when they were drawn, over a few names: whatever comes after whatever."""
+    draws, names = random.Random(seed), ("a", "b", "a/a", "a/b", "b/a", "a/a/a")
+    lines = [HEADER + b"\n"]
+    while len(lines) <= count:
+        one, other, number = draws.choice(names), draws.choice(names), draws.choice((0, 1, 4096, 9999))
+        writes = (f"write {one} {number} {draws.choice((0, 5))}", f"append {one} {number}")
+        moves = (f"rename {one} {other}", f"mkdir {one}", f"rmdir {one}")
+        line = draws.choice((f"create {one}", f"unlink {one}", f"truncate {one} {number}", *moves, *writes))
+        following = [*lines, line.encode() + b"\n"]
+        found = Check("drawn")
+        try:
+            for each in following:
+                found.read(each)
+            found.summary()
+        except InputError:
+            continue
+        lines = following
+    return b"".join(lines).decode()
+
+
+@needs_compiler
+@pytest.mark.parametrize("seed", range(8))
+def test_the_check_and_the_replayer_say_the_same_of_drawn_logs(
+    replay: Path, tmp_path: Path, seed: int
+) -> None:
+    path = log(tmp_path, drawn(seed, 120))
+    done = carried_out(replay, path, tmp_path / "tree")
+    assert done.returncode == 0 and not done.stderr
+    found, left = check(path), tree(tmp_path / "tree")
+    sizes = [len(content) for content in left.values() if content is not None]
+    assert (found.files, found.live_bytes) == (len(sizes), sum(sizes))
+    assert found.directories == len(left) - len(sizes)
+
+
+@needs_compiler
+def test_a_file_is_not_taken_for_one_that_a_renamed_directory_brings(replay: Path, tmp_path: Path) -> None:
+    text = "mkdir d\nmkdir g\ncreate g/f\ncreate d/f\nrename d e\nrename g d\nwrite d/f 0 100\n"
+    carried_out(replay, log(tmp_path, f"agelab-operations 1\n{text}"), tmp_path / "tree")
+    left = tree(tmp_path / "tree")
+    assert (len(left["d/f"] or b""), left["e/f"]) == (100, b"")
+
+
+@needs_compiler
+@pytest.mark.parametrize("words", [["--alocate"], ["another.log"]])
+def test_the_replayer_takes_one_log_and_the_options_that_it_knows(
+    replay: Path, tmp_path: Path, words: list[str]
+) -> None:
+    done = carried_out(replay, log(tmp_path, EXAMPLE), tmp_path / "tree", *words)
+    assert done.returncode == 2 and done.stderr.startswith("usage: ") and tree(tmp_path / "tree") == {}
+
+
+def test_writing_nothing_does_not_make_a_file_grow(tmp_path: Path) -> None:
+    assert check(log(tmp_path, "agelab-operations 1\ncreate f\nwrite f 1000 0\n")).live_bytes == 0
 
 
 @needs_compiler
