@@ -32,7 +32,7 @@ def report(runs: Sequence[RunDirectory]) -> str:
     found = variants(runs)
     lines = headed(runs)
     for history in runs[0].plan().histories:
-        points = _points(found, history)
+        points = points_of(_of(found, history))
         columns = list(_columns(points))
         lines += [
             "",
@@ -74,8 +74,9 @@ def _of(found: Sequence[Variant], history: str) -> list[Variant]:
     return [variant for variant in found if variant.name.endswith(f"-{history}")]
 
 
-def _points(found: Sequence[Variant], history: str) -> int:
-    places = (place for variant in _of(found, history) for place in variant.measured)
+def points_of(found: Sequence[Variant]) -> int:
+    """The points of the history that these variants have lived through."""
+    places = (place for variant in found for place in variant.measured)
     return max((number for step, number, _ in places if step == "replay"), default=0)
 
 
@@ -88,7 +89,7 @@ def write(runs: Sequence[RunDirectory], text: str) -> None:
             series = {
                 variant.name.removesuffix(f"-{history}"): [
                     (number, _median(variant, (step, number, metric)))
-                    for number in range(1, _points(found, history) + 1)
+                    for number in range(1, points_of(_of(found, history)) + 1)
                 ]
                 for variant in _of(found, history)
                 if variant.measured

@@ -15,7 +15,7 @@ from agelab.results.rundir import RunDirectory
 from agelab.stats.floor import SEEDS_NEEDED
 from agelab.stats.order import Summary
 from bench.aging import PAGE, PICTURES, Variant, figure, headed, variants
-from bench.curve import ONE
+from bench.curve import ONE, points_of
 from bench.page import command, line, put
 
 METRICS = {
@@ -32,7 +32,7 @@ def report(runs: Sequence[RunDirectory]) -> str:
     """The grid of each filesystem, and which of the two does more. Raises InputError for runs of different tables."""
     found = variants(runs)
     histories = list(runs[0].plan().histories)
-    usages = range(1, 1 + _points(found))
+    usages = range(1, 1 + points_of(found))
     head = ["filesystem", "full, %"]
     head += [f"{name}, {usage}" for name in METRICS for usage in usages]
     lines = [
@@ -100,7 +100,7 @@ def _grid(found: Sequence[Variant], filesystem: str, histories: Sequence[str]) -
     return {
         (history, usage): summary
         for history in histories
-        for usage in range(1, 1 + _points(found))
+        for usage in range(1, 1 + points_of(found))
         if (summary := _variant(found, filesystem, history).summary((step, usage, metric)))
     }
 
@@ -113,10 +113,6 @@ def _variant(found: Sequence[Variant], filesystem: str, history: str) -> Variant
 def _filesystems(found: Sequence[Variant], histories: Sequence[str]) -> list[str]:
     names = (one.name.removesuffix(f"-{history}") for one in found for history in histories)
     return list(dict.fromkeys(name for name in names if f"{name}-{histories[0]}" in {v.name for v in found}))
-
-
-def _points(found: Sequence[Variant]) -> int:
-    return max((number for one in found for step, number, _ in one.measured if step == "replay"), default=0)
 
 
 def write(runs: Sequence[RunDirectory], text: str) -> None:

@@ -60,9 +60,9 @@ def _tests(values: Values, tests: Mapping[tuple[str, int], None]) -> Table:
         slowdown = values.get((test, "slowdown", number))
         table.add_row(
             label,
-            *(_shown(one, 6) for one in both),
-            _shown(slowdown, 3),
-            *(_shown(one, 4) for one in scores),
+            *(shown(one, 6) for one in both),
+            shown(slowdown, 3),
+            *(shown(one, 4) for one in scores),
         )
     return table
 
@@ -75,7 +75,7 @@ def _layout(values: Values, rows: Sequence[str]) -> Table:
     for metric in rows:
         scale, decimals = _scale(metric)
         both = (values.get((side + MAP, metric, 1)) for side in (AGED, CONTROL))
-        table.add_row(f" {LABELS[metric]}", *(_shown(one, decimals, scale) for one in both))
+        table.add_row(f" {LABELS[metric]}", *(shown(one, decimals, scale) for one in both))
     return table
 
 
@@ -90,7 +90,7 @@ def _scale(metric: str) -> tuple[float, int]:
     return 1, 0 if metric in ("files", "extents", "free_extents") else 4
 
 
-def _shown(sample: Sample | None, decimals: int, scale: float = 1) -> str:
+def shown(sample: Sample | None, decimals: int, scale: float = 1) -> str:
     """A dash where there is no such sample, a question mark where it could not be measured."""
     if sample is None:
         return "-"

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from agelab.cli.measures import AGED, CONTROL, MAP
+from agelab.cli.measures import AGED, CONTROL, MAP, shown
 from agelab.model.result import Sample
 
 Column = tuple[str, str, str, float, int]
@@ -30,7 +30,7 @@ def print_points(console: Console, samples: Sequence[Sample], labels: Sequence[s
         table.add_column(heading, justify="right", no_wrap=True)
     for point in points:
         cells = (
-            _shown(values.get((step, metric, point)), scale, decimals)
+            shown(values.get((step, metric, point)), decimals, scale)
             for _, step, metric, scale, decimals in columns
         )
         table.add_row(f" {point}", *cells)
@@ -63,10 +63,3 @@ def _columns(samples: Sequence[Sample], labels: Sequence[str]) -> Iterator[Colum
 def _tests(samples: Sequence[Sample], label: str) -> list[str]:
     found = (one.step.rpartition("/") for one in samples if one.metric == "slowdown")
     return list(dict.fromkeys(test for where, _, test in found if where == label))
-
-
-def _shown(sample: Sample | None, scale: float, decimals: int) -> str:
-    """A dash where there is no such sample, a question mark where it could not be measured."""
-    if sample is None:
-        return "-"
-    return "?" if sample.value is None else f"{sample.value / scale:.{decimals}f}"

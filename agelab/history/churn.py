@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from agelab.corpus.draw import Draws
 from agelab.corpus.tree import Entry
-from agelab.history.operations import BLOCK, HEADER, escaped
+from agelab.history.operations import HEADER, escaped, in_blocks
 
 RECIPE = 1
 """To be raised when a change of this module changes a log."""
@@ -47,7 +47,7 @@ def operations(tree: Sequence[Entry], wanted: Cycles, seed: int) -> Iterator[byt
     room = int(wanted.disk * wanted.fullness)
     copies: dict[int, _Copy] = {}
     used = point = 0
-    needed = sum(_blocks(entry.size) for entry in tree)
+    needed = sum(in_blocks(entry.size) for entry in tree)
     for turn in range(1, wanted.turns + 1):
         while copies and used + needed > room:
             oldest = copies[next(iter(copies))]
@@ -87,7 +87,7 @@ def _copied(tree: Sequence[Entry], where: bytes, room: int, copy: _Copy) -> Iter
     """Copy files as long as there is room for one more; directories come when they are needed."""
     made: set[bytes] = set()
     for entry in tree:
-        taken = _blocks(entry.size)
+        taken = in_blocks(entry.size)
         room -= taken
         if room < 0:
             return
@@ -104,7 +104,3 @@ def _copied(tree: Sequence[Entry], where: bytes, room: int, copy: _Copy) -> Iter
         if entry.size:
             yield b"write %s 0 %d\n" % (path, entry.size)
         copy.files[path] = taken
-
-
-def _blocks(size: int) -> int:
-    return -(-size // BLOCK) * BLOCK

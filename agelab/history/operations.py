@@ -36,6 +36,11 @@ Directory = dict[bytes, "Directory | int"]
 """What is in a directory: directories, and files by their sizes."""
 
 
+def in_blocks(size: int) -> int:
+    """What a file of so many bytes takes in whole blocks."""
+    return -(-size // BLOCK) * BLOCK
+
+
 class Fault(Exception):
     """Why a line is none."""
 
@@ -54,6 +59,7 @@ class State:
     def resized(self, before: int, after: int) -> None:
         """A file has another size now; one that is not there has none."""
         self.live_bytes += after - before
+        # As in_blocks has it, without its two calls: this is done for most lines of a log.
         self.space += (-(-after // BLOCK) + before // -BLOCK) * BLOCK
 
 

@@ -19,7 +19,7 @@ from pydantic import Field, model_validator
 from agelab.corpus.definition import Stated
 from agelab.corpus.draw import Draws
 from agelab.errors import InputError, unknown
-from agelab.history.operations import BLOCK, HEADER
+from agelab.history.operations import HEADER, in_blocks
 from agelab.model.base import Frozen
 from agelab.scenario import files
 
@@ -30,17 +30,10 @@ PER_FILE = 256
 """Bytes besides that a file is taken to need: an inode of today's ext4."""
 
 
-class Classes(Stated):
-    """Classes of files and the weight of each: one reaches from the bound before it up to its own."""
+class Weighted(Stated):
+    """Classes of files, each with a weight."""
 
-    upto: tuple[int, ...] = Field(min_length=1)
     weights: tuple[int, ...] = Field(min_length=1)
-
-    @model_validator(mode="after")
-    def _each_has_a_weight(self) -> Self:
-        if len(self.upto) != len(self.weights) or list(self.upto) != sorted(set(self.upto)):
-            raise ValueError("upto must rise, and each class have a weight")
-        return self
 
     def shares(self) -> list[float]:
         """The share of files in each class."""
@@ -48,10 +41,21 @@ class Classes(Stated):
         return [weight / whole for weight in self.weights]
 
 
-class Depths(Stated):
+class Classes(Weighted):
+    """Classes of files and the weight of each: one reaches from the bound before it up to its own."""
+
+    upto: tuple[int, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _each_has_a_weight(self) -> Self:
+        if len(self.upto) != len(self.weights) or list(self.upto) != sorted(set(self.upto)):
+            raise ValueError("upto must rise, and each class have a weight")
+        return self
+
+
+class Depths(Weighted):
     """Weights of files with 1, 2, 3 ... directories above them, and how many such directories there are."""
 
-    weights: tuple[int, ...] = Field(min_length=1)
     directories: tuple[int, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
@@ -59,11 +63,6 @@ class Depths(Stated):
         if len(self.directories) != len(self.weights):
             raise ValueError("each depth has a weight and a number of directories")
         return self
-
-    def shares(self) -> list[float]:
-        """The share of files at each depth."""
-        whole = sum(self.weights)
-        return [weight / whole for weight in self.weights]
 
 
 class Profile(Frozen):
@@ -207,7 +206,7 @@ def operations(profile: Profile, wanted: Wanted, seed: int, produced: Produced) 
         kind, depth = size_class(draws), depth_class(draws)
         low = profile.sizes.upto[kind - 1] if kind else 0
         size = low + 1 + draws.below(profile.sizes.upto[kind] - low)
-        taken = -(-size // BLOCK) * BLOCK + PER_FILE
+        taken = in_blocks(size) + PER_FILE
         while there and used + taken > room:
             path, gone, *_ = there.pop(ages.take(draws))
             used -= gone

@@ -12,7 +12,7 @@ from agelab.corpus.draw import Draws
 from agelab.corpus.recipe import planned
 from agelab.corpus.tar import Tarball
 from agelab.corpus.tree import Planned
-from agelab.history.operations import BLOCK
+from agelab.history.operations import in_blocks
 from agelab.history.tree import Change, Version
 
 RECIPE = 1
@@ -44,11 +44,11 @@ def versions(wanted: Wanted, seed: int) -> Iterator[Version]:
     small = [member.size for member in _tree(SAMPLE, seed)]
     # Where little is written the tree has no time to grow: it begins the larger.
     grown = wanted.live - (ADDED - REMOVED) * (wanted.written - wanted.live) // 1000
-    first = max(grown, int(FIRST * wanted.live)) * sum(small) // sum(map(_blocks, small))
+    first = max(grown, int(FIRST * wanted.live)) * sum(small) // sum(map(in_blocks, small))
     draws = Draws(seed, "versions")
     sizes = {member.path.encode(): member.size for member in _tree(first, seed)}
     paths = list(sizes)
-    live, written = sum(map(_blocks, sizes.values())), sum(sizes.values())
+    live, written = sum(map(in_blocks, sizes.values())), sum(sizes.values())
     yield tuple(Change(path, size) for path, size in sizes.items())
     number = 0
     while written < wanted.written:
@@ -64,17 +64,17 @@ def versions(wanted: Wanted, seed: int) -> Iterator[Version]:
                 name = path.rpartition(b"/")[0] + b"/%s%d.c" % (draws.name().encode(), number)
                 sizes[name] = touched[name] = 1 + sizes[path] + draws.below(1000)
                 paths.append(name)
-                live += _blocks(sizes[name])
+                live += in_blocks(sizes[name])
             elif what < ADDED + REMOVED and len(paths) > 1:
                 touched[path] = None
-                live -= _blocks(sizes.pop(path))
+                live -= in_blocks(sizes.pop(path))
                 paths[at] = paths[-1]
                 paths.pop()
             else:
                 size = sizes[path]
                 by = size * (draws.below(2 * RESIZED + 1) - RESIZED) // 1000
                 sizes[path] = touched[path] = max(1, size + by)
-                live += _blocks(sizes[path]) - _blocks(size)
+                live += in_blocks(sizes[path]) - in_blocks(size)
                 paths[at], paths[-1] = paths[-1], path
         written += sum(size or 0 for size in touched.values())
         yield tuple(Change(path, size) for path, size in touched.items())
@@ -85,7 +85,3 @@ def _tree(size: int, seed: int) -> Sequence[Planned]:
     [archive] = planned(definition(TREE), max(1_000_000, size), seed)
     assert isinstance(archive, Tarball)
     return archive.members
-
-
-def _blocks(size: int) -> int:
-    return -(-size // BLOCK) * BLOCK
