@@ -54,11 +54,14 @@ image: setup ## build the guest image (KERNEL=<kernel spec>, default: the newest
 doctor: setup ## say what this host can do, and what to install
 	@$(BIN)/agelab doctor
 
+# Two files of tests at a time, begun in the order of tests/conftest.py.
+PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+
 test: check ## all checks and tests but the long ones
-	@$(BIN)/pytest -m "not full"
+	@$(PYTEST) -m "not full"
 
 test-full: check ## all checks and all tests
-	@$(BIN)/pytest
+	@$(PYTEST)
 
 bench: setup-test ## validate the modelled drives and what they cost, make the corpora and histories, time guest starts, run five variants five times (an hour)
 	@$(BIN)/python -m bench.validate

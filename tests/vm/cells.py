@@ -45,11 +45,15 @@ def run(*words: str, cwd: Path | None = None, code: int = 0) -> list[dict[str, A
 
 
 def scenario(directory: Path, steps: str, *filesystems: str, head: str = "") -> Path:
-    """A scenario file like small.toml, with other variants (ext4 alone) and steps; ``head`` comes before its tables."""
-    text = SMALL.read_text().split("[[variants]]")[0]
+    """A scenario file like small.toml, with other variants (ext4 alone) and steps; ``head`` comes before its tables.
+
+    It is named after the test's directory, and so are its runs: others may run at the same time.
+    """
+    name = directory.name.replace("_", "-")
+    text = SMALL.read_text().split("[[variants]]")[0].replace('name = "small"', f'name = "{name}"')
     named = filesystems or ("ext4",)
-    variants = "".join(f'[[variants]]\nname = "{name}"\nfilesystem = "{name}"\n\n' for name in named)
-    path = directory / "small.toml"
+    variants = "".join(f'[[variants]]\nname = "{one}"\nfilesystem = "{one}"\n\n' for one in named)
+    path = directory / f"{name}.toml"
     path.write_text(f"{head}\n{text}\n{variants}\n{steps}")
     return path
 
@@ -59,6 +63,11 @@ def step(name: str, command: str, more: str = "") -> str:
     return f"\n[[steps]]\nname = '{name}'\nrun = '''{command}'''\norigin = 'estimated'\n{more}\n"
 
 
-def runs() -> Path:
-    """Where the runs are."""
-    return open_store().runs
+def runs(path: Path) -> set[Path]:
+    """The runs of a scenario file that are there."""
+    return set(open_store().runs.glob(f"*-{path.stem}*"))
+
+
+def newest(path: Path) -> Path:
+    """The last run of a scenario file."""
+    return max(runs(path), key=lambda directory: directory.stat().st_mtime)

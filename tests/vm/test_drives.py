@@ -115,12 +115,13 @@ def loop(tmp_path: Path) -> Iterator[str]:
 
 def test_a_device_that_vanishes_fails_its_cell_and_says_so(tmp_path: Path, loop: str) -> None:
     steps = COPY + step("long", "while cp -r copy again && sync && rm -r again; do :; done", "deadline = 120")
-    words = ["run", str(scenario(tmp_path, steps)), "--disks", f"block:{loop}"]
-    before = set(runs().glob("*")) if runs().exists() else set()
+    path = scenario(tmp_path, steps)
+    words = ["run", str(path), "--disks", f"block:{loop}"]
+    before = runs(path)
     command = [str(Path(sys.executable).with_name("agelab")), *words]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
-        _wait_for_the_copy(before, child)
+        _wait_for_the_copy(path, before, child)
         _shrink(loop, MIB)
         said, _ = child.communicate(timeout=200)
     finally:
@@ -144,11 +145,11 @@ def _shrink(device: str, size: int) -> None:
         os.close(descriptor)
 
 
-def _wait_for_the_copy(before: set[Path], child: "subprocess.Popen[str]") -> None:
+def _wait_for_the_copy(path: Path, before: set[Path], child: "subprocess.Popen[str]") -> None:
     """Until the cell has done its first step."""
     deadline = time.monotonic() + 240
     while time.monotonic() < deadline and child.poll() is None:
-        for directory in set(runs().glob("*")) - before:
+        for directory in runs(path) - before:
             samples = directory / "samples.jsonl"
             if samples.exists() and '"copy"' in samples.read_text():
                 return

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.vm.cells import agelab, real_guests, run, runs
+from tests.vm.cells import agelab, newest, real_guests, run, runs
 
 pytestmark = real_guests
 SCENARIO = Path(__file__).with_name("small-history.toml")
@@ -45,29 +45,29 @@ def test_a_log_written_by_hand_runs_alike_on_two_filesystems(tmp_path: Path) -> 
         ("ext2-log", "ok"),
         ("reiserfs-log", "ok"),
     ]
-    newest = max(runs().glob("*-small-history*"), key=lambda directory: directory.stat().st_mtime)
+    made = newest(SCENARIO)
     for number, cell in enumerate(cells):
         values = {(s["step"], s["metric"], s["repetition"]): s["value"] for s in cell["samples"]}
         assert ("replay", "refused", 1) not in values and values["replay", "refused", 2] == 3
         for point, left in LEFT.items():
             for kind in ("aged", "control"):
-                found = _files(newest / f"cells/{number}/maps/{kind}-{point}/extents.gz")
+                found = _files(made / f"cells/{number}/maps/{kind}-{point}/extents.gz")
                 assert found == left
             for test in ("scan", "search"):
                 slower = [values[f"then/{kind}/{test}", "elapsed", point] for kind in ("aged", "control")]
                 assert values[f"then/{test}", "slowdown", point] == round(slower[0] / slower[1], 6)
-    shown = agelab("show", "latest").stdout
+    shown = agelab("show", made.name).stdout
     assert "history log" in shown and "fullness" in shown and " point " in shown
-    assert "<svg" in (newest / "cells/0/maps/layout-score.svg").read_text()[:200]
+    assert "<svg" in (made / "cells/0/maps/layout-score.svg").read_text()[:200]
 
 
 def test_a_malformed_log_is_refused_before_anything_runs(tmp_path: Path) -> None:
     log = tmp_path / "mine.log"
     log.write_text(LOG.replace("unlink d/one", "unlink d/two"))
-    before = set(runs().glob("*"))
+    before = runs(SCENARIO)
     done = agelab("run", str(SCENARIO), "--log", str(log))
     assert done.returncode == 2 and f"{log}: line 8: there is no " in done.stderr
-    assert set(runs().glob("*")) == before
+    assert runs(SCENARIO) == before
 
 
 def _told(cell: dict[str, Any]) -> tuple[Any, ...]:
@@ -98,9 +98,9 @@ def test_two_kernels_carry_out_the_same_history(tmp_path: Path) -> None:
     for kernel in ("debian:6.1", "debian:6.12"):
         cells = run(str(path), "--kernel", kernel, "--jobs", "2")
         assert [cell["status"] for cell in cells] == ["ok", "ok"]
-        newest = max(runs().glob("*-small-history*"), key=lambda directory: directory.stat().st_mtime)
-        made = [json.loads((newest / f"cells/{n}/inputs.json").read_text())["making"] for n in (0, 1)]
-        sides.append(([_files(newest / f"cells/{n}/maps/aged-2/extents.gz") for n in (0, 1)], made))
+        last = newest(path)
+        made = [json.loads((last / f"cells/{n}/inputs.json").read_text())["making"] for n in (0, 1)]
+        sides.append(([_files(last / f"cells/{n}/maps/aged-2/extents.gz") for n in (0, 1)], made))
     (files, made), (other_files, other_made) = sides
     assert files == other_files and files[0] == files[1] and len(files[0]) > 100
     for one, other in zip(made, other_made, strict=True):

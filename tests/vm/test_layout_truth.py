@@ -13,7 +13,7 @@ from agelab import stored
 from agelab.cli.common import open_store
 from agelab.layout import extents
 from agelab.layout.model import FileMap
-from tests.vm.cells import agelab, real_guests, run, runs, scenario, step
+from tests.vm.cells import agelab, newest, real_guests, run, scenario, step
 
 pytestmark = real_guests
 BLOCK = 4096
@@ -36,16 +36,12 @@ FILES = {"a": range(24), "b": range(24), "c": range(24), "whole": range(24), "ho
 def test_extents_and_scores_are_those_of_the_blocks_on_the_disk(tmp_path: Path) -> None:
     steps = step("write", WRITE, "sync = true")
     head = 'measures = ["extents"]'
-    cells = run(
-        str(scenario(tmp_path, steps, "ext4", "xfs", "reiserfs", "jfs", head=head)),
-        "--jobs",
-        "2",
-        "--keep-disk",
-    )
-    newest = max(runs().glob("*-small*"), key=lambda directory: directory.stat().st_mtime)
+    path = scenario(tmp_path, steps, "ext4", "xfs", "reiserfs", "jfs", head=head)
+    cells = run(str(path), "--jobs", "2", "--keep-disk")
+    made = newest(path)
     try:
         for number, cell in enumerate(cells):
-            mapped = gzip.decompress((newest / f"cells/{number}/maps/aged/extents.gz").read_bytes())
+            mapped = gzip.decompress((made / f"cells/{number}/maps/aged/extents.gz").read_bytes())
             files = {file.path: file for file in extents.parse(mapped).files}
             _check(cell, files, _stamps(stored.find(open_store(), cell["disk"]).members[0]))
     finally:

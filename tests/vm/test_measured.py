@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agelab import process, stored
 from agelab.cli.common import open_store
-from tests.vm.cells import agelab, real_guests, run, runs, scenario, step
+from tests.vm.cells import agelab, newest, real_guests, run, scenario, step
 
 pytestmark = real_guests
 MEASURES = 'makes = "aged"\nmeasures = ["extents", "free_space"]\n'
@@ -68,9 +68,9 @@ def test_a_stored_disk_gives_the_digest_of_one_made_afresh_however_many_cells_ru
     }
     again = run(str(path), "--filesystem", "ext4", "--disk", ext4["disk"][:16])
     assert [(c["inputs_key"], c["digest"]) for c in again] == [(ext4["inputs_key"], ext4["digest"])]
-    newest = max(runs().glob("*-small*"), key=lambda directory: directory.stat().st_mtime)
-    assert "<svg" in (newest / "cells/0/maps/block-map.svg").read_text()[:200]
-    mapped = gzip.decompress((newest / "cells/0/maps/aged/extents.gz").read_bytes())
+    last = newest(path)
+    assert "<svg" in (last / "cells/0/maps/block-map.svg").read_text()[:200]
+    mapped = gzip.decompress((last / "cells/0/maps/aged/extents.gz").read_bytes())
     assert mapped.startswith(b"agelab-extents 1 4096 fiemap\n")
     _exported(ext4["disk"], tmp_path)
     _damaged(path, both[1]["disk"])

@@ -55,8 +55,8 @@ def test_a_failing_step_fails_the_cell_and_the_next_cell_runs(tmp_path: Path) ->
 
 
 def test_ctrl_c_keeps_the_samples_and_leaves_no_domain(tmp_path: Path) -> None:
-    before = set(runs().glob("*")) if runs().exists() else set()
     path = scenario(tmp_path, step("quick", "true") + step("long", "while :; do :; done"))
+    before = runs(path)
     command = [str(Path(sys.executable).with_name("agelab")), "run", str(path)]
     # A job that a shell started in the background has been told to ignore Ctrl-C.
     heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
@@ -64,12 +64,12 @@ def test_ctrl_c_keeps_the_samples_and_leaves_no_domain(tmp_path: Path) -> None:
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heard
     )
     try:
-        samples = _wait_for(lambda: _samples_of('"quick"', before))
+        samples = _wait_for(lambda: _samples_of('"quick"', path, before))
         child.send_signal(signal.SIGINT)
         assert child.wait(timeout=60) == 130
     finally:
         child.terminate()
-    [run_directory] = set(runs().glob("*")) - before
+    [run_directory] = runs(path) - before
     assert samples.read_text().count('"quick"') > 3
     shown = json.loads(agelab("show", run_directory.name, "--json").stdout)
     assert shown["cells"][0]["status"] == "interrupted"
@@ -81,19 +81,19 @@ def test_ctrl_c_keeps_the_samples_and_leaves_no_domain(tmp_path: Path) -> None:
 
 
 def test_a_killed_run_is_resumed_and_has_the_digest_of_an_undisturbed_one(tmp_path: Path) -> None:
-    before = set(runs().glob("*")) if runs().exists() else set()
     steps = step("first", "cp -r $SOURCE/. .") + step(
         "second", "sync; find . -type f | xargs -n 1 cat > /dev/null"
     )
     path = scenario(tmp_path, steps, "ext2", "ext4")
-    command = [str(Path(sys.executable).with_name("agelab")), "run", "small.toml"]
+    before = runs(path)
+    command = [str(Path(sys.executable).with_name("agelab")), "run", path.name]
     child = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        _wait_for(lambda: _samples_of('"cell": 1, "step": "first"', before))
+        _wait_for(lambda: _samples_of('"cell": 1, "step": "first"', path, before))
     finally:
         child.kill()
         child.wait()
-    [killed] = set(runs().glob("*")) - before
+    [killed] = runs(path) - before
     ended = (killed / "cells" / "0" / "end.json").stat().st_mtime_ns
     resumed = agelab("resume", killed.name)
     assert resumed.returncode == 0, resumed.stdout + resumed.stderr
@@ -108,11 +108,11 @@ def test_a_killed_run_is_resumed_and_has_the_digest_of_an_undisturbed_one(tmp_pa
     )
 
 
-def _samples_of(text: str, before: set[Path]) -> Path | None:
-    for directory in set(runs().glob("*")) - before:
-        path = directory / "samples.jsonl"
-        if path.exists() and text in path.read_text():
-            return path
+def _samples_of(text: str, scenario: Path, before: set[Path]) -> Path | None:
+    for directory in runs(scenario) - before:
+        samples = directory / "samples.jsonl"
+        if samples.exists() and text in samples.read_text():
+            return samples
     return None
 
 
