@@ -1,6 +1,8 @@
 """Kernels: a spec resolved and unpacked, its modules in order, its initramfs."""
 
-from agelab.kernel.bundle import DEFAULT, Kernel, available, resolve
+from agelab.kernel.bundle import DEFAULT, Kernel
 from agelab.kernel.modules import MissingModule, Module, Modules
+from agelab.kernel.packaged import available
+from agelab.kernel.spec import resolve
 
 __all__ = ["DEFAULT", "Kernel", "MissingModule", "Module", "Modules", "available", "resolve"]

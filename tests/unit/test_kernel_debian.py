@@ -8,7 +8,8 @@ import pytest
 from agelab import debian, process
 from agelab.debian import Archive, Package
 from agelab.errors import AgelabError, HostError, InputError
-from agelab.kernel import bundle
+from agelab.kernel import bundle, packaged
+from agelab.kernel import spec as specs
 from agelab.store import Store, file_hash
 
 RELEASES = {
@@ -56,12 +57,12 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
         (directory / "debs").write_text(" ".join(deb.name for deb in debs))
 
     monkeypatch.setattr(debian, "host_suite", lambda: "bookworm")
-    monkeypatch.setattr(bundle, "host_suite", lambda: "bookworm")
+    monkeypatch.setattr(packaged, "host_suite", lambda: "bookworm")
     monkeypatch.setattr(Archive, "versions", lambda archive, _: releases(archive))
     monkeypatch.setattr(Archive, "package", package)
     monkeypatch.setattr(Archive, "depends", depends)
     monkeypatch.setattr(Archive, "download", lambda _, packages: [Path(one.filename) for one in packages])
-    monkeypatch.setattr(bundle, "unpack", unpack)
+    monkeypatch.setattr(packaged, "unpack", unpack)
     return Store(tmp_path / "home")
 
 
@@ -77,7 +78,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     ],
 )
 def test_a_spec_is_one_kernel(store: Store, spec: str, release: str) -> None:
-    found = bundle.resolve(spec, store)
+    found = specs.resolve(spec, store)
     assert (found.spec, found.release, found.version) == (spec, release, RELEASES[f"linux-image-{release}"])
     assert found.boot == found.vmlinuz
     assert found.suite == "bookworm"
@@ -85,19 +86,19 @@ def test_a_spec_is_one_kernel(store: Store, spec: str, release: str) -> None:
 
 
 def test_a_kernel_in_parts_is_made_of_all_of_them(store: Store) -> None:
-    found = bundle.resolve("debian:sid", store)
+    found = specs.resolve("debian:sid", store)
     assert (found.suite, found.release, found.version) == ("sid", "7.2.13+deb14-amd64", "7.2.13-1")
     assert (found.directory / "debs").read_text().split() == [f"{name}.deb" for name in list(SID)[1:]]
 
 
 def test_a_version_is_looked_for_in_suites_asked_for_before(store: Store) -> None:
     with pytest.raises(InputError, match="debian:7") as raised:
-        bundle.resolve("debian:7.2", store)
+        specs.resolve("debian:7.2", store)
     assert "debian:sid" in raised.value.hint
     lists = store.cache("apt") / "sid"
     lists.mkdir()
     (lists / "updated").touch()
-    assert bundle.resolve("debian:7.2", store).key == bundle.resolve("debian:sid", store).key
+    assert specs.resolve("debian:7.2", store).key == specs.resolve("debian:sid", store).key
 
 
 def tree(directory: Path, *paths: str) -> Path:
@@ -148,17 +149,17 @@ def test_a_depends_field_is_the_first_of_its_alternatives(text: str, found: list
 
 
 def test_two_specs_of_one_kernel_share_it(store: Store) -> None:
-    assert bundle.resolve("debian:6.1", store).key == bundle.resolve("debian:6.1.0-56-amd64", store).key
+    assert specs.resolve("debian:6.1", store).key == specs.resolve("debian:6.1.0-56-amd64", store).key
 
 
 def test_the_newest_stays_the_same_until_it_is_refreshed(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = bundle.resolve("debian:6.1", store)
+    before = specs.resolve("debian:6.1", store)
     monkeypatch.setitem(RELEASES, "linux-image-6.1.0-60-amd64", "6.1.200-1")
     monkeypatch.setattr(Archive, "update", lambda *_: None)
-    assert bundle.resolve("debian:6.1", store).key == before.key
-    assert bundle.resolve("debian:6.1", store, refresh=True).release == "6.1.0-60-amd64"
+    assert specs.resolve("debian:6.1", store).key == before.key
+    assert specs.resolve("debian:6.1", store, refresh=True).release == "6.1.0-60-amd64"
 
 
 @pytest.mark.parametrize(
@@ -177,7 +178,7 @@ def test_the_newest_stays_the_same_until_it_is_refreshed(
 )
 def test_a_wrong_spec_names_the_nearest(store: Store, spec: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        bundle.resolve(spec, store)
+        specs.resolve(spec, store)
 
 
 def test_an_unknown_suite_names_the_nearest(store: Store) -> None:

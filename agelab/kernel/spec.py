@@ -1,0 +1,52 @@
+"""Kernel specs: what comes before the colon says which kind of kernel it is, and who resolves the rest."""
+
+from typing import Protocol
+
+from agelab.debian import SUITES
+from agelab.errors import InputError, unknown
+from agelab.kernel import packaged
+from agelab.kernel.bundle import DEFAULT, Kernel, Progress, quiet
+from agelab.store import Store
+
+
+class Resolver(Protocol):
+    """What a kind of kernels is: it makes a kernel in the store of what comes after ``<kind>:``.
+
+    Raises InputError for what nothing answers to, HostError when it cannot be had.
+    """
+
+    def __call__(self, wanted: str, store: Store, *, refresh: bool, progress: Progress) -> Kernel: ...
+
+
+KINDS: dict[str, Resolver | None] = {
+    "debian": packaged.resolve,
+    "deb": None,
+    "image": None,
+    "tree": None,
+    "source": None,
+    "recipe": None,
+}
+"""Every kind of spec; None for one that is still to come."""
+
+
+def resolve(spec: str, store: Store, *, refresh: bool = False, progress: Progress = quiet) -> Kernel:
+    """The kernel of a spec, fetched or made if the store does not have it.
+
+    ``refresh`` asks again what the spec stands for. Raises InputError for a spec that nothing answers to,
+    HostError when it cannot be had.
+    """
+    kind, _, wanted = spec.partition(":")
+    resolver = KINDS.get(kind)
+    if resolver is None or not wanted:
+        raise _not_a_spec(spec, kind)
+    return resolver(wanted, store, refresh=refresh, progress=progress)
+
+
+def _not_a_spec(spec: str, kind: str) -> InputError:
+    if kind in KINDS and KINDS[kind] is None and ":" in spec:
+        return InputError(
+            f"kernel {spec!r}: {kind}: kernels are not supported yet", hint=f"for example: {DEFAULT}"
+        )
+    if spec[:1].isdigit():
+        return unknown("kernel", spec, [f"debian:{spec}", DEFAULT])
+    return unknown("kernel", spec, [DEFAULT, *(f"debian:{suite}" for suite in SUITES)])
