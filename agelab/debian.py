@@ -31,7 +31,8 @@ _INDEX = re.compile(r"'(?P<base>[^']+?)/dists/(?P<suite>[^']+?)/InRelease'")
 # The first of alternatives counts, as it does for apt.
 _DEPENDED = re.compile(r"(?P<name>[\w.+-]+)(?::\w+)?(?: \(= (?P<version>[^)]+)\))?")
 _URI = re.compile(r"'[^']+' (?P<file>\S+) (?P<size>\d+) SHA256:(?P<sha256>[0-9a-f]{64})")
-# Host hooks and index kinds are of no use in a private root, and some of them are slow.
+# Host hooks and index kinds are of no use in a private root, and some of them are slow. Without apt's cache, which
+# images of containers switch off, each question takes as long as reading the lists does.
 _CONFIG = """\
 #clear APT::Update::Pre-Invoke;
 #clear APT::Update::Post-Invoke;
@@ -51,6 +52,8 @@ Acquire::ForceHash "SHA256";
 Acquire::Languages "none";
 Acquire::Retries "3";
 Dir::Cache "{root}/cache";
+Dir::Cache::pkgcache "pkgcache.bin";
+Dir::Cache::srcpkgcache "";
 Dir::Etc::Preferences "/dev/null";
 Dir::Etc::PreferencesParts "/dev/null";
 Dir::Etc::SourceList "{root}/debian.sources";

@@ -29,7 +29,7 @@ OPTIONS = (
         "--kernel",
         default="debian:6.1",
         show_default=True,
-        help="The guest's kernel, debian:<version or suite>.",
+        help="The guest's kernel: a version (6.1), or another spec (docs/kernels.md).",
     ),
     click.option("--filesystem", default=None, help="Only the variants of this filesystem."),
     click.option(
@@ -109,6 +109,7 @@ def request(name: str | None, words: "dict[str, Any]", **more: Any) -> "Request"
     """
     from agelab.disk import parse_list
     from agelab.errors import InputError
+    from agelab.kernel import canonical
     from agelab.run import runner
     from agelab.scenario import selection
 
@@ -152,7 +153,7 @@ def request(name: str | None, words: "dict[str, Any]", **more: Any) -> "Request"
         erase=tuple(word.strip() for word in words["erase"].split(",")) if words["erase"] else (),
         clock=clock,
         vcpus=vcpus,
-        kernel=words["kernel"],
+        kernel=canonical(words["kernel"]),
         scale=scale,
         run_seeds=_seeds(words["seeds"]),
         corpus_seed=words["corpus_seed"],

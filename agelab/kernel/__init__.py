@@ -3,6 +3,6 @@
 from agelab.kernel.bundle import DEFAULT, Kernel
 from agelab.kernel.modules import MissingModule, Module, Modules
 from agelab.kernel.packaged import available
-from agelab.kernel.spec import resolve
+from agelab.kernel.spec import canonical, resolve
 
-__all__ = ["DEFAULT", "Kernel", "MissingModule", "Module", "Modules", "available", "resolve"]
+__all__ = ["DEFAULT", "Kernel", "MissingModule", "Module", "Modules", "available", "canonical", "resolve"]

@@ -1,12 +1,16 @@
 """The ``debian:`` kind of kernel: of a version, of an exact release, or of a suite, from the host's mirror."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 
+from pydantic import Field
+
 from agelab.debian import SUITES, Archive, Package, dependencies, host_suite, newest, remember
-from agelab.errors import HostError, unknown
+from agelab.errors import HostError, InputError, unknown
 from agelab.kernel.bundle import Kernel, Progress, quiet, unpack
+from agelab.kernel.suites import archives
+from agelab.kernel.versions import exactly, is_version, nearest, newest_of, numbers
 from agelab.model.base import Frozen
 from agelab.store import Store
 
@@ -35,7 +39,9 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Progr
     """
     spec = f"debian:{wanted}"
     question = {"kernel": spec, "suite": host_suite()}
-    resolved = remember(store, question, Resolved, lambda: _ask(wanted, store, refresh), refresh=refresh)
+    resolved = remember(
+        store, question, Resolved, lambda: _ask(wanted, store, refresh, progress), refresh=refresh
+    )
     package = resolved.package
     inputs: dict[str, object] = {
         "package": package.name,
@@ -55,28 +61,50 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Progr
     return Kernel(spec, resolved.release, package.version, artefact, resolved.suite)
 
 
-def available(store: Store, *, refresh: bool = False) -> dict[str, str]:
-    """Release to package version of every kernel in the host's suites."""
-    archive = Archive(store, host_suite())
-    if refresh:
-        archive.update()
-    return _releases(archive)
+class Offered(Frozen):
+    """One kernel that the mirror has."""
+
+    release: str
+    version: str
+    suite: str = Field(description="the first of Debian's suites that has it")
+    headers: bool = Field(
+        description="whether its headers are there, which the modelled drive's module needs"
+    )
+
+    @property
+    def spec(self) -> str:
+        return f"debian:{self.release}"
+
+
+def available(store: Store, *, refresh: bool = False, progress: Progress = quiet) -> list[Offered]:
+    """Every kernel in every suite that the host's mirror carries, oldest first."""
+    found: dict[tuple[str, str], Offered] = {}
+    for archive in archives(store, refresh=refresh, progress=progress):
+        versions = archive.versions("linux-")
+        for release, version in _kernels(versions).items():
+            headers = versions.get(f"linux-headers-{release}") == version
+            offered = Offered(release=release, version=version, suite=archive.suite, headers=headers)
+            found.setdefault((release, version), offered)
+    return sorted(found.values(), key=lambda one: (numbers(one.release), one.release))
 
 
 def _releases(archive: Archive) -> dict[str, str]:
-    named = (
-        (_PACKAGE.fullmatch(name), version) for name, version in archive.versions("linux-image-").items()
-    )
+    return _kernels(archive.versions("linux-image-"))
+
+
+def _kernels(versions: Mapping[str, str]) -> dict[str, str]:
+    """Release to version of those packages that are kernels of the plain flavour."""
+    named = ((_PACKAGE.fullmatch(name), version) for name, version in versions.items())
     found = {match["release"]: version for match, version in named if match}
     return {release: version for release, version in found.items() if not _FLAVOURS.search(release)}
 
 
-def _ask(wanted: str, store: Store, refresh: bool) -> Resolved:
-    if wanted[0].isdigit():
-        archive, release = _of_version(wanted, store, refresh)
+def _ask(wanted: str, store: Store, refresh: bool, progress: Progress) -> Resolved:
+    if is_version(wanted):
+        archive, release = _of_version(wanted, store, refresh, progress)
     else:
         if wanted not in SUITES and wanted != host_suite():
-            raise unknown("kernel", f"debian:{wanted}", _specs(available(store)))
+            raise unknown("kernel", f"debian:{wanted}", [f"debian:{suite}" for suite in (*SUITES, "6.1")])
         archive = Archive(store, wanted)
         if refresh:
             archive.update()
@@ -87,28 +115,28 @@ def _ask(wanted: str, store: Store, refresh: bool) -> Resolved:
     )
 
 
-def _of_version(wanted: str, store: Store, refresh: bool) -> tuple[Archive, str]:
-    """Suite and release of a version: the host's suite has it, or one that was asked for by its name before."""
+def _of_version(wanted: str, store: Store, refresh: bool, progress: Progress) -> tuple[Archive, str]:
+    """Suite and release of a version: an exact one's first suite; else the host's newest, or the newest of all.
+
+    Of all, and not of those whose lists happen to be here: a spec means the same in every store.
+    """
     seen: dict[str, str] = {}
-    host = host_suite()
-    for suite in dict.fromkeys((host, *SUITES)):
-        archive = Archive(store, suite)
-        if suite != host and not archive.fetched:
-            continue
-        if refresh:
-            archive.update()
+    found: dict[str, tuple[Archive, str]] = {}
+    for archive in archives(store, refresh=refresh, progress=progress):
         releases = _releases(archive)
-        if release := _newest_of(wanted, releases):
+        release = newest_of(wanted, releases)
+        if release and (archive.suite == host_suite() or exactly(wanted, releases)):
             return archive, release
+        if release:
+            found.setdefault(releases[release], (archive, release))
         seen |= releases
-    error = unknown("kernel", f"debian:{wanted}", _specs(seen))
-    error.hint = "a kernel of another Debian suite is named by it: debian:bullseye, debian:trixie, debian:sid"
-    raise error
-
-
-def _specs(releases: Iterable[str]) -> list[str]:
-    short = {".".join(name.split(".")[:2]) for name in releases}
-    return [f"debian:{name}" for name in (*releases, *sorted(short), *SUITES)]
+    if found:
+        return found[newest(list(found))]
+    near = ", ".join(f"debian:{name}" for name in nearest(wanted, seen))
+    raise InputError(
+        f"no kernel 'debian:{wanted}' in Debian's suites" + (f"; the nearest are {near}" if near else ""),
+        hint="see all of them: agelab kernel list; ask the mirror what it has now: agelab kernel list --refresh",
+    )
 
 
 def _parts(archive: Archive, package: Package, release: str) -> tuple[Package, ...]:
@@ -116,16 +144,6 @@ def _parts(archive: Archive, package: Package, release: str) -> tuple[Package, .
     names = {f"linux-{part}-{release}" for part in ("base", "binary", "modules")}
     depended = dependencies(archive.depends(package.name, package.version))
     return tuple(archive.package(one.name, one.version) for one in depended if one.name in names)
-
-
-def _newest_of(wanted: str, releases: dict[str, str]) -> str | None:
-    """The release that is ``wanted`` or, of those that it is the beginning of, the newest."""
-    if wanted in releases:
-        return wanted
-    matching = {
-        version: name for name, version in releases.items() if re.match(re.escape(wanted) + r"[.+~-]", name)
-    }
-    return matching[newest(list(matching))] if matching else None
 
 
 def _of_suite(archive: Archive) -> str:

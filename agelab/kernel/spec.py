@@ -6,6 +6,7 @@ from agelab.debian import SUITES
 from agelab.errors import InputError, unknown
 from agelab.kernel import packaged
 from agelab.kernel.bundle import DEFAULT, Kernel, Progress, quiet
+from agelab.kernel.versions import is_version
 from agelab.store import Store
 
 
@@ -29,12 +30,18 @@ KINDS: dict[str, Resolver | None] = {
 """Every kind of spec; None for one that is still to come."""
 
 
+def canonical(spec: str) -> str:
+    """The spec as results and errors have it: a bare version is Debian's."""
+    return f"debian:{spec}" if is_version(spec) else spec
+
+
 def resolve(spec: str, store: Store, *, refresh: bool = False, progress: Progress = quiet) -> Kernel:
     """The kernel of a spec, fetched or made if the store does not have it.
 
     ``refresh`` asks again what the spec stands for. Raises InputError for a spec that nothing answers to,
     HostError when it cannot be had.
     """
+    spec = canonical(spec)
     kind, _, wanted = spec.partition(":")
     resolver = KINDS.get(kind)
     if resolver is None or not wanted:
@@ -47,6 +54,4 @@ def _not_a_spec(spec: str, kind: str) -> InputError:
         return InputError(
             f"kernel {spec!r}: {kind}: kernels are not supported yet", hint=f"for example: {DEFAULT}"
         )
-    if spec[:1].isdigit():
-        return unknown("kernel", spec, [f"debian:{spec}", DEFAULT])
     return unknown("kernel", spec, [DEFAULT, *(f"debian:{suite}" for suite in SUITES)])

@@ -80,7 +80,7 @@ def carry_out(
         specs = [turn.spec for turn in turns]
         corpora = sources.obtain(request, specs, users, store, progress.stage)
         progress.stage(f"kernel {request.kernel}")
-        kernel = kernels.resolve(request.kernel, store)
+        kernel = kernels.resolve(request.kernel, store, progress=progress.stage)
         image = images.build(kernel, store, selection.filesystems(), progress=progress.stage)
         kept = len(specs) if request.keep_disk else 0
         copies = _copies(request, corpora)

@@ -8,7 +8,7 @@ import pytest
 from agelab import debian, process
 from agelab.debian import Archive, Package
 from agelab.errors import AgelabError, HostError, InputError
-from agelab.kernel import bundle, packaged
+from agelab.kernel import bundle, packaged, suites, versions
 from agelab.kernel import spec as specs
 from agelab.store import Store, file_hash
 
@@ -23,11 +23,29 @@ RELEASES = {
     "linux-image-6.12.117+deb12-amd64": "6.12.117-1~deb12u1",
     "linux-image-amd64": "6.1.192-2",
 }
+BULLSEYE = {
+    "linux-image-5.10.0-45-amd64": "5.10.259-1",
+    "linux-image-5.10.0-46-amd64": "5.10.262-1",
+    "linux-headers-5.10.0-46-amd64": "5.10.262-1",
+    "linux-image-6.1.0-0.deb11.52-amd64": "6.1.180-1~deb11u1",
+}
+BACKPORTS = {
+    "linux-image-7.2.12+deb13-amd64": "7.2.12-1~bpo13+1",
+    "linux-image-6.16.3+deb13-amd64": "6.16.3-1",
+}
 SID = {
     "linux-image-7.2.13+deb14-amd64": "7.2.13-1",
     "linux-base-7.2.13+deb14-amd64": "7.2.13-1",
     "linux-binary-7.2.13+deb14-amd64": "7.2.13-1",
     "linux-modules-7.2.13+deb14-amd64": "7.2.13-1",
+}
+SUITES = {
+    "bullseye": BULLSEYE,
+    "bookworm": RELEASES,
+    "bookworm-backports": RELEASES,
+    "trixie": {},
+    "trixie-backports": BACKPORTS,
+    "sid": SID,
 }
 DEPENDS = {
     "bookworm": "linux-image-6.1.0-56-amd64 (= 6.1.192-2)",
@@ -40,10 +58,17 @@ DEPENDS = {
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    """A store whose archive holds RELEASES, and SID where it is asked for sid; nothing is downloaded."""
+    """A store whose mirror has what SUITES says, and no forky; nothing is downloaded."""
 
     def releases(archive: Archive) -> dict[str, str]:
-        return SID if archive.suite == "sid" else RELEASES
+        return SUITES[archive.suite]
+
+    def update(archive: Archive, *, refresh: bool = True) -> None:
+        if archive.suite not in SUITES:
+            raise InputError("the host's mirror has no Debian suite 'forky'")
+        lists = Store(tmp_path / "home").cache("apt") / archive.suite
+        lists.mkdir(exist_ok=True)
+        (lists / "updated").touch()
 
     def package(archive: Archive, name: str, version: str = "") -> Package:
         there = releases(archive)[name]
@@ -56,8 +81,9 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
         (directory / "vmlinuz").write_text(release)
         (directory / "debs").write_text(" ".join(deb.name for deb in debs))
 
-    monkeypatch.setattr(debian, "host_suite", lambda: "bookworm")
-    monkeypatch.setattr(packaged, "host_suite", lambda: "bookworm")
+    for module in (debian, packaged, suites):
+        monkeypatch.setattr(module, "host_suite", lambda: "bookworm")
+    monkeypatch.setattr(Archive, "update", update)
     monkeypatch.setattr(Archive, "versions", lambda archive, _: releases(archive))
     monkeypatch.setattr(Archive, "package", package)
     monkeypatch.setattr(Archive, "depends", depends)
@@ -74,6 +100,9 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
         ("debian:6.12", "6.12.117+deb12-amd64"),
         ("debian:6.1.0-9-amd64", "6.1.0-9-amd64"),
         ("debian:6.1.0-50", "6.1.0-50-amd64"),
+        ("debian:6.1.0-50-amd64", "6.1.0-50-amd64"),
+        ("debian:6.1.176", "6.1.0-50-amd64"),
+        ("debian:6.1.176-1", "6.1.0-50-amd64"),
         ("debian:bookworm", "6.1.0-56-amd64"),
     ],
 )
@@ -91,14 +120,84 @@ def test_a_kernel_in_parts_is_made_of_all_of_them(store: Store) -> None:
     assert (found.directory / "debs").read_text().split() == [f"{name}.deb" for name in list(SID)[1:]]
 
 
-def test_a_version_is_looked_for_in_suites_asked_for_before(store: Store) -> None:
-    with pytest.raises(InputError, match="debian:7") as raised:
-        specs.resolve("debian:7.2", store)
-    assert "debian:sid" in raised.value.hint
-    lists = store.cache("apt") / "sid"
-    lists.mkdir()
-    (lists / "updated").touch()
-    assert specs.resolve("debian:7.2", store).key == specs.resolve("debian:sid", store).key
+@pytest.mark.parametrize(
+    "spec, suite, release",
+    [
+        ("debian:5.10", "bullseye", "5.10.0-46-amd64"),
+        ("debian:5.10.0-45", "bullseye", "5.10.0-45-amd64"),
+        ("debian:7.2", "sid", "7.2.13+deb14-amd64"),
+        ("debian:7.2.12", "trixie-backports", "7.2.12+deb13-amd64"),
+        ("debian:6.16.3+deb13-amd64", "trixie-backports", "6.16.3+deb13-amd64"),
+    ],
+)
+def test_a_version_is_found_in_every_suite_of_the_mirror(
+    store: Store, spec: str, suite: str, release: str
+) -> None:
+    said: list[str] = []
+    found = specs.resolve(spec, store, progress=said.append)
+    assert (found.suite, found.release) == (suite, release)
+    assert said[0] == "fetching the package lists of Debian bullseye"
+    said.clear()
+    assert specs.resolve(spec, store, progress=said.append) == found
+    assert said == []
+
+
+def test_lists_that_are_here_come_first_and_mean_the_same(store: Store) -> None:
+    Archive(store, "trixie-backports").update()
+    said: list[str] = []
+    exact = specs.resolve("debian:7.2.12+deb13", store, progress=said.append)
+    assert exact.suite == "trixie-backports"
+    assert [line for line in said if "lists" in line] == []
+    assert specs.resolve("debian:7.2", store, progress=said.append).suite == "sid"
+    assert "doing without Debian forky: the host's mirror has no Debian suite 'forky'" in said
+
+
+def test_a_bare_version_is_debians(store: Store) -> None:
+    found = specs.resolve("6.1.0-50", store)
+    assert found.spec == "debian:6.1.0-50"
+    assert found == specs.resolve("debian:6.1.0-50", store)
+    assert specs.canonical("tree:6.1") == "tree:6.1"
+
+
+def test_what_the_mirror_has_is_listed_once(store: Store) -> None:
+    found = packaged.available(store)
+    assert [one.spec for one in found][:3] == [
+        "debian:5.10.0-45-amd64",
+        "debian:5.10.0-46-amd64",
+        "debian:6.1.0-0.deb11.52-amd64",
+    ]
+    assert [(one.suite, one.headers) for one in found[:2]] == [("bullseye", False), ("bullseye", True)]
+    assert [one.suite for one in found if one.release == "6.1.0-56-amd64"] == ["bookworm"]
+    assert not [one for one in found if "rt" in one.release or "cloud" in one.release]
+
+
+@pytest.mark.parametrize(
+    "wanted, near",
+    [
+        ("6.1.0-57", ["6.1.0-56-amd64", "6.1.0-50-amd64", "6.1.0-9-amd64"]),
+        ("6.1.0-57-amd64", ["6.1.0-56-amd64", "6.1.0-50-amd64", "6.1.0-9-amd64"]),
+        ("6.1.180-9", ["6.1.0-50-amd64", "6.1.0-56-amd64", "6.1.0-9-amd64"]),
+        ("6.13", ["6.12", "6.16", "6.1"]),
+        ("9", ["7", "6"]),
+        ("6.12.120", ["6.12.117+deb12-amd64", "6.16.3+deb13-amd64", "6.1.0-50-amd64"]),
+    ],
+)
+def test_the_nearest_are_so_by_number(wanted: str, near: list[str]) -> None:
+    releases = {
+        "6.1.0-9-amd64": "6.1.27-1",
+        "6.1.0-50-amd64": "6.1.176-1",
+        "6.1.0-56-amd64": "6.1.192-2",
+        "6.12.117+deb12-amd64": "6.12.117-1~deb12u1",
+        "6.16.3+deb13-amd64": "6.16.3-1~bpo13+1",
+        "7.2.13+deb14-amd64": "7.2.13-1",
+    }
+    assert versions.nearest(wanted, releases) == near
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Store:
+    """A store beside the real mirror's archive."""
+    return Store(tmp_path / "home")
 
 
 def tree(directory: Path, *paths: str) -> Path:
@@ -165,12 +264,12 @@ def test_the_newest_stays_the_same_until_it_is_refreshed(
 @pytest.mark.parametrize(
     "spec, said",
     [
-        ("debian:6.1.0-57-amd64", "debian:6.1.0-56-amd64"),
+        ("debian:6.1.0-57-amd64", "the nearest are debian:6.1.0-56-amd64, debian:6.1.0-50-amd64"),
         ("debian:bokworm", "debian:bookworm"),
-        ("debian:7.9", "there are|did you mean"),
+        ("debian:7.9", r"no kernel 'debian:7.9' in Debian's suites; the nearest are debian:7.2, "),
         ("debian:", "debian:6.1"),
         ("debain:6.1", "debian:6.1"),
-        ("6.1.0-56-amd64", "debian:6.1.0-56-amd64"),
+        ("6.1.0-57", "the nearest are debian:6.1.0-56-amd64"),
         ("", "debian:6.1"),
         ("tree:/usr/src/linux", "not supported yet"),
         ("debian:../../etc", "debian:"),
@@ -190,23 +289,23 @@ def test_versions_are_ordered_as_dpkg_orders_them() -> None:
     assert debian.newest(["6.1.9-1", "6.1.192-2", "6.1.192-2~bpo1", "6.1.27-1"]) == "6.1.192-2"
 
 
-def test_a_failed_update_is_one_line_for_the_host(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_update_is_one_line_for_the_host(empty: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(argv: list[str], **_: object) -> process.Result:
         raise process.ProcessFailed(argv, 100, "W: noise\nE: Could not resolve 'mirror'\n", "apt-get update")
 
     monkeypatch.setattr(debian, "mirrors", lambda: ("http://mirror.test/debian", None))
     monkeypatch.setattr(process, "run", run)
     with pytest.raises(HostError, match=r"cannot fetch the package lists.*Could not resolve") as raised:
-        Archive(store, "bookworm").update()
+        Archive(empty, "bookworm").update()
     assert "network" in raised.value.hint
-    assert not (store.cache("apt") / "bookworm" / "updated").exists()
+    assert not (empty.cache("apt") / "bookworm" / "updated").exists()
 
 
-def test_a_suite_without_updates_is_used_without_them(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_suite_without_updates_is_used_without_them(empty: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[str] = []
 
     def run(argv: list[str], **_: object) -> process.Result:
-        tried.append((store.cache("apt") / "trixie" / "debian.sources").read_text())
+        tried.append((empty.cache("apt") / "trixie" / "debian.sources").read_text())
         if "trixie-updates" in tried[-1]:
             said = "E: The repository 'http://mirror.test/debian trixie-updates Release' does not have a Release file."
             raise process.ProcessFailed(argv, 100, said, "apt-get update")
@@ -216,16 +315,16 @@ def test_a_suite_without_updates_is_used_without_them(store: Store, monkeypatch:
         debian, "mirrors", lambda: ("http://mirror.test/debian", "http://mirror.test/security")
     )
     monkeypatch.setattr(process, "run", run)
-    Archive(store, "trixie").update()
+    Archive(empty, "trixie").update()
     assert len(tried) == 2
     assert "Suites: trixie\n" in tried[1] and "Suites: trixie-security\n" in tried[1]
 
 
-def test_backports_stand_on_their_suite(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_backports_stand_on_their_suite(empty: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(debian, "mirrors", lambda: ("http://mirror.test/debian", None))
     monkeypatch.setattr(process, "run", lambda argv, **_: process.Result(0, "", ""))
-    Archive(store, "trixie-backports").update()
-    root = store.cache("apt") / "trixie-backports"
+    Archive(empty, "trixie-backports").update()
+    root = empty.cache("apt") / "trixie-backports"
     suites = [line for line in (root / "debian.sources").read_text().splitlines() if "Suites" in line]
     assert suites == ["Suites: trixie-backports", "Suites: trixie", "Suites: trixie-updates"]
     assert 'APT::Default-Release "trixie-backports";' in (root / "apt.conf").read_text()
