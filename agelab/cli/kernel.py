@@ -1,16 +1,23 @@
 """``agelab kernel``: the kernels that guests can boot."""
 
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from agelab.cli.common import json_option, open_store, print_json
 
+if TYPE_CHECKING:
+    from agelab.kernel import Kernel
+    from agelab.store import Store
+
 
 @click.group()
 def kernel() -> None:
-    """Fetch and list guest kernels.
+    """Fetch, list and show guest kernels.
 
-    A kernel is named by a spec: debian:6.1 (the newest of that version in this host's suites),
-    debian:6.1.0-56-amd64 (exactly that one) or debian:trixie (the one of that suite).
+    A kernel is named by a spec: 6.1 (Debian's newest of that version, in whichever suite), 6.1.0-50 (exactly that
+    one), debian:trixie (the one of that suite), deb:<files> (.deb files of one kernel) or
+    image:<bzImage>,<directory of its modules>. See docs/kernels.md.
     """
 
 
@@ -18,46 +25,118 @@ def kernel() -> None:
 @click.option("--refresh", is_flag=True, help="Ask the mirror what there is now.")
 @json_option
 def list_kernels(refresh: bool, as_json: bool) -> None:
-    """List the kernels of the mirror; those in the store are marked."""
-    from agelab import kernel as kernels
+    """List the kernels of all the mirror's suites, and those in the store."""
+    from agelab.kernel import available
 
     store = open_store()
-    stored = {
-        artefact.manifest.inputs["package"].removeprefix("linux-image-"): artefact.manifest.inputs["version"]
-        for artefact in store.all("kernel")
-    }
-    found = {**kernels.available(store, refresh=refresh), **stored}
+    rows = _rows(store, [one.model_dump() for one in available(store, refresh=refresh, progress=_say)])
     if as_json:
-        print_json(
-            [
-                {"spec": f"debian:{release}", "version": version, "stored": release in stored}
-                for release, version in sorted(found.items())
-            ]
-        )
+        print_json(rows)
         return
-    for release, version in sorted(found.items()):
-        click.echo(f"{'*' if release in stored else ' '} debian:{release:<34} {version}")
+    for row in rows:
+        mark = "*" if row["stored"] else " "
+        where, note = row["suite"] or "the store alone", row["key"][:12] if row["spec"] is None else ""
+        note = "no headers: model:none alone" if row["headers"] is False else note
+        line = f"{mark} {row['spec'] or row['release']:<36} {row['version']:<22} {where:<18} {note}"
+        click.echo(line.rstrip())
     click.echo("* in the store")
+
+
+def _rows(store: "Store", offered: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row for each kernel that the mirror has, then those that the store alone has."""
+    from agelab.kernel.provenance import identity
+
+    stored = {artefact.key: identity(artefact) for artefact in store.all("kernel")}
+    keys = {named: key for key, named in stored.items()}
+    rows = []
+    for one in offered:
+        key = keys.get((one["release"], one["version"]))
+        rows.append({"spec": f"debian:{one['release']}", **one, "stored": key is not None, "key": key})
+    there = {(one["release"], one["version"]) for one in offered}
+    for key, (release, version) in stored.items():
+        if (release, version) not in there:
+            row = {"spec": None, "release": release, "version": version, "suite": None, "headers": None}
+            rows.append({**row, "stored": True, "key": key})
+    return rows
+
+
+@kernel.command()
+@click.argument("specs", nargs=-1, metavar="[SPEC]...")
+@click.option("--refresh", is_flag=True, help="Ask the mirror again what each SPEC stands for.")
+@json_option
+def fetch(specs: tuple[str, ...], refresh: bool, as_json: bool) -> None:
+    """Fetch each kernel SPEC (the default kernel when none is given), and build the modelled drive's module for it."""
+    from agelab import kernel as kernels
+    from agelab.drive import module
+
+    store = open_store()
+    rows: list[dict[str, Any]] = []
+    for spec in specs or (kernels.DEFAULT,):
+        found = kernels.resolve(spec, store, refresh=refresh, progress=_say)
+        try:
+            built, why = str(module.obtain(found, store, _say)), ""
+        except module.NoHeaders as error:
+            built, why = "", str(error)
+        rows.append({**_facts(found), "drive_module": built or None, "why_no_module": why or None})
+        if not as_json:
+            click.echo(
+                f"{found.spec} is {found.release}, package version {found.version}, in {found.directory}"
+                if found.kind != "image"
+                else f"{found.spec} is {found.release}, in {found.directory}"
+            )
+            click.echo(f"  the drive's module: {built}" if built else f"  with model:none alone: {why}")
+    if as_json:
+        print_json(rows)
 
 
 @kernel.command()
 @click.argument("spec", default="")
-@click.option("--refresh", is_flag=True, help="Ask the mirror again what SPEC stands for.")
 @json_option
-def fetch(spec: str, refresh: bool, as_json: bool) -> None:
-    """Fetch and unpack the kernel SPEC (the default kernel when none is given)."""
+def show(spec: str, as_json: bool) -> None:
+    """Show where the kernel SPEC came from, and which filesystems it serves."""
     from agelab import kernel as kernels
+    from agelab.kernel import needs, provenance
+    from agelab.model.filesystem import Filesystem
+    from agelab.scenario.files import every
 
-    found = kernels.resolve(spec or kernels.DEFAULT, open_store(), refresh=refresh)
+    found = kernels.resolve(spec or kernels.DEFAULT, open_store(), progress=_say)
+    came = provenance.of(found)
+    served = {one.name: needs.serves(found.modules, one.modules) for one in every("filesystems", Filesystem)}
     if as_json:
-        print_json(
-            {
-                "spec": found.spec,
-                "release": found.release,
-                "version": found.version,
-                "key": found.key,
-                "directory": str(found.directory),
-            }
-        )
+        print_json({**_facts(found), "provenance": came.model_dump(mode="json"), "filesystems": served})
         return
-    click.echo(f"{found.spec} is {found.release}, package version {found.version}, in {found.directory}")
+    click.echo(f"{found.spec} is {found.release} ({found.version})")
+    lines = [
+        ("key", found.key),
+        ("in", str(found.directory)),
+        ("suite", found.suite or "none of Debian's"),
+        *(
+            (came.kind, f"{one.name} {one.version}".rstrip() + f", sha256 {one.sha256}")
+            for one in came.sources
+        ),
+        ("commit", came.commit),
+        *(("patch", f"{one.name}, sha256 {one.sha256}") for one in came.patches),
+        ("config", f"sha256 {came.config}" if came.config else "not known"),
+        ("compiler", came.compiler or "not known"),
+        ("banner", came.banner),
+        ("options", " ".join(f"{name}={value}" for name, value in came.highlights.items())),
+        *((f"{name}", how) for name, how in served.items()),
+    ]
+    for name, value in lines:
+        if value:
+            click.echo(f"  {name:<10} {value}")
+
+
+def _facts(found: "Kernel") -> dict[str, Any]:
+    return {
+        "spec": found.spec,
+        "release": found.release,
+        "version": found.version,
+        "suite": found.suite or None,
+        "key": found.key,
+        "directory": str(found.directory),
+    }
+
+
+def _say(line: str) -> None:
+    click.echo(line, err=True)

@@ -13,7 +13,7 @@ from agelab import buildroot
 from agelab.buildroot import BuildRoot, Purpose
 from agelab.debian import Archive, dependencies, remember
 from agelab.errors import AgelabError, HostError, InputError
-from agelab.kernel import Kernel
+from agelab.kernel import Kernel, suites
 from agelab.store import Store, file_hash
 
 SOURCES = Path(__file__).resolve().parents[2] / "harness" / "drive"
@@ -45,6 +45,10 @@ _UNUSED = (
 _WARNING = re.compile(r"\bwarning:", re.IGNORECASE)
 
 
+class NoHeaders(InputError):
+    """No suite has the headers of exactly that kernel: it runs with drives that need no module alone."""
+
+
 def _quiet(line: str) -> None:
     """Say nothing."""
 
@@ -54,13 +58,13 @@ def obtain(
 ) -> Path:
     """The module of ``sources`` for a kernel, built if the store does not have it.
 
-    Raises InputError for a kernel of no Debian suite, HostError when its headers cannot be had or nothing can
-    be confined here, AgelabError when the sources do not compile or compile with a warning.
+    Raises NoHeaders for a kernel whose headers Debian does not have, HostError when nothing can be confined
+    here, AgelabError when the sources do not compile or compile with a warning.
     """
     files = source_files(sources)
     purpose = Purpose(f"modules for {kernel.release}", _UNUSED, {"recipe": ROOT_RECIPE})
     root = buildroot.obtain(
-        lambda refresh: packages(kernel, store, refresh=refresh), purpose, store, progress
+        lambda refresh: packages(kernel, store, refresh=refresh, progress=progress), purpose, store, progress
     )
     inputs = {
         "sources": {path.name: file_hash(path) for path in files},
@@ -86,33 +90,45 @@ def source_files(sources: Path = SOURCES) -> list[Path]:
     return found
 
 
-def packages(kernel: Kernel, store: Store, *, refresh: bool = False) -> BuildRoot:
+def packages(
+    kernel: Kernel, store: Store, *, refresh: bool = False, progress: Callable[[str], None] = _quiet
+) -> BuildRoot:
     """The packages that a kernel's modules are built with, as they were resolved first or, on ``refresh``, now."""
-    if not kernel.suite:
-        raise InputError(
-            f"kernel {kernel.spec!r} is of no Debian suite: there are no headers to build the drive's module with",
-            hint="choose a debian: kernel, or drives that need no module (model:none)",
-        )
+    suite = _suite(kernel, store, progress)
 
     def ask() -> BuildRoot:
-        archive = Archive(store, kernel.suite)
+        archive = Archive(store, suite)
         archive.update(refresh=refresh)
         name = f"linux-headers-{kernel.release}"
         try:
             headers = archive.package(name, kernel.version)
         except HostError as error:
-            raise HostError(
-                f"Debian {kernel.suite} has no {name} of version {kernel.version} (any more), which the drive's "
+            raise NoHeaders(
+                f"Debian {suite} has no {name} of version {kernel.version} (any more), which the drive's "
                 "module for that kernel is built with",
                 hint="choose a kernel that the mirror has: agelab kernel list --refresh; "
                 f"or ask what {kernel.spec} is now: agelab kernel fetch {kernel.spec} --refresh",
             ) from error
         found = archive.resolve([*needed(archive.depends(name, kernel.version)), *_TOOLS])
         kept = {headers, *(package for package in found if not _NOT_NEEDED.fullmatch(package.name))}
-        return BuildRoot(suite=kernel.suite, packages=tuple(sorted(kept, key=lambda package: package.name)))
+        return BuildRoot(suite=suite, packages=tuple(sorted(kept, key=lambda package: package.name)))
 
-    question = {"buildroot": kernel.suite, "release": kernel.release, "version": kernel.version}
+    question = {"buildroot": suite, "release": kernel.release, "version": kernel.version}
     return remember(store, {**question, "tools": _TOOLS}, BuildRoot, ask, refresh=refresh)
+
+
+def _suite(kernel: Kernel, store: Store, progress: Callable[[str], None]) -> str:
+    """The suite that a kernel's headers are of: its own; of .deb files, whichever has the headers of that kernel."""
+    suite = kernel.suite
+    if not suite and kernel.kind == "deb":
+        suite = suites.of_headers(kernel.release, kernel.version, store, progress) or ""
+    if not suite:
+        raise NoHeaders(
+            f"kernel {kernel.spec!r} is of no Debian suite: there are no headers of {kernel.release} to build the "
+            "drive's module with",
+            hint="choose a debian: kernel, or drives that need no module: --disks model:none",
+        )
+    return suite
 
 
 def needed(depends: str) -> list[str]:

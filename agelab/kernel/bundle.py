@@ -47,7 +47,11 @@ _DRIVERS = (
         "scsi/virtio",
     ),
 )
+_AT_ONCE = 500
+"""Files on one command line."""
+
 KEPT = (
+    *("extra/", "updates/"),
     *(f"kernel/{top}/" for top in ("arch", "block", "crypto", "fs", "lib", "mm")),
     *(f"kernel/drivers/{name}" for name in _DRIVERS),
 )
@@ -64,6 +68,11 @@ class Kernel:
     artefact: Artefact
     suite: str = ""
     """Debian's suite that it is of, where its headers are; empty where it is of none."""
+
+    @property
+    def kind(self) -> str:
+        """Which kind of spec it came by."""
+        return self.spec.partition(":")[0]
 
     @property
     def key(self) -> str:
@@ -84,10 +93,20 @@ class Kernel:
         unpacked = self.directory / "vmlinux"
         return unpacked if unpacked.exists() else self.vmlinuz
 
+    @property
+    def config(self) -> str | None:
+        """The text of its configuration; None where nobody knows it."""
+        file = self.directory / "config"
+        return file.read_text(errors="replace") if file.exists() else None
+
     @cached_property
     def modules(self) -> Modules:
         """Its modules: ``kernel.modules.closure(names)``."""
         return Modules.of(self.release, self.directory)
+
+
+class NotAKernel(HostError):
+    """Packages hold no kernel in a layout that is known here."""
 
 
 def quiet(line: str) -> None:
@@ -107,8 +126,8 @@ def unpack(debs: Sequence[Path], release: str, directory: Path) -> None:
     for name in ("vmlinuz", "config"):
         places = (whole / "boot" / f"{name}-{release}", tree / name)
         there = next((place for place in places if place.is_file()), None)
-        if there is None or tree == whole:
-            raise HostError(
+        if there is None or not (tree / "modules.builtin").is_file():
+            raise NotAKernel(
                 f"{', '.join(deb.name for deb in debs)}: no kernel in a layout that is known here",
                 hint=f"for example: {DEFAULT}",
             )
@@ -117,11 +136,16 @@ def unpack(debs: Sequence[Path], release: str, directory: Path) -> None:
         image = vmlinux.unpack((directory / "vmlinuz").read_bytes())
         if image:
             (directory / "vmlinux").write_bytes(image)
-    _keep(tree, directory)
+    keep(tree, directory)
     shutil.rmtree(whole)
 
 
-def _keep(tree: Path, directory: Path) -> None:
+def keep(tree: Path, directory: Path) -> None:
+    """Move what a guest could need of a tree of modules into ``directory``, with an index of it.
+
+    Raises HostError for a file that is no module.
+    """
+    _decompress(tree)
     paths = sorted(path for path in tree.rglob("*.ko*") if path.is_file())
     infos = [modinfo.read(path, f"modules/{path.relative_to(tree)}") for path in paths]
     named = {info.name: info for info in infos}
@@ -135,6 +159,13 @@ def _keep(tree: Path, directory: Path) -> None:
         target = directory / info.path
         target.parent.mkdir(parents=True, exist_ok=True)
         (tree / Path(info.path).relative_to("modules")).rename(target)
-    (directory / BUILTIN).parent.mkdir(exist_ok=True)
+    (directory / BUILTIN).parent.mkdir(parents=True, exist_ok=True)
     (tree / "modules.builtin").rename(directory / BUILTIN)
     (directory / INDEX).write_bytes(index(sorted(kept, key=lambda info: info.name)))
+
+
+def _decompress(tree: Path) -> None:
+    """Unpack modules that are compressed as no kernel of Debian's mirror has them."""
+    packed = [str(path) for path in sorted(tree.rglob("*.ko.zst"))]
+    for first in range(0, len(packed), _AT_ONCE):
+        process.run(["zstd", "-dq", "--rm", *packed[first : first + _AT_ONCE]])

@@ -1,10 +1,11 @@
 """Kernel specs: what comes before the colon says which kind of kernel it is, and who resolves the rest."""
 
+from pathlib import Path
 from typing import Protocol
 
 from agelab.debian import SUITES
 from agelab.errors import InputError, unknown
-from agelab.kernel import packaged
+from agelab.kernel import deb, image, packaged
 from agelab.kernel.bundle import DEFAULT, Kernel, Progress, quiet
 from agelab.kernel.versions import is_version
 from agelab.store import Store
@@ -21,8 +22,8 @@ class Resolver(Protocol):
 
 KINDS: dict[str, Resolver | None] = {
     "debian": packaged.resolve,
-    "deb": None,
-    "image": None,
+    "deb": deb.resolve,
+    "image": image.resolve,
     "tree": None,
     "source": None,
     "recipe": None,
@@ -30,9 +31,19 @@ KINDS: dict[str, Resolver | None] = {
 """Every kind of spec; None for one that is still to come."""
 
 
+OF_FILES = ("deb", "image")
+"""The kinds whose specs are paths with commas between them."""
+
+
 def canonical(spec: str) -> str:
-    """The spec as results and errors have it: a bare version is Debian's."""
-    return f"debian:{spec}" if is_version(spec) else spec
+    """The spec as results and errors have it: a bare version is Debian's, and paths are whole ones."""
+    if is_version(spec):
+        return f"debian:{spec}"
+    kind, _, wanted = spec.partition(":")
+    if kind in OF_FILES and wanted:
+        paths = (str(Path(word).expanduser().absolute()) if word else "" for word in wanted.split(","))
+        return f"{kind}:{','.join(paths)}"
+    return spec
 
 
 def resolve(spec: str, store: Store, *, refresh: bool = False, progress: Progress = quiet) -> Kernel:

@@ -1,11 +1,12 @@
-"""The ELF image inside a bzImage, so that a guest need not unpack its own kernel.
+"""The ELF image inside a bzImage, so that a guest need not unpack its own kernel, and what both say of themselves.
 
-Under TCG the unpacking is four seconds of every boot. Format: Documentation/arch/x86/boot.rst of Linux
+Under TCG the unpacking is four seconds of every boot. Formats: Documentation/arch/x86/boot.rst of Linux
 (the real-mode header); the payload is compressed and, except for gzip, followed by its unpacked size in
-four bytes.
+four bytes. ELF-64 Object File Format 1.5 (program headers, notes). kernel/configs.c (the embedded configuration).
 """
 
 import lzma
+import re
 import struct
 import zlib
 from pathlib import Path
@@ -16,6 +17,17 @@ from agelab import process
 
 _MAGIC = b"HdrS"
 _ELF = b"\x7fELF\x02"
+_SEGMENT = struct.Struct("<IIQQQQQQ")
+_NOTE = struct.Struct("<III")
+_NOTES = 4
+_PVH = (b"Xen\0", 18)
+"""XEN_ELFNOTE_PHYS32_ENTRY (include/xen/interface/elfnote.h): where QEMU enters an ELF kernel."""
+_SETUP = 1024
+"""Bytes of the smallest real-mode part."""
+_64_BIT = 1
+_CONFIG = b"IKCFG_ST"
+# The format of the banner is in the image as well, with nothing behind "#".
+_BANNER = re.compile(rb"Linux version \d[^\0\n]*#\d[^\0\n]*")
 
 
 def payload(image: bytes) -> bytes | None:
@@ -50,6 +62,59 @@ def unpack(image: bytes) -> bytes | None:
 def bootable(config: str) -> bool:
     """Whether a kernel of that configuration can be entered at its ELF image (QEMU needs the PVH entry)."""
     return "CONFIG_PVH=y" in config.splitlines()
+
+
+def version(image: bytes) -> tuple[str, str] | None:
+    """Release and version (``uname -r`` and ``-v``) of a bzImage; None for anything else."""
+    if image[0x202:0x206] != _MAGIC or len(image) < _SETUP:
+        return None
+    at = 0x200 + struct.unpack_from("<H", image, 0x20E)[0]
+    release, _, rest = image[at : at + 512].partition(b"\0")[0].decode(errors="replace").partition(" ")
+    return (release, rest[max(rest.find("#"), 0) :]) if release[:1].isdigit() else None
+
+
+def is_64_bit(image: bytes) -> bool:
+    """Whether a bzImage has a 64-bit kernel in it; one too old to say so (before Linux 3.8) is believed to."""
+    (protocol,) = struct.unpack_from("<H", image, 0x206)
+    return bool(protocol < 0x20C or struct.unpack_from("<H", image, 0x236)[0] & _64_BIT)
+
+
+def has_entry(elf: bytes) -> bool:
+    """Whether QEMU can enter a kernel at its ELF image: what ``bootable`` says, where the configuration is unknown."""
+    table, (width, count) = struct.unpack_from("<Q", elf, 32)[0], struct.unpack_from("<HH", elf, 54)
+    for number in range(count):
+        kind, _, at, _, _, size, *_ = _SEGMENT.unpack_from(elf, table + width * number)
+        if kind == _NOTES and _PVH in _notes(elf[at : at + size]):
+            return True
+    return False
+
+
+def _notes(segment: bytes) -> list[tuple[bytes, int]]:
+    """Owner and type of each note."""
+    found, at = [], 0
+    while at + _NOTE.size <= len(segment):
+        name, content, kind = _NOTE.unpack_from(segment, at)
+        at += _NOTE.size
+        found.append((segment[at : at + name], kind))
+        at += -(-name // 4) * 4 + -(-content // 4) * 4
+    return found
+
+
+def config(elf: bytes) -> str | None:
+    """The configuration in a kernel that was built with CONFIG_IKCONFIG, or None."""
+    at = elf.find(_CONFIG)
+    if at < 0:
+        return None
+    try:
+        return _whole(zlib.decompressobj(31), elf[at + len(_CONFIG) :]).decode() or None
+    except (zlib.error, UnicodeDecodeError):
+        return None
+
+
+def banner(elf: bytes) -> str | None:
+    """What the kernel says first when it boots: release, compiler, version."""
+    found = _BANNER.search(elf)
+    return found.group().decode(errors="replace") if found else None
 
 
 class _Decompressor(Protocol):

@@ -9,7 +9,7 @@ from agelab import buildroot, process
 from agelab.buildroot import BuildRoot
 from agelab.debian import Archive, Gone, Package
 from agelab.drive import module
-from agelab.errors import AgelabError, HostError, InputError
+from agelab.errors import AgelabError, HostError
 from agelab.kernel import Kernel
 from agelab.store import Artefact, Manifest, Store
 
@@ -89,13 +89,15 @@ def test_headers_that_left_the_mirror_are_one_clear_error(
 
     monkeypatch.setattr(Archive, "update", lambda *_, refresh: None)
     monkeypatch.setattr(Archive, "package", gone)
-    with pytest.raises(HostError, match=r"no linux-headers-6\.1\.0-1-amd64 of version 6\.1\.1-1") as raised:
+    with pytest.raises(
+        module.NoHeaders, match=r"no linux-headers-6\.1\.0-1-amd64 of version 6\.1\.1-1"
+    ) as raised:
         module.packages(kernel(), store)
     assert "agelab kernel fetch debian:6.1 --refresh" in raised.value.hint
 
 
 def test_a_kernel_of_no_suite_has_no_headers(store: Store, sources: Path) -> None:
-    with pytest.raises(InputError, match="no Debian suite"):
+    with pytest.raises(module.NoHeaders, match="no Debian suite"):
         module.obtain(kernel(suite=""), store, sources=sources)
 
 

@@ -1,0 +1,90 @@
+"""The ``deb:`` kind of kernel: .deb files, of the user's own build or of a kernel that left the mirror."""
+
+import re
+from pathlib import Path
+
+from agelab import process
+from agelab.errors import InputError
+from agelab.kernel import needs
+from agelab.kernel.bundle import Kernel, NotAKernel, Progress, quiet, unpack
+from agelab.kernel.packaged import RECIPE
+from agelab.model.base import Frozen
+from agelab.store import Store, file_hash
+
+# Debian's packages of one kernel (in parts since Linux 7), Ubuntu's, and those of the kernel's own bindeb-pkg.
+_PACKAGE = re.compile(
+    r"linux-(image(-unsigned)?|base|binary|modules(-extra)?)-(?P<release>\d[\w.+~-]*?)(-unsigned)?"
+)
+
+
+class Deb(Frozen):
+    """One file, and what its control data says."""
+
+    path: Path
+    name: str
+    version: str
+    release: str
+    sha256: str
+
+
+def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Progress = quiet) -> Kernel:
+    """The kernel in these files (paths with commas between them), unpacked if the store does not have it.
+
+    Its key is its content's: the same as that of the ``debian:`` kernel that the files are of. Raises InputError
+    for files that are no kernel, or not of one.
+    """
+    spec = f"deb:{wanted}"
+    debs = sorted((_read(spec, Path(word)) for word in wanted.split(",")), key=lambda deb: deb.name)
+    first = debs[0]
+    for other in debs[1:]:
+        if (other.release, other.version) != (first.release, first.version):
+            raise InputError(
+                f"kernel {spec!r}: the files are not of one kernel: {first.path.name} is of {first.release} "
+                f"({first.version}), {other.path.name} of {other.release} ({other.version})"
+            )
+
+    def build(directory: Path) -> None:
+        progress(f"unpacking the kernel {first.release}")
+        try:
+            unpack([deb.path for deb in debs], first.release, directory)
+        except NotAKernel as error:
+            raise InputError(
+                str(error),
+                hint="name all packages of a kernel that comes in parts: deb:<image>,<modules>,...",
+            ) from error
+        needs.must_reach_root(spec, first.release, directory, "choose another: agelab kernel list")
+
+    return Kernel(spec, first.release, first.version, store.obtain("kernel", inputs(debs), build))
+
+
+def inputs(debs: list[Deb]) -> dict[str, object]:
+    """The identity of the kernel in these files: for the files of a Debian kernel that kernel's own."""
+    release, version = debs[0].release, debs[0].version
+    image = next((deb for deb in debs if deb.name.startswith("linux-image-")), None)
+    found: dict[str, object] = {"version": version, "recipe": RECIPE}
+    found |= {"package": image.name, "sha256": image.sha256} if image else {}
+    if image is None or image.name != f"linux-image-{release}":
+        found["release"] = release
+    if parts := [[deb.name, deb.sha256] for deb in debs if deb is not image]:
+        found["parts"] = parts
+    return found
+
+
+def _read(spec: str, path: Path) -> Deb:
+    if not path.is_file():
+        raise InputError(f"kernel {spec!r}: no file {str(path)!r}", hint="deb:<path>, or deb:<path>,<path>")
+    try:
+        shown = process.run(
+            ["dpkg-deb", "--show", "--showformat", "${Package}\\n${Version}", str(path)]
+        ).stdout
+    except process.ProcessFailed as error:
+        raise InputError(f"kernel {spec!r}: {path} is not a Debian package") from error
+    name, _, version = shown.partition("\n")
+    match = _PACKAGE.fullmatch(name)
+    if not match:
+        raise InputError(
+            f"kernel {spec!r}: {path.name} holds the package {name}, which is no part of a kernel",
+            hint="those are linux-image-<release> and, where it comes in parts, linux-base-, linux-binary- and "
+            "linux-modules-<release>",
+        )
+    return Deb(path=path, name=name, version=version, release=match["release"], sha256=file_hash(path))

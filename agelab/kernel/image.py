@@ -1,0 +1,147 @@
+"""The ``image:`` kind of kernel: a bzImage of the user's own, with or without its modules."""
+
+import hashlib
+import os
+import re
+import shutil
+from pathlib import Path
+
+from agelab.errors import InputError
+from agelab.kernel import modinfo, needs, vmlinux
+from agelab.kernel.bundle import Kernel, Progress, keep, quiet
+from agelab.store import Store, file_hash, key_of
+
+RECIPE = 1
+"""Raised whenever the same files would be unpacked differently."""
+
+_BUILTIN = "modules.builtin"
+_MARKS = (_BUILTIN, "modules.dep", "kernel")
+"""One of these is in a directory of modules."""
+_MODULE = re.compile(r".+\.ko(\.(gz|xz|zst))?")
+_NOT_ENTERED = ("build", "source")
+"""Links to sources."""
+_USAGE = "image:<bzImage>, or image:<bzImage>,<its modules' directory, such as lib/modules/<release>>"
+
+
+def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Progress = quiet) -> Kernel:
+    """The kernel in a file, with the modules of a directory (or of what is below it for its release).
+
+    Its key is its content's. Its configuration is the one in the image (CONFIG_IKCONFIG) or in a file beside it;
+    where there is no list of what is built in, the configuration says it, and without either nothing is believed
+    to be. Raises InputError for what is no kernel, and for one with which no guest comes to its root.
+    """
+    spec = f"image:{wanted}"
+    words = wanted.split(",")
+    if len(words) > 2 or not all(words):
+        raise InputError(f"kernel {spec!r}: it takes one path, or two", hint=_USAGE)
+    path, *directories = map(Path, words)
+    image = _read(spec, path)
+    facts = vmlinux.version(image)
+    if not facts:
+        raise InputError(
+            f"kernel {spec!r}: {path} is not an x86 bzImage", hint="Linux makes it in arch/x86/boot/"
+        )
+    if not vmlinux.is_64_bit(image):
+        raise InputError(f"kernel {spec!r}: {path} is a 32-bit kernel; guests are 64-bit")
+    release, version = facts
+    tree = _tree(spec, directories[0], release) if directories else None
+    elf = vmlinux.unpack(image)
+    config = (vmlinux.config(elf) if elf else None) or _beside(path, tree, release)
+    files = _files(tree) if tree else {}
+    inputs = {
+        "image": hashlib.sha256(image).hexdigest(),
+        "modules": key_of({name: file_hash(file) for name, file in files.items()}) if tree else None,
+        "config": hashlib.sha256(config.encode()).hexdigest() if config else None,
+        "release": release,
+        "version": version,
+        "recipe": RECIPE,
+    }
+
+    def build(directory: Path) -> None:
+        progress(f"unpacking the kernel {release}")
+        (directory / "vmlinuz").write_bytes(image)
+        if elf and vmlinux.has_entry(elf):
+            (directory / "vmlinux").write_bytes(elf)
+        if config:
+            (directory / "config").write_text(config)
+        copy = directory / "unpacked"
+        for name, file in files.items():
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, copy / name)
+        if _BUILTIN not in files:
+            copy.mkdir(exist_ok=True)
+            (copy / _BUILTIN).write_text(needs.built_in(config) if config else "")
+        keep(copy, directory)
+        shutil.rmtree(copy)
+        _must_match(spec, directory / "modules", release)
+        needs.must_reach_root(spec, release, directory, _hint(tree, config))
+
+    return Kernel(spec, release, version, store.obtain("kernel", inputs, build))
+
+
+def _read(spec: str, path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(
+            f"kernel {spec!r}: cannot read {str(path)!r}: {error.strerror}", hint=_USAGE
+        ) from error
+
+
+def _tree(spec: str, directory: Path, release: str) -> Path:
+    """The modules of a release: in ``directory`` itself, or where it keeps those of that release."""
+    places = [directory / top / release for top in ("", "lib/modules", "usr/lib/modules")]
+    for place in (*places, directory):
+        if any((place / mark).exists() for mark in _MARKS):
+            return place
+    if not directory.is_dir():
+        raise InputError(f"kernel {spec!r}: no directory {str(directory)!r}", hint=_USAGE)
+    there = sorted(path.name for path in directory.iterdir() if (path / "kernel").exists())
+    raise InputError(
+        f"kernel {spec!r}: {directory} holds no modules of {release}"
+        + (f"; it holds those of {', '.join(there)}" if there else ""),
+        hint=_USAGE,
+    )
+
+
+def _files(tree: Path) -> dict[str, Path]:
+    """Every module and the list of those built in: path below ``tree`` to file."""
+    found: dict[str, Path] = {}
+    for top, directories, names in os.walk(tree):
+        directories[:] = sorted(set(directories) - set(_NOT_ENTERED))
+        for name in sorted(names):
+            if name == _BUILTIN or _MODULE.fullmatch(name):
+                found[str((Path(top) / name).relative_to(tree))] = Path(top) / name
+    return found
+
+
+def _beside(path: Path, tree: Path | None, release: str) -> str | None:
+    """The configuration in a file beside the image or its modules; of an image in Linux's tree, the tree's."""
+    places = [path.with_name(name) for name in (f"config-{release}", "config", ".config")]
+    if path.parent.name == "boot" and path.parent.parent.parent.name == "arch":
+        places.append(path.parents[3] / ".config")
+    if tree:
+        places.append(tree / "config")
+    there = next((place for place in places if place.is_file()), None)
+    return there.read_text(errors="replace") if there else None
+
+
+def _must_match(spec: str, modules: Path, release: str) -> None:
+    """Raise InputError where the modules say that another kernel loads them."""
+    first = next(iter(sorted(modules.rglob("*.ko*"))), None)
+    magic = dict(modinfo.strings(modinfo.load(first))).get("vermagic", "").split() if first else []
+    if magic and magic[0] != release:
+        raise InputError(
+            f"kernel {spec!r}: the modules are of {magic[0]}, the image is {release}", hint=_USAGE
+        )
+
+
+def _hint(tree: Path | None, config: str | None) -> str:
+    """What to do about a kernel that lacks something: name what was not named, or build it with more."""
+    if tree is None and config is None:
+        return (
+            "what it has built in is not known: name its modules' directory too, or put its config beside it"
+        )
+    if tree is None:
+        return "name its modules' directory too, or build it with these options"
+    return "build it with these options, or name the directory where its modules are"

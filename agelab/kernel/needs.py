@@ -1,0 +1,84 @@
+"""What a guest needs of a kernel, and which options of its configuration bring it.
+
+A kernel of the user's own may come without its list of built-in modules; its configuration then says what is built in.
+"""
+
+import re
+from pathlib import Path
+
+from agelab.errors import InputError
+from agelab.kernel.initramfs import BASE_MODULES
+from agelab.kernel.modinfo import canonical_name
+from agelab.kernel.modules import Modules
+
+OPTIONS = {
+    "ahci": "SATA_AHCI",
+    "btrfs": "BTRFS_FS",
+    "dm_mod": "BLK_DEV_DM",
+    "ext4": "EXT4_FS",
+    "f2fs": "F2FS_FS",
+    "fuse": "FUSE_FS",
+    "i6300esb": "I6300ESB_WDT",
+    "isofs": "ISO9660_FS",
+    "jfs": "JFS_FS",
+    "libnvdimm": "LIBNVDIMM",
+    "loop": "BLK_DEV_LOOP",
+    "nd_btt": "ND_BTT",
+    "nd_pmem": "BLK_DEV_PMEM",
+    "nfit": "ACPI_NFIT",
+    "nls_ascii": "NLS_ASCII",
+    "nls_cp437": "NLS_CODEPAGE_437",
+    "nls_iso8859_1": "NLS_ISO8859_1",
+    "nvme": "BLK_DEV_NVME",
+    "overlay": "OVERLAY_FS",
+    "raid0": "MD_RAID0",
+    "reiser4": "REISER4_FS",
+    "reiserfs": "REISERFS_FS",
+    "sd_mod": "BLK_DEV_SD",
+    "squashfs": "SQUASHFS",
+    "vfat": "VFAT_FS",
+    "virtio_blk": "VIRTIO_BLK",
+    "virtio_net": "VIRTIO_NET",
+    "virtio_pci": "VIRTIO_PCI",
+    "xfs": "XFS_FS",
+}
+"""Every module that guests are given by name, to the option (without CONFIG_) that makes it."""
+
+BUILT_IN = (
+    *("64BIT", "ACPI", "BINFMT_ELF", "BINFMT_SCRIPT", "BLK_DEV_INITRD", "DEVTMPFS", "PROC_FS"),
+    *("SERIAL_8250_CONSOLE", "SYSFS", "TMPFS", "UNIX98_PTYS"),
+)
+"""Options that cannot be modules, without which no guest comes to its root."""
+
+
+def values(config: str) -> dict[str, str]:
+    """Option (without CONFIG_) to value: y, m, a number or a quoted text; those that are not set are left out."""
+    return dict(re.findall(r"^CONFIG_(\w+)=(.*)$", config, re.MULTILINE))
+
+
+def built_in(config: str) -> str:
+    """The text of a modules.builtin for those of OPTIONS that a configuration builds in."""
+    set_to = values(config)
+    return "".join(f"kernel/{name}.ko\n" for name, option in OPTIONS.items() if set_to.get(option) == "y")
+
+
+def must_reach_root(spec: str, release: str, directory: Path, hint: str) -> None:
+    """Raise InputError, naming what is missing, for an unpacked kernel with which no guest comes to its root."""
+    modules, config = Modules.of(release, directory), directory / "config"
+    lacking = [f"{name} (CONFIG_{OPTIONS[name]})" for name in BASE_MODULES if not modules.has(name)]
+    if config.exists():
+        set_to = values(config.read_text(errors="replace"))
+        lacking += [f"CONFIG_{option}=y" for option in BUILT_IN if set_to.get(option) != "y"]
+    if lacking:
+        raise InputError(
+            f"kernel {spec!r}: a guest of {release} cannot reach its root for want of {', '.join(lacking)}",
+            hint=hint,
+        )
+
+
+def serves(modules: Modules, names: tuple[str, ...]) -> str:
+    """How a kernel has these modules: "module", "built in", or which of them it has not."""
+    absent = [name for name in names if not modules.has(name)]
+    if absent:
+        return f"no module {', '.join(absent)}"
+    return "built in" if all(canonical_name(name) in modules.builtin for name in names) else "module"

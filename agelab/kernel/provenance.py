@@ -1,0 +1,115 @@
+"""Where a kernel in the store came from: what its key is made of, and what it says of itself.
+
+Nothing is kept for it that can be found again, so it is known of kernels that were stored before this was asked. What
+only the maker of a kernel knows (the commit and patches of a build) is in ``provenance.json`` beside it.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from agelab.errors import HostError
+from agelab.kernel import needs, vmlinux
+from agelab.kernel.bundle import Kernel
+from agelab.model.base import Frozen
+from agelab.store import Artefact
+
+FILE = "provenance.json"
+
+_HIGHLIGHTS = ("HZ", "PREEMPT_NONE", "PREEMPT_VOLUNTARY", "PREEMPT", "PREEMPT_LAZY", "PREEMPT_DYNAMIC")
+# Linux version RELEASE (who@where) (COMPILER, LINKER) #1 ...; before Linux 5.8 without the linker.
+_COMPILER = re.compile(r"\) \((.+)\) #\d")
+_LINKER = re.compile(r", (?=GNU ld|LLD|ld)")
+
+
+class Source(Frozen):
+    """One thing that a kernel was made of: a package, a file, a patch."""
+
+    name: str
+    version: str = ""
+    sha256: str = Field(default="", description="empty where nobody recorded it")
+
+
+class Recorded(Frozen):
+    """What the maker of a kernel writes beside it, into FILE, for nobody else knows it."""
+
+    sources: tuple[Source, ...] = ()
+    commit: str | None = Field(default=None, description="of the tree that it was built from")
+    patches: tuple[Source, ...] = Field(default=(), description="in the order in which they were applied")
+
+
+class Provenance(Recorded):
+    """Where a kernel came from."""
+
+    kind: str = Field(description='what the sources are: "packages", "files", or as its maker says')
+    release: str
+    version: str
+    config: str | None = Field(description="sha256 of its configuration; null where that is not known")
+    compiler: str | None
+    banner: str | None = Field(
+        description="what it says first when it boots; null where it cannot be unpacked"
+    )
+    highlights: dict[str, str] = Field(description="options that runs depend on, of those that are set")
+
+
+def of(kernel: Kernel) -> Provenance:
+    """The provenance of a kernel in the store. Raises HostError where what its maker wrote is damaged."""
+    artefact = kernel.artefact
+    kind, sources = _sources(artefact.manifest.inputs)
+    recorded = _recorded(artefact)
+    text = kernel.config
+    set_to = needs.values(text) if text else {}
+    unpacked = kernel.directory / "vmlinux"
+    elf = unpacked.read_bytes() if unpacked.exists() else vmlinux.unpack(kernel.vmlinuz.read_bytes())
+    banner = vmlinux.banner(elf) if elf else None
+    return Provenance(
+        kind=kind,
+        release=kernel.release,
+        version=kernel.version,
+        sources=recorded.sources or sources,
+        commit=recorded.commit,
+        patches=recorded.patches,
+        config=artefact.manifest.files.get("config"),
+        compiler=set_to.get("CC_VERSION_TEXT", "").strip('"') or _compiler(banner),
+        banner=banner,
+        highlights={name: set_to[name] for name in _HIGHLIGHTS if name in set_to},
+    )
+
+
+def identity(artefact: Artefact) -> tuple[str, str]:
+    """Release and version of a kernel in the store, of whatever kind."""
+    inputs = artefact.manifest.inputs
+    release = inputs.get("release") or str(inputs.get("package", "")).removeprefix("linux-image-")
+    return str(release), str(inputs.get("version", ""))
+
+
+def _sources(inputs: Mapping[str, Any]) -> tuple[str, tuple[Source, ...]]:
+    """What a manifest's inputs say that a kernel was made of."""
+    version = str(inputs.get("version", ""))
+    if "package" in inputs or "parts" in inputs:
+        named = [(inputs["package"], inputs["sha256"])] if "package" in inputs else []
+        named += inputs.get("parts", [])
+        return "packages", tuple(Source(name=name, version=version, sha256=digest) for name, digest in named)
+    files = (("bzImage", "image"), ("modules", "modules"), ("config", "config"))
+    found = [Source(name=name, sha256=inputs[key]) for name, key in files if inputs.get(key)]
+    return ("files" if found else "built"), tuple(found)
+
+
+def _recorded(artefact: Artefact) -> Recorded:
+    file = artefact / FILE
+    try:
+        return Recorded.model_validate_json(file.read_bytes())
+    except FileNotFoundError:
+        return Recorded()
+    except ValidationError as error:
+        raise HostError(
+            f"the store's {file} is damaged", hint=f"remove {artefact.directory} to have it made again"
+        ) from error
+
+
+def _compiler(banner: str | None) -> str | None:
+    """The compiler that a banner names."""
+    match = _COMPILER.search(banner or "")
+    return _LINKER.split(match.group(1))[0] if match else None
