@@ -42,7 +42,7 @@ def xml(spec: GuestSpec, uri: str, confined_by: Collection[str]) -> str:
 
 def virt_install(spec: GuestSpec, uri: str, confined_by: Collection[str]) -> list[str]:
     """The virt-install command for ``spec``; it prints XML and creates nothing."""
-    emulated = virtual.KERNEL_ARGUMENTS if spec.clock == "virtual" else ()
+    emulated = virtual.KERNEL_ARGUMENTS if spec.clock == "virtual" else wall.kernel_arguments(spec)
     arguments = " ".join([*BASE_ARGUMENTS, *emulated, *spec.machine.kernel_arguments])
     fixed = (
         "--print-xml 1 --arch x86_64 --import --network none "
