@@ -13,7 +13,7 @@ PINNED_EXTRA_MIB = 2048
 
 def kernel_arguments(spec: GuestSpec) -> tuple[str, ...]:
     """An emulated guest does not check its timer: for that it wants ticks within 40 ms, which the emulator misses when
-    the host is busy, and panics without (check_timer in arch/x86/kernel/apic/io_apic.c of Linux). KVM's does not either.
+    the host is busy, and panics without (check_timer in arch/x86/kernel/apic/io_apic.c of Linux). Nor does KVM's.
     """
     return () if spec.accelerator == "kvm" else ("no_timer_check",)
 
