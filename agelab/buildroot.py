@@ -4,10 +4,11 @@ The packages are unpacked, not installed, into a build root that the store keeps
 confined by bubblewrap: no network, any user, nothing of the host, the same paths each time.
 """
 
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,11 @@ FILE = "root.tar"
 _LINKED = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _MOUNTED = ("build", "dev", "proc", "tmp")
 _EPOCH = "1577836800"
+_COMPLAINT = re.compile(r"\b(error|ERROR|undefined reference)\b|\*\*\*")
+
+
+class DoesNotBuild(AgelabError):
+    """A program that builds something failed: what it was given cannot be built."""
 
 
 class BuildRoot(Frozen):
@@ -128,17 +134,30 @@ class Workshop:
     """There it is /build, where programs are started."""
     what: str
     """What is made, for errors: "the drive's module"."""
+    read: Mapping[str, Path] = field(default_factory=dict)
+    """More directories to read, by their names in /tmp."""
+    write: Mapping[str, Path] = field(default_factory=dict)
+    """The same to write to."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def log(self) -> Path:
+        """What the program that runs has said so far, on both streams."""
+        return self.build.with_name("log")
 
     def run(self, argv: Sequence[str]) -> str:
         """What a program says on both streams.
 
-        Raises HostError when nothing can be confined here, AgelabError when the program fails.
+        Raises HostError when nothing can be confined here, DoesNotBuild when the program fails.
         """
-        log = self.build.with_name("log")
+        log = self.log
         confine = [
             *("bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", str(self.root), "/"),
             *("--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--bind", str(self.build), "/build"),
+            *(word for name, path in self.read.items() for word in ("--ro-bind", str(path), f"/tmp/{name}")),
+            *(word for name, path in self.write.items() for word in ("--bind", str(path), f"/tmp/{name}")),
             *("--clearenv", "--setenv", "PATH", "/usr/bin:/usr/sbin", "--setenv", "LC_ALL", "C"),
+            *(word for name, value in self.environment.items() for word in ("--setenv", name, value)),
             *("--chdir", "/build"),
         ]
         try:
@@ -150,23 +169,41 @@ class Workshop:
                     f"bwrap cannot confine a build here: {lines[-1]}",
                     hint="it needs root, or unprivileged user namespaces",
                 ) from error
-            tail = "\n".join(line[:200] for line in lines[-15:])
-            raise AgelabError(
+            tail = "\n".join(line[:200] for line in (_complaints(lines) or lines[-15:]))
+            raise DoesNotBuild(
                 f"{self.what} does not build ({argv[0]}, exit {error.returncode}):\n{tail}"
             ) from error
+
+
+def _complaints(lines: Sequence[str]) -> list[str]:
+    """What of many lines of make tells why: jobs that run side by side go on after the first error."""
+    if len(lines) < 100:
+        return []
+    return [line for line in lines if _COMPLAINT.search(line)][:12]
 
 
 @contextmanager
 def workshop(tar: Path, files: Sequence[Path], directory: Path, what: str) -> Iterator[Workshop]:
     """The build root of ``tar`` with copies of these files in /build, below ``directory`` until it is left."""
     work = directory / "work"
-    root, build = work / "root", work / "build"
-    for made in (root, build):
-        made.mkdir(parents=True)
-    process.run(["tar", "-C", str(root), "-xf", str(tar), "--no-same-owner"])
+    build = work / "build"
+    build.mkdir(parents=True)
     for path in files:
         shutil.copyfile(path, build / path.name)
     try:
-        yield Workshop(root, build, what)
+        with unpacked(tar, work) as root:
+            yield Workshop(root, build, what)
     finally:
         remove(work)
+
+
+@contextmanager
+def unpacked(tar: Path, directory: Path) -> Iterator[Path]:
+    """A build root for a workshop, below ``directory`` until it is left."""
+    root = directory / "root"
+    root.mkdir()
+    try:
+        process.run(["tar", "-C", str(root), "-xf", str(tar), "--no-same-owner"])
+        yield root
+    finally:
+        remove(root)

@@ -1,21 +1,25 @@
 """The modelled drive's kernel module, built out of tree against the headers of the kernel that will load it.
 
 Debian's headers name the compiler that the kernel was built with. Both come from the kernel's own suite, into a
-build root (agelab/buildroot.py), so that the same sources give the same module.
+build root (agelab/buildroot.py), so that the same sources give the same module. For a kernel that was built here the
+module is built where the kernel's own objects are.
 """
 
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from agelab import buildroot
-from agelab.buildroot import BuildRoot, Purpose
+from agelab.buildroot import BuildRoot, Purpose, Workshop
 from agelab.debian import Archive, dependencies, remember
 from agelab.errors import AgelabError, HostError, InputError
 from agelab.kernel import Kernel, suites
-from agelab.store import Store, file_hash
+from agelab.kernel.build import Building, live, make
+from agelab.store import Artefact, Store, file_hash
 
+WHAT = "the drive's module"
 SOURCES = Path(__file__).resolve().parents[2] / "harness" / "drive"
 
 RECIPE = 1
@@ -62,24 +66,49 @@ def obtain(
     here, AgelabError when the sources do not compile or compile with a warning.
     """
     files = source_files(sources)
+    made = {"sources": {path.name: file_hash(path) for path in files}, "recipe": RECIPE}
+    if kernel.building:
+        return _only(_beside(kernel, kernel.building, files, made, store, progress))
     purpose = Purpose(f"modules for {kernel.release}", _UNUSED, {"recipe": ROOT_RECIPE})
     root = buildroot.obtain(
         lambda refresh: packages(kernel, store, refresh=refresh, progress=progress), purpose, store, progress
     )
-    inputs = {
-        "sources": {path.name: file_hash(path) for path in files},
-        "release": kernel.release,
-        "version": kernel.version,
-        "root": root.key,
-        "recipe": RECIPE,
-    }
+    inputs = {**made, "release": kernel.release, "version": kernel.version, "root": root.key}
 
     def build(directory: Path) -> None:
         progress(f"building the drive's module for {kernel.release}")
         _build(files, kernel.release, root / buildroot.FILE, directory)
 
-    made = store.obtain("drive", inputs, build)
-    return next(made.directory.glob("*.ko"))
+    return _only(store.obtain("drive", inputs, build))
+
+
+def _beside(
+    kernel: Kernel,
+    building: Building,
+    files: Sequence[Path],
+    made: Mapping[str, object],
+    store: Store,
+    progress: Callable[[str], None],
+) -> Artefact:
+    """The module for a kernel that was built here, with that kernel's objects."""
+
+    def build(directory: Path) -> None:
+        with live(building, store, progress) as kernel_shop:
+            progress(f"building the drive's module for {kernel.release}")
+            work = directory / "work"
+            work.mkdir()
+            for path in files:
+                shutil.copyfile(path, work / path.name)
+            shop = replace(kernel_shop, what=WHAT, write={**kernel_shop.write, "module": work})
+            said = shop.run(make("M=/tmp/module", "modules"))
+            _finish(shop, work, "/tmp/module", kernel.release, said, directory)
+            buildroot.remove(work)
+
+    return store.obtain("drive", {**made, "kernel": kernel.key}, build)
+
+
+def _only(artefact: Artefact) -> Path:
+    return next(artefact.directory.glob("*.ko"))
 
 
 def source_files(sources: Path = SOURCES) -> list[Path]:
@@ -141,17 +170,20 @@ def needed(depends: str) -> list[str]:
 
 
 def _build(files: Sequence[Path], release: str, tar: Path, directory: Path) -> None:
-    """Fill ``directory`` with the one module that these files make."""
-    with buildroot.workshop(tar, files, directory, "the drive's module") as shop:
+    """Fill ``directory`` with the one module that these files make, with a kernel's headers."""
+    with buildroot.workshop(tar, files, directory, WHAT) as shop:
         said = shop.run(["make", "-C", f"/usr/src/linux-headers-{release}", "M=/build", "modules"])
-        warnings = [line for line in said.splitlines() if _WARNING.search(line)]
-        if warnings:
-            raise AgelabError(
-                f"the drive's module compiles with warnings against {release}:\n" + "\n".join(warnings[:12])
-            )
-        modules = list(shop.build.glob("*.ko"))
-        if len(modules) != 1:
-            raise AgelabError(f"{files[0].parent} makes {len(modules)} modules; it must be one")
-        # Debugging information is ten times the code, and all of it is read into a guest's memory.
-        shop.run(["x86_64-linux-gnu-strip", "--strip-debug", f"/build/{modules[0].name}"])
-        shutil.move(modules[0], directory / modules[0].name)
+        _finish(shop, shop.build, "/build", release, said, directory)
+
+
+def _finish(shop: Workshop, work: Path, place: str, release: str, said: str, directory: Path) -> None:
+    """Move the one module that make has made in ``work``, which is ``place`` there, into ``directory``."""
+    warnings = [line for line in said.splitlines() if _WARNING.search(line)]
+    if warnings:
+        raise AgelabError(f"{WHAT} compiles with warnings against {release}:\n" + "\n".join(warnings[:12]))
+    modules = list(work.glob("*.ko"))
+    if len(modules) != 1:
+        raise AgelabError(f"the sources of {WHAT} make {len(modules)} modules; it must be one")
+    # Debugging information is ten times the code, and all of it is read into a guest's memory.
+    shop.run(["x86_64-linux-gnu-strip", "--strip-debug", f"{place}/{modules[0].name}"])
+    shutil.move(modules[0], directory / modules[0].name)

@@ -21,7 +21,9 @@ TIMEOUT = 900.0
 """Seconds of the host for a whole build: half a minute is usual, Packer waits four minutes for SSH."""
 
 # As in a cell, except for what only repeatability needs: the proof is not a measurement.
-CMDLINE = "console=ttyS0 quiet panic=-1 mitigations=off cryptomgr.notests iommu=off net.ifnames=0 no_timer_check"
+CMDLINE = (
+    "console=ttyS0 quiet panic=-1 mitigations=off cryptomgr.notests iommu=off net.ifnames=0 no_timer_check"
+)
 
 
 def build(work: Path, variables: Mapping[str, str]) -> None:

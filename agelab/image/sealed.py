@@ -76,18 +76,19 @@ def build(
     store: Store,
     filesystems: Sequence[Filesystem],
     *,
+    proved: Sequence[Filesystem] | None = None,
     refresh: bool = False,
     progress: Callable[[str], None] = lambda line: None,
 ) -> Image:
     """The sealed image of that kernel for these filesystems, built if the store does not have it.
 
-    ``refresh`` asks the mirror for the newest packages; without it the ones resolved first are used, and a
-    second call needs no network. ``progress`` gets one short line for each stage. Raises HostError when a
-    download, mmdebstrap or Packer fails.
+    ``proved`` are those that the guest is to prove, where not all. ``refresh`` asks the mirror for the newest
+    packages; without it the ones resolved first are used, and a second call needs no network. ``progress`` gets
+    one short line for each stage. Raises HostError when a download, mmdebstrap or Packer fails.
     """
     definition = roots.definition()
     chosen = roots.packages(definition, store, filesystems, refresh=refresh)
-    proving = plan(filesystems, kernel.modules)
+    proving = plan(filesystems if proved is None else proved, kernel.modules)
     root = roots.obtain(definition, chosen, store, progress)
     template = key_of({path.name: file_hash(path) for path in _PROVISIONING})
     inputs = {
@@ -112,7 +113,7 @@ def build(
             template=template,
             packages=(*chosen.root, chosen.busybox),
         )
-        kernels = {path.name: path for path in (kernel.vmlinuz, kernel.boot)}
+        kernels = {path.name: path for path in (kernel.vmlinuz, kernel.boot) if path.exists()}
         assembly = Assembly(
             target=directory,
             files={ROOT: root / ROOT, INITRAMFS: work / INITRAMFS, **kernels},

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agelab import process
 from agelab.errors import HostError
@@ -15,11 +16,17 @@ from agelab.kernel import modinfo, vmlinux
 from agelab.kernel.modules import BUILTIN, INDEX, Modules, index, soft, walk
 from agelab.store import Artefact
 
+if TYPE_CHECKING:
+    from agelab.kernel.build import Building
+
 DEFAULT = "debian:6.1"
 """The newest Debian 6.1: reiserfs and jfs are still in it."""
 
 Progress = Callable[[str], None]
 """Told, in a few words, what is being done that takes a while."""
+
+RELEASE = "release"
+"""The file that holds the release of a kernel that was built here."""
 
 _DRIVERS = (
     *(
@@ -68,6 +75,8 @@ class Kernel:
     artefact: Artefact
     suite: str = ""
     """Debian's suite that it is of, where its headers are; empty where it is of none."""
+    building: "Building | None" = None
+    """What it was built from here; None where it was not."""
 
     @property
     def kind(self) -> str:

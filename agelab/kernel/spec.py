@@ -1,11 +1,12 @@
 """Kernel specs: what comes before the colon says which kind of kernel it is, and who resolves the rest."""
 
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from agelab.debian import SUITES
 from agelab.errors import InputError, unknown
-from agelab.kernel import deb, image, packaged
+from agelab.kernel import build, deb, image, packaged
 from agelab.kernel.bundle import DEFAULT, Kernel, Progress, quiet
 from agelab.kernel.versions import is_version
 from agelab.store import Store
@@ -24,9 +25,9 @@ KINDS: dict[str, Resolver | None] = {
     "debian": packaged.resolve,
     "deb": deb.resolve,
     "image": image.resolve,
-    "tree": None,
-    "source": None,
-    "recipe": None,
+    "tree": partial(build.resolve, "tree"),
+    "source": partial(build.resolve, "source"),
+    "recipe": partial(build.resolve, "recipe"),
 }
 """Every kind of spec; None for one that is still to come."""
 

@@ -5,36 +5,32 @@ import shlex
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from agelab import image as images
-from agelab import kernel as kernels
-from agelab import stored, tools
+from agelab import stored
 from agelab.corpus import Corpus
-from agelab.disk import claimed
-from agelab.drive import module as modules
 from agelab.errors import InputError
 from agelab.history import artefact
 from agelab.image import Image
 from agelab.model.history import Logged
-from agelab.model.result import Cell, End, RunPlan, Status
+from agelab.model.result import Cell, RunPlan, Status
 from agelab.results.rundir import RunDirectory
-from agelab.run import beside, room, sources
+from agelab.run import beside, sources
 from agelab.run.boots import Machine
 from agelab.run.cell import CellRunner, Wanted
 from agelab.run.inputs import drive_sources, harness_hash
-from agelab.run.journal import Journal
+from agelab.run.ready import Progress as Progress
+from agelab.run.ready import Ready, make_ready
 from agelab.run.recipe import recipe
 from agelab.run.request import Request as Request
-from agelab.run.request import cells as requested
 from agelab.run.spec import CellSpec
-from agelab.scenario import selection
 from agelab.store import Store, key_of
 from agelab.stored import StoredDisk
-from agelab.vm import clock, host, kvm
-from agelab.vm.guest import Accelerator, Clock
+from agelab.vm import clock, host
+from agelab.vm.guest import Clock
 from agelab.vm.hypervisor import Hypervisor, connected
 
 MODELS: dict[tuple[Clock, bool], str] = {
@@ -46,13 +42,15 @@ MODELS: dict[tuple[Clock, bool], str] = {
 
 
 @dataclass(frozen=True)
-class Progress:
-    """What a run tells while it goes on: ``stage`` one line for each thing made, the rest of the cell of a number."""
+class _Begun:
+    """A run whose cells can be carried out."""
 
-    stage: Callable[[str], None]
-    cell: Callable[[Cell, int], None]
-    step: Callable[[int, str], None]
-    ended: Callable[[Cell, int, End], None]
+    ready: Ready
+    run: RunDirectory
+    cells: tuple[Cell, ...]
+    neighbour: StoredDisk | None
+    first: int
+    """Its cells are told of by their numbers from here on."""
 
 
 def carry_out(
@@ -62,89 +60,92 @@ def carry_out(
 
     Raises InputError or HostError before anything has run; what a cell does wrong is its status.
     """
-    # Held until the last cell has ended: nobody else takes a disk from under the run.
-    scenario = request.selection.scenario
-    with claimed(request.drives, request.erase) as claims, ExitStack() as held:
-        disk = _stored(request, store, progress, held)
-        users = sources.users(request, store, progress.stage)
-        shrink = sources.shrink(request, users)
-        journal = Journal(request.control.path.parent) if request.control else None
-        ended = held.enter_context(journal.opened(proceed=request.proceed)) if journal else {}
-        turns = requested(request, shrink, claims, disk, ended)
-        if journal and not turns:
-            bad = sum(status != Status.OK for status in ended.values())
-            raise InputError(
-                f"{journal.path}: every test has ended: nothing is left to go on with",
-                hint=f"{bad} of {len(ended)} were not ok: to do one again, remove its lines" if bad else "",
-            )
-        specs = [turn.spec for turn in turns]
-        corpora = sources.obtain(request, specs, users, store, progress.stage)
-        progress.stage(f"kernel {request.kernel}")
-        kernel = kernels.resolve(request.kernel, store, progress=progress.stage)
-        image = images.build(kernel, store, selection.filesystems(), progress=progress.stage)
-        kept = len(specs) if request.keep_disk else 0
-        copies = _copies(request, corpora)
-        progress.stage(room.check(specs, corpora, store.home, at_once=request.jobs, copies=copies, kept=kept))
-        library = clock.library(store) if request.clock == "virtual" else None
-        modelled = any(spec.modelled for spec in specs)
-        module = modules.obtain(kernel, store, progress.stage) if modelled else None
-        accelerator = _accelerator(request, store, progress)
-        specs = [replace(spec, accelerator=accelerator) for spec in specs]
-        for spec in specs:
-            if spec.beside and corpora[0].content_bytes > spec.beside_bytes * 0.9:
-                raise InputError(
-                    f"{corpora[0].content_bytes} bytes of data do not fit beside the disk under test: there are "
-                    f"{spec.beside_bytes}",
-                    hint="choose --scale paper",
-                )
-        programs = tools.obtain(store, progress.stage) if _measures(request) or scenario.histories else {}
-        with connected() as hypervisor:
-            neighbour = None
-            if specs[0].beside:
-                seconds = library or clock.library(store)
-                command = _command(request, specs[0], "run")
-                neighbour = beside.obtain(
-                    specs[0], image, corpora[0], hypervisor, seconds, store, command, progress.stage
-                )
-                held.enter_context(stored.in_use(neighbour))
-            cells = tuple(_cell(spec, image) for spec in specs)
-            run = begun or RunDirectory.create(store.runs, Path(request.name).stem)
-            plan = _run_plan(run, request, specs, cells, image, corpora)
-            held.enter_context(run.held())
-            if begun:
-                _same(begun.plan(), plan)
-            else:
-                run.write_plan(plan)
+    [run] = carry_out_all([request], store, progress, begun)
+    return run
 
-            def carry_out_one(number: int) -> None:
-                spec, line = specs[number], turns[number].line
-                if journal and line:
-                    journal.begin(line, spec.run_seed)
-                progress.cell(cells[number], number)
-                run.again(number)
-                machine = Machine(
-                    run.cell(number), spec, image, corpora[number], hypervisor, library, module, programs
-                )
-                wanted = Wanted(
-                    disk, neighbour, _keeping(request, spec, image), request.measure, request.curve
-                )
 
-                def step(said: str) -> None:
-                    progress.step(number, said)
-                    if journal and line:
-                        journal.step(line, spec.run_seed, said)
+def carry_out_all(
+    requests: Sequence[Request], store: Store, progress: Progress, begun: RunDirectory | None = None
+) -> list[RunDirectory]:
+    """A run for each request, which differ in their kernels alone; their cells take turns. Raises as ``carry_out``."""
+    with ExitStack() as held:
+        ready = [make_ready(request, store, progress, held, alone=len(requests) == 1) for request in requests]
+        hypervisor = held.enter_context(connected())
+        runs: list[_Begun] = []
+        for one in ready:
+            first = sum(len(run.cells) for run in runs)
+            runs.append(_begin(one, hypervisor, store, progress, held, begun, first))
+        turns = [(run, number) for run in runs for number in run.run.unfinished()]
+        # Through a process of its own a filesystem takes longest: such cells start first, and none waits for them.
+        turns.sort(key=lambda turn: "fuse" not in turn[0].ready.specs[turn[1]].filesystem.modules)
+        works = [partial(_carry_out_one, run, number, hypervisor, store, progress) for run, number in turns]
+        _in_turn(works, requests[0].jobs, hypervisor)
+        return [run.run for run in runs]
 
-                end = CellRunner(run, number, machine, wanted, store, step).carry_out()
-                progress.ended(cells[number], number, end)
-                if journal and line:
-                    journal.end(line, spec.run_seed, end, run.samples().get(number, []))
 
-            # Through a process of its own a filesystem takes longest: such cells start first, and none waits for them.
-            order = sorted(
-                run.unfinished(), key=lambda number: "fuse" not in specs[number].filesystem.modules
-            )
-            _in_turn(carry_out_one, order, request.jobs, hypervisor)
-        return run
+def _begin(
+    ready: Ready,
+    hypervisor: Hypervisor,
+    store: Store,
+    progress: Progress,
+    held: ExitStack,
+    begun: RunDirectory | None,
+    first: int,
+) -> _Begun:
+    """The run directory of a new run, or of ``begun``, with its plan."""
+    request, specs, image, corpora = ready.request, ready.specs, ready.image, ready.corpora
+    neighbour = None
+    if specs[0].beside:
+        seconds = ready.library or clock.library(store)
+        command = _command(request, specs[0], "run")
+        neighbour = beside.obtain(
+            specs[0], image, corpora[0], hypervisor, seconds, store, command, progress.stage
+        )
+        held.enter_context(stored.in_use(neighbour))
+    cells = tuple(_cell(spec, image) for spec in specs)
+    run = begun or RunDirectory.create(store.runs, Path(request.name).stem)
+    plan = _run_plan(run, request, specs, cells, image, corpora)
+    held.enter_context(run.held())
+    if begun:
+        _same(begun.plan(), plan)
+    else:
+        run.write_plan(plan)
+    return _Begun(ready, run, cells, neighbour, first)
+
+
+def _carry_out_one(
+    begun: _Begun, number: int, hypervisor: Hypervisor, store: Store, progress: Progress
+) -> None:
+    """Carry out one cell of a run."""
+    ready, run, cell = begun.ready, begun.run, begun.cells[number]
+    request, spec, line, journal = ready.request, ready.specs[number], ready.turns[number].line, ready.journal
+    told = begun.first + number
+    if journal and line:
+        journal.begin(line, spec.run_seed)
+    progress.cell(cell, told)
+    run.again(number)
+    machine = Machine(
+        run.cell(number),
+        spec,
+        ready.image,
+        ready.corpora[number],
+        hypervisor,
+        ready.library,
+        ready.module,
+        ready.programs,
+    )
+    keeping = _keeping(request, spec, ready.image)
+    wanted = Wanted(ready.disk, begun.neighbour, keeping, request.measure, request.curve)
+
+    def step(said: str) -> None:
+        progress.step(told, said)
+        if journal and line:
+            journal.step(line, spec.run_seed, said)
+
+    end = CellRunner(run, number, machine, wanted, store, step).carry_out()
+    progress.ended(cell, told, end)
+    if journal and line:
+        journal.end(line, spec.run_seed, end, run.samples().get(number, []))
 
 
 def _same(begun: RunPlan, now: RunPlan) -> None:
@@ -159,15 +160,13 @@ def _same(begun: RunPlan, now: RunPlan) -> None:
         )
 
 
-def _in_turn(
-    carry_out_one: Callable[[int], None], order: Sequence[int], jobs: int, hypervisor: Hypervisor
-) -> None:
+def _in_turn(works: Sequence[Callable[[], None]], jobs: int, hypervisor: Hypervisor) -> None:
     """Do all of them in this order, so many at a time.
 
     When one raises or the user interrupts, the guests that run are ended.
     """
     with ThreadPoolExecutor(jobs) as pool:
-        futures = [pool.submit(carry_out_one, number) for number in order]
+        futures = [pool.submit(work) for work in works]
         try:
             for future in futures:
                 future.result()
@@ -176,39 +175,6 @@ def _in_turn(
                 future.cancel()
             hypervisor.abandon()
             raise
-
-
-def _measures(request: Request) -> bool:
-    """Whether something comes after the making."""
-    scenario = request.selection.scenario
-    return bool(scenario.tests or scenario.measures)
-
-
-def _stored(request: Request, store: Store, progress: Progress, held: ExitStack) -> StoredDisk | None:
-    """The stored disk to start from, found sound, and kept from being removed while ``held`` is open.
-
-    Raises InputError where it is none for these cells.
-    """
-    if request.disk is None:
-        return None
-    disk = stored.find(store, request.disk)
-    known, short = disk.recipe, disk.key[: stored.SHORT]
-    wanted = {
-        (variant.filesystem, layout, request.defaults)
-        for variant in request.selection.variants
-        for layout in request.layouts(variant)
-    }
-    has = (known.filesystem, known.layout, known.defaults)
-    if wanted != {has}:
-        asked = "; ".join(", ".join(words) for words in sorted(wanted))
-        raise InputError(
-            f"the stored disk {short} is {', '.join(has)}; asked for is {asked}",
-            hint=f"name one variant with that filesystem, --layout {known.layout} and --defaults {known.defaults}",
-        )
-    held.enter_context(stored.in_use(disk))
-    progress.stage(f"verifying the stored disk {short}")
-    disk.verify()
-    return disk
 
 
 def _keeping(request: Request, spec: CellSpec, image: Image) -> stored.Recipe | None:
@@ -238,32 +204,10 @@ def _command(request: Request, spec: CellSpec, verb: str = "age") -> str:
     return shlex.join(words)
 
 
-def _accelerator(request: Request, store: Store, progress: Progress) -> Accelerator:
-    """What runs the guests: in the wall clock KVM, where it is proved to work."""
-    if request.clock == "virtual":
-        return "tcg"
-    proof = kvm.proved(store)
-    if not proof.boots:
-        progress.stage(f"no KVM: {proof.detail}; the guest is emulated, its times are no machine's")
-    return "kvm" if proof.boots else "tcg"
-
-
 def succeeded(run: RunDirectory) -> bool:
     """Whether every cell is ok."""
     ends = [run.end(number) for number in range(len(run.plan().cells))]
     return all(end is not None and end.status is Status.OK for end in ends)
-
-
-def _copies(request: Request, corpora: Sequence[Corpus]) -> int:
-    """How many times a cell has its disk at once: itself, its fork or the control, the control's fork."""
-    scenario = request.selection.scenario
-    if prepared := {one.prepare for one in scenario.experiments} - {""}:
-        return 1 + len(prepared)
-    if scenario.measured_on_the_way and request.measure:
-        return 1 + 2 * max(corpus.parts or 0 for corpus in corpora)
-    curve = scenario.curve if request.curve else None
-    points = len(curve.after) if curve and curve.after != "each" else 0
-    return 1 + points + (2 if request.measure and _measures(request) else 0)
 
 
 def _cell(spec: CellSpec, image: Image) -> Cell:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agelab import buildroot, process
-from agelab.buildroot import BuildRoot
+from agelab.buildroot import BuildRoot, DoesNotBuild
 from agelab.debian import Archive, Gone, Package
 from agelab.drive import module
 from agelab.errors import AgelabError, HostError
@@ -176,7 +176,11 @@ def test_a_build_leaves_the_module_alone(
     [
         (says("a.c:3:1: warning: unused\n"), AgelabError, r"warnings against 6\.1\.0-1-amd64:\na\.c:3:1"),
         (says("WARNING: modpost: missing MODULE_LICENSE()\n"), AgelabError, "modpost"),
-        (says("a.c:3:1: error: oops\nmake: *** Error 2", 2), AgelabError, r"does not build .*exit 2.*\na\.c"),
+        (
+            says("a.c:3:1: error: oops\nmake: *** Error 2", 2),
+            DoesNotBuild,
+            r"does not build .*exit 2.*\na\.c",
+        ),
         (says("bwrap: setting up uid map: Permission denied\n", 1), HostError, "bwrap cannot confine"),
         (says("", modules=()), AgelabError, "makes 0 modules"),
     ],

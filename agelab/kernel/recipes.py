@@ -1,0 +1,108 @@
+"""What a kernel is built of: a source, patches and configuration, from a spec or a recipe file."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import Field
+
+from agelab.errors import InputError, unknown
+from agelab.model.base import Frozen, Name
+from agelab.scenario.files import SCENARIOS, read
+
+DIRECTORY = SCENARIOS / "kernels"
+"""Recipe files, the configurations that are ours, and where patches of others are put."""
+_SOURCES = ("tree", "source")
+
+
+class Recipe(Frozen):
+    """One file of scenarios/kernels: a kernel that is built."""
+
+    name: Name
+    summary: str
+    source: str = Field(pattern="^(tree|source):.", description="what is built, as a kernel spec says it")
+    base: str = Field("small", description="small, or a .config beside the recipe: a distribution's")
+    config: tuple[str, ...] = Field((), description="more lines of configuration: CONFIG_UFS_FS_WRITE=y")
+    patches: tuple[str, ...] = Field((), description="files or directories beside the recipe, in order")
+    patches_from: str = Field(
+        "", description="who makes the patches that are not part of agelab, and which to take"
+    )
+
+
+@dataclass(frozen=True)
+class Built:
+    """What to build, as it was asked for."""
+
+    source: str
+    """``tree:<path>[@<ref>]`` or ``source:<version>``."""
+    base: Path | None = None
+    """A distribution's configuration in place of the small one."""
+    fragments: tuple[Path, ...] = ()
+    lines: tuple[str, ...] = ()
+    """Configuration of a recipe, after the fragments."""
+    patches: tuple[Path, ...] = ()
+
+
+def of(spec: str) -> Built:
+    """What ``tree:``, ``source:`` and ``recipe:`` specs ask to be built.
+
+    ``<kind>:<what>[,base=<.config>][,config=<fragment>]...[,patches=<file or directory>]...``
+    Raises InputError for what is no such spec or names what is not there.
+    """
+    first, *rest = spec.split(",")
+    kind, _, wanted = first.partition(":")
+    built = _of_recipe(wanted) if kind == "recipe" else Built(first)
+    base, fragments, patches = built.base, list(built.fragments), list(built.patches)
+    for word in rest:
+        key, _, value = word.partition("=")
+        path = Path(value).expanduser()
+        if key not in ("base", "config", "patches") or not value:
+            raise InputError(f"kernel {spec!r}: {word!r} is none of base=, config= and patches=")
+        if not path.exists():
+            raise InputError(
+                f"kernel {spec!r}: {value}: there is no such {'path' if key == 'patches' else 'file'}"
+            )
+        if key == "base":
+            base = path
+        elif key == "config":
+            fragments.append(path)
+        else:
+            patches += _series(path)
+    return Built(built.source, base, tuple(fragments), built.lines, tuple(patches))
+
+
+def names() -> list[str]:
+    """The recipes that are there."""
+    return sorted(path.stem for path in DIRECTORY.glob("*.toml"))
+
+
+def _of_recipe(name: str) -> Built:
+    path = Path(name).expanduser() if name.endswith(".toml") else DIRECTORY / f"{name}.toml"
+    if not path.is_file():
+        raise unknown("kernel", f"recipe:{name}", [f"recipe:{one}" for one in names()])
+    recipe = read(path, Recipe)
+    patches: list[Path] = []
+    for word in recipe.patches:
+        there = path.parent / word
+        found = _series(there) if there.exists() else []
+        if not found:
+            raise InputError(
+                f"kernel recipe:{recipe.name} is unsupported until its patch is there: {there}",
+                hint=recipe.patches_from,
+            )
+        patches += found
+    base = None if recipe.base == "small" else path.parent / recipe.base
+    if base and not base.is_file():
+        raise InputError(f"{path}: base: there is no {base}")
+    return Built(recipe.source, base, (), recipe.config, tuple(patches))
+
+
+def _series(path: Path) -> list[Path]:
+    """The patches of a directory in the order of their names, or of a series file in it; a file is itself."""
+    if not path.is_dir():
+        return [path]
+    series = path / "series"
+    if series.is_file():
+        named = (re.sub(r"\s*#.*", "", line).strip() for line in series.read_text().splitlines())
+        return [path / line.split()[0] for line in named if line]
+    return sorted([*path.glob("*.patch"), *path.glob("*.diff")])

@@ -1,0 +1,235 @@
+"""Where a kernel is built from: a git tree object, patches applied, in a repository of ours beside its work tree.
+
+Whatever the source is (a git tree at some commit, files that no commit holds, a source package), it becomes one tree
+object, whose name is a hash of all its content: a kernel's key needs no more. The work tree is brought from the tree
+that was built last to the one that is built next, so that make sees new times on just those files that differ.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agelab import process
+from agelab.debian import Archive, host_suite, newest
+from agelab.errors import HostError, InputError
+from agelab.kernel.bundle import Progress
+from agelab.kernel.provenance import Source as Origin
+from agelab.store import Store, file_hash, key_of
+
+_MARKS = ("Makefile", "Kconfig", "kernel", "fs", "arch/x86/Kconfig")
+"""What every kernel tree that builds for this processor has."""
+_VERSION = re.compile(r"^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION)[ \t]*=[ \t]*(.*)$", re.MULTILINE)
+_PACKAGE = re.compile(r"linux-source-(\d+\.\d+)")
+# Nothing is synced or compressed for long: it is a cache. Files are taken as they are; git packs nothing by itself.
+_SETTINGS = ("core.fsync=none", "core.looseCompression=1", "core.autocrlf=false", "gc.auto=0")
+# A user's own configuration must not change what git does here.
+_GIT = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
+AS_IT_IS = "worktree"
+"""In place of a ref: the files as they lie there."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a kernel is built from, exactly."""
+
+    place: Path
+    """A cache directory of this repository's own: git/, source/ and the object directories."""
+    tree: str
+    """The tree object, patches applied."""
+    version: str
+    """6.1.192, as the tree's Makefile says."""
+    came: Origin
+    """Where it came from."""
+    commit: str | None = None
+    patches: tuple[Origin, ...] = ()
+    """In the order in which they were applied."""
+
+    @property
+    def files(self) -> Path:
+        """The work tree, once it is checked out."""
+        return self.place / "source"
+
+    def check_out(self) -> None:
+        """Bring the work tree to this tree; only files that differ are written."""
+        self.files.mkdir(exist_ok=True)
+        _git(self.place, ["read-tree", "--reset", "-u", self.tree], work=self.files)
+
+
+def of_tree(path: Path, ref: str, store: Store, progress: Progress) -> Source:
+    """The kernel tree at ``path``: of a git ref, of its commit (``ref`` empty), or as it is (AS_IT_IS).
+
+    Raises InputError for what is no kernel tree, an unknown ref, and changes that no commit holds.
+    """
+    if not path.is_dir():
+        raise InputError(f"tree:{path}: there is no such directory")
+    inside = _try(path, ["rev-parse", "--path-format=absolute", "--git-path", "objects", "--show-prefix"])
+    objects, _, prefix = (inside or "").partition("\n")
+    if prefix.strip():
+        inside = None  # a directory inside of some other repository
+    if inside is None:
+        if ref and ref != AS_IT_IS:
+            raise InputError(f"tree:{path}@{ref}: it is no git tree, it has no refs")
+        place = _place(store, {"directory": str(path.absolute())})
+        return _as_it_is(path, place, f"tree:{path}", progress)
+    place = _place(store, {"objects": objects})
+    (place / "git" / "objects" / "info" / "alternates").write_text(f"{objects}\n")
+    if ref == AS_IT_IS:
+        head = _try(path, ["rev-parse", "HEAD^{tree}"])
+        return _as_it_is(path, place, f"tree:{path}@{AS_IT_IS}", progress, head)
+    if not ref:
+        _clean(path)
+    commit = _try(
+        path, ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref or 'HEAD'}^{{commit}}"]
+    )
+    if commit is None:
+        raise InputError(f"tree:{path}@{ref or 'HEAD'}: no such commit", hint=f"git -C {path} log --oneline")
+    described = _try(path, ["describe", "--always", "--tags", commit]) or commit
+    tree = _git(place, ["rev-parse", f"{commit}^{{tree}}"])
+    return _checked(place, tree, Origin(name=f"tree:{path}", version=described), commit)
+
+
+def of_package(wanted: str, store: Store, progress: Progress, *, refresh: bool = False) -> Source:
+    """The source of Debian's kernel package ``wanted``: 6.1, or a version of it, 6.1.192-2.
+
+    Raises InputError for one that the host's suite does not have, HostError when it cannot be fetched.
+    """
+    archive = Archive(store, host_suite())
+    if refresh:
+        archive.update()
+    there = {
+        name: version
+        for name, version in archive.versions("linux-source-").items()
+        if _PACKAGE.fullmatch(name)
+    }
+    named = [
+        name
+        for name, version in there.items()
+        if wanted in (name.removeprefix("linux-source-"), version, version.partition("-")[0])
+    ]
+    if not named:
+        have = ", ".join(f"source:{version}" for version in there.values())
+        raise InputError(
+            f"source:{wanted}: Debian {archive.suite} has no such linux-source package",
+            hint=f"there are: {have}",
+        )
+    name = next(one for one in named if there[one] == newest([there[other] for other in named]))
+    package = archive.package(name, there[name])
+    place = _place(store, {"package": package.name, "sha256": package.sha256})
+    mark = place / "tree"
+    if not mark.exists():
+        progress(f"unpacking {name} {package.version}: once, half a minute")
+        [deb] = archive.download([package])
+        process.run(["dpkg-deb", "-x", str(deb), str(place / "package")])
+        [packed] = (place / "package").rglob("linux-source-*.tar.xz")
+        unpacked = place / "unpacked"
+        unpacked.mkdir(exist_ok=True)
+        process.run(["tar", "-C", str(unpacked), "--strip-components=1", "-xf", str(packed)])
+        tree = _written(unpacked, place)
+        process.run(["rm", "-rf", str(unpacked), str(place / "package")])
+        mark.write_text(tree)
+    came = Origin(name=package.name, version=package.version, sha256=package.sha256)
+    return _checked(place, mark.read_text(), came)
+
+
+def patched(source: Source, files: Sequence[Path]) -> Source:
+    """The source with these patches, in their order.
+
+    Raises InputError for one that does not apply, with the places where it does not.
+    """
+    if not files:
+        return source
+    index = {"GIT_INDEX_FILE": str(source.place / "patches.index")}
+    _git(source.place, ["read-tree", source.tree], index)
+    for number, file in enumerate(files):
+        argv = ["apply", "--cached", "--whitespace=nowarn", str(file.absolute())]
+        done = process.run(
+            _command(source.place, argv), env={**_GIT, **index}, cwd=source.place, ok=range(256)
+        )
+        if done.returncode:
+            said = [
+                line.removeprefix("error: ")
+                for line in done.stderr.splitlines()
+                if line.startswith("error: ")
+            ]
+            places = (
+                "; ".join(line.removeprefix("patch failed: ") for line in said) or done.stderr.strip()[-300:]
+            )
+            after = f" (after {', '.join(one.name for one in files[:number])})" if number else ""
+            raise InputError(f"{file} does not apply to {source.version}{after}: {places}")
+    tree = _git(source.place, ["write-tree"], index)
+    named = tuple(Origin(name=file.name, sha256=file_hash(file)) for file in files)
+    return replace(source, tree=tree, patches=named)
+
+
+def _place(store: Store, identity: Mapping[str, str]) -> Path:
+    """The cache directory of one repository, with a git directory of ours."""
+    place = store.cache("kernels") / key_of(dict(identity))[:16]
+    if not (place / "git" / "HEAD").exists():
+        place.mkdir(exist_ok=True)
+        process.run(["git", "init", "--quiet", "--bare", str(place / "git")], env=_GIT)
+    return place
+
+
+def _as_it_is(path: Path, place: Path, name: str, progress: Progress, head: str | None = None) -> Source:
+    progress(f"reading {path}")
+    return _checked(place, _written(path, place, head), Origin(name=name))
+
+
+def _written(path: Path, place: Path, head: str | None = None) -> str:
+    """The tree object of a directory: all its files, or with a commit's tree those of git's (none of .gitignore's)."""
+    index = {"GIT_INDEX_FILE": str(place / "files.index")}
+    if head:
+        _git(place, ["read-tree", head], index)
+    _git(place, ["add", "--all", *([] if head else ["--force"]), "."], index, work=path)
+    return _git(place, ["write-tree"], index)
+
+
+def _checked(place: Path, tree: str, came: Origin, commit: str | None = None) -> Source:
+    """Raises InputError for a tree that is no kernel's."""
+    listed = _git(place, ["ls-tree", "--name-only", tree, "--", *_MARKS]).splitlines()
+    whole = set(listed) == set(_MARKS)
+    text = _git(place, ["cat-file", "blob", f"{tree}:Makefile"]) if whole else ""
+    said = {match[1]: match[2].strip() for match in _VERSION.finditer(text)}
+    if not {"VERSION", "PATCHLEVEL"} <= said.keys():
+        lacks = ", ".join(sorted(set(_MARKS) - set(listed))) or "a version in its Makefile"
+        raise InputError(f"{came.name} is no kernel tree: it lacks {lacks}")
+    numbers = [said["VERSION"], said["PATCHLEVEL"], said.get("SUBLEVEL", "")]
+    version = ".".join(number for number in numbers if number) + said.get("EXTRAVERSION", "")
+    return Source(place, tree, version, came, commit)
+
+
+def _clean(path: Path) -> None:
+    """Refuse files that differ from the commit."""
+    changed = _try(path, ["status", "--porcelain", "--untracked-files=no"]) or ""
+    if lines := changed.splitlines():
+        more = f" and {len(lines) - 1} more" if len(lines) > 1 else ""
+        raise InputError(
+            f"tree:{path} has changes that no commit holds: {lines[0].split()[-1]}{more}",
+            hint=f"commit them; or tree:{path}@HEAD for the commit, tree:{path}@{AS_IT_IS} for the files as they are",
+        )
+
+
+def _try(path: Path, argv: Sequence[str]) -> str | None:
+    """What git says of the user's tree, or None where it says no."""
+    done = process.run(["git", "-C", str(path), *argv], ok=range(256))
+    if "dubious ownership" in done.stderr:
+        raise InputError(f"tree:{path}: git will not read it: it belongs to another user")
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _command(place: Path, argv: Sequence[str], work: Path | None = None) -> list[str]:
+    there = [f"--work-tree={work.absolute()}"] if work else []
+    said = [word for setting in _SETTINGS for word in ("-c", setting)]
+    return ["git", f"--git-dir={place / 'git'}", *there, *said, *argv]
+
+
+def _git(
+    place: Path, argv: Sequence[str], env: Mapping[str, str] | None = None, work: Path | None = None
+) -> str:
+    """What git says in our repository. Raises HostError when it fails."""
+    try:
+        found = process.run(_command(place, argv, work), env={**_GIT, **(env or {})}, cwd=work or place)
+    except process.ProcessFailed as error:
+        raise HostError(f"git cannot read the kernel's source: {error}", hint=error.hint) from error
+    return found.stdout.strip()

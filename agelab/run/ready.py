@@ -1,0 +1,155 @@
+"""What a run needs before its first guest starts: made, or found in the store."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agelab import image as images
+from agelab import kernel as kernels
+from agelab import stored, tools
+from agelab.corpus import Corpus
+from agelab.disk import claimed
+from agelab.drive import module as modules
+from agelab.errors import InputError
+from agelab.image import Image
+from agelab.model.result import Cell, End, Status
+from agelab.run import room, sources
+from agelab.run.journal import Journal
+from agelab.run.request import Request, Turn
+from agelab.run.request import cells as requested
+from agelab.run.spec import CellSpec
+from agelab.scenario import selection
+from agelab.store import Store
+from agelab.stored import StoredDisk
+from agelab.vm import clock, kvm
+from agelab.vm.guest import Accelerator
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a run tells while it goes on: ``stage`` one line for each thing made, the rest of the cell of a number."""
+
+    stage: Callable[[str], None]
+    cell: Callable[[Cell, int], None]
+    step: Callable[[int, str], None]
+    ended: Callable[[Cell, int, End], None]
+
+
+@dataclass(frozen=True)
+class Ready:
+    """What a request's cells need before the first guest starts."""
+
+    request: Request
+    turns: Sequence[Turn]
+    specs: Sequence[CellSpec]
+    disk: StoredDisk | None
+    corpora: Sequence[Corpus]
+    image: Image
+    library: Path | None
+    module: Path | None
+    programs: Mapping[str, Path]
+    journal: Journal | None
+
+
+def make_ready(request: Request, store: Store, progress: Progress, held: ExitStack, *, alone: bool) -> Ready:
+    """Make or find what the cells need. With other kernels beside its own the image proves what is measured alone."""
+    # Held until the last cell has ended: nobody else takes a disk from under the run.
+    scenario = request.selection.scenario
+    claims = held.enter_context(claimed(request.drives, request.erase))
+    disk = _stored(request, store, progress, held)
+    users = sources.users(request, store, progress.stage)
+    shrink = sources.shrink(request, users)
+    journal = Journal(request.control.path.parent) if request.control else None
+    ended = held.enter_context(journal.opened(proceed=request.proceed)) if journal else {}
+    turns = requested(request, shrink, claims, disk, ended)
+    if journal and not turns:
+        bad = sum(status != Status.OK for status in ended.values())
+        raise InputError(
+            f"{journal.path}: every test has ended: nothing is left to go on with",
+            hint=f"{bad} of {len(ended)} were not ok: to do one again, remove its lines" if bad else "",
+        )
+    specs = [turn.spec for turn in turns]
+    corpora = sources.obtain(request, specs, users, store, progress.stage)
+    progress.stage(f"kernel {request.kernel}")
+    kernel = kernels.resolve(request.kernel, store, progress=progress.stage)
+    proved = None if alone else {spec.filesystem.name: spec.filesystem for spec in specs}
+    image = images.build(
+        kernel,
+        store,
+        selection.filesystems(),
+        proved=list(proved.values()) if proved else None,
+        progress=progress.stage,
+    )
+    kept = len(specs) if request.keep_disk else 0
+    copies = _copies(request, corpora)
+    progress.stage(room.check(specs, corpora, store.home, at_once=request.jobs, copies=copies, kept=kept))
+    library = clock.library(store) if request.clock == "virtual" else None
+    modelled = any(spec.modelled for spec in specs)
+    module = modules.obtain(kernel, store, progress.stage) if modelled else None
+    accelerator = _accelerator(request, store, progress)
+    specs = [replace(spec, accelerator=accelerator) for spec in specs]
+    for spec in specs:
+        if spec.beside and corpora[0].content_bytes > spec.beside_bytes * 0.9:
+            raise InputError(
+                f"{corpora[0].content_bytes} bytes of data do not fit beside the disk under test: there are "
+                f"{spec.beside_bytes}",
+                hint="choose --scale paper",
+            )
+    programs = tools.obtain(store, progress.stage) if _measures(request) or scenario.histories else {}
+    return Ready(request, turns, specs, disk, corpora, image, library, module, programs, journal)
+
+
+def _measures(request: Request) -> bool:
+    """Whether something comes after the making."""
+    scenario = request.selection.scenario
+    return bool(scenario.tests or scenario.measures)
+
+
+def _stored(request: Request, store: Store, progress: Progress, held: ExitStack) -> StoredDisk | None:
+    """The stored disk to start from, found sound, and kept from being removed while ``held`` is open.
+
+    Raises InputError where it is none for these cells.
+    """
+    if request.disk is None:
+        return None
+    disk = stored.find(store, request.disk)
+    known, short = disk.recipe, disk.key[: stored.SHORT]
+    wanted = {
+        (variant.filesystem, layout, request.defaults)
+        for variant in request.selection.variants
+        for layout in request.layouts(variant)
+    }
+    has = (known.filesystem, known.layout, known.defaults)
+    if wanted != {has}:
+        asked = "; ".join(", ".join(words) for words in sorted(wanted))
+        raise InputError(
+            f"the stored disk {short} is {', '.join(has)}; asked for is {asked}",
+            hint=f"name one variant with that filesystem, --layout {known.layout} and --defaults {known.defaults}",
+        )
+    held.enter_context(stored.in_use(disk))
+    progress.stage(f"verifying the stored disk {short}")
+    disk.verify()
+    return disk
+
+
+def _accelerator(request: Request, store: Store, progress: Progress) -> Accelerator:
+    """What runs the guests: in the wall clock KVM, where it is proved to work."""
+    if request.clock == "virtual":
+        return "tcg"
+    proof = kvm.proved(store)
+    if not proof.boots:
+        progress.stage(f"no KVM: {proof.detail}; the guest is emulated, its times are no machine's")
+    return "kvm" if proof.boots else "tcg"
+
+
+def _copies(request: Request, corpora: Sequence[Corpus]) -> int:
+    """How many times a cell has its disk at once: itself, its fork or the control, the control's fork."""
+    scenario = request.selection.scenario
+    if prepared := {one.prepare for one in scenario.experiments} - {""}:
+        return 1 + len(prepared)
+    if scenario.measured_on_the_way and request.measure:
+        return 1 + 2 * max(corpus.parts or 0 for corpus in corpora)
+    curve = scenario.curve if request.curve else None
+    points = len(curve.after) if curve and curve.after != "each" else 0
+    return 1 + points + (2 if request.measure and _measures(request) else 0)
