@@ -15,7 +15,7 @@ RECIPE = 1
 """Raised whenever the same files would be unpacked differently."""
 
 _BUILTIN = "modules.builtin"
-_MARKS = (_BUILTIN, "modules.dep", "kernel")
+_MARKS = (_BUILTIN, "modules.order", "modules.dep", "kernel/fs", "kernel/drivers")
 """One of these is in a directory of modules."""
 _MODULE = re.compile(r".+\.ko(\.(gz|xz|zst))?")
 _NOT_ENTERED = ("build", "source")
@@ -74,7 +74,8 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Progr
         keep(copy, directory)
         shutil.rmtree(copy)
         _must_match(spec, directory / "modules", release)
-        needs.must_reach_root(spec, release, directory, _hint(tree, config))
+        known = config is not None or _BUILTIN in files
+        needs.must_reach_root(spec, release, directory, _hint(tree, known=known), known=known)
 
     return Kernel(spec, release, version, store.obtain("kernel", inputs, build))
 
@@ -96,7 +97,7 @@ def _tree(spec: str, directory: Path, release: str) -> Path:
             return place
     if not directory.is_dir():
         raise InputError(f"kernel {spec!r}: no directory {str(directory)!r}", hint=_USAGE)
-    there = sorted(path.name for path in directory.iterdir() if (path / "kernel").exists())
+    there = sorted(path.name for path in directory.iterdir() if (path / "kernel").is_dir())
     raise InputError(
         f"kernel {spec!r}: {directory} holds no modules of {release}"
         + (f"; it holds those of {', '.join(there)}" if there else ""),
@@ -136,12 +137,9 @@ def _must_match(spec: str, modules: Path, release: str) -> None:
         )
 
 
-def _hint(tree: Path | None, config: str | None) -> str:
+def _hint(tree: Path | None, *, known: bool) -> str:
     """What to do about a kernel that lacks something: name what was not named, or build it with more."""
-    if tree is None and config is None:
-        return (
-            "what it has built in is not known: name its modules' directory too, or put its config beside it"
-        )
     if tree is None:
-        return "name its modules' directory too, or build it with these options"
-    return "build it with these options, or name the directory where its modules are"
+        more = "build it with these options" if known else "put its config beside it"
+        return f"name its modules' directory too, or {more}: {_USAGE}"
+    return "build it with these options" + ("" if known else f", or put its {_BUILTIN} there")

@@ -62,16 +62,20 @@ def built_in(config: str) -> str:
     return "".join(f"kernel/{name}.ko\n" for name, option in OPTIONS.items() if set_to.get(option) == "y")
 
 
-def must_reach_root(spec: str, release: str, directory: Path, hint: str) -> None:
-    """Raise InputError, naming what is missing, for an unpacked kernel with which no guest comes to its root."""
+def must_reach_root(spec: str, release: str, directory: Path, hint: str, *, known: bool = True) -> None:
+    """Raise InputError, naming what is missing, for an unpacked kernel with which no guest comes to its root.
+
+    ``known`` is whether anything says what the kernel has built in.
+    """
     modules, config = Modules.of(release, directory), directory / "config"
     lacking = [f"{name} (CONFIG_{OPTIONS[name]})" for name in BASE_MODULES if not modules.has(name)]
     if config.exists():
         set_to = values(config.read_text(errors="replace"))
         lacking += [f"CONFIG_{option}=y" for option in BUILT_IN if set_to.get(option) != "y"]
     if lacking:
+        unsure = "" if known else ", and what it has built in is not known"
         raise InputError(
-            f"kernel {spec!r}: a guest of {release} cannot reach its root for want of {', '.join(lacking)}",
+            f"kernel {spec!r}: {release} comes without what takes a guest to its root: {', '.join(lacking)}{unsure}",
             hint=hint,
         )
 

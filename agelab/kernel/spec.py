@@ -66,4 +66,6 @@ def _not_a_spec(spec: str, kind: str) -> InputError:
         return InputError(
             f"kernel {spec!r}: {kind}: kernels are not supported yet", hint=f"for example: {DEFAULT}"
         )
+    if kind in OF_FILES and ":" in spec:
+        return InputError(f"kernel {spec!r} names no file", hint=f"{kind}:<path>; see docs/kernels.md")
     return unknown("kernel", spec, [DEFAULT, *(f"debian:{suite}" for suite in SUITES)])

@@ -1,6 +1,7 @@
 """How the drive's kernel module is built, without a compiler or a network."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from agelab.buildroot import BuildRoot, DoesNotBuild
 from agelab.debian import Archive, Gone, Package
 from agelab.drive import module
 from agelab.errors import AgelabError, HostError
-from agelab.kernel import Kernel
+from agelab.kernel import Kernel, suites
 from agelab.store import Artefact, Manifest, Store
 
 BOOKWORM = (
@@ -96,6 +97,29 @@ def test_headers_that_left_the_mirror_are_one_clear_error(
     assert "agelab kernel fetch debian:6.1 --refresh" in raised.value.hint
 
 
+def test_headers_for_deb_files_come_from_whichever_suite_has_that_very_kernel(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def versions(archive: Archive, prefix: str) -> dict[str, str]:
+        asked.append(archive.suite)
+        return {prefix: {"bullseye": "6.1.1-1~deb11u1", "trixie": "6.1.1-1"}.get(archive.suite, "")}
+
+    monkeypatch.setattr(suites, "host_suite", lambda: "bookworm")
+    monkeypatch.setattr(Archive, "update", lambda *_, **__: None)
+    monkeypatch.setattr(Archive, "versions", versions)
+    monkeypatch.setattr(Archive, "package", lambda _, name, version: package(name, version))
+    monkeypatch.setattr(Archive, "depends", lambda *_: BOOKWORM)
+    monkeypatch.setattr(Archive, "resolve", lambda *_: (package("gcc-12"),))
+    own = replace(kernel(suite=""), spec="deb:/kernel.deb")
+    assert module.packages(own, store).suite == "trixie"
+    assert asked[0] == "bookworm" and asked[-1] == "trixie"
+    with pytest.raises(module.NoHeaders, match=r"no headers of 6\.1\.0-1-amd64") as raised:
+        module.packages(replace(own, version="9"), store)
+    assert "model:none" in raised.value.hint
+
+
 def test_a_kernel_of_no_suite_has_no_headers(store: Store, sources: Path) -> None:
     with pytest.raises(module.NoHeaders, match="no Debian suite"):
         module.obtain(kernel(suite=""), store, sources=sources)
@@ -112,7 +136,7 @@ def test_what_left_the_mirror_before_it_was_fetched_is_resolved_again(
             raise Gone("gone")
         return []
 
-    monkeypatch.setattr(module, "packages", lambda *_, refresh=False: resolved[refresh])
+    monkeypatch.setattr(module, "packages", lambda *_, refresh=False, **__: resolved[refresh])
     monkeypatch.setattr(module, "_build", lambda files, release, tar, directory: made(directory))
     monkeypatch.setattr(Archive, "download", download)
     monkeypatch.setattr(buildroot, "tidy", lambda tree, unused: tree.mkdir())
