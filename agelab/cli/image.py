@@ -33,15 +33,12 @@ def build(spec: str, refresh: bool, as_json: bool) -> None:
     from agelab.model.filesystem import Filesystem
     from agelab.scenario.files import every
 
+    def say(line: str) -> None:
+        click.echo(line, err=True)
+
     store = open_store()
-    found = kernels.resolve(spec or kernels.DEFAULT, store, refresh=refresh)
-    made = images.build(
-        found,
-        store,
-        every("filesystems", Filesystem),
-        refresh=refresh,
-        progress=lambda line: click.echo(line, err=True),
-    )
+    found = kernels.resolve(spec or kernels.DEFAULT, store, refresh=refresh, progress=say)
+    made = images.build(found, store, every("filesystems", Filesystem), refresh=refresh, progress=say)
     _print([made], as_json)
 
 

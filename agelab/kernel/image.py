@@ -18,6 +18,8 @@ _BUILTIN = "modules.builtin"
 _MARKS = (_BUILTIN, "modules.order", "modules.dep", "kernel/fs", "kernel/drivers")
 """One of these is in a directory of modules."""
 _MODULE = re.compile(r".+\.ko(\.(gz|xz|zst))?")
+_OF_A_KERNEL = "CONFIG_64BIT=y"
+"""Tells a kernel's configuration from other files called config."""
 _NOT_ENTERED = ("build", "source")
 """Links to sources."""
 _USAGE = "image:<bzImage>, or image:<bzImage>,<its modules' directory, such as lib/modules/<release>>"
@@ -123,8 +125,8 @@ def _beside(path: Path, tree: Path | None, release: str) -> str | None:
         places.append(path.parents[3] / ".config")
     if tree:
         places.append(tree / "config")
-    there = next((place for place in places if place.is_file()), None)
-    return there.read_text(errors="replace") if there else None
+    texts = (place.read_text(errors="replace") for place in places if place.is_file())
+    return next((text for text in texts if _OF_A_KERNEL in text), None)
 
 
 def _must_match(spec: str, modules: Path, release: str) -> None:

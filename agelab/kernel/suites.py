@@ -18,9 +18,8 @@ def archives(store: Store, *, refresh: bool = False, progress: Progress = quiet)
     host = host_suite()
     every = [Archive(store, suite) for suite in dict.fromkeys((host, *SUITES))]
     here = [archive for archive in every if archive.suite == host or archive.fetched]
-    absent = [archive for archive in every if archive not in here]
-    for archive in (*here, *absent):
-        if refresh or archive in absent:
+    for archive in (*here, *(archive for archive in every if archive not in here)):
+        if refresh or not archive.fetched:
             progress(f"fetching the package lists of Debian {archive.suite}")
             try:
                 archive.update()

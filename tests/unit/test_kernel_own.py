@@ -119,6 +119,7 @@ def test_without_modules_the_configuration_says_what_is_built_in(
 ) -> None:
     path = image(tmp_path / "arch" / "x86" / "boot", BUILT_IN if where == "embedded" else "")
     if where != "embedded":
+        path.with_name(f"config-{RELEASE}").write_text("[core]\nbare = false\n")
         (tmp_path / ".config" if where == "tree" else path.with_name(where)).write_text(BUILT_IN)
     found = specs.resolve(f"image:{path}", store)
     assert found.config == BUILT_IN
