@@ -83,6 +83,8 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Progr
 
 
 def _read(spec: str, path: Path) -> bytes:
+    if path.exists() and not path.is_file():
+        raise InputError(f"kernel {spec!r}: {str(path)!r} is not a file", hint=_USAGE)
     try:
         return path.read_bytes()
     except OSError as error:

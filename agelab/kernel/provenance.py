@@ -61,8 +61,9 @@ def of(kernel: Kernel) -> Provenance:
     recorded = _recorded(artefact)
     text = kernel.config
     set_to = needs.values(text) if text else {}
-    unpacked = kernel.directory / "vmlinux"
-    elf = unpacked.read_bytes() if unpacked.exists() else vmlinux.unpack(kernel.vmlinuz.read_bytes())
+    # What is booted is the ELF image, or else the image that holds it.
+    booted = kernel.boot.read_bytes()
+    elf = vmlinux.unpack(booted) if kernel.boot == kernel.vmlinuz else booted
     banner = vmlinux.banner(elf) if elf else None
     return Provenance(
         kind=kind,
