@@ -8,6 +8,7 @@ from agelab.cli.common import json_option, open_store, print_json
 
 if TYPE_CHECKING:
     from agelab.kernel import Kernel
+    from agelab.model.filesystem import Filesystem
     from agelab.store import Store
 
 
@@ -101,7 +102,8 @@ def show(spec: str, as_json: bool) -> None:
 
     found = kernels.resolve(spec or kernels.DEFAULT, open_store(), progress=_say)
     came = provenance.of(found)
-    served = {one.name: needs.serves(found.modules, one.modules) for one in every("filesystems", Filesystem)}
+    filesystems = every("filesystems", Filesystem)
+    served = {one.name: needs.serves(found.modules, one.modules) for one in filesystems}
     if as_json:
         print_json({**_facts(found), "provenance": came.model_dump(mode="json"), "filesystems": served})
         return
@@ -111,7 +113,7 @@ def show(spec: str, as_json: bool) -> None:
         ("in", str(found.directory)),
         ("suite", found.suite or "none of Debian's"),
         *(
-            (came.kind, f"{one.name} {one.version}".rstrip() + f", sha256 {one.sha256}")
+            (came.kind.removesuffix("s"), f"{one.name} {one.version}".rstrip() + f", sha256 {one.sha256}")
             for one in came.sources
         ),
         ("commit", came.commit),
@@ -120,11 +122,17 @@ def show(spec: str, as_json: bool) -> None:
         ("compiler", came.compiler or "not known"),
         ("banner", came.banner),
         ("options", " ".join(f"{name}={value}" for name, value in came.highlights.items())),
-        *((f"{name}", how) for name, how in served.items()),
+        *((one.name, served[one.name] + _through(one)) for one in filesystems),
     ]
     for name, value in lines:
         if value:
             click.echo(f"  {name:<10} {value}")
+
+
+def _through(filesystem: "Filesystem") -> str:
+    """The module that serves a filesystem of another name."""
+    first = filesystem.modules[:1]
+    return "" if first in ((), (filesystem.name,)) else f" ({first[0]})"
 
 
 def _facts(found: "Kernel") -> dict[str, Any]:

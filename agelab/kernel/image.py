@@ -97,16 +97,20 @@ def _tree(spec: str, directory: Path, release: str) -> Path:
     """The modules of a release: in ``directory`` itself, or where it keeps those of that release."""
     places = [directory / top / release for top in ("", "lib/modules", "usr/lib/modules")]
     for place in (*places, directory):
-        if any((place / mark).exists() for mark in _MARKS):
+        if _holds_modules(place):
             return place
     if not directory.is_dir():
         raise InputError(f"kernel {spec!r}: no directory {str(directory)!r}", hint=_USAGE)
-    there = sorted(path.name for path in directory.iterdir() if (path / "kernel").is_dir())
+    there = sorted(path.name for path in directory.iterdir() if _holds_modules(path))
     raise InputError(
         f"kernel {spec!r}: {directory} holds no modules of {release}"
         + (f"; it holds those of {', '.join(there)}" if there else ""),
         hint=_USAGE,
     )
+
+
+def _holds_modules(directory: Path) -> bool:
+    return any((directory / mark).exists() for mark in _MARKS)
 
 
 def _files(tree: Path) -> dict[str, Path]:
