@@ -1,0 +1,280 @@
+"""When a step is called good or bad: by cases, by exact counts of all orders, and by simulation with known truth."""
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import product
+from random import Random
+from statistics import median
+
+import pytest
+
+from agelab.errors import InputError
+from agelab.stats.decide import Decision, References, virtual
+from agelab.stats.order import exact
+from agelab.stats.sequential import ALPHA, Order, Round, differ, e_value, fewest, wall
+from bench import decide as bench
+
+
+def numbers(*values: int | float) -> list[Fraction]:
+    return [exact(value) for value in values]
+
+
+GOOD, BAD = numbers(10, 11, 12, 13, 14), numbers(30, 31, 32, 33, 34)
+ENDS = References(GOOD, BAD)
+"""Medians 12 and 32, floor 4, threshold 22."""
+
+
+def mirrored(values: Sequence[Fraction]) -> list[Fraction]:
+    return [-value for value in values]
+
+
+@pytest.mark.parametrize(
+    ("values", "decision"),
+    [
+        ((), Decision.MORE),
+        ((12,), Decision.GOOD),  # one that is like good, and farther from 22 than 8
+        ((32,), Decision.BAD),
+        ((13.9,), Decision.GOOD),
+        ((14,), Decision.MORE),
+        ((7,), Decision.GOOD),
+        ((6.9,), Decision.MORE),  # far away, but not like good: its spread is not known
+        ((22,), Decision.MORE),
+        ((14, 20), Decision.GOOD),  # two: 17 is half the way from 12 to 22, and farther from it than 4
+        ((14, 20.1), Decision.MORE),
+        ((17.1, 20), Decision.MORE),
+        ((17.1, 20, 21.9), Decision.GOOD),  # three: the median of five is on that side
+        ((17.1, 23), Decision.MORE),
+        ((17.1, 23, 20), Decision.MORE),
+        ((17.1, 23, 20, 21), Decision.MORE),
+        ((17.1, 23, 20, 21, 21), Decision.GOOD),  # 4 : 1
+        ((17.1, 23, 20, 24), Decision.UNDECIDED),  # 3 : 2 at best: no need of a fifth
+        ((17.1, 23, 20, 22), Decision.UNDECIDED),
+        ((12, 32, 12, 32), Decision.UNDECIDED),
+        ((80, 81, 82), Decision.BAD),
+    ],
+)
+def test_a_step_is_told_by_few_seeds_where_they_are_plain(
+    values: tuple[float, ...], decision: Decision
+) -> None:
+    here = numbers(*values)
+    assert virtual(ENDS, here).decision is decision
+    assert virtual(References(mirrored(GOOD), mirrored(BAD)), mirrored(here)).decision is decision
+    assert virtual(ENDS, here).error is None
+
+
+def test_a_verdict_of_a_lead_is_the_median_of_five_whatever_the_others_are() -> None:
+    """Every way of five values between and beyond, none of which is plain by itself."""
+    for five in product(numbers(5, 18, 21, 23, 40), repeat=5):
+        for seen in range(1, 6):
+            decision = virtual(ENDS, five[:seen]).decision
+            if decision is not Decision.MORE:
+                break
+        assert decision is not Decision.MORE
+        if decision is not Decision.UNDECIDED and seen > 2:  # two may be plain, of 5 and 18 say
+            assert ENDS.side(Fraction(median(five))) is decision
+
+
+def test_seeds_that_spread_no_more_than_the_ends_never_belie_an_early_verdict() -> None:
+    """All five values within the floor of 4, anywhere: what the first or two of them say, the median of five says."""
+    early = 0
+    for low in range(0, 45, 3):
+        for five in product(numbers(low, low + 2, low + 4), repeat=5):
+            for seen in (1, 2):
+                decision = virtual(ENDS, five[:seen]).decision
+                if decision in bench.TRUTHS:
+                    early += 1
+                    assert ENDS.side(Fraction(median(five))) is decision
+    assert early
+
+
+def test_what_is_like_neither_end_is_judged_and_noted() -> None:
+    assert virtual(ENDS, numbers(20, 20, 20)).note == "neither good nor bad: 40 % of the way from good to bad"
+    assert virtual(ENDS, numbers(39, 39, 39)).note == "neither good nor bad: beyond bad by 5"
+    assert virtual(ENDS, numbers(5, 5, 5)).note == "neither good nor bad: beyond good by 5"
+    assert not virtual(ENDS, numbers(38, 38, 38)).note
+    assert not virtual(ENDS, numbers(18, 18, 18)).note
+
+
+def test_the_reason_has_the_numbers() -> None:
+    assert virtual(ENDS, numbers(12)).reason == (
+        "of 1 seed 1 on good's side, 0 on bad's: median 12, threshold 22, floor 4"
+    )
+    assert virtual(ENDS, numbers(12, 32, 12, 32)).reason == (
+        "of 4 seeds 2 on good's side, 2 on bad's: median 22, threshold 22, floor 4; a lead of 3 is needed"
+    )
+
+
+def test_where_seeds_shake_nothing_one_value_is_enough_and_more_may_be_allowed() -> None:
+    still = References(numbers(*5 * [100]), numbers(*5 * [101]))
+    assert virtual(still, numbers(100)).decision is Decision.GOOD
+    assert virtual(still, numbers(101)).decision is Decision.BAD
+    assert virtual(ENDS, numbers(21, 23, 21, 23), seeds=7).decision is Decision.MORE
+    assert virtual(ENDS, numbers(21, 23, 21, 23, 23, 23, 23), seeds=7).decision is Decision.BAD
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "threshold", "words"),
+    [
+        ((1, 2, 3, 4), (30, 31, 32, 33, 34), None, "good and bad have no floor: 4 seeds, five are needed"),
+        ((1, 2, 3, 4, 5), (3, 3, 3, 3, 3), None, "good and bad are equal: good 3, bad 3"),
+        ((1, 2, 3, 4, 5), (5, 6, 7, 8, 9), None, "less than run seeds do: good 3, bad 7; floor 4"),
+        (
+            (1, 2, 3, 4, 5),
+            (7, 8, 9, 9, 9),
+            9.5,
+            "threshold 9.5 is not between the two ends: good 3, bad 9",
+        ),
+        ((7, 8, 9, 9, 9), (1, 2, 3, 4, 5), 9, "threshold 9 is not between the two ends: good 9, bad 3"),
+        (
+            (1, 2, 3, 4, 5),
+            (7, 8, 9, 9, 9),
+            3.5,
+            "good itself would not be told: 3 of its 5 values are on its side",
+        ),
+        ((1, 2, 3, 4, 5), (7, 8, 9, 9, 9), 8.5, "bad itself would not be told: 3 of its 5 values"),
+    ],
+)
+def test_ends_that_tell_nothing_are_refused(
+    good: tuple[float, ...], bad: tuple[float, ...], threshold: float | None, words: str
+) -> None:
+    with pytest.raises(InputError) as error:
+        References(numbers(*good), numbers(*bad), None if threshold is None else exact(threshold))
+    assert words in str(error.value)
+
+
+def test_the_users_threshold_is_taken() -> None:
+    early = References(GOOD, BAD, Fraction(16))
+    assert virtual(early, numbers(18, 18, 18)).decision is Decision.BAD
+    assert virtual(ENDS, numbers(18, 18, 18)).decision is Decision.GOOD
+
+
+def test_the_bet_is_fair_against_a_coin_and_loses_against_a_worse_one() -> None:
+    """Exactly: the mean of the next e-value is this one; and a win is worth more than a loss."""
+    assert e_value(0, 0) == 1
+    for wins, losses in product(range(30), repeat=2):
+        up, down = e_value(wins + 1, losses), e_value(wins, losses + 1)
+        assert (up + down) / 2 == e_value(wins, losses)
+        assert up > down
+
+
+def test_the_bet_is_the_mixture_that_it_claims_to_be() -> None:
+    """2 * integral from 1/2 to 1 of (2p)^wins (2(1-p))^losses, by the midpoint rule."""
+    cells = 4000
+    for wins, losses in ((0, 0), (9, 0), (3, 5), (20, 4)):
+        places = (0.5 + (cell + 0.5) / (2 * cells) for cell in range(cells))
+        mean = sum((2 * p) ** wins * (2 - 2 * p) ** losses for p in places) / cells
+        assert float(e_value(wins, losses)) == pytest.approx(mean, rel=1e-4)
+
+
+def ever(decided: Callable[[int, int], bool], rounds: int) -> Fraction:
+    """The exact chance that a fair coin is called unfair at any of so many looks."""
+    open_, said = {0: 1}, Fraction(0)
+    for n in range(1, rounds + 1):
+        after: dict[int, int] = {}
+        for wins, ways in open_.items():
+            for more in (wins, wins + 1):
+                after[more] = after.get(more, 0) + ways
+        said += Fraction(sum(ways for wins, ways in after.items() if decided(wins, n - wins)), 2**n)
+        open_ = {wins: ways for wins, ways in after.items() if not decided(wins, n - wins)}
+    return said
+
+
+def test_however_often_one_looks_the_error_is_no_more_than_alpha() -> None:
+    """The same count of all orders finds that looking again and again at a test of fixed length is far over it."""
+    ours = ever(lambda wins, losses: e_value(wins, losses) >= 1 / ALPHA, 150)
+    assert ALPHA / 4 < ours <= ALPHA
+    # the one-sided normal test of 1 %, looked at after every round
+    naive = ever(lambda wins, losses: wins - losses > 2.33 * (wins + losses) ** 0.5, 150)
+    assert naive > 3 * ALPHA
+
+
+def rounds(candidate: float, count: int) -> list[Round]:
+    return [Round(*numbers(10 + drift, 20 + drift, candidate + drift)) for drift in range(count)]
+
+
+def test_rounds_are_added_until_the_candidate_is_told() -> None:
+    """Half of the rounds put a candidate like bad above bad, half below: nothing speaks against bad."""
+
+    def like_bad(count: int) -> list[Round]:
+        return [Round(*numbers(10, 20, 19 + 2 * (n % 2))) for n in range(count)]
+
+    assert wall(like_bad(8), Order.HIGHER, 60).decision is Decision.MORE
+    told = wall(like_bad(9), Order.HIGHER, 60)
+    assert (told.decision, told.error, told.note) == (Decision.BAD, ALPHA, "")
+    assert (
+        told.reason == "worse than good in 9 of 9 rounds (e-value 102), better than bad in 5 (e-value 0.506)"
+    )
+    turned = [Round(one.bad, one.good, one.candidate) for one in like_bad(9)]
+    assert wall(turned, Order.LOWER, 60).decision is Decision.GOOD
+    ended = wall(like_bad(8), Order.HIGHER, 8)
+    assert (ended.decision, ended.error) == (Decision.UNDECIDED, None)
+    assert "the budget of 8 rounds has ended" in ended.reason
+    assert wall(like_bad(9), Order.HIGHER, 60, alpha=Fraction(1, 1000)).decision is Decision.MORE
+    with pytest.raises(ValueError, match="order is not known"):
+        wall(like_bad(9), Order.MORE, 60)
+
+
+def test_a_great_many_rounds_are_still_told() -> None:
+    told = wall([Round(*numbers(10, 20, 15))] * 2000, Order.HIGHER, 2000)
+    assert told.decision is Decision.UNDECIDED
+    assert "e-value 1e+09" in told.reason
+
+
+@pytest.mark.parametrize(
+    ("candidate", "decision", "note"),
+    [
+        (14, Decision.GOOD, "neither good nor bad: between them"),
+        (16, Decision.BAD, "neither good nor bad: between them"),
+        (15, Decision.UNDECIDED, "neither good nor bad: between them"),
+        (21, Decision.BAD, "worse than bad"),
+        (9, Decision.GOOD, "better than good"),
+        (10, Decision.GOOD, ""),  # a tie with good is no bet
+    ],
+)
+def test_a_step_like_neither_end_is_noted_and_the_midpoint_decides(
+    candidate: float, decision: Decision, note: str
+) -> None:
+    judged = wall(rounds(candidate, 12), Order.HIGHER, 12)
+    assert (judged.decision, judged.note) == (decision, note)
+
+
+def test_ends_are_told_apart_in_either_order_or_not_at_all() -> None:
+    pairs = [(Fraction(1), Fraction(2))] * 11
+    assert fewest() == 11
+    assert differ(pairs[:10], 60).order is Order.MORE
+    assert (differ(pairs, 60).order, differ(pairs, 60).error) == (Order.HIGHER, ALPHA)
+    assert differ([(bad, good) for good, bad in pairs], 60).order is Order.LOWER
+    same = differ([(Fraction(1), Fraction(1))] * 20, 20)
+    assert (same.order, same.error) == (Order.UNDECIDED, None)
+    assert same.reason == "bad is higher in 0 of 20 rounds, lower in 0: e-value 1 of 100"
+
+
+@pytest.mark.parametrize(("shape", "drift"), [("lognormal", 0.0), ("normal", 2.0)])
+def test_the_realised_error_in_the_wall_clock_is_within_its_bound(shape: str, drift: float) -> None:
+    """Ends that are close: most steps stay undecided, few are wrong. A rule that promises less is found out."""
+    random = Random(2)
+
+    def steps(at: float) -> Callable[[], Round]:
+        return bench.rounds_drawn(bench.SHAPES[shape], 0.5, at, drift, random)
+
+    ours = bench.wall_tally(steps, 120)
+    assert ours.wrong <= 4  # 1.2 at most on average: more than 4 in 1 % of such tests
+    assert ours.undecided < 120
+    assert bench.wall_tally(steps, 120, alpha=Fraction(1, 4)).wrong > 4
+
+
+def test_the_realised_error_in_the_virtual_clock_is_that_of_the_table() -> None:
+    """Recorded samples whose ends differ by 1.5 floors or more, and drawn ones. A single seed alone is found out."""
+    series = bench.recorded()["virtual"]
+    few = {
+        name: series[name] for name in ("copy 12 elapsed", "aged/read 1 elapsed", "aged/map 1 layout_score")
+    }
+    tallies = dict(bench.virtual_recorded(few, Random(1), 1))
+    for name in ("1.5 to 3", "3 and more"):
+        assert tallies[name].taken and tallies[name].wrong <= len(tallies[name].taken) / 100
+    drawn = bench.virtual_drawn(bench.SHAPES["normal"], 3.5, 0, Random(1), 1000)
+    assert drawn.wrong <= len(drawn.taken) / 100
+    random, single = Random(1), 0
+    for _ in range(len(drawn.taken)):
+        single += random.gauss(0, 1) > 3.5 / 2
+    assert single > len(drawn.taken) / 100
