@@ -38,6 +38,7 @@ VERBS = {
     "list": ("agelab.cli.list_runs:list_runs", "List runs, newest first."),
     "show": ("agelab.cli.show:show", "Show one run's samples, as a table or as JSON."),
     "compare": ("agelab.cli.compare:compare", "Name the inputs and results in which two runs differ."),
+    "sweep": ("agelab.cli.sweep:sweep", "Put runs on several kernels into one table, changes marked."),
     "replicate": (
         "agelab.cli.replicate:replicate",
         "Put runs beside the published study that they follow, claim by claim.",

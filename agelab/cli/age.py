@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from agelab.cli.request import execute, options, request
+from agelab.cli.request import execute, of_one_kernel, options, request
 
 
 @click.command(epilog="Exit: as agelab run has it.")
@@ -18,7 +18,7 @@ def age(name: str, curve: bool, **words: Any) -> int:
     from agelab.cli.tables import print_run
     from agelab.run import runner
 
-    finished = execute(request(name, words, keep_disk=True, measure=False, curve=curve))
+    finished = execute(request(name, of_one_kernel(words), keep_disk=True, measure=False, curve=curve))
     print_run(finished)
     ends = [finished.end(number) for number, _ in enumerate(finished.plan().cells)]
     made = {end.disk for end in ends if end and end.disk}

@@ -8,7 +8,7 @@ import click
 
 from agelab.cli.common import json_option, print_json
 from agelab.cli.compare import described, differences_json, input_lines, print_samples, seeds_of
-from agelab.cli.request import execute, options, request
+from agelab.cli.request import execute, of_one_kernel, options, request
 
 if TYPE_CHECKING:
     from agelab.results.compare import Group, Pair
@@ -37,6 +37,7 @@ def calibrate(name: str, everything: bool, as_json: bool, **words: Any) -> int:
     from agelab.results import compare as results
     from agelab.stats.floor import SEEDS_NEEDED
 
+    words = of_one_kernel(words)
     wanted = request(name, words)
     seeds = wanted.run_seeds
     if len(seeds) < SEEDS_NEEDED:

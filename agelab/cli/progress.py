@@ -1,6 +1,6 @@
 """What a user sees while a run goes on: a moving line on a terminal, a few plain lines elsewhere."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -38,16 +38,17 @@ def repetitions(request: runner.Request) -> int | None:
     return count + (measured if request.measure else 0)
 
 
-def _label(cell: Cell) -> str:
+def _label(cell: Cell, kernel: bool) -> str:
     layout = "" if cell.layout == "single" else f", {cell.layout}"
-    return f"{cell.variant}{layout}, seed {cell.seed}"
+    return f"{cell.variant}{layout}, {f'{cell.kernel}, ' if kernel else ''}seed {cell.seed}"
 
 
 @contextmanager
-def shown(request: runner.Request) -> Iterator[runner.Progress]:
-    """The callbacks of a run, drawn on standard error for as long as the body runs: a line for each cell at work."""
-    cells = sum(len(request.layouts(variant)) for _, variant, _, _ in request.turns)
-    total = repetitions(request)
+def shown(requests: Sequence[runner.Request]) -> Iterator[runner.Progress]:
+    """The callbacks of runs, drawn on standard error for as long as the body runs: a line for each cell at work."""
+    cells = sum(len(one.layouts(variant)) for one in requests for _, variant, _, _ in one.turns)
+    total = repetitions(requests[0])
+    several = len(requests) > 1
     console = Console(stderr=True, highlight=False, markup=False)
     columns = (
         SpinnerColumn(),
@@ -64,7 +65,7 @@ def shown(request: runner.Request) -> Iterator[runner.Progress]:
             console.print(f"  {line}")
 
         def cell(cell: Cell, number: int) -> None:
-            name = f"cell {number + 1}/{cells}: {_label(cell)}"
+            name = f"cell {number + 1}/{cells}: {_label(cell, several)}"
             lines[number] = bar.add_task(f"{name}: starting the guest", total=total, name=name)
             if not console.is_terminal:
                 console.print(f"  {name}")
@@ -77,6 +78,6 @@ def shown(request: runner.Request) -> Iterator[runner.Progress]:
         def ended(cell: Cell, number: int, end: End) -> None:
             bar.remove_task(lines.pop(number))
             why = f": {end.reason}" if end.reason else ""
-            console.print(f"  {_label(cell)}: {end.status} in {end.host_seconds:.0f} s{why}")
+            console.print(f"  {_label(cell, several)}: {end.status} in {end.host_seconds:.0f} s{why}")
 
         yield runner.Progress(stage, cell, step, ended)

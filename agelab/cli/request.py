@@ -27,7 +27,8 @@ AnyCommand = TypeVar("AnyCommand", bound=Callable[..., Any])
 OPTIONS = (
     click.option(
         "--kernel",
-        default="debian:6.1",
+        multiple=True,
+        default=["debian:6.1"],
         show_default=True,
         help="The guest's kernel: a version (6.1), or another spec (docs/kernels.md).",
     ),
@@ -235,6 +236,25 @@ def _agree(wanted: "Request") -> None:
         raise InputError(f"--curve: scenario {scenario.name} has no [curve]")
 
 
+def of_one_kernel(words: "dict[str, Any]") -> "dict[str, Any]":
+    """The words of a command that takes no more than one kernel. Raises InputError for several."""
+    from agelab.errors import InputError
+
+    [spec, *more] = words["kernel"]
+    if more:
+        raise InputError(f"--kernel: {1 + len(more)} kernels: only agelab run takes several")
+    return {**words, "kernel": spec}
+
+
+def execute_all(wanted: "Sequence[Request]") -> "list[RunDirectory]":
+    """Carry out requests that differ in their kernels alone, each a run of its own."""
+    from agelab.cli.progress import shown
+    from agelab.run import runner
+
+    with shown(wanted) as progress:
+        return runner.carry_out_all(wanted, open_store(), progress)
+
+
 def execute(
     wanted: "Request", store: "Store | None" = None, begun: "RunDirectory | None" = None
 ) -> "RunDirectory":
@@ -242,7 +262,7 @@ def execute(
     from agelab.cli.progress import shown
     from agelab.run import runner
 
-    with shown(wanted) as progress:
+    with shown([wanted]) as progress:
         return runner.carry_out(wanted, store or open_store(), progress, begun)
 
 

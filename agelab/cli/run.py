@@ -1,10 +1,14 @@
 """``agelab run``: a scenario, each cell in a fresh guest."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from agelab.cli.request import controlled, execute, request
+from agelab.cli.request import controlled, execute, execute_all, request
+
+if TYPE_CHECKING:
+    from agelab.run.request import Request
 
 
 @click.command(
@@ -15,10 +19,34 @@ from agelab.cli.request import controlled, execute, request
 @click.option("--keep-disk", is_flag=True, help="Keep what each cell's steps leave on its disk.")
 @click.option("--curve", is_flag=True, help="Map the disk at points on the way, too: the steps stop for it.")
 def run(name: str | None, disk: str | None, keep_disk: bool, curve: bool, **words: Any) -> int:
-    """Run a scenario: every variant of it, or the one that follows its name."""
+    """Run a scenario: every variant of it, or the one that follows its name.
+
+    With --kernel more than once it is a sweep: a run for each kernel, and one table of all.
+    """
+    from agelab.cli.sweep import swept
     from agelab.cli.tables import print_run
     from agelab.run import runner
 
-    finished = execute(request(name, words, disk=disk, keep_disk=keep_disk, curve=curve))
-    print_run(finished)
-    return 0 if runner.succeeded(finished) else 1
+    more = {"disk": disk, "keep_disk": keep_disk, "curve": curve}
+    specs = words["kernel"]
+    wanted = [request(name, {**words, "kernel": spec}, **more) for spec in specs]
+    if len(wanted) == 1:
+        finished = [execute(wanted[0])]
+        print_run(finished[0])
+    else:
+        _can_sweep(wanted)
+        finished = execute_all(wanted)
+        swept(finished)
+    return 0 if all(map(runner.succeeded, finished)) else 1
+
+
+def _can_sweep(wanted: "Sequence[Request]") -> None:
+    """Refuse what several kernels cannot share. Raises InputError."""
+    from agelab.errors import InputError
+
+    if twice := {one.kernel for one in wanted if [other.kernel for other in wanted].count(one.kernel) > 1}:
+        raise InputError(f"--kernel {twice.pop()} is named twice")
+    if wanted[0].control or wanted[0].disk or any(spec.real for spec in wanted[0].drives):
+        raise InputError(
+            "several kernels take a scenario on modelled drives: no --control, --disk or real disks"
+        )

@@ -42,8 +42,13 @@ class Scale:
         return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
 
 
-def plot(title: str, x_label: str, y_label: str, series: Mapping[str, Sequence[Point]]) -> str:
-    """A line for each series, with a gap where its value is None (not measured); y is 0 to 1 for shares."""
+def plot(
+    title: str, x_label: str, y_label: str, series: Mapping[str, Sequence[Point]], names: Sequence[str] = ()
+) -> str:
+    """A line for each series, with a gap where its value is None (not measured); y is 0 to 1 for shares.
+
+    With ``names`` x counts these, from 0 on, and they stand below the axis.
+    """
     points = [point for line in series.values() for point in line]
     values = [y for _, y in points if y is not None]
     for value in [*values, *(x for x, _ in points)]:
@@ -52,11 +57,13 @@ def plot(title: str, x_label: str, y_label: str, series: Mapping[str, Sequence[P
     headings = svg.folded(title, 84)
     lower = 24 * (len(headings) - 1)
     x = _scale([x for x, _ in points], LEFT, WIDTH - NAMES)
+    if names:
+        x = Scale(0, max(1, len(names) - 1), LEFT, WIDTH - NAMES, tuple(range(len(names))))
     # All values between 0 and 1 are shares: drawn on the whole scale, so that two pictures compare.
     shares = all(0 <= value <= 1 for value in values)
     y = _scale([0, 1] if shares else values, BOTTOM + lower, TOP + lower)
     parts = [svg.text(LEFT, 34 + 24 * row, words, size=18, weight=600) for row, words in enumerate(headings)]
-    parts += _axes(x, y, x_label, y_label)
+    parts += _axes(x, y, x_label, y_label, names)
     ends: list[tuple[float, str, int]] = []
     gaps = []
     for index, (name, line) in enumerate(series.items()):
@@ -100,7 +107,7 @@ def _round_step(rough: float) -> float:
     return next((factor * power for factor in (1, 2, 5) if factor * power >= rough * 0.999), 10 * power)
 
 
-def _axes(x: Scale, y: Scale, x_label: str, y_label: str) -> Iterator[str]:
+def _axes(x: Scale, y: Scale, x_label: str, y_label: str, names: Sequence[str]) -> Iterator[str]:
     """Grid, ticks and what they are of; a power of a thousand that all ticks share goes into the words."""
     unit, suffix = _unit(y)
     yield svg.text(LEFT - 48, y.end - 14, y_label + suffix, fill=svg.FAINT)
@@ -110,7 +117,8 @@ def _axes(x: Scale, y: Scale, x_label: str, y_label: str) -> Iterator[str]:
     unit, suffix = _unit(x)
     for tick in x.ticks:
         yield svg.line(x.at(tick), y.start, x.at(tick), y.start + 5, svg.INK)
-        yield svg.text(x.at(tick), y.start + 31, f"{tick / unit:.6g}", anchor="middle")
+        words = names[int(tick)] if names else f"{tick / unit:.6g}"
+        yield svg.text(x.at(tick), y.start + 31, words, anchor="middle")
     yield svg.line(LEFT, y.start, x.end, y.start, svg.INK)
     yield svg.text((LEFT + x.end) / 2, y.start + 51, x_label + suffix, anchor="middle", fill=svg.FAINT)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agelab import buildroot, process
+from agelab.buildroot import DoesNotBuild
 from agelab.errors import AgelabError, HostError
 
 UNUSED = (
@@ -127,8 +128,8 @@ def test_a_program_gets_nothing_of_the_host_but_its_directory(
 @pytest.mark.parametrize(
     "text, kind, said",
     [
-        ("a.c:1: error: oops", AgelabError, r"a test does not build \(cc, exit 1\):\na\.c:1"),
-        ("bwrap: execvp cc: No such file or directory", AgelabError, "does not build"),
+        ("a.c:1: error: oops", DoesNotBuild, r"a test does not build \(cc, exit 1\):\na\.c:1"),
+        ("bwrap: execvp cc: No such file or directory", DoesNotBuild, "does not build"),
         ("bwrap: setting up uid map: Permission denied", HostError, "bwrap cannot confine"),
     ],
     ids=["error", "no program", "bwrap"],

@@ -206,7 +206,7 @@ def test_a_build_leaves_the_module_alone(
             r"does not build .*exit 2.*\na\.c",
         ),
         (says("bwrap: setting up uid map: Permission denied\n", 1), HostError, "bwrap cannot confine"),
-        (says("", modules=()), AgelabError, "makes 0 modules"),
+        (says("", modules=()), AgelabError, "make 0 modules"),
     ],
     ids=["warning", "modpost", "error", "bwrap", "none"],
 )

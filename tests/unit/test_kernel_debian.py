@@ -272,7 +272,8 @@ def test_the_newest_stays_the_same_until_it_is_refreshed(
         ("debain:6.1", "debian:6.1"),
         ("6.1.0-57", "the nearest are debian:6.1.0-56-amd64"),
         ("", "debian:6.1"),
-        ("tree:/usr/src/linux", "not supported yet"),
+        ("tree:/nowhere/linux", "there is no such directory"),
+        ("recipe:uffs", "did you mean recipe:ufs"),
         ("debian:../../etc", "debian:"),
     ],
 )

@@ -1,0 +1,192 @@
+"""``agelab sweep``: runs of one scenario on several kernels as one table, and as plots."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agelab.cli.common import json_option, open_store, print_json
+
+if TYPE_CHECKING:
+    from agelab.results.rundir import RunDirectory
+    from agelab.results.sweep import Sweep
+    from agelab.stats.floor import Difference
+    from agelab.stats.series import Place
+
+SCHEMA = 1
+WIDTH = 18
+"""Characters of a kernel's column."""
+LEGEND = (
+    "in %: the change of the median since the kernel before; * above the floor of the run seeds, = nothing, "
+    "~ below the floor, ? no floor (five run seeds are needed)"
+)
+
+
+@click.command()
+@click.argument("names", nargs=-1, required=True, metavar="RUN...")
+@click.option(
+    "--metric",
+    "asked",
+    multiple=True,
+    metavar="STEP:METRIC",
+    help="Show this in place of layout scores, slowdowns and the sum of all steps.",
+)
+@click.option(
+    "--plots", type=click.Path(path_type=Path, file_okay=False), help="Draw each table into this directory."
+)
+@json_option
+def sweep(names: tuple[str, ...], asked: tuple[str, ...], plots: Path | None, as_json: bool) -> int:
+    """Put the runs of one scenario into one table: filesystem by kernel, changes marked.
+
+    RUN... are runs on different kernels, or of further run seeds, as agelab run --kernel A --kernel B makes them.
+    """
+    from agelab.results import rundir
+    from agelab.results import sweep as results
+
+    store = open_store()
+    found = results.of([rundir.find(store.runs, name) for name in names])
+    places = _places(found, asked)
+    if as_json:
+        print_json(_json(found, places))
+    else:
+        print_sweep(found, places)
+    for path in draw(found, places, plots) if plots else ():
+        click.echo(f"plot  {path}", err=as_json)
+    return 0
+
+
+def swept(runs: "Sequence[RunDirectory]") -> None:
+    """Print the table of runs that have just ended, and how to see it again."""
+    from agelab.results import sweep as results
+
+    found = results.of(runs)
+    print_sweep(found, found.places())
+    click.echo(f"\nagain, or as JSON or plots: agelab sweep {' '.join(run.name for run in runs)}")
+
+
+def _places(found: "Sweep", asked: Sequence[str]) -> "list[Place]":
+    """What to show. Raises InputError for what was not measured."""
+    from agelab.errors import unknown
+
+    if not asked:
+        return found.places()
+    measured = [entry.measured for row in found.entries.values() for entry in row if entry]
+    every: dict[str, Place] = {}
+    for place in (place for one in measured for place in one):
+        every.setdefault(f"{place[0]}:{place[2]}", place)
+    for name in asked:
+        if name not in every:
+            raise unknown("metric", name, list(every))
+    return [every[name] for name in asked]
+
+
+def print_sweep(found: "Sweep", places: "Sequence[Place]") -> None:
+    """A table for each metric, below it why there are gaps."""
+    rows = list(found.entries)
+    first = max((len(_name(row)) for row in rows), default=0) + 2
+    for place in places:
+        click.echo(f"\n{_title(place)}")
+        click.echo(
+            " " * first + "".join(f"{kernel.release:>{WIDTH}.{WIDTH - 1}}" for kernel in found.kernels)
+        )
+        for row in rows:
+            cells = (_cell(found, row, column, place) for column in range(len(found.kernels)))
+            click.echo(f"{_name(row):<{first}}" + "".join(f"{cell:>{WIDTH}}" for cell in cells))
+    click.echo(f"\n{LEGEND}")
+    for row in rows:
+        for kernel, entry in zip(found.kernels, found.entries[row], strict=True):
+            if entry and entry.why:
+                click.echo(f"{_name(row)} on {kernel.release}: {entry.why}")
+        if last := found.last_seen(row):
+            click.echo(f"{_name(row)} was last seen in {last}")
+
+
+def _name(row: tuple[str, str]) -> str:
+    variant, layout = row
+    return variant if layout == "single" else f"{variant}, {layout}"
+
+
+def _title(place: "Place") -> str:
+    step, repetition, metric = place
+    return f"{step}{f' {repetition}' if repetition > 1 else ''}, {metric}"
+
+
+def _cell(found: "Sweep", row: tuple[str, str], column: int, place: "Place") -> str:
+    """The median, and how much it is more or less than on the kernel before."""
+    from agelab.stats.digits import decimals, scale, shown
+
+    entry, there = found.entries[row][column], found.series(row, column, place)
+    if there is None or there.summary is None:
+        return "" if entry is None else "unsupported" if entry.unsupported else "-"
+    unit = scale(there.unit)
+    median, spread = there.summary.median / unit.divisor, there.summary.spread / unit.divisor
+    text = shown(median, min(4, decimals(unit.decimals, spread, median)))
+    change = found.change(row, column, place)
+    return f"{text} {_change(change)}" if change else text
+
+
+def _change(change: "Difference") -> str:
+    from agelab.stats.floor import Verdict
+
+    mark = {Verdict.BELOW: "~", Verdict.EQUAL: "=", Verdict.NO_FLOOR: "?"}.get(change.verdict, "*")
+    if not change.difference:
+        return "="
+    relative = change.relative
+    return f"{float(100 * relative):+.1f}%{mark}" if relative is not None else mark
+
+
+def draw(found: "Sweep", places: "Sequence[Place]", directory: Path) -> list[Path]:
+    """A plot over the kernels for each metric."""
+    from agelab.layout import curve
+
+    directory.mkdir(parents=True, exist_ok=True)
+    drawn = []
+    for place in places:
+        lines = {
+            _name(row): [
+                (column, float(there.summary.median) if there and there.summary else None)
+                for column in range(len(found.kernels))
+                for there in [found.series(row, column, place)]
+            ]
+            for row in found.entries
+        }
+        words = _title(place)
+        names = [kernel.release for kernel in found.kernels]
+        path = directory / f"{words.replace(', ', '-').replace('/', '-').replace(' ', '-')}.svg"
+        path.write_text(curve.plot(words, "kernel", place[2], lines, names))
+        drawn.append(path)
+    return drawn
+
+
+def _json(found: "Sweep", places: "Sequence[Place]") -> dict[str, Any]:
+    from agelab.stats.digits import number
+
+    rows = []
+    for row, entries in found.entries.items():
+        for column, entry in enumerate(entries):
+            if entry is None:
+                continue
+            for place in places:
+                there, change = found.series(row, column, place), found.change(row, column, place)
+                summary = there.summary if there else None
+                rows.append(
+                    {
+                        "variant": row[0],
+                        "layout": row[1],
+                        "kernel": found.kernels[column].release,
+                        "step": place[0],
+                        "repetition": place[1],
+                        "metric": place[2],
+                        "seeds": summary.n if summary else 0,
+                        "median": number(summary.median) if summary else None,
+                        "spread": number(summary.spread) if summary else None,
+                        "change": number(change.difference) if change else None,
+                        "verdict": change.verdict.value if change else None,
+                        "status": "unsupported" if entry.unsupported else "ok" if not entry.why else "not ok",
+                        "reason": entry.why or None,
+                    }
+                )
+    kernels = [{"release": one.release, "version": one.version, "spec": one.spec} for one in found.kernels]
+    last = {_name(row): seen for row in found.entries if (seen := found.last_seen(row))}
+    return {"schema": SCHEMA, "kernels": kernels, "rows": rows, "last_seen": last}

@@ -1,0 +1,150 @@
+"""One scenario on several kernels: each metric by filesystem and kernel, and what changed from one to the next."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from agelab.errors import InputError
+from agelab.model.result import Sample, Status
+from agelab.results.compare import groups
+from agelab.results.rundir import RunDirectory
+from agelab.stats.floor import Difference
+from agelab.stats.order import exact
+from agelab.stats.series import Place, Series, series
+
+TOTAL: Place = ("all steps", 1, "elapsed")
+"""The sum of what all steps of a cell took."""
+DEFAULT = (("aged/map", "layout_score"), ("", "slowdown"))
+"""Step and metric of what is shown unasked, beside the sum; without a step those of every step."""
+
+_KERNEL = re.compile(r"(?P<spec>\S+) = (?P<release>\S+) \((?P<version>.+)\)")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One column."""
+
+    release: str
+    version: str
+    spec: str
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Where it stands among versions of Linux."""
+        return tuple(int(number) for number in re.findall(r"\d+", self.version))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A variant on a kernel."""
+
+    measured: Mapping[Place, Series]
+    why: str
+    """Why there is nothing, or less than there should be: the status and its reason."""
+    unsupported: bool
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The runs of one scenario, kernel by kernel in the order of their versions."""
+
+    kernels: tuple[Kernel, ...]
+    entries: Mapping[tuple[str, str], tuple[Entry | None, ...]]
+    """Variant and layout to what there is on each kernel; None where it was not asked for."""
+
+    def places(self) -> list[Place]:
+        """What is shown unasked, of what was measured."""
+        every = dict.fromkeys(
+            place for row in self.entries.values() for entry in row if entry for place in entry.measured
+        )
+        wanted = [
+            place
+            for step, metric in DEFAULT
+            for place in every
+            if place[2] == metric and step in ("", place[0])
+        ]
+        return [*wanted, *([TOTAL] if TOTAL in every else [])]
+
+    def series(self, row: tuple[str, str], column: int, place: Place) -> Series | None:
+        """What was measured there, or None."""
+        entry = self.entries[row][column]
+        found = entry.measured.get(place) if entry else None
+        return found if found and found.values else None
+
+    def change(self, row: tuple[str, str], column: int, place: Place) -> Difference | None:
+        """Against the last kernel before that has a value; None for the first one."""
+        now = self.series(row, column, place)
+        before = next((one for at in range(column - 1, -1, -1) if (one := self.series(row, at, place))), None)
+        if now is None or before is None or now.summary is None or before.summary is None:
+            return None
+        return Difference(before.summary, now.summary)
+
+    def last_seen(self, row: tuple[str, str]) -> str | None:
+        """The newest kernel on which a variant ran that a younger one does not support; None for others."""
+        entries = self.entries[row]
+        if entries[-1] is None or not entries[-1].unsupported:
+            return None
+        ran = [
+            kernel
+            for kernel, entry in zip(self.kernels, entries, strict=True)
+            if entry and not entry.unsupported
+        ]
+        return ran[-1].release if ran else ""
+
+
+def of(runs: Sequence[RunDirectory]) -> Sweep:
+    """The sweep that these runs make. Raises InputError for runs that do not belong into one table."""
+    plans = [run.plan() for run in runs]
+    kinds = {(plan.scenario, plan.scale, plan.clock, plan.cells[0].defaults) for plan in plans}
+    if len(kinds) > 1:
+        said = "; ".join(", ".join(kind) for kind in sorted(kinds))
+        raise InputError(f"these runs do not belong into one table: {said}")
+    by_kernel: dict[Kernel, list[RunDirectory]] = {}
+    for run, plan in zip(runs, plans, strict=True):
+        match = _KERNEL.fullmatch(plan.provenance["kernel"])
+        if match is None:
+            raise InputError(f"{run.name} does not say its kernel in a way that is known here")
+        by_kernel.setdefault(Kernel(match["release"], match["version"], match["spec"]), []).append(run)
+    kernels = tuple(sorted(by_kernel, key=lambda kernel: kernel.order))
+    found: dict[tuple[str, str], dict[Kernel, Entry]] = {}
+    for kernel in kernels:
+        for row, entry in _entries(by_kernel[kernel]).items():
+            found.setdefault(row, {})[kernel] = entry
+    return Sweep(kernels, {row: tuple(map(there.get, kernels)) for row, there in found.items()})
+
+
+def _entries(runs: Iterable[RunDirectory]) -> dict[tuple[str, str], Entry]:
+    """Variant and layout to what the runs of one kernel have of it, over all their seeds."""
+    cells: dict[tuple[str, str], dict[int, Sequence[Sample]]] = {}
+    others: dict[tuple[str, str], list[tuple[Status, str]]] = {}
+    for run in runs:
+        for group in groups(run):
+            row = (group.variant, group.layout)
+            cells.setdefault(row, {}).update({seed: _summed(rows) for seed, rows in group.counted})
+            for ran in group.cells.values():
+                if not ran.ok:
+                    status = ran.end.status if ran.end else Status.INTERRUPTED
+                    reason = ran.end.reason if ran.end else None
+                    others.setdefault(row, []).append((status, reason or "it has not ended"))
+    return {
+        row: Entry(
+            series(ok.items()),
+            "; ".join(dict.fromkeys(f"{status}: {why}" for status, why in others.get(row, []))),
+            bool(others.get(row)) and all(status is Status.UNSUPPORTED for status, _ in others[row]),
+        )
+        for row, ok in cells.items()
+    }
+
+
+def _summed(rows: Sequence[Sample]) -> Sequence[Sample]:
+    """A cell's samples with the sum of its steps."""
+    step, repetition, metric = TOTAL
+    elapsed = [exact(row.value) for row in rows if row.metric == metric and row.value is not None]
+    if not elapsed:
+        return rows
+    total = float(sum(elapsed, Fraction(0)))
+    return [
+        *rows,
+        Sample(step=step, metric=metric, value=round(total, 6), unit="s", repetition=repetition),
+    ]

@@ -1,0 +1,118 @@
+"""One scenario on several kernels: one table, changes against the floor, what a kernel does not support."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agelab.cli import main
+from agelab.model.result import Cell, End, RunPlan, Sample, Status
+from agelab.results.rundir import RunDirectory
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
+    return tmp_path
+
+
+def made(home: Path, kernel: str, values: dict[str, list[float] | None], scenario: str = "small") -> str:
+    """A run on that kernel: for each variant what copying took with run seeds 1, 2, ...; None: unsupported."""
+    run = RunDirectory.create(home / "runs", scenario)
+    cells = [
+        Cell(
+            variant=variant, filesystem=variant, layout="single", kernel=kernel, machine="m",
+            drives=("model:none",), defaults="period", seed=seed, accelerator="tcg",
+        )
+        for variant, took in values.items() for seed in range(1, 1 + len(took or [0]))
+    ]  # fmt: skip
+    provenance = {"kernel": f"debian:{kernel} = {kernel} ({kernel}-1)"}
+    run.write_plan(
+        RunPlan(
+            run=run.name, scenario=scenario, scale="quick", clock="virtual", cells=tuple(cells), provenance=provenance
+        )
+    )  # fmt: skip
+    for number, cell in enumerate(cells):
+        took = values[cell.variant]
+        run.write_inputs(number, {})
+        if took is None:
+            reason = f"kernel {kernel} has no module {cell.variant}"
+            run.finish(number, End(status=Status.UNSUPPORTED, reason=reason, digest=None, host_seconds=1))
+            continue
+        for step, value in (("copy", took[cell.seed - 1]), ("read", 1.0)):
+            run.append(number, Sample(step=step, metric="elapsed", value=value, unit="s"))
+        run.append(number, Sample(step="aged/map", metric="layout_score", value=0.5, unit="1"))
+        run.finish(number, End(status=Status.OK, digest="sha256:0", host_seconds=1))
+    return run.name
+
+
+def seeds(middle: float) -> list[float]:
+    return [middle - 0.02, middle - 0.01, middle, middle + 0.01, middle + 0.02]
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
+    assert main(["sweep", *words]) == code
+    return capsys.readouterr().out
+
+
+def test_kernels_stand_in_the_order_of_their_versions_and_changes_are_held_against_the_floor(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new = made(home, "6.12.1", {"ext4": seeds(2.0), "jfs": seeds(1.0)})
+    old = made(home, "5.10.3", {"ext4": seeds(1.0), "jfs": seeds(1.01)})
+    out = said(capsys, new, old)
+    head, ext4, jfs = out.split("all steps, elapsed")[1].strip().splitlines()[:3]
+    assert head.split() == ["5.10.3", "6.12.1"]
+    assert ext4.split() == ["ext4", "2.000", "3.000", "+50.0%*"]
+    assert jfs.split() == ["jfs", "2.010", "2.000", "-0.5%~"]
+    assert "aged/map, layout_score" in out
+
+
+def test_one_seed_has_no_floor(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [made(home, kernel, {"ext4": [took]}) for kernel, took in (("5.10.3", 1.0), ("6.1.2", 2.0))]
+    assert "+100.0%?" in said(capsys, *names, "--metric", "copy:elapsed")
+
+
+def test_what_a_kernel_lacks_is_unsupported_and_said_where_it_was_last_seen(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernels = {"5.10.3": [1.0], "6.12.1": [1.0], "7.2.5": None}
+    names = [made(home, kernel, {"reiserfs": took}) for kernel, took in kernels.items()]
+    out = said(capsys, *names)
+    assert "reiserfs on 7.2.5: unsupported: kernel 7.2.5 has no module reiserfs" in out
+    assert "reiserfs was last seen in 6.12.1" in out
+    assert json.loads(said(capsys, *names, "--json"))["last_seen"] == {"reiserfs": "6.12.1"}
+
+
+def test_a_change_is_against_the_last_kernel_that_has_a_value(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernels: dict[str, list[float] | None] = {"5.10.3": [1.0], "6.1.2": None, "6.12.1": [3.0]}
+    names = [made(home, kernel, {"ufs": took}) for kernel, took in kernels.items()]
+    row = next(
+        line for line in said(capsys, *names, "--metric", "copy:elapsed").splitlines() if line[:3] == "ufs"
+    )
+    assert row.split() == ["ufs", "1", "unsupported", "3", "+200.0%?"]
+
+
+def test_further_seeds_of_a_kernel_join_its_column(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, again = (made(home, "6.1.2", {"ext4": took}) for took in ([1.0], [1.0, 2.0]))
+    rows = json.loads(said(capsys, first, again, "--metric", "copy:elapsed", "--json"))["rows"]
+    assert [(row["seeds"], row["median"]) for row in rows] == [(2, 1.5)]
+
+
+def test_other_scenarios_and_unknown_metrics_are_refused(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, other = made(home, "6.1.2", {"ext4": [1.0]}), made(home, "5.10.3", {"ext4": [1.0]}, "large")
+    assert main(["sweep", one, other]) == 2
+    assert "do not belong into one table: large, quick" in capsys.readouterr().err
+    assert main(["sweep", one, "--metric", "copy:elapsd"]) == 2
+    assert "did you mean copy:elapsed" in capsys.readouterr().err
+
+
+def test_each_table_is_drawn(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [made(home, kernel, {"ext4": seeds(1.0)}) for kernel in ("5.10.3", "6.1.2")]
+    said(capsys, *names, "--plots", str(tmp_path / "plots"))
+    drawn = (tmp_path / "plots" / "all-steps-elapsed.svg").read_text()
+    assert "5.10.3" in drawn and "6.1.2" in drawn
