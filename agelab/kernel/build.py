@@ -107,6 +107,7 @@ class Building:
         """What its key is the hash of."""
         return {
             "tree": self.source.tree,
+            "version": self.source.version,
             "settings": hashlib.sha256(self.settings.encode()).hexdigest(),
             "from": "small" if self.base is None else "base",
             "toolchain": self.toolchain.key,

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 
 from agelab.errors import HostError
 from agelab.kernel import needs, vmlinux
-from agelab.kernel.bundle import Kernel
+from agelab.kernel.bundle import RELEASE, Kernel
 from agelab.model.base import Frozen
 from agelab.store import Artefact
 
@@ -83,6 +83,8 @@ def identity(artefact: Artefact) -> tuple[str, str]:
     """Release and version of a kernel in the store, of whatever kind."""
     inputs = artefact.manifest.inputs
     release = inputs.get("release") or str(inputs.get("package", "")).removeprefix("linux-image-")
+    if (artefact / RELEASE).exists():
+        release = (artefact / RELEASE).read_text()
     return str(release), str(inputs.get("version", ""))
 
 

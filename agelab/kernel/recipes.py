@@ -12,7 +12,9 @@ from agelab.scenario.files import SCENARIOS, read
 
 DIRECTORY = SCENARIOS / "kernels"
 """Recipe files, the configurations that are ours, and where patches of others are put."""
-_SOURCES = ("tree", "source")
+KINDS = ("tree", "source", "recipe")
+"""The kinds of specs that are built."""
+_OPTIONS = ("base", "config", "patches")
 
 
 class Recipe(Frozen):
@@ -56,7 +58,7 @@ def of(spec: str) -> Built:
     for word in rest:
         key, _, value = word.partition("=")
         path = Path(value).expanduser()
-        if key not in ("base", "config", "patches") or not value:
+        if key not in _OPTIONS or not value:
             raise InputError(f"kernel {spec!r}: {word!r} is none of base=, config= and patches=")
         if not path.exists():
             raise InputError(
@@ -69,6 +71,25 @@ def of(spec: str) -> Built:
         else:
             patches += _series(path)
     return Built(built.source, base, tuple(fragments), built.lines, tuple(patches))
+
+
+def canonical(spec: str) -> str:
+    """The same spec with whole paths."""
+    first, *rest = spec.split(",")
+    kind, _, wanted = first.partition(":")
+    if kind == "tree" or wanted.endswith(".toml"):
+        path, at, ref = wanted.partition("@")
+        first = f"{kind}:{_whole(path)}{at}{ref}"
+    words = (word.partition("=") for word in rest)
+    more = [
+        f"{key}={_whole(value)}" if key in _OPTIONS and value else key + equals + value
+        for key, equals, value in words
+    ]
+    return ",".join([first, *more])
+
+
+def _whole(path: str) -> str:
+    return str(Path(path).expanduser().absolute())
 
 
 def names() -> list[str]:

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from agelab.debian import SUITES
 from agelab.errors import InputError, unknown
-from agelab.kernel import build, deb, image, packaged
+from agelab.kernel import build, deb, image, packaged, recipes
 from agelab.kernel.bundle import DEFAULT, Kernel, Progress, quiet
 from agelab.kernel.versions import is_version
 from agelab.store import Store
@@ -44,6 +44,8 @@ def canonical(spec: str) -> str:
     if kind in OF_FILES and wanted:
         paths = (str(Path(word).expanduser().absolute()) if word else "" for word in wanted.split(","))
         return f"{kind}:{','.join(paths)}"
+    if kind in recipes.KINDS and wanted:
+        return recipes.canonical(spec)
     return spec
 
 

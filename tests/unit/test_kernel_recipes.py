@@ -1,0 +1,117 @@
+"""What a spec asks to be built, and configurations: nothing is built before they are sound."""
+
+from pathlib import Path
+
+import pytest
+
+from agelab.errors import InputError
+from agelab.kernel import config, recipes, spec
+from agelab.scenario.files import read
+
+SMALL = config.NEEDED.read_text() + config.SMALL.read_text()
+
+
+def test_every_recipe_can_be_read_and_says_a_source() -> None:
+    found = [read(path, recipes.Recipe) for path in sorted(recipes.DIRECTORY.glob("*.toml"))]
+    assert {"ufs", "reiser4"} <= {one.name for one in found}
+    assert [one.name for one in found] == recipes.names()
+
+
+def test_the_ufs_recipe_writes_ufs() -> None:
+    built = recipes.of("recipe:ufs")
+    assert built.source == "source:6.1" and "CONFIG_UFS_FS_WRITE=y" in built.lines and built.base is None
+
+
+def test_a_recipe_whose_patch_is_not_there_is_unsupported_and_says_what_to_put_where() -> None:
+    with pytest.raises(
+        InputError, match=r"recipe:reiser4 is unsupported until its patch is there: .*reiser4\.patch"
+    ) as raised:
+        recipes.of("recipe:reiser4")
+    assert "reiser4 project" in raised.value.hint
+
+
+def test_a_recipe_of_ones_own_takes_what_lies_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "queue").mkdir()
+    for name in ("b.patch", "a.patch", "c.diff", "notes"):
+        (tmp_path / "queue" / name).write_text("")
+    (tmp_path / "mine.toml").write_text(
+        'name = "mine"\nsummary = "s"\nsource = "tree:/linux@v6.1"\npatches = ["queue"]\nconfig = ["CONFIG_A=y"]\n'
+    )
+    built = recipes.of(f"recipe:{tmp_path / 'mine.toml'}")
+    assert [path.name for path in built.patches] == ["a.patch", "b.patch", "c.diff"]
+    (tmp_path / "queue" / "series").write_text("# first\nc.diff -p1\n\nb.patch # why\n")
+    assert [path.name for path in recipes.of(f"recipe:{tmp_path / 'mine.toml'}").patches] == [
+        "c.diff",
+        "b.patch",
+    ]
+
+
+def test_options_follow_a_spec(tmp_path: Path) -> None:
+    for name in ("base", "one", "two", "fix.patch"):
+        (tmp_path / name).write_text("")
+    at = f"{tmp_path}/"
+    built = recipes.of(f"tree:/linux@v6.1,base={at}base,config={at}one,config={at}two,patches={at}fix.patch")
+    assert built.source == "tree:/linux@v6.1" and built.base == tmp_path / "base"
+    assert built.fragments == (tmp_path / "one", tmp_path / "two") and built.patches == (
+        tmp_path / "fix.patch",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("tree:/linux,confg=/x", "none of base=, config= and patches="),
+        ("tree:/linux,config=", "none of base="),
+        ("tree:/linux,config=/nowhere/x", "there is no such file"),
+        ("tree:/linux,patches=/nowhere", "there is no such path"),
+        ("recipe:usf", "did you mean recipe:ufs"),
+    ],
+)
+def test_what_is_wrong_with_a_spec_is_said_in_one_line(text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said) as raised:
+        recipes.of(text)
+    assert "\n" not in str(raised.value)
+
+
+def test_results_have_whole_paths(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert spec.canonical("tree:linux@v6.1,config=a") == f"tree:{tmp_path}/linux@v6.1,config={tmp_path}/a"
+    assert spec.canonical("recipe:ufs") == "recipe:ufs"
+    assert spec.canonical("source:6.1") == "source:6.1"
+
+
+def test_a_module_is_as_good_built_in_and_not_the_other_way_round() -> None:
+    has = 'CONFIG_A=y\nCONFIG_B=m\n# CONFIG_C is not set\nCONFIG_D="x"\n'
+    assert config.lacking(has, 'CONFIG_A=m\nCONFIG_B=m\n# CONFIG_C is not set\nCONFIG_D="x"\n') == {}
+    assert config.lacking(has, "CONFIG_B=y\nCONFIG_C=y\nCONFIG_E=m\n# CONFIG_A is not set\n") == {
+        "CONFIG_B": "m", "CONFIG_C": "n", "CONFIG_E": "n", "CONFIG_A": "y",
+    }  # fmt: skip
+
+
+def test_a_configuration_that_lacks_what_a_guest_needs_names_it() -> None:
+    config.check(SMALL, {}, "6.1")
+    with pytest.raises(
+        InputError, match=r"lacks what a guest needs of a kernel: CONFIG_OVERLAY_FS, CONFIG_PVH$"
+    ):
+        config.check(SMALL.replace("CONFIG_PVH=y", "").replace("CONFIG_OVERLAY_FS=m", ""), {}, "6.1")
+
+
+def test_a_line_of_the_users_that_is_not_honoured_is_named_with_what_it_became() -> None:
+    with pytest.raises(
+        InputError, match=r"mine\.config: Linux 6\.1 does not take CONFIG_UFS_FS_WRITE \(it is n\)"
+    ):
+        config.check(SMALL, {"mine.config": "CONFIG_UFS_FS_WRITE=y\n"}, "6.1")
+
+
+def test_every_filesystem_of_linux_is_in_the_small_configuration() -> None:
+    from agelab.kernel import needs
+    from agelab.kernel.modinfo import canonical_name
+    from agelab.model.filesystem import Filesystem
+    from agelab.scenario.files import every
+
+    has = config.options(SMALL)
+    for filesystem in every("filesystems", Filesystem):
+        for module in filesystem.modules:
+            option = needs.OPTIONS.get(canonical_name(module))
+            if filesystem.name not in ("reiser4", "ufs"):
+                assert option and has.get(f"CONFIG_{option}") in ("m", "y"), (filesystem.name, module, option)

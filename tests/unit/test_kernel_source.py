@@ -1,0 +1,187 @@
+"""Where a kernel is built from: git trees, files as they are, patches; the user's own repository stays as it is."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from agelab.errors import InputError
+from agelab.kernel import source
+from agelab.store import Store
+
+MAKEFILE = "VERSION = 6\nPATCHLEVEL = 1\nSUBLEVEL = 7\nEXTRAVERSION = -rc1\n"
+FILES = {
+    "Makefile": MAKEFILE,
+    "Kconfig": "",
+    "kernel/fork.c": "fork\n",
+    "fs/inode.c": "one\ntwo\nthree\n",
+    "arch/x86/Kconfig": "",
+}
+PATCH = """\
+--- a/fs/inode.c
++++ b/fs/inode.c
+@@ -1,3 +1,3 @@
+ one
+-two
++2
+ three
+"""
+
+
+def git(tree: Path, *words: str) -> str:
+    identity = {
+        "GIT_AUTHOR_NAME": "a",
+        "GIT_AUTHOR_EMAIL": "a@b",
+        "GIT_COMMITTER_NAME": "a",
+        "GIT_COMMITTER_EMAIL": "a@b",
+    }
+    env = {"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": "/dev/null", "HOME": "/", **identity}
+    done = subprocess.run(
+        ["git", "-C", str(tree), *words], capture_output=True, text=True, check=True, env=env
+    )
+    return done.stdout.strip()
+
+
+def files(directory: Path) -> Path:
+    for name, text in FILES.items():
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_text(text)
+    return directory
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    path = files(tmp_path / "linux")
+    git(path, "init", "-q")
+    git(path, "add", "-A")
+    git(path, "commit", "-qm", "first")
+    return path
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "home")
+
+
+def of(tree: Path, store: Store, ref: str = "") -> source.Source:
+    return source.of_tree(tree, ref, store, lambda line: None)
+
+
+def test_a_commit_is_a_source_and_the_users_tree_stays_as_it_is(tree: Path, store: Store) -> None:
+    first = git(tree, "rev-parse", "HEAD")
+    (tree / "fs/inode.c").write_text("later\n")
+    git(tree, "commit", "-qam", "second")
+    before = {path: path.stat().st_mtime_ns for path in tree.rglob("*") if path.is_file()}
+    found = of(tree, store, "HEAD~1")
+    assert (found.version, found.commit, found.tree) == (
+        "6.1.7-rc1",
+        first,
+        git(tree, "rev-parse", "HEAD~1^{tree}"),
+    )
+    found.check_out()
+    assert (found.files / "fs/inode.c").read_text() == FILES["fs/inode.c"]
+    assert {path: path.stat().st_mtime_ns for path in tree.rglob("*") if path.is_file()} == before
+
+
+def test_only_files_that_differ_are_written_again(tree: Path, store: Store) -> None:
+    of(tree, store).check_out()
+    (tree / "fs/inode.c").write_text("later\n")
+    git(tree, "commit", "-qam", "second")
+    found = of(tree, store)
+    changed, same = found.files / "fs/inode.c", found.files / "kernel/fork.c"
+    before = [path.stat().st_mtime_ns for path in (changed, same)]
+    found.check_out()
+    assert changed.read_text() == "later\n"
+    after = [path.stat().st_mtime_ns for path in (changed, same)]
+    assert after[0] > before[0] and after[1] == before[1]
+    of(tree, store, "HEAD~1").check_out()
+    assert changed.stat().st_mtime_ns > after[0] and same.stat().st_mtime_ns == before[1]
+
+
+def test_changes_that_no_commit_holds_are_refused_unless_told(tree: Path, store: Store) -> None:
+    (tree / "fs/inode.c").write_text("mine\n")
+    with pytest.raises(InputError, match=r"changes that no commit holds: fs/inode\.c") as raised:
+        of(tree, store)
+    assert "@HEAD" in raised.value.hint and "@worktree" in raised.value.hint
+    as_it_is, head = of(tree, store, "worktree"), of(tree, store, "HEAD")
+    assert as_it_is.tree != head.tree == git(tree, "rev-parse", "HEAD^{tree}")
+    as_it_is.check_out()
+    assert (as_it_is.files / "fs/inode.c").read_text() == "mine\n"
+    assert git(tree, "status", "--porcelain") == "M fs/inode.c"
+    git(tree, "checkout", "-q", "fs/inode.c")
+    (tree / ".gitignore").write_text("*.o\n")
+    (tree / "fs/inode.o").write_text("object")
+    listed = subprocess.run(
+        ["git", "--git-dir", str(head.place / "git"), "ls-tree", "-r", "--name-only", of(tree, store, "worktree").tree],
+        capture_output=True, text=True, check=True,
+    ).stdout.split()  # fmt: skip
+    assert ".gitignore" in listed and "fs/inode.o" not in listed
+
+
+def test_files_that_are_no_git_tree_have_a_key_by_their_content(
+    tmp_path: Path, tree: Path, store: Store
+) -> None:
+    plain = files(tmp_path / "plain")
+    (plain / ".gitignore").write_text("/*\n")  # as a distribution's source package has it
+    found = of(plain, store)
+    (plain / ".gitignore").write_text("")
+    assert found.commit is None and found.tree != of(plain, store).tree
+    (plain / ".gitignore").unlink()
+    assert of(plain, store).tree == of(tree, store).tree
+    with pytest.raises(InputError, match="it has no refs"):
+        of(plain, store, "v6.1")
+
+
+@pytest.mark.parametrize(
+    ("ref", "spoil", "said"),
+    [
+        ("v9.9", "", r"@v9\.9: no such commit"),
+        ("--all", "", "no such commit"),
+        ("", "arch/x86/Kconfig", r"no kernel tree: it lacks arch/x86/Kconfig"),
+        ("", "Makefile", "no kernel tree: it lacks Makefile"),
+    ],
+)
+def test_what_is_no_kernel_tree_or_no_commit_is_said_in_one_line(
+    tree: Path, store: Store, ref: str, spoil: str, said: str
+) -> None:
+    if spoil:
+        git(tree, "rm", "-q", spoil)
+        git(tree, "commit", "-qm", "spoilt")
+    with pytest.raises(InputError, match=said) as raised:
+        of(tree, store, ref)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_directory_inside_of_another_repository_is_not_taken_for_it(tree: Path, store: Store) -> None:
+    with pytest.raises(InputError, match="no kernel tree"):
+        of(tree / "fs", store)
+
+
+def test_no_such_directory(tmp_path: Path, store: Store) -> None:
+    with pytest.raises(InputError, match="there is no such directory"):
+        of(tmp_path / "nowhere", store)
+
+
+def test_patches_make_another_tree_and_are_recorded(tmp_path: Path, tree: Path, store: Store) -> None:
+    patch = tmp_path / "a.patch"
+    patch.write_text(PATCH)
+    plain = of(tree, store)
+    found = source.patched(plain, [patch])
+    assert found.tree != plain.tree and [one.name for one in found.patches] == ["a.patch"]
+    found.check_out()
+    assert (found.files / "fs/inode.c").read_text() == "one\n2\nthree\n"
+    assert source.patched(plain, []) == plain
+
+
+def test_a_patch_that_does_not_apply_says_where(tmp_path: Path, tree: Path, store: Store) -> None:
+    one, other = tmp_path / "1.patch", tmp_path / "2.patch"
+    one.write_text(PATCH)
+    other.write_text(PATCH)
+    with pytest.raises(
+        InputError, match=r"2\.patch does not apply to 6\.1\.7-rc1 \(after 1\.patch\): fs/inode\.c:1"
+    ):
+        source.patched(of(tree, store), [one, other])
+    other.write_text(PATCH.replace("fs/inode.c", "fs/none.c"))
+    with pytest.raises(InputError, match=r"fs/none\.c: does not exist"):
+        source.patched(of(tree, store), [other])
