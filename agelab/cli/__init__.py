@@ -24,7 +24,7 @@ INTERRUPTED = 130
 # help of agelab itself is quick.
 VERBS = {
     "doctor": ("agelab.cli.doctor:doctor", "Say what this host can do, and what to install."),
-    "kernel": ("agelab.cli.kernel:kernel", "Fetch, list and show guest kernels."),
+    "kernel": ("agelab.cli.kernel:kernel", "Fetch, build, list and show guest kernels."),
     "image": ("agelab.cli.image:image", "Build and list guest images."),
     "corpus": ("agelab.cli.corpus:corpus", "Build and list the seeded input data."),
     "history": (

@@ -1,5 +1,6 @@
 """``agelab kernel``: the kernels that guests can boot."""
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,11 +15,11 @@ if TYPE_CHECKING:
 
 @click.group()
 def kernel() -> None:
-    """Fetch, list and show guest kernels.
+    """Fetch, build, list and show guest kernels.
 
     A kernel is named by a spec: 6.1 (Debian's newest of that version, in whichever suite), 6.1.0-50 (exactly that
-    one), debian:trixie (the one of that suite), deb:<files> (.deb files of one kernel) or
-    image:<bzImage>,<directory of its modules>. See docs/kernels.md.
+    one), debian:trixie (the one of that suite), deb:<files> (.deb files of one kernel), image:<bzImage>,<directory of
+    its modules>, or one that is built: tree:<path>[@<git ref>], source:<version>, recipe:<name>. See docs/kernels.md.
     """
 
 
@@ -88,6 +89,41 @@ def fetch(specs: tuple[str, ...], refresh: bool, as_json: bool) -> None:
             click.echo(f"  the drive's module: {built}" if built else f"  with model:none alone: {why}")
     if as_json:
         print_json(rows)
+
+
+@kernel.command()
+@click.argument("spec")
+@click.option("--config", "fragments", multiple=True, help="More lines of configuration, from a file.")
+@click.option("--patches", multiple=True, help="A patch, or a directory of patches, applied in order.")
+@click.option("--base", default=None, help="A distribution's .config in place of the small configuration.")
+@json_option
+def build(
+    spec: str, fragments: tuple[str, ...], patches: tuple[str, ...], base: str | None, as_json: bool
+) -> None:
+    """Build the kernel SPEC, and the modelled drive's module for it.
+
+    SPEC is tree:<path>[@<git ref>], source:<version of Debian's> or recipe:<name or file>. The options become a part
+    of the spec, which the output names: with it any verb finds the kernel again.
+    """
+    from agelab import kernel as kernels
+    from agelab.drive import module
+    from agelab.errors import InputError
+    from agelab.kernel.recipes import KINDS
+
+    if spec.partition(":")[0] not in KINDS:
+        raise InputError(f"kernel {spec!r} is not built: {', '.join(f'{kind}:' for kind in KINDS)} are")
+    words = [("base", base)] if base else []
+    words += [("config", path) for path in fragments] + [("patches", path) for path in patches]
+    whole = ",".join([spec, *(f"{key}={value}" for key, value in words)])
+    store = open_store()
+    found = kernels.resolve(whole, store, progress=_say)
+    built = module.obtain(found, store, _say)
+    if as_json:
+        print_json({**_facts(found), "drive_module": str(built)})
+        return
+    click.echo(f"{found.spec} is {found.release}, in {found.directory}")
+    click.echo(f"  the drive's module: {built}")
+    click.echo(f"  to run with it: --kernel {shlex.quote(found.spec)}")
 
 
 @kernel.command()

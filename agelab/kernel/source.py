@@ -172,6 +172,8 @@ def _place(store: Store, identity: Mapping[str, str]) -> Path:
 
 
 def _as_it_is(path: Path, place: Path, name: str, progress: Progress, head: str | None = None) -> Source:
+    if lacks := [mark for mark in _MARKS if not (path / mark).exists()]:
+        raise _no_kernel(name, lacks)
     progress(f"reading {path}")
     return _checked(place, _written(path, place, head), Origin(name=name))
 
@@ -192,11 +194,14 @@ def _checked(place: Path, tree: str, came: Origin, commit: str | None = None) ->
     text = _git(place, ["cat-file", "blob", f"{tree}:Makefile"]) if whole else ""
     said = {match[1]: match[2].strip() for match in _VERSION.finditer(text)}
     if not {"VERSION", "PATCHLEVEL"} <= said.keys():
-        lacks = ", ".join(sorted(set(_MARKS) - set(listed))) or "a version in its Makefile"
-        raise InputError(f"{came.name} is no kernel tree: it lacks {lacks}")
+        raise _no_kernel(came.name, sorted(set(_MARKS) - set(listed)) or ["a version in its Makefile"])
     numbers = [said["VERSION"], said["PATCHLEVEL"], said.get("SUBLEVEL", "")]
     version = ".".join(number for number in numbers if number) + said.get("EXTRAVERSION", "")
     return Source(place, tree, version, came, commit)
+
+
+def _no_kernel(name: str, lacks: Sequence[str]) -> InputError:
+    return InputError(f"{name} is no kernel tree: it lacks {', '.join(lacks)}")
 
 
 def _clean(path: Path) -> None:

@@ -158,6 +158,11 @@ def test_a_directory_inside_of_another_repository_is_not_taken_for_it(tree: Path
         of(tree / "fs", store)
 
 
+def test_a_directory_that_is_no_kernel_tree_is_not_read(tmp_path: Path, store: Store) -> None:
+    with pytest.raises(InputError, match="no kernel tree: it lacks Makefile, Kconfig, kernel"):
+        source.of_tree(tmp_path, "", store, pytest.fail)
+
+
 def test_no_such_directory(tmp_path: Path, store: Store) -> None:
     with pytest.raises(InputError, match="there is no such directory"):
         of(tmp_path / "nowhere", store)
