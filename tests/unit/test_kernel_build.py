@@ -1,0 +1,159 @@
+"""Kernels that are built: what their keys are made of, and that nothing is compiled twice or in vain."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from agelab import buildroot, kernel
+from agelab.buildroot import DoesNotBuild, Workshop
+from agelab.drive import module
+from agelab.errors import InputError
+from agelab.kernel import build, config, provenance
+from agelab.store import Store
+from tests.unit.test_kernel_source import PATCH, files
+
+GOOD = config.NEEDED.read_text() + config.SMALL.read_text() + 'CONFIG_CC_VERSION_TEXT="gcc 12"\n'
+
+
+class Make:
+    """Stands in for the programs of a workshop: make configures, compiles and installs at once."""
+
+    def __init__(self) -> None:
+        self.said: list[list[str]] = []
+        self.config = GOOD
+        self.fails = ""
+
+    def run(self, shop: Workshop, argv: list[str]) -> str:
+        self.said.append(argv)
+        if argv[-1] in ("allnoconfig", "olddefconfig"):
+            (shop.build / ".config").write_text(self.config)
+        elif argv[-1] == "modules" and "vmlinux" in argv:
+            if self.fails:
+                raise DoesNotBuild(self.fails)
+            place = shop.build / "include" / "config"
+            place.mkdir(parents=True, exist_ok=True)
+            (place / "kernel.release").write_text("6.1.7-rc1\n")
+            (shop.build / "vmlinux").write_bytes(b"\x7fELF kernel")
+        elif argv[0].endswith("strip") and argv[1] == "-s":
+            (shop.build / "vmlinux.stripped").write_bytes(b"\x7fELF")
+        elif argv[-1] == "modules_install":
+            tree = shop.build / "installed" / "lib" / "modules" / "6.1.7-rc1"
+            tree.mkdir(parents=True)
+            (tree / "modules.builtin").write_text("kernel/fs/ext4/ext4.ko\n")
+        elif "M=/tmp/module" in argv:
+            (shop.write["module"] / "agedrive.ko").write_text("module")
+        return ""
+
+    @property
+    def compiled(self) -> int:
+        return sum("vmlinux" in argv for argv in self.said)
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> Make:
+    fake = Make()
+    monkeypatch.setattr(Workshop, "run", lambda shop, argv: fake.run(shop, argv))
+
+    @contextmanager
+    def unpacked(tar: Path, directory: Path) -> Iterator[Path]:
+        yield directory
+
+    monkeypatch.setattr(buildroot, "unpacked", unpacked)
+    monkeypatch.setattr(
+        build, "toolchain", lambda store, progress: store.obtain("buildroot", {}, lambda directory: None)
+    )
+    return fake
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "home")
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return files(tmp_path / "linux")
+
+
+def test_a_built_kernel_is_a_bundle_like_any_other_and_is_built_once(
+    made: Make, store: Store, tree: Path
+) -> None:
+    found = kernel.resolve(f"tree:{tree}", store)
+    assert (found.release, found.version) == ("6.1.7-rc1", "6.1.7-rc1")
+    assert found.boot.read_bytes() == b"\x7fELF" and found.modules.has("ext4")
+    assert kernel.resolve(f"tree:{tree}", store).key == found.key and made.compiled == 1
+    assert provenance.identity(found.artefact) == ("6.1.7-rc1", "6.1.7-rc1")
+    came = provenance.of(found)
+    assert (came.kind, came.compiler, came.sources[0].name) == ("built", "gcc 12", f"tree:{tree}")
+
+
+def test_the_drive_is_built_with_the_kernels_objects_and_these_are_not_made_again(
+    made: Make, store: Store, tree: Path
+) -> None:
+    found = kernel.resolve(f"tree:{tree}", store)
+    assert module.obtain(found, store).read_text() == "module"
+    assert made.compiled == 1
+    # Another kernel of the same tree takes the objects; the drive of the first one brings them back.
+    (tree / "fs/inode.c").write_text("other\n")
+    kernel.resolve(f"tree:{tree}", store)
+    assert made.compiled == 2
+    (tree / "fs/inode.c").write_text("one\ntwo\nthree\n")
+    sources = tree.parent / "drive"
+    sources.mkdir()
+    (sources / "Kbuild").write_text("obj-m += agedrive.o\n")
+    module.obtain(kernel.resolve(f"tree:{tree}", store), store, sources=sources)
+    assert made.compiled == 3
+
+
+def test_the_key_is_of_source_patches_and_configuration_and_not_of_the_place(
+    made: Make, store: Store, tree: Path, tmp_path: Path
+) -> None:
+    patch, more = tmp_path / "a.patch", tmp_path / "more.config"
+    patch.write_text(PATCH)
+    more.write_text("CONFIG_PVH=y\n")
+    elsewhere = files(tmp_path / "elsewhere")
+    keys = {
+        spec: kernel.resolve(spec, store).key
+        for spec in (
+            f"tree:{tree}",
+            f"tree:{elsewhere}",
+            f"tree:{tree},patches={patch}",
+            f"tree:{tree},config={more}",
+            f"tree:{tree},base={more}",
+        )
+    }
+    assert keys[f"tree:{tree}"] == keys[f"tree:{elsewhere}"]
+    assert len(set(keys.values())) == 4
+
+
+def test_what_a_guest_needs_is_looked_at_before_anything_is_compiled(
+    made: Make, store: Store, tree: Path
+) -> None:
+    made.config = GOOD.replace("CONFIG_OVERLAY_FS=m", "")
+    with pytest.raises(InputError, match="lacks what a guest needs of a kernel: CONFIG_OVERLAY_FS"):
+        kernel.resolve(f"tree:{tree}", store)
+    assert made.compiled == 0
+
+
+def test_what_did_not_build_is_no_kernel_and_is_tried_again(made: Make, store: Store, tree: Path) -> None:
+    made.fails = "fs/inode.c:2: error: oops"
+    with pytest.raises(DoesNotBuild, match="oops"):
+        kernel.resolve(f"tree:{tree}", store)
+    made.fails = ""
+    kernel.resolve(f"tree:{tree}", store)
+    assert made.compiled == 2
+
+
+def test_the_small_configuration_is_filled_up_with_nothing_and_a_base_with_defaults(
+    made: Make, store: Store, tree: Path, tmp_path: Path
+) -> None:
+    base = tmp_path / "config-6.1"
+    base.write_text('CONFIG_PVH=y\nCONFIG_SYSTEM_TRUSTED_KEYS="debian/certs"\n')
+    kernel.resolve(f"tree:{tree}", store)
+    kernel.resolve(f"tree:{tree},base={base}", store)
+    targets = [argv[-1] for argv in made.said if argv[-1].endswith("config")]
+    assert targets == ["allnoconfig", "olddefconfig"]
+    building = build.planned(f"tree:{tree},base={base}", store, lambda line: None)
+    assert config.options(building.settings)["CONFIG_SYSTEM_TRUSTED_KEYS"] == '""'
