@@ -1,4 +1,4 @@
-"""The compiled helpers that guests run: harness/tools, each source a static program.
+"""The compiled helpers that guests run: harness/tools and harness/filesystems, each source a static program.
 
 They are made with the compiler and libc of the guest root's own suite, so they are the same bytes on every host;
 being static, they run beside whatever is in the root.
@@ -6,7 +6,7 @@ being static, they run beside whatever is in the root.
 
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agelab import buildroot
@@ -17,6 +17,8 @@ from agelab.image import root as images
 from agelab.store import Store, file_hash
 
 SOURCES = Path(__file__).resolve().parents[1] / "harness" / "tools"
+FILESYSTEMS = SOURCES.with_name("filesystems")
+"""Programs that make and check filesystems for which no package has any: in guests that need them alone."""
 
 RECIPE = 1
 """Raised whenever the same sources and build root would make other programs."""
@@ -71,6 +73,14 @@ def obtain(
 
     made = store.obtain("tools", inputs, build)
     return {program: made / program for program in programs(files)}
+
+
+def of_filesystem(
+    names: Sequence[str], store: Store, progress: Callable[[str], None] = _quiet
+) -> dict[str, Path]:
+    """The programs of these names that make and check a filesystem; raises what ``obtain`` does."""
+    found = obtain(store, progress, FILESYSTEMS) if names else {}
+    return {name: found[name] for name in names}
 
 
 def source_files(sources: Path = SOURCES) -> list[Path]:

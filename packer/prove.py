@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 MOUNTPOINT = Path("/run/proof")
+TOOLS = "/run/agelab/tools"  # programs that are in no package, where the proof needs any
 TIMEOUT = (
     120  # seconds of the guest for one command: a filesystem that hangs is a finding, not a reason to wait
 )
@@ -121,6 +122,7 @@ def result(item: dict[str, Any], device: Path) -> dict[str, str | None]:
 
 def main(plan: Path, proof: Path) -> None:
     wanted = json.loads(plan.read_text())
+    os.environ["PATH"] += f":{TOOLS}"
     MOUNTPOINT.mkdir(exist_ok=True)
     proof.write_text(json.dumps([result(item, Path(wanted["device"])) for item in wanted["items"]]))
 

@@ -28,17 +28,27 @@ def image() -> None:
 @json_option
 def build(spec: str, refresh: bool, as_json: bool) -> None:
     """Build the image of a kernel, unless the store has it already."""
+    from functools import partial
+
     from agelab import image as images
     from agelab import kernel as kernels
+    from agelab import tools
     from agelab.model.filesystem import Filesystem
     from agelab.scenario.files import every
 
-    def say(line: str) -> None:
+    def progress(line: str) -> None:
         click.echo(line, err=True)
 
     store = open_store()
-    found = kernels.resolve(spec or kernels.DEFAULT, store, refresh=refresh, progress=say)
-    made = images.build(found, store, every("filesystems", Filesystem), refresh=refresh, progress=say)
+    found = kernels.resolve(spec or kernels.DEFAULT, store, refresh=refresh, progress=progress)
+    made = images.build(
+        found,
+        store,
+        every("filesystems", Filesystem),
+        programs=partial(tools.of_filesystem, store=store, progress=progress),
+        refresh=refresh,
+        progress=progress,
+    )
     _print([made], as_json)
 
 

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from pydantic import Field, TypeAdapter
 
-from agelab.kernel import MissingModule, Modules
+from agelab.kernel import MissingModule, MissingOption, Modules
 from agelab.model.base import Defaults, Frozen
 from agelab.model.filesystem import Filesystem, FreeSpaceTool
 
@@ -51,6 +51,9 @@ class Plan(Frozen):
     modules: tuple[str, ...]
     items: tuple[Item, ...]
     unsupported: tuple[Proof, ...]
+    tools: tuple[str, ...] = Field(
+        default=(), description="programs that the items' commands run, not in the root"
+    )
 
     def for_guest(self) -> bytes:
         """The JSON that packer/prove.py reads."""
@@ -62,16 +65,19 @@ def plan(filesystems: Sequence[Filesystem], modules: Modules) -> Plan:
     items: list[Item] = []
     unsupported: list[Proof] = []
     needed: list[str] = []
+    tools: list[str] = []
     for filesystem in filesystems:
         try:
             modules.closure(filesystem.modules)
-        except MissingModule as error:
+            modules.require(filesystem.kernel_config)
+        except (MissingModule, MissingOption) as error:
             reason = "; ".join(filter(None, (str(error), filesystem.modules_why)))
             unsupported += [_unsupported(filesystem, which, reason) for which in get_args(Defaults)]
             continue
         needed += [name for name in filesystem.modules if name not in needed]
+        tools += [name for name in filesystem.tools if name not in tools]
         items += [_item(filesystem, which) for which in get_args(Defaults)]
-    return Plan(modules=tuple(needed), items=tuple(items), unsupported=tuple(unsupported))
+    return Plan(modules=tuple(needed), items=tuple(items), unsupported=tuple(unsupported), tools=tuple(tools))
 
 
 def _unsupported(filesystem: Filesystem, defaults: Defaults, reason: str) -> Proof:

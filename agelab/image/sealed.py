@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Protocol
 
 from pydantic import ValidationError
 
@@ -29,6 +30,18 @@ _PROVISIONING = (
 
 RECIPE = 1
 """Raised whenever the same inputs would be assembled differently."""
+
+
+class Programs(Protocol):
+    """Where programs of these names are that no package holds (``agelab.tools``), built if need be."""
+
+    def __call__(self, names: Sequence[str], /) -> Mapping[str, Path]: ...
+
+
+def _none(names: Sequence[str]) -> Mapping[str, Path]:
+    """For filesystems that need none."""
+    assert not names, f"nobody has said where {', '.join(names)} are"
+    return {}
 
 
 @dataclass(frozen=True)
@@ -77,12 +90,14 @@ def build(
     filesystems: Sequence[Filesystem],
     *,
     proved: Sequence[Filesystem] | None = None,
+    programs: Programs = _none,
     refresh: bool = False,
     progress: Callable[[str], None] = lambda line: None,
 ) -> Image:
     """The sealed image of that kernel for these filesystems, built if the store does not have it.
 
-    ``proved`` are those that the guest is to prove, where not all. ``refresh`` asks the mirror for the newest
+    ``proved`` are those that the guest is to prove, where not all; ``programs`` is asked for those that
+    their proof needs. ``refresh`` asks the mirror for the newest
     packages; without it the ones resolved first are used, and a second call needs no network. ``progress`` gets
     one short line for each stage. Raises HostError when a download, mmdebstrap or Packer fails.
     """
@@ -99,6 +114,9 @@ def build(
         "proof": key_of(proving.model_dump(mode="json")),
         "recipe": RECIPE,
     }
+    tools = programs(proving.tools) if proving.tools else {}
+    if tools:
+        inputs["tools"] = {name: file_hash(path) for name, path in tools.items()}
 
     def make(directory: Path) -> None:
         work = directory / "work"
@@ -122,7 +140,8 @@ def build(
         )
         (work / "assembly.json").write_text(assembly.model_dump_json())
         progress(f"proving {len(proving.items)} ways to make a filesystem on {kernel.release} (packer)")
-        _prove(kernel, proving, work, root / ROOT, base, busybox)
+        ours = {"busybox": busybox, **{f"tools/{name}": path.read_bytes() for name, path in tools.items()}}
+        _prove(kernel, proving, work, root / ROOT, base, ours)
         shutil.rmtree(work)
 
     return _read(kernel, store.obtain("image", inputs, make))
@@ -154,7 +173,9 @@ def _busybox(store: Store, definition: roots.Definition, package: Package, work:
     return next(path for path in paths if path.is_file()).read_bytes()
 
 
-def _prove(kernel: Kernel, proving: Plan, work: Path, root: Path, base: bytes, busybox: bytes) -> None:
+def _prove(
+    kernel: Kernel, proving: Plan, work: Path, root: Path, base: bytes, programs: Mapping[str, bytes]
+) -> None:
     """Boot the root with the kernel under Packer; leaves ``proof.json``, and the image put together."""
     # A key of this build alone, for Packer to log in with.
     process.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(work / "key")])
@@ -162,7 +183,7 @@ def _prove(kernel: Kernel, proving: Plan, work: Path, root: Path, base: bytes, b
         kernel.modules,
         [*proving.modules, "virtio_pci", "virtio_net"],
         {"authorized_keys": (work / "key.pub").read_bytes()},
-        {"start": (packer.DIRECTORY / "start").read_bytes(), "busybox": busybox},
+        {"start": (packer.DIRECTORY / "start").read_bytes(), **programs},
     )
     boot = work / "boot-initramfs"
     boot.write_bytes(base + own)

@@ -14,6 +14,8 @@ from agelab.kernel.modinfo import ModuleInfo, canonical_name
 INDEX = "modules.json"
 """The facts of every module kept, read once when the kernel is unpacked."""
 BUILTIN = "modules/modules.builtin"
+CONFIG = "config"
+"""What the kernel was built with."""
 
 _INFOS = TypeAdapter(tuple[ModuleInfo, ...])
 
@@ -25,6 +27,13 @@ class MissingModule(AgelabError):
         self.module = module
         self.release = release
         super().__init__(f"kernel {release} has no module {module}")
+
+
+class MissingOption(AgelabError):
+    """The kernel was built without an option: a cell that needs it is ``unsupported``."""
+
+    def __init__(self, option: str, release: str) -> None:
+        super().__init__(f"kernel {release} was built without CONFIG_{option}")
 
 
 @dataclass(frozen=True)
@@ -78,6 +87,15 @@ class Modules:
             Module(info.name, self.directory / info.path, optional=info not in needed)
             for info in walk(names, self._lookup, self._soft)
         )
+
+    def require(self, options: Sequence[str]) -> None:
+        """Raises MissingOption for the first of these (without ``CONFIG_``) that is neither ``y`` nor ``m``."""
+        if not options:
+            return
+        lines = set((self.directory / CONFIG).read_text().splitlines())
+        for option in options:
+            if lines.isdisjoint((f"CONFIG_{option}=y", f"CONFIG_{option}=m")):
+                raise MissingOption(option, self.release)
 
     def has(self, name: str) -> bool:
         """Whether the kernel can serve that module, built in or not."""

@@ -53,7 +53,14 @@ class Filesystem(Frozen):
     summary: str
     packages: tuple[str, ...] = Field(description="Debian packages of the guest that hold its tools")
     modules: tuple[str, ...] = Field(description="kernel modules; their dependencies follow by themselves")
-    modules_why: str = Field(default="", description="what to know where a kernel lacks one of them")
+    kernel_config: tuple[str, ...] = Field(
+        default=(),
+        description="options, without CONFIG_, that its kernel must be built with: a module may do less without them",
+    )
+    modules_why: str = Field(default="", description="what to know where a kernel lacks one of these")
+    tools: tuple[str, ...] = Field(
+        default=(), description="programs of harness/filesystems that its commands run: no package holds them"
+    )
     mount_type: str = Field(description="what mount -t takes")
     minimum_mib: int = Field(ge=1, description="the smallest disk its mkfs takes, in MiB")
     extents: Literal["fiemap", "fibmap", "none"]

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from agelab import stored
+from agelab import stored, tools
 from agelab.corpus import Corpus
 from agelab.disk import parse
 from agelab.errors import AgelabError
@@ -93,7 +93,8 @@ def obtain(
     # Its samples and its console are of interest only where it fails; then they are the error's.
     with TemporaryDirectory(dir=store.cache("beside")) as work:
         run = RunDirectory(Path(work))
-        machine = Machine(run.cell(0), own, image, corpus, hypervisor, clock, None, {})
+        programs = tools.of_filesystem(own.filesystem.tools, store, progress)
+        machine = Machine(run.cell(0), own, image, corpus, hypervisor, clock, None, programs)
         runner = CellRunner(run, 0, machine, Wanted(keep=keep, measure=False), store, lambda _: None)
         if why := runner.unsupported():
             raise AgelabError(f"the {spec.beside.name} beside the disk under test: {why}")

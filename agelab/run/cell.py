@@ -174,6 +174,8 @@ class CellRunner:
         proof = image.proof.get((spec.filesystem.name, spec.defaults))
         if proof is None:
             return f"the image has no proof of {spec.filesystem.name} with the {spec.defaults} defaults"
+        if proof.status == "unsupported":
+            return proof.reason
         return None if proof.status == "ok" else f"the image's proof {proof.status}: {proof.reason}"
 
     def making_key(self) -> str:

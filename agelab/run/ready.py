@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from agelab import image as images
@@ -48,7 +49,8 @@ class Ready:
     image: Image
     library: Path | None
     module: Path | None
-    programs: Mapping[str, Path]
+    programs: Sequence[Mapping[str, Path]]
+    """Of each cell."""
     journal: Journal | None
 
 
@@ -74,11 +76,13 @@ def make_ready(request: Request, store: Store, progress: Progress, held: ExitSta
     progress.stage(f"kernel {request.kernel}")
     kernel = kernels.resolve(request.kernel, store, progress=progress.stage)
     proved = None if alone else {spec.filesystem.name: spec.filesystem for spec in specs}
+    makers = partial(tools.of_filesystem, store=store, progress=progress.stage)
     image = images.build(
         kernel,
         store,
         selection.filesystems(),
         proved=list(proved.values()) if proved else None,
+        programs=makers,
         progress=progress.stage,
     )
     kept = len(specs) if request.keep_disk else 0
@@ -96,7 +100,8 @@ def make_ready(request: Request, store: Store, progress: Progress, held: ExitSta
                 f"{spec.beside_bytes}",
                 hint="choose --scale paper",
             )
-    programs = tools.obtain(store, progress.stage) if _measures(request) or scenario.histories else {}
+    common = tools.obtain(store, progress.stage) if _measures(request) or scenario.histories else {}
+    programs = [{**common, **makers(spec.filesystem.tools)} for spec in specs]
     return Ready(request, turns, specs, disk, corpora, image, library, module, programs, journal)
 
 

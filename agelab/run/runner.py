@@ -132,7 +132,7 @@ def _carry_out_one(
         hypervisor,
         ready.library,
         ready.module,
-        ready.programs,
+        ready.programs[number],
     )
     keeping = _keeping(request, spec, ready.image)
     wanted = Wanted(ready.disk, begun.neighbour, keeping, request.measure, request.curve)

@@ -17,10 +17,10 @@ needs_compiler = pytest.mark.skipif(process.find("gcc") is None, reason="not ins
 FLAGS = ("-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined")
 
 
-def compiled(program: str, directory: Path) -> Path:
-    """A program of harness/tools that stops at the first wrong address and the first undefined arithmetic."""
+def compiled(program: str, directory: Path, sources: Path = tools.SOURCES) -> Path:
+    """A program of some sources that stops at the first wrong address and the first undefined arithmetic."""
     made = directory / program
-    source = str(tools.SOURCES / f"{program}.c")
+    source = str(sources / f"{program}.c")
     process.run(["gcc", *FLAGS, "-fno-sanitize-recover=all", "-o", str(made), source])
     return made
 

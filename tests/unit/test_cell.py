@@ -115,12 +115,21 @@ def test_a_disk_too_small_for_the_filesystem_makes_the_cell_unsupported(tmp_path
     )
 
 
-def test_a_failed_proof_makes_the_cell_unsupported(tmp_path: Path) -> None:
-    proof = SimpleNamespace(status="failed", reason="mount: wrong fs type")
+@pytest.mark.parametrize(
+    "status, reason, expected",
+    [
+        ("failed", "mount: wrong fs type", "the image's proof failed: mount: wrong fs type"),
+        ("unsupported", "kernel 6.1 was built without it", "kernel 6.1 was built without it"),
+    ],
+)
+def test_without_a_proof_the_cell_is_unsupported(
+    tmp_path: Path, status: str, reason: str, expected: str
+) -> None:
+    proof = SimpleNamespace(status=status, reason=reason)
     kernel = SimpleNamespace(modules=SimpleNamespace(closure=lambda names: ()))
     image = SimpleNamespace(kernel=kernel, proof={("reiserfs", "period"): proof})
     end = _runner(tmp_path, image).carry_out()
-    assert (end.status, end.reason) == (Status.UNSUPPORTED, "the image's proof failed: mount: wrong fs type")
+    assert (end.status, end.reason) == (Status.UNSUPPORTED, expected)
 
 
 def test_the_command_in_the_key_has_neither_this_hosts_paths_nor_libvirts_own() -> None:

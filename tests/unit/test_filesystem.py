@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from agelab import tools
 from agelab.model.filesystem import Filesystem
 from agelab.scenario import selection
 from agelab.scenario.files import every
@@ -78,6 +79,15 @@ def test_a_file_that_cannot_work_is_refused(changed: dict[str, Any], said: str) 
 def test_the_device_is_the_last_word_of_mkfs() -> None:
     for one in every("filesystems", Filesystem):
         assert (one.period.mkfs[-1], one.today.mkfs[-1]) == ("{device}", "{device}"), one.name
+
+
+def test_the_programs_that_a_filesystem_brings_are_there() -> None:
+    there = set(tools.programs(tools.source_files(tools.FILESYSTEMS)))
+    wanted = {name for one in every("filesystems", Filesystem) for name in one.tools}
+    assert wanted == there
+    ufs = selection.filesystem("ufs")
+    for tooling in (ufs.period, ufs.today):
+        assert {tooling.mkfs[0], tooling.fsck[0]} == set(ufs.tools)
 
 
 VFAT_SAID = """

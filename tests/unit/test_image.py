@@ -2,7 +2,9 @@
 
 import json
 import threading
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,9 +23,9 @@ from agelab.store import Store
 PACKAGE = Package(name="busybox-static", version="1", filename="b.deb", size=1, sha256="0" * 64)
 
 
-def kernel(store: Store) -> Kernel:
-    """A kernel with the modules of the root and of ext4, and no others."""
-    names = (*initramfs.BASE_MODULES, "ext4", "virtio_pci", "virtio_net")
+def kernel(store: Store, config: str = "# CONFIG_UFS_FS_WRITE is not set\n") -> Kernel:
+    """A kernel with the modules of the root, of ext4 and of ufs, and no others."""
+    names = (*initramfs.BASE_MODULES, "ext4", "ufs", "virtio_pci", "virtio_net")
 
     def build(directory: Path) -> None:
         (directory / "modules").mkdir()
@@ -34,10 +36,10 @@ def kernel(store: Store) -> Kernel:
         )
         (directory / BUILTIN).write_text("")
         (directory / "vmlinuz").write_bytes(b"kernel")
+        (directory / "config").write_text(config)
 
-    return Kernel(
-        "debian:6.1", "6.1.0-1-amd64", "6.1.1-1", store.obtain("kernel", {"package": "test"}, build)
-    )
+    made = store.obtain("kernel", {"package": "test", "config": config}, build)
+    return Kernel("debian:6.1", "6.1.0-1-amd64", "6.1.1-1", made)
 
 
 def filesystem(name: str, module: str) -> Filesystem:
@@ -148,6 +150,51 @@ def test_the_plan_names_real_places(store: Store) -> None:
     assert plan.items[0].mount_read_only[4] == "strictatime,barrier=0,ro"
     assert plan.items[0].umount == ("umount", "/run/proof")
     assert set(json.loads(plan.for_guest())) == {"device", "items"}
+
+
+UFS = filesystem("ufs", "ufs").model_copy(
+    update={
+        "kernel_config": ("UFS_FS_WRITE",),
+        "tools": ("make", "check"),
+        "modules_why": "Debian's only reads",
+    }
+)
+
+
+def test_a_module_that_was_built_to_do_less_is_unsupported(store: Store) -> None:
+    image = sealed.build(kernel(store), store, [*FILESYSTEMS, UFS])
+    assert image.proof["ufs", "period"].status == "unsupported"
+    assert image.proof["ufs", "period"].reason == (
+        "kernel 6.1.0-1-amd64 was built without CONFIG_UFS_FS_WRITE; Debian's only reads"
+    )
+
+
+def test_programs_that_a_proof_needs_are_asked_for_and_part_of_the_identity(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writes = kernel(store, "CONFIG_UFS_FS_WRITE=y\n")
+    asked: list[tuple[str, ...]] = []
+    given: list[dict[str, bytes]] = []
+    real = sealed._prove
+
+    def prove(*arguments: Any) -> None:
+        given.append(arguments[-1])
+        real(*arguments)
+
+    def programs(names: Sequence[str]) -> dict[str, Path]:
+        asked.append(tuple(names))
+        return {name: tmp_path / name for name in names}
+
+    monkeypatch.setattr(sealed, "_prove", prove)
+    for name in UFS.tools:
+        (tmp_path / name).write_text(name)
+    image = sealed.build(writes, store, [*FILESYSTEMS, UFS], programs=programs)
+    assert image.proof["ufs", "today"].status == "ok" and asked == [("make", "check")]
+    assert given == [{"busybox": b"busybox", "tools/make": b"make", "tools/check": b"check"}]
+    (tmp_path / "check").write_text("another")
+    assert sealed.build(writes, store, [*FILESYSTEMS, UFS], programs=programs).key != image.key
+    sealed.build(writes, store, FILESYSTEMS, programs=programs)
+    assert len(asked) == 2
 
 
 def test_every_filesystem_of_the_project_fits_on_the_scratch_disk() -> None:

@@ -9,7 +9,7 @@ import pytest
 from agelab.errors import HostError
 from agelab.kernel import modinfo
 from agelab.kernel.modinfo import ModuleInfo
-from agelab.kernel.modules import MissingModule, Modules
+from agelab.kernel.modules import MissingModule, MissingOption, Modules
 
 
 def elf(modinfo_text: bytes) -> bytes:
@@ -126,3 +126,15 @@ def test_a_missing_module_is_named_with_its_kernel(wanted: str, missing: str) ->
     with pytest.raises(MissingModule, match=rf"kernel 6\.1\.0-1-amd64 has no module {missing}") as raised:
         names(wanted)
     assert (raised.value.module, raised.value.release) == (missing, "6.1.0-1-amd64")
+
+
+def test_options_are_looked_up_in_what_the_kernel_was_built_with(tmp_path: Path) -> None:
+    modules = Modules("6.1.0-1-amd64", tmp_path, (), frozenset())
+    modules.require(())  # and no config is read
+    (tmp_path / "config").write_text(
+        "CONFIG_UFS_FS=m\n# CONFIG_UFS_FS_WRITE is not set\nCONFIG_UFS_DEBUG=n\nCONFIG_EXT4_FS=y\n"
+    )
+    modules.require(("UFS_FS", "EXT4_FS"))
+    for option in ("UFS_FS_WRITE", "UFS_DEBUG", "UFS", "EXT4"):
+        with pytest.raises(MissingOption, match=f"^kernel 6.1.0-1-amd64 was built without CONFIG_{option}$"):
+            modules.require(("UFS_FS", option))

@@ -149,3 +149,12 @@ def test_the_packages_are_a_compiler_and_a_libc_of_the_guests_suite(
 @pytest.mark.parametrize("name", ["extents", "random-read"])
 def test_the_tools_are_there(name: str) -> None:
     assert name in tools.programs(tools.source_files())
+
+
+def test_a_filesystem_gets_the_programs_that_it_names(
+    store: Store, sources: Path, compiler: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tools, "FILESYSTEMS", sources)
+    assert tools.of_filesystem((), store) == {} and compiler == []
+    found = tools.of_filesystem(("b-c",), store)
+    assert {name: path.read_text() for name, path in found.items()} == {"b-c": "b-c.c"}

@@ -34,7 +34,10 @@ def test_the_guest_proves_every_filesystem_that_its_kernel_has() -> None:
     assert {key: status for key, (status, _) in others.items()} == {
         ("reiser4", "period"): "unsupported",
         ("reiser4", "today"): "unsupported",
+        ("ufs", "period"): "unsupported",
+        ("ufs", "today"): "unsupported",
     }
+    assert "without CONFIG_UFS_FS_WRITE" in str(others["ufs", "period"][1])
     assert "out-of-tree patch" in str(others["reiser4", "today"][1])
     assert len(proofs) == 2 * len(every("filesystems", Filesystem))
 

@@ -45,6 +45,12 @@ def test_a_second_call_runs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tools.obtain(open_store()) == found
 
 
+def test_those_of_filesystems_run_without_a_library() -> None:
+    names = sorted(path.stem for path in tools.FILESYSTEMS.glob("*.c"))
+    for program in tools.of_filesystem(names, open_store()).values():
+        assert INTERPRETER not in segments(program)
+
+
 @pytest.mark.full
 def test_the_same_packages_give_the_same_bytes_in_another_home(tmp_path: Path) -> None:
     first = tools.obtain(open_store())

@@ -7,7 +7,7 @@ are bytes on the disk under test; docs/free-space.md says what each tool does no
 import struct
 
 from agelab.errors import unknown
-from agelab.layout.freespace import btrfs, debugreiserfs, dumpe2fs, f2fs, jfs, ntfs, vfat, xfs_db, zdb
+from agelab.layout.freespace import btrfs, debugreiserfs, dumpe2fs, f2fs, jfs, ntfs, ufs, vfat, xfs_db, zdb
 from agelab.layout.freespace.measures import METRICS, measures
 from agelab.layout.freespace.runs import Unreadable
 from agelab.layout.model import FreeSpace
@@ -21,6 +21,7 @@ FORMATS = {
     "f2fs": f2fs.parse,
     "jfs": jfs.parse,
     "ntfs": ntfs.parse,
+    "ufs": ufs.parse,
     "vfat": vfat.parse,
     "xfs_db": xfs_db.parse,
     "zdb": zdb.parse,
