@@ -1,0 +1,93 @@
+"""UFS2 in a guest whose kernel writes it: what Linux leaves there agrees with itself, and is what was written."""
+
+import os
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from agelab import image, kernel, process, tools
+from agelab.cli.common import open_store
+from agelab.errors import InputError
+from agelab.image.packer import CMDLINE
+from agelab.kernel import Kernel, MissingOption, initramfs
+from agelab.model.filesystem import Filesystem
+from agelab.scenario import selection
+from agelab.scenario.files import every
+from agelab.store import Store
+
+NEEDED = ("apt-get", "bwrap", "dpkg-deb", "mmdebstrap", "sqfstar", "packer", "qemu-system-x86_64")
+MISSING = [program for program in NEEDED if process.find(program) is None]
+pytestmark = [
+    pytest.mark.vm,
+    pytest.mark.full,  # the kernel is built first
+    pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}"),
+]
+MIB = 600
+UUID = "6167656c-6162-4000-8000-000000000001"
+WORK = Path(__file__).with_name("ufs_work.py")
+
+
+def writer(store: Store) -> Kernel:
+    """A kernel that writes UFS: the default one does not."""
+    for spec in (kernel.DEFAULT, "recipe:ufs"):
+        try:
+            found = kernel.resolve(spec, store)
+            found.modules.require(selection.filesystem("ufs").kernel_config)
+        except (InputError, MissingOption):
+            continue
+        return found
+    pytest.skip("no kernel here writes UFS")
+
+
+def built(store: Store) -> image.Image:
+    makers = partial(tools.of_filesystem, store=store)
+    return image.build(writer(store), store, every("filesystems", Filesystem), programs=makers)
+
+
+def test_a_kernel_that_writes_it_proves_it() -> None:
+    proofs = built(open_store()).proof
+    for which in ("period", "today"):
+        assert (proofs["ufs", which].status, proofs["ufs", which].reason) == ("ok", None)
+
+
+@pytest.mark.parametrize("which", ["period", "today"])
+def test_what_linux_writes_is_whole(which: str, tmp_path: Path) -> None:
+    """A guest makes, grows, cuts, moves and removes files, also with no space left; ``ufs_work.py`` says what."""
+    store = open_store()
+    sealed = built(store)
+    programs = tools.of_filesystem(("mkufs", "checkufs"), store)
+    disk, console, archive = (tmp_path / name for name in ("disk", "console", "initramfs"))
+    disk.touch()
+    os.truncate(disk, MIB << 20)
+    mkfs = selection.filesystem("ufs").tooling("period" if which == "period" else "today").mkfs
+    words = [word.format(uuid=UUID, device=disk) for word in mkfs]
+    process.run([str(programs[words[0]]), *words[1:]])
+    start = "#!/bin/sh\npython3 /run/agelab/work.py\necho o > /proc/sysrq-trigger\nsleep 60\n"
+    own = initramfs.cell(
+        sealed.kernel.modules,
+        ["ufs"],
+        {"work.py": WORK.read_bytes()},
+        {"start": start.encode(), **{f"tools/{name}": path.read_bytes() for name, path in programs.items()}},
+    )
+    archive.write_bytes(sealed.initramfs.read_bytes() + own)
+    backend = "memory-backend-file,id={0},share={1},mem-path={2},size={3}"
+    process.run(
+        [
+            *("qemu-system-x86_64", "-machine", "q35,nvdimm=on", "-accel", "tcg"),
+            *("-cpu", "Skylake-Client-v1,-erms", "-m", "768,slots=3,maxmem=8G", "-nodefaults"),
+            *("-display", "none", "-no-reboot", "-serial", f"file:{console}"),
+            *("-object", backend.format("root", "off", sealed.root, sealed.root.stat().st_size)),
+            *("-object", backend.format("disk", "on", disk, MIB << 20)),
+            *("-device", "nvdimm,memdev=root,id=nv0", "-device", "nvdimm,memdev=disk,id=nv1"),
+            *("-kernel", str(sealed.boot), "-initrd", str(archive), "-append", CMDLINE),
+        ],
+        timeout=1200,
+    )
+    said = console.read_text(errors="replace")
+    print(said, file=sys.stderr)
+    lines = said.splitlines()
+    assert [line for line in lines if line.startswith("wrong: ")] == []
+    assert "all is as it was written" in lines
+    assert process.run([str(programs["checkufs"]), str(disk)]).stdout.endswith(": clean\n")
