@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.full,  # the kernel is built first
     pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}"),
 ]
-MIB = 600
+MIB = 200
 UUID = "6167656c-6162-4000-8000-000000000001"
 WORK = Path(__file__).with_name("ufs_work.py")
 
