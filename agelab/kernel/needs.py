@@ -36,6 +36,7 @@ OPTIONS = {
     "reiserfs": "REISERFS_FS",
     "sd_mod": "BLK_DEV_SD",
     "squashfs": "SQUASHFS",
+    "ufs": "UFS_FS",
     "vfat": "VFAT_FS",
     "virtio_blk": "VIRTIO_BLK",
     "virtio_net": "VIRTIO_NET",

@@ -157,7 +157,7 @@ def test_a_bare_version_is_debians(store: Store) -> None:
     found = specs.resolve("6.1.0-50", store)
     assert found.spec == "debian:6.1.0-50"
     assert found == specs.resolve("debian:6.1.0-50", store)
-    assert specs.canonical("tree:6.1") == "tree:6.1"
+    assert specs.canonical("source:6.1") == "source:6.1"
 
 
 def test_what_the_mirror_has_is_listed_once(store: Store) -> None:
