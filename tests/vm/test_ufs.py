@@ -9,9 +9,8 @@ import pytest
 
 from agelab import image, kernel, process, tools
 from agelab.cli.common import open_store
-from agelab.errors import InputError
 from agelab.image.packer import CMDLINE
-from agelab.kernel import Kernel, MissingOption, initramfs
+from agelab.kernel import initramfs
 from agelab.model.filesystem import Filesystem
 from agelab.scenario import selection
 from agelab.scenario.files import every
@@ -29,21 +28,11 @@ UUID = "6167656c-6162-4000-8000-000000000001"
 WORK = Path(__file__).with_name("ufs_work.py")
 
 
-def writer(store: Store) -> Kernel:
-    """A kernel that writes UFS: the default one does not."""
-    for spec in (kernel.DEFAULT, "recipe:ufs"):
-        try:
-            found = kernel.resolve(spec, store)
-            found.modules.require(selection.filesystem("ufs").kernel_config)
-        except (InputError, MissingOption):
-            continue
-        return found
-    pytest.skip("no kernel here writes UFS")
-
-
 def built(store: Store) -> image.Image:
     makers = partial(tools.of_filesystem, store=store)
-    return image.build(writer(store), store, every("filesystems", Filesystem), programs=makers)
+    return image.build(
+        kernel.resolve("recipe:ufs", store), store, every("filesystems", Filesystem), programs=makers
+    )
 
 
 def test_a_kernel_that_writes_it_proves_it() -> None:
