@@ -9,7 +9,8 @@ import shlex
 import shutil
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -80,6 +81,7 @@ def run(
     timeout: float | None = None,
     ok: Sequence[int] = (0,),
     grace: float | None = None,
+    vain: Callable[[], bool] | None = None,
 ) -> Result:
     """Run ``argv`` to its end.
 
@@ -87,7 +89,8 @@ def run(
     streams (they are then also what the error quotes). ``timeout`` is in seconds of the host.
     ``grace`` is for a program that has children of its own to end: it gets one SIGINT and so many seconds
     when the run is interrupted or too slow, and is alone in a session, so that Ctrl-C reaches it only once.
-    Raises HostError when the program is missing or too slow, ProcessFailed on a status not in ``ok``.
+    ``vain`` is asked every second whether there is nothing left to wait for: then the program is ended, too.
+    Raises HostError when the program is missing or too slow, ProcessFailed on a status not in ``ok`` or a vain wait.
     """
     with ExitStack() as stack:
         source = stack.enter_context(stdin.open("rb")) if stdin else subprocess.DEVNULL
@@ -103,7 +106,9 @@ def run(
                 start_new_session=grace is not None,
             )
             stack.callback(_end, child, grace)
-            said, complained = child.communicate(timeout=timeout)
+            said, complained = _communicate(child, timeout, vain)
+            if child.poll() is None:
+                raise ProcessFailed(argv, -signal.SIGINT, _text(log), pastable(argv, cwd, env))
         except FileNotFoundError as error:
             raise missing(argv[0], error) from error
         except subprocess.TimeoutExpired as error:
@@ -112,11 +117,30 @@ def run(
                 hint=f"to see it: {pastable(argv, cwd, env)}",
             ) from error
     out = (said or b"").decode(errors="replace")
-    err = log.read_text(errors="replace") if log else (complained or b"").decode(errors="replace")
+    err = _text(log) if log else (complained or b"").decode(errors="replace")
     if child.returncode not in ok:
         # Some programs complain on standard output.
         raise ProcessFailed(argv, child.returncode, err or out, pastable(argv, cwd, env))
     return Result(child.returncode, out, err)
+
+
+def _text(log: Path | None) -> str:
+    return log.read_text(errors="replace") if log else ""
+
+
+def _communicate(
+    child: subprocess.Popen[bytes], timeout: float | None, vain: Callable[[], bool] | None
+) -> tuple[bytes | None, bytes | None]:
+    """What the child has said, at its end; while it still runs where ``vain`` says so."""
+    if vain is None:
+        return child.communicate(timeout=timeout)
+    until = None if timeout is None else time.monotonic() + timeout
+    while not vain():
+        with suppress(subprocess.TimeoutExpired):
+            return child.communicate(timeout=1)
+        if until is not None and time.monotonic() > until:
+            raise subprocess.TimeoutExpired(child.args, timeout or 0)
+    return b"", b""
 
 
 def _end(child: subprocess.Popen[bytes], grace: float | None) -> None:

@@ -26,11 +26,24 @@ CMDLINE = (
 )
 
 
+_OVER = re.compile(r"Kernel panic|agelab init: cannot|reboot: Power down")
+"""What a console says last where a guest never comes to let Packer in."""
+
+
+class NotProved(HostError):
+    """The guest in which the filesystems are proved did not come to its end: its kernel may not boot."""
+
+
 def build(work: Path, variables: Mapping[str, str]) -> None:
     """Run the template in ``work``; Packer's cache and the guest's console stay there.
 
-    Raises HostError with the end of Packer's log and of the guest's console.
+    Raises NotProved with the end of Packer's log and of the guest's console.
     """
+    console = work / "console.log"
+
+    def over() -> bool:
+        return console.exists() and _OVER.search(console.read_text(errors="replace")) is not None
+
     given = {"python": sys.executable, "work": str(work), "cmdline": CMDLINE, **variables}
     values = work / "values.pkrvars.json"
     values.write_bytes(canonical(given))
@@ -45,20 +58,22 @@ def build(work: Path, variables: Mapping[str, str]) -> None:
     with TemporaryDirectory(prefix="agelab-") as sockets:
         env["TMPDIR"] = sockets
         try:
-            process.run(argv, cwd=work, env=env, log=work / "packer.log", timeout=TIMEOUT, grace=GRACE)
+            log = work / "packer.log"
+            process.run(argv, cwd=work, env=env, log=log, timeout=TIMEOUT, grace=GRACE, vain=over)
         except process.ProcessFailed as error:
             raise _failure(error, work) from error
 
 
-def _failure(error: process.ProcessFailed, work: Path) -> HostError:
+def _failure(error: process.ProcessFailed, work: Path) -> NotProved:
     said = [line for line in error.stderr.splitlines() if line.strip()]
-    parts = [f"packer build failed (exit {error.returncode}):", *(line[:200] for line in said[-12:])]
+    how = f"failed (exit {error.returncode})" if error.returncode > 0 else "waits for a guest that has ended"
+    parts = [f"packer build {how}:", *(line[:200] for line in said[-12:])]
     console = ""
     with suppress(OSError):
         console = (work / "console.log").read_text(errors="replace")
     lines = [line[:200] for line in console.splitlines() if line.strip()]
     parts += ["the guest's console ends:" if lines else "the guest's console is empty", *lines[-12:]]
-    return HostError("\n".join(parts), hint=_hint())
+    return NotProved("\n".join(parts), hint=_hint())
 
 
 def _hint() -> str:

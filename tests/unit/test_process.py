@@ -104,3 +104,19 @@ def test_every_program_of_the_package_list_has_one_package() -> None:
     programs = [line.split()[1] for line in lines if line and line[0] != "#" and line.split()[1] != "-"]
     assert len(programs) == len(set(programs))
     assert process.host_packages()["sqfstar"] == "squashfs-tools"
+
+
+def test_a_vain_wait_is_ended_as_ctrl_c_would(tmp_path: Path) -> None:
+    mark, log = tmp_path / "mark", tmp_path / "log"
+    script = f"trap 'echo ended >> {log}; exit 7' INT; echo here; touch {mark}; while :; do sleep 0.1; done"
+    started = time.monotonic()
+    with pytest.raises(process.ProcessFailed, match="SIGINT"):
+        process.run(["sh", "-c", script], log=tmp_path / "out", timeout=60, grace=10, vain=mark.exists)
+    assert time.monotonic() - started < 30
+    assert log.read_text() == "ended\n"
+
+
+def test_a_wait_that_is_not_vain_has_its_result_and_its_limit() -> None:
+    assert process.run(["echo", "here"], vain=lambda: False, grace=5).stdout == "here\n"
+    with pytest.raises(HostError, match="did not finish within 1 s"):
+        process.run(["sleep", "60"], timeout=1, grace=5, vain=lambda: False)
