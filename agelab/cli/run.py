@@ -27,8 +27,10 @@ def run(name: str | None, disk: str | None, keep_disk: bool, curve: bool, **word
     from agelab.cli.tables import print_run
     from agelab.run import runner
 
-    more = {"disk": disk, "keep_disk": keep_disk, "curve": curve}
     specs = words["kernel"]
+    more: dict[str, Any] = {"disk": disk, "keep_disk": keep_disk, "curve": curve}
+    if len(specs) > 1:
+        more["prove_all"] = False
     wanted = [request(name, {**words, "kernel": spec}, **more) for spec in specs]
     if len(wanted) == 1:
         finished = [execute(wanted[0])]

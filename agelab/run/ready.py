@@ -54,8 +54,8 @@ class Ready:
     journal: Journal | None
 
 
-def make_ready(request: Request, store: Store, progress: Progress, held: ExitStack, *, alone: bool) -> Ready:
-    """Make or find what the cells need. With other kernels beside its own the image proves what is measured alone."""
+def make_ready(request: Request, store: Store, progress: Progress, held: ExitStack) -> Ready:
+    """Make or find what the cells need; what takes the host's disks away from others is ``held``."""
     # Held until the last cell has ended: nobody else takes a disk from under the run.
     scenario = request.selection.scenario
     claims = held.enter_context(claimed(request.drives, request.erase))
@@ -75,13 +75,13 @@ def make_ready(request: Request, store: Store, progress: Progress, held: ExitSta
     corpora = sources.obtain(request, specs, users, store, progress.stage)
     progress.stage(f"kernel {request.kernel}")
     kernel = kernels.resolve(request.kernel, store, progress=progress.stage)
-    proved = None if alone else {spec.filesystem.name: spec.filesystem for spec in specs}
+    measured = {spec.filesystem.name: spec.filesystem for spec in specs}
     makers = partial(tools.of_filesystem, store=store, progress=progress.stage)
     image = images.build(
         kernel,
         store,
         selection.filesystems(),
-        proved=list(proved.values()) if proved else None,
+        proved=None if request.prove_all else list(measured.values()),
         programs=makers,
         progress=progress.stage,
     )

@@ -56,6 +56,8 @@ class Request:
     """A path by which a control file's scripts find the disk under test, too."""
     curve: bool = False
     """Whether the disk is mapped at the points of the scenario's curve, too."""
+    prove_all: bool = True
+    """Whether the image proves every filesystem there is, and not what is measured alone (one of many kernels)."""
     command: Mapping[str, Any] = field(default_factory=dict)
     """The same as it was said, for the run's plan."""
 
