@@ -24,6 +24,11 @@ _LINKED = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _MOUNTED = ("build", "dev", "proc", "tmp")
 _EPOCH = "1577836800"
 _COMPLAINT = re.compile(r"\b(error|ERROR|undefined reference)\b|\*\*\*")
+# Of the host, and not of what is built: a full disk, too little memory.
+_HOST = re.compile(
+    r"No space left on device|Disk quota exceeded|Cannot allocate memory|virtual memory exhausted"
+    r"|signal terminated program"
+)
 
 
 class DoesNotBuild(AgelabError):
@@ -148,7 +153,8 @@ class Workshop:
     def run(self, argv: Sequence[str]) -> str:
         """What a program says on both streams.
 
-        Raises HostError when nothing can be confined here, DoesNotBuild when the program fails.
+        Raises HostError when nothing can be confined here or the host is short of something, DoesNotBuild when the
+        program fails.
         """
         log = self.log
         confine = [
@@ -168,6 +174,11 @@ class Workshop:
                 raise HostError(
                     f"bwrap cannot confine a build here: {lines[-1]}",
                     hint="it needs root, or unprivileged user namespaces",
+                ) from error
+            if short := next((line.strip() for line in lines if _HOST.search(line)), None):
+                raise HostError(
+                    f"{self.what} cannot be built on this host as it is: {short[:200]}",
+                    hint="free some space or memory; AGELAB_HOME=<directory> moves the store",
                 ) from error
             tail = "\n".join(line[:200] for line in (_complaints(lines) or lines[-15:]))
             raise DoesNotBuild(

@@ -50,6 +50,10 @@ class ProcessFailed(HostError):
         )
 
 
+class TooSlow(HostError):
+    """A program did not come to its end in the time that it was given."""
+
+
 @cache
 def host_packages() -> dict[str, str]:
     """Program name (or the file that proves the package) to the Debian package that brings it."""
@@ -90,7 +94,7 @@ def run(
     ``grace`` is for a program that has children of its own to end: it gets one SIGINT and so many seconds
     when the run is interrupted or too slow, and is alone in a session, so that Ctrl-C reaches it only once.
     ``vain`` is asked every second whether there is nothing left to wait for: then the program is ended, too.
-    Raises HostError when the program is missing or too slow, ProcessFailed on a status not in ``ok`` or a vain wait.
+    Raises HostError when the program is missing, TooSlow, ProcessFailed on a status not in ``ok`` or a vain wait.
     """
     with ExitStack() as stack:
         source = stack.enter_context(stdin.open("rb")) if stdin else subprocess.DEVNULL
@@ -112,7 +116,7 @@ def run(
         except FileNotFoundError as error:
             raise missing(argv[0], error) from error
         except subprocess.TimeoutExpired as error:
-            raise HostError(
+            raise TooSlow(
                 f"{argv[0]} did not finish within {timeout:g} s",
                 hint=f"to see it: {pastable(argv, cwd, env)}",
             ) from error

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agelab import buildroot
-from agelab.buildroot import BuildRoot, Purpose, Workshop
+from agelab.buildroot import BuildRoot, DoesNotBuild, Purpose, Workshop
 from agelab.debian import Archive, dependencies, remember
 from agelab.errors import AgelabError, HostError, InputError
 from agelab.kernel import Kernel, suites
@@ -63,7 +63,7 @@ def obtain(
     """The module of ``sources`` for a kernel, built if the store does not have it.
 
     Raises NoHeaders for a kernel whose headers Debian does not have, HostError when nothing can be confined
-    here, AgelabError when the sources do not compile or compile with a warning.
+    here, DoesNotBuild when the sources do not compile or compile with a warning.
     """
     files = source_files(sources)
     made = {"sources": {path.name: file_hash(path) for path in files}, "recipe": RECIPE}
@@ -180,7 +180,7 @@ def _finish(shop: Workshop, work: Path, place: str, release: str, said: str, dir
     """Move the one module that make has made in ``work``, which is ``place`` there, into ``directory``."""
     warnings = [line for line in said.splitlines() if _WARNING.search(line)]
     if warnings:
-        raise AgelabError(f"{WHAT} compiles with warnings against {release}:\n" + "\n".join(warnings[:12]))
+        raise DoesNotBuild(f"{WHAT} compiles with warnings against {release}:\n" + "\n".join(warnings[:12]))
     modules = list(work.glob("*.ko"))
     if len(modules) != 1:
         raise AgelabError(f"the sources of {WHAT} make {len(modules)} modules; it must be one")

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 
 from agelab import process
 from agelab.errors import HostError
+from agelab.model.console import panic
 from agelab.store import canonical
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -28,16 +29,28 @@ CMDLINE = (
 
 _OVER = re.compile(r"Kernel panic|agelab init: cannot|reboot: Power down")
 """What a console says last where a guest never comes to let Packer in."""
+UNHEARD = "Timeout waiting for SSH"
+"""What Packer says of a guest that it could not log in to."""
 
 
 class NotProved(HostError):
-    """The guest in which the filesystems are proved did not come to its end: its kernel may not boot."""
+    """The guest in which the filesystems are proved did not come to its end."""
+
+
+class DoesNotBoot(NotProved):
+    """And that is its kernel's doing: it panicked, could not reach its root, or was not heard of in time."""
+
+    def __init__(self, message: str, hint: str = "", panicked: str | None = None) -> None:
+        super().__init__(message, hint)
+        self.panicked = panicked
+        """What it said when it panicked; None where it did not."""
 
 
 def build(work: Path, variables: Mapping[str, str]) -> None:
     """Run the template in ``work``; Packer's cache and the guest's console stay there.
 
-    Raises NotProved with the end of Packer's log and of the guest's console.
+    Raises DoesNotBoot, or NotProved where Packer itself may be the reason, with the end of Packer's log and of the
+    guest's console.
     """
     console = work / "console.log"
 
@@ -62,17 +75,26 @@ def build(work: Path, variables: Mapping[str, str]) -> None:
             process.run(argv, cwd=work, env=env, log=log, timeout=TIMEOUT, grace=GRACE, vain=over)
         except process.ProcessFailed as error:
             raise _failure(error, work) from error
+        except process.TooSlow as error:
+            raise DoesNotBoot(f"{error}: the proof did not end", error.hint, panic(_console(work))) from error
+
+
+def _console(work: Path) -> str:
+    with suppress(OSError):
+        return (work / "console.log").read_text(errors="replace")
+    return ""
 
 
 def _failure(error: process.ProcessFailed, work: Path) -> NotProved:
     said = [line for line in error.stderr.splitlines() if line.strip()]
     how = f"failed (exit {error.returncode})" if error.returncode > 0 else "waits for a guest that has ended"
     parts = [f"packer build {how}:", *(line[:200] for line in said[-12:])]
-    console = ""
-    with suppress(OSError):
-        console = (work / "console.log").read_text(errors="replace")
+    console = _console(work)
     lines = [line[:200] for line in console.splitlines() if line.strip()]
     parts += ["the guest's console ends:" if lines else "the guest's console is empty", *lines[-12:]]
+    panicked = panic(console)
+    if panicked or UNHEARD in error.stderr or error.returncode < 0:
+        return DoesNotBoot("\n".join(parts), _hint(), panicked)
     return NotProved("\n".join(parts), hint=_hint())
 
 

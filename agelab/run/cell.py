@@ -36,6 +36,10 @@ LARGE_TOLERANCE = 2048
 taken (Linux mm/vmstat.c, refresh_cpu_vm_stats)."""
 
 
+PROOF = "the image's proof"
+"""How the reason of a cell begins whose filesystem the image could not prove; then comes the proof's own status."""
+
+
 @dataclass(frozen=True)
 class Wanted:
     """What is to be done with a cell's disk, beside the scenario."""
@@ -176,7 +180,7 @@ class CellRunner:
             return f"the image has no proof of {spec.filesystem.name} with the {spec.defaults} defaults"
         if proof.status == "unsupported":
             return proof.reason
-        return None if proof.status == "ok" else f"the image's proof {proof.status}: {proof.reason}"
+        return None if proof.status == "ok" else f"{PROOF} {proof.status}: {proof.reason}"
 
     def making_key(self) -> str:
         """Of the disk that the cell makes."""

@@ -1,14 +1,11 @@
 """How a boot ended, from the three witnesses: what the harness said, what the console says, how the domain went."""
 
-import re
 from dataclasses import dataclass
 
+from agelab.model.console import TROUBLE, panic
 from agelab.model.event import Ended, StepFailed
 from agelab.model.result import Status
 from agelab.vm.hypervisor import Ending
-
-PANIC = re.compile(r"Kernel panic - not syncing: .*")
-TROUBLE = re.compile(r"(BUG: |Oops: |kernel BUG at |general protection fault|agelab init: ).*")
 
 
 @dataclass(frozen=True)
@@ -24,10 +21,8 @@ def verdict(ending: Ending, ended: Ended | None, failures: list[StepFailed], con
 
     A host-time limit can only ever interrupt a cell: how fast the host was says nothing about the guest.
     """
-    panic, trouble = PANIC.search(console), TROUBLE.search(console)
-    if panic:
-        cause = f" ({trouble.group()})" if trouble else ""
-        return Verdict(Status.PANICKED, panic.group().strip() + cause)
+    if panicked := panic(console):
+        return Verdict(Status.PANICKED, panicked)
     if ended and ended.status != "ok":
         return Verdict(Status(ended.status), ended.reason)
     if ended and failures:
@@ -43,5 +38,6 @@ def verdict(ending: Ending, ended: Ended | None, failures: list[StepFailed], con
         return Verdict(Status.INTERRUPTED, "the host's patience ended before the guest's work did")
     if ending is Ending.CRASHED:
         return Verdict(Status.INTERRUPTED, "QEMU ended by itself; a full host filesystem does that")
+    trouble = TROUBLE.search(console)
     said = f": {trouble.group().strip()}" if trouble else ""
     return Verdict(Status.FAILED, f"the guest stopped without a word from the harness{said}")

@@ -130,9 +130,15 @@ def test_a_program_gets_nothing_of_the_host_but_its_directory(
     [
         ("a.c:1: error: oops", DoesNotBuild, r"a test does not build \(cc, exit 1\):\na\.c:1"),
         ("bwrap: execvp cc: No such file or directory", DoesNotBuild, "does not build"),
+        (
+            "ld: final link failed: No space left on device",
+            HostError,
+            "on this host as it is: ld: final link",
+        ),
+        ("gcc: fatal error: Killed signal terminated program cc1", HostError, "on this host as it is: gcc"),
         ("bwrap: setting up uid map: Permission denied", HostError, "bwrap cannot confine"),
     ],
-    ids=["error", "no program", "bwrap"],
+    ids=["error", "no program", "disk full", "no memory", "bwrap"],
 )
 def test_what_goes_wrong_in_a_workshop_says_whose_fault_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, kind: type[AgelabError], said: str

@@ -11,7 +11,7 @@ import pytest
 from agelab import process
 from agelab.debian import Package
 from agelab.errors import AgelabError, HostError
-from agelab.image import assemble, packer, proof, sealed
+from agelab.image import DoesNotBoot, assemble, packer, proof, sealed
 from agelab.image import root as roots
 from agelab.kernel import Kernel, initramfs
 from agelab.kernel.modinfo import ModuleInfo
@@ -234,6 +234,29 @@ def test_a_failing_packer_quotes_its_log_and_the_console(
     assert "Timeout waiting for SSH." in str(raised.value)
     assert "cannot insert the module nfit.ko" in str(raised.value)
     assert "packer plugins install" in raised.value.hint
+    assert isinstance(raised.value, DoesNotBoot) and raised.value.panicked is None
+
+
+@pytest.mark.parametrize("slow", [False, True], ids=["failed", "too slow"])
+def test_a_kernel_that_panics_in_its_proof_is_told_from_a_packer_that_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slow: bool
+) -> None:
+    panic = "Kernel panic - not syncing: VFS: Unable to mount root fs"
+
+    def run(argv: list[str], **_: object) -> process.Result:
+        if argv[1] == "build":
+            raise process.TooSlow("packer") if slow else process.ProcessFailed(argv, 1, "the VM exited\n")
+        return process.Result(0, "Packer v1.6.6\n", "")
+
+    monkeypatch.setattr(process, "run", run)
+    (tmp_path / "console.log").write_text(f"BUG: oh\n{panic}\n")
+    with pytest.raises(DoesNotBoot) as raised:
+        packer.build(tmp_path, {})
+    assert raised.value.panicked == f"{panic} (BUG: oh)"
+    (tmp_path / "console.log").write_text("all is well\n")
+    with pytest.raises(HostError) as failed:
+        packer.build(tmp_path, {})
+    assert isinstance(failed.value, DoesNotBoot) is slow  # Packer alone failed: the kernel is not to blame
 
 
 def test_the_guest_definition_is_valid() -> None:
