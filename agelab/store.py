@@ -89,6 +89,10 @@ class Store:
     def runs(self) -> Path:
         return self.home / "runs"
 
+    @property
+    def bisects(self) -> Path:
+        return self.home / "bisects"
+
     def cache(self, name: str) -> Path:
         """A directory for what may be lost at any time (downloads, package lists)."""
         directory = self.home / "cache" / name

@@ -24,7 +24,7 @@ JOBS_MOST = 256
 DEVICE = re.compile(r"/dev/[A-Za-z0-9]+([/_-][A-Za-z0-9]+)*")
 AnyCommand = TypeVar("AnyCommand", bound=Callable[..., Any])
 
-OPTIONS = (
+ITS_OWN = (
     click.option(
         "--kernel",
         multiple=True,
@@ -34,12 +34,17 @@ OPTIONS = (
     ),
     click.option("--filesystem", default=None, help="Only the variants of this filesystem."),
     click.option(
+        "--seeds", default="1", show_default=True, help="Run seeds, comma-separated: each is a repetition."
+    ),
+    click.option("--trace", is_flag=True, help="Do the experiments' passes under strace, too."),
+)
+"""What tells one run from others of the same question."""
+
+SHARED = (
+    click.option(
         "--scale",
         default=None,
         help="The study's sizes (paper: a control file's default), or shrunk ones (quick: a scenario's).",
-    ),
-    click.option(
-        "--seeds", default="1", show_default=True, help="Run seeds, comma-separated: each is a repetition."
     ),
     click.option(
         "--corpus", default=None, help="Your own ISO image, directory or tarball, not the seeded data."
@@ -76,8 +81,10 @@ OPTIONS = (
         show_default=True,
         help="Cells at a time. In the wall clock they disturb each other.",
     ),
-    click.option("--trace", is_flag=True, help="Do the experiments' passes under strace, too."),
 )
+"""What all runs of one question have in common."""
+
+OPTIONS = (*ITS_OWN, *SHARED)
 
 
 def options(command: AnyCommand) -> AnyCommand:
@@ -85,6 +92,13 @@ def options(command: AnyCommand) -> AnyCommand:
     for option in reversed(OPTIONS):
         command = option(command)
     return click.argument("name", metavar="SCENARIO[-VARIANT]")(command)
+
+
+def shared(command: AnyCommand) -> AnyCommand:
+    """Give a command the options that all runs of one question have in common."""
+    for option in reversed(SHARED):
+        command = option(command)
+    return command
 
 
 CONTROL_OPTIONS = (

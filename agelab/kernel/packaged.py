@@ -38,10 +38,7 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Progr
     to, HostError when a download fails.
     """
     spec = f"debian:{wanted}"
-    question = {"kernel": spec, "suite": host_suite()}
-    resolved = remember(
-        store, question, Resolved, lambda: _ask(wanted, store, refresh, progress), refresh=refresh
-    )
+    resolved = _resolved(wanted, store, refresh, progress)
     package = resolved.package
     inputs: dict[str, object] = {
         "package": package.name,
@@ -59,6 +56,11 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Progr
 
     artefact = store.obtain("kernel", inputs, build)
     return Kernel(spec, resolved.release, package.version, artefact, resolved.suite)
+
+
+def release_of(wanted: str, store: Store, *, progress: Progress = quiet) -> str:
+    """The release that a version or a suite stands for, without fetching the kernel. Raises as ``resolve`` does."""
+    return _resolved(wanted, store, False, progress).release
 
 
 class Offered(Frozen):
@@ -97,6 +99,13 @@ def _kernels(versions: Mapping[str, str]) -> dict[str, str]:
     named = ((_PACKAGE.fullmatch(name), version) for name, version in versions.items())
     found = {match["release"]: version for match, version in named if match}
     return {release: version for release, version in found.items() if not _FLAVOURS.search(release)}
+
+
+def _resolved(wanted: str, store: Store, refresh: bool, progress: Progress) -> Resolved:
+    question = {"kernel": f"debian:{wanted}", "suite": host_suite()}
+    return remember(
+        store, question, Resolved, lambda: _ask(wanted, store, refresh, progress), refresh=refresh
+    )
 
 
 def _ask(wanted: str, store: Store, refresh: bool, progress: Progress) -> Resolved:

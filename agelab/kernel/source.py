@@ -63,11 +63,8 @@ def of_tree(path: Path, ref: str, store: Store, progress: Progress) -> Source:
     """
     if not path.is_dir():
         raise InputError(f"tree:{path}: there is no such directory")
-    inside = _try(path, ["rev-parse", "--path-format=absolute", "--git-path", "objects", "--show-prefix"])
-    objects, _, prefix = (inside or "").partition("\n")
-    if prefix.strip():
-        inside = None  # a directory inside of some other repository
-    if inside is None:
+    objects = objects_of(path)
+    if objects is None:
         if ref and ref != AS_IT_IS:
             raise InputError(f"tree:{path}@{ref}: it is no git tree, it has no refs")
         place = _place(store, {"directory": str(path.absolute())})
@@ -75,16 +72,19 @@ def of_tree(path: Path, ref: str, store: Store, progress: Progress) -> Source:
     place = _place(store, {"objects": objects})
     (place / "git" / "objects" / "info" / "alternates").write_text(f"{objects}\n")
     if ref == AS_IT_IS:
-        head = _try(path, ["rev-parse", "HEAD^{tree}"])
+        head = ask(path, ["rev-parse", "HEAD^{tree}"])
         return _as_it_is(path, place, f"tree:{path}@{AS_IT_IS}", progress, head)
     if not ref:
-        _clean(path)
-    commit = _try(
+        clean(
+            path,
+            f"commit them; or tree:{path}@HEAD for the commit, tree:{path}@{AS_IT_IS} for the files as they are",
+        )
+    commit = ask(
         path, ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref or 'HEAD'}^{{commit}}"]
     )
     if commit is None:
         raise InputError(f"tree:{path}@{ref or 'HEAD'}: no such commit", hint=f"git -C {path} log --oneline")
-    described = _try(path, ["describe", "--always", "--tags", commit]) or commit
+    described = ask(path, ["describe", "--always", "--tags", commit]) or commit
     tree = _git(place, ["rev-parse", f"{commit}^{{tree}}"])
     return _checked(place, tree, Origin(name=f"tree:{path}", version=described), commit)
 
@@ -204,18 +204,30 @@ def _no_kernel(name: str, lacks: Sequence[str]) -> InputError:
     return InputError(f"{name} is no kernel tree: it lacks {', '.join(lacks)}")
 
 
-def _clean(path: Path) -> None:
-    """Refuse files that differ from the commit."""
-    changed = _try(path, ["status", "--porcelain", "--untracked-files=no"]) or ""
+def clean(path: Path, hint: str) -> None:
+    """Refuse files that differ from the commit. Raises InputError."""
+    changed = ask(path, ["status", "--porcelain", "--untracked-files=no"]) or ""
     if lines := changed.splitlines():
         more = f" and {len(lines) - 1} more" if len(lines) > 1 else ""
         raise InputError(
-            f"tree:{path} has changes that no commit holds: {lines[0].split()[-1]}{more}",
-            hint=f"commit them; or tree:{path}@HEAD for the commit, tree:{path}@{AS_IT_IS} for the files as they are",
+            f"tree:{path} has changes that no commit holds: {lines[0].split()[-1]}{more}", hint=hint
         )
 
 
-def _try(path: Path, argv: Sequence[str]) -> str | None:
+def objects_of(path: Path) -> str | None:
+    """Where the objects of the git tree at ``path`` are; None for what is none, or inside of some other one."""
+    inside = ask(path, ["rev-parse", "--path-format=absolute", "--git-path", "objects", "--show-prefix"])
+    objects, _, prefix = (inside or "").partition("\n")
+    return objects if objects and not prefix.strip() else None
+
+
+def lacking(path: Path, commit: str) -> list[str]:
+    """What a commit of the user's tree would need to have to be one of a kernel."""
+    listed = ask(path, ["ls-tree", "--name-only", commit, "--", *_MARKS]) or ""
+    return sorted(set(_MARKS) - set(listed.splitlines()))
+
+
+def ask(path: Path, argv: Sequence[str]) -> str | None:
     """What git says of the user's tree, or None where it says no."""
     done = process.run(["git", "-C", str(path), *argv], ok=range(256))
     if "dubious ownership" in done.stderr:

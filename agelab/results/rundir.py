@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -50,7 +50,7 @@ class RunDirectory:
 
     def write_plan(self, plan: RunPlan) -> None:
         """Say what the run sets out to do, before its first cell."""
-        _write(self.path / "plan.json", plan.model_dump_json(indent=1))
+        write(self.path / "plan.json", plan.model_dump_json(indent=1))
 
     def cell(self, number: int) -> Path:
         """The directory of that cell, made if need be."""
@@ -90,23 +90,18 @@ class RunDirectory:
             shutil.rmtree(self.cell(number))
 
     def _add(self, row: dict[str, Any]) -> None:
-        """Add one line, in place of a last one that was cut short."""
-        with (self.path / "samples.jsonl").open("ab+") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            end = _whole_lines(file)
-            file.truncate(end)
-            file.write(json.dumps(row).encode() + b"\n")
+        add_line(self.path / "samples.jsonl", row)
 
     def write_inputs(self, number: int, inputs: dict[str, Any]) -> None:
         """Keep what the cell's key is the hash of, so that two runs can be compared input by input."""
-        _write(self.cell(number) / "inputs.json", json.dumps(inputs, indent=1, sort_keys=True))
+        write(self.cell(number) / "inputs.json", json.dumps(inputs, indent=1, sort_keys=True))
 
     def finish(self, number: int, end: End) -> None:
         """Write the end record: from here on the cell is finished."""
-        _write(self.cell(number) / "end.json", end.model_dump_json(indent=1))
+        write(self.cell(number) / "end.json", end.model_dump_json(indent=1))
 
     def plan(self) -> RunPlan:
-        return _read(self.path / "plan.json", RunPlan)
+        return read(self.path / "plan.json", RunPlan)
 
     def unfinished(self) -> list[int]:
         """The cells that have no end yet, or one that came from outside."""
@@ -116,7 +111,7 @@ class RunDirectory:
     def end(self, number: int) -> End | None:
         """The end record of a cell, or None while it has none."""
         path = self.path / "cells" / str(number) / "end.json"
-        return _read(path, End) if path.exists() else None
+        return read(path, End) if path.exists() else None
 
     def inputs(self, number: int) -> dict[str, Any]:
         """What the cell's key is the hash of; empty for a cell that never ran."""
@@ -126,15 +121,12 @@ class RunDirectory:
     def samples(self) -> dict[int, list[Sample]]:
         """Cell number to its samples, in the order they came. A last line cut short is left out."""
         found: dict[int, list[Sample]] = {}
-        path = self.path / "samples.jsonl"
-        for line in path.read_text().splitlines(keepends=True) if path.exists() else []:
-            if line.endswith("\n"):
-                raw = json.loads(line)
-                number = raw.pop("cell")
-                if raw.get("again"):
-                    found.pop(number, None)
-                    continue
-                found.setdefault(number, []).append(Sample.model_validate(raw))
+        for raw in lines(self.path / "samples.jsonl"):
+            number = raw.pop("cell")
+            if raw.get("again"):
+                found.pop(number, None)
+                continue
+            found.setdefault(number, []).append(Sample.model_validate(raw))
         return found
 
     def as_json(self) -> dict[str, Any]:
@@ -160,6 +152,21 @@ class RunDirectory:
             **plan.model_dump(mode="json", exclude={"cells", "command"}),
             "cells": cells,
         }
+
+
+def add_line(path: Path, row: Mapping[str, Any]) -> None:
+    """Add a JSON line to a file, in place of a last one that was cut short."""
+    with path.open("ab+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        end = _whole_lines(file)
+        file.truncate(end)
+        file.write(json.dumps(row).encode() + b"\n")
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    """The JSON lines of a file that need not be there; a last one that was cut short is left out."""
+    text = path.read_text() if path.exists() else ""
+    return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
 
 def every(runs: Path) -> list[RunDirectory]:
@@ -221,7 +228,8 @@ def _whole_lines(file: BinaryIO) -> int:
     return file.read().rfind(b"\n") + 1
 
 
-def _write(path: Path, text: str) -> None:
+def write(path: Path, text: str) -> None:
+    """A whole file of that text with a newline, or the one that was there before."""
     partial = path.with_suffix(".partial")
     with partial.open("w") as file:
         file.write(text + "\n")
@@ -230,7 +238,8 @@ def _write(path: Path, text: str) -> None:
     partial.rename(path)
 
 
-def _read(path: Path, kind: type[AnyModel]) -> AnyModel:
+def read(path: Path, kind: type[AnyModel]) -> AnyModel:
+    """What a JSON file says. Raises InputError for one that is damaged or not there."""
     try:
         return kind.model_validate_json(path.read_bytes())
     except ValidationError as error:

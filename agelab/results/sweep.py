@@ -121,7 +121,7 @@ def _entries(runs: Iterable[RunDirectory]) -> dict[tuple[str, str], Entry]:
     for run in runs:
         for group in groups(run):
             row = (group.variant, group.layout)
-            cells.setdefault(row, {}).update({seed: _summed(rows) for seed, rows in group.counted})
+            cells.setdefault(row, {}).update({seed: summed(rows) for seed, rows in group.counted})
             for ran in group.cells.values():
                 if not ran.ok:
                     status = ran.end.status if ran.end else Status.INTERRUPTED
@@ -137,7 +137,7 @@ def _entries(runs: Iterable[RunDirectory]) -> dict[tuple[str, str], Entry]:
     }
 
 
-def _summed(rows: Sequence[Sample]) -> Sequence[Sample]:
+def summed(rows: Sequence[Sample]) -> Sequence[Sample]:
     """A cell's samples with the sum of its steps."""
     step, repetition, metric = TOTAL
     elapsed = [exact(row.value) for row in rows if row.metric == metric and row.value is not None]
