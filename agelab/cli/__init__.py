@@ -39,6 +39,7 @@ VERBS = {
     "show": ("agelab.cli.show:show", "Show one run's samples, as a table or as JSON."),
     "compare": ("agelab.cli.compare:compare", "Name the inputs and results in which two runs differ."),
     "sweep": ("agelab.cli.sweep:sweep", "Put runs on several kernels into one table, changes marked."),
+    "bisect": ("agelab.cli.bisect:bisect", "Find the kernel that changed a result."),
     "replicate": (
         "agelab.cli.replicate:replicate",
         "Put runs beside the published study that they follow, claim by claim.",

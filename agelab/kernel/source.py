@@ -206,7 +206,7 @@ def _no_kernel(name: str, lacks: Sequence[str]) -> InputError:
 
 def clean(path: Path, hint: str) -> None:
     """Refuse files that differ from the commit. Raises InputError."""
-    changed = ask(path, ["status", "--porcelain", "--untracked-files=no"]) or ""
+    changed = ask(path, ["--no-optional-locks", "status", "--porcelain", "--untracked-files=no"]) or ""
     if lines := changed.splitlines():
         more = f" and {len(lines) - 1} more" if len(lines) > 1 else ""
         raise InputError(

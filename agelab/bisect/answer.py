@@ -1,0 +1,272 @@
+"""What a bisect has found: the first bad kernel, the values before and after, and what speaks against one change."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from statistics import median
+from typing import Literal
+
+from pydantic import Field
+
+from agelab.bisect import script, tree
+from agelab.bisect.directory import Directory
+from agelab.bisect.measure import Kind, Outcome
+from agelab.bisect.question import Question
+from agelab.bisect.rounds import bound
+from agelab.bisect.verdict import Verdict
+from agelab.model.base import Frozen
+from agelab.results import rundir
+from agelab.stats.decide import Decision
+from agelab.stats.digits import Scale, decimals, scale, shown
+
+FILE = "answer.json"
+REMARKS = 3
+"""Of each kind of contradiction so many are named; how many more there are is said."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where the change lies."""
+
+    before: str
+    """The last kernel that is good."""
+    after: str
+    """The first that was found bad."""
+    possible: tuple[str, ...]
+    """The first bad one, or those that one of which is: all but ``after`` could not be judged."""
+
+
+class Point(Frozen):
+    """One kernel, and what was measured of it."""
+
+    kernel: str
+    name: str
+    decision: Decision
+    kind: Kind
+    values: tuple[int | float, ...] = ()
+    unit: str = ""
+    reason: str = ""
+    note: str = ""
+    runs: tuple[str, ...] = ()
+
+    @property
+    def median(self) -> Fraction | None:
+        return Fraction(median(Fraction(str(one)) for one in self.values)) if self.values else None
+
+
+class Answer(Frozen):
+    """What was found, and how sure it is."""
+
+    format: Literal[1] = 1
+    bisect: str
+    what: str = Field(description="the metric, or the symptom")
+    possible: tuple[str, ...] = Field(
+        description="the first bad kernel; several where those between were skipped"
+    )
+    names: tuple[str, ...] = Field(description="of these kernels")
+    details: dict[str, str] = Field({}, description="of a commit that was found: author, date, name")
+    before: Point
+    after: Point
+    good: Point
+    bad: Point
+    judged: tuple[Point, ...] = Field(description="in the order in which they were judged")
+    steps: int = Field(description="kernels that were judged between the two ends")
+    skipped: int
+    undecided: int = Field(description="of those skipped: measured, and neither good nor bad could be said")
+    floor: float | None = Field(
+        description="the larger spread of both ends' run seeds; null in the wall clock"
+    )
+    error: float | None = Field(
+        description="the chance that it is wrong, at most; null where the rule has no such bound"
+    )
+    remarks: tuple[str, ...] = Field(description="what speaks against one change between good and bad")
+    script: str = Field(description="runs both neighbours again")
+
+    @property
+    def found(self) -> bool:
+        """Whether it is one kernel."""
+        return len(self.possible) == 1
+
+
+def label(question: Question, kernel: str) -> str:
+    """A kernel as a user knows it: a commit with its subject, or its version."""
+    if question.tree:
+        return tree.subject(question.tree, question.tree.commit(kernel))
+    return kernel.removeprefix("debian:")
+
+
+def keep(directory: Directory, found: Found) -> Answer:
+    """The answer, written beside what it was made of, with the script that reproduces it."""
+    question = directory.question()
+    verdicts = directory.all("verdicts", Verdict)
+    outcomes: dict[str, list[Outcome]] = {}
+    for one in directory.all("measured", Outcome):
+        outcomes.setdefault(one.kernel, []).append(one)
+
+    def point(kernel: str, verdict: Verdict | None = None) -> Point:
+        verdict = verdict or next((one for one in verdicts if one.kernel == kernel), None)
+        return _point(question, kernel, outcomes.get(kernel, []), verdict)
+
+    good, bad = point(question.kernels[0]), point(question.kernels[-1])
+    judged = tuple(point(one.kernel, one) for one in verdicts)
+    told = [one for one in judged if one.decision is not Decision.UNDECIDED]
+    skipped = [one for one in judged if one.decision is Decision.UNDECIDED]
+    wall = question.clock == "wall" and not question.symptom
+    floor = None if wall or question.symptom else max(_spread(good), _spread(bad))
+    one_only = len(found.possible) == 1
+    details = {}
+    if question.tree and one_only:
+        details = tree.described(question.tree, question.tree.commit(found.after))
+    answer = Answer(
+        bisect=directory.name,
+        what=question.what,
+        possible=found.possible,
+        names=tuple(label(question, kernel) for kernel in found.possible),
+        details=details,
+        before=point(found.before),
+        after=point(found.after),
+        good=good,
+        bad=bad,
+        judged=judged,
+        steps=len(judged),
+        skipped=len(skipped),
+        undecided=sum(one.kind is Kind.MEASURED for one in skipped),
+        floor=None if floor is None else float(floor),
+        error=float(bound(question, len(told))) if wall else None,
+        remarks=tuple(_remarks(question, good, bad, judged, floor)),
+        script=str(directory.path / script.FILE),
+    )
+    script.write(directory, question, found.before, found.after, answer.names[-1])
+    rundir.write(directory.path / FILE, answer.model_dump_json(indent=1))
+    rundir.write(directory.path / "answer.txt", "\n".join(text(answer)))
+    return answer
+
+
+def text(answer: Answer) -> list[str]:
+    """The answer as lines for a terminal."""
+    if answer.found:
+        lines = [f"first bad: {answer.names[0]}"]
+        lines += [f"  {name:<8} {value}" for name, value in answer.details.items()]
+    else:
+        lines = [
+            f"the first bad is one of {len(answer.possible)}; those before the last could not be judged:"
+        ]
+        lines += [f"  {name}" for name in answer.names]
+    lines.append(f"  {answer.what}:")
+    points = {name: getattr(answer, name) for name in ("before", "after", "good", "bad")}
+    figures = Figures.of(list(points.values()), answer.floor)
+    for name, one in points.items():
+        lines.append(f"  {name:<8} {figures.of_point(one):<28} {one.name}")
+    if answer.floor is not None:
+        lines.append(f"  {'floor':<8} {figures.shown(Fraction(str(answer.floor)))}")
+    skipped = f", {answer.skipped} of them skipped" if answer.skipped else ""
+    undecided = f" ({answer.undecided} undecided)" if answer.undecided else ""
+    lines.append(f"  {answer.steps} steps between the ends{skipped}{undecided}")
+    for one in answer.judged:
+        if one.decision is Decision.UNDECIDED:
+            lines.append(f"    skipped {one.name}: {one.reason}")
+    if answer.error is not None:
+        lines.append(f"  wrong with a chance of {100 * answer.error:.2g} % at most")
+    lines += [f"  {remark}" for remark in answer.remarks]
+    lines.append(f"both neighbours again: sh {answer.script}")
+    return lines
+
+
+def _point(question: Question, kernel: str, found: Sequence[Outcome], verdict: Verdict | None) -> Point:
+    measured = [one for one in found if one.kind is Kind.MEASURED and one.value is not None]
+    end = Decision.GOOD if kernel == question.kernels[0] else Decision.BAD
+    last = found[-1] if found else None
+    return Point(
+        kernel=kernel,
+        name=label(question, kernel),
+        decision=verdict.decision if verdict else end,
+        kind=verdict.kind if verdict else last.kind if last else Kind.NOT_MEASURED,
+        values=tuple(one.value for one in measured if one.value is not None),
+        unit=measured[0].unit if measured else "",
+        reason=verdict.reason if verdict else last.said if last else "",
+        note=verdict.note if verdict else "",
+        runs=tuple(dict.fromkeys(one.run for one in found if one.run)),
+    )
+
+
+def _spread(point: Point) -> Fraction:
+    values = [Fraction(str(one)) for one in point.values]
+    return max(values) - min(values) if values else Fraction(0)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """How the values of one answer are shown: in one unit, with the digits that the floor leaves them."""
+
+    unit: Scale
+    places: int
+
+    @classmethod
+    def of(cls, points: Sequence[Point], floor: float | None) -> "Figures":
+        unit = scale(points[0].unit)
+        spread = max(map(_spread, points)) if floor is None else Fraction(str(floor))
+        medians = [one.median / unit.divisor for one in points if one.median is not None]
+        return cls(unit, decimals(unit.decimals, spread / unit.divisor, *medians))
+
+    def shown(self, value: Fraction) -> str:
+        """A value with its unit."""
+        name = "" if self.unit.name == "1" else f" {self.unit.name}"
+        return shown(value / self.unit.divisor, self.places) + name
+
+    def of_point(self, point: Point) -> str:
+        """What was measured: the median and of how many runs; or what came of it instead."""
+        if point.median is None:
+            return "comes to its end" if point.kind is Kind.MEASURED else point.reason
+        count = len(point.values)
+        return f"{self.shown(point.median)} ({count} run{'s' if count > 1 else ''})"
+
+
+def _remarks(
+    question: Question, good: Point, bad: Point, judged: Sequence[Point], floor: Fraction | None
+) -> list[str]:
+    """What does not fit one change between good and bad."""
+    noted = [f"  {one.name}: {one.note}" for one in judged if one.note]
+    remarks = []
+    if noted:
+        remarks = [
+            "more than one change lies between good and bad; this is one of them:",
+            *_first(noted),
+        ]
+    if floor is None:
+        return remarks
+    sign = 1 if (bad.median or 0) > (good.median or 0) else -1
+    points = [good, *(one for one in judged if one.values), bad]
+    wrong = []
+    for one, other in combinations(points, 2):
+        for early, late in ((one, other), (other, one)):
+            if _before(question, early.kernel, late.kernel):
+                excess = sign * ((early.median or Fraction()) - (late.median or Fraction()))
+                if excess > floor:
+                    wrong.append((excess, early, late))
+    wrong.sort(key=lambda one: one[0], reverse=True)
+    if wrong:
+        figures = Figures.of(points, float(floor))
+        remarks.append(
+            "not monotonic: an earlier kernel is nearer to bad than a later one, by more than the floor:"
+        )
+        remarks += _first(
+            [
+                f"  {early.name}, {figures.of_point(early)}, comes before {late.name}, {figures.of_point(late)}"
+                for _, early, late in wrong
+            ]
+        )
+    return remarks
+
+
+def _first(lines: Sequence[str]) -> list[str]:
+    """The first few, and how many more there are."""
+    more = [f"  and {len(lines) - REMARKS} more"] if len(lines) > REMARKS else []
+    return [*lines[:REMARKS], *more]
+
+
+def _before(question: Question, one: str, other: str) -> bool:
+    """Whether the second kernel comes after the first."""
+    if question.tree:
+        return tree.comes_before(question.tree, question.tree.commit(one), question.tree.commit(other))
+    return question.kernels.index(one) < question.kernels.index(other)

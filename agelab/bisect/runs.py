@@ -1,0 +1,121 @@
+"""Measuring a kernel by a normal run of agelab: one cell for each run seed."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from agelab import kernel as kernels
+from agelab.bisect.directory import Directory
+from agelab.bisect.measure import Kind, Outcome
+from agelab.bisect.question import Question, named
+from agelab.buildroot import DoesNotBuild
+from agelab.drive.module import NoHeaders
+from agelab.errors import InputError, unknown
+from agelab.image import DoesNotBoot
+from agelab.model.result import Cell, End, Sample, Status
+from agelab.results.rundir import RunDirectory
+from agelab.results.sweep import summed
+from agelab.run import cell, runner
+from agelab.store import Store
+
+Ask = Callable[[str, Sequence[int]], runner.Request]
+"""The request of a kernel's run with these run seeds: one variant, one layout."""
+
+KINDS = {
+    Status.OK: Kind.MEASURED,
+    Status.FAILED: Kind.FAILS,
+    Status.PANICKED: Kind.PANICS,
+    Status.HUNG: Kind.HANGS,
+    Status.UNSUPPORTED: Kind.UNSUPPORTED,
+    Status.INTERRUPTED: Kind.INTERRUPTED,
+}
+CONDITIONS = ("scenario", "corpus_sha256", "harness", "vcpus", "qemu", "accelerator")
+"""What of a run's provenance must be the same in all runs of a bisect."""
+
+
+class Runs:
+    """Measures by runs; ``say`` gets a line for what takes a while. Implements ``measure.Measure``."""
+
+    def __init__(
+        self, directory: Directory, store: Store, ask: Ask, say: Callable[[str], None] | None = None
+    ) -> None:
+        self._question: Question = directory.question()
+        self._directory = directory
+        self._store = store
+        self._ask = ask
+        self._say = say or directory.say
+
+    def prepare(self, kernel: str) -> Outcome | None:
+        """What does not build, or is no kernel for a guest, is what came of it: other kernels may be better."""
+        try:
+            kernels.resolve(kernel, self._store, progress=self._stage)
+        except (DoesNotBuild, InputError) as error:
+            return Outcome(kernel=kernel, seed=0, kind=Kind.NO_BUILD, why=str(error))
+        return None
+
+    def run(self, kernel: str, seeds: Sequence[int]) -> list[Outcome]:
+        """Raises InputError for conditions that are not those of the runs before."""
+        if (wrong := self.prepare(kernel)) is not None:
+            return [wrong]
+        progress = runner.Progress(self._stage, _nothing, _nothing, self._ended)
+        try:
+            run = runner.carry_out(self._ask(kernel, seeds), self._store, progress)
+        except DoesNotBuild as error:  # the modelled drive's module
+            return [Outcome(kernel=kernel, seed=0, kind=Kind.NO_BUILD, why=str(error))]
+        except NoHeaders as error:
+            return [Outcome(kernel=kernel, seed=0, kind=Kind.UNSUPPORTED, why=str(error))]
+        except DoesNotBoot as error:
+            kind = Kind.PANICS if error.panicked else Kind.NO_BOOT
+            why = error.panicked or str(error)
+            return [Outcome(kernel=kernel, seed=seed, kind=kind, why=why) for seed in seeds]
+        self._same_conditions(run)
+        samples = run.samples()
+        return [
+            self._outcome(kernel, run, one.seed, run.end(number), samples.get(number, []))
+            for number, one in enumerate(run.plan().cells)
+        ]
+
+    def _outcome(
+        self, kernel: str, run: RunDirectory, seed: int, end: End | None, samples: Sequence[Sample]
+    ) -> Outcome:
+        kind = KINDS[end.status] if end else Kind.INTERRUPTED
+        why = (end.reason if end else None) or ""
+        if kind is Kind.UNSUPPORTED and why.startswith(f"{cell.PROOF} failed"):
+            kind = Kind.FAILS  # the kernel has the filesystem, and it does not work
+        found = Outcome(kernel=kernel, seed=seed, kind=kind, why=why, run=run.name)
+        if kind is not Kind.MEASURED or self._question.metric is None:
+            return found
+        step, repetition, metric = self._question.metric
+        table = {(row.step, row.repetition, row.metric): row for row in summed(samples)}
+        row = table.get((step, repetition, metric))
+        if row is None:
+            names = dict.fromkeys(named(*place) for place in table)
+            none = unknown("metric", named(step, repetition, metric), list(names))
+            return found.model_copy(update={"kind": Kind.NOT_MEASURED, "why": str(none)})
+        if row.value is None:
+            why = row.not_measured or "no value"
+            return found.model_copy(update={"kind": Kind.NOT_MEASURED, "why": why})
+        return found.model_copy(update={"value": row.value, "unit": row.unit})
+
+    def _same_conditions(self, run: RunDirectory) -> None:
+        """Refuse values that would not belong together: agelab itself may be another one by now."""
+        said: Mapping[str, Any] = run.plan().provenance
+        now = {name: said.get(name) for name in CONDITIONS}
+        path = self._directory.path / "conditions.json"
+        if (before := self._directory.conditions(now)) != now:
+            other = ", ".join(name for name in CONDITIONS if before.get(name) != now[name])
+            raise InputError(
+                f"{self._directory.name} was begun with other inputs ({other}): what was measured then and {run.name} "
+                "would not belong together",
+                hint=f"begin a new bisect; what the first one had is in {path}",
+            )
+
+    def _stage(self, line: str) -> None:
+        self._say(line)
+
+    def _ended(self, cell: Cell, number: int, end: End) -> None:
+        why = f": {end.reason.splitlines()[0]}" if end.reason else ""
+        self._say(f"seed {cell.seed} {end.status} in {end.host_seconds:.0f} s{why}")
+
+
+def _nothing(*_: object) -> None:
+    """Say nothing."""

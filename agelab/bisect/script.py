@@ -1,0 +1,75 @@
+"""A script that reproduces what a bisect has found: both neighbours run again, side by side."""
+
+import shlex
+import sys
+from pathlib import Path
+
+from agelab.bisect.directory import Directory
+from agelab.bisect.question import Question
+from agelab.stats.floor import SEEDS_NEEDED
+
+FILE = "reproduce.sh"
+
+
+def write(directory: Directory, question: Question, before: str, after: str, name: str) -> None:
+    """Write it into the bisect's directory."""
+    (directory.path / FILE).write_text(text(directory.path.parents[1], question, before, after, name))
+
+
+def text(home: Path, question: Question, before: str, after: str, name: str) -> str:
+    """Plain sh. In the virtual clock it gives the same digits as the bisect, for the images are the same ones."""
+    seeds = 1 if question.symptom else SEEDS_NEEDED
+    words = {**question.words, "seeds": ",".join(map(str, range(1, seeds + 1)))}
+    options = [
+        word
+        for option, value in words.items()
+        if value not in (None, "", False)
+        for word in (f"--{option.replace('_', '-')}", *([] if value is True else [str(value)]))
+    ]
+    run = shlex.join([question.name, *options])
+    if question.metric:
+        step, repetition, metric = question.metric
+        shown = shlex.join(["--metric", f"{step}:{metric}"])
+        if repetition > 1:
+            shown += f"  # the first repetition; agelab show <run> --json has repetition {repetition}"
+    else:
+        shown = ""
+    lines = [
+        "#!/bin/sh",
+        f"# {' '.join(f'The first bad kernel between {question.good} and {question.bad}: {name}'.split())}",
+        "# This runs the last good kernel and the first bad one, and puts them side by side.",
+        "set -u",
+        f"agelab=${{AGELAB:-{shlex.quote(str(Path(sys.executable).with_name('agelab')))}}}",
+        f'export AGELAB_HOME="${{AGELAB_HOME:-{home}}}"',
+        f"cd {shlex.quote(question.directory)} || exit",
+        f"before={shlex.quote(before)}",
+        f"after={shlex.quote(after)}",
+    ]
+    if _shared(question):
+        lines += [
+            f'said=$("$agelab" run {run} --kernel "$before" --kernel "$after")',
+            "status=$?",
+            "printf '%s\\n' \"$said\"",
+            "set -- $(printf '%s\\n' \"$said\" | sed -n 's/.*: agelab sweep //p')",
+        ]
+    else:  # real disks serve one run after the other
+        lines += [
+            "status=0",
+            "set --",
+            'for kernel in "$before" "$after"; do',
+            f'  said=$("$agelab" run {run} --kernel "$kernel") || status=$?',
+            "  printf '%s\\n' \"$said\"",
+            "  set -- \"$@\" $(printf '%s\\n' \"$said\" | sed -n 's/.*: agelab show \\(.*\\) --json.*/\\1/p')",
+            "done",
+        ]
+    lines += [
+        'test $# -eq 2 || exit "$status"',
+        f'"$agelab" sweep "$@" {shown}'.rstrip(),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _shared(question: Question) -> bool:
+    """Whether one command runs both: not where the drives are real ones."""
+    kinds = {word.partition(":")[0] for word in (question.words.get("disks") or "").split(",")}
+    return not kinds & {"file", "block", "pci"}

@@ -1,0 +1,87 @@
+"""The whole search: the ends first, then step by step, then the answer. Begun anew or gone on with, it is the same."""
+
+from collections.abc import Sequence
+
+from agelab.bisect import answer, packages, tree
+from agelab.bisect.answer import Answer
+from agelab.bisect.directory import Directory
+from agelab.bisect.measure import Kind, Measure, Memory
+from agelab.bisect.rounds import Wall
+from agelab.bisect.verdict import BySymptom, Judge, Verdict, Virtual
+from agelab.errors import AgelabError
+from agelab.stats.decide import Decision
+
+
+def rule(directory: Directory, measure: Measure, at_once: int = 1) -> Judge:
+    """The rule by which this bisect tells good from bad; ``at_once`` run seeds of an end are run together."""
+    question, memory = directory.question(), Memory(directory, measure)
+    if question.symptom:
+        return BySymptom(question, memory)
+    if question.clock == "wall":
+        return Wall(question, memory, directory.say)
+    return Virtual(question, memory, at_once)
+
+
+def carry_out(directory: Directory, judge: Judge, step: Sequence[str]) -> Answer:
+    """Search until there is an answer, which is kept. ``step`` is the command that judges git's current commit.
+
+    Raises InputError where good is not good, bad not bad, or both cannot be told apart, and what stopped a step.
+    """
+    question = directory.question()
+    with directory.held("bisect"):
+        with directory.held("step"):  # one may have outlived the process that began it
+            known = len(directory.all("verdicts", Verdict))
+            more = f", {known} judged before" if known else ""
+            directory.say(
+                f"{question.candidates} kernels could be the first bad one: about {question.steps} steps{more}"
+            )
+            directory.say(f"both ends: {judge.ends()}")
+        if question.tree:
+            found = tree.search(directory, question.tree, step)
+            kernels = (found.before, found.after, found.commits)
+            between = tuple(map(question.tree.kernel, kernels[2]))
+            first = answer.Found(
+                question.tree.kernel(found.before), question.tree.kernel(found.after), between
+            )
+        else:
+            with directory.held("step"):
+                pair = packages.search(
+                    question.kernels, lambda kernel: decided(directory, judge, kernel).decision
+                )
+            first = answer.Found(pair.before, pair.after, (*pair.between, pair.after))
+        return answer.keep(directory, first)
+
+
+def one_step(directory: Directory, judge: Judge) -> int:
+    """Judge the commit that git asks for, and return what git is told. Raises AgelabError where it cannot be judged."""
+    question = directory.question()
+    if question.tree is None:
+        raise AgelabError(f"{directory.name} is of packages: git has no part in it")
+    with directory.held("step"):
+        tree.keep_log(directory)
+        verdicts = directory.all("verdicts", Verdict)
+        told = sum(one.decision is not Decision.UNDECIDED for one in verdicts)
+        kernel = question.tree.kernel(tree.current(directory, question.steps, told))
+        return tree.status(decided(directory, judge, kernel).decision)
+
+
+def decided(directory: Directory, judge: Judge, kernel: str) -> Verdict:
+    """The verdict on a kernel: the one of before, or a new one, which is kept and said."""
+    question, verdicts = directory.question(), directory.all("verdicts", Verdict)
+    if known := next((one for one in verdicts if one.kernel == kernel), None):
+        return known
+    skipped = sum(one.decision is Decision.UNDECIDED for one in verdicts)
+    number, about = len(verdicts) + 1, max(len(verdicts) + 1, question.steps + skipped)
+    directory.say(f"step {number} of about {about}: {answer.label(question, kernel)}")
+    verdict = judge.judge(kernel, directory.say)
+    directory.add("verdicts", verdict)
+    directory.say(said(verdict))
+    return verdict
+
+
+def said(verdict: Verdict) -> str:
+    """A verdict in one line."""
+    word = "skipped" if verdict.decision is Decision.UNDECIDED else str(verdict.decision)
+    undecided = verdict.kind is Kind.MEASURED and verdict.decision is Decision.UNDECIDED
+    why = f"undecided, {verdict.reason}" if undecided else verdict.reason
+    return f"{word}: {why}" + (f"; {verdict.note}" if verdict.note else "")

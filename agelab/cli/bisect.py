@@ -1,0 +1,163 @@
+"""``agelab bisect``: which kernel changed a result."""
+
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import chdir, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agelab.cli.common import json_option, open_store
+from agelab.cli.request import request, shared
+
+if TYPE_CHECKING:
+    from agelab.bisect.directory import Directory
+    from agelab.bisect.question import Question
+    from agelab.bisect.runs import Ask
+    from agelab.run.request import Request
+
+STEP = [sys.executable, "-m", "agelab.cli.bisect_step"]
+"""The command that judges git's current commit; the bisect's directory comes after it."""
+LOOK = 0.2
+"""Seconds between two looks at the log."""
+
+
+@click.command(
+    epilog="Exit: 0 one kernel is found, 1 only those that one of which it is, 2 wrong input, 3 the host cannot do it, "
+    "130 interrupted: go on with --continue."
+)
+@click.option("--scenario", default=None, help="The scenario that each step runs.")
+@click.option("--variant", default=None, help="Which of its variants, where it has several.")
+@click.option(
+    "--metric",
+    default=None,
+    metavar="STEP:METRIC[:REPETITION]",
+    help="What is held against the ends: copy:elapsed, aged/map:layout_score, ...",
+)
+@click.option(
+    "--symptom",
+    type=click.Choice(["panic", "hang", "fail", "boot"]),
+    default=None,
+    help="In place of a metric: what a bad kernel does. boot: it is not heard of within the host's patience.",
+)
+@click.option(
+    "--good", default=None, help="A kernel from before the change: a version, a spec; a git ref with --tree."
+)
+@click.option("--bad", default=None, help="One with it.")
+@click.option("--tree", "path", default=None, help="A git tree of Linux, to search its commits.")
+@click.option("--dirty", is_flag=True, help="Leave out of account what --tree has changed and not committed.")
+@click.option("--config", multiple=True, help="A fragment of configuration for every commit's kernel.")
+@click.option("--patches", multiple=True, help="A patch, or a directory of them, for every commit's kernel.")
+@click.option("--base", default=None, help="A distribution's .config in place of the small one.")
+@click.option(
+    "--kernels",
+    default="",
+    help='The kernels between good and bad in their order, in place of all that the mirror has: "5.10 6.1 6.12".',
+)
+@click.option("--threshold", default=None, help="Where bad begins, in the metric's unit; else midway.")
+@click.option("--relative", default=None, metavar="PERCENT", help="The same from good's median on: 10%.")
+@click.option("--rounds", default=60, show_default=True, help="Wall clock: rounds that a step may take.")
+@click.option(
+    "--alpha", default="0.01", show_default=True, help="Wall clock: the chance of a wrong answer, at most."
+)
+@click.option(
+    "--continue",
+    "proceed",
+    default=None,
+    metavar="BISECT",
+    help="Go on with a bisect (or latest), with no other option.",
+)
+@shared
+@json_option
+def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
+    """Find the kernel that changed a result: between two packaged kernels, or two commits of a git tree.
+
+    Both ends are measured first. Each step is a run of its own; all that was measured, git's log and the answer are
+    kept below bisects/ in the store.
+    """
+    from agelab.bisect import answer as answers
+    from agelab.bisect import search
+    from agelab.bisect.directory import Directory
+    from agelab.bisect.runs import Runs
+    from agelab.cli.bisect_question import asked
+
+    store = open_store()
+    if proceed is None:
+        directory = Directory.create(store, asked(words))
+    else:
+        _nothing_else(words)
+        directory = Directory.find(store, proceed)
+    question = directory.question()
+    _same_files(question)
+    with _followed(directory):
+        directory.say(f"bisect {directory.name}")
+        measure = Runs(directory, store, ask(question))
+        judge = search.rule(directory, measure, at_once=question.words["jobs"])
+        found = search.carry_out(directory, judge, [*STEP, str(directory.path)])
+    click.echo(found.model_dump_json(indent=1) if as_json else "\n".join(answers.text(found)))
+    return 0 if found.found else 1
+
+
+def ask(question: "Question") -> "Ask":
+    """What makes the request of a kernel's run."""
+
+    def of(kernel: str, seeds: Sequence[int]) -> "Request":
+        words = {**question.words, "kernel": kernel, "seeds": ",".join(map(str, seeds))}
+        with chdir(question.directory):
+            return request(question.name, words, prove_all=False)
+
+    return of
+
+
+def _nothing_else(words: dict[str, Any]) -> None:
+    """Refuse options beside --continue, whose question is asked already. Raises InputError."""
+    from agelab.errors import InputError
+
+    context = click.get_current_context()
+    default = click.core.ParameterSource.DEFAULT
+    names = {option.name: option.opts[0] for option in context.command.params}
+    if other := [names[word] for word in words if context.get_parameter_source(word) is not default]:
+        raise InputError(f"--continue goes on with what was asked: leave {', '.join(other)} out")
+
+
+def _same_files(question: "Question") -> None:
+    """Refuse to go on with other configurations or patches. Raises InputError."""
+    from agelab.errors import InputError
+    from agelab.store import file_hash
+
+    for path, digest in question.files.items():
+        if not Path(path).is_file() or file_hash(Path(path)) != digest:
+            raise InputError(
+                f"{path} is not what it was when the bisect was begun",
+                hint="put it back, or begin a new bisect",
+            )
+
+
+@contextmanager
+def _followed(directory: "Directory") -> Iterator[None]:
+    """Show each line that comes into the log, also from the processes that judge steps, on standard error."""
+    over = threading.Event()
+    place = directory.log.stat().st_size if directory.log.exists() else 0
+
+    def follow() -> None:
+        nonlocal place
+        last = False
+        while not last:
+            last = over.wait(LOOK)
+            if directory.log.exists():
+                with directory.log.open("rb") as file:
+                    file.seek(place)
+                    text = file.read()
+                whole = text[: text.rfind(b"\n") + 1]
+                place += len(whole)
+                click.echo(whole.decode(errors="replace"), err=True, nl=False)
+
+    follower = threading.Thread(target=follow, daemon=True)
+    follower.start()
+    try:
+        yield
+    finally:
+        over.set()
+        follower.join()

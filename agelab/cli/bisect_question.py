@@ -1,0 +1,189 @@
+"""What ``agelab bisect`` is asked: its options, checked before anything is measured."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agelab.cli.common import open_store
+from agelab.cli.request import request
+
+if TYPE_CHECKING:
+    from agelab.bisect.question import Question, Tree
+    from agelab.run.request import Request
+
+
+def asked(words: dict[str, Any]) -> "Question":
+    """The question of a command line. Raises InputError for what is missing, wrong or does not go together."""
+    from agelab.bisect import question as questions
+    from agelab.bisect.question import Question
+    from agelab.errors import InputError
+    from agelab.stats.sequential import fewest
+    from agelab.store import file_hash
+
+    if missing := [f"--{name}" for name in ("scenario", "good", "bad") if not words[name]]:
+        raise InputError(f"missing: {', '.join(missing)}", hint="see: agelab bisect --help")
+    metric = _metric(words)
+    name, wanted = _cell(words)
+    threshold, relative, alpha = _numbers(words, wanted.clock)
+    tree, kernels, count = _kernels(words, wanted)
+    made = Question(
+        directory=str(Path.cwd()),
+        name=name,
+        variant=wanted.selection.variants[0].name,
+        words={
+            word: value for word, value in wanted.command["words"].items() if word not in ("kernel", "seeds")
+        },
+        clock=wanted.clock,
+        good=words["good"],
+        bad=words["bad"],
+        tree=tree,
+        kernels=tuple(kernels),
+        candidates=count,
+        metric=metric,
+        symptom=questions.Symptom(words["symptom"]) if words["symptom"] else None,
+        threshold=threshold,
+        relative=relative,
+        rounds=words["rounds"],
+        alpha=alpha,
+        seed=1,
+        files={path: file_hash(Path(path)) for path in _files(words)} if tree else {},
+    )
+    if made.clock == "wall" and not made.symptom and words["rounds"] < (least := fewest(made.step_alpha)):
+        raise InputError(
+            f"--rounds {words['rounds']}: with --alpha {alpha} over {made.steps} steps and the ends it takes {least} "
+            "to tell anything"
+        )
+    return made
+
+
+def _metric(words: dict[str, Any]) -> "tuple[str, int, str] | None":
+    """Step, repetition and metric. Raises InputError."""
+    from agelab.errors import InputError, unknown
+    from agelab.model.metrics import METRICS
+
+    if (words["metric"] is None) == (words["symptom"] is None):
+        raise InputError(
+            "say by what bad is told from good: --metric STEP:METRIC, or --symptom panic, hang, fail or boot"
+        )
+    if words["metric"] is None:
+        return None
+    step, colon, rest = words["metric"].partition(":")
+    metric, _, repetition = rest.partition(":")
+    if not (step and colon) or (repetition and not repetition.isdecimal()):
+        raise InputError(
+            f"--metric {words['metric']}: it is STEP:METRIC or STEP:METRIC:REPETITION, like copy:elapsed"
+        )
+    if metric not in METRICS:
+        raise unknown("metric", metric, list(METRICS))
+    return step, int(repetition or 1), metric
+
+
+def _cell(words: dict[str, Any]) -> "tuple[str, Request]":
+    """The name of what is run and its request, of one cell. Raises InputError where it would be several."""
+    from agelab.cli.run import run
+    from agelab.errors import InputError, unknown
+    from agelab.scenario import selection
+
+    scenario, variant = words["scenario"], words["variant"]
+    own = scenario.endswith(".toml")
+    name = f"{scenario}-{variant}" if variant and not own else scenario
+    filesystem = None
+    if own and variant:
+        variants = {one.name: one for one in selection.select(scenario).variants}
+        if variant not in variants:
+            raise unknown(f"variant of {scenario}", variant, list(variants))
+        filesystem = variants[variant].filesystem
+    shared = {str(one.name): words[one.name] for one in run.params if one.name in words}
+    of_run = {**shared, "filesystem": filesystem, "trace": False, "seeds": "1", "kernel": "debian:6.1"}
+    wanted = request(name, of_run)
+    found = wanted.selection.variants
+    if len(found) > 1:
+        listed = ", ".join(one.name for one in found)
+        raise InputError(f"a bisect measures one variant; {name} has {listed}", hint="choose one: --variant")
+    if len(layouts := wanted.layouts(found[0])) > 1:
+        raise InputError(
+            f"a bisect measures one layout; {name} has {', '.join(layouts)}", hint="choose one: --layout"
+        )
+    return name, wanted
+
+
+def _numbers(words: dict[str, Any], clock: str) -> tuple[str | None, str | None, str]:
+    """Threshold, relative threshold and error probability, as exact numbers. Raises InputError."""
+    from fractions import Fraction
+
+    from agelab.errors import InputError
+
+    def number(option: str, text: str | None) -> str | None:
+        try:
+            return None if text is None else str(Fraction(text.strip().removesuffix("%")))
+        except (ValueError, ZeroDivisionError) as error:
+            raise InputError(f"--{option} {text}: it is no number") from error
+
+    threshold, percent = number("threshold", words["threshold"]), number("relative", words["relative"])
+    alpha = number("alpha", words["alpha"]) or ""
+    given = [f"--{name}" for name in ("threshold", "relative") if words[name] is not None]
+    if len(given) > 1:
+        raise InputError("--threshold and --relative are two ways to say one thing: leave one out")
+    if given and words["symptom"]:
+        raise InputError(f"{given[0]} goes with --metric: a symptom has no value")
+    if given and clock == "wall":
+        raise InputError(
+            f"{given[0]} goes with the virtual clock: in the wall clock a step is held against good and bad of its own "
+            "round"
+        )
+    if percent is not None and Fraction(percent) <= 0:
+        raise InputError(
+            f"--relative {words['relative']}: it is a change towards bad, above 0 %, whichever way bad lies"
+        )
+    if not 0 < Fraction(alpha) < Fraction(1, 2):
+        raise InputError(f"--alpha {words['alpha']}: a chance between 0 and 0.5")
+    if words["rounds"] < 1:
+        raise InputError(f"--rounds {words['rounds']}: one at least")
+    return threshold, None if percent is None else str(Fraction(percent) / 100), alpha
+
+
+def _files(words: dict[str, Any]) -> list[str]:
+    """Every file that the options of the kernels name."""
+    named = [Path(word).expanduser() for word in (words["base"], *words["config"], *words["patches"]) if word]
+    return [
+        str(file.absolute())
+        for path in named
+        for file in (sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path])
+        if file.is_file()
+    ]
+
+
+def _kernels(words: dict[str, Any], wanted: "Request") -> "tuple[Tree | None, list[str], int]":
+    """The tree, or None; the kernels from good to bad, and how many could be the first bad one. Raises InputError."""
+    from agelab.bisect import packages, tree
+    from agelab.disk import DriveSpec
+    from agelab.errors import InputError
+
+    options = [("base", words["base"]), *(("config", one) for one in words["config"])]
+    options += [("patches", one) for one in words["patches"]]
+    given = [(name, Path(path).expanduser().absolute()) for name, path in options if path]
+    if words["path"] is None:
+        if given or words["dirty"]:
+            raise InputError(f"--{given[0][0] if given else 'dirty'} goes with --tree")
+        bare = bool(wanted.drives) and all(
+            spec == DriveSpec("model", "none") or spec.real for spec in wanted.drives
+        )
+        kernels = packages.listed(
+            words["good"],
+            words["bad"],
+            words["kernels"].replace(",", " ").split(),
+            open_store(),
+            _say,
+            headers=not bare,
+        )
+        return None, kernels, len(kernels) - 1
+    if words["kernels"]:
+        raise InputError("--kernels goes without --tree: git knows the commits between good and bad")
+    said = "".join(f",{name}={path}" for name, path in given)
+    found, count = tree.asked(Path(words["path"]), words["good"], words["bad"], said, dirty=words["dirty"])
+    return found, [found.kernel(found.good), found.kernel(found.bad)], count
+
+
+def _say(line: str) -> None:
+    click.echo(line, err=True)

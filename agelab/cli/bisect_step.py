@@ -1,0 +1,62 @@
+"""One step of a bisect, as git runs it: ``python -m agelab.cli.bisect_step DIRECTORY``.
+
+Exits with what git takes it for: 0 good, 1 bad, 125 skip; from 128 on git stops, and the bisect can be gone on with.
+"""
+
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from agelab.bisect import search
+from agelab.bisect.directory import Directory
+from agelab.bisect.verdict import Judge
+from agelab.errors import DISK_ERRNOS, AgelabError, HostError
+from agelab.store import Store
+
+STOP = 128
+INTERRUPTED = 130
+
+
+def judge_of(directory: Directory) -> Judge:
+    """The rule of a bisect, which measures by runs."""
+    from agelab.bisect.runs import Runs
+    from agelab.cli.bisect import ask
+
+    store = Store(directory.path.parents[1])
+    return search.rule(directory, Runs(directory, store, ask(directory.question())))
+
+
+def main(path: Path, judge: Callable[[Directory], Judge] = judge_of) -> int:
+    """Judge the commit that git asks for; what keeps that from being done is left for who drives git."""
+    # Git is started deaf to interrupts, so that it waits for this process to end its guest: this one is not.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+    directory = Directory(path)
+    try:
+        return search.one_step(directory, judge(directory))
+    except AgelabError as error:
+        directory.stop(error)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except OSError as error:
+        if error.errno not in DISK_ERRNOS:
+            directory.stop(_bug(directory))
+        else:
+            directory.stop(HostError(str(error)))
+    except Exception:
+        directory.stop(_bug(directory))
+    return STOP
+
+
+def _bug(directory: Directory) -> AgelabError:
+    """What the user is told of an error that nobody expected; all of it is in the log."""
+    directory.say(traceback.format_exc())
+    return AgelabError(
+        "a bug in agelab, not in what you asked for; please report it", hint=f"see {directory.log}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

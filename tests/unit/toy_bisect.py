@@ -1,0 +1,187 @@
+"""A bisect whose kernels are made up: what each gives stands in a file, and each measurement is counted.
+
+As a program (``python -m tests.unit.toy_bisect DIRECTORY``) it is the step that git runs.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from agelab.bisect import search, tree
+from agelab.bisect.answer import Answer
+from agelab.bisect.directory import Directory
+from agelab.bisect.measure import Kind, Outcome
+from agelab.bisect.question import Question
+from agelab.bisect.verdict import Judge
+from agelab.cli import bisect_step
+from agelab.errors import HostError
+from agelab.store import Store
+
+LAST = 64
+"""The last commit or kernel, bad; the first is 0."""
+STEP = [sys.executable, "-m", "tests.unit.toy_bisect"]
+BEHAVIOUR, CALLS = "behaviour.json", "calls"
+
+
+class Toy:
+    """Measures by looking it up: kernel (or a commit's subject) to a value, a list of values by seed, or a kind."""
+
+    def __init__(self, directory: Directory) -> None:
+        self._directory = directory
+        self._question = directory.question()
+        self._behaviour: dict[str, Any] = json.loads((directory.path / BEHAVIOUR).read_text())
+
+    def prepare(self, kernel: str) -> Outcome | None:
+        if self._what(kernel) in (Kind.NO_BUILD, Kind.UNSUPPORTED):
+            return Outcome(kernel=kernel, seed=0, kind=self._what(kernel), why="it does not compile")
+        return None
+
+    def run(self, kernel: str, seeds: Sequence[int]) -> list[Outcome]:
+        if wrong := self.prepare(kernel):
+            return [wrong]
+        return [self._one(kernel, seed) for seed in seeds]
+
+    def _what(self, kernel: str) -> Any:
+        return self._behaviour[name_of(self._question, kernel)]
+
+    def _one(self, kernel: str, seed: int) -> Outcome:
+        name, what = name_of(self._question, kernel), self._what(kernel)
+        with (self._directory.path / CALLS).open("a") as file:
+            file.write(f"{name} {seed}\n")
+        if what == "disk full":
+            raise HostError("the disk is full", hint="free some space")
+        if what == "killed":  # once: as if the machine had lost its power
+            self._behaviour[name] = "dead"
+            mend = {**self._behaviour, name: 2.0}
+            (self._directory.path / BEHAVIOUR).write_text(json.dumps(mend))
+            os.kill(os.getpid(), signal.SIGKILL)
+        if what == "slow":  # a guest that takes a while, and a moment to be ended
+            try:
+                (self._directory.path / "begun").touch()
+                time.sleep(60)
+            finally:
+                time.sleep(0.5)
+                (self._directory.path / "tidied").touch()
+        if isinstance(what, str):
+            return Outcome(
+                kernel=kernel, seed=seed, kind=Kind(what), why="so it was planted", run=f"run-{name}"
+            )
+        if self._question.symptom:
+            return Outcome(kernel=kernel, seed=seed, kind=Kind.MEASURED, run=f"run-{name}")
+        value = what[(seed - 1) % len(what)] if isinstance(what, list) else what
+        return Outcome(
+            kernel=kernel, seed=seed, kind=Kind.MEASURED, value=value, unit="s", run=f"run-{name}-{seed}"
+        )
+
+
+def name_of(question: Question, kernel: str) -> str:
+    """The made-up name of a kernel: of a commit its subject."""
+    if question.tree is None:
+        return kernel
+    shown = subprocess.run(
+        ["git", "-C", question.tree.path, "log", "-1", "--format=%s", question.tree.commit(kernel)],
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    return shown.stdout.strip()
+
+
+def history(path: Path, commits: int) -> None:
+    """A git tree with so many commits that pass for kernels: their subjects are 0, 1, ..., their tags v6.0, ..."""
+    stream = ["feature done", "reset refs/heads/main"]
+    for number in range(commits):
+        makefile = f"VERSION = 6\nPATCHLEVEL = {number}\n"
+        stream += [
+            "commit refs/heads/main",
+            f"mark :{number + 1}",
+            f"committer a <a@b> {1_000_000 + number} +0000",
+        ]
+        stream += [f"data {len(str(number))}", str(number)]
+        if number == 0:
+            for name in ("kernel/a.c", "fs/a.c", "arch/x86/Kconfig", "Kconfig"):
+                stream += [f"M 644 inline {name}", "data 0", ""]
+        stream += ["M 644 inline Makefile", f"data {len(makefile)}", makefile]
+        stream += [f"reset refs/tags/v6.{number}", f"from :{number + 1}", ""]
+    git = ["git", "-C", str(path)]
+    subprocess.run(["git", "init", "--quiet", "--initial-branch=main", str(path)], check=True, env=ENV)
+    text = "\n".join([*stream, "done", ""]).encode()
+    subprocess.run([*git, "fast-import", "--quiet"], input=text, check=True, env=ENV)
+    subprocess.run([*git, "reset", "--quiet", "--hard", "main"], check=True, env=ENV)
+
+
+ENV = {
+    "PATH": os.environ["PATH"],
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    **{f"GIT_{who}_NAME": "a" for who in ("AUTHOR", "COMMITTER")},
+    **{f"GIT_{who}_EMAIL": "a@b" for who in ("AUTHOR", "COMMITTER")},
+}
+
+
+def asked(store: Store, behaviour: Mapping[str, object], **other: Any) -> Directory:
+    """A bisect of these made-up kernels, in the order in which they stand there, but for what is said otherwise."""
+    kernels = other.get("kernels", tuple(behaviour))
+    symptom = other.get("symptom")
+    said: dict[str, Any] = {
+        "directory": "/",
+        "name": "small-ext4",
+        "variant": "ext4",
+        "words": {"jobs": 1, "scale": "quick"},
+        "clock": "virtual",
+        "good": "G",
+        "bad": "B",
+        "kernels": kernels,
+        "candidates": len(kernels) - 1,
+        "metric": None if symptom else ("copy", 1, "elapsed"),
+        "rounds": 60,
+        "alpha": "1/100",
+        "seed": 1,
+        **other,
+    }
+    directory = Directory.create(store, Question(**said))
+    (directory.path / BEHAVIOUR).write_text(json.dumps(behaviour))
+    return directory
+
+
+def asked_of_tree(
+    store: Store, path: Path, behaviour: Mapping[str, object], good: str, bad: str, **other: Any
+) -> Directory:
+    """A bisect of that git tree."""
+    found, count = tree.asked(path, good, bad, "")
+    kernels = (found.kernel(found.good), found.kernel(found.bad))
+    return asked(store, behaviour, tree=found, kernels=kernels, candidates=count, **other)
+
+
+def planted(first_bad: int, last: int = LAST, **other: object) -> dict[str, object]:
+    """Values of 1 s before that commit and 2 s from it on, but for those that are said."""
+    values: dict[str, object] = {str(one): 2.0 if one >= first_bad else 1.0 for one in range(last + 1)}
+    return {**values, **{name.removeprefix("at_"): value for name, value in other.items()}}
+
+
+def carry_out(directory: Directory) -> Answer:
+    """Search, with this module as the step."""
+    return search.carry_out(directory, judge(directory), [*STEP, str(directory.path)])
+
+
+def judge(directory: Directory) -> Judge:
+    return search.rule(directory, Toy(directory))
+
+
+def calls(directory: Directory) -> list[str]:
+    """What was measured, in order: kernel and seed."""
+    path = directory.path / CALLS
+    return path.read_text().splitlines() if path.exists() else []
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "search":
+        carry_out(Directory(Path(sys.argv[2])))
+    else:
+        sys.exit(bisect_step.main(Path(sys.argv[1]), judge))
