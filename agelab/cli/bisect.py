@@ -95,7 +95,11 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
         directory.say(f"bisect {directory.name}")
         measure = Runs(directory, store, ask(question))
         judge = search.rule(directory, measure, at_once=question.words["jobs"])
-        found = search.carry_out(directory, judge, [*STEP, str(directory.path)])
+        try:
+            found = search.carry_out(directory, judge, [*STEP, str(directory.path)])
+        except KeyboardInterrupt:
+            directory.say(f"go on: agelab bisect --continue {directory.name}")
+            raise
     click.echo(found.model_dump_json(indent=1) if as_json else "\n".join(answers.text(found)))
     return 0 if found.found else 1
 

@@ -159,6 +159,7 @@ def _kernels(words: dict[str, Any], wanted: "Request") -> "tuple[Tree | None, li
     from agelab.bisect import packages, tree
     from agelab.disk import DriveSpec
     from agelab.errors import InputError
+    from agelab.kernel import build
 
     options = [("base", words["base"]), *(("config", one) for one in words["config"])]
     options += [("patches", one) for one in words["patches"]]
@@ -172,7 +173,7 @@ def _kernels(words: dict[str, Any], wanted: "Request") -> "tuple[Tree | None, li
         kernels = packages.listed(
             words["good"],
             words["bad"],
-            words["kernels"].replace(",", " ").split(),
+            words["kernels"].split(),
             open_store(),
             _say,
             headers=not bare,
@@ -182,7 +183,10 @@ def _kernels(words: dict[str, Any], wanted: "Request") -> "tuple[Tree | None, li
         raise InputError("--kernels goes without --tree: git knows the commits between good and bad")
     said = "".join(f",{name}={path}" for name, path in given)
     found, count = tree.asked(Path(words["path"]), words["good"], words["bad"], said, dirty=words["dirty"])
-    return found, [found.kernel(found.good), found.kernel(found.bad)], count
+    kernels = [found.kernel(found.good), found.kernel(found.bad)]
+    for kernel in reversed(kernels):  # the last one looked at is built first
+        build.check(kernel, open_store(), _say)
+    return found, kernels, count
 
 
 def _say(line: str) -> None:

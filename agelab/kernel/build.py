@@ -22,7 +22,7 @@ from agelab.errors import HostError
 from agelab.kernel import bundle, config, provenance, recipes, source
 from agelab.kernel.bundle import Kernel, Progress, quiet
 from agelab.kernel.source import Source
-from agelab.store import Artefact, Store
+from agelab.store import Artefact, Store, key_of
 
 RECIPE = 1
 """Raised whenever the same inputs would make another bundle."""
@@ -74,6 +74,8 @@ _ENVIRONMENT = {
     "KBUILD_BUILD_VERSION": "1",
     "PYTHONDONTWRITEBYTECODE": "1",
 }
+MARK = "agelab-built"
+"""The file among the objects that says of which tree they are, all of them."""
 _PROGRESS_SECONDS = 20.0
 
 
@@ -166,12 +168,36 @@ def toolchain(store: Store, progress: Progress) -> Artefact:
     return buildroot.obtain(ask, Purpose("kernels", _UNUSED, {"recipe": ROOT_RECIPE}), store, progress)
 
 
+def check(spec: str, store: Store, progress: Progress = quiet) -> None:
+    """See that a spec's source, patches and configuration will do, and compile nothing. Raises as ``resolve`` does."""
+    building = planned(spec, store, progress)
+    if store.find("kernel", key_of({"kind": "kernel", **building.inputs})) is None:
+        progress(f"configuring Linux {building.source.version}")
+        with _opened(building, store) as shop:
+            (shop.build / MARK).unlink(missing_ok=True)
+            _configure(shop, building)
+
+
 @contextmanager
 def live(building: Building, store: Store, progress: Progress) -> Iterator[Workshop]:
     """A workshop whose /build holds the objects of this kernel, up to date, until it is left.
 
     Raises InputError for a configuration that will not do, DoesNotBuild.
     """
+    with _opened(building, store) as shop:
+        mark = shop.build / MARK
+        if not mark.exists() or mark.read_text() != building.source.tree:
+            mark.unlink(missing_ok=True)
+            _configure(shop, building)
+            with _counted(shop, building, progress):
+                shop.run(make("vmlinux", "modules"))
+            mark.write_text(building.source.tree)
+        yield shop
+
+
+@contextmanager
+def _opened(building: Building, store: Store) -> Iterator[Workshop]:
+    """A workshop with a kernel's source and what objects there are of its configuration, until it is left."""
     objects, place = building.objects, building.source.place
     with store.lock(f"kernels-{place.name}"), TemporaryDirectory(dir=place, prefix="root-") as name:
         building.source.check_out()
@@ -185,13 +211,6 @@ def live(building: Building, store: Store, progress: Progress) -> Iterator[Works
                 write={"ccache": store.cache("ccache")},
                 environment=_ENVIRONMENT,
             )
-            mark = objects / "agelab-built"
-            if not mark.exists() or mark.read_text() != building.source.tree:
-                mark.unlink(missing_ok=True)
-                _configure(shop, building)
-                with _counted(shop, building, progress):
-                    shop.run(make("vmlinux", "modules"))
-                mark.write_text(building.source.tree)
             yield shop
 
 

@@ -137,6 +137,23 @@ def test_what_a_guest_needs_is_looked_at_before_anything_is_compiled(
     assert made.compiled == 0
 
 
+def test_a_configuration_is_looked_at_alone_and_the_next_build_begins_with_it(
+    made: Make, store: Store, tree: Path
+) -> None:
+    kernel.resolve(f"tree:{tree}", store)
+    build.check(f"tree:{tree}", store)
+    assert sum(argv[-1] == "allnoconfig" for argv in made.said) == 1  # it is there already
+    (tree / "fs/inode.c").write_text("other\n")
+    build.check(f"tree:{tree}", store)
+    assert sum(argv[-1] == "allnoconfig" for argv in made.said) == 2 and made.compiled == 1
+    made.config = GOOD.replace("CONFIG_OVERLAY_FS=m", "")
+    with pytest.raises(InputError, match="lacks what a guest needs of a kernel: CONFIG_OVERLAY_FS"):
+        build.check(f"tree:{tree}", store)
+    made.config = GOOD
+    kernel.resolve(f"tree:{tree}", store)
+    assert made.compiled == 2
+
+
 def test_what_did_not_build_is_no_kernel_and_is_tried_again(made: Make, store: Store, tree: Path) -> None:
     made.fails = "fs/inode.c:2: error: oops"
     with pytest.raises(DoesNotBuild, match="oops"):

@@ -1,14 +1,17 @@
 """Options of run and age that do not go together are refused before anything is done."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from agelab.cli.age import age
+from agelab.cli.request import request
 from agelab.cli.run import run
 from agelab.errors import InputError
 from agelab.run import runner
+from agelab.run.request import Request
 
 SMALL = str(Path(__file__).parents[1] / "vm" / "small.toml")
 
@@ -35,6 +38,29 @@ def test_what_does_not_go_together_is_refused(
     monkeypatch.setattr(runner, "carry_out", None)
     with pytest.raises(InputError, match=said):
         CliRunner().invoke(run, words, catch_exceptions=False)
+
+
+def test_images_of_several_kernels_prove_what_is_measured_and_a_run_of_them_is_resumed_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[Request] = []
+
+    def execute_all(wanted: Sequence[Request]) -> list[object]:
+        seen.extend(wanted)
+        raise InputError("seen")
+
+    def execute(wanted: Request) -> object:
+        seen.append(wanted)
+        raise InputError("seen")
+
+    monkeypatch.setattr("agelab.cli.run.execute_all", execute_all)
+    monkeypatch.setattr("agelab.cli.run.execute", execute)
+    for kernels in (["--kernel", "5.10", "--kernel", "6.1"], ["--kernel", "6.1"]):
+        with pytest.raises(InputError, match="seen"):
+            CliRunner().invoke(run, ["aging-ext4", *kernels], catch_exceptions=False)
+    assert [one.prove_all for one in seen] == [False, False, True]
+    said = seen[0].command
+    assert request(said["name"], said["words"], **said["more"]) == seen[0]
 
 
 def test_a_real_disk_is_not_aged_into_the_store(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,424 @@
+"""agelab bisect as a command: what it refuses in one line, what it asks of a run, and what a run's end means to it."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agelab import kernel as kernels
+from agelab.bisect import packages, runs
+from agelab.bisect.directory import Directory
+from agelab.bisect.measure import Kind, Outcome
+from agelab.bisect.question import Question
+from agelab.bisect.runs import Runs
+from agelab.buildroot import DoesNotBuild
+from agelab.cli import bisect, bisect_step, main
+from agelab.drive.module import NoHeaders
+from agelab.errors import HostError, InputError
+from agelab.image import DoesNotBoot
+from agelab.kernel import build
+from agelab.kernel.packaged import Offered
+from agelab.model.result import Cell, End, RunPlan, Sample, Status
+from agelab.results.rundir import RunDirectory
+from agelab.run import runner
+from agelab.store import Store
+from tests.unit import toy_bisect as toy
+from tests.unit.toy_bisect import planted
+
+SMALL = str(Path(__file__).parents[1] / "vm" / "small.toml")
+RELEASES = ("5.10.0-46", "6.1.0-49", "6.1.0-50", "6.12.117+deb13", "7.2.13+deb14")
+WORDS = ["--scenario", "aging", "--variant", "ext4", "--metric", "aged/map:layout_score"]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A store, and a mirror with five kernels, one of them without headers."""
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "home"))
+
+    def release_of(wanted: str, store: Store, **_: object) -> str:
+        found = [one for one in RELEASES if one == wanted or one.startswith(f"{wanted}.")]
+        if not found:
+            raise InputError(f"no kernel 'debian:{wanted}' in Debian's suites; the nearest are debian:6.1")
+        return f"{found[-1]}-amd64"
+
+    def available(store: Store, **_: object) -> list[Offered]:
+        return [
+            Offered(release=f"{one}-amd64", version="1", suite="sid", headers=one != "6.1.0-49")
+            for one in RELEASES
+        ]
+
+    monkeypatch.setattr(packages, "release_of", release_of)
+    monkeypatch.setattr(packages, "available", available)
+    monkeypatch.setattr(build, "check", lambda spec, store, progress: None)
+    return tmp_path / "home"
+
+
+@pytest.fixture(scope="module")
+def linux(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("tree") / "linux"
+    toy.history(path, 17)
+    subprocess.run(["git", "-C", str(path), "branch", "other", "v6.3"], check=True)
+    git = ["git", "-C", str(path)]
+    subprocess.run([*git, "checkout", "-q", "other"], check=True)
+    subprocess.run([*git, "rm", "-q", "Kconfig"], check=True)
+    subprocess.run([*git, "commit", "-qm", "no kernel"], check=True, env=toy.ENV)
+    subprocess.run([*git, "checkout", "-q", "main"], check=True)
+    return path
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str, code: int = 2) -> str:
+    """What the command complains of in its one line, without the hint."""
+    assert main(["bisect", *words]) == code
+    said = capsys.readouterr().err.splitlines()
+    [line] = [one for one in said if one.startswith("agelab: ")]
+    assert len(said) - said.index(line) <= 2
+    return line.removeprefix("agelab: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--scenario", "aging"], "missing: --good, --bad"),
+        (
+            ["--scenario", "aging", "--good", "5.10", "--bad", "6.1"],
+            "say by what bad is told from good: --metric",
+        ),
+        (
+            [*WORDS, "--symptom", "hang", "--good", "5.10", "--bad", "6.1"],
+            "say by what bad is told from good",
+        ),
+        (
+            [*WORDS, "--good", "5.10", "--bad", "6.13"],
+            "no kernel 'debian:6.13' in Debian's suites; the nearest are",
+        ),
+        (
+            [*WORDS, "--good", "5.10", "--bad", "5.10.0-46"],
+            "good and bad are the same kernel: debian:5.10.0-46-amd64",
+        ),
+        (
+            [*WORDS[:4], "--metric", "copy", "--good", "5.10", "--bad", "6.1"],
+            "--metric copy: it is STEP:METRIC",
+        ),
+        ([*WORDS[:4], "--metric", "copy:elapsd", "--good", "5.10", "--bad", "6.1"], "did you mean elapsed"),
+        ([*WORDS, "--good", "5.10", "--bad", "6.1", "--threshold", "x"], "--threshold x: it is no number"),
+        ([*WORDS, "--good", "5.10", "--bad", "6.1", "--threshold", "1", "--relative", "2"], "leave one out"),
+        (
+            [*WORDS, "--good", "5.10", "--bad", "6.1", "--relative", "-10%"],
+            "-10%: it is a change towards bad",
+        ),
+        (
+            [*WORDS, "--good", "5.10", "--bad", "6.1", "--relative", "10%", "--clock", "wall"],
+            "goes with the virtual",
+        ),
+        (
+            [*WORDS, "--good", "5.10", "--bad", "6.1", "--rounds", "5", "--clock", "wall"],
+            "--rounds 5: with --alpha",
+        ),
+        ([*WORDS, "--good", "5.10", "--bad", "6.1", "--dirty"], "--dirty goes with --tree"),
+        (
+            [*WORDS[:2], *WORDS[4:], "--good", "5.10", "--bad", "6.1"],
+            "a bisect measures one variant; aging has btrfs, ext2",
+        ),
+        (
+            [*WORDS, "--good", "6.1", "--bad", "5.10", "--kernels", "5.10 6.1"],
+            "--kernels: 5.10 comes before 6.1",
+        ),
+        ([*WORDS, "--good", "image:/x", "--bad", "6.1"], "only Debian's kernels have an order that is known"),
+        (
+            ["--continue", "latest", "--good", "5.10"],
+            "--continue goes on with what was asked: leave --good out",
+        ),
+        (["--continue", "yesterday"], "no bisect 'yesterday'"),
+    ],
+)
+def test_bad_input_is_one_clear_line(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert said in refused(capsys, *words)
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "said"),
+    [
+        ("v6.2", "v6.99", "--bad v6.99: no such version in {tree}; did you mean v6.9"),
+        ("v6.9", "v6.2", "good and bad are swapped: bad (v6.2) comes before good (v6.9)"),
+        ("v6.9", "v6.9", "good and bad are the same commit: v6.9, v6.9 = "),
+        ("v6.2", "other", "--tree {tree}: bad is no kernel tree: it lacks Kconfig"),
+        ("v6.9", "v6.3^{{commit}}", "good and bad are swapped"),
+    ],
+)
+def test_ends_of_a_tree_that_do_not_fit_are_one_clear_line(
+    linux: Path, good: str, bad: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*WORDS, "--tree", str(linux), "--good", good, "--bad", bad.format()]
+    assert said.format(tree=linux) in refused(capsys, *words)
+
+
+def test_trees_that_will_not_do_are_one_clear_line(
+    linux: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends = ["--good", "v6.2", "--bad", "v6.9"]
+    assert "there is no such directory" in refused(capsys, *WORDS, *ends, "--tree", str(tmp_path / "x"))
+    assert "it is no git tree" in refused(capsys, *WORDS, *ends, "--tree", str(tmp_path))
+    assert "it is no git tree" in refused(capsys, *WORDS, *ends, "--tree", str(linux / "fs"))
+    assert "there is no such file" in refused(
+        capsys, *WORDS, *ends, "--tree", str(linux), "--config", "/nowhere"
+    )
+    (linux / "fs" / "a.c").write_text("changed")
+    try:
+        said = refused(capsys, *WORDS, *ends, "--tree", str(linux))
+        assert said.endswith("has changes that no commit holds: fs/a.c")
+
+        def lacks(spec: str, store: Store, progress: object) -> None:
+            raise InputError(f"{spec[-6:]} lacks what a guest needs of a kernel: CONFIG_OVERLAY_FS")
+
+        monkeypatch.setattr(build, "check", lacks)
+        assert "lacks what a guest needs" in refused(capsys, *WORDS, *ends, "--tree", str(linux), "--dirty")
+    finally:
+        (linux / "fs" / "a.c").write_text("")
+
+
+def unrelated(path: Path) -> None:
+    subprocess.run(["git", "-C", str(path), "checkout", "-q", "--orphan", "alone"], check=True)
+    subprocess.run(["git", "-C", str(path), "commit", "-qm", "alone"], check=True, env=toy.ENV)
+    subprocess.run(["git", "-C", str(path), "checkout", "-q", "main"], check=True)
+
+
+def test_ends_that_are_not_related_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    toy.history(tmp_path / "linux", 3)
+    unrelated(tmp_path / "linux")
+    words = [*WORDS, "--tree", str(tmp_path / "linux"), "--good", "v6.1", "--bad", "alone"]
+    assert "bad (alone) does not descend from good (v6.1)" in refused(capsys, *words)
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, home: Path, *words: str) -> Question:
+    """The question that a command line comes to."""
+    monkeypatch.setattr(bisect, "_same_files", stopped)
+    assert main(["bisect", *words]) == 3
+    return Directory.find(Store(home), "latest").question()
+
+
+def stopped(question: Question) -> None:
+    raise HostError("no further")
+
+
+def test_all_that_the_mirror_has_between_the_ends_is_searched(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = asked(monkeypatch, home, *WORDS, "--good", "5.10", "--bad", "6.12")
+    # Without headers the modelled drive cannot be had.
+    assert found.kernels == tuple(
+        f"debian:{one}-amd64" for one in ("5.10.0-46", "6.1.0-50", "6.12.117+deb13")
+    )
+    assert (found.candidates, found.steps, found.clock, found.metric) == (
+        2,
+        1,
+        "virtual",
+        ("aged/map", 1, "layout_score"),
+    )
+    found = asked(monkeypatch, home, *WORDS, "--good", "7.2", "--bad", "6.1.0-49", "--disks", "model:none")
+    assert [one[7:12] for one in found.kernels] == [
+        "7.2.1",
+        "6.12.",
+        "6.1.0",
+        "6.1.0",
+    ]  # what got better, searched backwards
+
+
+def test_a_list_of_one_s_own_is_searched_from_good_to_bad(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = [*WORDS, "--good", "5.10", "--bad", "7.2", "--kernels", "6.1 image:/a/bzImage 6.12"]
+    found = asked(monkeypatch, home, *words)
+    assert found.kernels == (
+        "debian:5.10.0-46-amd64",
+        "debian:6.1.0-50-amd64",
+        "image:/a/bzImage",
+        "debian:6.12.117+deb13-amd64",
+        "debian:7.2.13+deb14-amd64",
+    )
+
+
+def test_a_step_is_a_normal_run_of_one_cell(
+    home: Path, linux: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "more.config"
+    config.write_text("CONFIG_PVH=y\n")
+    words = [
+        "--scenario",
+        SMALL,
+        "--variant",
+        "ext4",
+        "--symptom",
+        "hang",
+        "--tree",
+        str(linux),
+        "--good",
+        "v6.2",
+        "--bad",
+        "main",
+    ]
+    found = asked(monkeypatch, home, *words, "--config", str(config), "--jobs", "2", "--defaults", "today")
+    assert found.candidates == 14 and found.tree and found.files.keys() == {str(config)}
+    kernel = found.tree.kernel(found.tree.good)
+    assert kernel == f"tree:{linux}@{found.tree.good},config={config}"
+    made = bisect.ask(found)(kernel, [3, 4])
+    assert (made.kernel, made.run_seeds, made.prove_all, made.jobs, made.defaults) == (
+        kernel,
+        (3, 4),
+        False,
+        2,
+        "today",
+    )
+    assert made.command["words"]["kernel"] == kernel and made.command["more"] == {"prove_all": False}
+    assert len(made.turns) == 2  # one variant, two seeds
+
+
+def test_other_files_than_it_was_begun_with_stop_a_bisect(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    patch = tmp_path / "a.patch"
+    patch.write_text("")
+    toy.asked(Store(home), planted(3), files={str(patch): "0" * 64})
+    assert refused(capsys, "--continue", "latest") == f"{patch} is not what it was when the bisect was begun"
+
+
+# What a run's end means.
+
+
+def measured(
+    home: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., RunDirectory], **other: Any
+) -> tuple[Runs, Directory]:
+    directory = toy.asked(Store(home), planted(3), **other)
+    monkeypatch.setattr(kernels, "resolve", lambda *_, **__: None)
+    monkeypatch.setattr(runner, "carry_out", run)
+    return Runs(directory, Store(home), lambda kernel, seeds: (kernel, seeds)), directory  # type: ignore[arg-type, return-value]
+
+
+def ended(
+    home: Path, status: Status, reason: str | None = None, seeds: Sequence[int] = (1,), **provenance: object
+) -> RunDirectory:
+    """A run of that end, which copied within 1.5 s."""
+    run = RunDirectory.create(home / "runs", "small")
+    cells = tuple(
+        Cell(
+            variant="ext4", filesystem="ext4", layout="single", kernel="6.1", machine="m", drives=("model:none",),
+            defaults="period", seed=seed,
+        ) for seed in seeds
+    )  # fmt: skip
+    said = {"harness": "a", "kernel": run.name, **provenance}
+    run.write_plan(
+        RunPlan(run=run.name, scenario="small", scale="quick", clock="virtual", cells=cells, provenance=said)
+    )
+    for number in range(len(cells)):
+        run.append(number, Sample(step="copy", metric="elapsed", value=1.5, unit="s"))
+        run.append(number, Sample(step="copy", metric="seeks", value=None, unit="1", not_measured="no arm"))
+        run.finish(number, End(status=status, reason=reason, host_seconds=1))
+    return run
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "kind"),
+    [
+        (Status.OK, None, Kind.MEASURED),
+        (Status.PANICKED, "Kernel panic - not syncing: oh", Kind.PANICS),
+        (Status.HUNG, "the watchdog fired", Kind.HANGS),
+        (Status.FAILED, "step copy exited 1", Kind.FAILS),
+        (Status.UNSUPPORTED, "kernel 6.1 has no module ext4", Kind.UNSUPPORTED),
+        (Status.UNSUPPORTED, "the image's proof failed: mount: wrong fs type", Kind.FAILS),
+        (Status.INTERRUPTED, "the host's patience ended", Kind.INTERRUPTED),
+    ],
+)
+def test_how_a_cell_ended_is_what_came_of_its_kernel(
+    home: Path, monkeypatch: pytest.MonkeyPatch, status: Status, reason: str | None, kind: Kind
+) -> None:
+    measure, _ = measured(home, monkeypatch, lambda *_: ended(home, status, reason, (1, 2)))
+    found = measure.run("1", [1, 2])
+    assert [one.kind for one in found] == [kind] * 2 and [one.seed for one in found] == [1, 2]
+    assert [one.value for one in found] == ([1.5] * 2 if kind is Kind.MEASURED else [None] * 2)
+    assert found[0].run is not None
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "why"),
+    [
+        (DoesNotBuild("fs/a.c:1: error: oops"), Kind.NO_BUILD, "oops"),
+        (NoHeaders("there are no headers"), Kind.UNSUPPORTED, "no headers"),
+        (DoesNotBoot("packer", panicked="Kernel panic - not syncing: oh"), Kind.PANICS, "not syncing: oh"),
+        (DoesNotBoot("packer build failed"), Kind.NO_BOOT, "packer"),
+    ],
+)
+def test_what_keeps_a_kernel_from_a_run_is_what_came_of_it(
+    home: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, kind: Kind, why: str
+) -> None:
+    def run(*_: object) -> RunDirectory:
+        raise error
+
+    measure, _ = measured(home, monkeypatch, run)
+    [found] = measure.run("1", [1])
+    assert (found.kind, found.run) == (kind, None) and why in found.why
+
+
+def test_what_the_host_cannot_do_is_no_property_of_the_kernel(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(*_: object) -> RunDirectory:
+        raise HostError("no space")
+
+    measure, _ = measured(home, monkeypatch, run)
+    with pytest.raises(HostError, match="no space"):
+        measure.run("1", [1])
+
+
+def test_a_metric_that_there_is_not_is_named_with_the_nearest(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def one(*metric: object) -> Outcome:
+        measure, _ = measured(home, monkeypatch, lambda *_: ended(home, Status.OK), metric=metric)
+        [found] = measure.run("1", [1])
+        assert found.kind is Kind.NOT_MEASURED
+        return found
+
+    assert "did you mean copy:elapsed" in one("cpy", 1, "elapsed").why
+    assert one("copy", 1, "seeks").said == "has no such value: no arm"
+
+
+def test_runs_under_other_conditions_do_not_belong_together(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    harness = iter("aab")
+    measure, directory = measured(home, monkeypatch, lambda *_: ended(home, Status.OK, harness=next(harness)))
+    for kernel in "12":
+        measure.run(kernel, [1])
+    with pytest.raises(InputError, match=rf"{directory.name} was begun with other inputs \(harness\)"):
+        measure.run("3", [1])
+
+
+def test_a_bug_in_a_step_stops_git_and_is_in_the_log(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    directory = toy.asked(Store(home), planted(3))
+
+    def judge(_: Directory) -> Any:
+        raise ZeroDivisionError
+
+    assert bisect_step.main(directory.path, judge) >= 128
+    error = directory.stopped()
+    assert error and "a bug in agelab" in str(error) and "ZeroDivisionError" in directory.log.read_text()
+    assert directory.stopped() is None  # said once
+
+
+def test_the_command_shows_what_the_steps_say_and_prints_the_answer(
+    home: Path, linux: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    toy.asked_of_tree(Store(home), linux, planted(11, 16), "v6.0", "main")
+    monkeypatch.setattr(bisect, "STEP", toy.STEP)
+    monkeypatch.setattr(runs, "Runs", lambda directory, *_, **__: toy.Toy(directory))
+    assert main(["bisect", "--continue", "latest"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.startswith("first bad: ") and '"11"' in shown.out.splitlines()[0]
+    assert "16 kernels could be the first bad one: about 4 steps" in shown.err
+    assert "step 4 of about 4: " in shown.err and "seed 1: 2.0 s" in shown.err
+    assert main(["bisect", "--continue", "latest", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["steps"] == 4
+    assert os.environ.get("GIT_DIR") is None
