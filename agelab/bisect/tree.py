@@ -23,7 +23,6 @@ GOOD, BAD, SKIP = 0, 1, 125
 """What git takes a step's exit status for; from 128 on it stops."""
 
 _PROJECT = Path(__file__).resolve().parents[2]
-_GIT = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
 _ENDED = re.compile(r"^# (first bad commit: \[|only skipped commits left to test)", re.MULTILINE)
 _POSSIBLE = re.compile(r"^# possible first bad commit: \[(\w+)\]", re.MULTILINE)
 
@@ -114,7 +113,7 @@ def _run(directory: Directory, step: Sequence[str]) -> None:
     """Let git choose commits and run the step for each, to the end. Raises as ``search`` does."""
     # Whoever interrupts us interrupts the step: it alone ends, then git does, for the step's exit status.
     argv = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *_command(directory), "bisect", "run", *step]
-    env = {**_GIT, "PYTHONPATH": str(_PROJECT)}
+    env = {**source.GIT, "PYTHONPATH": str(_PROJECT)}
     try:
         done = process.run(argv, env=env, cwd=directory.path, ok=range(256), grace=GRACE)
     finally:
@@ -167,8 +166,8 @@ def _start(directory: Directory, tree: Tree) -> None:
     if objects is None:
         raise InputError(f"--tree {tree.path}: it is no git tree any more")
     shutil.rmtree(directory.git, ignore_errors=True)
-    process.run(["git", "init", "--quiet", "--bare", str(directory.git)], env=_GIT)
-    (directory.git / "objects" / "info" / "alternates").write_text(f"{objects}\n")
+    source.bare(directory.git)
+    source.borrow(directory.git, objects)
     shallow = Path(objects).parent / "shallow"
     if shallow.exists():
         shutil.copyfile(shallow, directory.git / "shallow")
@@ -203,7 +202,7 @@ def _is_ancestor(path: Path, one: str, other: str) -> bool:
 
 def _ask(path: Path, argv: Sequence[str]) -> str:
     """What git says of the user's tree. Raises HostError where it fails."""
-    return process.run(["git", "-C", str(path), *argv], env=_GIT).stdout.strip()
+    return process.run(["git", "-C", str(path), *argv], env=source.GIT).stdout.strip()
 
 
 def _command(directory: Directory) -> list[str]:
@@ -211,4 +210,4 @@ def _command(directory: Directory) -> list[str]:
 
 
 def _git(directory: Directory, argv: Sequence[str]) -> str:
-    return process.run([*_command(directory), *argv], env=_GIT, cwd=directory.path).stdout.strip()
+    return process.run([*_command(directory), *argv], env=source.GIT, cwd=directory.path).stdout.strip()

@@ -7,7 +7,7 @@ module is built where the kernel's own objects are.
 
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from agelab.debian import Archive, dependencies, remember
 from agelab.errors import AgelabError, HostError, InputError
 from agelab.kernel import Kernel, suites
 from agelab.kernel.build import Building, live, make
+from agelab.kernel.bundle import Progress, quiet
 from agelab.store import Artefact, Store, file_hash
 
 WHAT = "the drive's module"
@@ -53,13 +54,7 @@ class NoHeaders(InputError):
     """No suite has the headers of exactly that kernel: it runs with drives that need no module alone."""
 
 
-def _quiet(line: str) -> None:
-    """Say nothing."""
-
-
-def obtain(
-    kernel: Kernel, store: Store, progress: Callable[[str], None] = _quiet, sources: Path = SOURCES
-) -> Path:
+def obtain(kernel: Kernel, store: Store, progress: Progress = quiet, sources: Path = SOURCES) -> Path:
     """The module of ``sources`` for a kernel, built if the store does not have it.
 
     Raises NoHeaders for a kernel whose headers Debian does not have, HostError when nothing can be confined
@@ -88,7 +83,7 @@ def _beside(
     files: Sequence[Path],
     made: Mapping[str, object],
     store: Store,
-    progress: Callable[[str], None],
+    progress: Progress,
 ) -> Artefact:
     """The module for a kernel that was built here, with that kernel's objects."""
 
@@ -119,9 +114,7 @@ def source_files(sources: Path = SOURCES) -> list[Path]:
     return found
 
 
-def packages(
-    kernel: Kernel, store: Store, *, refresh: bool = False, progress: Callable[[str], None] = _quiet
-) -> BuildRoot:
+def packages(kernel: Kernel, store: Store, *, refresh: bool = False, progress: Progress = quiet) -> BuildRoot:
     """The packages that a kernel's modules are built with, as they were resolved first or, on ``refresh``, now."""
     suite = _suite(kernel, store, progress)
 
@@ -146,7 +139,7 @@ def packages(
     return remember(store, {**question, "tools": _TOOLS}, BuildRoot, ask, refresh=refresh)
 
 
-def _suite(kernel: Kernel, store: Store, progress: Callable[[str], None]) -> str:
+def _suite(kernel: Kernel, store: Store, progress: Progress) -> str:
     """The suite that a kernel's headers are of: its own; of .deb files, whichever has the headers of that kernel."""
     suite = kernel.suite
     if not suite and kernel.kind == "deb":

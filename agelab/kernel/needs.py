@@ -3,10 +3,10 @@
 A kernel of the user's own may come without its list of built-in modules; its configuration then says what is built in.
 """
 
-import re
 from pathlib import Path
 
 from agelab.errors import InputError
+from agelab.kernel.config import options
 from agelab.kernel.initramfs import BASE_MODULES
 from agelab.kernel.modinfo import canonical_name
 from agelab.kernel.modules import Modules
@@ -54,7 +54,7 @@ BUILT_IN = (
 
 def values(config: str) -> dict[str, str]:
     """Option (without CONFIG_) to value: y, m, a number or a quoted text; those that are not set are left out."""
-    return dict(re.findall(r"^CONFIG_(\w+)=(.*)$", config, re.MULTILINE))
+    return {name.removeprefix("CONFIG_"): value for name, value in options(config).items() if value != "n"}
 
 
 def built_in(config: str) -> str:

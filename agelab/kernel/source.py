@@ -24,7 +24,7 @@ _PACKAGE = re.compile(r"linux-source-(\d+\.\d+)")
 # Nothing is synced or compressed for long: it is a cache. Files are taken as they are; git packs nothing by itself.
 _SETTINGS = ("core.fsync=none", "core.looseCompression=1", "core.autocrlf=false", "gc.auto=0")
 # A user's own configuration must not change what git does here.
-_GIT = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
+GIT = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
 AS_IT_IS = "worktree"
 """In place of a ref: the files as they lie there."""
 
@@ -70,7 +70,7 @@ def of_tree(path: Path, ref: str, store: Store, progress: Progress) -> Source:
         place = _place(store, {"directory": str(path.absolute())})
         return _as_it_is(path, place, f"tree:{path}", progress)
     place = _place(store, {"objects": objects})
-    (place / "git" / "objects" / "info" / "alternates").write_text(f"{objects}\n")
+    borrow(place / "git", objects)
     if ref == AS_IT_IS:
         head = ask(path, ["rev-parse", "HEAD^{tree}"])
         return _as_it_is(path, place, f"tree:{path}@{AS_IT_IS}", progress, head)
@@ -144,7 +144,7 @@ def patched(source: Source, files: Sequence[Path]) -> Source:
     for number, file in enumerate(files):
         argv = ["apply", "--cached", "--whitespace=nowarn", str(file.absolute())]
         done = process.run(
-            _command(source.place, argv), env={**_GIT, **index}, cwd=source.place, ok=range(256)
+            _command(source.place, argv), env={**GIT, **index}, cwd=source.place, ok=range(256)
         )
         if done.returncode:
             said = [
@@ -167,8 +167,18 @@ def _place(store: Store, identity: Mapping[str, str]) -> Path:
     place = store.cache("kernels") / key_of(dict(identity))[:16]
     if not (place / "git" / "HEAD").exists():
         place.mkdir(exist_ok=True)
-        process.run(["git", "init", "--quiet", "--bare", str(place / "git")], env=_GIT)
+        bare(place / "git")
     return place
+
+
+def bare(directory: Path) -> None:
+    """A git directory of ours, without a work tree."""
+    process.run(["git", "init", "--quiet", "--bare", str(directory)], env=GIT)
+
+
+def borrow(directory: Path, objects: str) -> None:
+    """Let a git directory of ours read the user's objects (gitrepository-layout(5): objects/info/alternates)."""
+    (directory / "objects" / "info" / "alternates").write_text(f"{objects}\n")
 
 
 def _as_it_is(path: Path, place: Path, name: str, progress: Progress, head: str | None = None) -> Source:
@@ -246,7 +256,7 @@ def _git(
 ) -> str:
     """What git says in our repository. Raises HostError when it fails."""
     try:
-        found = process.run(_command(place, argv, work), env={**_GIT, **(env or {})}, cwd=work or place)
+        found = process.run(_command(place, argv, work), env={**GIT, **(env or {})}, cwd=work or place)
     except process.ProcessFailed as error:
         raise HostError(f"git cannot read the kernel's source: {error}", hint=error.hint) from error
     return found.stdout.strip()

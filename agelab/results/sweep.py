@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from agelab.errors import InputError
+from agelab.kernel.versions import numbers
 from agelab.model.result import Sample, Status
 from agelab.results.compare import groups
 from agelab.results.rundir import RunDirectory
@@ -32,7 +33,7 @@ class Kernel:
     @property
     def order(self) -> tuple[int, ...]:
         """Where it stands among versions of Linux."""
-        return tuple(int(number) for number in re.findall(r"\d+", self.version))
+        return numbers(self.version)
 
 
 @dataclass(frozen=True)
