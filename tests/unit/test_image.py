@@ -262,3 +262,12 @@ def test_a_kernel_that_panics_in_its_proof_is_told_from_a_packer_that_fails(
 def test_the_guest_definition_is_valid() -> None:
     definition = roots.definition()
     assert definition.suite and "python3-minimal" in definition.packages
+
+
+def test_what_the_root_s_builder_mounts_ends_with_it(tmp_path: Path) -> None:
+    """A builder that is killed unmounts nothing, and whoever removes its tree would walk into the host's /sys."""
+    argv = ["sh", "-c", 'mount -t tmpfs none "$0" && touch "$0/mounted" && kill -KILL $$', str(tmp_path)]
+    with pytest.raises(process.ProcessFailed, match="ended by SIGKILL"):
+        process.run(roots.with_own_mounts(argv))
+    assert not (tmp_path / "mounted").exists()
+    assert str(tmp_path) not in Path("/proc/self/mounts").read_text()
