@@ -47,7 +47,7 @@ OPTIONS = {
 
 BUILT_IN = (
     *("64BIT", "ACPI", "BINFMT_ELF", "BINFMT_SCRIPT", "BLK_DEV_INITRD", "DEVTMPFS", "PROC_FS"),
-    *("SERIAL_8250_CONSOLE", "SYSFS", "TMPFS", "UNIX98_PTYS"),
+    *("SERIAL_8250_CONSOLE", "SQUASHFS_ZLIB", "SYSFS", "TMPFS", "UNIX98_PTYS"),
 )
 """Options that cannot be modules, without which no guest comes to its root."""
 
