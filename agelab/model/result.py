@@ -58,6 +58,17 @@ class End(Frozen):
     host_seconds: float
 
 
+class RunKernel(Frozen):
+    """The kernel that a run's cells boot."""
+
+    spec: str = Field(description="as it was asked for: debian:6.1")
+    release: str = Field(description="what uname -r says: 6.1.0-50-amd64")
+    version: str = Field(description="of the package or the source: 6.1.192-2")
+
+    def __str__(self) -> str:
+        return f"{self.spec} = {self.release} ({self.version})"
+
+
 class RunPlan(Frozen):
     """What a run set out to do, written before its first cell."""
 
@@ -66,6 +77,7 @@ class RunPlan(Frozen):
     scale: str
     clock: str
     cells: tuple[Cell, ...]
+    kernel: RunKernel | None = Field(default=None, description="None where the run does not say it")
     provenance: dict[str, Any]
     histories: dict[str, dict[str, Any]] = Field(
         default={}, description="what each history is, and how far it is what was asked for"

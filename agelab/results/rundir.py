@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from typing import IO, Any, BinaryIO, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from agelab.errors import InputError, nearest
-from agelab.model.result import SCHEMA, End, RunPlan, Sample, Status
+from agelab.model.result import SCHEMA, End, RunKernel, RunPlan, Sample, Status
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
 NEWEST = 3
@@ -22,6 +23,8 @@ NEWEST = 3
 ALL = "all runs: agelab list"
 LOOKS = 10
 """Times to try for a lock, 10 ms apart."""
+
+_KERNEL = re.compile(r"(?P<spec>.+) = (?P<release>\S+) \((?P<version>.+)\)")
 
 
 class RunDirectory:
@@ -101,7 +104,9 @@ class RunDirectory:
         write(self.cell(number) / "end.json", end.model_dump_json(indent=1))
 
     def plan(self) -> RunPlan:
-        return read(self.path / "plan.json", RunPlan)
+        """What the run set out to do; of an older run the kernel is read from its provenance."""
+        plan = read(self.path / "plan.json", RunPlan)
+        return plan if plan.kernel else plan.model_copy(update={"kernel": _kernel_in_words(plan)})
 
     def unfinished(self) -> list[int]:
         """The cells that have no end yet, or one that came from outside."""
@@ -152,6 +157,12 @@ class RunDirectory:
             **plan.model_dump(mode="json", exclude={"cells", "command"}),
             "cells": cells,
         }
+
+
+def _kernel_in_words(plan: RunPlan) -> RunKernel | None:
+    """The kernel of a run from before the plan had it in fields, or None where its provenance does not say it."""
+    match = _KERNEL.fullmatch(plan.provenance.get("kernel", ""))
+    return RunKernel(**match.groupdict()) if match else None
 
 
 def add_line(path: Path, row: Mapping[str, Any]) -> None:

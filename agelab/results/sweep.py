@@ -1,13 +1,12 @@
 """One scenario on several kernels: each metric by filesystem and kernel, and what changed from one to the next."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from agelab.errors import InputError
 from agelab.kernel.versions import numbers
-from agelab.model.result import Sample, Status
+from agelab.model.result import RunKernel, Sample, Status
 from agelab.results.compare import groups
 from agelab.results.rundir import RunDirectory
 from agelab.stats.floor import Difference
@@ -18,22 +17,6 @@ TOTAL: Place = ("all steps", 1, "elapsed")
 """The sum of what all steps of a cell took."""
 DEFAULT = (("aged/map", "layout_score"), ("", "slowdown"))
 """Step and metric of what is shown unasked, beside the sum; without a step those of every step."""
-
-_KERNEL = re.compile(r"(?P<spec>\S+) = (?P<release>\S+) \((?P<version>.+)\)")
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """One column."""
-
-    release: str
-    version: str
-    spec: str
-
-    @property
-    def order(self) -> tuple[int, ...]:
-        """Where it stands among versions of Linux."""
-        return numbers(self.version)
 
 
 @dataclass(frozen=True)
@@ -50,7 +33,8 @@ class Entry:
 class Sweep:
     """The runs of one scenario, kernel by kernel in the order of their versions."""
 
-    kernels: tuple[Kernel, ...]
+    kernels: tuple[RunKernel, ...]
+    """The columns."""
     entries: Mapping[tuple[str, str], tuple[Entry | None, ...]]
     """Variant and layout to what there is on each kernel; None where it was not asked for."""
 
@@ -101,14 +85,13 @@ def of(runs: Sequence[RunDirectory]) -> Sweep:
     if len(kinds) > 1:
         said = "; ".join(", ".join(kind) for kind in sorted(kinds))
         raise InputError(f"these runs do not belong into one table: {said}")
-    by_kernel: dict[Kernel, list[RunDirectory]] = {}
+    by_kernel: dict[RunKernel, list[RunDirectory]] = {}
     for run, plan in zip(runs, plans, strict=True):
-        match = _KERNEL.fullmatch(plan.provenance["kernel"])
-        if match is None:
+        if plan.kernel is None:
             raise InputError(f"{run.name} does not say its kernel in a way that is known here")
-        by_kernel.setdefault(Kernel(match["release"], match["version"], match["spec"]), []).append(run)
-    kernels = tuple(sorted(by_kernel, key=lambda kernel: kernel.order))
-    found: dict[tuple[str, str], dict[Kernel, Entry]] = {}
+        by_kernel.setdefault(plan.kernel, []).append(run)
+    kernels = tuple(sorted(by_kernel, key=lambda kernel: numbers(kernel.version)))
+    found: dict[tuple[str, str], dict[RunKernel, Entry]] = {}
     for kernel in kernels:
         for row, entry in _entries(by_kernel[kernel]).items():
             found.setdefault(row, {})[kernel] = entry

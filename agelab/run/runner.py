@@ -16,7 +16,7 @@ from agelab.errors import InputError
 from agelab.history import artefact
 from agelab.image import Image
 from agelab.model.history import Logged
-from agelab.model.result import Cell, RunPlan, Status
+from agelab.model.result import Cell, RunKernel, RunPlan, Status
 from agelab.results.rundir import RunDirectory
 from agelab.run import beside, sources
 from agelab.run.boots import Machine
@@ -243,6 +243,7 @@ def _run_plan(
     read = {corpus.sha256: corpus.description for corpus in corpora}
     together = min(request.jobs, len(cells))
     beside = request.clock == "wall" and together > 1
+    kernel = RunKernel(spec=image.kernel.spec, release=image.kernel.release, version=image.kernel.version)
     disturbed = f"; {together} cells at a time, which disturbed each other" if beside else ""
     return RunPlan(
         run=run.name,
@@ -250,8 +251,9 @@ def _run_plan(
         scale=sources.scale(request),
         clock=request.clock,
         cells=cells,
+        kernel=kernel,
         provenance={
-            "kernel": f"{image.kernel.spec} = {image.kernel.release} ({image.kernel.version})",
+            "kernel": str(kernel),
             "image": image.key,
             "image_content": image.content,
             "corpus": "; ".join(read.values()),

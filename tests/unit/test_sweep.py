@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agelab.cli import main
-from agelab.model.result import Cell, End, RunPlan, Sample, Status
+from agelab.model.result import Cell, End, RunKernel, RunPlan, Sample, Status
 from agelab.results.rundir import RunDirectory
 
 
@@ -26,10 +26,11 @@ def made(home: Path, kernel: str, values: dict[str, list[float] | None], scenari
         )
         for variant, took in values.items() for seed in range(1, 1 + len(took or [0]))
     ]  # fmt: skip
-    provenance = {"kernel": f"debian:{kernel} = {kernel} ({kernel}-1)"}
+    booted = RunKernel(spec=f"debian:{kernel}", release=kernel, version=f"{kernel}-1")
     run.write_plan(
         RunPlan(
-            run=run.name, scenario=scenario, scale="quick", clock="virtual", cells=tuple(cells), provenance=provenance
+            run=run.name, scenario=scenario, scale="quick", clock="virtual", cells=tuple(cells), kernel=booted,
+            provenance={"kernel": str(booted)},
         )
     )  # fmt: skip
     for number, cell in enumerate(cells):
@@ -99,6 +100,20 @@ def test_further_seeds_of_a_kernel_join_its_column(home: Path, capsys: pytest.Ca
     first, again = (made(home, "6.1.2", {"ext4": took}) for took in ([1.0], [1.0, 2.0]))
     rows = json.loads(said(capsys, first, again, "--metric", "copy:elapsed", "--json"))["rows"]
     assert [(row["seeds"], row["median"]) for row in rows] == [(2, 1.5)]
+
+
+def test_runs_whose_kernel_is_in_their_provenance_alone_join_as_others_do(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [made(home, "6.1.2", {"ext4": [took]}) for took in (1.0, 2.0)]
+    old = RunDirectory(home / "runs" / names[0])
+    old.write_plan(old.plan().model_copy(update={"kernel": None}))
+    assert '"kernel": null' in (old.path / "plan.json").read_text()
+    shown = json.loads(said(capsys, *names, "--json"))
+    assert shown["kernels"] == [{"release": "6.1.2", "version": "6.1.2-1", "spec": "debian:6.1.2"}]
+    old.write_plan(old.plan().model_copy(update={"kernel": None, "provenance": {}}))
+    assert main(["sweep", *names]) == 2
+    assert f"{old.name} does not say its kernel" in capsys.readouterr().err
 
 
 def test_other_scenarios_and_unknown_metrics_are_refused(
