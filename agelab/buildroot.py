@@ -4,6 +4,7 @@ The packages are unpacked, not installed, into a build root that the store keeps
 confined by bubblewrap: no network, any user, nothing of the host, the same paths each time.
 """
 
+import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -202,19 +203,25 @@ def workshop(tar: Path, files: Sequence[Path], directory: Path, what: str) -> It
     for path in files:
         shutil.copyfile(path, build / path.name)
     try:
-        with unpacked(tar, work) as root:
-            yield Workshop(root, build, what)
+        yield Workshop(_unpack(tar, work / "root"), build, what)
     finally:
         remove(work)
 
 
-@contextmanager
-def unpacked(tar: Path, directory: Path) -> Iterator[Path]:
-    """A build root for a workshop, below ``directory`` until it is left."""
-    root = directory / "root"
+def kept(made: Artefact, store: Store) -> Path:
+    """A build root for workshops that stays unpacked in the store's cache: one build after the other reads it."""
+    root = store.cache("buildroots") / made.key
+    with store.lock(f"buildroots-{made.key}"):
+        if not root.exists():
+            partial = root.with_suffix(".partial")
+            shutil.rmtree(partial, ignore_errors=True)
+            _unpack(made / FILE, partial)
+            os.sync()  # after a power cut an empty compiler would make every kernel one that does not build
+            partial.rename(root)
+    return root
+
+
+def _unpack(tar: Path, root: Path) -> Path:
     root.mkdir()
-    try:
-        process.run(["tar", "-C", str(root), "-xf", str(tar), "--no-same-owner"])
-        yield root
-    finally:
-        remove(root)
+    process.run(["tar", "-C", str(root), "-xf", str(tar), "--no-same-owner"])
+    return root

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from agelab import buildroot
 from agelab.buildroot import BuildRoot, Purpose, Workshop
@@ -199,19 +198,17 @@ def live(building: Building, store: Store, progress: Progress) -> Iterator[Works
 def _opened(building: Building, store: Store) -> Iterator[Workshop]:
     """A workshop with a kernel's source and what objects there are of its configuration, until it is left."""
     objects, place = building.objects, building.source.place
-    with store.lock(f"kernels-{place.name}"), TemporaryDirectory(dir=place, prefix="root-") as name:
+    with store.lock(f"kernels-{place.name}"):
         building.source.check_out()
         objects.mkdir(exist_ok=True)
-        with buildroot.unpacked(building.toolchain / buildroot.FILE, Path(name)) as root:
-            shop = Workshop(
-                root,
-                objects,
-                f"Linux {building.source.version}",
-                read={"source": building.source.files},
-                write={"ccache": store.cache("ccache")},
-                environment=_ENVIRONMENT,
-            )
-            yield shop
+        yield Workshop(
+            buildroot.kept(building.toolchain, store),
+            objects,
+            f"Linux {building.source.version}",
+            read={"source": building.source.files},
+            write={"ccache": store.cache("ccache")},
+            environment=_ENVIRONMENT,
+        )
 
 
 def make(*targets: str) -> list[str]:

@@ -8,6 +8,7 @@ import pytest
 from agelab import buildroot, process
 from agelab.buildroot import DoesNotBuild
 from agelab.errors import AgelabError, HostError
+from agelab.store import Store
 
 UNUSED = (
     "share",
@@ -104,6 +105,20 @@ def test_a_workshop_has_the_root_and_the_files_and_leaves_nothing(tmp_path: Path
         assert (opened.root / "usr/bin/mawk").read_text() == "usr/bin/mawk"
         assert (opened.build / "a.c").read_text() == "text"
     assert list((tmp_path / "made").iterdir()) == []
+
+
+def test_a_root_that_is_kept_is_unpacked_once_and_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path / "home")
+    tree = unpacked(tmp_path / "root", 0o022)
+    made = store.obtain("buildroot", {}, lambda directory: buildroot.pack(tree, directory / buildroot.FILE))
+    left = store.cache("buildroots") / f"{made.key}.partial"
+    (left / "usr").mkdir(parents=True)  # by one that was killed
+    root = buildroot.kept(made, store)
+    assert (root / "usr/bin/mawk").read_text() == "usr/bin/mawk" and not left.exists()
+    monkeypatch.setattr(process, "run", None)
+    assert buildroot.kept(made, store) == root
 
 
 def test_a_program_gets_nothing_of_the_host_but_its_directory(

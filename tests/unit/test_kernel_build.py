@@ -1,7 +1,5 @@
 """Kernels that are built: what their keys are made of, and that nothing is compiled twice or in vain."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -55,12 +53,7 @@ class Make:
 def made(monkeypatch: pytest.MonkeyPatch) -> Make:
     fake = Make()
     monkeypatch.setattr(Workshop, "run", lambda shop, argv: fake.run(shop, argv))
-
-    @contextmanager
-    def unpacked(tar: Path, directory: Path) -> Iterator[Path]:
-        yield directory
-
-    monkeypatch.setattr(buildroot, "unpacked", unpacked)
+    monkeypatch.setattr(buildroot, "kept", lambda toolchain, store: toolchain.directory)
     monkeypatch.setattr(
         build, "toolchain", lambda store, progress: store.obtain("buildroot", {}, lambda directory: None)
     )
