@@ -1,0 +1,132 @@
+"""Measuring a kernel by a run of agelab: what a run's end means to a bisect."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agelab import kernel as kernels
+from agelab.bisect.directory import Directory
+from agelab.bisect.measure import Kind, Outcome
+from agelab.bisect.runs import Runs
+from agelab.buildroot import DoesNotBuild
+from agelab.drive.module import NoHeaders
+from agelab.errors import HostError, InputError
+from agelab.image import DoesNotBoot
+from agelab.model.result import Cell, End, RunPlan, Sample, Status
+from agelab.results.rundir import RunDirectory
+from agelab.run import runner
+from agelab.store import Store
+from tests.unit import toy_bisect as toy
+from tests.unit.toy_bisect import planted
+
+
+def measured(
+    home: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., RunDirectory], **other: Any
+) -> tuple[Runs, Directory]:
+    directory = toy.asked(Store(home), planted(3), **other)
+    monkeypatch.setattr(kernels, "resolve", lambda *_, **__: None)
+    monkeypatch.setattr(runner, "carry_out", run)
+    return Runs(directory, Store(home), lambda kernel, seeds: (kernel, seeds)), directory  # type: ignore[arg-type, return-value]
+
+
+def ended(
+    home: Path, status: Status, reason: str | None = None, seeds: Sequence[int] = (1,), **provenance: object
+) -> RunDirectory:
+    """A run of that end, which copied within 1.5 s."""
+    run = RunDirectory.create(home / "runs", "small")
+    cells = tuple(
+        Cell(
+            variant="ext4", filesystem="ext4", layout="single", kernel="6.1", machine="m", drives=("model:none",),
+            defaults="period", seed=seed,
+        ) for seed in seeds
+    )  # fmt: skip
+    said = {"harness": "a", "kernel": run.name, **provenance}
+    run.write_plan(
+        RunPlan(run=run.name, scenario="small", scale="quick", clock="virtual", cells=cells, provenance=said)
+    )
+    for number in range(len(cells)):
+        run.append(number, Sample(step="copy", metric="elapsed", value=1.5, unit="s"))
+        run.append(number, Sample(step="copy", metric="seeks", value=None, unit="1", not_measured="no arm"))
+        run.finish(number, End(status=status, reason=reason, host_seconds=1))
+    return run
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "kind"),
+    [
+        (Status.OK, None, Kind.MEASURED),
+        (Status.PANICKED, "Kernel panic - not syncing: oh", Kind.PANICS),
+        (Status.HUNG, "the watchdog fired", Kind.HANGS),
+        (Status.FAILED, "step copy exited 1", Kind.FAILS),
+        (Status.UNSUPPORTED, "kernel 6.1 has no module ext4", Kind.UNSUPPORTED),
+        (Status.UNSUPPORTED, "the image's proof failed: mount: wrong fs type", Kind.FAILS),
+        (Status.INTERRUPTED, "the host's patience ended", Kind.INTERRUPTED),
+    ],
+)
+def test_how_a_cell_ended_is_what_came_of_its_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: Status, reason: str | None, kind: Kind
+) -> None:
+    measure, _ = measured(tmp_path, monkeypatch, lambda *_: ended(tmp_path, status, reason, (1, 2)))
+    found = measure.run("1", [1, 2])
+    assert [one.kind for one in found] == [kind] * 2 and [one.seed for one in found] == [1, 2]
+    assert [one.value for one in found] == ([1.5] * 2 if kind is Kind.MEASURED else [None] * 2)
+    assert found[0].run is not None
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "why"),
+    [
+        (DoesNotBuild("fs/a.c:1: error: oops"), Kind.NO_BUILD, "oops"),
+        (NoHeaders("there are no headers"), Kind.UNSUPPORTED, "no headers"),
+        (DoesNotBoot("packer", panicked="Kernel panic - not syncing: oh"), Kind.PANICS, "not syncing: oh"),
+        (DoesNotBoot("packer build failed"), Kind.NO_BOOT, "packer"),
+    ],
+)
+def test_what_keeps_a_kernel_from_a_run_is_what_came_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, kind: Kind, why: str
+) -> None:
+    def run(*_: object) -> RunDirectory:
+        raise error
+
+    measure, _ = measured(tmp_path, monkeypatch, run)
+    [found] = measure.run("1", [1])
+    assert (found.kind, found.run) == (kind, None) and why in found.why
+
+
+def test_what_the_host_cannot_do_is_no_property_of_the_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(*_: object) -> RunDirectory:
+        raise HostError("no space")
+
+    measure, _ = measured(tmp_path, monkeypatch, run)
+    with pytest.raises(HostError, match="no space"):
+        measure.run("1", [1])
+
+
+def test_a_metric_that_there_is_not_is_named_with_the_nearest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def one(*metric: object) -> Outcome:
+        measure, _ = measured(tmp_path, monkeypatch, lambda *_: ended(tmp_path, Status.OK), metric=metric)
+        [found] = measure.run("1", [1])
+        assert found.kind is Kind.NOT_MEASURED
+        return found
+
+    assert "did you mean copy:elapsed" in one("cpy", 1, "elapsed").why
+    assert one("copy", 1, "seeks").said == "has no such value: no arm"
+
+
+def test_runs_under_other_conditions_do_not_belong_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    harness = iter("aab")
+    measure, directory = measured(
+        tmp_path, monkeypatch, lambda *_: ended(tmp_path, Status.OK, harness=next(harness))
+    )
+    for kernel in "12":
+        measure.run(kernel, [1])
+    with pytest.raises(InputError, match=rf"{directory.name} was begun with other inputs \(harness\)"):
+        measure.run("3", [1])
