@@ -28,10 +28,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from agelab import process, tools
+from agelab import process
 from agelab.errors import AgelabError
 from agelab.history.operations import HEADER
 from agelab.history.synthetic import Wanted, versions
+from agelab.image import tools
 from bench.page import DOCS, line, put
 
 MAKER = "python -m bench.history --write"

@@ -28,11 +28,8 @@ def image() -> None:
 @json_option
 def build(spec: str, refresh: bool, as_json: bool) -> None:
     """Build the image of a kernel, unless the store has it already."""
-    from functools import partial
-
     from agelab import image as images
     from agelab import kernel as kernels
-    from agelab import tools
     from agelab.model.filesystem import Filesystem
     from agelab.scenario.files import every
 
@@ -45,7 +42,6 @@ def build(spec: str, refresh: bool, as_json: bool) -> None:
         found,
         store,
         every("filesystems", Filesystem),
-        programs=partial(tools.of_filesystem, store=store, progress=progress),
         refresh=refresh,
         progress=progress,
     )

@@ -5,14 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol
 
 from pydantic import ValidationError
 
 from agelab import process
 from agelab.debian import Archive, Package
 from agelab.errors import HostError
-from agelab.image import packer
+from agelab.image import packer, tools
 from agelab.image import root as roots
 from agelab.image.assemble import DESCRIPTION, INITRAMFS, ROOT, Assembly, Description, ImageKernel
 from agelab.image.proof import SCRATCH, Plan, Proof, plan
@@ -30,18 +29,6 @@ _PROVISIONING = (
 
 RECIPE = 1
 """Raised whenever the same inputs would be assembled differently."""
-
-
-class Programs(Protocol):
-    """Where programs of these names are that no package holds (``agelab.tools``), built if need be."""
-
-    def __call__(self, names: Sequence[str], /) -> Mapping[str, Path]: ...
-
-
-def _none(names: Sequence[str]) -> Mapping[str, Path]:
-    """For filesystems that need none."""
-    assert not names, f"nobody has said where {', '.join(names)} are"
-    return {}
 
 
 @dataclass(frozen=True)
@@ -90,14 +77,12 @@ def build(
     filesystems: Sequence[Filesystem],
     *,
     proved: Sequence[Filesystem] | None = None,
-    programs: Programs = _none,
     refresh: bool = False,
     progress: Callable[[str], None] = lambda line: None,
 ) -> Image:
     """The sealed image of that kernel for these filesystems, built if the store does not have it.
 
-    ``proved`` are those that the guest is to prove, where not all; ``programs`` is asked for those that
-    their proof needs. ``refresh`` asks the mirror for the newest
+    ``proved`` are those that the guest is to prove, where not all. ``refresh`` asks the mirror for the newest
     packages; without it the ones resolved first are used, and a second call needs no network. ``progress`` gets
     one short line for each stage. Raises HostError when a download, mmdebstrap or Packer fails.
     """
@@ -114,9 +99,9 @@ def build(
         "proof": key_of(proving.model_dump(mode="json")),
         "recipe": RECIPE,
     }
-    tools = programs(proving.tools) if proving.tools else {}
-    if tools:
-        inputs["tools"] = {name: file_hash(path) for name, path in tools.items()}
+    programs = tools.of_filesystem(proving.tools, store, progress)
+    if programs:
+        inputs["tools"] = {name: file_hash(path) for name, path in programs.items()}
 
     def make(directory: Path) -> None:
         work = directory / "work"
@@ -140,7 +125,7 @@ def build(
         )
         (work / "assembly.json").write_text(assembly.model_dump_json())
         progress(f"proving {len(proving.items)} ways to make a filesystem on {kernel.release} (packer)")
-        ours = {"busybox": busybox, **{f"tools/{name}": path.read_bytes() for name, path in tools.items()}}
+        ours = {"busybox": busybox, **{f"tools/{name}": path.read_bytes() for name, path in programs.items()}}
         _prove(kernel, proving, work, root / ROOT, base, ours)
         shutil.rmtree(work)
 

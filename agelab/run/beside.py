@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from agelab import stored, tools
+from agelab import stored
 from agelab.corpus import Corpus
 from agelab.disk import parse
 from agelab.errors import AgelabError
-from agelab.image import Image
+from agelab.image import Image, tools
 from agelab.model.result import Status
 from agelab.model.scenario import DiskUse, Scenario, Variant
 from agelab.model.step import Action

@@ -3,17 +3,16 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from agelab import image as images
 from agelab import kernel as kernels
-from agelab import stored, tools
+from agelab import stored
 from agelab.corpus import Corpus
 from agelab.disk import claimed
 from agelab.drive import module as modules
 from agelab.errors import InputError
-from agelab.image import Image
+from agelab.image import Image, tools
 from agelab.model.result import Cell, End, Status
 from agelab.run import room, sources
 from agelab.run.journal import Journal
@@ -76,13 +75,11 @@ def make_ready(request: Request, store: Store, progress: Progress, held: ExitSta
     progress.stage(f"kernel {request.kernel}")
     kernel = kernels.resolve(request.kernel, store, progress=progress.stage)
     measured = {spec.filesystem.name: spec.filesystem for spec in specs}
-    makers = partial(tools.of_filesystem, store=store, progress=progress.stage)
     image = images.build(
         kernel,
         store,
         selection.filesystems(),
         proved=None if request.prove_all else list(measured.values()),
-        programs=makers,
         progress=progress.stage,
     )
     kept = len(specs) if request.keep_disk else 0
@@ -101,7 +98,9 @@ def make_ready(request: Request, store: Store, progress: Progress, held: ExitSta
                 hint="choose --scale paper",
             )
     common = tools.obtain(store, progress.stage) if _measures(request) or scenario.histories else {}
-    programs = [{**common, **makers(spec.filesystem.tools)} for spec in specs]
+    programs = [
+        {**common, **tools.of_filesystem(spec.filesystem.tools, store, progress.stage)} for spec in specs
+    ]
     return Ready(request, turns, specs, disk, corpora, image, library, module, programs, journal)
 
 

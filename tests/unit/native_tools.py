@@ -11,7 +11,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from agelab import process, tools
+from agelab import process
+from agelab.image import tools
 
 needs_compiler = pytest.mark.skipif(process.find("gcc") is None, reason="not installed: gcc")
 FLAGS = ("-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from agelab import tools
+from agelab.image import tools
 from agelab.model.filesystem import Filesystem
 from agelab.scenario import selection
 from agelab.scenario.files import every

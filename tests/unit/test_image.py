@@ -2,7 +2,6 @@
 
 import json
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 from agelab import process
 from agelab.debian import Package
 from agelab.errors import AgelabError, HostError
-from agelab.image import DoesNotBoot, assemble, packer, proof, sealed
+from agelab.image import DoesNotBoot, assemble, packer, proof, sealed, tools
 from agelab.image import root as roots
 from agelab.kernel import Kernel, initramfs
 from agelab.kernel.modinfo import ModuleInfo
@@ -169,11 +168,11 @@ def test_a_module_that_was_built_to_do_less_is_unsupported(store: Store) -> None
     )
 
 
-def test_programs_that_a_proof_needs_are_asked_for_and_part_of_the_identity(
+def test_programs_that_a_proof_needs_are_made_and_part_of_the_identity(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writes = kernel(store, "CONFIG_UFS_FS_WRITE=y\n")
-    asked: list[tuple[str, ...]] = []
+    asked: list[Path] = []
     given: list[dict[str, bytes]] = []
     real = sealed._prove
 
@@ -181,19 +180,20 @@ def test_programs_that_a_proof_needs_are_asked_for_and_part_of_the_identity(
         given.append(arguments[-1])
         real(*arguments)
 
-    def programs(names: Sequence[str]) -> dict[str, Path]:
-        asked.append(tuple(names))
-        return {name: tmp_path / name for name in names}
+    def programs(_: Store, __: object, sources: Path) -> dict[str, Path]:
+        asked.append(sources)
+        return {name: tmp_path / name for name in (*UFS.tools, "another")}
 
+    monkeypatch.setattr(tools, "obtain", programs)
     monkeypatch.setattr(sealed, "_prove", prove)
     for name in UFS.tools:
         (tmp_path / name).write_text(name)
-    image = sealed.build(writes, store, [*FILESYSTEMS, UFS], programs=programs)
-    assert image.proof["ufs", "today"].status == "ok" and asked == [("make", "check")]
+    image = sealed.build(writes, store, [*FILESYSTEMS, UFS])
+    assert image.proof["ufs", "today"].status == "ok" and asked == [tools.FILESYSTEMS]
     assert given == [{"busybox": b"busybox", "tools/make": b"make", "tools/check": b"check"}]
     (tmp_path / "check").write_text("another")
-    assert sealed.build(writes, store, [*FILESYSTEMS, UFS], programs=programs).key != image.key
-    sealed.build(writes, store, FILESYSTEMS, programs=programs)
+    assert sealed.build(writes, store, [*FILESYSTEMS, UFS]).key != image.key
+    sealed.build(writes, store, FILESYSTEMS)
     assert len(asked) == 2
 
 

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from agelab import buildroot, process, tools
+from agelab import buildroot, process
 from agelab.buildroot import BuildRoot
 from agelab.debian import Archive, Gone, Package
 from agelab.errors import AgelabError
+from agelab.image import tools
 from agelab.store import Store
 
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agelab import process, tools
+from agelab import process
 from agelab.cli.common import open_store
+from agelab.image import tools
 from agelab.store import Store, file_hash
 
 NEEDED = ("apt-get", "bwrap", "dpkg-deb", "tar")

@@ -2,13 +2,13 @@
 
 import os
 import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from agelab import image, kernel, process, tools
+from agelab import image, kernel, process
 from agelab.cli.common import open_store
+from agelab.image import tools
 from agelab.image.packer import CMDLINE
 from agelab.kernel import initramfs
 from agelab.model.filesystem import Filesystem
@@ -29,10 +29,7 @@ WORK = Path(__file__).with_name("ufs_work.py")
 
 
 def built(store: Store) -> image.Image:
-    makers = partial(tools.of_filesystem, store=store)
-    return image.build(
-        kernel.resolve("recipe:ufs", store), store, every("filesystems", Filesystem), programs=makers
-    )
+    return image.build(kernel.resolve("recipe:ufs", store), store, every("filesystems", Filesystem))
 
 
 def test_a_kernel_that_writes_it_proves_it() -> None:

@@ -13,10 +13,10 @@ from agelab import buildroot
 from agelab.buildroot import BuildRoot, Purpose
 from agelab.debian import Archive, remember
 from agelab.errors import AgelabError
-from agelab.image import root as images
+from agelab.image import root as roots
 from agelab.store import Store, file_hash
 
-SOURCES = Path(__file__).resolve().parents[1] / "harness" / "tools"
+SOURCES = Path(__file__).resolve().parents[2] / "harness" / "tools"
 FILESYSTEMS = SOURCES.with_name("filesystems")
 """Programs that make and check filesystems for which no package has any: in guests that need them alone."""
 
@@ -98,7 +98,7 @@ def programs(files: list[Path]) -> dict[str, Path]:
 
 def packages(store: Store, *, refresh: bool = False) -> BuildRoot:
     """The packages that programs for the guest are built with, as resolved first or, on ``refresh``, now."""
-    suite = images.definition().suite
+    suite = roots.definition().suite
 
     def ask() -> BuildRoot:
         archive = Archive(store, suite)
