@@ -188,9 +188,7 @@ class Workshop:
 
 
 def _complaints(lines: Sequence[str]) -> list[str]:
-    """What of many lines of make tells why: jobs that run side by side go on after the first error."""
-    if len(lines) < 100:
-        return []
+    """What of make's lines tells why, the first error first: jobs that run side by side go on after it."""
     return [line for line in lines if _COMPLAINT.search(line)][:12]
 
 

@@ -144,6 +144,11 @@ def test_a_program_gets_nothing_of_the_host_but_its_directory(
     "text, kind, said",
     [
         ("a.c:1: error: oops", DoesNotBuild, r"a test does not build \(cc, exit 1\):\na\.c:1"),
+        (
+            "  CC a.o\na.c: In f:\na.c:1: error: oops\n  1 | x",
+            DoesNotBuild,
+            r"exit 1\):\na\.c:1: error: oops$",
+        ),
         ("bwrap: execvp cc: No such file or directory", DoesNotBuild, "does not build"),
         (
             "ld: final link failed: No space left on device",
@@ -153,7 +158,7 @@ def test_a_program_gets_nothing_of_the_host_but_its_directory(
         ("gcc: fatal error: Killed signal terminated program cc1", HostError, "on this host as it is: gcc"),
         ("bwrap: setting up uid map: Permission denied", HostError, "bwrap cannot confine"),
     ],
-    ids=["error", "no program", "disk full", "no memory", "bwrap"],
+    ids=["error", "error first", "no program", "disk full", "no memory", "bwrap"],
 )
 def test_what_goes_wrong_in_a_workshop_says_whose_fault_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, kind: type[AgelabError], said: str
