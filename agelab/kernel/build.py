@@ -5,7 +5,6 @@ same paths and the same date each time. Objects are kept from one build to the n
 a kernel that differs in one file costs that file and the links.
 """
 
-import hashlib
 import os
 import shutil
 import threading
@@ -98,10 +97,15 @@ class Building:
         return "\n".join([*first, *self.fragments.values()])
 
     @property
+    def options(self) -> dict[str, str]:
+        """What the lines say: a comment makes no other kernel."""
+        return config.options(self.settings)
+
+    @property
     def objects(self) -> Path:
         """Where its objects are: those of each configuration and compiler by themselves."""
-        name = hashlib.sha256(f"{self.settings}\0{self.toolchain.key}".encode()).hexdigest()[:16]
-        return self.source.place / f"objects-{name}"
+        name = key_of({"options": self.options, "toolchain": self.toolchain.key})
+        return self.source.place / f"objects-{name[:16]}"
 
     @property
     def inputs(self) -> dict[str, object]:
@@ -109,7 +113,7 @@ class Building:
         return {
             "tree": self.source.tree,
             "version": self.source.version,
-            "settings": hashlib.sha256(self.settings.encode()).hexdigest(),
+            "options": self.options,
             "from": "small" if self.base is None else "base",
             "toolchain": self.toolchain.key,
             "recipe": RECIPE,

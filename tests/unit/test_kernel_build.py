@@ -105,7 +105,8 @@ def test_the_key_is_of_source_patches_and_configuration_and_not_of_the_place(
 ) -> None:
     patch, more = tmp_path / "a.patch", tmp_path / "more.config"
     patch.write_text(PATCH)
-    more.write_text("CONFIG_PVH=y\n")
+    more.write_text("CONFIG_PVH=y\nCONFIG_MORE=y\n")
+    made.config = GOOD + "CONFIG_MORE=y\n"
     elsewhere = files(tmp_path / "elsewhere")
     keys = {
         spec: kernel.resolve(spec, store).key
@@ -167,3 +168,12 @@ def test_the_small_configuration_is_filled_up_with_nothing_and_a_base_with_defau
     assert targets == ["allnoconfig", "olddefconfig"]
     building = build.planned(f"tree:{tree},base={base}", store, lambda line: None)
     assert config.options(building.settings)["CONFIG_SYSTEM_TRUSTED_KEYS"] == '""'
+
+
+def test_what_is_said_twice_or_in_a_comment_makes_no_other_kernel(
+    made: Make, store: Store, tree: Path, tmp_path: Path
+) -> None:
+    fragment = tmp_path / "mine.config"
+    fragment.write_text("# how QEMU enters the kernel\nCONFIG_PVH=n\nCONFIG_PVH=y\n")
+    keys = {kernel.resolve(f"tree:{tree}{more}", store).key for more in ("", f",config={fragment}")}
+    assert len(keys) == 1 and made.compiled == 1
