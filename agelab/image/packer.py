@@ -76,7 +76,7 @@ def build(work: Path, variables: Mapping[str, str]) -> None:
         except process.ProcessFailed as error:
             raise _failure(error, work) from error
         except process.TooSlow as error:
-            raise DoesNotBoot(f"{error}: the proof did not end", error.hint, panic(_console(work))) from error
+            raise DoesNotBoot(f"the proof did not end: {error}", error.hint, panic(_console(work))) from error
 
 
 def _console(work: Path) -> str:
@@ -88,13 +88,15 @@ def _console(work: Path) -> str:
 def _failure(error: process.ProcessFailed, work: Path) -> NotProved:
     said = [line for line in error.stderr.splitlines() if line.strip()]
     how = f"failed (exit {error.returncode})" if error.returncode > 0 else "waits for a guest that has ended"
-    parts = [f"packer build {how}:", *(line[:200] for line in said[-12:])]
     console = _console(work)
     lines = [line[:200] for line in console.splitlines() if line.strip()]
+    parts = [f"packer build {how}:", *(line[:200] for line in said[-12:])]
     parts += ["the guest's console ends:" if lines else "the guest's console is empty", *lines[-12:]]
     panicked = panic(console)
     if panicked or UNHEARD in error.stderr or error.returncode < 0:
-        return DoesNotBoot("\n".join(parts), _hint(), panicked)
+        last = f"its console ends: {lines[-1]}" if lines else "its console is empty"
+        first = panicked or f"the guest was not heard of; {last}"
+        return DoesNotBoot("\n".join([first, *parts]), _hint(), panicked)
     return NotProved("\n".join(parts), hint=_hint())
 
 
