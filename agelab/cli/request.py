@@ -32,7 +32,9 @@ ITS_OWN = (
         show_default=True,
         help="The guest's kernel: a version (6.1), or another spec (docs/kernels.md).",
     ),
-    click.option("--filesystem", default=None, help="Only the variants of this filesystem."),
+    click.option(
+        "--filesystem", default=None, help="Only the variants of this filesystem, or of several: ext4,xfs."
+    ),
     click.option(
         "--seeds", default="1", show_default=True, help="Run seeds, comma-separated: each is a repetition."
     ),

@@ -27,7 +27,8 @@ def scenario_names() -> list[str]:
 
 
 def select(name: str, filesystem: str | None = None, log: Path | None = None) -> Selection:
-    """``aging`` is every variant of that scenario, ``aging-reiserfs`` one; ``filesystem`` narrows it down.
+    """``aging`` is every variant of that scenario, ``aging-reiserfs`` one; ``filesystem`` narrows it down,
+    to one or to several with commas between.
 
     In a scenario of histories each variant is one for each of them; its plain name is all of those. ``log`` is an
     operation log in place of the scenario's histories.
@@ -53,10 +54,11 @@ def select(name: str, filesystem: str | None = None, log: Path | None = None) ->
             names = [variant.name for variant in scenario.variants]
             raise unknown(f"variant of {scenario.name}", wanted, names)
     if filesystem:
-        narrowed = tuple(variant for variant in variants if variant.filesystem == filesystem)
-        if not narrowed:
-            raise unknown(f"filesystem in {name}", filesystem, sorted({v.filesystem for v in variants}))
-        variants = narrowed
+        named = [word.strip() for word in filesystem.split(",")]
+        there = sorted({variant.filesystem for variant in variants})
+        if wrong := [word for word in named if word not in there]:
+            raise unknown(f"filesystem in {name}", wrong[0], there)
+        variants = tuple(variant for variant in variants if variant.filesystem in named)
     return Selection(scenario, variants)
 
 

@@ -48,6 +48,7 @@ def test_a_name_is_a_scenario_or_one_of_its_variants() -> None:
     every = [v.name for v in selection.select("aging").variants]
     assert {"ext2", "ext3", "ext4", "reiserfs", "jfs", "xfs", "btrfs"} <= set(every)
     assert [v.name for v in selection.select("aging", "jfs").variants] == ["jfs"]
+    assert [v.name for v in selection.select("aging", "jfs,ext4").variants] == ["ext4", "jfs"]
 
 
 @pytest.mark.parametrize(
@@ -58,6 +59,7 @@ def test_a_name_is_a_scenario_or_one_of_its_variants() -> None:
         ("agin-ext4", None, "no scenario 'agin-ext4'; did you mean aging-ext4, "),
         ("qqqq", None, "no scenario 'qqqq'; there are: aging, aging-curve, capacity, .*tum-2005$"),
         ("aging-resierfs", None, "no variant of aging 'resierfs'; did you mean reiserfs, "),
+        ("aging", "ext4,ext5", "no filesystem in aging 'ext5'; did you mean ext"),
         ("aging", "ext5", "no filesystem in aging 'ext5'; did you mean ext"),
     ],
 )
