@@ -9,6 +9,7 @@ import click
 from agelab.cli.common import json_option, open_store, print_json
 
 if TYPE_CHECKING:
+    from agelab.model.result import RunKernel
     from agelab.results.rundir import RunDirectory
     from agelab.results.sweep import Sweep
     from agelab.stats.floor import Difference
@@ -87,9 +88,7 @@ def print_sweep(found: "Sweep", places: "Sequence[Place]") -> None:
     first = max((len(_name(row)) for row in rows), default=0) + 2
     for place in places:
         click.echo(f"\n{_title(place)}")
-        click.echo(
-            " " * first + "".join(f"{kernel.release:>{WIDTH}.{WIDTH - 1}}" for kernel in found.kernels)
-        )
+        click.echo(" " * first + "".join(f"{name:>{WIDTH}.{WIDTH - 1}}" for name in headings(found.kernels)))
         for row in rows:
             cells = (_cell(found, row, column, place) for column in range(len(found.kernels)))
             click.echo(f"{_name(row):<{first}}" + "".join(f"{cell:>{WIDTH}}" for cell in cells))
@@ -100,6 +99,16 @@ def print_sweep(found: "Sweep", places: "Sequence[Place]") -> None:
                 click.echo(f"{_name(row)} on {kernel.release}: {entry.why}")
         if last := found.last_seen(row):
             click.echo(f"{_name(row)} was last seen in {last}")
+
+
+def headings(kernels: "Sequence[RunKernel]") -> list[str]:
+    """What the columns are called: the releases, or of those that have the same what else their specs say."""
+    releases = [kernel.release.removesuffix("-amd64") for kernel in kernels]
+    specs = [kernel.spec.rpartition("@")[2] for kernel in kernels]
+    return [
+        release if releases.count(release) == 1 else spec[:12] if "@" in kernel.spec else spec
+        for kernel, release, spec in zip(kernels, releases, specs, strict=True)
+    ]
 
 
 def _name(row: tuple[str, str]) -> str:
@@ -152,7 +161,7 @@ def draw(found: "Sweep", places: "Sequence[Place]", directory: Path) -> list[Pat
             for row in found.entries
         }
         words = _title(place)
-        names = [kernel.release for kernel in found.kernels]
+        names = headings(found.kernels)
         path = directory / f"{words.replace(', ', '-').replace('/', '-').replace(' ', '-')}.svg"
         path.write_text(curve.plot(words, "kernel", place[2], lines, names))
         drawn.append(path)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agelab.cli import main
+from agelab.cli.sweep import headings
 from agelab.model.result import Cell, End, RunKernel, RunPlan, Sample, Status
 from agelab.results.rundir import RunDirectory
 
@@ -131,3 +132,11 @@ def test_each_table_is_drawn(home: Path, tmp_path: Path, capsys: pytest.CaptureF
     said(capsys, *names, "--plots", str(tmp_path / "plots"))
     drawn = (tmp_path / "plots" / "all-steps-elapsed.svg").read_text()
     assert "5.10.3" in drawn and "6.1.2" in drawn
+
+
+def test_columns_of_one_release_are_called_by_their_commits() -> None:
+    packaged = [RunKernel(spec=f"debian:{n}", release=f"{n}.0-1-amd64", version=n) for n in ("5.10", "6.1")]
+    assert headings(packaged) == ["5.10.0-1", "6.1.0-1"]
+    commits = ["9d7bc26c2fea0163b616fdb43a8ae0efda6baf4f", "v6.1-rc2"]
+    built = [RunKernel(spec=f"tree:/src@{one}", release="6.1.0", version="6.1.0") for one in commits]
+    assert headings(built) == ["9d7bc26c2fea", "v6.1-rc2"]
