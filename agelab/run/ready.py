@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agelab import image as images
-from agelab import kernel as kernels
+from agelab import kernel as kernel_specs
 from agelab import stored
 from agelab.corpus import Corpus
 from agelab.disk import claimed
@@ -53,8 +53,13 @@ class Ready:
     journal: Journal | None
 
 
-def make_ready(request: Request, store: Store, progress: Progress, held: ExitStack) -> Ready:
-    """Make or find what the cells need; what takes the host's disks away from others is ``held``."""
+def make_ready(
+    request: Request, store: Store, progress: Progress, held: ExitStack, kernels: int = 1
+) -> Ready:
+    """Make or find what the cells need; what takes the host's disks away from others is ``held``.
+
+    ``kernels`` is how many requests like this one there are, each on its own: their cells run side by side.
+    """
     # Held until the last cell has ended: nobody else takes a disk from under the run.
     scenario = request.selection.scenario
     claims = held.enter_context(claimed(request.drives, request.erase))
@@ -73,7 +78,7 @@ def make_ready(request: Request, store: Store, progress: Progress, held: ExitSta
     specs = [turn.spec for turn in turns]
     corpora = sources.obtain(request, specs, users, store, progress.stage)
     progress.stage(f"kernel {request.kernel}")
-    kernel = kernels.resolve(request.kernel, store, progress=progress.stage)
+    kernel = kernel_specs.resolve(request.kernel, store, progress=progress.stage)
     measured = {spec.filesystem.name: spec.filesystem for spec in specs}
     image = images.build(
         kernel,
@@ -84,7 +89,10 @@ def make_ready(request: Request, store: Store, progress: Progress, held: ExitSta
     )
     kept = len(specs) if request.keep_disk else 0
     copies = _copies(request, corpora)
-    progress.stage(room.check(specs, corpora, store.home, at_once=request.jobs, copies=copies, kept=kept))
+    taken = room.check(
+        specs, corpora, store.home, at_once=request.jobs, copies=copies, kept=kept, kernels=kernels
+    )
+    progress.stage(taken)
     library = clock.library(store) if request.clock == "virtual" else None
     modelled = any(spec.modelled for spec in specs)
     module = modules.obtain(kernel, store, progress.stage) if modelled else None

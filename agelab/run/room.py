@@ -25,14 +25,15 @@ def check(
     at_once: int,
     copies: int,
     kept: int = 0,
+    kernels: int = 1,
 ) -> str:
     """What the cells take of the host, in words, where there is so much: a full host kills QEMU in the middle.
 
     ``at_once`` cells run side by side, each with so many ``copies`` of its disk, as full as it can be; ``kept`` disks
-    stay when their cells have ended.
+    stay when their cells have ended. The same cells are there for each of so many ``kernels``.
     Raises HostError.
     """
-    cells = min(at_once, len(specs))
+    cells = min(at_once, len(specs) * kernels)
     several = f"{cells} cells at once" if cells > 1 else "a cell"
     beside = int(corpora[0].content_bytes * BESIDE) if any(spec.beside for spec in specs) else 0
     needed = (cells * copies + kept) * max(spec.filled_bytes for spec in specs) + beside + HEADROOM

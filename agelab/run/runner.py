@@ -69,7 +69,7 @@ def carry_out_all(
 ) -> list[RunDirectory]:
     """A run for each request, which differ in their kernels alone; their cells take turns. Raises as ``carry_out``."""
     with ExitStack() as held:
-        ready = [make_ready(request, store, progress, held) for request in requests]
+        ready = [make_ready(request, store, progress, held, len(requests)) for request in requests]
         hypervisor = held.enter_context(connected())
         runs: list[_Begun] = []
         for one in ready:

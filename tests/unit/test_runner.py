@@ -35,6 +35,11 @@ def test_disks_that_do_not_fit_are_refused(tmp_path: Path, monkeypatch: pytest.M
         room.check([spec()], [CORPUS], tmp_path, at_once=1, copies=1, kept=5)
 
 
+def test_the_same_cells_on_several_kernels_run_side_by_side(tmp_path: Path) -> None:
+    said = room.check([spec()], [CORPUS], tmp_path, at_once=2, copies=2, kernels=4)
+    assert said.startswith("2 cells at once")
+
+
 def test_memory_that_does_not_fit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host, "memory_available", lambda: 1_080_000_000)
     room.check([spec()], [CORPUS], tmp_path, at_once=1, copies=1)
