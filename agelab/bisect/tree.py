@@ -19,8 +19,12 @@ from agelab.stats.decide import Decision
 
 GRACE = 120.0
 """Seconds that a step has to end its guest when it is interrupted."""
-GOOD, BAD, SKIP = 0, 1, 125
-"""What git takes a step's exit status for; from 128 on it stops."""
+GOOD, BAD, SKIP = 0, 21, 125
+"""How a step says its verdict. To git 1 is bad, with which Python ends when it cannot even begin."""
+_TOLD = """status=0
+"$@" || status=$?
+case $status in 0|125) exit $status;; 21) exit 1;; *) exit $((status | 128));; esac"""
+"""Runs a step and tells git: 0 good, 1 bad, 125 skip. Whatever else it ends with is no verdict: git stops at 128."""
 
 _PROJECT = Path(__file__).resolve().parents[2]
 _ENDED = re.compile(r"^# (first bad commit: \[|only skipped commits left to test)", re.MULTILINE)
@@ -112,7 +116,8 @@ def search(directory: Directory, tree: Tree, step: Sequence[str]) -> Found:
 def _run(directory: Directory, step: Sequence[str]) -> None:
     """Let git choose commits and run the step for each, to the end. Raises as ``search`` does."""
     # Whoever interrupts us interrupts the step: it alone ends, then git does, for the step's exit status.
-    argv = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *_command(directory), "bisect", "run", *step]
+    argv = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *_command(directory), "bisect", "run"]
+    argv += ["sh", "-c", _TOLD, "sh", *step]
     env = {**source.GIT, "PYTHONPATH": str(_PROJECT)}
     try:
         done = process.run(argv, env=env, cwd=directory.path, ok=range(256), grace=GRACE)

@@ -1,6 +1,7 @@
 """One step of a bisect, as git runs it: ``python -m agelab.cli.bisect_step DIRECTORY``.
 
-Exits with what git takes it for: 0 good, 1 bad, 125 skip; from 128 on git stops, and the bisect can be gone on with.
+Exits with its verdict (``tree.GOOD``, ``BAD``, ``SKIP``), which is translated for git; with anything else git stops,
+and the bisect can be gone on with.
 """
 
 import signal

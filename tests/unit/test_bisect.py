@@ -13,7 +13,7 @@ from random import Random
 
 import pytest
 
-from agelab.bisect import answer
+from agelab.bisect import answer, search
 from agelab.bisect.answer import Answer
 from agelab.bisect.directory import Directory
 from agelab.bisect.measure import Kind, Outcome
@@ -158,6 +158,14 @@ def test_what_is_the_host_s_fault_stops_the_search_with_its_own_words(store: Sto
     assert [one.name for one in directory.path.glob("verdicts.jsonl")] == ["verdicts.jsonl"]
     (directory.path / toy.BEHAVIOUR).write_text(json.dumps(planted(21)))
     assert name(toy.carry_out(directory)) == "21"
+
+
+def test_a_step_that_ends_without_a_verdict_is_not_taken_for_a_bad_one(store: Store, linux: Path) -> None:
+    directory = asked(store, linux, planted(20))
+    step = [sys.executable, "-c", "raise OSError('disk full')"]  # then Python exits with 1, git's bad
+    with pytest.raises(HostError, match="git bisect stopped"):
+        search.carry_out(directory, toy.judge(directory), step)
+    assert name(toy.carry_out(directory)) == "20"
 
 
 def test_an_interrupt_lets_the_step_end_its_guest(store: Store, linux: Path) -> None:
