@@ -1,6 +1,7 @@
 """Measuring a kernel by a normal run of agelab: one cell for each run seed."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from agelab import kernel as kernels
@@ -11,11 +12,12 @@ from agelab.buildroot import DoesNotBuild
 from agelab.drive.module import NoHeaders
 from agelab.errors import InputError, unknown
 from agelab.image import DoesNotBoot
+from agelab.kernel import recipes, source
 from agelab.model.result import Cell, End, Sample, Status
 from agelab.results.rundir import RunDirectory
 from agelab.results.sweep import summed
 from agelab.run import cell, runner
-from agelab.store import Store
+from agelab.store import Store, file_hash
 
 Ask = Callable[[str, Sequence[int]], runner.Request]
 """The request of a kernel's run with these run seeds: one variant, one layout."""
@@ -45,7 +47,11 @@ class Runs:
         self._say = say or directory.say
 
     def prepare(self, kernel: str) -> Outcome | None:
-        """What does not build, or is no kernel for a guest, is what came of it: other kernels may be better."""
+        """What does not build, or is no kernel for a guest, is what came of it: other kernels may be better.
+
+        Raises InputError where what all of them are built with is not what it was.
+        """
+        unchanged(self._question)
         try:
             kernels.resolve(kernel, self._store, progress=self._stage)
         except (DoesNotBuild, InputError) as error:
@@ -115,6 +121,25 @@ class Runs:
     def _ended(self, cell: Cell, number: int, end: End) -> None:
         why = f": {end.reason.splitlines()[0]}" if end.reason else ""
         self._say(f"seed {cell.seed} {end.status} in {end.host_seconds:.0f} s{why}")
+
+
+def unchanged(question: Question) -> None:
+    """Refuse other configurations or patches than the bisect was begun with, and a tree that is gone.
+
+    Raises InputError: what is so of every kernel must not be taken for what is wrong with one.
+    """
+    used: set[Path] = set()
+    if question.tree:
+        if source.objects_of(Path(question.tree.path)) is None:
+            raise InputError(f"--tree {question.tree.path}: it is no git tree any more")
+        built = recipes.of(question.tree.kernel(question.tree.bad))
+        used = {*([built.base] if built.base else []), *built.fragments, *built.patches}
+    for path in sorted({*question.files, *map(str, used)}):
+        if not Path(path).is_file() or file_hash(Path(path)) != question.files.get(path):
+            raise InputError(
+                f"{path} is not what it was when the bisect was begun",
+                hint="put it back, or begin a new bisect",
+            )
 
 
 def _nothing(*_: object) -> None:

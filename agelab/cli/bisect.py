@@ -127,16 +127,13 @@ def _nothing_else(words: dict[str, Any]) -> None:
 
 
 def _same_files(question: "Question") -> None:
-    """Refuse to go on with other configurations or patches. Raises InputError."""
+    """Refuse to go on with other files than it was begun with, or without them. Raises InputError."""
+    from agelab.bisect.runs import unchanged
     from agelab.errors import InputError
-    from agelab.store import file_hash
 
-    for path, digest in question.files.items():
-        if not Path(path).is_file() or file_hash(Path(path)) != digest:
-            raise InputError(
-                f"{path} is not what it was when the bisect was begun",
-                hint="put it back, or begin a new bisect",
-            )
+    if not Path(question.directory).is_dir():
+        raise InputError(f"the bisect was begun in {question.directory}, which is not there any more")
+    unchanged(question)
 
 
 @contextmanager

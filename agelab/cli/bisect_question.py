@@ -47,7 +47,7 @@ def asked(words: dict[str, Any]) -> "Question":
         rounds=words["rounds"],
         alpha=alpha,
         seed=1,
-        files={path: file_hash(Path(path)) for path in _files(words)} if tree else {},
+        files={path: file_hash(Path(path)) for path in _files(words, tree)} if tree else {},
     )
     if made.clock == "wall" and not made.symptom and words["rounds"] < (least := fewest(made.step_alpha)):
         raise InputError(
@@ -143,15 +143,14 @@ def _numbers(words: dict[str, Any], clock: str) -> tuple[str | None, str | None,
     return threshold, None if percent is None else str(Fraction(percent) / 100), alpha
 
 
-def _files(words: dict[str, Any]) -> list[str]:
-    """Every file that the options of the kernels name."""
+def _files(words: dict[str, Any], tree: "Tree") -> list[str]:
+    """Every file that the options of the kernels name, whether it is used or may come to be."""
+    from agelab.kernel import recipes
+
     named = [Path(word).expanduser() for word in (words["base"], *words["config"], *words["patches"]) if word]
-    return [
-        str(file.absolute())
-        for path in named
-        for file in (sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path])
-        if file.is_file()
-    ]
+    inside = [file for path in named if path.is_dir() for file in path.rglob("*")]
+    series = recipes.of(tree.kernel(tree.bad)).patches  # it may name what lies elsewhere
+    return sorted({str(file.absolute()) for file in (*named, *inside, *series) if file.is_file()})
 
 
 def _kernels(words: dict[str, Any], wanted: "Request") -> "tuple[Tree | None, list[str], int]":

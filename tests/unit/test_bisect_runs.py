@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from agelab import kernel as kernels
+from agelab.bisect import tree
 from agelab.bisect.directory import Directory
 from agelab.bisect.measure import Kind, Outcome
 from agelab.bisect.runs import Runs
@@ -17,7 +18,7 @@ from agelab.image import DoesNotBoot
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
 from agelab.results.rundir import RunDirectory
 from agelab.run import runner
-from agelab.store import Store
+from agelab.store import Store, file_hash
 from tests.unit import toy_bisect as toy
 from tests.unit.toy_bisect import planted
 
@@ -130,3 +131,31 @@ def test_runs_under_other_conditions_do_not_belong_together(
         measure.run(kernel, [1])
     with pytest.raises(InputError, match=rf"{directory.name} was begun with other inputs \(harness\)"):
         measure.run("3", [1])
+
+
+def test_what_kernels_are_built_with_must_stay_the_same_from_step_to_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    linux, queue = tmp_path / "linux", tmp_path / "queue"
+    toy.history(linux, 3)
+    queue.mkdir()
+    (queue / "a.patch").write_text("a")
+    found, count = tree.asked(linux, "v6.0", "v6.2", f",patches={queue}")
+    kernels_of = (found.kernel(found.good), found.kernel(found.bad))
+    files = {str(queue / "a.patch"): file_hash(queue / "a.patch")}
+    measure, _ = measured(
+        tmp_path, monkeypatch, lambda *_: ended(tmp_path, Status.OK),
+        tree=found, kernels=kernels_of, candidates=count, files=files,
+    )  # fmt: skip
+    assert measure.prepare(kernels_of[1]) is None
+    (queue / "b.patch").write_text("b")
+    with pytest.raises(InputError, match=r"b\.patch is not what it was when the bisect was begun"):
+        measure.prepare(kernels_of[1])
+    (queue / "b.patch").unlink()
+    (queue / "a.patch").write_text("other")
+    with pytest.raises(InputError, match=r"a\.patch is not what it was when the bisect was begun"):
+        measure.run(kernels_of[1], [1])
+    (queue / "a.patch").write_text("a")
+    linux.rename(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="it is no git tree any more"):  # of no commit: it does not build
+        measure.prepare(kernels_of[1])

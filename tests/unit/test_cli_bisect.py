@@ -275,6 +275,13 @@ def test_other_files_than_it_was_begun_with_stop_a_bisect(
     assert refused(capsys, "--continue", "latest") == f"{patch} is not what it was when the bisect was begun"
 
 
+def test_a_directory_that_is_gone_stops_a_bisect(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    toy.asked(Store(home), planted(3), directory=str(tmp_path / "gone"))
+    assert "was begun in" in refused(capsys, "--continue", "latest")
+
+
 def test_a_bug_in_a_step_stops_git_and_is_in_the_log(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     directory = toy.asked(Store(home), planted(3))
 
