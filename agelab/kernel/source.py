@@ -6,9 +6,11 @@ that was built last to the one that is built next, so that make sees new times o
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from agelab import process
 from agelab.debian import Archive, host_suite, newest
@@ -51,8 +53,9 @@ class Source:
         return self.place / "source"
 
     def check_out(self) -> None:
-        """Bring the work tree to this tree; only files that differ are written."""
+        """Bring the work tree to this tree; only files that differ are written. Nobody else may do so meanwhile."""
         self.files.mkdir(exist_ok=True)
+        (self.place / "git" / "index.lock").unlink(missing_ok=True)  # of a git that was killed
         _git(self.place, ["read-tree", "--reset", "-u", self.tree], work=self.files)
 
 
@@ -68,12 +71,14 @@ def of_tree(path: Path, ref: str, store: Store, progress: Progress) -> Source:
         if ref and ref != AS_IT_IS:
             raise InputError(f"tree:{path}@{ref}: it is no git tree, it has no refs")
         place = _place(store, {"directory": str(path.absolute())})
-        return _as_it_is(path, place, f"tree:{path}", progress)
+        with _reading(store, place):
+            return _as_it_is(path, place, f"tree:{path}", progress)
     place = _place(store, {"objects": objects})
     borrow(place / "git", objects)
     if ref == AS_IT_IS:
         head = ask(path, ["rev-parse", "HEAD^{tree}"])
-        return _as_it_is(path, place, f"tree:{path}@{AS_IT_IS}", progress, head)
+        with _reading(store, place):
+            return _as_it_is(path, place, f"tree:{path}@{AS_IT_IS}", progress, head)
     if not ref:
         clean(
             path,
@@ -117,19 +122,25 @@ def of_package(wanted: str, store: Store, progress: Progress, *, refresh: bool =
     package = archive.package(name, there[name])
     place = _place(store, {"package": package.name, "sha256": package.sha256})
     mark = place / "tree"
-    if not mark.exists():
-        progress(f"unpacking {name} {package.version}: once, half a minute")
-        [deb] = archive.download([package])
-        process.run(["dpkg-deb", "-x", str(deb), str(place / "package")])
-        [packed] = (place / "package").rglob("linux-source-*.tar.xz")
-        unpacked = place / "unpacked"
-        unpacked.mkdir(exist_ok=True)
-        process.run(["tar", "-C", str(unpacked), "--strip-components=1", "-xf", str(packed)])
-        tree = _written(unpacked, place)
-        process.run(["rm", "-rf", str(unpacked), str(place / "package")])
-        mark.write_text(tree)
+    with _reading(store, place):
+        if not mark.exists():
+            progress(f"unpacking {name} {package.version}: once, half a minute")
+            [deb] = archive.download([package])
+            mark.write_text(_unpacked(deb, place))
     came = Origin(name=package.name, version=package.version, sha256=package.sha256)
     return _checked(place, mark.read_text(), came)
+
+
+def _unpacked(deb: Path, place: Path) -> str:
+    """The tree object of the source in a package."""
+    process.run(["dpkg-deb", "-x", str(deb), str(place / "package")])
+    [packed] = (place / "package").rglob("linux-source-*.tar.xz")
+    unpacked = place / "unpacked"
+    unpacked.mkdir(exist_ok=True)
+    process.run(["tar", "-C", str(unpacked), "--strip-components=1", "-xf", str(packed)])
+    tree = _written(unpacked, place)
+    process.run(["rm", "-rf", str(unpacked), str(place / "package")])
+    return tree
 
 
 def patched(source: Source, files: Sequence[Path]) -> Source:
@@ -139,7 +150,15 @@ def patched(source: Source, files: Sequence[Path]) -> Source:
     """
     if not files:
         return source
-    index = {"GIT_INDEX_FILE": str(source.place / "patches.index")}
+    # An index of its own: another process may be patching the same tree.
+    with TemporaryDirectory(prefix="patches-", dir=source.place) as directory:
+        tree = _applied(source, files, {"GIT_INDEX_FILE": f"{directory}/index"})
+    named = tuple(Origin(name=file.name, sha256=file_hash(file)) for file in files)
+    return replace(source, tree=tree, patches=named)
+
+
+def _applied(source: Source, files: Sequence[Path], index: Mapping[str, str]) -> str:
+    """The tree object with these patches. Raises as ``patched`` does."""
     _git(source.place, ["read-tree", source.tree], index)
     for number, file in enumerate(files):
         argv = ["apply", "--cached", "--whitespace=nowarn", str(file.absolute())]
@@ -157,9 +176,7 @@ def patched(source: Source, files: Sequence[Path]) -> Source:
             )
             after = f" (after {', '.join(one.name for one in files[:number])})" if number else ""
             raise InputError(f"{file} does not apply to {source.version}{after}: {places}")
-    tree = _git(source.place, ["write-tree"], index)
-    named = tuple(Origin(name=file.name, sha256=file_hash(file)) for file in files)
-    return replace(source, tree=tree, patches=named)
+    return _git(source.place, ["write-tree"], index)
 
 
 def _place(store: Store, identity: Mapping[str, str]) -> Path:
@@ -171,6 +188,14 @@ def _place(store: Store, identity: Mapping[str, str]) -> Path:
     return place
 
 
+@contextmanager
+def _reading(store: Store, place: Path) -> Iterator[None]:
+    """Nobody else reads files into that repository meanwhile; what one who was killed has left locked is free."""
+    with store.lock(f"sources-{place.name}"):
+        (place / "files.index.lock").unlink(missing_ok=True)
+        yield
+
+
 def bare(directory: Path) -> None:
     """A git directory of ours, without a work tree."""
     process.run(["git", "init", "--quiet", "--bare", str(directory)], env=GIT)
@@ -178,7 +203,9 @@ def bare(directory: Path) -> None:
 
 def borrow(directory: Path, objects: str) -> None:
     """Let a git directory of ours read the user's objects (gitrepository-layout(5): objects/info/alternates)."""
-    (directory / "objects" / "info" / "alternates").write_text(f"{objects}\n")
+    file = directory / "objects" / "info" / "alternates"
+    if not file.exists() or file.read_text() != f"{objects}\n":  # another process may be reading it
+        file.write_text(f"{objects}\n")
 
 
 def _as_it_is(path: Path, place: Path, name: str, progress: Progress, head: str | None = None) -> Source:

@@ -3,9 +3,11 @@
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from agelab import process
 from agelab.errors import InputError
 from agelab.kernel import source
 from agelab.store import Store
@@ -190,3 +192,30 @@ def test_a_patch_that_does_not_apply_says_where(tmp_path: Path, tree: Path, stor
     other.write_text(PATCH.replace("fs/inode.c", "fs/none.c"))
     with pytest.raises(InputError, match=r"fs/none\.c: does not exist"):
         source.patched(of(tree, store), [other])
+
+
+def test_two_that_patch_one_tree_at_once_do_not_get_each_others_patches(
+    tmp_path: Path, tree: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patch, other = tmp_path / "a.patch", tmp_path / "b.patch"
+    patch.write_text(PATCH)
+    other.write_text("--- /dev/null\n+++ b/fs/other.c\n@@ -0,0 +1 @@\n+other\n")
+    alone = [source.patched(of(tree, store), [one]).tree for one in (patch, other)]
+    run, found = process.run, list[str]()
+
+    def meanwhile(argv: list[str], **more: Any) -> process.Result:
+        if "apply" in argv and str(patch) in argv:  # another process, just before
+            found.append(source.patched(of(tree, store), [other]).tree)
+        return run(argv, **more)
+
+    monkeypatch.setattr(process, "run", meanwhile)
+    assert [source.patched(of(tree, store), [patch]).tree, *found] == alone
+
+
+def test_what_a_git_that_was_killed_has_left_locked_is_free_again(tree: Path, store: Store) -> None:
+    found = of(tree, store, source.AS_IT_IS)
+    for lock in ("git/index.lock", "files.index.lock"):
+        (found.place / lock).touch()
+    again = of(tree, store, source.AS_IT_IS)
+    again.check_out()
+    assert again.tree == found.tree and (again.files / "fs/inode.c").is_file()
