@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agelab import buildroot
-from agelab.buildroot import BuildRoot, Purpose, Workshop
+from agelab.buildroot import BuildRoot, DoesNotBuild, Purpose, Workshop
 from agelab.debian import Archive, host_suite, remember
-from agelab.errors import HostError
+from agelab.errors import HostError, InputError
 from agelab.kernel import bundle, config, provenance, recipes, source
 from agelab.kernel.bundle import Kernel, Progress, quiet
 from agelab.kernel.source import Source
@@ -74,6 +74,8 @@ _ENVIRONMENT = {
 }
 MARK = "agelab-built"
 """The file among the objects that says of which tree they are, all of them."""
+UNDER_WAY = "agelab-under-way"
+"""The file among them while make works on them: one that was killed leaves files that it takes for whole."""
 _PROGRESS_SECONDS = 20.0
 
 
@@ -178,7 +180,8 @@ def check(spec: str, store: Store, progress: Progress = quiet) -> None:
         progress(f"configuring Linux {building.source.version}")
         with _opened(building, store) as shop:
             (shop.build / MARK).unlink(missing_ok=True)
-            _configure(shop, building)
+            with _at_work(shop):
+                _configure(shop, building)
 
 
 @contextmanager
@@ -191,9 +194,10 @@ def live(building: Building, store: Store, progress: Progress) -> Iterator[Works
         mark = shop.build / MARK
         if not mark.exists() or mark.read_text() != building.source.tree:
             mark.unlink(missing_ok=True)
-            _configure(shop, building)
-            with _counted(shop, building, progress):
-                shop.run(make("vmlinux", "modules"))
+            with _at_work(shop):
+                _configure(shop, building)
+                with _counted(shop, building, progress):
+                    shop.run(make("vmlinux", "modules"))
             mark.write_text(building.source.tree)
         yield shop
 
@@ -204,6 +208,11 @@ def _opened(building: Building, store: Store) -> Iterator[Workshop]:
     objects, place = building.objects, building.source.place
     with store.lock(f"kernels-{place.name}"):
         building.source.check_out()
+        if (objects / UNDER_WAY).exists():
+            stale = objects.with_suffix(".stale")  # whose removal may be killed, too
+            shutil.rmtree(stale, ignore_errors=True)
+            objects.rename(stale)
+            buildroot.remove(stale)  # ccache has what was compiled
         objects.mkdir(exist_ok=True)
         yield Workshop(
             buildroot.kept(building.toolchain, store),
@@ -213,6 +222,19 @@ def _opened(building: Building, store: Store) -> Iterator[Workshop]:
             write={"ccache": store.cache("ccache")},
             environment=_ENVIRONMENT,
         )
+
+
+@contextmanager
+def _at_work(shop: Workshop) -> Iterator[None]:
+    """Mark the objects until make has come to its end, be it that it failed: then it removes what is not whole."""
+    mark = shop.build / UNDER_WAY
+    mark.touch()
+    try:
+        yield
+    except (DoesNotBuild, InputError):
+        mark.unlink()
+        raise
+    mark.unlink()
 
 
 def make(*targets: str) -> list[str]:

@@ -157,6 +157,28 @@ def test_what_did_not_build_is_no_kernel_and_is_tried_again(made: Make, store: S
     assert made.compiled == 2
 
 
+def test_what_a_build_that_was_killed_has_left_half_written_is_not_taken_for_whole(
+    made: Make, store: Store, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, found = made.run, list[bool]()
+
+    def killed(shop: Workshop, argv: list[str]) -> str:
+        if "vmlinux" in argv:
+            found.append((shop.build / "half.o").exists())
+            (shop.build / "half.o").write_text("\x7fEL")
+            if len(found) == 1:
+                raise KeyboardInterrupt
+        return run(shop, argv)
+
+    monkeypatch.setattr(made, "run", killed)
+    with pytest.raises(KeyboardInterrupt):
+        kernel.resolve(f"tree:{tree}", store)
+    kernel.resolve(f"tree:{tree}", store)
+    (tree / "fs/inode.c").write_text("other\n")
+    kernel.resolve(f"tree:{tree}", store)
+    assert found == [False, False, True]  # what came to its end stays for the next kernel
+
+
 def test_the_small_configuration_is_filled_up_with_nothing_and_a_base_with_defaults(
     made: Make, store: Store, tree: Path, tmp_path: Path
 ) -> None:
