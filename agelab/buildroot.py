@@ -28,7 +28,7 @@ _COMPLAINT = re.compile(r"\b(error|ERROR|undefined reference)\b|\*\*\*")
 # Of the host, and not of what is built: a full disk, too little memory.
 _HOST = re.compile(
     r"No space left on device|Disk quota exceeded|Cannot allocate memory|virtual memory exhausted"
-    r"|signal terminated program"
+    r"|signal terminated program|terminated with signal 9\b|\*\*\* \[.*\] (Error 137|Killed)\b"
 )
 
 

@@ -156,9 +156,22 @@ def test_a_program_gets_nothing_of_the_host_but_its_directory(
             "on this host as it is: ld: final link",
         ),
         ("gcc: fatal error: Killed signal terminated program cc1", HostError, "on this host as it is: gcc"),
+        ("Killed\nmake[2]: *** [Makefile:1158: vmlinux] Error 137", HostError, "as it is: make"),
+        ("make[2]: *** [scripts/Makefile.build:250: fs/a.o] Killed", HostError, "as it is: make"),
+        ("collect2: fatal error: ld terminated with signal 9 [Killed]", HostError, "as it is: collect2"),
         ("bwrap: setting up uid map: Permission denied", HostError, "bwrap cannot confine"),
     ],
-    ids=["error", "error first", "no program", "disk full", "no memory", "bwrap"],
+    ids=[
+        "error",
+        "error first",
+        "no program",
+        "disk full",
+        "no memory",
+        "no memory to link",
+        "no memory in make",
+        "ld killed",
+        "bwrap",
+    ],
 )
 def test_what_goes_wrong_in_a_workshop_says_whose_fault_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, kind: type[AgelabError], said: str
