@@ -14,6 +14,10 @@ FLAVOUR = "-amd64"
 NEAREST = 3
 """How many to name where there is none."""
 
+_UPSTREAM = re.compile(r"(?P<numbers>\d+(\.\d+)*)([-~]rc(?P<candidate>\d+))?")
+_RELEASED = 10**6
+"""In place of a candidate's number."""
+
 Releases = Mapping[str, str]
 """Release to package version."""
 
@@ -57,6 +61,17 @@ def nearest(wanted: str, releases: Releases) -> list[str]:
 def numbers(text: str) -> tuple[int, ...]:
     """The numbers in a release or a version, in their order."""
     return tuple(int(found) for found in re.findall(r"[0-9]+", text.removesuffix(FLAVOUR)))
+
+
+def order(version: str) -> tuple[int, ...]:
+    """What sorts versions by their age: a candidate comes before its release."""
+    parts = _UPSTREAM.match(version)
+    if not parts:
+        return numbers(version)
+    released = [int(part) for part in parts["numbers"].split(".")]
+    candidate = int(parts["candidate"]) if parts["candidate"] else _RELEASED
+    padded = (*released, 0, 0)[: max(3, len(released))]
+    return (*padded, candidate, *numbers(version[parts.end() :]))
 
 
 def _apart(asked: tuple[int, ...], there: tuple[int, ...]) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from agelab.errors import InputError
-from agelab.kernel.versions import numbers
+from agelab.kernel.versions import is_version, order
 from agelab.model.result import RunKernel, Sample, Status
 from agelab.results.compare import groups
 from agelab.results.rundir import RunDirectory
@@ -90,12 +90,17 @@ def of(runs: Sequence[RunDirectory]) -> Sweep:
         if plan.kernel is None:
             raise InputError(f"{run.name} does not say its kernel in a way that is known here")
         by_kernel.setdefault(plan.kernel, []).append(run)
-    kernels = tuple(sorted(by_kernel, key=lambda kernel: numbers(kernel.version)))
+    kernels = tuple(sorted(by_kernel, key=_age))
     found: dict[tuple[str, str], dict[RunKernel, Entry]] = {}
     for kernel in kernels:
         for row, entry in _entries(by_kernel[kernel]).items():
             found.setdefault(row, {})[kernel] = entry
     return Sweep(kernels, {row: tuple(map(there.get, kernels)) for row, there in found.items()})
+
+
+def _age(kernel: RunKernel) -> tuple[int, ...]:
+    """By which kernels are sorted: the version; of an image, whose version is its banner, the release."""
+    return order(kernel.version if is_version(kernel.version) else kernel.release)
 
 
 def _entries(runs: Iterable[RunDirectory]) -> dict[tuple[str, str], Entry]:

@@ -17,17 +17,25 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def made(home: Path, kernel: str, values: dict[str, list[float] | None], scenario: str = "small") -> str:
+def made(
+    home: Path,
+    kernel: str,
+    values: dict[str, list[float] | None],
+    scenario: str = "small",
+    *,
+    drive: str = "model:none",
+    booted: RunKernel | None = None,
+) -> str:
     """A run on that kernel: for each variant what copying took with run seeds 1, 2, ...; None: unsupported."""
     run = RunDirectory.create(home / "runs", scenario)
     cells = [
         Cell(
             variant=variant, filesystem=variant, layout="single", kernel=kernel, machine="m",
-            drives=("model:none",), defaults="period", seed=seed, accelerator="tcg",
+            drives=(drive,), defaults="period", seed=seed, accelerator="tcg",
         )
         for variant, took in values.items() for seed in range(1, 1 + len(took or [0]))
     ]  # fmt: skip
-    booted = RunKernel(spec=f"debian:{kernel}", release=kernel, version=f"{kernel}-1")
+    booted = booted or RunKernel(spec=f"debian:{kernel}", release=kernel, version=f"{kernel}-1")
     run.write_plan(
         RunPlan(
             run=run.name, scenario=scenario, scale="quick", clock="virtual", cells=tuple(cells), kernel=booted,
@@ -68,6 +76,23 @@ def test_kernels_stand_in_the_order_of_their_versions_and_changes_are_held_again
     assert ext4.split() == ["ext4", "2.000", "3.000", "+50.0%*"]
     assert jfs.split() == ["jfs", "2.010", "2.000", "-0.5%~"]
     assert "aged/map, layout_score" in out
+
+
+def test_candidates_come_before_their_release_and_images_where_their_release_says(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernels = [
+        ("tree:/linux@v6.6-rc7", "6.6.0-rc7", "6.6.0-rc7"),
+        ("tree:/linux@v6.6", "6.6.0", "6.6.0"),
+        ("image:/a", "6.6.1", "#1 SMP PREEMPT_DYNAMIC Mon Jan 2 15:04:05 UTC 2026"),
+        ("debian:6.6.2", "6.6.2-amd64", "6.6.2-1"),
+    ]
+    names = [
+        made(home, release, {"ext4": [1.0]}, booted=RunKernel(spec=spec, release=release, version=version))
+        for spec, release, version in kernels
+    ]
+    shown = json.loads(said(capsys, *reversed(names), "--json"))["kernels"]
+    assert [one["release"] for one in shown] == [release for _, release, _ in kernels]
 
 
 def test_one_seed_has_no_floor(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
