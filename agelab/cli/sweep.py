@@ -9,7 +9,6 @@ import click
 from agelab.cli.common import json_option, open_store, print_json
 
 if TYPE_CHECKING:
-    from agelab.model.result import RunKernel
     from agelab.results.rundir import RunDirectory
     from agelab.results.sweep import Sweep
     from agelab.stats.floor import Difference
@@ -88,27 +87,17 @@ def print_sweep(found: "Sweep", places: "Sequence[Place]") -> None:
     first = max((len(_name(row)) for row in rows), default=0) + 2
     for place in places:
         click.echo(f"\n{_title(place)}")
-        click.echo(" " * first + "".join(f"{name:>{WIDTH}.{WIDTH - 1}}" for name in headings(found.kernels)))
+        click.echo(" " * first + "".join(f"{name:>{WIDTH}.{WIDTH - 1}}" for name in found.names))
         for row in rows:
             cells = (_cell(found, row, column, place) for column in range(len(found.kernels)))
             click.echo(f"{_name(row):<{first}}" + "".join(f"{cell:>{WIDTH}}" for cell in cells))
     click.echo(f"\n{LEGEND}")
     for row in rows:
-        for kernel, entry in zip(found.kernels, found.entries[row], strict=True):
+        for kernel, entry in zip(found.names, found.entries[row], strict=True):
             if entry and entry.why:
-                click.echo(f"{_name(row)} on {kernel.release}: {entry.why}")
+                click.echo(f"{_name(row)} on {kernel}: {entry.why}")
         if last := found.last_seen(row):
             click.echo(f"{_name(row)} was last seen in {last}")
-
-
-def headings(kernels: "Sequence[RunKernel]") -> list[str]:
-    """What the columns are called: the releases, or of those that have the same what else their specs say."""
-    releases = [kernel.release.removesuffix("-amd64") for kernel in kernels]
-    specs = [kernel.spec.rpartition("@")[2] for kernel in kernels]
-    return [
-        release if releases.count(release) == 1 else spec[:12] if "@" in kernel.spec else spec
-        for kernel, release, spec in zip(kernels, releases, specs, strict=True)
-    ]
 
 
 def _name(row: tuple[str, str]) -> str:
@@ -161,9 +150,8 @@ def draw(found: "Sweep", places: "Sequence[Place]", directory: Path) -> list[Pat
             for row in found.entries
         }
         words = _title(place)
-        names = headings(found.kernels)
         path = directory / f"{words.replace(', ', '-').replace('/', '-').replace(' ', '-')}.svg"
-        path.write_text(curve.plot(words, "kernel", place[2], lines, names))
+        path.write_text(curve.plot(words, "kernel", place[2], lines, found.names))
         drawn.append(path)
     return drawn
 
@@ -184,6 +172,7 @@ def _json(found: "Sweep", places: "Sequence[Place]") -> dict[str, Any]:
                         "variant": row[0],
                         "layout": row[1],
                         "kernel": found.kernels[column].release,
+                        "spec": found.kernels[column].spec,
                         "step": place[0],
                         "repetition": place[1],
                         "metric": place[2],

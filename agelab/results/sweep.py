@@ -1,5 +1,6 @@
 """One scenario on several kernels: each metric by filesystem and kernel, and what changed from one to the next."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,6 +18,10 @@ TOTAL: Place = ("all steps", 1, "elapsed")
 """The sum of what all steps of a cell took."""
 DEFAULT = (("aged/map", "layout_score"), ("", "slowdown"))
 """Step and metric of what is shown unasked, beside the sum; without a step those of every step."""
+
+REF = 8
+"""Characters of a git ref in a kernel's name."""
+_REF = re.compile(r"tree:[^,]*@([^,@]+)(,.*)?")
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,20 @@ class Sweep:
     """The columns."""
     entries: Mapping[tuple[str, str], tuple[Entry | None, ...]]
     """Variant and layout to what there is on each kernel; None where it was not asked for."""
+
+    @property
+    def names(self) -> list[str]:
+        """What each column is called: the kernel's release, and where several have it, the git ref or a number."""
+        names = [kernel.release.removesuffix("-amd64") for kernel in self.kernels]
+        refs = [_REF.fullmatch(kernel.spec) for kernel in self.kernels]
+        named = [
+            f"{name}@{ref[1][:REF]}" if ref and names.count(name) > 1 else name
+            for name, ref in zip(names, refs, strict=True)
+        ]
+        return [
+            f"{name}#{named[:at].count(name) + 1}" if named.count(name) > 1 else name
+            for at, name in enumerate(named)
+        ]
 
     def places(self) -> list[Place]:
         """What is shown unasked, of what was measured."""
@@ -71,11 +90,9 @@ class Sweep:
         if entries[-1] is None or not entries[-1].unsupported:
             return None
         ran = [
-            kernel
-            for kernel, entry in zip(self.kernels, entries, strict=True)
-            if entry and not entry.unsupported
+            name for name, entry in zip(self.names, entries, strict=True) if entry and not entry.unsupported
         ]
-        return ran[-1].release if ran else ""
+        return ran[-1] if ran else ""
 
 
 def of(runs: Sequence[RunDirectory]) -> Sweep:
