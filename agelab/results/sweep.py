@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from agelab.errors import InputError
 from agelab.kernel.versions import is_version, order
-from agelab.model.result import RunKernel, Sample, Status
+from agelab.model.result import RunKernel, RunPlan, Sample, Status
 from agelab.results.compare import groups
 from agelab.results.rundir import RunDirectory
 from agelab.stats.floor import Difference
@@ -102,6 +102,7 @@ def of(runs: Sequence[RunDirectory]) -> Sweep:
     if len(kinds) > 1:
         said = "; ".join(", ".join(kind) for kind in sorted(kinds))
         raise InputError(f"these runs do not belong into one table: {said}")
+    _must_be_alike(plans)
     by_kernel: dict[RunKernel, list[RunDirectory]] = {}
     for run, plan in zip(runs, plans, strict=True):
         if plan.kernel is None:
@@ -113,6 +114,27 @@ def of(runs: Sequence[RunDirectory]) -> Sweep:
         for row, entry in _entries(by_kernel[kernel]).items():
             found.setdefault(row, {})[kernel] = entry
     return Sweep(kernels, {row: tuple(map(there.get, kernels)) for row, there in found.items()})
+
+
+def _must_be_alike(plans: Sequence[RunPlan]) -> None:
+    """Raise InputError where something else than the kernel would be seen as a kernel's change."""
+    said: dict[tuple[str, str, str], dict[str, None]] = {}
+    for cell in (cell for plan in plans for cell in plan.cells):
+        alike = {"machine": cell.machine, "drives": ", ".join(cell.drives), "accelerator": cell.accelerator}
+        for what, value in alike.items():
+            said.setdefault((cell.variant, cell.layout, what), {})[value] = None
+    for (variant, _, what), values in said.items():
+        if len(values) > 1:
+            raise InputError(
+                f"these runs do not belong into one table: {variant} has {what} {'; '.join(values)}"
+            )
+    corpora = [set(plan.provenance.get("corpus_sha256", "").split("; ")) - {""} for plan in plans]
+    known = [one for one in corpora if one]  # a run of fewer histories has fewer
+    if any(not one & known[0] for one in known):
+        raise InputError(
+            "these runs do not belong into one table: their corpora differ",
+            hint="which inputs differ says: agelab compare",
+        )
 
 
 def _age(kernel: RunKernel) -> tuple[int, ...]:

@@ -113,6 +113,17 @@ def test_kernels_of_one_release_are_told_apart(home: Path, capsys: pytest.Captur
     }
 
 
+def test_runs_on_other_drives_are_refused(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, other = made(home, "6.1.2", {"ext4": [1.0]}), made(home, "6.16.1", {"ext4": [1.0]}, drive="model:a")
+    assert main(["sweep", one, other]) == 2
+    assert "do not belong into one table: ext4 has drives model:none; model:a" in capsys.readouterr().err
+    for name, corpus in ((one, "a"), (other := made(home, "6.16.1", {"ext4": [1.0]}), "b")):
+        run = RunDirectory(home / "runs" / name)
+        run.write_plan(run.plan().model_copy(update={"provenance": {"corpus_sha256": corpus}}))
+    assert main(["sweep", one, other]) == 2
+    assert "do not belong into one table: their corpora differ" in capsys.readouterr().err
+
+
 def test_one_seed_has_no_floor(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = [made(home, kernel, {"ext4": [took]}) for kernel, took in (("5.10.3", 1.0), ("6.1.2", 2.0))]
     assert "+100.0%?" in said(capsys, *names, "--metric", "copy:elapsed")
