@@ -150,11 +150,19 @@ def planned(spec: str, store: Store, progress: Progress, *, refresh: bool = Fals
         found = source.of_tree(Path(path).expanduser(), ref, store, progress)
     else:
         found = source.of_package(what, store, progress, refresh=refresh)
-    fragments = {str(path): path.read_text() for path in wanted.fragments}
+    fragments = {str(path): _text(path) for path in wanted.fragments}
     if wanted.lines:
         fragments["the recipe"] = "\n".join(wanted.lines)
-    base = wanted.base.read_text() if wanted.base else None
+    base = _text(wanted.base) if wanted.base else None
     return Building(source.patched(found, wanted.patches), base, fragments, toolchain(store, progress))
+
+
+def _text(path: Path) -> str:
+    """The text of a configuration. Raises InputError for what is none."""
+    try:
+        return path.read_text()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is no text, as a .config is", hint="unpack it first: zcat") from error
 
 
 def toolchain(store: Store, progress: Progress) -> Artefact:

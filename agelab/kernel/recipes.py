@@ -64,12 +64,19 @@ def of(spec: str) -> Built:
             raise InputError(
                 f"kernel {spec!r}: {value}: there is no such {'path' if key == 'patches' else 'file'}"
             )
+        if key != "patches" and path.is_dir():
+            raise InputError(f"kernel {spec!r}: {value}: it is a directory, not a configuration")
         if key == "base":
             base = path
         elif key == "config":
             fragments.append(path)
         else:
-            patches += _series(path)
+            found = _series(path)
+            if not found:
+                raise InputError(
+                    f"kernel {spec!r}: there is no patch in {value}: none ends in .patch or .diff"
+                )
+            patches += found
     return Built(built.source, base, tuple(fragments), built.lines, tuple(patches))
 
 

@@ -148,6 +148,16 @@ def test_a_configuration_is_looked_at_alone_and_the_next_build_begins_with_it(
     assert made.compiled == 2
 
 
+def test_a_configuration_that_is_no_text_is_one_clear_error(
+    made: Make, store: Store, tree: Path, tmp_path: Path
+) -> None:
+    packed = tmp_path / "config.gz"
+    packed.write_bytes(b"\x1f\x8b\x08\x00\xff\xfe")
+    for option in ("base", "config"):
+        with pytest.raises(InputError, match=r"config\.gz is no text"):
+            kernel.resolve(f"tree:{tree},{option}={packed}", store)
+
+
 def test_what_did_not_build_is_no_kernel_and_is_tried_again(made: Make, store: Store, tree: Path) -> None:
     made.fails = "fs/inode.c:2: error: oops"
     with pytest.raises(DoesNotBuild, match="oops"):

@@ -64,6 +64,7 @@ def test_options_follow_a_spec(tmp_path: Path) -> None:
         ("tree:/linux,config=", "none of base="),
         ("tree:/linux,config=/nowhere/x", "there is no such file"),
         ("tree:/linux,patches=/nowhere", "there is no such path"),
+        ("tree:/linux,config=/tmp", "it is a directory, not a configuration"),
         ("recipe:usf", "did you mean recipe:ufs"),
     ],
 )
@@ -71,6 +72,12 @@ def test_what_is_wrong_with_a_spec_is_said_in_one_line(text: str, said: str) -> 
     with pytest.raises(InputError, match=said) as raised:
         recipes.of(text)
     assert "\n" not in str(raised.value)
+
+
+def test_a_directory_without_patches_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "0001-fix.txt").write_text("")
+    with pytest.raises(InputError, match=r"no patch in .*: none ends in \.patch or \.diff"):
+        recipes.of(f"tree:/linux,patches={tmp_path}")
 
 
 def test_results_have_whole_paths(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
