@@ -17,13 +17,14 @@ SMALL = DIRECTORY / "small.config"
 DISTRIBUTION = DIRECTORY / "distribution.config"
 """What a distribution's configuration is changed in."""
 
-_LINE = re.compile(r"(?:# )?(CONFIG_\w+)(?:=(.*)| is not set)")
+# As conf reads it: a comment says nothing but that an option is not set, and what follows a y or m is passed over.
+_LINE = re.compile(r'# (CONFIG_\w+) is not set|(CONFIG_\w+)=(".*"|[^#]*?)(?:\s*#.*)?')
 
 
 def options(text: str) -> dict[str, str]:
     """Name to value of a .config or a fragment, the last line counting; what is not set is ``n``."""
     found = (_LINE.fullmatch(line.strip()) for line in text.splitlines())
-    return {match[1]: match[2] or "n" for match in found if match}
+    return {match[1] or match[2]: match[3] or "n" for match in found if match}
 
 
 def lacking(text: str, wanted: str) -> dict[str, str]:

@@ -80,6 +80,11 @@ def test_a_directory_without_patches_is_refused(tmp_path: Path) -> None:
         recipes.of(f"tree:/linux,patches={tmp_path}")
 
 
+def test_what_is_commented_out_is_not_asked_for() -> None:
+    said = '# CONFIG_A=y\n# CONFIG_B is not set\nCONFIG_C=m # why\nCONFIG_D="a # b"\n'
+    assert config.options(said) == {"CONFIG_B": "n", "CONFIG_C": "m", "CONFIG_D": '"a # b"'}
+
+
 def test_results_have_whole_paths(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     assert spec.canonical("tree:linux@v6.1,config=a") == f"tree:{tmp_path}/linux@v6.1,config={tmp_path}/a"
