@@ -116,7 +116,8 @@ def _numbers(words: dict[str, Any], clock: str) -> tuple[str | None, str | None,
 
     def number(option: str, text: str | None) -> str | None:
         try:
-            return None if text is None else str(Fraction(text.strip().removesuffix("%")))
+            plain = text and (text.strip().removesuffix("%") if option == "relative" else text)
+            return None if plain is None else str(Fraction(plain))
         except (ValueError, ZeroDivisionError) as error:
             raise InputError(f"--{option} {text}: it is no number") from error
 

@@ -108,6 +108,14 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str, code: int = 2) -> s
             [*WORDS, "--good", "5.10", "--bad", "6.1", "--rounds", "5", "--clock", "wall"],
             "--rounds 5: with --alpha",
         ),
+        (
+            [*WORDS, "--good", "5.10", "--bad", "6.1", "--threshold", "10%"],
+            "--threshold 10%: it is no number",
+        ),
+        (
+            [*WORDS, "--good", "5.10", "--bad", "6.1", "--alpha", "0.1%", "--clock", "wall"],
+            "--alpha 0.1%: it is no number",
+        ),
         ([*WORDS, "--good", "5.10", "--bad", "6.1", "--dirty"], "--dirty goes with --tree"),
         (
             [*WORDS[:2], *WORDS[4:], "--good", "5.10", "--bad", "6.1"],
