@@ -23,7 +23,7 @@ def text(home: Path, question: Question, before: str, after: str, name: str) -> 
     options = [
         word
         for option, value in words.items()
-        if value not in (None, "", False)
+        if value is not None and value is not False and value != ""  # 0 is a seed
         for word in (f"--{option.replace('_', '-')}", *([] if value is True else [str(value)]))
     ]
     run = shlex.join([question.name, *options])

@@ -258,6 +258,12 @@ def test_the_script_runs_both_neighbours_and_puts_them_side_by_side(store: Store
     assert (home / "said").read_text().splitlines()[1] == "sweep one two --metric copy:elapsed"
 
 
+def test_a_script_says_a_seed_of_nought_too(store: Store) -> None:
+    directory = toy.asked(store, planted(3), words={"jobs": 1, "corpus_seed": 0, "trace": False, "erase": ""})
+    said = script.text(store.home, directory.question(), "2", "3", "x")
+    assert "--corpus-seed 0" in said and "--trace" not in said and "--erase" not in said
+
+
 def test_a_script_of_real_disks_runs_one_kernel_after_the_other(store: Store) -> None:
     directory = toy.asked(store, planted(20), words={"jobs": 1, "disks": "file:/x"})
     text = script.text(store.home, directory.question(), "a", "b", "c")
