@@ -103,9 +103,11 @@ def search(directory: Directory, tree: Tree, step: Sequence[str]) -> Found:
 
     Raises the error that stopped a step, or HostError where git itself fails.
     """
-    if not (directory.git / "BISECT_LOG").exists():
+    log = directory.git / "BISECT_LOG"
+    ended = log.exists() and _ENDED.search(log.read_text())
+    if not ended and not (directory.git / "BISECT_HEAD").exists():  # git begins the log, then chooses
         _start(directory, tree)
-    if not _ENDED.search((directory.git / "BISECT_LOG").read_text()):
+    if not _ENDED.search(log.read_text()):
         _run(directory, step)
     keep_log(directory)
     bad = _git(directory, ["rev-parse", "refs/bisect/bad"])

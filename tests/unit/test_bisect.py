@@ -13,7 +13,7 @@ from random import Random
 
 import pytest
 
-from agelab.bisect import answer, search
+from agelab.bisect import answer, search, tree
 from agelab.bisect.answer import Answer
 from agelab.bisect.directory import Directory
 from agelab.bisect.measure import Kind, Outcome
@@ -165,6 +165,15 @@ def test_a_step_that_ends_without_a_verdict_is_not_taken_for_a_bad_one(store: St
     step = [sys.executable, "-c", "raise OSError('disk full')"]  # then Python exits with 1, git's bad
     with pytest.raises(HostError, match="git bisect stopped"):
         search.carry_out(directory, toy.judge(directory), step)
+    assert name(toy.carry_out(directory)) == "20"
+
+
+def test_a_search_that_was_interrupted_while_git_began_it_begins_anew(store: Store, linux: Path) -> None:
+    directory = asked(store, linux, planted(20))
+    searched = directory.question().tree
+    assert searched
+    tree._start(directory, searched)
+    (directory.git / "BISECT_HEAD").unlink()  # the log is there, and the first commit is not chosen yet
     assert name(toy.carry_out(directory)) == "20"
 
 
