@@ -177,6 +177,22 @@ def test_a_search_that_was_interrupted_while_git_began_it_begins_anew(store: Sto
     assert name(toy.carry_out(directory)) == "20"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a tree away")
+def test_a_tree_of_another_user_whom_git_was_told_to_trust_is_searched(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toy.history(tmp_path / "linux", 5)
+    for path in (tmp_path / "linux", tmp_path / "linux" / ".git"):
+        os.chown(path, 65534, 65534)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(InputError, match="it belongs to another user"):
+        asked(store, tmp_path / "linux", planted(2, 4), 4)
+    (tmp_path / ".gitconfig").write_text(
+        f"[safe]\ndirectory = {tmp_path}/linux\n[log]\nshowSignature = true\n"
+    )
+    assert name(toy.carry_out(asked(store, tmp_path / "linux", planted(2, 4), 4))) == "2"
+
+
 def test_an_interrupt_lets_the_step_end_its_guest(store: Store, linux: Path) -> None:
     directory = asked(store, linux, planted(21, at_32="slow"))
     argv = [sys.executable, "-m", "tests.unit.toy_bisect", "search", str(directory.path)]
