@@ -157,7 +157,7 @@ def _files(words: dict[str, Any], tree: "Tree") -> list[str]:
 def _kernels(words: dict[str, Any], wanted: "Request") -> "tuple[Tree | None, list[str], int]":
     """The tree, or None; the kernels from good to bad, and how many could be the first bad one. Raises InputError."""
     from agelab.bisect import packages, tree
-    from agelab.disk import DriveSpec
+    from agelab.disk import DriveSpec, parse
     from agelab.errors import InputError
     from agelab.kernel import build
 
@@ -167,16 +167,16 @@ def _kernels(words: dict[str, Any], wanted: "Request") -> "tuple[Tree | None, li
     if words["path"] is None:
         if given or words["dirty"]:
             raise InputError(f"--{given[0][0] if given else 'dirty'} goes with --tree")
-        bare = bool(wanted.drives) and all(
-            spec == DriveSpec("model", "none") or spec.real for spec in wanted.drives
-        )
+        scenario = wanted.selection.scenario
+        drives = wanted.drives or tuple(map(parse, scenario.disk.drives))
+        bare = bool(drives) and all(spec == DriveSpec("model", "none") or spec.real for spec in drives)
         kernels = packages.listed(
             words["good"],
             words["bad"],
             words["kernels"].split(),
             open_store(),
             _say,
-            headers=not bare,
+            headers=scenario.measured_on_the_way or not bare,
         )
         return None, kernels, len(kernels) - 1
     if words["kernels"]:

@@ -16,6 +16,7 @@ from agelab.errors import HostError, InputError
 from agelab.kernel import build
 from agelab.kernel.packaged import Offered
 from agelab.store import Store
+from bench.planted import SCENARIO as ON_NO_DRIVE
 from tests.unit import toy_bisect as toy
 from tests.unit.toy_bisect import planted
 
@@ -223,6 +224,12 @@ def test_all_that_the_mirror_has_between_the_ends_is_searched(
         "6.1.0",
         "6.1.0",
     ]  # what got better, searched backwards
+
+
+def test_a_scenario_on_no_drive_needs_no_headers(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["--scenario", str(ON_NO_DRIVE), "--variant", "jfs", "--metric", "copy:elapsed"]
+    found = asked(monkeypatch, home, *words, "--good", "5.10", "--bad", "6.12")
+    assert "debian:6.1.0-49-amd64" in found.kernels
 
 
 def test_a_list_of_one_s_own_is_searched_from_good_to_bad(
