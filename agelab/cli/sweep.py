@@ -1,6 +1,7 @@
 """``agelab sweep``: runs of one scenario on several kernels as one table, and as plots."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from agelab.cli.common import json_option, open_store, print_json
 if TYPE_CHECKING:
     from agelab.results.rundir import RunDirectory
     from agelab.results.sweep import Sweep
+    from agelab.stats.digits import Scale
     from agelab.stats.floor import Difference
     from agelab.stats.series import Place
 
@@ -86,7 +88,8 @@ def print_sweep(found: "Sweep", places: "Sequence[Place]") -> None:
     rows = list(found.entries)
     first = max((len(_name(row)) for row in rows), default=0) + 2
     for place in places:
-        click.echo(f"\n{_title(place)}")
+        unit = _scale(found, place).name
+        click.echo(f"\n{_title(place)}{unit and f', {unit}'}")
         click.echo(" " * first + "".join(f"{name:>{WIDTH}.{WIDTH - 1}}" for name in found.names))
         for row in rows:
             cells = (_cell(found, row, column, place) for column in range(len(found.kernels)))
@@ -108,6 +111,16 @@ def _name(row: tuple[str, str]) -> str:
 def _title(place: "Place") -> str:
     step, repetition, metric = place
     return f"{step}{f' {repetition}' if repetition > 1 else ''}, {metric}"
+
+
+def _scale(found: "Sweep", place: "Place") -> "Scale":
+    """How the metric's unit is shown; without a name where it has none."""
+    from agelab.stats.digits import scale
+
+    columns = range(len(found.kernels))
+    units = (one.unit for row in found.entries for at in columns if (one := found.series(row, at, place)))
+    unit = scale(next(units, "1"))
+    return replace(unit, name="") if unit.name == "1" else unit
 
 
 def _cell(found: "Sweep", row: tuple[str, str], column: int, place: "Place") -> str:
@@ -141,9 +154,10 @@ def draw(found: "Sweep", places: "Sequence[Place]", directory: Path) -> list[Pat
     directory.mkdir(parents=True, exist_ok=True)
     drawn = []
     for place in places:
+        unit = _scale(found, place)
         lines = {
             _name(row): [
-                (column, float(there.summary.median) if there and there.summary else None)
+                (column, float(there.summary.median / unit.divisor) if there and there.summary else None)
                 for column in range(len(found.kernels))
                 for there in [found.series(row, column, place)]
             ]
@@ -151,7 +165,9 @@ def draw(found: "Sweep", places: "Sequence[Place]", directory: Path) -> list[Pat
         }
         words = _title(place)
         path = directory / f"{words.replace(', ', '-').replace('/', '-').replace(' ', '-')}.svg"
-        path.write_text(curve.plot(words, "kernel", place[2], lines, found.names))
+        path.write_text(
+            curve.plot(words, "kernel", f"{place[2]}{unit.name and f', {unit.name}'}", lines, found.names)
+        )
         drawn.append(path)
     return drawn
 

@@ -70,7 +70,7 @@ def test_kernels_stand_in_the_order_of_their_versions_and_changes_are_held_again
     new = made(home, "6.12.1", {"ext4": seeds(2.0), "jfs": seeds(1.0)})
     old = made(home, "5.10.3", {"ext4": seeds(1.0), "jfs": seeds(1.01)})
     out = said(capsys, new, old)
-    head, ext4, jfs = out.split("all steps, elapsed")[1].strip().splitlines()[:3]
+    head, ext4, jfs = out.split("all steps, elapsed, s")[1].strip().splitlines()[:3]
     assert head.split() == ["5.10.3", "6.12.1"]
     assert ext4.split() == ["ext4", "2.000", "3.000", "+50.0%*"]
     assert jfs.split() == ["jfs", "2.010", "2.000", "-0.5%~"]
@@ -104,7 +104,7 @@ def test_kernels_of_one_release_are_told_apart(home: Path, capsys: pytest.Captur
         )
     ]
     out = said(capsys, *names, "--metric", "copy:elapsed")
-    assert out.split("copy, elapsed")[1].splitlines()[1].split() == ["6.6.0@aaaaaaaa", "6.6.0@bbbbbbbb"]
+    assert out.split("copy, elapsed, s")[1].splitlines()[1].split() == ["6.6.0@aaaaaaaa", "6.6.0@bbbbbbbb"]
     assert "jfs was last seen in 6.6.0@aaaaaaaa" in out
     rows = json.loads(said(capsys, *names, "--json"))["rows"]
     assert {row["spec"] for row in rows} == {
