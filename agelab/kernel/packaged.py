@@ -91,14 +91,29 @@ def available(store: Store, *, refresh: bool = False, progress: Progress = quiet
 
 
 def _releases(archive: Archive) -> dict[str, str]:
-    return _kernels(archive.versions("linux-image-"))
+    return _kernels(archive.versions("linux-"))
 
 
 def _kernels(versions: Mapping[str, str]) -> dict[str, str]:
-    """Release to version of those packages that are kernels of the plain flavour."""
+    """Release to version of those packages that are kernels of the plain flavour, and whole."""
     named = ((_PACKAGE.fullmatch(name), version) for name, version in versions.items())
     found = {match["release"]: version for match, version in named if match}
-    return {release: version for release, version in found.items() if not _FLAVOURS.search(release)}
+    return {
+        release: version
+        for release, version in found.items()
+        if not _FLAVOURS.search(release) and _whole(release, version, versions)
+    }
+
+
+def _whole(release: str, version: str, versions: Mapping[str, str]) -> bool:
+    """Whether all parts are there of a kernel that comes in parts: a mirror removes them one by one."""
+    there = [versions.get(name) == version for name in _part_names(release)]
+    return all(there) or not any(there)
+
+
+def _part_names(release: str) -> list[str]:
+    """The packages that hold since Linux 7 what the package of the image held before."""
+    return [f"linux-{part}-{release}" for part in ("base", "binary", "modules")]
 
 
 def _resolved(wanted: str, store: Store, refresh: bool, progress: Progress) -> Resolved:
@@ -149,10 +164,19 @@ def _of_version(wanted: str, store: Store, refresh: bool, progress: Progress) ->
 
 
 def _parts(archive: Archive, package: Package, release: str) -> tuple[Package, ...]:
-    """The packages that hold what ``package`` held before Linux 7; none where it still does."""
-    names = {f"linux-{part}-{release}" for part in ("base", "binary", "modules")}
+    """The packages that hold what ``package`` held before Linux 7; none where it still does.
+
+    Raises InputError where the suite has not all of them.
+    """
     depended = dependencies(archive.depends(package.name, package.version))
-    return tuple(archive.package(one.name, one.version) for one in depended if one.name in names)
+    parts = [one for one in depended if one.name in _part_names(release)]
+    there = archive.versions("linux-") if parts else {}
+    if gone := [one.name for one in parts if there.get(one.name) != (one.version or there.get(one.name, ""))]:
+        raise InputError(
+            f"kernel 'debian:{release}': Debian {archive.suite} has no {', '.join(gone)} (any more)",
+            hint="see those that are whole: agelab kernel list",
+        )
+    return tuple(archive.package(one.name, one.version) for one in parts)
 
 
 def _of_suite(archive: Archive) -> str:

@@ -32,6 +32,8 @@ BULLSEYE = {
 BACKPORTS = {
     "linux-image-7.2.12+deb13-amd64": "7.2.12-1~bpo13+1",
     "linux-image-6.16.3+deb13-amd64": "6.16.3-1",
+    "linux-image-7.0.4+deb13-amd64": "7.0.4-1~bpo13+1",
+    "linux-binary-7.0.4+deb13-amd64": "7.0.4-1~bpo13+1",
 }
 SID = {
     "linux-image-7.2.13+deb14-amd64": "7.2.13-1",
@@ -118,6 +120,17 @@ def test_a_kernel_in_parts_is_made_of_all_of_them(store: Store) -> None:
     found = specs.resolve("debian:sid", store)
     assert (found.suite, found.release, found.version) == ("sid", "7.2.13+deb14-amd64", "7.2.13-1")
     assert (found.directory / "debs").read_text().split() == [f"{name}.deb" for name in list(SID)[1:]]
+
+
+def test_a_kernel_of_which_parts_are_gone_is_none(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "7.0.4+deb13-amd64" not in [one.release for one in packaged.available(store)]
+    with pytest.raises(InputError, match=r"no kernel 'debian:7\.0'"):
+        specs.resolve("debian:7.0", store)
+    gone = {name: version for name, version in SID.items() if "modules" not in name and "binary" not in name}
+    monkeypatch.setitem(SUITES, "sid", {**gone, "linux-image-7.2.13+deb14-amd64": "7.2.13-1"})
+    monkeypatch.setattr(packaged, "_whole", lambda *_: True)
+    with pytest.raises(InputError, match=r"sid has no linux-binary-7\.2\.13\+deb14-amd64, linux-modules"):
+        specs.resolve("debian:sid", store)
 
 
 @pytest.mark.parametrize(
