@@ -113,7 +113,8 @@ class Check:
             self._refuse()
         if self._line == 1:
             if line[:-1] != HEADER:
-                self._fault(f"it is {line[:-1][:40]!r} and not {HEADER.decode()!r}")
+                said = f"{line[:-1][:40].decode(errors='replace')!r}" if line[:-1] else "empty"
+                self._fault(f"it is {said} and not {HEADER.decode()!r}")
                 self._refuse()
             return b""
         if line[:1] in (b"#", b"\n"):
@@ -144,7 +145,7 @@ class Check:
         """The log, which has been read to its end. Raises InputError with the line and the reason of each fault."""
         if not self._line:
             self._line = 1
-            self._fault(f"it is b'' and not {HEADER.decode()!r}")
+            self._fault(f"it is empty and not {HEADER.decode()!r}")
         elif not self._faults and not self._operations:
             self._faults.append(f"{self._name}: there is no operation in it")
         if self._faults:
@@ -196,12 +197,16 @@ def check(path: Path) -> Summary:
 
 def _carry_out(state: State, line: bytes) -> tuple[bytes, int]:
     """Do what the line says to what is there: the operation, and the bytes that it writes. Raises Fault."""
+    if line.endswith(b"\r"):
+        raise Fault("it ends in CR and LF; a line ends in LF alone (a CR in a name is \\015)")
     what, *words = line.split(b" ")
     takes = _FIELDS.get(what)
     if takes is None:
         raise Fault(f"no operation {_shown(what)}; there are: {', '.join(sorted(_names()))}")
     if len(words) != len(takes):
-        raise Fault(f"{what.decode()} takes {len(takes)} fields, not {len(words)}")
+        fields = "1 field" if len(takes) == 1 else f"{len(takes)} fields"
+        more = " (a space in a name is \\040)" if len(words) > len(takes) else ""
+        raise Fault(f"{what.decode()} takes {fields}, not {len(words)}{more}")
     if what == b"point":
         _number(words[0])
         return what, 0

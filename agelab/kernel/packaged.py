@@ -30,6 +30,12 @@ class Resolved(Frozen):
     package: Package
     parts: tuple[Package, ...] = ()
 
+    @property
+    def packages(self) -> tuple[Package, ...]:
+        """All that hold some of it: not the stub of a kernel in parts; of Linux 6.18 just the base was apart."""
+        stub = any(part.name.startswith("linux-binary-") for part in self.parts)
+        return self.parts if stub else (self.package, *self.parts)
+
 
 def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Progress = quiet) -> Kernel:
     """The kernel of a version, a release or a suite, fetched and unpacked if the store does not have it.
@@ -51,7 +57,7 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Progr
 
     def build(directory: Path) -> None:
         progress(f"downloading and unpacking the kernel {resolved.release}")
-        debs = Archive(store, resolved.suite).download(resolved.parts or [package])
+        debs = Archive(store, resolved.suite).download(resolved.packages)
         unpack(debs, resolved.release, directory)
 
     artefact = store.obtain("kernel", inputs, build)

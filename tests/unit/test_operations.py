@@ -53,8 +53,9 @@ def test_a_log_in_numbers(tmp_path: Path) -> None:
     ("line", "reason"),
     [
         ("touch a", "no operation 'touch'; there are: append, create, fsync, mkdir, overwrite"),
-        ("create", "create takes 1 fields, not 0"),
-        ("create a b", "create takes 1 fields, not 2"),
+        ("create", "create takes 1 field, not 0"),
+        ("create a\r", r"it ends in CR and LF; a line ends in LF alone (a CR in a name is \015)"),
+        ("create a b", r"create takes 1 field, not 2 (a space in a name is \040)"),
         ("create /a", "'/a' is not a plain path"),
         ("create ../a", "'../a' is not a plain path"),
         ("create d//a", "'d//a' is not a plain path"),
@@ -91,8 +92,8 @@ def test_a_line_that_cannot_be_is_named_with_its_reason(tmp_path: Path, line: st
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "line 1: it is b'' and not 'agelab-operations 1'"),
-        ("agelab-operations 2\n", "line 1: it is b'agelab-operations 2'"),
+        ("", "line 1: it is empty and not 'agelab-operations 1'"),
+        ("agelab-operations 2\n", "line 1: it is 'agelab-operations 2'"),
         ("agelab-operations 1\n", "there is no operation in it"),
         ("agelab-operations 1\ncreate a\ncreate b", "line 3: it does not end: the log is cut off"),
         ("agelab-operations 1\ncreate a" + "b" * 20000 + "\n", "line 2: too long"),
