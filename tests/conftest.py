@@ -1,6 +1,14 @@
-"""The order in which tests begin."""
+"""How tests begin: in which order, and with interrupts as a terminal has them."""
+
+import signal
 
 import pytest
+
+
+def pytest_configure() -> None:
+    """In the background of a shell they, and all that they start, would ignore the SIGINT that some of them send."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
