@@ -6,7 +6,7 @@ being static, they run beside whatever is in the root.
 
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from agelab import buildroot
@@ -14,6 +14,7 @@ from agelab.buildroot import BuildRoot, Purpose
 from agelab.debian import Archive, remember
 from agelab.errors import AgelabError
 from agelab.image import root as roots
+from agelab.kernel.bundle import Progress, quiet
 from agelab.store import Store, file_hash
 
 SOURCES = Path(__file__).resolve().parents[2] / "harness" / "tools"
@@ -41,13 +42,7 @@ _UNUSED = (
 )
 
 
-def _quiet(line: str) -> None:
-    """Say nothing."""
-
-
-def obtain(
-    store: Store, progress: Callable[[str], None] = _quiet, sources: Path = SOURCES
-) -> dict[str, Path]:
+def obtain(store: Store, progress: Progress = quiet, sources: Path = SOURCES) -> dict[str, Path]:
     """Each program of ``sources`` by its name, built if the store does not have them.
 
     Raises HostError when the compiler cannot be had or nothing can be confined here, AgelabError when a source
@@ -75,9 +70,7 @@ def obtain(
     return {program: made / program for program in programs(files)}
 
 
-def of_filesystem(
-    names: Sequence[str], store: Store, progress: Callable[[str], None] = _quiet
-) -> dict[str, Path]:
+def of_filesystem(names: Sequence[str], store: Store, progress: Progress = quiet) -> dict[str, Path]:
     """The programs of these names that make and check a filesystem; raises what ``obtain`` does."""
     found = obtain(store, progress, FILESYSTEMS) if names else {}
     return {name: found[name] for name in names}

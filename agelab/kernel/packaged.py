@@ -118,7 +118,7 @@ def _whole(release: str, version: str, versions: Mapping[str, str]) -> bool:
 
 
 def _part_names(release: str) -> list[str]:
-    """The packages that hold since Linux 7 what the package of the image held before."""
+    """The packages that hold since Linux 6.19 what the package of the image held before."""
     return [f"linux-{part}-{release}" for part in ("base", "binary", "modules")]
 
 
@@ -170,7 +170,7 @@ def _of_version(wanted: str, store: Store, refresh: bool, progress: Progress) ->
 
 
 def _parts(archive: Archive, package: Package, release: str) -> tuple[Package, ...]:
-    """The packages that hold what ``package`` held before Linux 7; none where it still does.
+    """The packages that hold what ``package`` held before Linux 6.19; none where it still does.
 
     Raises InputError where the suite has not all of them.
     """
