@@ -5,8 +5,8 @@
 Makes a git repository (without a work tree; it borrows the objects of the store's source package, and is of no use
 without that store) of 72 commits on Debian's linux-source-6.1. Most add a function to a file of one of seven
 filesystems or of fs/ itself. Three are guilty: a new entry in a directory of ext4 costs more processor time, jfs
-leaves room behind every eighth page, reiserfs waits for itself at its 2000th file. Four do not build, one hangs at
-boot; what comes after mends them. The same package gives the same commits. Prints each bisect's command;
+leaves room behind every sixty-fourth page, reiserfs waits for itself at its 2000th file. Four do not build, one hangs
+at boot; what comes after mends them. The same package gives the same commits. Prints each bisect's command;
 ``tests/vm/test_bisect_tree.py`` runs all three.
 """
 
@@ -75,12 +75,12 @@ GUILTY = (
     Planted(
         name="scattered",
         number=50,
-        subject="jfs: leave room behind every eighth page",
+        subject="jfs: leave room behind every sixty-fourth page",
         file="fs/jfs/jfs_extent.c",
         before="""		hint += (nxlen - 1);
 """,
         after="""		hint += (nxlen - 1);
-		if ((pno & 7) == 7)
+		if ((pno & 63) == 63)
 			hint += 16;
 """,
         variant="jfs",
