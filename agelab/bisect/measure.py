@@ -18,6 +18,7 @@ class Kind(StrEnum):
 
     MEASURED = "measured"
     NOT_MEASURED = "has no such value"
+    NO_KERNEL = "cannot be had"
     NO_BUILD = "does not build"
     NO_BOOT = "does not boot"
     UNSUPPORTED = "is unsupported"
@@ -27,7 +28,7 @@ class Kind(StrEnum):
     INTERRUPTED = "was interrupted"
 
 
-WHOLE = (Kind.NO_BUILD, Kind.NO_BOOT, Kind.UNSUPPORTED)
+WHOLE = (Kind.NO_KERNEL, Kind.NO_BUILD, Kind.NO_BOOT, Kind.UNSUPPORTED)
 """What is so whatever the run seed."""
 
 

@@ -47,15 +47,21 @@ class Runs:
         self._say = say or directory.say
 
     def prepare(self, kernel: str) -> Outcome | None:
-        """What does not build, or is no kernel for a guest, is what came of it: other kernels may be better.
+        """What does not build, or is not there, is what came of it: other kernels may be better.
 
         Raises InputError where what all of them are built with is not what it was.
         """
         unchanged(self._question)
         try:
             kernels.resolve(kernel, self._store, progress=self._stage)
-        except (DoesNotBuild, InputError) as error:
+        except DoesNotBuild as error:
             return Outcome(kernel=kernel, seed=0, kind=Kind.NO_BUILD, why=str(error))
+        except InputError as error:
+            built = (
+                self._question.tree is not None
+            )  # a commit is there; what it makes is no kernel for a guest
+            kind = Kind.NO_BUILD if built else Kind.NO_KERNEL
+            return Outcome(kernel=kernel, seed=0, kind=kind, why=str(error))
         return None
 
     def run(self, kernel: str, seeds: Sequence[int]) -> list[Outcome]:

@@ -82,6 +82,7 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
     from agelab.bisect.directory import Directory
     from agelab.bisect.runs import Runs
     from agelab.cli.bisect_question import asked
+    from agelab.errors import HostError
 
     store = open_store()
     if proceed is None:
@@ -97,7 +98,7 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
         judge = search.rule(directory, measure, at_once=question.words["jobs"])
         try:
             found = search.carry_out(directory, judge, [*STEP, str(directory.path)])
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, HostError):
             directory.say(f"go on: agelab bisect --continue {directory.name}")
             raise
     click.echo(found.model_dump_json(indent=1) if as_json else "\n".join(answers.text(found)))

@@ -25,6 +25,8 @@ def asked(words: dict[str, Any]) -> "Question":
         raise InputError(f"missing: {', '.join(missing)}", hint="see: agelab bisect --help")
     metric = _metric(words)
     name, wanted = _cell(words)
+    if metric:
+        _step_there(metric[0], wanted)
     threshold, relative, alpha = _numbers(words, wanted.clock)
     tree, kernels, count = _kernels(words, wanted)
     made = Question(
@@ -77,6 +79,23 @@ def _metric(words: dict[str, Any]) -> "tuple[str, int, str] | None":
     if metric not in METRICS:
         raise unknown("metric", metric, list(METRICS))
     return step, int(repetition or 1), metric
+
+
+def _step_there(step: str, wanted: "Request") -> None:
+    """Refuse a step that no cell of this scenario has: its ends would be measured in vain. Raises InputError.
+
+    What comes before the last slash is a phase's name, a drive's or an experiment's, and not looked at.
+    """
+    from agelab.errors import unknown
+    from agelab.model.step import CONTROL_COPY, IMPLICIT, PREPARING
+    from agelab.results.sweep import TOTAL
+
+    [(scenario, *_)] = wanted.turns[:1]
+    own = [one.name for one in (*scenario.actions(), *scenario.tests)]
+    own += [one.name for one in scenario.experiments] + ([PREPARING] if scenario.experiments else [])
+    there = [*dict.fromkeys([TOTAL[0], *own, CONTROL_COPY, *IMPLICIT])]
+    if step.rpartition("/")[2] not in there:
+        raise unknown(f"step of {scenario.name}", step, there)
 
 
 def _cell(words: dict[str, Any]) -> "tuple[str, Request]":

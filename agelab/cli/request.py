@@ -12,6 +12,7 @@ from agelab.cli.common import open_store
 
 if TYPE_CHECKING:
     from agelab.disk import DriveSpec
+    from agelab.errors import AgelabError
     from agelab.results.rundir import RunDirectory
     from agelab.run.runner import Request
     from agelab.scenario.control import ControlFile
@@ -262,8 +263,8 @@ def of_one_kernel(words: "dict[str, Any]") -> "dict[str, Any]":
     return {**words, "kernel": spec}
 
 
-def execute_all(wanted: "Sequence[Request]") -> "list[RunDirectory]":
-    """Carry out requests that differ in their kernels alone, each a run of its own."""
+def execute_all(wanted: "Sequence[Request]") -> "list[RunDirectory | AgelabError]":
+    """Carry out requests that differ in their kernels alone: of each its run, or why its kernel has none."""
     from agelab.cli.progress import shown
     from agelab.run import runner
 

@@ -25,6 +25,7 @@ def run(name: str | None, disk: str | None, keep_disk: bool, curve: bool, **word
     """
     from agelab.cli.sweep import swept
     from agelab.cli.tables import print_run
+    from agelab.errors import AgelabError
     from agelab.run import runner
 
     specs = words["kernel"]
@@ -37,8 +38,16 @@ def run(name: str | None, disk: str | None, keep_disk: bool, curve: bool, **word
         print_run(finished[0])
     else:
         _can_sweep(wanted)
-        finished = execute_all(wanted)
-        swept(finished)
+        ran = execute_all(wanted)
+        finished = [run for run in ran if not isinstance(run, AgelabError)]
+        unfit = [
+            (one.kernel, run) for one, run in zip(wanted, ran, strict=True) if isinstance(run, AgelabError)
+        ]
+        if not finished:
+            raise unfit[0][1]
+        swept(finished, unfit)
+        if unfit:
+            return 1
     return 0 if all(map(runner.succeeded, finished)) else 1
 
 

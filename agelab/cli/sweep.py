@@ -10,6 +10,7 @@ import click
 from agelab.cli.common import json_option, open_store, print_json
 
 if TYPE_CHECKING:
+    from agelab.errors import AgelabError
     from agelab.results.rundir import RunDirectory
     from agelab.results.sweep import Sweep
     from agelab.stats.digits import Scale
@@ -58,12 +59,14 @@ def sweep(names: tuple[str, ...], asked: tuple[str, ...], plots: Path | None, as
     return 0
 
 
-def swept(runs: "Sequence[RunDirectory]") -> None:
-    """Print the table of runs that have just ended, and how to see it again."""
+def swept(runs: "Sequence[RunDirectory]", unfit: "Sequence[tuple[str, AgelabError]]" = ()) -> None:
+    """Print the table of runs that have just ended, why a kernel (its spec) has none, and how to see it again."""
     from agelab.results import sweep as results
 
     found = results.of(runs)
     print_sweep(found, found.places())
+    for spec, why in unfit:
+        click.echo(f"not in the table: kernel {spec}: {str(why).splitlines()[0]}")
     click.echo(f"\nagain, or as JSON or plots: agelab sweep {' '.join(run.name for run in runs)}")
 
 

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from agelab import stored
+from agelab.buildroot import DoesNotBuild
 from agelab.corpus import Corpus
-from agelab.errors import InputError
+from agelab.drive.module import NoHeaders
+from agelab.errors import AgelabError, InputError
 from agelab.history import artefact
-from agelab.image import Image
+from agelab.image import DoesNotBoot, Image
 from agelab.model.history import Logged
 from agelab.model.result import Cell, RunKernel, RunPlan, Status
 from agelab.results.rundir import RunDirectory
@@ -61,15 +63,33 @@ def carry_out(
     Raises InputError or HostError before anything has run; what a cell does wrong is its status.
     """
     [run] = carry_out_all([request], store, progress, begun)
+    if isinstance(run, AgelabError):
+        raise run
     return run
+
+
+UNFIT = (DoesNotBuild, DoesNotBoot, NoHeaders)
+"""What is wrong with one kernel, and says nothing of the others."""
 
 
 def carry_out_all(
     requests: Sequence[Request], store: Store, progress: Progress, begun: RunDirectory | None = None
-) -> list[RunDirectory]:
-    """A run for each request, which differ in their kernels alone; their cells take turns. Raises as ``carry_out``."""
+) -> list[RunDirectory | AgelabError]:
+    """A run for each request, or why its kernel has none; their cells take turns.
+
+    The requests differ in their kernels alone. Raises as ``carry_out`` for what concerns all of them.
+    """
     with ExitStack() as held:
-        ready = [make_ready(request, store, progress, held, len(requests)) for request in requests]
+        unfit: dict[int, AgelabError] = {}
+        ready: list[Ready] = []
+        for place, request in enumerate(requests):
+            try:
+                ready.append(make_ready(request, store, progress, held, len(requests)))
+            except UNFIT as error:
+                unfit[place] = error
+                progress.stage(f"kernel {request.kernel} is left out: {error}")
+        if not ready:
+            return list(unfit.values())
         hypervisor = held.enter_context(connected())
         runs: list[_Begun] = []
         for one in ready:
@@ -80,7 +100,8 @@ def carry_out_all(
         turns.sort(key=lambda turn: "fuse" not in turn[0].ready.specs[turn[1]].filesystem.modules)
         works = [partial(_carry_out_one, run, number, hypervisor, store, progress) for run, number in turns]
         _in_turn(works, requests[0].jobs, hypervisor)
-        return [run.run for run in runs]
+        ran = iter(runs)
+        return [unfit.get(place) or next(ran).run for place, _ in enumerate(requests)]
 
 
 def _begin(

@@ -96,6 +96,25 @@ def test_what_keeps_a_kernel_from_a_run_is_what_came_of_it(
     assert (found.kind, found.run) == (kind, None) and why in found.why
 
 
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (InputError("Debian sid has no linux-base-6.18 (any more)"), Kind.NO_KERNEL),
+        (DoesNotBuild("fs/a.c:1: error: oops"), Kind.NO_BUILD),
+    ],
+)
+def test_a_kernel_that_cannot_be_had_is_not_called_one_that_does_not_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, kind: Kind
+) -> None:
+    def resolve(*_: object, **__: object) -> None:
+        raise error
+
+    measure, _ = measured(tmp_path, monkeypatch, lambda *_: ended(tmp_path, Status.OK))
+    monkeypatch.setattr(kernels, "resolve", resolve)
+    [found] = measure.run("1", [1])
+    assert found.kind is kind and str(error) in found.said
+
+
 def test_what_the_host_cannot_do_is_no_property_of_the_kernel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

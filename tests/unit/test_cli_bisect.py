@@ -94,6 +94,14 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str, code: int = 2) -> s
             [*WORDS[:4], "--metric", "copy", "--good", "5.10", "--bad", "6.1"],
             "--metric copy: it is STEP:METRIC",
         ),
+        (
+            [*WORDS[:4], "--metric", "copied:elapsed", "--good", "5.10", "--bad", "6.1"],
+            "no step of aging 'copied'; did you mean copy",
+        ),
+        (
+            [*WORDS[:4], "--metric", "aged/reed:elapsed", "--good", "5.10", "--bad", "6.1"],
+            "no step of aging 'aged/reed'; ",
+        ),
         ([*WORDS[:4], "--metric", "copy:elapsd", "--good", "5.10", "--bad", "6.1"], "did you mean elapsed"),
         ([*WORDS, "--good", "5.10", "--bad", "6.1", "--threshold", "x"], "--threshold x: it is no number"),
         ([*WORDS, "--good", "5.10", "--bad", "6.1", "--threshold", "1", "--relative", "2"], "leave one out"),

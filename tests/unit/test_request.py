@@ -3,13 +3,16 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from agelab.cli.age import age
+from agelab.cli.common import open_store
 from agelab.cli.request import request
 from agelab.cli.run import run
 from agelab.errors import InputError
+from agelab.image import DoesNotBoot
 from agelab.run import runner
 from agelab.run.request import Request
 
@@ -61,6 +64,35 @@ def test_images_of_several_kernels_prove_what_is_measured_and_a_run_of_them_is_r
     assert [one.prove_all for one in seen] == [False, False, True]
     said = seen[0].command
     assert request(said["name"], said["words"], **said["more"]) == seen[0]
+
+
+def test_a_sweep_goes_on_without_a_kernel_that_is_unfit_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def make_ready(wanted: Request, *_: object) -> object:
+        raise DoesNotBoot("packer build failed") if wanted.kernel.endswith("5.10") else InputError("seen")
+
+    said: list[str] = []
+    monkeypatch.setattr(runner, "make_ready", make_ready)
+    progress = runner.Progress(said.append, *[lambda *_: None] * 3)
+    words = {str(option.name): option.get_default(click.Context(run)) for option in run.params}
+    requests = [request("aging-ext4", {**words, "kernel": kernel}) for kernel in ("5.10", "6.1")]
+    with pytest.raises(InputError, match="seen"):  # what is wrong with the user's words ends all of it
+        runner.carry_out_all(requests, open_store(), progress)
+    assert said == ["kernel debian:5.10 is left out: packer build failed"]
+    [why] = runner.carry_out_all(requests[:1], open_store(), progress)
+    assert isinstance(why, DoesNotBoot)
+    with pytest.raises(DoesNotBoot):
+        runner.carry_out(requests[0], open_store(), progress)
+
+
+def test_a_sweep_of_which_a_kernel_is_left_out_is_not_ok(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[object] = []
+    monkeypatch.setattr("agelab.cli.run.execute_all", lambda wanted: ["run", DoesNotBoot("no word")])
+    monkeypatch.setattr("agelab.cli.sweep.swept", lambda runs, unfit: told.extend((*runs, *unfit)))
+    done = CliRunner().invoke(
+        run, ["aging-ext4", "--kernel", "6.1", "--kernel", "5.10"], standalone_mode=False
+    )
+    assert done.return_value == 1
+    assert told[0] == "run" and str(told[1]) == "('debian:5.10', DoesNotBoot('no word'))"
 
 
 def test_a_real_disk_is_not_aged_into_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
