@@ -17,6 +17,10 @@ from agelab.store import Store
 RECIPE = 1
 """Raised whenever the same package would be unpacked differently."""
 
+IN_PARTS = (6, 19)
+"""From this version of Linux on the package of the image is a stub. (That of 6.18 depends on a base without which it
+is whole: what the base brings are the scripts of an installation.)"""
+
 # Metapackages have two numbers in their names, kernels three.
 _PACKAGE = re.compile(r"linux-image-(?P<release>\d+\.\d+\.\d[\w.+~-]*-amd64)")
 _FLAVOURS = re.compile(r"-(rt|cloud|dbg|unsigned)(-|$)")
@@ -32,9 +36,8 @@ class Resolved(Frozen):
 
     @property
     def packages(self) -> tuple[Package, ...]:
-        """All that hold some of it: not the stub of a kernel in parts; of Linux 6.18 just the base was apart."""
-        stub = any(part.name.startswith("linux-binary-") for part in self.parts)
-        return self.parts if stub else (self.package, *self.parts)
+        """All that hold some of it: of a kernel in parts not the stub."""
+        return self.parts or (self.package,)
 
 
 def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Progress = quiet) -> Kernel:
@@ -113,12 +116,11 @@ def _kernels(versions: Mapping[str, str]) -> dict[str, str]:
 
 def _whole(release: str, version: str, versions: Mapping[str, str]) -> bool:
     """Whether all parts are there of a kernel that comes in parts: a mirror removes them one by one."""
-    there = [versions.get(name) == version for name in _part_names(release)]
-    return all(there) or not any(there)
+    return numbers(release) < IN_PARTS or all(versions.get(name) == version for name in _part_names(release))
 
 
 def _part_names(release: str) -> list[str]:
-    """The packages that hold since Linux 6.19 what the package of the image held before."""
+    """The packages that hold from IN_PARTS on what the package of the image held before."""
     return [f"linux-{part}-{release}" for part in ("base", "binary", "modules")]
 
 
@@ -170,10 +172,12 @@ def _of_version(wanted: str, store: Store, refresh: bool, progress: Progress) ->
 
 
 def _parts(archive: Archive, package: Package, release: str) -> tuple[Package, ...]:
-    """The packages that hold what ``package`` held before Linux 6.19; none where it still does.
+    """The packages that hold what ``package`` held before they were apart; none where it still does.
 
     Raises InputError where the suite has not all of them.
     """
+    if numbers(release) < IN_PARTS:
+        return ()
     depended = dependencies(archive.depends(package.name, package.version))
     parts = [one for one in depended if one.name in _part_names(release)]
     there = archive.versions("linux-") if parts else {}
