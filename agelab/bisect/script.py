@@ -29,9 +29,7 @@ def text(home: Path, question: Question, before: str, after: str, name: str) -> 
     run = shlex.join([question.name, *options])
     if question.metric:
         step, repetition, metric = question.metric
-        shown = shlex.join(["--metric", f"{step}:{metric}"])
-        if repetition > 1:
-            shown += f"  # the first repetition; agelab show <run> --json has repetition {repetition}"
+        shown = shlex.join(["--metric", f"{step}:{metric}" + (f":{repetition}" if repetition > 1 else "")])
     else:
         shown = ""
     lines = [

@@ -32,7 +32,7 @@ LEGEND = (
     "--metric",
     "asked",
     multiple=True,
-    metavar="STEP:METRIC",
+    metavar="STEP:METRIC[:REPETITION]",
     help="Show this in place of layout scores, slowdowns and the sum of all steps.",
 )
 @click.option(
@@ -79,7 +79,9 @@ def _places(found: "Sweep", asked: Sequence[str]) -> "list[Place]":
     measured = [entry.measured for row in found.entries.values() for entry in row if entry]
     every: dict[str, Place] = {}
     for place in (place for one in measured for place in one):
-        every.setdefault(f"{place[0]}:{place[2]}", place)
+        step, repetition, metric = place
+        every.setdefault(f"{step}:{metric}", place)
+        every.setdefault(f"{step}:{metric}:{repetition}", place)
     for name in asked:
         if name not in every:
             raise unknown("metric", name, list(every))

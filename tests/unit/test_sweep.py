@@ -129,6 +129,18 @@ def test_one_seed_has_no_floor(home: Path, capsys: pytest.CaptureFixture[str]) -
     assert "+100.0%?" in said(capsys, *names, "--metric", "copy:elapsed")
 
 
+def test_a_metric_of_a_later_repetition_is_asked_for_by_its_number(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [made(home, kernel, {"ext4": [1.0]}) for kernel in ("5.10.3", "6.1.2")]
+    for name, again in zip(names, (3.0, 4.0), strict=True):
+        RunDirectory(home / "runs" / name).append(
+            0, Sample(step="copy", metric="elapsed", value=again, unit="s", repetition=2)
+        )
+    out = said(capsys, *names, "--metric", "copy:elapsed:2")
+    assert "copy 2, elapsed, s" in out and "+33.3%?" in out and "1.0" not in out
+
+
 def test_what_a_kernel_lacks_is_unsupported_and_said_where_it_was_last_seen(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
