@@ -21,7 +21,7 @@ CLOSE_ENOUGH = 64 * 1024
 STAT_REFRESH = Path("/proc/sys/vm/stat_refresh")
 REFRESHES = 32
 """After so many a list of freed pages has 1.4 % of its length left."""
-SETTLED, PAUSE = 4, 0.025
+SETTLED, PAUSE = 8, 0.025
 """So many more looks, with so many seconds before each, must find it still there: what mounting has left behind is
 freed a moment later (btrfs: 1.5 MB)."""
 
@@ -84,6 +84,7 @@ def take_memory(memory: Memory, ballast: Path) -> None:
     descriptor = os.open(ballast, os.O_RDWR | os.O_CREAT)
     size = settled = 0
     for _ in range(64):
+        count_freed()
         excess = counters.meminfo("MemAvailable") - memory.available
         if abs(excess) <= CLOSE_ENOUGH:
             if settled == SETTLED:
@@ -101,14 +102,14 @@ def take_memory(memory: Memory, ballast: Path) -> None:
             os.posix_fallocate(descriptor, 0, size)
         else:
             os.ftruncate(descriptor, size)
-            count_freed()
     os.close(descriptor)
 
 
 def count_freed() -> None:
     """Have the kernel count what was freed: pages on a per-CPU list are not in MemAvailable.
 
-    Since Linux 6.8 such a list may grow to an eighth of a zone; each refresh takes an eighth of its length away
+    Without it they turn up a second later, when the kernel does so itself. Between Linux 6.1 and 6.12 it came that such
+    a list may grow to an eighth of a zone; each refresh takes an eighth of its length away
     (mm/page_alloc.c, decay_pcp_high; mm/vmstat.c, vmstat_refresh).
     """
     for _ in range(REFRESHES):
