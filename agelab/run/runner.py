@@ -19,7 +19,7 @@ from agelab.model.history import Logged
 from agelab.model.result import Cell, RunKernel, RunPlan, Status
 from agelab.results.rundir import RunDirectory
 from agelab.run import beside, sources
-from agelab.run.boots import Machine
+from agelab.run.boots import Machine, patience
 from agelab.run.cell import CellRunner, Wanted
 from agelab.run.inputs import drive_sources, harness_hash
 from agelab.run.ready import Progress as Progress
@@ -68,6 +68,7 @@ def carry_out_all(
     requests: Sequence[Request], store: Store, progress: Progress, begun: RunDirectory | None = None
 ) -> list[RunDirectory]:
     """A run for each request, which differ in their kernels alone; their cells take turns. Raises as ``carry_out``."""
+    patience(requests[0].clock)  # before anything is made
     with ExitStack() as held:
         ready = [make_ready(request, store, progress, held, len(requests)) for request in requests]
         hypervisor = held.enter_context(connected())

@@ -40,6 +40,7 @@ def plan(*steps: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "maps": [],
         "results": None,
         "refuses": [],
+        "gone": [],
         "environment": {"CORPUS_SEED": "7"},
         "steps": [whole | step for step in steps],
     } | changes
