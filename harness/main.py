@@ -80,7 +80,8 @@ class Boot:
         except (CellFailed, Trouble) as failed:
             self.events.emit("end", status="failed", reason=str(failed))
         except Exception as error:  # whatever it was, the host must hear of it before the guest is gone
-            last = traceback.extract_tb(error.__traceback__)[-1]
+            frames = traceback.extract_tb(error.__traceback__)
+            last = [frame for frame in frames if Path(frame.filename).parent.name == "harness"][-1]
             where = f"{Path(last.filename).name}:{last.lineno}"
             self.events.emit("end", status="failed", reason=f"harness: {error!r} at {where}")
         else:

@@ -34,7 +34,7 @@ class Output:
 
 @dataclass
 class Lines:
-    """The lines of a file that grows, handed on as each is complete. Of one that is too long nothing is."""
+    """The lines of a file that grows, handed on as each is complete: none that is empty, nothing of one too long."""
 
     file: BinaryIO
     on_line: Callable[[str], None]
@@ -51,7 +51,7 @@ class Lines:
             *complete, rest = piece.split(b"\n")
             for line in complete:
                 whole, self._begun = self._begun + line, b""
-                if not self._too_long and len(whole) <= LONGEST:
+                if whole and not self._too_long and len(whole) <= LONGEST:
                     self.on_line(whole.decode("ascii", "replace"))
                 self._too_long = False
             self._begun += rest

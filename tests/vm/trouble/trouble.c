@@ -19,12 +19,15 @@ static noinline void trouble_bug(void)
 	BUG();
 }
 
-/* Nothing else runs any more, but interrupts are served: the soft lockup detector's timer among them. */
+/*
+ * Nothing else runs any more, but interrupts are served: the soft lockup detector's timer among them.
+ * Long stretches without a jump are what an emulator runs fastest.
+ */
 static noinline void trouble_spin(void)
 {
 	preempt_disable();
 	for (;;)
-		cpu_relax();
+		asm volatile(".rept 1000; nop; .endr");
 }
 
 /* The processor waits for an interrupt that it does not take. */
