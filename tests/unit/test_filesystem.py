@@ -161,7 +161,7 @@ def test_an_option_of_a_variant_takes_the_place_of_the_same_one() -> None:
 SAYS = {
     "ext4": "EXT4-fs error (device dm-0): trigger_test_error:126: comm sh: badness",
     "xfs": "XFS (dm-0): User initiated shutdown received.",
-    "btrfs": "BTRFS: error (device dm-0) in btrfs_commit_transaction:2500: errno=-5 IO failure (Error while writing out)",
+    "btrfs": "BTRFS: error (device dm-0) in btrfs_commit_transaction:2500: errno=-5 IO failure",
     "jfs": "ERROR: (device dm-0): dbAlloc: the hint is outside the map",
     "reiserfs": "REISERFS error (device dm-0): vs-5150 search_by_key: invalid format found in block 8211. Fsck?",
     "f2fs": "F2FS-fs (dm-0): Stopped filesystem due to reason: 0",

@@ -2,9 +2,19 @@
 
 import base64
 import gzip
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from agelab import kernel as kernels
 from agelab import process
@@ -137,7 +147,9 @@ def test_further_faults_are_named(tmp_path: Path) -> None:
     assert "the harness, the guest's first process, has ended" in found["killed"][1]
 
 
-OVERWRITE = 'cp -r "$SOURCE/." data; sync; head -c 40M /dev/urandom > "$DEVICE"; sync; echo 3 > /proc/sys/vm/drop_caches; '
+OVERWRITE = """cp -r "$SOURCE/." data; sync; head -c 40M /dev/urandom > "$DEVICE"; sync
+echo 3 > /proc/sys/vm/drop_caches
+"""
 USE = "ls -lR . > /dev/null; cat data/*/* > /dev/null; touch new; rm -rf data; sync; true"
 GIVES_UP = {
     "xfs": "xfs_io -x -c shutdown .",
