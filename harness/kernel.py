@@ -10,6 +10,8 @@ import re
 DEVICE = "/dev/kmsg"
 RECORD = 8192
 """Bytes that a record has at most."""
+NEWLINE = "\\x0a"
+"""How a record has a character that is none: some filesystems end their words with two newlines."""
 LEVELS = 8
 """A priority is a level and, times this, the facility: 0 is the kernel itself."""
 KILLED = re.compile(r"ut of memory: Killed process (\d+) \((.*?)\)")
@@ -50,7 +52,7 @@ class Kernel:
 
     def _trouble(self, record: str) -> str | None:
         head, _, rest = record.partition(";")
-        text = rest.partition("\n")[0]
+        text = rest.partition("\n")[0].removesuffix(NEWLINE)
         if int(head.partition(",")[0]) >= LEVELS:
             return None
         if killed := KILLED.search(text):
