@@ -147,22 +147,24 @@ def test_further_faults_are_named(tmp_path: Path) -> None:
     assert "the harness, the guest's first process, has ended" in found["killed"][1]
 
 
-OVERWRITE = """cp -r "$SOURCE/." data; sync
-head -c 40M /dev/urandom | dd of="$DEVICE" bs=1M seek=0 iflag=fullblock; sync
-echo 3 > /proc/sys/vm/drop_caches
-"""
-USE = "ls -lR . > /dev/null; cat data/*/* > /dev/null; touch new; rm -rf data; sync; true"
+USE = "ls -lR . > /dev/null; cat data/*/* > /dev/null; touch new; rm -rf data; sync"
+
+
+def overwritten(mib: int, first: int = 0, content: str = "/dev/zero") -> str:
+    """Shell that fills so many MiB of the mounted disk with something else, from that one on, and then uses it."""
+    garbage = f"head -c {mib}M {content} | dd of=$DEVICE bs=1M seek={first} iflag=fullblock"
+    return f'cp -r "$SOURCE/." data; sync; {garbage}; sync; echo 3 > /proc/sys/vm/drop_caches; {USE}'
+
+
 GIVES_UP = {
     "xfs": "xfs_io -x -c shutdown .",
-    "f2fs": OVERWRITE + USE,
-    "btrfs": OVERWRITE + USE,
-    "jfs": OVERWRITE + USE,
-    "reiserfs": OVERWRITE.replace("seek=0", "seek=34") + USE,  # behind its journal, whose loss is an oops
-    "vfat": OVERWRITE + USE,
+    "btrfs": overwritten(40),
+    "jfs": overwritten(40),
+    "reiserfs": overwritten(8, first=32),  # its journal, which lies before, would be missed with an oops
+    "vfat": overwritten(40, content="/dev/urandom"),
 }
 WORDS = {
     "xfs": "XFS (dm-0): User initiated shutdown",
-    "f2fs": "F2FS-fs (dm-0): ",
     "btrfs": "BTRFS",
     "jfs": "ERROR: (device dm-0): ",
     "reiserfs": "REISERFS error (device dm-0): ",
