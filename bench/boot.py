@@ -34,6 +34,7 @@ from agelab.store import canonical
 from agelab.vm import clock, daemon, domain, host
 from agelab.vm.guest import GuestSpec, MemoryDisk
 from agelab.vm.hypervisor import Hypervisor, connected
+from agelab.vm.output import Output
 from bench import virtme
 from bench.common import quietly, spread, table
 
@@ -119,7 +120,7 @@ class Ours:
         began = time.monotonic()
         xml = domain.xml(guest, daemon.uri(), self.hypervisor.security_models)
         launched = time.monotonic()
-        self.hypervisor.run(guest.name, xml, events, hear, PATIENCE)
+        self.hypervisor.run(guest.name, xml, Output(events, console), hear, PATIENCE)
         if not heard:
             raise AgelabError(f"our guest was never ready; its console is in {console}")
         self.launched.append(heard[0] - launched)

@@ -25,6 +25,7 @@ from agelab.store import Store, canonical
 from agelab.vm import clock, daemon, domain
 from agelab.vm.guest import GuestSpec, MemoryDisk
 from agelab.vm.hypervisor import Ending, Hypervisor, connected
+from agelab.vm.output import Output
 
 MODULES = ("dm_mod", "ext4")
 UUID = "6167656c-6162-4000-8000-000000000002"
@@ -107,7 +108,7 @@ class Bench:
         xml = domain.xml(guest, daemon.uri(), self.hypervisor.security_models)
         said: list[dict[str, Any]] = []
         ending = self.hypervisor.run(
-            guest.name, xml, events, lambda line: said.append(json.loads(line)), PATIENCE
+            guest.name, xml, Output(events, console), lambda line: said.append(json.loads(line)), PATIENCE
         )
         return Boot(said, ending, console.read_text(errors="replace"))
 

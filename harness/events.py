@@ -24,9 +24,12 @@ class Events:
         return cls(descriptor)
 
     def emit(self, event: str, **fields: object) -> None:
-        """Write one event and wait until the line has taken it: the next step must not pay for it."""
-        line = json.dumps({"event": event, **fields}, ensure_ascii=True, separators=(",", ":")) + "\n"
-        data = line.encode()
+        """Write one event and wait until the line has taken it: the next step must not pay for it.
+
+        It begins with a newline, too: what anybody else has left on the line is none of its own.
+        """
+        line = json.dumps({"event": event, **fields}, ensure_ascii=True, separators=(",", ":"))
+        data = f"\n{line}\n".encode()
         while data:
             data = data[os.write(self.descriptor, data) :]
         if os.isatty(self.descriptor):

@@ -4,12 +4,15 @@ import argparse
 import os
 import time
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from harness import counters, drives, machine, plan, syscalls, watchdog
 from harness.drives import Attached
 from harness.events import Events
+from harness.kernel import Kernel, Trouble
 from harness.plan import Disk, Plan, Step
 from harness.step import Hung, Outcome, Place, command, measure
 
@@ -24,6 +27,22 @@ TOOLS = "/run/agelab/tools"
 
 class CellFailed(Exception):
     """The boot cannot go on: what failed, in words for the result."""
+
+
+@contextmanager
+def named(what: str) -> Iterator[None]:
+    """Whatever goes wrong meanwhile is told of with these words before it. Raises Hung and Trouble."""
+    try:
+        yield
+    except Hung as hung:
+        raise Hung(f"{what}: {hung}", hung.stuck) from None
+    except Trouble as trouble:
+        raise Trouble(f"{what}: {trouble}") from None
+
+
+def read_only(mount: tuple[str, ...]) -> bool:
+    """Whether that command mounts a filesystem so that nothing of it is written."""
+    return any("ro" in word.split(",") for word in mount)
 
 
 class Boot:
@@ -57,11 +76,12 @@ class Boot:
         try:
             following = self._maps() if self.plan.maps else self._work()
         except Hung as hung:
-            self.events.emit("end", status="hung", reason=str(hung))
-        except CellFailed as failed:
+            self.events.emit("end", status="hung", reason=str(hung), stuck=hung.stuck)
+        except (CellFailed, Trouble) as failed:
             self.events.emit("end", status="failed", reason=str(failed))
         except Exception as error:  # whatever it was, the host must hear of it before the guest is gone
-            last = traceback.extract_tb(error.__traceback__)[-1]
+            frames = traceback.extract_tb(error.__traceback__)
+            last = [frame for frame in frames if Path(frame.filename).parent.name == "harness"][-1]
             where = f"{Path(last.filename).name}:{last.lineno}"
             self.events.emit("end", status="failed", reason=f"harness: {error!r} at {where}")
         else:
@@ -142,7 +162,17 @@ class Boot:
             self._must(self._implicit("mkfs", disk.mkfs), "mkfs")
             self.events.emit("step", step="mkfs", repetition=1 + self.on)
         self._must(self._implicit("mount", disk.mount), "mount")
+        with named("mount"):
+            self._writable()
         machine.drop_caches()
+
+    def _writable(self) -> None:
+        """See that the disk under test is not mounted read-only where the plan does not say so. Raises Trouble."""
+        disk, where = self.disk, self.place.mountpoint
+        if disk is None or read_only(disk.mount) or not os.path.ismount(where):
+            return
+        if os.statvfs(where).f_flag & os.ST_RDONLY:
+            raise Trouble("the disk under test is mounted read-only; the plan mounts it to be written")
 
     def _leave(self) -> None:
         """Unmount the disk under test."""
@@ -185,7 +215,8 @@ class Boot:
         """Run a command that belongs to no step; its failure ends the cell."""
         if output:
             argv = ["sh", "-c", 'exec "$@" > "$0"', str(output), *argv]
-        outcome = command(argv, self.place, self.environment, PATIENCE, Path("/"))
+        with named(what):
+            outcome = command(argv, self.place, self.environment, PATIENCE, Path("/"))
         self._must(outcome, what)
 
     def _must(self, outcome: Outcome, what: str) -> None:
@@ -196,7 +227,9 @@ class Boot:
         """mkfs and mount are measured like steps, though no scenario lists them."""
         repetition = self.plan.boot + 1 + self.on
         step = Step(name, repetition, "", "keep", False, 0, (0,), (), PATIENCE, None, None, None, self.on)
-        return measure(step, list(argv), self.place, self.environment, self.events, Path("/"))
+        self.events.emit("begin", step=name, repetition=repetition)
+        with named(name):
+            return measure(step, list(argv), self.place, self.environment, self.events, Path("/"))
 
     def _note_memory(self, ballast: Path) -> None:
         """What the first step finds: the memory it may use and what the guest's own files in RAM take."""
@@ -232,13 +265,13 @@ class Boot:
         counts = self.place.scratch / "strace"
         if step.trace:
             argv = ["strace", "-f", *step.trace, "-o", str(counts), *argv]
-        try:
+        self.events.emit("begin", step=step.name, repetition=step.repetition)
+        with named(f"step {step.name}, repetition {step.repetition}"):
             where = self.place.mountpoint
             measure(step, argv, self.place, environment, self.events, where, self.plan.refuses)
             if step.trace:
                 syscalls.report(counts.read_text(errors="replace"), step, self.events)
-        except Hung as hung:
-            raise Hung(f"step {step.name}, repetition {step.repetition}: {hung}") from None
+            self._writable()
         self.events.emit("step", step=step.name, repetition=step.repetition)
 
 
@@ -253,14 +286,15 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     events = Events.open(options.events)
     todo = plan.read(options.plan)
-    guarded = False
+    guarded, kernel = False, None
     if not options.stay:
         machine.seed_random(bytes.fromhex(todo.entropy))
         guarded = watchdog.start()
+        kernel = Kernel.listen(todo.gone)
     events.emit(
         "ready", boot=todo.boot, uptime=time.clock_gettime(time.CLOCK_BOOTTIME), release=os.uname().release,
         watchdog=guarded,
     )  # fmt: skip
-    Boot(todo, events, Place(options.mountpoint, options.scratch)).run()
+    Boot(todo, events, Place(options.mountpoint, options.scratch, kernel=kernel)).run()
     if not options.stay:
         machine.power_off()

@@ -158,6 +158,8 @@ class Plan:
     """Which memory-backed disk takes what the boot brings back as files."""
     refuses: tuple[str, ...]
     """Whole lines of a program's error output, as regular expressions, that tell what the filesystem cannot hold."""
+    gone: tuple[str, ...]
+    """What the kernel says of a filesystem that has shut itself down, as regular expressions."""
     environment: dict[str, str]
     steps: tuple[Step, ...]
 
@@ -181,6 +183,7 @@ def read(path: Path) -> Plan:
         maps=tuple(_map(entry) for entry in raw["maps"]),
         results=raw["results"],
         refuses=tuple(raw["refuses"]),
+        gone=tuple(raw["gone"]),
         environment=raw["environment"],
         steps=tuple(_step(step) for step in raw["steps"]),
     )

@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import counters
+from harness import counters, tasks
 from harness.drives import UnderTest
 from harness.events import Events
+from harness.kernel import Kernel, Trouble
 from harness.plan import Step
 
 COUNTED = {
@@ -35,7 +36,11 @@ QUOTED = 400
 
 
 class Hung(Exception):
-    """A command did not end within its deadline of guest time."""
+    """A command did not end within its deadline of guest time; ``stuck``: which tasks are, and in what."""
+
+    def __init__(self, reason: str, stuck: list[dict[str, object]]) -> None:
+        super().__init__(reason)
+        self.stuck = stuck
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,8 @@ class Place:
     """A directory in RAM for what the commands print."""
     disk: UnderTest | None = None
     """What is counted of the disk under test."""
+    kernel: Kernel | None = None
+    """Whom to listen to meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +75,9 @@ def command(
     refuses: tuple[str, ...] = (),
     printed: Path | None = None,
 ) -> Outcome:
-    """Run ``argv`` to its end. Raises Hung after ``deadline`` seconds of guest time.
+    """Run ``argv`` to its end.
+
+    Raises Hung after ``deadline`` seconds of guest time, Trouble as soon as the kernel says that it is in some.
 
     Waiting is a blocking poll on a pidfd: subprocess's own timeout wakes up to look, which would be measured.
     """
@@ -78,21 +87,40 @@ def command(
             argv, cwd=cwd, env=dict(environment), stdin=subprocess.DEVNULL, stdout=stdout,
             stderr=stderr, start_new_session=True,
         )  # fmt: skip
-        descriptor = os.pidfd_open(child.pid)
         try:
-            poll = select.poll()
-            poll.register(descriptor, select.POLLIN)
-            if not poll.poll(deadline * 1000):
-                os.killpg(child.pid, signal.SIGKILL)
-                raise Hung(f"no end within {deadline:g} s of guest time")
-            status = child.wait()
-        finally:
-            os.close(descriptor)
+            wait(child.pid, deadline, place.kernel)
+        except (Hung, Trouble):
+            os.killpg(child.pid, signal.SIGKILL)
+            raise
+        status = child.wait()
     with errors.open("rb") as stderr:
         stderr.seek(max(0, errors.stat().st_size - QUOTED))
         said = stderr.read().decode("ascii", "replace").strip()
     only = refused(errors, refuses) if refuses and 0 < status < 128 else None
     return Outcome(status if status >= 0 else 128 - status, said, only)
+
+
+def wait(pid: int, deadline: float, kernel: Kernel | None) -> None:
+    """Return when the process has ended. Raises Hung and Trouble."""
+    descriptor = os.pidfd_open(pid)
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    if kernel:
+        poll.register(kernel.descriptor, select.POLLIN)
+    until = time.monotonic() + deadline
+    try:
+        while True:
+            ready = [found for found, _ in poll.poll(max(0, until - time.monotonic()) * 1000)]
+            if kernel:
+                kernel.check()
+            if descriptor in ready:
+                return
+            if not ready:
+                found = tasks.stuck(pid)
+                where = tasks.named(found)
+                raise Hung(f"no end within {deadline:g} s of guest time{where and f'; {where}'}", found)
+    finally:
+        os.close(descriptor)
 
 
 def refused(errors: Path, refuses: tuple[str, ...]) -> int | None:

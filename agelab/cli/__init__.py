@@ -16,6 +16,7 @@ import click
 from click.exceptions import NoSuchCommand
 
 from agelab.errors import DISK_ERRNOS, AgelabError, HostError, InputError, unknown
+from agelab.model.shown import plain
 
 INTERNAL_ERROR = 70
 INTERRUPTED = 130
@@ -137,7 +138,7 @@ def _usage(error: click.UsageError) -> AgelabError:
 
 
 def _complain(error: AgelabError) -> int:
-    click.echo(f"agelab: {error}", err=True)
+    click.echo(f"agelab: {plain(str(error))}", err=True)
     if error.hint:
-        click.echo(f"  {error.hint}", err=True)
+        click.echo(f"  {plain(error.hint)}", err=True)
     return error.exit_code

@@ -77,7 +77,7 @@ def shown(requests: Sequence[runner.Request]) -> Iterator[runner.Progress]:
 
         def ended(cell: Cell, number: int, end: End) -> None:
             bar.remove_task(lines.pop(number))
-            why = f": {end.reason}" if end.reason else ""
+            why = f": {' '.join(end.reason.split())}" if end.reason else ""
             console.print(f"  {_label(cell, several)}: {end.status} in {end.host_seconds:.0f} s{why}")
 
         yield runner.Progress(stage, cell, step, ended)

@@ -109,6 +109,10 @@ def _print_cell(
         f"  status      {status}" + (f": {' '.join(end.reason.split())}" if end.reason else ""),
         soft_wrap=True,
     )
+    for task in end.stuck:
+        console.print(f"  task        {task.name} ({task.pid}) {task.state} {task.waits_in}", soft_wrap=True)
+        for call in task.stack:
+            console.print(f"                {call}", soft_wrap=True)
     if end.inputs_key:
         digest = end.digest or "none: only a finished cell of the virtual clock has one"
         console.print(f"  inputs_key  {end.inputs_key}\n  digest      {digest}", soft_wrap=True)

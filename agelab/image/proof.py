@@ -9,6 +9,7 @@ from pydantic import Field, TypeAdapter
 from agelab.kernel import MissingModule, MissingOption, Modules
 from agelab.model.base import Defaults, Frozen
 from agelab.model.filesystem import Filesystem, FreeSpaceTool
+from agelab.model.shown import Text
 
 DEVICE = "/dev/pmem1"
 MOUNTPOINT = "/run/proof"
@@ -26,7 +27,7 @@ class Proof(Frozen):
     status: Literal["ok", "unsupported", "failed"] = Field(
         description="unsupported: the kernel lacks it; failed: the kernel has it, but a command did not do its work"
     )
-    reason: str | None = None
+    reason: Text | None = None
 
 
 PROOFS = TypeAdapter(tuple[Proof, ...])

@@ -23,7 +23,7 @@ def _regular_expression(text: str) -> str:
 
 
 Pattern = Annotated[str, AfterValidator(_regular_expression)]
-"""A regular expression, for ``re.fullmatch``."""
+"""A regular expression."""
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
 """What a file of ours calls a thing."""

@@ -5,7 +5,11 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from agelab.model.base import Frozen
-from agelab.model.result import Sample
+from agelab.model.result import Sample, Stuck
+from agelab.model.shown import Label, Text
+
+MOST_STUCK = 64
+"""Tasks that a guest may tell of."""
 
 
 class Ready(Frozen):
@@ -14,7 +18,7 @@ class Ready(Frozen):
     event: Literal["ready"]
     boot: int
     uptime: float
-    release: str
+    release: Label
     watchdog: bool
 
 
@@ -29,11 +33,19 @@ class Measured(Sample):
         return Sample.model_validate({**fields, "step": prefix + self.step})
 
 
+class Begun(Frozen):
+    """A repetition of a step, or mkfs or mount, begins."""
+
+    event: Literal["begin"]
+    step: Label
+    repetition: int
+
+
 class StepDone(Frozen):
     """A repetition of a step has ended, and its samples have been sent."""
 
     event: Literal["step"]
-    step: str
+    step: Label
     repetition: int
 
 
@@ -41,18 +53,18 @@ class StepFailed(Frozen):
     """A step's command ended with a status that the scenario does not expect."""
 
     event: Literal["failed"]
-    step: str
+    step: Label
     repetition: int
     status: int
-    said: str
+    said: Text
 
 
 class Mounted(Frozen):
     """How the disk under test is mounted when the boot ends, where the host does not know."""
 
     event: Literal["mounted"]
-    type: str
-    options: str
+    type: Label
+    options: Label
 
 
 class Reboot(Frozen):
@@ -67,10 +79,11 @@ class Ended(Frozen):
 
     event: Literal["end"]
     status: Literal["ok", "failed", "hung"]
-    reason: str | None
+    reason: Text | None
+    stuck: tuple[Stuck, ...] = Field(default=(), max_length=MOST_STUCK)
 
 
 Event = Annotated[
-    Ready | Measured | StepDone | StepFailed | Mounted | Reboot | Ended, Field(discriminator="event")
+    Ready | Measured | Begun | StepDone | StepFailed | Mounted | Reboot | Ended, Field(discriminator="event")
 ]
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)

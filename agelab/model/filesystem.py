@@ -70,6 +70,10 @@ class Filesystem(Frozen):
         default=(),
         description="whole lines of a program's error output (LC_ALL=C) that say what it cannot hold",
     )
+    gone: tuple[Pattern, ...] = Field(
+        default=(),
+        description="what the kernel says, within a line, when it shuts down, goes read-only or finds itself broken",
+    )
     processes_mib: int = Field(
         default=0,
         ge=0,

@@ -1,13 +1,16 @@
 """Results as they are kept and shown: schema 1 of ``agelab show --json``."""
 
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from agelab.model.base import Defaults, Frozen
+from agelab.model.shown import Label, Text
 
 SCHEMA = 1
+LARGEST = 1 << 64
+"""No value is farther from zero: anything that counts or times fits, and nothing that is no number (NaN)."""
 
 
 class Status(StrEnum):
@@ -24,12 +27,22 @@ class Status(StrEnum):
 class Sample(Frozen):
     """One measured value, or the reason why there is none."""
 
-    step: str
-    metric: str
-    value: float | int | None
-    unit: str
-    repetition: int = 1
-    not_measured: str | None = None
+    step: Label
+    metric: Label
+    value: Annotated[float | int, Field(ge=-LARGEST, le=LARGEST)] | None
+    unit: Label
+    repetition: int = Field(default=1, ge=0, le=LARGEST)
+    not_measured: Text | None = None
+
+
+class Stuck(Frozen):
+    """A task that did not go on when its step's time was over."""
+
+    pid: int
+    name: Label
+    state: Label = Field(description="as proc(5) has it: D is blocked in the kernel")
+    waits_in: Label = Field(description="the kernel's function, where it tells")
+    stack: tuple[Label, ...] = Field(description="the calls that led there, the innermost first")
 
 
 class Cell(Frozen):
@@ -50,7 +63,8 @@ class End(Frozen):
     """The end record of a cell: the cell is finished when this is there."""
 
     status: Status
-    reason: str | None = None
+    reason: Text | None = None
+    stuck: tuple[Stuck, ...] = Field(default=(), description="of a hung cell, the tasks that did not go on")
     inputs_key: str | None = None
     digest: str | None = None
     disk: str | None = Field(default=None, description="key of the stored disk that it kept or started from")

@@ -1,6 +1,7 @@
 """The boots of one cell: a guest for each, its disks, its initramfs, and what it says."""
 
 import hashlib
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,20 +11,33 @@ from typing import Any
 from pydantic import ValidationError
 
 from agelab.corpus import Corpus
+from agelab.errors import InputError
 from agelab.image import Image
 from agelab.kernel import initramfs
-from agelab.model.event import EVENT, Ended, Measured, Mounted, Ready, Reboot, StepDone, StepFailed
+from agelab.model.event import EVENT, Begun, Ended, Measured, Mounted, Ready, Reboot, StepDone, StepFailed
 from agelab.model.result import Sample
 from agelab.run import inputs
 from agelab.run.drives import CellDrive
 from agelab.run.spec import CellSpec
 from agelab.store import canonical
-from agelab.vm import daemon, domain
-from agelab.vm.guest import REAL_SERIAL, GuestSpec, MemoryDisk, RealDisk
+from agelab.vm import daemon, domain, output
+from agelab.vm.guest import REAL_SERIAL, Clock, GuestSpec, MemoryDisk, RealDisk
 from agelab.vm.hypervisor import Ending, Hypervisor
 
-PATIENCE = {"virtual": 6 * 3600.0, "wall": 7 * 86400.0}
+PATIENCE: dict[Clock, float] = {"virtual": 6 * 3600.0, "wall": 7 * 86400.0}
 """Host seconds for one boot."""
+IMPATIENT = "AGELAB_PATIENCE"
+"""The environment variable that sets them."""
+
+
+def patience(clock: Clock) -> float:
+    """Host seconds for one boot. Raises InputError for an AGELAB_PATIENCE that is no number of them."""
+    wanted = os.environ.get(IMPATIENT)
+    if not wanted:
+        return PATIENCE[clock]
+    if not (wanted.isascii() and wanted.isdigit() and int(wanted)):
+        raise InputError(f"{IMPATIENT} is {wanted!r}: it is the host's seconds for one boot, a whole number")
+    return float(wanted)
 
 
 @dataclass
@@ -33,7 +47,14 @@ class Heard:
     ended: Ended | None = None
     reboot: Reboot | None = None
     mounted: Mounted | None = None
+    begun: Begun | None = None
+    """The step that is under way."""
     failures: list[StepFailed] = field(default_factory=list)
+
+    @property
+    def during(self) -> str:
+        """The step that is under way, in words."""
+        return f"step {self.begun.step}, repetition {self.begun.repetition}" if self.begun else ""
 
 
 @dataclass(frozen=True)
@@ -80,17 +101,19 @@ class Machine:
         """Carry out one boot: ``keep`` gets each sample, ``progress`` the name of each step, as it ends."""
         guest = self.guest(boot)
         guest.initramfs.write_bytes(self._archive(boot))
-        for output in (guest.console, guest.events):
-            output.touch()
+        most = output.EVENTS + output.EVENTS_OF_A_STEP * len(boot.plan["steps"])
+        written = output.Output(guest.events, guest.console, most)
+        for file in (guest.console, guest.events):
+            file.touch()
         xml = self._domain(boot)
         (self.directory / f"{boot.name}domain-{boot.number}.xml").write_text(xml)
         try:
             return self.hypervisor.run(
                 guest.name,
                 xml,
-                guest.events,
+                written,
                 lambda line: _hear(line, boot.prefix, heard, keep, progress),
-                PATIENCE[self.spec.clock],
+                patience(self.spec.clock),
             )
         finally:
             guest.initramfs.unlink()
@@ -112,8 +135,8 @@ class Machine:
         }
 
     def console(self, boot: Boot) -> str:
-        """What the kernel has said."""
-        return (self.directory / f"{boot.name}console-{boot.number}.log").read_text(errors="replace")
+        """What the kernel has said; of a long console its beginning and its end."""
+        return output.said(self.directory / f"{boot.name}console-{boot.number}.log")
 
     def _domain(self, boot: Boot) -> str:
         """The libvirt domain, which is asked for twice: for the inputs and to be started."""
@@ -197,7 +220,12 @@ def _hear(
     match event:
         case Measured():
             keep(event.sample("" if own(event.step) else prefix))
+        case Begun():
+            heard.begun = event.model_copy(
+                update={"step": event.step if own(event.step) else prefix + event.step}
+            )
         case StepDone():
+            heard.begun = None
             progress(f"{'' if own(event.step) else prefix}{event.step} {event.repetition}")
         case StepFailed():
             step = event.step if own(event.step) else prefix + event.step

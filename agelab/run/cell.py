@@ -11,7 +11,7 @@ from typing import Any
 from agelab import stored
 from agelab.errors import AgelabError
 from agelab.kernel import MissingModule
-from agelab.model.event import Ended
+from agelab.model.event import Ended, StepFailed
 from agelab.model.result import End, Sample, Status
 from agelab.model.step import CONTROL_COPY
 from agelab.results.digest import digest, inputs_key
@@ -152,10 +152,12 @@ class CellRunner:
                 self._phases(done, making)
             self._derive(done)
         status = done.verdict.status
-        repeatable = self.machine.spec.clock == "virtual" and status is not Status.INTERRUPTED
+        decided = status is not Status.INTERRUPTED and done.verdict.repeatable
+        repeatable = self.machine.spec.clock == "virtual" and decided
         record = End(
             status=status,
             reason=done.verdict.reason,
+            stuck=done.verdict.stuck,
             inputs_key=key,
             digest=digest(status, done.samples, done.maps) if key and repeatable else None,
             disk=done.disk.key if done.disk else None,
@@ -242,7 +244,7 @@ class CellRunner:
         if phase.fork_of and phase.fork_of != AGED and not self.forks.there(phase.fork_of):
             done.judge(Verdict(Status.FAILED, f"{phase.name}: what it starts from was not prepared"))
             raise Over
-        failures: list[Any] = []
+        failures: list[StepFailed] = []
         number, first_step = 0, 0
         mounted = done.mounted.get(phase.fork_of or "")
         content = [self._disks(phase)[place] for place in self.machine.spec.disk.content]
@@ -265,13 +267,15 @@ class CellRunner:
                 following = heard.reboot.next if heard.reboot and not heard.ended else None
                 if following is not None and ending is not Ending.STOPPED:
                     following = None  # it said that it would go on, and did not get that far
-                # Of what could not be prepared nothing is measured, and nothing else starts from it.
-                failed = bool(failures) and bool(self.machine.spec.scenario.experiments)
-                ended = ENDED if failed and following is not None else heard.ended
-                if failed or following is None:
-                    said = verdict(ending, ended, failures, self.machine.console(boot))
+                ended = ENDED if following is not None else heard.ended
+                # Of what could not be prepared nothing is measured, and nothing else starts from it. Other steps that
+                # failed are told of in the end; after a kernel or filesystem in trouble there is no next boot.
+                unprepared = bool(failures) and bool(self.machine.spec.scenario.experiments)
+                told = failures if following is None or unprepared else []
+                said = self._verdict(boot, ending, heard, ended, told)
+                if following is None or said.status is not Status.OK:
                     done.judge(self._vanished() or self._checked(said, phase.prefix, done.samples))
-                    if failed or not (ended and ended.status == "ok"):
+                    if following is not None or unprepared or not (ended and ended.status == "ok"):
                         raise Over
                 mounted = (heard.mounted.type, heard.mounted.options) if heard.mounted else mounted
                 if name := phase.fork_before(len(phase.steps) if following is None else following):
@@ -310,7 +314,13 @@ class CellRunner:
         """A boot that no other follows."""
         heard = Heard()
         ending = self.machine.run(boot, heard, lambda sample: self._keep(sample, done), self.progress)
-        return verdict(ending, heard.ended, heard.failures, self.machine.console(boot))
+        return self._verdict(boot, ending, heard, heard.ended, heard.failures)
+
+    def _verdict(
+        self, boot: Boot, ending: Ending, heard: Heard, ended: Ended | None, failures: Sequence[StepFailed]
+    ) -> Verdict:
+        spec, console = self.machine.spec, self.machine.console(boot)
+        return verdict(ending, ended, failures, console, gone=spec.gone, during=heard.during)
 
     def _maps(self, done: Progressed, stack: ExitStack) -> None:
         """Look at the forks, and make samples of what is found."""

@@ -88,6 +88,7 @@ def guest_plan(
         "maps": [],
         "results": None,
         "refuses": list(spec.filesystem.refuses),
+        "gone": list(spec.gone),
         "environment": {
             "CORPUS_SEED": str(spec.corpus_seed),
             "DEVICE": f"{DEVICES}/{UNDER_TEST}",
@@ -156,6 +157,7 @@ def map_plan(spec: CellSpec, names: Sequence[str]) -> dict[str, Any]:
         "maps": maps,
         "results": results,
         "refuses": [],
+        "gone": list(spec.gone),
         "environment": {},
         "steps": [],
     }

@@ -21,7 +21,7 @@ from agelab.model.history import Logged
 from agelab.model.result import Cell, RunKernel, RunPlan, Status
 from agelab.results.rundir import RunDirectory
 from agelab.run import beside, sources
-from agelab.run.boots import Machine
+from agelab.run.boots import Machine, patience
 from agelab.run.cell import CellRunner, Wanted
 from agelab.run.inputs import drive_sources, harness_hash
 from agelab.run.ready import Progress as Progress
@@ -79,6 +79,7 @@ def carry_out_all(
 
     The requests differ in their kernels alone. Raises as ``carry_out`` for what concerns all of them.
     """
+    patience(requests[0].clock)  # before anything is made
     with ExitStack() as held:
         unfit: dict[int, AgelabError] = {}
         ready: list[Ready] = []

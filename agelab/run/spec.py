@@ -88,6 +88,11 @@ class CellSpec:
         return next((one for one in self.scenario.histories if one.name == self.variant.history), None)
 
     @property
+    def gone(self) -> tuple[str, ...]:
+        """By what the kernel says that one of its filesystems has shut itself down, as regular expressions."""
+        return (*self.filesystem.gone, *(self.beside.gone if self.beside else ()))
+
+    @property
     def held_in_ram(self) -> bool:
         """Whether the corpus is copied into RAM first."""
         return self.scenario.corpus is not None and self.scenario.corpus.held_in_ram

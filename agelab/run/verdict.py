@@ -1,11 +1,21 @@
 """How a boot ended, from the three witnesses: what the harness said, what the console says, how the domain went."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agelab.model.console import TROUBLE, panic
+from agelab.model.console import TROUBLE, given_up, out_of_memory, panic
 from agelab.model.event import Ended, StepFailed
-from agelab.model.result import Status
+from agelab.model.result import Status, Stuck
 from agelab.vm.hypervisor import Ending
+
+FULL = "No space left on device"
+"""ENOSPC, as programs say it."""
+OUTSIDE = {
+    Ending.TIMEOUT: "the host's patience ended before the guest's work did",
+    Ending.PAUSED: "the guest was paused by somebody on the host until the host's patience ended",
+    Ending.CRASHED: "QEMU ended by itself; a full host filesystem does that",
+}
+"""What comes from the host, and says nothing of the guest."""
 
 
 @dataclass(frozen=True)
@@ -14,30 +24,66 @@ class Verdict:
 
     status: Status
     reason: str | None = None
+    stuck: tuple[Stuck, ...] = ()
+    """Of a hung cell the tasks that did not go on."""
+    repeatable: bool = True
+    """Whether it was the guest's time that decided where it ended."""
 
 
-def verdict(ending: Ending, ended: Ended | None, failures: list[StepFailed], console: str) -> Verdict:
-    """The status of a cell whose last boot ended so.
+def verdict(
+    ending: Ending,
+    ended: Ended | None,
+    failures: Sequence[StepFailed],
+    console: str,
+    *,
+    gone: Sequence[str] = (),
+    during: str = "",
+) -> Verdict:
+    """The status of a cell whose last boot ended so; ``gone``: what its filesystem is said to have given up by,
+    ``during``: the step that was under way.
 
     A host-time limit can only ever interrupt a cell: how fast the host was says nothing about the guest.
     """
+    within = f"{during}: " if during else ""
     if panicked := panic(console):
-        return Verdict(Status.PANICKED, panicked)
-    if ended and ended.status != "ok":
-        return Verdict(Status(ended.status), ended.reason)
-    if ended and failures:
-        first = failures[0]
-        others = f"; {len(failures) - 1} more steps failed" if len(failures) > 1 else ""
-        step = f"step {first.step}, repetition {first.repetition}, exited {first.status}: {first.said}"
-        return Verdict(Status.FAILED, step + others)
+        return Verdict(Status.PANICKED, within + panicked)
+    if ending is Ending.FLOODED:
+        why = "the guest wrote more to its console or its events than any work of a cell does"
+        return Verdict(Status.FAILED, within + why, repeatable=False)
+    if ended and ended.status == "hung":
+        return Verdict(Status.HUNG, ended.reason, ended.stuck)
+    told = _told(ended, failures)
+    kernel = given_up(console, gone) or out_of_memory(console)
+    if kernel and kernel not in (told or ""):
+        told = "; ".join(filter(None, (kernel, told)))
+    if ended and told:
+        return Verdict(Status.FAILED, told)
     if ended:
         return Verdict(Status.OK)
     if ending is Ending.WATCHDOG:
-        return Verdict(Status.HUNG, "the watchdog fired: nothing ran in the guest any more")
-    if ending is Ending.TIMEOUT:
-        return Verdict(Status.INTERRUPTED, "the host's patience ended before the guest's work did")
-    if ending is Ending.CRASHED:
-        return Verdict(Status.INTERRUPTED, "QEMU ended by itself; a full host filesystem does that")
+        return Verdict(
+            Status.HUNG, f"{within}the watchdog fired: nothing ran in the guest any more" + _and(kernel)
+        )
+    if ending in OUTSIDE:
+        return Verdict(Status.INTERRUPTED, OUTSIDE[ending])
     trouble = TROUBLE.search(console)
-    said = f": {trouble.group().strip()}" if trouble else ""
-    return Verdict(Status.FAILED, f"the guest stopped without a word from the harness{said}")
+    said = kernel or (trouble.group().strip() if trouble else None)
+    return Verdict(Status.FAILED, f"{within}the guest stopped without a word from the harness" + _and(said))
+
+
+def _told(ended: Ended | None, failures: Sequence[StepFailed]) -> str | None:
+    """What the harness says that failed; None where nothing did."""
+    if ended and ended.status == "failed":
+        return ended.reason
+    if not failures:
+        return None
+    first = failures[0]
+    others = f"; {len(failures) - 1} more steps failed" if len(failures) > 1 else ""
+    full = "disk full in the guest: " if FULL in first.said else ""
+    return (
+        f"{full}step {first.step}, repetition {first.repetition}, exited {first.status}: {first.said}{others}"
+    )
+
+
+def _and(said: str | None) -> str:
+    return f": {said}" if said else ""

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from pathlib import Path
 from typing import Any
 
 import libvirt
@@ -18,6 +17,7 @@ from inotify_simple import INotify, flags
 
 from agelab.errors import HostError
 from agelab.vm import daemon
+from agelab.vm.output import Lines, Output
 
 GONE = (
     libvirt.VIR_ERR_NO_DOMAIN,
@@ -42,6 +42,10 @@ class Ending(Enum):
     """QEMU itself ended (a full host filesystem kills it with SIGBUS), was destroyed, or libvirt went away."""
     TIMEOUT = "timeout"
     """The host's patience ended first."""
+    PAUSED = "paused"
+    """So it did, and somebody on the host had stopped the guest's processor."""
+    FLOODED = "flooded"
+    """The guest wrote more than is taken in (agelab.vm.output)."""
 
 
 @dataclass
@@ -125,11 +129,11 @@ class Hypervisor:
         return words[first:]
 
     def run(
-        self, name: str, xml: str, events: Path, on_line: Callable[[str], None], patience: float
+        self, name: str, xml: str, output: Output, on_line: Callable[[str], None], patience: float
     ) -> Ending:
-        """Run a transient domain to its end, handing over each line of ``events`` as it is complete.
+        """Run a transient domain to its end, handing over each line of its events as it is complete.
 
-        Blocks on the kernel's word that the file or the domain changed; ``patience`` is in host seconds.
+        Blocks on the kernel's word that a file or the domain changed; ``patience`` is in host seconds.
         Whatever happens, the domain is gone afterwards. Raises HostError when it cannot be started, and
         KeyboardInterrupt when another thread has said ``abandon``.
         """
@@ -140,8 +144,9 @@ class Hypervisor:
             if self._abandoned:  # looked at when all who abandon can see this one
                 raise KeyboardInterrupt
             watch = stack.enter_context(INotify())
-            watch.add_watch(events, flags.MODIFY)
-            lines = stack.enter_context(events.open("rb"))
+            for file in (output.events, output.console):
+                watch.add_watch(file, flags.MODIFY)
+            lines = Lines(stack.enter_context(output.events.open("rb")), on_line, output.most)
             try:
                 domain = self._connection.createXML(xml, libvirt.VIR_DOMAIN_START_AUTODESTROY)
             except libvirt.libvirtError as error:
@@ -149,7 +154,8 @@ class Hypervisor:
                     f"libvirt cannot start the guest: {error}", hint="run: agelab doctor"
                 ) from error
             stack.callback(_destroy, domain)
-            return _wait(watched, watch, lines.read, on_line, time.monotonic() + patience)
+            ending = _wait(watched, watch, lines, output, time.monotonic() + patience)
+            return Ending.PAUSED if ending is Ending.TIMEOUT and _paused(domain) else ending
 
     def abandon(self) -> None:
         """End every domain that some thread waits for, and start none any more: the user wants to stop."""
@@ -164,21 +170,7 @@ class Hypervisor:
         connection.close()
 
 
-def _wait(
-    watched: _Watched,
-    watch: INotify,
-    read: Callable[[], bytes],
-    on_line: Callable[[str], None],
-    deadline: float,
-) -> Ending:
-    waiting = b""
-
-    def drain() -> None:
-        nonlocal waiting
-        *complete, waiting = (waiting + read()).split(b"\n")
-        for line in complete:
-            on_line(line.decode("ascii", "replace"))
-
+def _wait(watched: _Watched, watch: INotify, lines: Lines, output: Output, deadline: float) -> Ending:
     poll = select.poll()
     poll.register(watched.wake, select.POLLIN)
     poll.register(watch, select.POLLIN)
@@ -191,13 +183,22 @@ def _wait(
             if watched.abandoned:
                 raise KeyboardInterrupt
             ended = watched.ending
-            drain()
+            lines.drain()
+            if output.flooded():
+                return Ending.FLOODED
             if ended is not None:
                 return Ending.WATCHDOG if watched.watchdog else ended
             if not ready:
                 return Ending.TIMEOUT
     finally:
-        drain()  # an interrupt must not lose what the guest had finished
+        lines.drain()  # an interrupt must not lose what the guest had finished
+
+
+def _paused(domain: Any) -> bool:
+    try:
+        return bool(domain.state()[0] == libvirt.VIR_DOMAIN_PAUSED)
+    except libvirt.libvirtError:
+        return False
 
 
 def _destroy(domain: Any) -> None:

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from agelab.model.event import EVENT, Ended, Event, Measured, Ready, Reboot, StepDone, StepFailed
+from agelab.model.event import EVENT, Begun, Ended, Event, Measured, Ready, Reboot, StepDone, StepFailed
 from agelab.model.metrics import METRICS
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -28,7 +28,7 @@ def plan(*steps: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "boot": 0,
         "first_step": 0,
         "entropy": "00" * 32,
-        "start_at": 1e12,
+        "start_at": None,
         "memory": {"available": None, "sysctl": {}},
         "corpus": None,
         "drives": [],
@@ -40,14 +40,14 @@ def plan(*steps: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "maps": [],
         "results": None,
         "refuses": [],
+        "gone": [],
         "environment": {"CORPUS_SEED": "7"},
         "steps": [whole | step for step in steps],
     } | changes
 
 
 def heard(tmp_path: Path, written: dict[str, Any]) -> list[Event]:
-    """Every event of one boot of that plan; the harness thinks that it starts at once."""
-    written = {**written, "start_at": _uptime() + 2}
+    """Every event of one boot of that plan."""
     (tmp_path / "plan.json").write_text(json.dumps(written))
     for name in ("mnt", "scratch"):
         (tmp_path / name).mkdir(exist_ok=True)
@@ -56,11 +56,7 @@ def heard(tmp_path: Path, written: dict[str, Any]) -> list[Event]:
     words = [word for name, place in places.items() for word in (f"--{name}", str(tmp_path / place))]
     command = ["/usr/bin/python3", "-SB", "-c", program, str(PROJECT), *words, "--stay"]
     subprocess.run(command, check=True, timeout=60)
-    return [EVENT.validate_json(line) for line in (tmp_path / "events").read_text().splitlines()]
-
-
-def _uptime() -> float:
-    return float(Path("/proc/uptime").read_text().split()[0])
+    return [EVENT.validate_json(line) for line in (tmp_path / "events").read_text().splitlines() if line]
 
 
 def samples(events: list[Event], step: str, metric: str) -> list[Measured]:
@@ -127,10 +123,20 @@ def test_an_expected_status_is_no_failure(tmp_path: Path) -> None:
 
 def test_a_step_past_its_deadline_is_hung_and_the_last(tmp_path: Path) -> None:
     events = heard(tmp_path, plan({"run": "sleep 30", "deadline": 0.2}, {"name": "never"}))
-    assert events[-1] == Ended(
-        event="end", status="hung", reason="step it, repetition 1: no end within 0.2 s of guest time"
-    )
+    ended = events[-1]
+    assert isinstance(ended, Ended) and ended.status == "hung" and ended.reason
+    assert ended.reason.startswith("step it, repetition 1: no end within 0.2 s of guest time; ")
+    [sleeps] = [task for task in ended.stuck if task.name == "sleep"]
+    assert sleeps.state == "S"
     assert not samples(events, "never", "elapsed")
+
+
+def test_each_step_is_told_of_before_it_begins(tmp_path: Path) -> None:
+    events = heard(tmp_path, plan({"name": "one"}, {"name": "two", "repetition": 3}))
+    kinds = [e for e in events if isinstance(e, Begun | StepDone)]
+    assert [(type(e), e.step, e.repetition) for e in kinds] == [
+        (Begun, "one", 1), (StepDone, "one", 1), (Begun, "two", 3), (StepDone, "two", 3),
+    ]  # fmt: skip
 
 
 def test_a_reboot_ends_the_boot_before_its_step_and_the_next_boot_begins_with_it(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from agelab.image import Image
 from agelab.kernel import MissingModule
 from agelab.model.event import Ended, StepFailed
-from agelab.model.result import Status
+from agelab.model.result import Status, Stuck
 from agelab.results.rundir import RunDirectory
 from agelab.run.boots import Machine
 from agelab.run.cell import CellRunner, Wanted, misses
@@ -71,6 +71,97 @@ def test_the_verdict(
     ending: Ending, ended: Ended | None, failures: list[StepFailed], console: str, expected: Verdict
 ) -> None:
     assert verdict(ending, ended, failures, console) == expected
+
+
+GONE = (r"EXT4-fs error \(device [^)]*\): ", r"EXT4-fs \([^)]*\): Remounting filesystem read-only")
+BROKEN = "[   17.0] EXT4-fs error (device dm-0): trigger_test_error:126: comm sh: badness\r\n"
+KILLED = "[   17.1] Out of memory: Killed process 305 (cc1) total-vm:1kB, anon-rss:1kB\r\n"
+STUCK = Stuck(pid=7, name="sync", state="D", waits_in="wb_wait_for_completion", stack=("a+0x1/0x2",))
+
+
+def test_a_panic_says_where_its_first_trouble_was() -> None:
+    console = (
+        "[ 16.1] BUG: kernel NULL pointer dereference, address: 0000000000000008\r\n"
+        "[ 16.2] RIP: 0010:trouble_oops+0x7/0x13 [trouble]\r\n"
+        "[ 16.3] RIP: 0033:0x7ffff7d0\r\n"
+        "[ 16.4] Kernel panic - not syncing: Fatal exception\r\n"
+    )
+    found = verdict(Ending.STOPPED, None, [], console, during="step x, repetition 1")
+    assert found == Verdict(
+        Status.PANICKED,
+        "step x, repetition 1: Kernel panic - not syncing: Fatal exception (BUG: kernel NULL pointer dereference, "
+        "address: 0000000000000008; in trouble_oops+0x7/0x13 [trouble])",
+    )
+
+
+def test_a_harness_that_ends_is_named_with_what_it_raised() -> None:
+    console = (
+        "Traceback (most recent call last):\r\n"
+        '  File "/run/agelab/start", line 14, in <module>\r\n    main()\r\n'
+        "json.decoder.JSONDecodeError: Expecting value\r\n"
+        "[ 16.4] Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000100\r\n"
+    )
+    found = verdict(Ending.STOPPED, None, [], console)
+    assert found.status is Status.PANICKED and found.reason
+    assert found.reason.endswith(
+        "(the harness, the guest's first process, has ended; it raised json.decoder.JSONDecodeError: Expecting value)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("ended", "console", "status", "reason"),
+    [
+        (
+            OK,
+            BROKEN,
+            Status.FAILED,
+            "the filesystem has given up: EXT4-fs error (device dm-0): trigger_test_error",
+        ),
+        (OK, KILLED, Status.FAILED, "out of memory: the kernel ended cc1 (process 305)"),
+        (
+            None,
+            BROKEN,
+            Status.FAILED,
+            "the guest stopped without a word from the harness: the filesystem has given up",
+        ),
+        (OK, "[ 1.0] EXT4-fs (dm-0): mounted filesystem\r\n", Status.OK, ""),
+    ],
+)
+def test_what_the_kernel_says_counts_whatever_the_harness_says(
+    ended: Ended | None, console: str, status: Status, reason: str
+) -> None:
+    found = verdict(Ending.STOPPED, ended, [], console, gone=GONE)
+    assert found.status is status and (found.reason or "").startswith(reason)
+
+
+def test_what_the_harness_heard_too_is_said_once() -> None:
+    reason = "step x, repetition 1: out of memory: the kernel ended cc1 (process 305)"
+    ended = Ended(event="end", status="failed", reason=reason)
+    assert verdict(Ending.STOPPED, ended, [], KILLED) == Verdict(Status.FAILED, reason)
+
+
+def test_a_full_disk_is_named() -> None:
+    said = "cp: error writing 'x': No space left on device"
+    failed = StepFailed(event="failed", step="copy", repetition=1, status=1, said=said)
+    found = verdict(Ending.STOPPED, OK, [failed], "")
+    assert found.reason == f"disk full in the guest: step copy, repetition 1, exited 1: {said}"
+
+
+def test_a_hung_step_has_its_tasks_and_the_watchdog_names_the_step() -> None:
+    hung = Ended(event="end", status="hung", reason="step x", stuck=(STUCK,))
+    assert verdict(Ending.STOPPED, hung, [], "").stuck == (STUCK,)
+    found = verdict(Ending.WATCHDOG, None, [], "", during="step spin, repetition 3")
+    assert found.reason == "step spin, repetition 3: the watchdog fired: nothing ran in the guest any more"
+
+
+def test_where_a_flood_was_ended_is_the_hosts_time() -> None:
+    found = verdict(Ending.FLOODED, OK, [], "")
+    assert found.status is Status.FAILED and not found.repeatable
+
+
+@pytest.mark.parametrize("ending", [Ending.TIMEOUT, Ending.PAUSED, Ending.CRASHED])
+def test_what_the_host_did_only_interrupts(ending: Ending) -> None:
+    assert verdict(ending, None, [], "", during="step x").status is Status.INTERRUPTED
 
 
 def _runner(tmp_path: Path, image: object) -> CellRunner:

@@ -6,6 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from agelab.image import tools
+from agelab.model.console import given_up
 from agelab.model.filesystem import Filesystem
 from agelab.scenario import selection
 from agelab.scenario.files import every
@@ -69,6 +70,7 @@ def test_only_whole_lines_that_it_is_known_to_say_are_refusals() -> None:
         ({"today": {**TOOLING, "umount": ("umount",)}}, "today.umount does not name {mountpoint}"),
         ({"today": {**TOOLING, "mount": ("run", "{device}")}}, "today.mount does not name {mountpoint}"),
         ({"refuses": ("a(",)}, "not a regular expression"),
+        ({"gone": ("a(",)}, "not a regular expression"),
     ],
 )
 def test_a_file_that_cannot_work_is_refused(changed: dict[str, Any], said: str) -> None:
@@ -154,3 +156,28 @@ def test_an_option_of_a_variant_takes_the_place_of_the_same_one() -> None:
     assert older[older.index("-i") + 1] == "8192" and older[older.index("-O") + 1] == "none,has_journal"
     assert set(plain) - set(older) == {"16384", plain[plain.index("-O") + 1]}
     assert older[-1] == "{device}" and older[0] == "mke2fs"
+
+
+SAYS = {
+    "ext4": "EXT4-fs error (device dm-0): trigger_test_error:126: comm sh: badness",
+    "xfs": "XFS (dm-0): User initiated shutdown received.",
+    "btrfs": "BTRFS: error (device dm-0) in btrfs_commit_transaction:2500: errno=-5 IO failure",
+    "jfs": "ERROR: (device dm-0): dbAlloc: the hint is outside the map",
+    "reiserfs": "REISERFS error (device dm-0): vs-5150 search_by_key: invalid format found in block 8211. Fsck?",
+    "f2fs": "F2FS-fs (dm-0): Stopped filesystem due to reason: 0",
+    "vfat": "FAT-fs (dm-0): Filesystem has been set read-only",
+}
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_what_the_kernel_says_of_one_that_has_given_up_is_known(name: str) -> None:
+    [one] = [found for found in every("filesystems", Filesystem) if found.name == name]
+    assert given_up(f"[   20.1] {SAYS[name]}\r\n", one.gone) == f"the filesystem has given up: {SAYS[name]}"
+    mounts = {
+        "ext4": "EXT4-fs (dm-0): mounted filesystem with ordered data mode. Quota mode: none.",
+        "xfs": "XFS (dm-0): Mounting V4 Filesystem\nXFS (dm-0): Ending clean mount",
+        "btrfs": "BTRFS info (device dm-0): using crc32c (crc32c-intel) checksum algorithm",
+        "reiserfs": 'REISERFS (device dm-0): found reiserfs format "3.6" with standard journal',
+        "f2fs": "F2FS-fs (dm-0): Mounted with checkpoint version = 1a2b",
+    }
+    assert given_up(mounts.get(name, ""), one.gone) is None

@@ -151,6 +151,12 @@ def test_the_plan_names_real_places(store: Store) -> None:
     assert set(json.loads(plan.for_guest())) == {"device", "items"}
 
 
+def test_what_the_kernel_says_of_a_broken_one_is_no_part_of_an_images_identity(store: Store) -> None:
+    more = [one.model_copy(update={"gone": ("shut down",)}) for one in FILESYSTEMS]
+    modules = kernel(store).modules
+    assert proof.plan(more, modules) == proof.plan(FILESYSTEMS, modules)
+
+
 UFS = filesystem("ufs", "ufs").model_copy(
     update={
         "kernel_config": ("UFS_FS_WRITE",),

@@ -54,6 +54,23 @@ def test_files_are_kept_packed_and_their_hashes_are_those_of_the_content(tmp_pat
     assert (tmp_path / "maps/aged/extents.gz").read_bytes() == packed
 
 
+@pytest.mark.parametrize("name", ["../../../end.json", "/etc/passwd", "aged/other", "aged/../extents"])
+def test_nothing_that_the_harness_does_not_write_becomes_a_file(tmp_path: Path, name: str) -> None:
+    cell = tmp_path / "cells/0"
+    with pytest.raises(AgelabError, match="which the harness does not write"):
+        maps.collect(results(tmp_path, **{name: b"x"}), cell)
+    assert not cell.exists()
+
+
+def test_a_link_is_no_result(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "results", mode="w") as tar:
+        entry = tarfile.TarInfo("aged/extents")
+        entry.type, entry.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        tar.addfile(entry)
+    with pytest.raises(AgelabError, match="which the harness does not write"):
+        maps.collect(tmp_path / "results", tmp_path / "cell")
+
+
 def test_a_results_disk_without_a_tar_is_said(tmp_path: Path) -> None:
     path = tmp_path / "results"
     path.write_bytes(b"x" * 4096)

@@ -16,6 +16,7 @@ from agelab.scenario import selection
 from agelab.vm import daemon, domain
 from agelab.vm.guest import REAL_SERIAL, GuestSpec, MemoryDisk, RealDisk
 from agelab.vm.hypervisor import Ending, connected
+from agelab.vm.output import Output
 from tests.vm.cells import real_guests
 
 pytestmark = [*real_guests, pytest.mark.skipif(os.geteuid() != 0, reason="loop devices want root")]
@@ -79,8 +80,8 @@ def test_a_guest_has_its_real_disks_and_sees_an_error_when_one_goes(tmp_path: Pa
                 for number, claim in enumerate(claims)
             ),
         )
-        for output in (guest.console, guest.events):
-            output.touch()
+        for file in (guest.console, guest.events):
+            file.touch()
 
         def hear(line: str) -> None:
             said.append(line.strip())
@@ -90,7 +91,7 @@ def test_a_guest_has_its_real_disks_and_sees_an_error_when_one_goes(tmp_path: Pa
                 process.run(["losetup", "--set-capacity", loop])
 
         xml = domain.xml(guest, daemon.uri(), hypervisor.security_models)
-        ending = hypervisor.run(guest.name, xml, guest.events, hear, PATIENCE)
+        ending = hypervisor.run(guest.name, xml, Output(guest.events, guest.console), hear, PATIENCE)
         assert ending is Ending.STOPPED, said
         assert said[:5] == [
             f"agelab-disk0 {SIZE // 512}",

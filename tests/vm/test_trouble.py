@@ -19,19 +19,13 @@ from tests.vm.cells import agelab, real_guests, run, runs, scenario, step
 pytestmark = real_guests
 
 
-def test_a_panic_is_seen_on_the_console(tmp_path: Path) -> None:
-    steps = step("before", "true") + step("crash", "echo c > /proc/sysrq-trigger")
-    [cell] = run(str(scenario(tmp_path, steps)), code=1)
-    assert cell["status"] == "panicked"
-    assert "Kernel panic - not syncing: sysrq triggered crash" in cell["reason"]
-    assert "before" in {sample["step"] for sample in cell["samples"]}
-
-
 def test_a_hang_ends_at_its_deadline_of_guest_time(tmp_path: Path) -> None:
     started = time.monotonic()
     [cell] = run(str(scenario(tmp_path, step("stuck", "sleep 100000", "deadline = 5000"))), code=1)
     assert cell["status"] == "hung"
-    assert cell["reason"] == "step stuck, repetition 1: no end within 5000 s of guest time"
+    assert cell["reason"].startswith(
+        "step stuck, repetition 1: no end within 5000 s of guest time; its tasks: sleep"
+    )
     # Idle guest time costs next to nothing: 5000 guest seconds pass in a few of the host's.
     assert time.monotonic() - started < 300
 
@@ -42,7 +36,7 @@ def test_a_guest_in_which_nothing_runs_is_ended_by_the_watchdog(tmp_path: Path) 
     [cell] = run(str(scenario(tmp_path, step("spin", spin.replace("'", '"')))), code=1)
     assert (cell["status"], cell["reason"]) == (
         "hung",
-        "the watchdog fired: nothing ran in the guest any more",
+        "step spin, repetition 1: the watchdog fired: nothing ran in the guest any more",
     )
 
 

@@ -1,0 +1,259 @@
+"""Faults in the guest, injected for real: each cell gets its status in the kernel's words, and the next one runs."""
+
+import base64
+import gzip
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agelab import kernel as kernels
+from agelab import process
+from agelab.cli.common import open_store
+from agelab.drive import module
+from agelab.vm import daemon
+from tests.vm.cells import SMALL, agelab, real_guests, run, runs, scenario, step
+
+pytestmark = real_guests
+
+SOURCES = Path(__file__).with_name("trouble")
+
+
+@cache
+def insert() -> str:
+    """Shell that loads the module of trouble/ into the guest's kernel, behind which ``how=`` follows."""
+    store = open_store()
+    built = module.obtain(kernels.resolve(kernels.DEFAULT, store), store, sources=SOURCES)
+    text = base64.b64encode(gzip.compress(built.read_bytes(), mtime=0)).decode()
+    return f"echo {text} | base64 -d | gzip -d > /run/trouble.ko; insmod /run/trouble.ko how="
+
+
+def faults(
+    directory: Path, commands: Mapping[str, str], cells: Mapping[str, str] | None = None, deadline: int = 20
+) -> Path:
+    """A scenario on the smallest guest there is: a step that does a cell's command, one before it and one after.
+
+    ``cells``: variant to the command that is its own; without it each command has a cell of its name. All cells have
+    the same steps: which command it is, the filesystem's label says.
+    """
+    name = directory.name.replace("_", "-")
+    text = SMALL.read_text().split("[[variants]]")[0].replace('name = "small"', f'name = "{name}"')
+    text = text.replace("mib = { value = 24,", "mib = { value = 1,").replace("value = 320,", "value = 48,")
+    variants = "".join(
+        f'[[variants]]\nname = "{variant}"\nfilesystem = "ext4"\nmkfs_options = ["-L", "{own}"]\n\n'
+        for variant, own in (cells or dict(zip(commands, commands, strict=True))).items()
+    )
+    cases = "".join(f"{one})\n{command}\n;;\n" for one, command in commands.items())
+    body = step("fault", f'case "$(e2label "$DEVICE")" in\n{cases}esac', f"deadline = {deadline}")
+    path = directory / f"{name}.toml"
+    path.write_text(f"{text}\n{variants}\n{step('before', 'true')}{body}{step('after', 'true')}")
+    return path
+
+
+def ran(path: Path) -> dict[str, dict[str, Any]]:
+    """The cells of that scenario, by variant; each has kept what the step before the fault measured."""
+    cells = {cell["variant"]: cell for cell in run(str(path), code=1)}
+    for cell in cells.values():
+        assert "before" in {sample["step"] for sample in cell["samples"]}
+    return cells
+
+
+OUT_OF_MEMORY = "head -c 1G /dev/zero | tail || true"
+CORRUPT = "echo badness > /sys/fs/ext4/*/trigger_fs_error"
+
+
+def test_faults_are_named_by_the_kernel_and_the_next_cell_runs(tmp_path: Path) -> None:
+    commands = {
+        "oops": insert() + "oops",
+        "broken": CORRUPT,
+        "memory": OUT_OF_MEMORY,
+        "frozen": "sync; fsfreeze -f .; touch new",
+        "good": "true",
+    }
+    cells = ran(faults(tmp_path, commands))
+    assert {name: cell["status"] for name, cell in cells.items()} == {
+        "oops": "panicked", "broken": "failed", "memory": "failed", "frozen": "hung", "good": "ok",
+    }  # fmt: skip
+    reasons = {name: cell["reason"] for name, cell in cells.items() if cell["reason"]}
+    within = "step fault, repetition 1: "
+    assert all(reason.startswith(within) for reason in reasons.values()), reasons
+    assert reasons["oops"].startswith(
+        f"{within}Kernel panic - not syncing: Fatal exception (BUG: kernel NULL"
+    )
+    assert "; in trouble_oops+0x" in reasons["oops"]
+    assert reasons["broken"].startswith(f"{within}the filesystem has given up: EXT4-fs error (device dm-0): ")
+    assert reasons["memory"].startswith(f"{within}out of memory: the kernel ended tail (process ")
+    assert reasons["frozen"].startswith(f"{within}no end within 20 s of guest time; blocked: touch (D, ")
+    [blocked] = [task for task in cells["frozen"]["stuck"] if task["state"] == "D"]
+    assert blocked["name"] == "touch" and any("mnt_want_write" in call for call in blocked["stack"])
+    # What the guest's time decided is the same every time.
+    assert all(cell["digest"] for cell in cells.values())
+
+
+KILL_HARNESS = """python3 -c '
+text = open("/proc/1/maps").read()
+memory = open("/proc/1/mem", "r+b", buffering=0)
+for line in text.splitlines():
+    if " r-xp " in line and ("python3" in line or "libc" in line):
+        first, last = (int(x, 16) for x in line.split()[0].split("-"))
+        memory.seek(first)
+        memory.write(bytes(last - first))
+'; sleep 1"""
+"""The first process of a guest takes no signals that it does not ask for: its code is made zeros, which faults."""
+
+
+@pytest.mark.full
+def test_further_faults_are_named(tmp_path: Path) -> None:
+    commands = {
+        "bug": insert() + "bug",
+        "lockup": "echo 1 > /proc/sys/kernel/watchdog_thresh; " + insert() + "spin",
+        "halted": insert() + "freeze",
+        "killed": KILL_HARNESS,
+        "raised": "rm -rf /run/agelab",
+        "full": "head -c 100M /dev/zero > big",
+        "readonly": "mount -o remount,ro .",
+        "emergency": "echo u > /proc/sysrq-trigger; sleep 1",
+        "shut": 'python3 -c \'import fcntl,os; fcntl.ioctl(os.open(".", 0), 0x8004587D, b"\\2\\0\\0\\0")\'',
+        "good": "true",
+    }
+    cells = ran(faults(tmp_path, commands))
+    found = {name: (cell["status"], cell["reason"] or "") for name, cell in cells.items()}
+    within = "step fault, repetition 1: "
+    panic = f"{within}Kernel panic - not syncing: "
+    expected = {
+        "bug": ("panicked", f"{panic}Fatal exception (kernel BUG at /build/trouble.c:"),
+        "lockup": ("panicked", f"{panic}softlockup: hung tasks (BUG: soft lockup - CPU#0 stuck for "),
+        "halted": ("hung", f"{within}the watchdog fired: nothing ran in the guest any more"),
+        "killed": ("panicked", f"{panic}Attempted to kill init! exitcode=0x0000000b"),
+        "raised": ("failed", "harness: FileNotFoundError("),
+        "full": ("failed", "disk full in the guest: step fault, repetition 1, exited 1: head: "),
+        "readonly": ("failed", f"{within}the disk under test is mounted read-only"),
+        "emergency": ("failed", f"{within}the disk under test is mounted read-only"),
+        "shut": ("failed", f"{within}the filesystem has given up: EXT4-fs (dm-0): shut down requested"),
+        "good": ("ok", ""),
+    }
+    for name, (status, reason) in expected.items():
+        assert found[name][0] == status and found[name][1].startswith(reason), (name, found[name])
+    assert "in trouble_spin+0x" in found["lockup"][1] and "in trouble_bug+0x" in found["bug"][1]
+    assert "the harness, the guest's first process, has ended" in found["killed"][1]
+
+
+USE = "ls -lR . > /dev/null; cat data/*/* > /dev/null; touch new; rm -rf data; sync"
+
+
+def overwritten(mib: int, first: int = 0, content: str = "/dev/zero") -> str:
+    """Shell that fills so many MiB of the mounted disk with something else, from that one on, and then uses it."""
+    garbage = f"head -c {mib}M {content} | dd of=$DEVICE bs=1M seek={first} iflag=fullblock"
+    return f'cp -r "$SOURCE/." data; sync; {garbage}; sync; echo 3 > /proc/sys/vm/drop_caches; {USE}'
+
+
+GIVES_UP = {
+    "xfs": "xfs_io -x -c shutdown .",
+    "btrfs": overwritten(40),
+    "jfs": overwritten(40),
+    "reiserfs": overwritten(8, first=32),  # its journal, which lies before, would be missed with an oops
+    "vfat": overwritten(40, content="/dev/urandom"),
+}
+WORDS = {
+    "xfs": "XFS (dm-0): User initiated shutdown",
+    "btrfs": "BTRFS",
+    "jfs": "ERROR: (device dm-0): ",
+    "reiserfs": "REISERFS error (device dm-0): ",
+    "vfat": "FAT-fs (dm-0): ",
+}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("filesystem", GIVES_UP)
+def test_a_filesystem_that_gives_up_fails_its_cell_though_its_steps_succeed(
+    tmp_path: Path, filesystem: str
+) -> None:
+    command = f"({GIVES_UP[filesystem]}) 2> /dev/null || true"
+    steps = step("before", "true") + step("fault", command) + step("after", "true")
+    path = scenario(tmp_path, steps, filesystem)
+    [cell] = run(str(path), code=1)
+    assert cell["status"] == "failed"
+    assert "step fault, repetition 1: the filesystem has given up: " + WORDS[filesystem] in cell["reason"]
+
+
+@pytest.mark.full
+def test_a_guest_that_somebody_paused_is_interrupted_and_never_hung(tmp_path: Path) -> None:
+    path = scenario(tmp_path, step("quick", "true") + step("long", "while :; do :; done", "deadline = 1e6"))
+    before = runs(path)
+    child = subprocess.Popen(
+        [str(Path(sys.executable).with_name("agelab")), "run", str(path)],
+        env={**os.environ, "AGELAB_PATIENCE": "90"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        until = time.monotonic() + 90
+        while not any(
+            '"long"' in file.read_text()
+            for one in runs(path) - before
+            for file in one.glob("cells/0/events-0*")
+        ):
+            assert time.monotonic() < until
+            time.sleep(0.2)
+        [directory] = runs(path) - before
+        name = ElementTree.fromstring((directory / "cells/0/domain-0.xml").read_text()).findtext("name")
+        process.run(["virsh", "--connect", daemon.uri(), "suspend", str(name)])
+        assert child.wait(timeout=200) == 1
+    finally:
+        child.terminate()
+    [cell] = json.loads(agelab("show", directory.name, "--json").stdout)["cells"]
+    assert (cell["status"], cell["digest"]) == ("interrupted", None)
+    assert cell["reason"] == "the guest was paused by somebody on the host until the host's patience ended"
+    assert "quick" in {sample["step"] for sample in cell["samples"]}
+
+
+SAMPLE = '{"event":"sample","step":"x","repetition":1,"metric":"m","value":1,"unit":"s"}'
+MEMORY = 400 << 20
+"""Bytes that agelab may hold at most, whatever its guests say; 120 MiB are Python and its libraries."""
+
+
+@pytest.mark.full
+def test_a_flood_ends_its_guest_and_takes_no_memory(tmp_path: Path) -> None:
+    """Garbage before it loses no sample."""
+    commands = {
+        "garbage": "printf '\\377\\033[2J{\"event\":' > /dev/ttyS1",
+        "zeros": "cat /dev/zero > /dev/ttyS1",
+        "samples": f"yes '{SAMPLE}' > /dev/ttyS1",
+        "console": "yes > /dev/ttyS0",
+        "good": "true",
+    }
+    cells = ran(faults(tmp_path, commands, deadline=100_000))
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10
+    for name in ("zeros", "samples", "console"):
+        cell = cells[name]
+        assert (cell["status"], cell["digest"]) == ("failed", None), cell["reason"]
+        assert cell["reason"] == (
+            "step fault, repetition 1: the guest wrote more to its console or its events than any work of a cell does"
+        )
+    assert cells["garbage"]["status"] == cells["good"]["status"] == "ok"
+    places = [
+        {(one["step"], one["metric"]) for one in cells[name]["samples"]} for name in ("garbage", "good")
+    ]
+    assert places[0] == places[1]
+    assert peak < MEMORY, f"{peak >> 20} MiB"
+
+
+@pytest.mark.full
+def test_of_two_hundred_cells_exactly_those_are_marked_that_panic_or_hang(tmp_path: Path) -> None:
+    kinds = {4: "panic", 9: "hang"}
+    cells = {f"v{number:03d}": kinds.get(number % 10, "good") for number in range(200)}
+    commands = {"panic": "echo c > /proc/sysrq-trigger", "hang": "sleep 100000", "good": "true"}
+    found = ran(faults(tmp_path, commands, cells))
+    ends = {"good": "ok", "panic": "panicked", "hang": "hung"}
+    assert {name: cell["status"] for name, cell in found.items()} == {
+        name: ends[kind] for name, kind in cells.items()
+    }
+    for kind in ends:  # cells that differ in their names alone have the same digits
+        assert len({found[name]["digest"] for name, own in cells.items() if own == kind}) == 1
