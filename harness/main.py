@@ -2,16 +2,19 @@
 
 import argparse
 import os
+import signal
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from harness import counters, drives, machine, plan, syscalls, watchdog
+from harness import counters, drives, machine, plan, recovery, syscalls, watchdog
 from harness.drives import Attached
 from harness.events import Events
 from harness.plan import Disk, Plan, Step
-from harness.step import Hung, Outcome, Place, command, measure
+from harness.step import Hung, Outcome, Place, command, measure, seconds
 
 PATIENCE = 600.0
 """Guest seconds for what is not a step of the scenario: mkfs, mount, unmount."""
@@ -20,19 +23,28 @@ SOURCE = Path("/run/source")
 AGED = Path("/run/aged")
 BESIDE = Path("/run/beside")
 TOOLS = "/run/agelab/tools"
+SAFE = "safe"
+"""The scratch file ($SAFE) that a power cut leaves as it is: so much of it, in characters, goes from boot to boot."""
+SAFE_SIZE = 1024
 
 
 class CellFailed(Exception):
     """The boot cannot go on: what failed, in words for the result."""
 
 
+class PowerCut(Exception):
+    """The power was to be cut, on a machine that stays."""
+
+
 class Boot:
     """The state of a boot: its plan, where its steps run and where its events go."""
 
-    def __init__(self, todo: Plan, events: Events, place: Place) -> None:
+    def __init__(self, todo: Plan, events: Events, place: Place, reset: Callable[[], None]) -> None:
         self.plan = todo
         self.events = events
         self.place = place
+        self.reset = reset
+        """Cuts the power."""
         self.attached: Attached
         self.on = 0
         """Which of the plan's disks is the one under test."""
@@ -44,6 +56,7 @@ class Boot:
             "AGED": str(AGED),
             "BESIDE": str(BESIDE),
             "REFUSES": "|".join(todo.refuses),
+            "SAFE": str(place.scratch / SAFE),
             **todo.environment,
         }
 
@@ -60,6 +73,8 @@ class Boot:
             self.events.emit("end", status="hung", reason=str(hung))
         except CellFailed as failed:
             self.events.emit("end", status="failed", reason=str(failed))
+        except PowerCut:
+            pass  # the event that told of it was the last word
         except Exception as error:  # whatever it was, the host must hear of it before the guest is gone
             last = traceback.extract_tb(error.__traceback__)[-1]
             where = f"{Path(last.filename).name}:{last.lineno}"
@@ -97,7 +112,10 @@ class Boot:
             self.attached = drives.set_up(
                 self.plan.drives, self.plan.swap, self.plan.boot, self._do, blank=new
             )
-            self._take_up(self.plan.steps[self.plan.first_step].disk)
+            following = self.plan.steps[self.plan.first_step :]
+            self._take_up(
+                following[0].disk if following else 0
+            )  # none is left where the last one's power was cut
             if self.plan.beside:
                 BESIDE.mkdir(exist_ok=True)
                 self.attached.put_together(self.plan.beside, fresh=False)
@@ -141,7 +159,13 @@ class Boot:
         if self.plan.boot == 0 and disk.mkfs:
             self._must(self._implicit("mkfs", disk.mkfs), "mkfs")
             self.events.emit("step", step="mkfs", repetition=1 + self.on)
-        self._must(self._implicit("mount", disk.mount), "mount")
+        after_a_cut = self.plan.recovery
+        if after_a_cut and after_a_cut.survived is not None:
+            (self.place.scratch / SAFE).write_text(after_a_cut.survived)
+            calls = (self._implicit, self._do, self._must)
+            recovery.recover(disk, after_a_cut, self.plan.boot + 1, *calls, self.place.scratch, self.events)
+        else:
+            self._must(self._implicit("mount", disk.mount), "mount")
         machine.drop_caches()
 
     def _leave(self) -> None:
@@ -192,10 +216,10 @@ class Boot:
         if outcome.status:
             raise CellFailed(f"{what} failed (exit {outcome.status}): {outcome.said}")
 
-    def _implicit(self, name: str, argv: tuple[str, ...]) -> Outcome:
+    def _implicit(self, name: str, argv: tuple[str, ...], expect: tuple[int, ...] = (0,)) -> Outcome:
         """mkfs and mount are measured like steps, though no scenario lists them."""
         repetition = self.plan.boot + 1 + self.on
-        step = Step(name, repetition, "", "keep", False, 0, (0,), (), PATIENCE, None, None, None, self.on)
+        step = Step(name, repetition, "", "keep", False, 0, expect, (), PATIENCE, None, None, (), self.on)
         return measure(step, list(argv), self.place, self.environment, self.events, Path("/"))
 
     def _note_memory(self, ballast: Path) -> None:
@@ -217,10 +241,11 @@ class Boot:
                 self._leave()
                 self._take_up(step.disk)
                 self._mount()
-            self._step(step)
+            self._step(step, index + 1)
         return None
 
-    def _step(self, step: Step) -> None:
+    def _step(self, step: Step, following: int) -> None:
+        """Carry out a step; ``following`` is the index of the one after it."""
         if step.caches == "drop":
             machine.drop_caches()
         elif step.caches == "remount" and self.disk:
@@ -234,12 +259,43 @@ class Boot:
             argv = ["strace", "-f", *step.trace, "-o", str(counts), *argv]
         try:
             where = self.place.mountpoint
-            measure(step, argv, self.place, environment, self.events, where, self.plan.refuses)
+            cut = partial(self._cut, step, following)
+            measure(step, argv, self.place, environment, self.events, where, self.plan.refuses, cut)
             if step.trace:
                 syscalls.report(counts.read_text(errors="replace"), step, self.events)
         except Hung as hung:
             raise Hung(f"step {step.name}, repetition {step.repetition}: {hung}") from None
         self.events.emit("step", step=step.name, repetition=step.repetition)
+        if step.cut_after is not None:
+            raise CellFailed(
+                f"step {step.name}, repetition {step.repetition}, ended before its power was to be cut, "
+                f"{step.cut_after:g} s after it began"
+            )
+
+    def _cut(self, step: Step, following: int, began: int, group: int) -> None:
+        """Tell of the power cut, and of what survives it; then cut it. The step does nothing more from here on."""
+        os.killpg(group, signal.SIGSTOP)
+        after = seconds(time.monotonic_ns() - began)
+        safe = self.place.scratch / SAFE
+        survived = safe.read_text(errors="replace")[:SAFE_SIZE] if safe.exists() else ""
+        self.events.sample(step.name, step.repetition, "cut_after", after, "s")
+        uptime = time.clock_gettime(time.CLOCK_BOOTTIME)
+        self.events.emit(
+            "cut",
+            step=step.name,
+            repetition=step.repetition,
+            uptime=uptime,
+            next=following,
+            survived=survived,
+        )
+        try:
+            self.reset()
+        finally:
+            os.killpg(group, signal.SIGKILL)  # where the machine stays
+
+
+def _stay() -> None:
+    raise PowerCut
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -261,6 +317,7 @@ def main(arguments: list[str] | None = None) -> None:
         "ready", boot=todo.boot, uptime=time.clock_gettime(time.CLOCK_BOOTTIME), release=os.uname().release,
         watchdog=guarded,
     )  # fmt: skip
-    Boot(todo, events, Place(options.mountpoint, options.scratch)).run()
+    reset = _stay if options.stay else machine.cut_power
+    Boot(todo, events, Place(options.mountpoint, options.scratch), reset).run()
     if not options.stay:
         machine.power_off()

@@ -12,7 +12,18 @@ from pydantic import ValidationError
 from agelab.corpus import Corpus
 from agelab.image import Image
 from agelab.kernel import initramfs
-from agelab.model.event import EVENT, Ended, Measured, Mounted, Ready, Reboot, StepDone, StepFailed
+from agelab.model.event import (
+    EVENT,
+    Checked,
+    Cut,
+    Ended,
+    Measured,
+    Mounted,
+    Ready,
+    Reboot,
+    StepDone,
+    StepFailed,
+)
 from agelab.model.result import Sample
 from agelab.run import inputs
 from agelab.run.drives import CellDrive
@@ -32,6 +43,8 @@ class Heard:
 
     ended: Ended | None = None
     reboot: Reboot | None = None
+    cut: Cut | None = None
+    checked: list[Checked] = field(default_factory=list)
     mounted: Mounted | None = None
     failures: list[StepFailed] = field(default_factory=list)
 
@@ -204,6 +217,11 @@ def _hear(
             heard.failures.append(event.model_copy(update={"step": step}))
         case Mounted():
             heard.mounted = event
+        case Cut():
+            heard.cut = event
+            progress(f"{prefix}{event.step} {event.repetition}: power cut")
+        case Checked():
+            heard.checked.append(event)
         case Reboot():
             heard.reboot = event
         case Ended():
