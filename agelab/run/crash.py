@@ -47,6 +47,11 @@ class Crash:
                 "the power of a scenario's steps is cut"
             )
         steps = {action.name: action for action in scenario.actions()}
+        if self.step in (test.name for test in scenario.tests):
+            raise InputError(
+                f"{OPTION}: {self.step} is a test of {scenario.name}; only the power of a step that makes its disk is "
+                f"cut: {', '.join(steps)}"
+            )
         if self.step not in steps:
             raise unknown(f"step for {OPTION} in {scenario.name}", self.step, list(steps))
         if self.seconds >= (deadline := steps[self.step].deadline):

@@ -3,17 +3,17 @@
  * spool check SEED SAFE: look at what a power cut has left of them.
  *
  * Operation n follows from SEED alone: of one of 512 files in 16 directories it writes a new version in place, or
- * beside it to be renamed over it, or it removes the file. One in four syncs what it did (fsync of the file, and of the
- * directory once the name is there), one in 64 everything (sync). When operation n has returned, and with it its
- * syncs, its number is written into the file SAFE, which the cut must leave alone: so many operations were done, the one after them
- * perhaps in part.
+ * beside it to be renamed over it, or it removes the file. One in four syncs what it did (fsync of the file, and of
+ * the directory once the name is there), one in 256 everything (sync). When operation n has returned, and with it its
+ * syncs, its number is written into the file SAFE, which the cut must leave alone: so many operations were done, the
+ * one after them perhaps in part.
  *
  * check works out which version each file must have then, and prints eleven numbers. Of the files whose last change a
- * sync covered, which nothing touched since (a promise): how many, and how many are intact, damaged, missing. Of those that were
- * changed since and not removed: how many, and how many are whole, whole in an earlier version, short (a beginning, or
- * empty), with zeros in the place of data, with other bytes, missing.
+ * sync covered, which nothing touched since (a promise): how many, and how many are intact, damaged, missing. Of those
+ * that were changed since and not removed: how many, and how many are whole, whole in an earlier version, short (a
+ * beginning, or empty), with zeros in the place of data, with other bytes, missing.
  *
- * A version's bytes begin with a head that says which it is; no byte of them is zero, so that zeros are not taken for data.
+ * A version's bytes begin with a head that says which it is; no byte is zero, so that zeros are not taken for data.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -78,7 +78,7 @@ static struct operation next_operation(void)
 		.kind = (what >> 16 & 15) < 7 ? IN_PLACE : (what >> 16 & 15) < 14 ? RENAMED : REMOVED,
 		.size = least + (size >> 8) % least,
 		.synced = !(what >> 24 & 3),
-		.all_synced = !(what >> 32 & 63),
+		.all_synced = !(what >> 32 & 255),
 	};
 
 	if (op.kind == REMOVED && !files[op.file].version)
