@@ -156,7 +156,7 @@ def test_what_is_no_crash_is_answered_with_how_to_say_it(text: str) -> None:
     [
         (
             ["aging-ext4", "--crash-at", "read+1"],
-            "no step for --crash-at in aging 'read'; there are: copy, delete",
+            "read is a test of aging; only the power of a step .* is cut: copy, delete, fill, free",
         ),
         (["aging-ext4", "--crash-at", "copi+1"], "no step for --crash-at in aging 'copi'; did you mean copy"),
         (
