@@ -5,7 +5,7 @@ SHELL := /bin/sh
 
 # `make scenario KERNEL=debian:6.1` and `AGELAB_HOME=/big make test`: what is set here or in the
 # environment reaches the commands as environment variables, so no value needs quoting.
-SCENARIO_OPTIONS := CORPUS LOG KERNEL FS LAYOUT SCALE CLOCK DEFAULTS DISKS ERASE MACHINE VCPUS SEEDS JOBS TRACE DISK KEEP_DISK CURVE
+SCENARIO_OPTIONS := CORPUS LOG KERNEL FS LAYOUT SCALE CLOCK DEFAULTS DISKS ERASE MACHINE VCPUS SEEDS JOBS TRACE DISK KEEP_DISK CURVE CRASH_AT
 export AGELAB_HOME NAME KERNELS $(SCENARIO_OPTIONS)
 
 BIN := .venv/bin
@@ -37,15 +37,16 @@ OPTIONS = $${CORPUS:+--corpus "$$CORPUS"} $${LOG:+--log "$$LOG"} $${KERNEL:+--ke
   $${SEEDS:+--seeds "$$SEEDS"} $${JOBS:+--jobs "$$JOBS"} $${TRACE:+--trace}
 
 scenario: name-given setup ## run NAME=<scenario>[-<variant>], e.g. make scenario NAME=aging-reiserfs
-	@$(BIN)/agelab run "$$NAME" $(OPTIONS) $${DISK:+--disk "$$DISK"} $${KEEP_DISK:+--keep-disk} $${CURVE:+--curve}
+	@$(BIN)/agelab run "$$NAME" $(OPTIONS) $${DISK:+--disk "$$DISK"} $${KEEP_DISK:+--keep-disk} $${CURVE:+--curve} \
+	  $${CRASH_AT:+--crash-at "$$CRASH_AT"}
 
 sweep: name-given setup ## run NAME=<scenario>[-<variant>] on several kernels, into one table: KERNELS="5.10 6.1 6.12 7.2"
 	@test -n "$$KERNELS" || { echo 'agelab: say which kernels: make sweep NAME=aging-ext4 KERNELS="5.10 6.1 6.12 7.2"' >&2; exit 2; }
 	@set -f; for kernel in $$KERNELS; do set -- "$$@" --kernel "$$kernel"; done; KERNEL=; $(BIN)/agelab run "$$NAME" "$$@" $(OPTIONS)
 
 calibrate: name-given setup ## measure the floor of NAME=<scenario>[-<variant>]: five run seeds, the first twice
-	@test -z "$$DISK$$KEEP_DISK$$CURVE" || { echo "agelab: calibrate makes every disk itself, keeps none and takes no curve:" \
-	  "leave DISK, KEEP_DISK and CURVE out" >&2; exit 2; }
+	@test -z "$$DISK$$KEEP_DISK$$CURVE$$CRASH_AT" || { echo "agelab: calibrate makes every disk itself, keeps none, takes no curve" \
+	  "and cuts no power: leave DISK, KEEP_DISK, CURVE and CRASH_AT out" >&2; exit 2; }
 	@$(BIN)/agelab calibrate "$$NAME" $(OPTIONS)
 
 name-given:

@@ -129,6 +129,15 @@ def wait_until(uptime: float) -> None:
     time.sleep(left)
 
 
+def cut_power() -> None:
+    """Reset the machine at once, as a power cut does: nothing is written back, and no device is told.
+
+    Interface: the kernel's Documentation/admin-guide/sysrq.rst, b. Raises OSError where the machine goes on.
+    """
+    Path("/proc/sysrq-trigger").write_text("b")
+    raise OSError("the machine goes on after its reset")
+
+
 def power_off() -> None:
     """At once, writing nothing back: reboot(2) does not sync."""
     ctypes.CDLL(None, use_errno=True).reboot(POWER_OFF)

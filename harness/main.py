@@ -2,19 +2,21 @@
 
 import argparse
 import os
+import signal
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from harness import counters, drives, machine, plan, syscalls, watchdog
+from harness import counters, drives, machine, plan, recovery, syscalls, watchdog
 from harness.drives import Attached
 from harness.events import Events
 from harness.kernel import Kernel, Trouble
 from harness.plan import Disk, Plan, Step
-from harness.step import Hung, Outcome, Place, command, measure
+from harness.step import Hung, Outcome, Place, command, measure, seconds
 
 PATIENCE = 600.0
 """Guest seconds for what is not a step of the scenario: mkfs, mount, unmount."""
@@ -23,10 +25,17 @@ SOURCE = Path("/run/source")
 AGED = Path("/run/aged")
 BESIDE = Path("/run/beside")
 TOOLS = "/run/agelab/tools"
+SAFE = "safe"
+"""The scratch file ($SAFE) that a power cut leaves as it is: so much of it, in characters, goes from boot to boot."""
+SAFE_SIZE = 1024
 
 
 class CellFailed(Exception):
     """The boot cannot go on: what failed, in words for the result."""
+
+
+class PowerCut(Exception):
+    """The power was to be cut, on a machine that stays."""
 
 
 @contextmanager
@@ -48,10 +57,12 @@ def read_only(mount: tuple[str, ...]) -> bool:
 class Boot:
     """The state of a boot: its plan, where its steps run and where its events go."""
 
-    def __init__(self, todo: Plan, events: Events, place: Place) -> None:
+    def __init__(self, todo: Plan, events: Events, place: Place, reset: Callable[[], None]) -> None:
         self.plan = todo
         self.events = events
         self.place = place
+        self.reset = reset
+        """Cuts the power."""
         self.attached: Attached
         self.on = 0
         """Which of the plan's disks is the one under test."""
@@ -63,6 +74,7 @@ class Boot:
             "AGED": str(AGED),
             "BESIDE": str(BESIDE),
             "REFUSES": "|".join(todo.refuses),
+            "SAFE": str(place.scratch / SAFE),
             **todo.environment,
         }
 
@@ -70,6 +82,11 @@ class Boot:
     def disk(self) -> Disk | None:
         """The disk under test."""
         return self.plan.disks[self.on] if self.plan.disks else None
+
+    @property
+    def after_a_cut(self) -> bool:
+        """Whether it begins with what a power cut has left: trouble is a result then."""
+        return self.plan.recovery is not None and self.plan.recovery.survived is not None
 
     def run(self) -> None:
         """Do everything up to the end of the steps, or up to the next reboot, and say how it ended."""
@@ -79,6 +96,8 @@ class Boot:
             self.events.emit("end", status="hung", reason=str(hung), stuck=hung.stuck)
         except (CellFailed, Trouble) as failed:
             self.events.emit("end", status="failed", reason=str(failed))
+        except PowerCut:
+            pass  # the event that told of it was the last word
         except Exception as error:  # whatever it was, the host must hear of it before the guest is gone
             frames = traceback.extract_tb(error.__traceback__)
             last = [frame for frame in frames if Path(frame.filename).parent.name == "harness"][-1]
@@ -117,7 +136,10 @@ class Boot:
             self.attached = drives.set_up(
                 self.plan.drives, self.plan.swap, self.plan.boot, self._do, blank=new
             )
-            self._take_up(self.plan.steps[self.plan.first_step].disk)
+            following = self.plan.steps[self.plan.first_step :]
+            self._take_up(
+                following[0].disk if following else 0
+            )  # none is left where the last one's power was cut
             if self.plan.beside:
                 BESIDE.mkdir(exist_ok=True)
                 self.attached.put_together(self.plan.beside, fresh=False)
@@ -161,15 +183,20 @@ class Boot:
         if self.plan.boot == 0 and disk.mkfs:
             self._must(self._implicit("mkfs", disk.mkfs), "mkfs")
             self.events.emit("step", step="mkfs", repetition=1 + self.on)
-        self._must(self._implicit("mount", disk.mount), "mount")
-        with named("mount"):
-            self._writable()
+        if self.plan.recovery and self.plan.recovery.survived is not None:
+            (self.place.scratch / SAFE).write_text(self.plan.recovery.survived)
+            todo, calls = self.plan.recovery, (self._implicit, self._do, self._must)
+            recovery.recover(disk, todo, self.plan.boot + 1, *calls, self.place.scratch, self.events)
+        else:
+            self._must(self._implicit("mount", disk.mount), "mount")
+            with named("mount"):
+                self._writable()
         machine.drop_caches()
 
     def _writable(self) -> None:
         """See that the disk under test is not mounted read-only where the plan does not say so. Raises Trouble."""
         disk, where = self.disk, self.place.mountpoint
-        if disk is None or read_only(disk.mount) or not os.path.ismount(where):
+        if disk is None or read_only(disk.mount) or self.after_a_cut or not os.path.ismount(where):
             return
         if os.statvfs(where).f_flag & os.ST_RDONLY:
             raise Trouble("the disk under test is mounted read-only; the plan mounts it to be written")
@@ -223,10 +250,10 @@ class Boot:
         if outcome.status:
             raise CellFailed(f"{what} failed (exit {outcome.status}): {outcome.said}")
 
-    def _implicit(self, name: str, argv: tuple[str, ...]) -> Outcome:
+    def _implicit(self, name: str, argv: tuple[str, ...], expect: tuple[int, ...] = (0,)) -> Outcome:
         """mkfs and mount are measured like steps, though no scenario lists them."""
         repetition = self.plan.boot + 1 + self.on
-        step = Step(name, repetition, "", "keep", False, 0, (0,), (), PATIENCE, None, None, None, self.on)
+        step = Step(name, repetition, "", "keep", False, 0, expect, (), PATIENCE, None, None, (), self.on)
         self.events.emit("begin", step=name, repetition=repetition)
         with named(name):
             return measure(step, list(argv), self.place, self.environment, self.events, Path("/"))
@@ -250,10 +277,11 @@ class Boot:
                 self._leave()
                 self._take_up(step.disk)
                 self._mount()
-            self._step(step)
+            self._step(step, index + 1)
         return None
 
-    def _step(self, step: Step) -> None:
+    def _step(self, step: Step, following: int) -> None:
+        """Carry out a step; ``following`` is the index of the one after it."""
         if step.caches == "drop":
             machine.drop_caches()
         elif step.caches == "remount" and self.disk:
@@ -268,11 +296,42 @@ class Boot:
         self.events.emit("begin", step=step.name, repetition=step.repetition)
         with named(f"step {step.name}, repetition {step.repetition}"):
             where = self.place.mountpoint
-            measure(step, argv, self.place, environment, self.events, where, self.plan.refuses)
+            cut = partial(self._cut, step, following)
+            measure(step, argv, self.place, environment, self.events, where, self.plan.refuses, cut)
             if step.trace:
                 syscalls.report(counts.read_text(errors="replace"), step, self.events)
             self._writable()
         self.events.emit("step", step=step.name, repetition=step.repetition)
+        if step.cut_after is not None:
+            raise CellFailed(
+                f"step {step.name}, repetition {step.repetition}, ended before its power was to be cut, "
+                f"{step.cut_after:g} s after it began"
+            )
+
+    def _cut(self, step: Step, following: int, began: int, group: int) -> None:
+        """Tell of the power cut, and of what survives it; then cut it. The step does nothing more from here on."""
+        os.killpg(group, signal.SIGSTOP)
+        after = seconds(time.monotonic_ns() - began)
+        safe = self.place.scratch / SAFE
+        survived = safe.read_text(errors="replace")[:SAFE_SIZE] if safe.exists() else ""
+        self.events.sample(step.name, step.repetition, "cut_after", after, "s")
+        uptime = time.clock_gettime(time.CLOCK_BOOTTIME)
+        self.events.emit(
+            "cut",
+            step=step.name,
+            repetition=step.repetition,
+            uptime=uptime,
+            next=following,
+            survived=survived,
+        )
+        try:
+            self.reset()
+        finally:
+            os.killpg(group, signal.SIGKILL)  # where the machine stays
+
+
+def _stay() -> None:
+    raise PowerCut
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -295,6 +354,7 @@ def main(arguments: list[str] | None = None) -> None:
         "ready", boot=todo.boot, uptime=time.clock_gettime(time.CLOCK_BOOTTIME), release=os.uname().release,
         watchdog=guarded,
     )  # fmt: skip
-    Boot(todo, events, Place(options.mountpoint, options.scratch, kernel=kernel)).run()
+    reset = _stay if options.stay else machine.cut_power
+    Boot(todo, events, Place(options.mountpoint, options.scratch, kernel=kernel), reset).run()
     if not options.stay:
         machine.power_off()

@@ -124,10 +124,26 @@ class Step:
     """Options of strace, under which the command runs then."""
     moves: int | None
     """Bytes that the step moves, for its throughput."""
-    records: tuple[str, str] | None
-    """The metric, and its unit, whose value is the whole number that it prints."""
+    records: tuple[tuple[str, str], ...]
+    """The metrics, and their units, whose values are the whole numbers that it prints, in this order."""
     disk: int
     """Which of the plan's disks it runs on."""
+    cut_after: float | None = None
+    """Seconds of guest time after which the power is cut."""
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """What is done with the disk under test in the boot after a power cut."""
+
+    repair: tuple[str, ...]
+    """The command that repairs its filesystem."""
+    repair_first: bool
+    """Whether that comes before each mount after a cut, or only where the mount fails."""
+    fsck: tuple[str, ...]
+    """The check that changes nothing."""
+    survived: str | None
+    """What the steps have left in their safe place (main.SAFE); None in a boot that does not follow a cut."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +178,8 @@ class Plan:
     """What the kernel says of a filesystem that has shut itself down, as regular expressions."""
     environment: dict[str, str]
     steps: tuple[Step, ...]
+    recovery: Recovery | None = None
+    """None where no step's power is cut."""
 
 
 def read(path: Path) -> Plan:
@@ -186,14 +204,19 @@ def read(path: Path) -> Plan:
         gone=tuple(raw["gone"]),
         environment=raw["environment"],
         steps=tuple(_step(step) for step in raw["steps"]),
+        recovery=_recovery(raw["recovery"]) if "recovery" in raw else None,
     )
 
 
 def _step(raw: dict[str, Any]) -> Step:
-    records = (raw["records"][0], raw["records"][1]) if raw["records"] else None
+    records = tuple((metric, unit) for metric, unit in raw["records"])
     lists = {"expect": tuple(raw["expect"]), "refuses": tuple(raw["refuses"])}
     trace = tuple(raw["trace"]) if raw["trace"] else None
     return Step(**{**raw, **lists, "trace": trace, "records": records})
+
+
+def _recovery(raw: dict[str, Any]) -> Recovery:
+    return Recovery(tuple(raw["repair"]), raw["repair_first"], tuple(raw["fsck"]), raw["survived"])
 
 
 def _drive(raw: dict[str, Any]) -> Drive:

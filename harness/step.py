@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from harness import counters, tasks
@@ -57,6 +58,16 @@ class Place:
 
 
 @dataclass(frozen=True)
+class Cut:
+    """The power is cut in the middle of a command."""
+
+    at: int
+    """The moment, on the monotonic clock in nanoseconds."""
+    now: Callable[[int], None]
+    """Does it, and gets the command's process group."""
+
+
+@dataclass(frozen=True)
 class Outcome:
     """How a command ended: its exit status (128 + n for signal n) and the end of its error output."""
 
@@ -74,8 +85,9 @@ def command(
     cwd: Path,
     refuses: tuple[str, ...] = (),
     printed: Path | None = None,
+    cut: Cut | None = None,
 ) -> Outcome:
-    """Run ``argv`` to its end.
+    """Run ``argv`` to its end, or to the moment of a power cut.
 
     Raises Hung after ``deadline`` seconds of guest time, Trouble as soon as the kernel says that it is in some.
 
@@ -88,7 +100,7 @@ def command(
             stderr=stderr, start_new_session=True,
         )  # fmt: skip
         try:
-            wait(child.pid, deadline, place.kernel)
+            wait(child.pid, deadline, place.kernel, cut)
         except (Hung, Trouble):
             os.killpg(child.pid, signal.SIGKILL)
             raise
@@ -100,21 +112,23 @@ def command(
     return Outcome(status if status >= 0 else 128 - status, said, only)
 
 
-def wait(pid: int, deadline: float, kernel: Kernel | None) -> None:
-    """Return when the process has ended. Raises Hung and Trouble."""
+def wait(pid: int, deadline: float, kernel: Kernel | None, cut: Cut | None = None) -> None:
+    """Return when the process has ended, or cut the power. Raises Hung and Trouble."""
     descriptor = os.pidfd_open(pid)
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     if kernel:
         poll.register(kernel.descriptor, select.POLLIN)
-    until = time.monotonic() + deadline
+    until = time.monotonic_ns() + round(deadline * 1e9) if cut is None else cut.at
     try:
         while True:
-            ready = [found for found, _ in poll.poll(max(0, until - time.monotonic()) * 1000)]
+            ready = [found for found, _ in poll.poll(max(0, until - time.monotonic_ns()) / 1e6)]
             if kernel:
                 kernel.check()
             if descriptor in ready:
                 return
+            if not ready and cut:
+                cut.now(pid)
             if not ready:
                 found = tasks.stuck(pid)
                 where = tasks.named(found)
@@ -143,20 +157,26 @@ def measure(
     events: Events,
     cwd: Path,
     refuses: tuple[str, ...] = (),
+    cut: Callable[[int, int], None] | None = None,
 ) -> Outcome:
     """Run a command between two readings of the counters and emit what lies between them.
 
-    ``elapsed`` covers the command alone; a sync that the step asks for is a metric of its own.
+    ``elapsed`` covers the command alone; a sync that the step asks for is a metric of its own. ``cut`` cuts the power
+    where the step says so: it gets the moment at which the step began, and its process group.
     """
     counted = (place.disk.members, place.disk.modelled) if place.disk else ((), ())
     before = counters.read(*counted)
     printed = place.scratch / "printed" if step.records else None
-    outcome = command(argv, place, environment, step.deadline, cwd, (*refuses, *step.refuses), printed)
+    cutting = None
+    if cut and step.cut_after is not None:
+        cutting = Cut(before.at + round(step.cut_after * 1e9), partial(cut, before.at))
+    refuses = (*refuses, *step.refuses)
+    outcome = command(argv, place, environment, step.deadline, cwd, refuses, printed, cutting)
     at = time.monotonic_ns()
     after = counters.read(*counted)
     report(step, before, after, at - before.at, events, place)
     if step.records and printed:
-        record(*step.records, printed.read_text(errors="replace"), step, events)
+        record(printed.read_text(errors="replace"), step, events)
     if step.sync:
         started = time.monotonic_ns()
         os.sync()
@@ -170,13 +190,17 @@ def measure(
     return outcome
 
 
-def record(metric: str, unit: str, text: str, step: Step, events: Events) -> None:
-    """Emit what the step has printed as a sample."""
-    if text.strip().isascii() and text.strip().isdigit():
-        events.sample(step.name, step.repetition, metric, int(text), unit)
-    else:
-        why = f"the step printed no whole number: {text.strip()[:40]!r}"
-        events.not_measured(step.name, step.repetition, metric, unit, why)
+def record(text: str, step: Step, events: Events) -> None:
+    """Emit what the step has printed as samples."""
+    words = text.split()
+    whole = len(words) == len(step.records) and all(word.isascii() and word.isdigit() for word in words)
+    for number, (metric, unit) in enumerate(step.records):
+        if whole:
+            events.sample(step.name, step.repetition, metric, int(words[number]), unit)
+        else:
+            wanted = "no whole number" if len(step.records) == 1 else f"not {len(step.records)} whole numbers"
+            why = f"the step printed {wanted}: {text.strip()[:40]!r}"
+            events.not_measured(step.name, step.repetition, metric, unit, why)
 
 
 def report(

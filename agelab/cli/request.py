@@ -129,6 +129,7 @@ def request(name: str | None, words: "dict[str, Any]", **more: Any) -> "Request"
     from agelab.errors import InputError
     from agelab.kernel import canonical
     from agelab.run import runner
+    from agelab.run.crash import Crash
     from agelab.scenario import selection
 
     control = _control(name, words, more)
@@ -143,6 +144,8 @@ def request(name: str | None, words: "dict[str, Any]", **more: Any) -> "Request"
         raise InputError(f"--trace: {which} not performed under strace")
     if not words["trace"]:
         scenario = scenario.model_copy(update={"traces": ()})
+    crash = None if words.get("crash_at") is None else Crash.parse(words["crash_at"])
+    scenario = crash.of(scenario) if crash else scenario
     defaults = words["defaults"] or scenario.defaults
     _one_of("set of defaults", defaults, ["period", "today"])
     if words["layout"] is not None:
@@ -180,6 +183,7 @@ def request(name: str | None, words: "dict[str, Any]", **more: Any) -> "Request"
         proceed=bool(words.get("proceed")),
         device=words.get("device") or "",
         defaults=defaults,
+        crash=crash,
         jobs=jobs,
         command={"directory": str(Path.cwd()), "name": name, "words": words, "more": more},
         **more,
@@ -237,6 +241,16 @@ def _agree(wanted: "Request") -> None:
         raise InputError(
             f"scenario {scenario.name} prepares a disk for each of its experiments: it has no one "
             "disk to keep or to start from"
+        )
+    if wanted.crash and (wanted.disk or wanted.keep_disk or wanted.curve):
+        option = "--disk" if wanted.disk else "--keep-disk" if wanted.keep_disk else "--curve"
+        raise InputError(
+            f"{wanted.crash}: the disk is made, loses its power and is looked at: leave {option} out"
+        )
+    if real and (wanted.crash or scenario.cuts):
+        what = wanted.crash or f"scenario {scenario.name} cuts the power"
+        raise InputError(
+            f"{what}: {real[0]} is a real disk: only a modelled one, or bare memory, can lose its power here"
         )
     if real and (wanted.disk or wanted.keep_disk or wanted.curve):
         option = "--disk: " if wanted.disk else "--keep-disk: " if wanted.keep_disk else "--curve: "

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 @controlled
 @click.option("--disk", default=None, help="Start from a stored disk (its key) instead of making one.")
 @click.option("--keep-disk", is_flag=True, help="Keep what each cell's steps leave on its disk.")
+@click.option(
+    "--crash-at",
+    default=None,
+    metavar="STEP[:REPETITION]+SECONDS",
+    help="Cut the power so long after a step has begun; then only the recovery is measured (docs/recovery.md).",
+)
 @click.option("--curve", is_flag=True, help="Map the disk at points on the way, too: the steps stop for it.")
 def run(name: str | None, disk: str | None, keep_disk: bool, curve: bool, **words: Any) -> int:
     """Run a scenario: every variant of it, or the one that follows its name.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from agelab.cli import measures, points
+from agelab.cli import measures, points, recovery
 from agelab.cli.syscalls import print_syscalls, traced
 from agelab.history.report import Report, rendered
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
@@ -100,6 +100,8 @@ def _print_cell(
             if sample.metric in RECORDED:
                 said = sample.not_measured if sample.value is None else f"{sample.value / 1e6:.3f} MB"
                 console.print(f"  {sample.step}: {RECORDED[sample.metric]}: {said}", soft_wrap=True)
+        for line in recovery.lines(samples):
+            console.print(f"  {line}", soft_wrap=True)
     status = status_of(end, going_on)
     if end is None or status == "running":
         why = "" if status == "running" else ": it has no end record"

@@ -67,6 +67,27 @@ class Mounted(Frozen):
     options: Label
 
 
+class Cut(Frozen):
+    """The power is cut in the middle of that step; the next boot begins with the step after it."""
+
+    event: Literal["cut"]
+    step: Label
+    repetition: int
+    uptime: float
+    next: int
+    survived: str
+    """What the steps have left in their safe place."""
+
+
+class Checked(Frozen):
+    """What a filesystem's check or repair, or a mount that failed, has said after a power cut."""
+
+    event: Literal["checked"]
+    step: str
+    status: int
+    said: str
+
+
 class Reboot(Frozen):
     """The boot ends here so that the next one begins with that step."""
 
@@ -84,6 +105,7 @@ class Ended(Frozen):
 
 
 Event = Annotated[
-    Ready | Measured | Begun | StepDone | StepFailed | Mounted | Reboot | Ended, Field(discriminator="event")
+    Ready | Measured | Begun | StepDone | StepFailed | Mounted | Cut | Checked | Reboot | Ended,
+    Field(discriminator="event"),
 ]
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)

@@ -79,6 +79,13 @@ class Filesystem(Frozen):
         ge=0,
         description="MiB that processes of its own come to hold once it is mounted, beside what they hold then",
     )
+    repair: tuple[str, ...] = Field(
+        default=(), description="the check that repairs, for after a power cut; nothing where there is none"
+    )
+    repair_first: bool = Field(
+        default=False,
+        description="whether that comes before a mount after a power cut: the mount does not replay a journal",
+    )
     limits: tuple[str, ...] = Field(default=(), description="known limits, one sentence each")
     period: Tooling
     today: Tooling
@@ -101,6 +108,10 @@ class Filesystem(Frozen):
                 for place in places:
                     if place not in text:
                         raise ValueError(f"{which}.{command} does not name {place}")
+        if self.repair and "{device}" not in " ".join(self.repair):
+            raise ValueError("repair does not name {device}")
+        if self.repair_first and not self.repair:
+            raise ValueError("repair_first needs a repair")
         if isinstance(self.free_space, FreeSpaceTool) and "{device}" not in " ".join(self.free_space.run):
             raise ValueError("free_space.run does not name {device}")
         return self

@@ -56,6 +56,34 @@ METRICS: dict[str, Metric] = {
     "syscall_share": Metric(
         "1", "syscall_seconds / the sum over all calls of the step but those that wait for another process"
     ),
+    # Of a power cut and what came after it: docs/recovery.md.
+    "cut_after": Metric("s", "guest time from the begin of a step to the cut of its power"),
+    "recovery_time": Metric(
+        "s",
+        "guest time until the filesystem was mounted after a power cut: elapsed of repair, recovery and "
+        "recovery-repaired, as far as there were any",
+    ),
+    "mount_status": Metric("1", "exit status of a mount after a power cut (mount(8)): 0, or it failed"),
+    "fsck_status": Metric(
+        "1", "exit status of the filesystem's check, or repair, after a power cut: 0 is clean"
+    ),
+    "fsck_lines": Metric("1", "lines that the filesystem's check, or repair, printed"),
+    "files_synced": Metric(
+        "1",
+        "files that nothing changed after an fsync of file and directory, or a sync, had returned: promised",
+    ),
+    "files_intact": Metric("1", "files_synced that are there with all their bytes, and no other"),
+    "files_damaged": Metric("1", "files_synced that are there with other bytes, fewer or more"),
+    "files_missing": Metric("1", "files_synced that are not there"),
+    "files_unsynced": Metric(
+        "1", "files that were changed, or being changed, without a sync that had returned"
+    ),
+    "unsynced_whole": Metric("1", "files_unsynced with all bytes of their last change"),
+    "unsynced_older": Metric("1", "files_unsynced with all bytes of an earlier change"),
+    "unsynced_short": Metric("1", "files_unsynced with the first bytes of a change, or with none"),
+    "unsynced_zeros": Metric("1", "files_unsynced with zeros in the place of some bytes of a change"),
+    "unsynced_garbage": Metric("1", "files_unsynced with bytes that were never written there"),
+    "unsynced_missing": Metric("1", "files_unsynced that are not there"),
     "slowdown": Metric("1", "elapsed of a test on the aged disk / elapsed on the unaged control"),
     "memory_available": Metric("B", "MemAvailable when the first step starts (proc(5))"),
     "memory_held": Metric(

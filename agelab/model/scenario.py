@@ -1,6 +1,7 @@
 """A scenario file: one study as data."""
 
 from collections import Counter
+from collections.abc import Collection
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, PlainValidator, model_validator
@@ -12,6 +13,7 @@ from agelab.model.metrics import METRICS
 from agelab.model.step import (
     CONTROL_COPY,
     IMPLICIT,
+    RECOVERING,
     Action,
     Control,
     Curve,
@@ -221,14 +223,16 @@ class Scenario(Frozen):
         problems += [
             f"a step cannot be called {name!r}: every cell has one" for name in IMPLICIT if name in names
         ]
+        problems += self._without_power(names)
         if self.control and not (self.tests or self.measures):
             problems.append("a control without tests and measures shows nothing")
         if self.control and any(test.name == CONTROL_COPY for test in self.tests):
             problems.append(f"a test cannot be called {CONTROL_COPY!r}: the control's copying is")
         problems += [
-            f"step {action.name!r}: no metric {action.records!r}"
+            f"step {action.name!r}: no metric {metric!r}"
             for action in (*self.actions(), *self.tests)
-            if action.records is not None and action.records not in METRICS
+            for metric in action.records
+            if metric not in METRICS
         ]
         problems += self._off_the_curve()
         problems += self._without_a_corpus()
@@ -247,6 +251,22 @@ class Scenario(Frozen):
         names += [("test", test.name) for test in self.tests]
         names += [("history", history.name) for history in self.histories]
         return [which for which, count in Counter(names).items() if count > 1]
+
+    def _without_power(self, names: Collection[str]) -> list[str]:
+        """What does not go with power cuts."""
+        wrong = [f"test {test.name!r}: only a step's power is cut" for test in self.tests if test.cut_after]
+        if not self.cuts:
+            return wrong
+        wrong += [
+            f"a step cannot be called {name!r}: there is one after each power cut"
+            for name in RECOVERING
+            if name in names
+        ]
+        return (
+            [*wrong, "a curve's disks are forked on the way: none of its power is cut"]
+            if self.curve
+            else wrong
+        )
 
     def _off_the_curve(self) -> list[str]:
         """What the curve asks for that the steps do not have."""
@@ -301,6 +321,11 @@ class Scenario(Frozen):
         if self.beside or self.experiments:
             wrong.append("a filesystem beside and experiments need a corpus")
         return wrong
+
+    @property
+    def cuts(self) -> bool:
+        """Whether the power of some step is cut."""
+        return any(action.cut_after for action in self.actions())
 
     @property
     def measured_on_the_way(self) -> bool:

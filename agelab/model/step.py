@@ -1,13 +1,15 @@
 """Steps of a scenario, and what else is done with its disks: tests, experiments, control, curve."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from agelab.model.base import Frozen, Name, Origin, Pattern
 
 IMPLICIT = ("boot", "mkfs", "mount", "map")
 """Steps that every cell has without its scenario saying so."""
+RECOVERING = ("recovery", "repair", "recovery-repaired", "fsck")
+"""Steps that every cell has after a power cut."""
 PREPARING = "prepare"
 """What the names of the phases and steps begin with that prepare an experiment."""
 CONTROL_COPY = "copy"
@@ -18,6 +20,14 @@ Caches = Literal["keep", "drop", "remount", "reboot"]
 def taken(experiment: str) -> bool:
     """Whether what goes before an experiment has that name already, or one like it."""
     return experiment in IMPLICIT or experiment.startswith(PREPARING)
+
+
+def _several(raw: object) -> object:
+    return (raw,) if isinstance(raw, str) else raw
+
+
+def _window(raw: object) -> object:
+    return (raw, raw) if isinstance(raw, int | float) else raw
 
 
 class Action(Frozen):
@@ -42,11 +52,24 @@ class Action(Frozen):
         default=1800, gt=0, le=2_000_000, description="guest seconds after which it counts as hung"
     )
     moves: Literal["corpus"] | None = Field(default=None, description="what it moves, for its throughput")
-    records: str | None = Field(
-        default=None, description="the metric whose value is the whole number that the step prints"
+    records: Annotated[tuple[str, ...], BeforeValidator(_several)] = Field(
+        default=(), description="the metrics whose values are the whole numbers that the step prints"
+    )
+    cut_after: Annotated[tuple[float, float] | None, BeforeValidator(_window)] = Field(
+        default=None,
+        description="guest seconds after which the power is cut, or from and to: the run seed says when",
     )
     origin: Origin
     note: str = ""
+
+    @model_validator(mode="after")
+    def _is_cut_before_its_deadline(self) -> Self:
+        if self.cut_after and not 0 < self.cut_after[0] <= self.cut_after[1] < self.deadline:
+            first, last = self.cut_after
+            raise ValueError(
+                f"cut_after: {first:g} to {last:g} s is no moment between 0 and the deadline, {self.deadline:g} s"
+            )
+        return self
 
 
 class Cycle(Frozen):

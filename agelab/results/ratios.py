@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from agelab.model.metrics import METRICS
 from agelab.model.result import Sample
-from agelab.model.step import Ratio
+from agelab.model.step import RECOVERING, Ratio
 
 WAITING = ("wait4", "waitid", "waitpid")
 """System calls in which a process waits for another one's end (wait(2))."""
@@ -54,6 +54,20 @@ def syscall_shares(samples: Sequence[Sample]) -> list[Sample]:
                 not_measured=why,
             )
         )
+    return found
+
+
+def recovery_times(samples: Sequence[Sample]) -> list[Sample]:
+    """For each mount after a power cut how long the filesystem took to be there again, with its repair."""
+    times = {(one.step, one.repetition): one.value or 0 for one in samples if one.metric == "elapsed"}
+    found = []
+    for one in samples:
+        if one.metric == "mount_status" and one.value == 0:
+            phase = one.step.rpartition("/")[0]
+            steps = [f"{phase}/{name}" if phase else name for name in RECOVERING[:3]]
+            value = round(sum(times.get((step, one.repetition), 0) for step in steps), 6)
+            sample = one.model_copy(update={"metric": "recovery_time", "value": value, "unit": "s"})
+            found.append(sample)
     return found
 
 

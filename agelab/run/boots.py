@@ -14,7 +14,19 @@ from agelab.corpus import Corpus
 from agelab.errors import InputError
 from agelab.image import Image
 from agelab.kernel import initramfs
-from agelab.model.event import EVENT, Begun, Ended, Measured, Mounted, Ready, Reboot, StepDone, StepFailed
+from agelab.model.event import (
+    EVENT,
+    Begun,
+    Checked,
+    Cut,
+    Ended,
+    Measured,
+    Mounted,
+    Ready,
+    Reboot,
+    StepDone,
+    StepFailed,
+)
 from agelab.model.result import Sample
 from agelab.run import inputs
 from agelab.run.drives import CellDrive
@@ -46,6 +58,8 @@ class Heard:
 
     ended: Ended | None = None
     reboot: Reboot | None = None
+    cut: Cut | None = None
+    checked: list[Checked] = field(default_factory=list)
     mounted: Mounted | None = None
     begun: Begun | None = None
     """The step that is under way."""
@@ -232,6 +246,11 @@ def _hear(
             heard.failures.append(event.model_copy(update={"step": step}))
         case Mounted():
             heard.mounted = event
+        case Cut():
+            heard.cut = event
+            progress(f"{prefix}{event.step} {event.repetition}: power cut")
+        case Checked():
+            heard.checked.append(event)
         case Reboot():
             heard.reboot = event
         case Ended():

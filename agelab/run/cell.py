@@ -11,11 +11,11 @@ from typing import Any
 from agelab import stored
 from agelab.errors import AgelabError
 from agelab.kernel import MissingModule
-from agelab.model.event import Ended, StepFailed
+from agelab.model.event import Cut, Ended, StepFailed
 from agelab.model.result import End, Sample, Status
 from agelab.model.step import CONTROL_COPY
 from agelab.results.digest import digest, inputs_key
-from agelab.results.ratios import derived, slowdowns, syscall_shares
+from agelab.results.ratios import derived, recovery_times, slowdowns, syscall_shares
 from agelab.results.rundir import RunDirectory
 from agelab.run import curve, inputs, maps, pictures
 from agelab.run.boots import Boot, Heard, Machine
@@ -104,7 +104,8 @@ class CellRunner:
     @cached_property
     def phases(self) -> tuple[Phase, ...]:
         spec = self.machine.spec
-        every = phases(spec.scenario, self.machine.corpus, curve=self.wanted.curve, real=spec.disk.real)
+        how = {"curve": self.wanted.curve, "real": spec.disk.real}
+        every = phases(spec.scenario, self.machine.corpus, **how, crash=spec.crash)
         return every if self.wanted.measure else every[:1]
 
     @property
@@ -245,7 +246,7 @@ class CellRunner:
             done.judge(Verdict(Status.FAILED, f"{phase.name}: what it starts from was not prepared"))
             raise Over
         failures: list[StepFailed] = []
-        number, first_step = 0, 0
+        number, first_step, cut = 0, 0, None
         mounted = done.mounted.get(phase.fork_of or "")
         content = [self._disks(phase)[place] for place in self.machine.spec.disk.content]
         with ExitStack() as disks:
@@ -261,10 +262,11 @@ class CellRunner:
                 if gone := self._vanished():
                     done.judge(gone)
                     raise Over
-                boot = self._boot(phase, number, first_step, mounted)
+                boot = self._boot(phase, number, first_step, mounted, cut)
                 heard = Heard(failures=failures)
                 ending = self.machine.run(boot, heard, lambda sample: self._keep(sample, done), self.progress)
-                following = heard.reboot.next if heard.reboot and not heard.ended else None
+                cut, goes_on = heard.cut, heard.reboot or heard.cut
+                following = goes_on.next if goes_on and not heard.ended else None
                 if following is not None and ending is not Ending.STOPPED:
                     following = None  # it said that it would go on, and did not get that far
                 ended = ENDED if following is not None else heard.ended
@@ -278,7 +280,8 @@ class CellRunner:
                     if following is not None or unprepared or not (ended and ended.status == "ok"):
                         raise Over
                 mounted = (heard.mounted.type, heard.mounted.options) if heard.mounted else mounted
-                if name := phase.fork_before(len(phase.steps) if following is None else following):
+                ahead = len(phase.steps) if following is None else following
+                if not cut and (name := phase.fork_before(ahead)):  # what a cut leaves is no fork
                     if mounted:
                         done.mounted[name] = mounted
                     if name in self._forks():
@@ -319,8 +322,8 @@ class CellRunner:
     def _verdict(
         self, boot: Boot, ending: Ending, heard: Heard, ended: Ended | None, failures: Sequence[StepFailed]
     ) -> Verdict:
-        spec, console = self.machine.spec, self.machine.console(boot)
-        return verdict(ending, ended, failures, console, gone=spec.gone, during=heard.during)
+        console, gone = self.machine.console(boot), boot.plan["gone"]
+        return verdict(ending, ended, failures, console, gone=gone, during=heard.during)
 
     def _maps(self, done: Progressed, stack: ExitStack) -> None:
         """Look at the forks, and make samples of what is found."""
@@ -352,7 +355,8 @@ class CellRunner:
     def _derive(self, done: Progressed) -> None:
         """Add the samples that follow from others."""
         scenario = self.machine.spec.scenario
-        for sample in [*derived(scenario.ratios, done.samples), *syscall_shares(done.samples)]:
+        ratios, shares = derived(scenario.ratios, done.samples), syscall_shares(done.samples)
+        for sample in [*ratios, *shares, *recovery_times(done.samples)]:
             self._keep(sample, done)
         if scenario.control and self.wanted.measure:
             none = "a real disk cannot be forked: there is no control" if self.machine.spec.disk.real else ""
@@ -384,7 +388,12 @@ class CellRunner:
         return None
 
     def _boot(
-        self, phase: Phase, number: int, first_step: int = 0, mounted: tuple[str, str] | None = None
+        self,
+        phase: Phase,
+        number: int,
+        first_step: int = 0,
+        mounted: tuple[str, str] | None = None,
+        cut: Cut | None = None,
     ) -> Boot:
         spec, corpus = self.machine.spec, self.machine.corpus
         source = self.forks.attached(AGED) if phase.source and number == 0 else ()
@@ -392,7 +401,7 @@ class CellRunner:
             name=phase.prefix.replace("/", "-"),
             number=number,
             day=phase.day,
-            plan=guest_plan(spec, corpus, phase, number, first_step, mounted),
+            plan=guest_plan(spec, corpus, phase, number, first_step, mounted, cut.survived if cut else None),
             memory_mib=spec.memory_mib(corpus),
             disks=(*self._disks(phase), *source),
             prefix=phase.prefix,

@@ -8,6 +8,7 @@ from agelab.corpus import Corpus
 from agelab.model.metrics import METRICS
 from agelab.model.scenario import Scenario
 from agelab.model.step import CONTROL_COPY, Action, Cycle
+from agelab.run.crash import Crash
 
 MAKING = "making"
 AGED = "aged"
@@ -52,13 +53,21 @@ class Phase:
 
 
 def phases(
-    scenario: Scenario, corpus: Corpus, *, curve: bool = False, real: bool = False
+    scenario: Scenario,
+    corpus: Corpus,
+    *,
+    curve: bool = False,
+    real: bool = False,
+    crash: Crash | None = None,
 ) -> tuple[Phase, ...]:
     """The phases of a scenario's cells, in their order.
 
     ``curve``: fork the disk at the points of its curve as well.
     ``real``: the disk cannot be forked, so there is no control, and each experiment prepares its own.
+    ``crash``: the power cut that ends it. Raises InputError where no step is there for it.
     """
+    if crash:
+        return (Phase(MAKING, crash.ending(making(scenario, corpus, curve=False)[0]), 0),)
     if scenario.experiments:
         return experiments(scenario, corpus, real=real)
     made, points = making(scenario, corpus, curve=curve)
@@ -161,5 +170,6 @@ def step(action: Action, repetition: int, corpus: Corpus) -> dict[str, Any]:
         "moves": corpus.content_bytes if action.moves == "corpus" else None,
         "disk": 0,
         "trace": None,
-        "records": [action.records, METRICS[action.records].unit] if action.records else None,
+        "records": [[metric, METRICS[metric].unit] for metric in action.records],
+        **({"cut_after": list(action.cut_after)} if action.cut_after else {}),
     }

@@ -44,10 +44,12 @@ def guest_plan(
     boot: int = 0,
     first_step: int = 0,
     as_before: tuple[str, str] | None = None,
+    survived: str | None = None,
 ) -> dict[str, Any]:
     """The plan of one boot of a phase as JSON. Format: docs/design.md, "The plan and the events".
 
-    ``as_before``: type and options with which a script has mounted the disk in an earlier boot.
+    ``as_before``: type and options with which a script has mounted the disk in an earlier boot. ``survived``: what
+    the steps have left in their safe place, in a boot that follows a power cut.
     """
     memory = spec.scenario.memory
     drives = spec.disk.for_guest(spec.run_seed, DATA_DISK)
@@ -88,14 +90,35 @@ def guest_plan(
         "maps": [],
         "results": None,
         "refuses": list(spec.filesystem.refuses),
-        "gone": list(spec.gone),
+        "gone": [] if survived is not None else list(spec.gone),  # after a cut it is what is measured
         "environment": {
             "CORPUS_SEED": str(spec.corpus_seed),
             "DEVICE": f"{DEVICES}/{UNDER_TEST}",
             **{name: str(spec.sized(figure)) for name, figure in spec.scenario.sizes.items()},
             **{name: str(spec.counted(figure)) for name, figure in spec.scenario.counts.items()},
         },
-        "steps": list(phase.steps),
+        "steps": [_timed(spec, step) for step in phase.steps],
+        **_recovery(spec, phase, survived),
+    }
+
+
+def _timed(spec: CellSpec, step: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The step with the moment of its power cut, where it has one."""
+    return {**step, "cut_after": spec.moment(*step["cut_after"])} if "cut_after" in step else step
+
+
+def _recovery(spec: CellSpec, phase: Phase, survived: str | None) -> dict[str, Any]:
+    """What is done after a power cut, in the plans of phases that have one."""
+    if not any("cut_after" in step for step in phase.steps):
+        return {}
+    filesystem, words = spec.filesystem, {"{device}": f"{DEVICES}/{UNDER_TEST}", "{mountpoint}": MOUNT}
+    return {
+        "recovery": {
+            "repair": filled(filesystem.repair, words),
+            "repair_first": filesystem.repair_first,
+            "fsck": filled(filesystem.tooling(spec.defaults).fsck, words),
+            "survived": survived,
+        }
     }
 
 

@@ -16,6 +16,7 @@ from agelab.image import Image, tools
 from agelab.model.result import Cell, End, Status
 from agelab.run import room, sources
 from agelab.run.journal import Journal
+from agelab.run.phases import phases
 from agelab.run.request import Request, Turn
 from agelab.run.request import cells as requested
 from agelab.run.spec import CellSpec
@@ -77,6 +78,11 @@ def make_ready(
         )
     specs = [turn.spec for turn in turns]
     corpora = sources.obtain(request, specs, users, store, progress.stage)
+    for spec, corpus in zip(specs, corpora, strict=True):
+        if spec.crash:
+            phases(
+                spec.scenario, corpus, crash=spec.crash
+            )  # only a history says how often its steps are repeated
     progress.stage(f"kernel {request.kernel}")
     kernel = kernel_specs.resolve(request.kernel, store, progress=progress.stage)
     measured = {spec.filesystem.name: spec.filesystem for spec in specs}
@@ -105,7 +111,8 @@ def make_ready(
                 f"{spec.beside_bytes}",
                 hint="choose --scale paper",
             )
-    common = tools.obtain(store, progress.stage) if _measures(request) or scenario.histories else {}
+    needed = _measures(request) or scenario.histories or scenario.cuts
+    common = tools.obtain(store, progress.stage) if needed else {}
     programs = [
         {**common, **tools.of_filesystem(spec.filesystem.tools, store, progress.stage)} for spec in specs
     ]

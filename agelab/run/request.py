@@ -10,6 +10,7 @@ from agelab.disk import Claim, DriveSpec
 from agelab.model.base import Defaults, Layout
 from agelab.model.machine import Machine
 from agelab.model.scenario import Scenario, Variant
+from agelab.run.crash import Crash
 from agelab.run.spec import CellSpec
 from agelab.scenario import selection
 from agelab.scenario.control import ControlFile, Line
@@ -56,6 +57,8 @@ class Request:
     """A path by which a control file's scripts find the disk under test, too."""
     curve: bool = False
     """Whether the disk is mapped at the points of the scenario's curve, too."""
+    crash: Crash | None = None
+    """A power cut, after which nothing of the scenario comes but the recovery."""
     prove_all: bool = True
     """Whether the image proves every filesystem there is, and not what is measured alone (one of many kernels)."""
     command: Mapping[str, Any] = field(default_factory=dict)
@@ -124,6 +127,7 @@ def cells(
                 member_bytes=disk.recipe.sizes[0] if disk else None,
                 scripts=request.control.scripts if request.control else {},
                 device=request.device,
+                crash=request.crash,
             ),
             line,
         )

@@ -14,10 +14,13 @@ from agelab.model.filesystem import Filesystem
 from agelab.model.history import History
 from agelab.model.machine import Machine
 from agelab.model.scenario import Scenario, Variant
+from agelab.run.crash import Crash
 from agelab.run.drives import Arrangement, arrange
 from agelab.vm.guest import DISK_ALIGNMENT, Accelerator, Clock
 
 MIB = 1 << 20
+GOLDEN = (5**0.5 - 1) / 2
+"""Multiples of it, modulo 1, are as far apart as can be, however many there are."""
 FIRST_STEP = 15.0
 """Guest seconds after boot at which the first step starts: later than any guest is ready, at 2 ns an instruction."""
 OVERHEAD_MIB = 128
@@ -66,6 +69,8 @@ class CellSpec:
     """A path by which the guest finds the disk under test, too."""
     makes_beside: bool = False
     """Whether this cell makes what others have beside theirs: it has a name of its own then."""
+    crash: Crash | None = None
+    """The power cut that ends it."""
     member_bytes: int | None = None
     """Of each member of the disk under test, where a stored disk decides it; None for the scenario's size."""
 
@@ -161,6 +166,10 @@ class CellSpec:
     def entropy(self) -> str:
         """256 bits, in hex, for the guest's random pool."""
         return hashlib.sha256(f"agelab run seed {self.run_seed}".encode()).hexdigest()
+
+    def moment(self, first: float, last: float) -> float:
+        """When in a window of seconds the power is cut: run seeds that follow each other are far apart."""
+        return round(first + (last - first) * (self.run_seed * GOLDEN % 1), 3)
 
     @property
     def uuid(self) -> str:

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from agelab.model.event import EVENT, Begun, Ended, Event, Measured, Ready, Reboot, StepDone, StepFailed
+from agelab.model.event import EVENT, Begun, Cut, Ended, Event, Measured, Ready, Reboot, StepDone, StepFailed
 from agelab.model.metrics import METRICS
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -20,7 +20,7 @@ def plan(*steps: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "refuses": [],
         "deadline": 60,
         "moves": None,
-        "records": None,
+        "records": [],
         "trace": None,
         "disk": 0,
     }
@@ -179,14 +179,49 @@ def test_what_a_step_takes_for_a_result_is_counted_with_what_the_filesystem_cann
 
 def test_a_step_records_the_number_that_it_prints(tmp_path: Path) -> None:
     steps = [
-        {"name": "count", "run": "echo 42", "records": ["content_bytes", "B"]},
-        {"name": "words", "run": "echo 4 2", "records": ["content_bytes", "B"]},
+        {"name": "count", "run": "echo 42", "records": [["content_bytes", "B"]]},
+        {"name": "words", "run": "echo 4 2", "records": [["content_bytes", "B"]]},
     ]
     events = heard(tmp_path, plan(*steps))
     [good] = samples(events, "count", "content_bytes")
     [bad] = samples(events, "words", "content_bytes")
     assert (good.value, good.unit) == (42, "B")
     assert bad.value is None and "no whole number: '4 2'" in (bad.not_measured or "")
+
+
+def test_a_step_records_as_many_numbers_as_it_has_metrics_for(tmp_path: Path) -> None:
+    both = {"records": [["files_synced", "1"], ["files_intact", "1"]]}
+    steps = [{"name": "two", "run": "echo 7; echo 6", **both}, {"name": "one", "run": "echo 7", **both}]
+    events = heard(tmp_path, plan(*steps))
+    assert [samples(events, "two", metric)[0].value for metric in ("files_synced", "files_intact")] == [7, 6]
+    [bad] = samples(events, "one", "files_intact")
+    assert bad.value is None and bad.not_measured == "the step printed not 2 whole numbers: '7'"
+
+
+def test_a_step_whose_power_is_cut_is_told_of_and_is_the_last(tmp_path: Path) -> None:
+    run = 'echo 17 > "$SAFE"; sleep 30'
+    events = heard(tmp_path, plan({"run": run, "cut_after": 0.5}, {"name": "never"}))
+    told = events[-1]
+    assert isinstance(told, Cut)
+    assert (told.step, told.repetition, told.next, told.survived) == ("it", 1, 1, "17\n")
+    [after] = samples(events, "it", "cut_after")
+    assert after.value is not None and 0.5 <= after.value < 5
+    # It never ended: there is nothing else to know of it.
+    assert not samples(events, "it", "elapsed") and not samples(events, "never", "elapsed")
+
+
+def test_a_step_that_ends_before_its_cut_fails_the_cell(tmp_path: Path) -> None:
+    events = heard(tmp_path, plan({"run": "true", "cut_after": 20}, {"name": "never"}))
+    assert events[-1] == Ended(
+        event="end",
+        status="failed",
+        reason="step it, repetition 1, ended before its power was to be cut, 20 s after it began",
+    )
+    assert samples(events, "it", "elapsed") and not samples(events, "never", "elapsed")
+
+
+def test_a_boot_after_the_last_step_was_cut_has_no_more_to_do(tmp_path: Path) -> None:
+    assert isinstance(heard(tmp_path, plan({}, boot=1, first_step=1))[-1], Ended)
 
 
 def test_a_refusal_that_names_an_odd_file_is_one_line(tmp_path: Path) -> None:

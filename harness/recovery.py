@@ -1,0 +1,57 @@
+"""The first mount after a power cut: how long a filesystem takes to be there again, and what its check says."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from harness.events import Events
+from harness.plan import Disk, Recovery
+from harness.step import Outcome
+
+ANY = tuple(range(256))
+"""Exit statuses that are a result."""
+QUOTED = 2000
+"""Characters of what a check says that are told."""
+
+Run = Callable[[str, tuple[str, ...], tuple[int, ...]], Outcome]
+"""Runs a command as a step of that name, with the exit statuses that are no failure."""
+Do = Callable[[list[str], str], None]
+"""Runs a command that is not measured; the second argument says what for, in the words of a failure."""
+Must = Callable[[Outcome, str], None]
+"""Ends the cell if that went wrong; the second argument says what."""
+
+
+def recover(
+    disk: Disk, todo: Recovery, repetition: int, run: Run, do: Do, must: Must, scratch: Path, events: Events
+) -> None:
+    """Mount what the cut has left, which replays the journal, and have it checked; it is mounted in the end.
+
+    The step ``recovery`` is the mount. ``repair`` comes before it where that is the filesystem's way, else only after
+    a mount that failed, and then a second one: ``recovery-repaired``. ``fsck`` looks, changing nothing, at what the
+    recovery has left. What the programs answer is a result, but the cell fails where nothing can be mounted.
+    """
+
+    def mount(name: str) -> Outcome:
+        outcome = run(name, disk.mount, ANY)
+        events.sample(name, repetition, "mount_status", outcome.status, "1")
+        if outcome.status:
+            events.emit("checked", step=name, status=outcome.status, said=outcome.said)
+        return outcome
+
+    def check(name: str, argv: tuple[str, ...]) -> None:
+        output = scratch / "check"
+        outcome = run(name, ("sh", "-c", 'exec "$@" > "$0" 2>&1', str(output), *argv), ANY)
+        said = output.read_text(errors="replace")
+        events.sample(name, repetition, "fsck_status", outcome.status, "1")
+        events.sample(name, repetition, "fsck_lines", len(said.splitlines()), "1")
+        events.emit("checked", step=name, status=outcome.status, said=said[:QUOTED])
+
+    if todo.repair_first:
+        check("repair", todo.repair)
+    mounted = mount("recovery")
+    if mounted.status and todo.repair and not todo.repair_first:
+        check("repair", todo.repair)
+        mounted = mount("recovery-repaired")
+    must(mounted, "mounting what the power cut and a repair have left")
+    do(list(disk.umount), "unmounting what was recovered")
+    check("fsck", todo.fsck)
+    do(list(disk.mount), "mounting what was recovered")

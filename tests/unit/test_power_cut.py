@@ -1,0 +1,323 @@
+"""Power cuts: where a scenario or a user asks for one, what the guest is told, and what comes of its answers."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from pydantic import ValidationError
+
+from agelab.cli import recovery as shown
+from agelab.cli.run import run
+from agelab.errors import InputError
+from agelab.model.filesystem import Filesystem
+from agelab.model.metrics import METRICS
+from agelab.model.result import Sample
+from agelab.model.scenario import Scenario
+from agelab.model.step import Action
+from agelab.results.ratios import recovery_times
+from agelab.run import runner
+from agelab.run.crash import Crash
+from agelab.run.phases import phases
+from agelab.run.plan import guest_plan
+from agelab.scenario import selection
+from harness import recovery
+from harness.events import Events
+from harness.plan import Disk, Recovery
+from harness.step import Outcome
+from tests.unit.test_scenario import CORPUS, made, spec
+
+
+def action(**changes: Any) -> Action:
+    return Action.model_validate({"name": "work", "run": "true", "origin": "estimated", **changes})
+
+
+# ---- in a scenario ----
+
+
+def test_a_step_is_cut_at_a_moment_or_in_a_window() -> None:
+    assert action().cut_after is None
+    assert action(cut_after=2.5).cut_after == (2.5, 2.5)
+    assert action(cut_after=[2, 6]).cut_after == (2, 6)
+
+
+@pytest.mark.parametrize("wrong", [0, -1, [3, 2], [5, 20], 20, [0, 5]])
+def test_a_moment_outside_the_step_is_refused(wrong: object) -> None:
+    with pytest.raises(ValidationError, match=r"cut_after: .* is no moment between 0 and the deadline, 20 s"):
+        action(cut_after=wrong, deadline=20)
+
+
+def test_the_window_is_the_run_seeds() -> None:
+    moments = [replace(spec(), run_seed=seed).moment(4, 9) for seed in (1, 2, 3, 4, 5)]
+    assert moments == [7.09, 5.18, 8.271, 6.361, 4.451]
+    assert spec().moment(3, 3) == 3
+
+
+def changed(**changes: Any) -> Scenario:
+    whole = selection.select("recovery-ext4").scenario.model_dump()
+    return Scenario.model_validate({**whole, **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"tests": [{"name": "read", "run": "true", "cut_after": 3, "origin": "inferred"}]},
+            "test 'read': only a step's power is cut",
+        ),
+        ({"curve": {"step": "fill", "after": [1]}}, "a curve's disks are forked on the way"),
+        (
+            {"tests": [{"name": "fsck", "run": "true", "origin": "inferred"}]},
+            "a step cannot be called 'fsck': there is one after each power cut",
+        ),
+    ],
+)
+def test_what_does_not_go_with_a_cut_is_refused(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError, match=re.escape(said)):
+        changed(**changes)
+
+
+def test_a_plan_without_a_cut_says_nothing_of_it() -> None:
+    plan = made(spec())
+    assert "recovery" not in plan
+    assert all("cut_after" not in step for step in plan["steps"])
+
+
+def test_the_plan_has_the_moment_and_what_is_done_after_it() -> None:
+    cell = spec("recovery-jfs", run_seed=2)
+    [phase] = phases(cell.scenario, CORPUS)
+    plan = guest_plan(cell, CORPUS, phase)
+    assert {step["name"]: step.get("cut_after") for step in plan["steps"]} == {
+        "fill": None,
+        "work": 5.18,
+        "check": None,
+    }
+    device = "/dev/disk/under-test"
+    wanted = {
+        "repair": ["jfs_fsck", "-p", device],
+        "repair_first": True,
+        "fsck": ["jfs_fsck", "-n", "-f", device],
+    }
+    assert plan["recovery"] == {**wanted, "survived": None}
+    later = guest_plan(cell, CORPUS, phase, 1, 2, survived="665\n")
+    assert later["recovery"]["survived"] == "665\n"
+
+
+def test_every_journal_of_the_project_is_there_and_each_variant_can_be_repaired() -> None:
+    every = selection.select("recovery").variants
+    assert {variant.name for variant in every} == {
+        *(
+            "ext2",
+            "ext3",
+            "ext3-journal",
+            "ext4",
+            "reiserfs",
+            "reiserfs-journal",
+            "jfs",
+            "xfs",
+            "btrfs",
+            "f2fs",
+        ),
+    }
+    files = {name: selection.filesystem(name) for name in {variant.filesystem for variant in every}}
+    assert all(file.repair for file in files.values())
+    assert {name for name, file in files.items() if file.repair_first} == {"ext2", "jfs"}
+
+
+def test_a_repair_names_its_device_and_one_that_comes_first_is_there() -> None:
+    file = selection.filesystem("ext4").model_dump()
+    with pytest.raises(ValidationError, match="repair does not name"):
+        Filesystem.model_validate({**file, "repair": ["e2fsck", "-y"]})
+    with pytest.raises(ValidationError, match="repair_first needs a repair"):
+        Filesystem.model_validate({**file, "repair": [], "repair_first": True})
+
+
+# ---- asked for ----
+
+
+def test_a_crash_is_said_as_step_repetition_and_seconds() -> None:
+    assert Crash.parse("copy:3+1.5") == Crash("copy", 3, 1.5)
+    assert Crash.parse("copy+2") == Crash("copy", 1, 2.0)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "copy", "copy+", "copy:+1", "copy:0+1", "copy:1+0", "copy+-1", "copy+1e3", "copy+nan", "+1"]
+)
+def test_what_is_no_crash_is_answered_with_how_to_say_it(text: str) -> None:
+    with pytest.raises(InputError, match=r"--crash-at .*: say STEP\+SECONDS or STEP:REPETITION\+SECONDS"):
+        Crash.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["aging-ext4", "--crash-at", "read+1"],
+            "read is a test of aging; only the power of a step .* is cut: copy, delete, fill, free",
+        ),
+        (["aging-ext4", "--crash-at", "copi+1"], "no step for --crash-at in aging 'copi'; did you mean copy"),
+        (
+            ["aging-ext4", "--crash-at", "copy+1800"],
+            "copy:1\\+1800: a step that has not ended after 1800 s .* hung",
+        ),
+        (["tum-2005-ext3", "--crash-at", "read1+1"], "scenario tum-2005 is made of experiments"),
+        (
+            ["aging-ext4", "--crash-at", "copy+1", "--disks", "file:/x"],
+            "copy:1\\+1: file:/x.* is a real disk",
+        ),
+        (
+            ["recovery-ext4", "--disks", "file:/x"],
+            "scenario recovery cuts the power: file:/x.* is a real disk",
+        ),
+        (["aging-ext4", "--crash-at", "copy+1", "--keep-disk"], "leave --keep-disk out"),
+        (["aging-ext4", "--crash-at", "copy+1", "--disk", "ab"], "leave --disk out"),
+        (["aging-ext4", "--crash-at", "copy+1", "--curve"], "leave --curve out"),
+        (["aging-ext4", "--crash-at", ""], "say STEP"),
+    ],
+)
+def test_a_crash_that_makes_no_sense_is_refused(
+    words: list[str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "carry_out", None)
+    with pytest.raises(InputError, match=said) as error:
+        CliRunner().invoke(run, words, catch_exceptions=False)
+    assert "\n" not in str(error.value)
+
+
+def crashed(text: str) -> list[dict[str, Any]]:
+    """The steps of the aging study's only phase."""
+    crash = Crash.parse(text)
+    cell = spec(scale="paper")
+    [phase] = phases(crash.of(cell.scenario), CORPUS, crash=crash)
+    assert not phase.forks
+    return [dict(step) for step in phase.steps]
+
+
+def test_nothing_of_the_scenario_comes_after_the_crash() -> None:
+    steps = crashed("delete:3+0.5")
+    assert [(step["name"], step["repetition"]) for step in steps][-2:] == [("copy", 3), ("delete", 3)]
+    assert [step.get("cut_after") for step in steps] == [None] * 5 + [[0.5, 0.5]]
+    scenario = Crash.parse("copy+1").of(spec().scenario)
+    assert not (scenario.tests or scenario.control or scenario.measures or scenario.curve or scenario.ratios)
+
+
+def test_a_repetition_that_the_step_does_not_have_is_refused() -> None:
+    with pytest.raises(InputError, match="copy:25\\+1: step copy has 24 repetitions"):
+        crashed("copy:25+1")
+
+
+# ---- after it ----
+
+
+class Heard(Events):
+    """What the harness has said, as it said it."""
+
+    said: list[dict[str, Any]]
+
+    @classmethod
+    def none(cls) -> "Heard":
+        heard = cls(-1)
+        object.__setattr__(heard, "said", [])
+        return heard
+
+    def emit(self, event: str, **fields: object) -> None:
+        self.said.append({"event": event, **fields})
+
+
+FORK: dict[str, Any] = {"name": "d", "members": (), "raid": None, "mkfs": None, "source": None}
+DISK = Disk(**FORK, mount=("mount",), umount=("umount",))
+
+
+class Lost(Exception):
+    """The cell has failed."""
+
+
+def recovered(
+    tmp_path: Path, *, first: bool, mounts: Sequence[int], repair: str = "repair"
+) -> tuple[list[str], Heard]:
+    """What was run, in order, where the mounts have these exit statuses."""
+    ran: list[str] = []
+    answers = iter(mounts)
+    heard = Heard.none()
+
+    def call(name: str, argv: tuple[str, ...], expect: tuple[int, ...]) -> Outcome:
+        ran.append(name)
+        if argv[0] == "sh":
+            Path(argv[3]).write_text("one\ntwo\n")
+            return Outcome(4, "")
+        return Outcome(next(answers), "no")
+
+    def do(argv: list[str], what: str) -> None:
+        ran.append(argv[0])
+
+    def must(outcome: Outcome, what: str) -> None:
+        if outcome.status:
+            raise Lost(what)
+
+    todo = Recovery((repair,) if repair else (), first, ("fsck",), "")
+    recovery.recover(DISK, todo, 2, call, do, must, tmp_path, heard)
+    return ran, heard
+
+
+def test_a_journal_is_replayed_by_the_mount_and_checked_while_it_is_not_mounted(tmp_path: Path) -> None:
+    ran, heard = recovered(tmp_path, first=False, mounts=[0])
+    assert ran == ["recovery", "umount", "fsck", "mount"]
+    found = {(one["step"], one["metric"]): one["value"] for one in heard.said if one["event"] == "sample"}
+    assert found == {("recovery", "mount_status"): 0, ("fsck", "fsck_status"): 4, ("fsck", "fsck_lines"): 2}
+    assert {"event": "checked", "step": "fsck", "status": 4, "said": "one\ntwo\n"} in heard.said
+
+
+def test_what_has_no_journal_or_cannot_be_mounted_is_repaired_before(tmp_path: Path) -> None:
+    assert recovered(tmp_path, first=True, mounts=[0])[0] == ["repair", "recovery", "umount", "fsck", "mount"]
+    ran, heard = recovered(tmp_path, first=False, mounts=[32, 0])
+    assert ran == ["recovery", "repair", "recovery-repaired", "umount", "fsck", "mount"]
+    assert {"event": "checked", "step": "recovery", "status": 32, "said": "no"} in heard.said
+
+
+@pytest.mark.parametrize(
+    ("first", "mounts", "repair"), [(True, [32], "fix"), (False, [32, 32], "fix"), (False, [32], "")]
+)
+def test_what_no_repair_brings_back_fails_the_cell(
+    tmp_path: Path, first: bool, mounts: list[int], repair: str
+) -> None:
+    with pytest.raises(Lost, match="mounting what the power cut and a repair have left"):
+        recovered(tmp_path, first=first, mounts=mounts, repair=repair)
+
+
+def sample(step: str, metric: str, value: float, repetition: int = 2) -> Sample:
+    return Sample(step=step, metric=metric, value=value, unit=METRICS[metric].unit, repetition=repetition)
+
+
+def test_the_time_to_recover_has_the_repair_in_it_and_a_mount_that_failed() -> None:
+    told = [
+        sample("recovery", "elapsed", 0.25),
+        sample("recovery", "mount_status", 32),
+        sample("repair", "elapsed", 2),
+        sample("recovery-repaired", "elapsed", 0.5),
+        sample("recovery-repaired", "mount_status", 0),
+        sample("recovery", "elapsed", 0.125, 4),
+        sample("recovery", "mount_status", 0, 4),
+    ]
+    found = [(one.step, one.repetition, one.value) for one in recovery_times(told)]
+    assert found == [("recovery-repaired", 2, 2.75), ("recovery", 4, 0.125)]
+
+
+def test_a_result_tells_of_the_cut_and_of_what_was_promised() -> None:
+    told = [
+        sample("work", "cut_after", 7.096574, 1),
+        sample("recovery", "mount_status", 32),
+        sample("fsck", "fsck_status", 4),
+        sample("check", "files_synced", 12, 1),
+        sample("check", "files_intact", 9, 1),
+        sample("check", "files_damaged", 2, 1),
+        sample("check", "files_missing", 1, 1),
+    ]
+    assert list(shown.lines(told)) == [
+        "work 1: power cut 7.097 s after its begin",
+        "recovery: the mount failed, exit 32",
+        "fsck: exit 4",
+        "check: 12 files were synced: 9 intact, 2 damaged, 1 missing",
+    ]
