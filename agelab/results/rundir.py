@@ -14,6 +14,7 @@ from typing import IO, Any, BinaryIO, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from agelab import unfinished
 from agelab.errors import InputError, nearest
 from agelab.model.result import SCHEMA, End, RunKernel, RunPlan, Sample, Status
 
@@ -241,12 +242,7 @@ def _whole_lines(file: BinaryIO) -> int:
 
 def write(path: Path, text: str) -> None:
     """A whole file of that text with a newline, or the one that was there before."""
-    partial = path.with_suffix(".partial")
-    with partial.open("w") as file:
-        file.write(text + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    partial.rename(path)
+    unfinished.write(path, f"{text}\n".encode())
 
 
 def read(path: Path, kind: type[AnyModel]) -> AnyModel:
