@@ -25,8 +25,8 @@ _ROUNDS = 8
 
 
 @dataclass(frozen=True)
-class Orphan:
-    """A process whose owner has gone."""
+class Owned:
+    """A process that names its owner."""
 
     pid: int
     owner: str
@@ -70,7 +70,7 @@ def of(pid: int) -> str | None:
     return None
 
 
-def orphans() -> Iterator[Orphan]:
+def orphans() -> Iterator[Owned]:
     """Every process of this host that an agelab which is gone has started."""
     for place in PROC.glob("[0-9]*"):
         pid = int(place.name)
@@ -78,7 +78,17 @@ def orphans() -> Iterator[Orphan]:
         if owner is None or pid == os.getpid() or not _our_numbers(pid) or not gone(owner):
             continue
         with suppress(OSError):
-            yield Orphan(pid, owner, (place / "comm").read_text().strip())
+            yield Owned(pid, owner, (place / "comm").read_text().strip())
+
+
+def ours(word: str) -> list[Owned]:
+    """The processes of this very agelab whose command line holds that text."""
+    found = []
+    for place in PROC.glob("[0-9]*"):
+        with suppress(OSError):
+            if word.encode() in (place / "cmdline").read_bytes() and of(int(place.name)) == this():
+                found.append(Owned(int(place.name), this(), (place / "comm").read_text().strip()))
+    return found
 
 
 def _our_numbers(pid: int) -> bool:
@@ -91,9 +101,9 @@ def _our_numbers(pid: int) -> bool:
     return False
 
 
-def end_orphans() -> list[Orphan]:
+def end_orphans() -> list[Owned]:
     """End them: each is asked to, and then made to. Returns those that are gone."""
-    ended: list[Orphan] = []
+    ended: list[Owned] = []
     for _ in range(_ROUNDS):
         found = list(orphans())
         if not found:
@@ -102,10 +112,10 @@ def end_orphans() -> list[Orphan]:
     return ended
 
 
-def end(found: Sequence[Orphan]) -> list[Orphan]:
+def end(found: Sequence[Owned]) -> list[Owned]:
     """End processes that still have the owner they were found with. Returns those that are gone."""
     with ExitStack() as stack:
-        handles: dict[int, Orphan] = {}
+        handles: dict[int, Owned] = {}
         for one in found:
             with suppress(ProcessLookupError):
                 handle = os.pidfd_open(one.pid)
@@ -122,7 +132,7 @@ def end(found: Sequence[Orphan]) -> list[Orphan]:
         return [one for handle, one in handles.items() if handle not in left]
 
 
-def _left(handles: dict[int, Orphan], seconds: float) -> dict[int, Orphan]:
+def _left(handles: dict[int, Owned], seconds: float) -> dict[int, Owned]:
     """Those that have not ended within so many seconds."""
     poll = select.poll()
     for handle in handles:

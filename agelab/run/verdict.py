@@ -36,8 +36,14 @@ def verdict(ending: Ending, ended: Ended | None, failures: list[StepFailed], con
         return Verdict(Status.HUNG, "the watchdog fired: nothing ran in the guest any more")
     if ending is Ending.TIMEOUT:
         return Verdict(Status.INTERRUPTED, "the host's patience ended before the guest's work did")
+    if ending is Ending.LOST:
+        return Verdict(
+            Status.INTERRUPTED, "libvirt's daemon ended while the guest ran, and the guest with it"
+        )
     if ending is Ending.CRASHED:
-        return Verdict(Status.INTERRUPTED, "QEMU ended by itself; a full host filesystem does that")
+        return Verdict(
+            Status.INTERRUPTED, "QEMU was killed, or ended by itself; a full host filesystem does that"
+        )
     trouble = TROUBLE.search(console)
     said = f": {trouble.group().strip()}" if trouble else ""
     return Verdict(Status.FAILED, f"the guest stopped without a word from the harness{said}")
