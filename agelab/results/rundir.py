@@ -22,6 +22,8 @@ AnyModel = TypeVar("AnyModel", bound=BaseModel)
 NEWEST = 3
 """Runs to name where none was meant, or several may be."""
 ALL = "all runs: agelab list"
+TRANSIENT = ("*initramfs", "*disk-[0-9]*", "fork-*", "results")
+"""What a cell's guests are given, by its name in the cell's directory (agelab.run.boots, cell and forks)."""
 LOOKS = 10
 """Times to try for a lock, 10 ms apart."""
 
@@ -82,6 +84,10 @@ class RunDirectory:
         except OSError:  # no lock: nobody has carried it out yet
             return False
         return False
+
+    def transient(self) -> list[Path]:
+        """The disks and archives of its guests, which go with their cell: nobody reads them afterwards."""
+        return sorted(path for pattern in TRANSIENT for path in self.path.glob(f"cells/*/{pattern}"))
 
     def append(self, number: int, sample: Sample) -> None:
         """Add one sample of a cell."""
@@ -179,6 +185,24 @@ def lines(path: Path) -> list[dict[str, Any]]:
     """The JSON lines of a file that need not be there; a last one that was cut short is left out."""
     text = path.read_text() if path.exists() else ""
     return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+
+
+@contextmanager
+def settled(runs: Path, *, alone: bool = False) -> Iterator[None]:
+    """While a run is begun nobody takes its directory, without a plan yet, for a leftover; who looks is ``alone``."""
+    runs.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(runs, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def without_plan(runs: Path) -> list[RunDirectory]:
+    """The directories of runs that never came to have a plan, and that nobody carries out."""
+    found = (RunDirectory(path) for path in sorted(runs.glob("[!.]*/")) if not (path / "plan.json").exists())
+    return [run for run in found if not run.going_on()]
 
 
 def every(runs: Path) -> list[RunDirectory]:
