@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agelab import process
+from agelab import process, unfinished
 from agelab.debian import Archive, Gone, Package
 from agelab.errors import AgelabError, HostError
 from agelab.model.base import Frozen
@@ -211,15 +211,14 @@ def kept(made: Artefact, store: Store) -> Path:
     root = store.cache("buildroots") / made.key
     with store.lock(f"buildroots-{made.key}"):
         if not root.exists():
-            partial = root.with_suffix(".partial")
-            shutil.rmtree(partial, ignore_errors=True)
-            _unpack(made / FILE, partial)
-            os.sync()  # after a power cut an empty compiler would make every kernel one that does not build
-            partial.rename(root)
+            with unfinished.directory(root.with_suffix(unfinished.SUFFIX)) as partial:
+                _unpack(made / FILE, partial)
+                os.sync()  # after a power cut an empty compiler would make every kernel one that does not build
+                partial.rename(root)
     return root
 
 
 def _unpack(tar: Path, root: Path) -> Path:
-    root.mkdir()
+    root.mkdir(exist_ok=True)
     process.run(["tar", "-C", str(root), "-xf", str(tar), "--no-same-owner"])
     return root

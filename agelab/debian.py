@@ -10,13 +10,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cmp_to_key
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TypeVar
 from urllib.parse import unquote
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from agelab import process
+from agelab import process, unfinished
 from agelab.errors import AgelabError, HostError, InputError, unknown
 from agelab.model.base import Frozen
 from agelab.store import Store, canonical, file_hash, key_of
@@ -129,9 +128,7 @@ def remember(
         with suppress(FileNotFoundError, ValidationError):
             return adapter.validate_json(file.read_bytes())
     answer = ask()
-    partial = file.with_suffix(".partial")
-    partial.write_bytes(canonical(adapter.dump_python(answer, mode="json")))
-    partial.replace(file)
+    unfinished.write(file, canonical(adapter.dump_python(answer, mode="json")))
     return answer
 
 
@@ -169,9 +166,7 @@ class Archive:
         # Backports are packages for the suite below them, whose newest they are only when preferred.
         preferred = self.suite if self.suite.endswith(_BACKPORTS) else ""
         config = _CONFIG.format(root=self._root, architecture=ARCHITECTURE, preferred=preferred)
-        partial = self._root / "apt.conf.partial"
-        partial.write_text(config)
-        partial.replace(self._root / "apt.conf")
+        unfinished.write(self._root / "apt.conf", config.encode())
 
     def resolve(self, names: Sequence[str], *, essential: bool = False) -> tuple[Package, ...]:
         """The packages of those names with all they depend on (and all essential ones), sorted by name."""
@@ -219,8 +214,7 @@ class Archive:
 
     def _download(self, packages: Sequence[Package]) -> None:
         self.update(refresh=False)
-        with TemporaryDirectory(dir=self._debs) as name:
-            there = Path(name)
+        with unfinished.workplace(self._debs) as there:
             # Names, not addresses: apt checks what it fetches against the signed lists.
             wanted = [f"{package.name}={package.version}" for package in packages]
             try:

@@ -1,9 +1,11 @@
 """The one door to external programs.
 
 A program gets an argument list, an environment built from scratch and a closed standard input;
-when it fails, the error shows a command that can be pasted into a shell.
+when it fails, the error shows a command that can be pasted into a shell. It ends with the agelab that
+started it, however that ends; what it has started itself says whose it is (agelab.owner).
 """
 
+import errno
 import os
 import shlex
 import shutil
@@ -17,11 +19,14 @@ from functools import cache
 from pathlib import Path
 from signal import Signals
 
+from agelab import owner
 from agelab.errors import HostError
 
 SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # What a user's network set-up needs to reach the programs that download.
 PASSED_ON = ("http_proxy", "https_proxy", "ftp_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+WORLD = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--")
+"""Before a program: its processes and its mounts are in namespaces of their own, which end with it."""
 PACKAGES_FILE = Path(__file__).with_name("host-packages.txt")
 
 
@@ -71,7 +76,7 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment of a child: built from scratch, proxies kept, ``extra`` on top."""
     base = {"PATH": SEARCH_PATH, "LC_ALL": "C.UTF-8", "HOME": os.environ.get("HOME", "/"), "TZ": "UTC"}
     kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-    return {**base, **kept, **(extra or {})}
+    return {**base, **kept, owner.VARIABLE: owner.this(), **(extra or {})}
 
 
 def run(
@@ -86,6 +91,7 @@ def run(
     ok: Sequence[int] = (0,),
     grace: float | None = None,
     vain: Callable[[], bool] | None = None,
+    alone: bool = False,
 ) -> Result:
     """Run ``argv`` to its end.
 
@@ -94,6 +100,8 @@ def run(
     ``grace`` is for a program that has children of its own to end: it gets one SIGINT and so many seconds
     when the run is interrupted or too slow, and is alone in a session, so that Ctrl-C reaches it only once.
     ``vain`` is asked every second whether there is nothing left to wait for: then the program is ended, too.
+    ``alone``: in a world of processes and mounts of its own, so that all that it starts and mounts ends with it (for
+    root; another user has no such right, and gets the program as it is).
     Raises HostError when the program is missing, TooSlow, ProcessFailed on a status not in ``ok`` or a vain wait.
     """
     with ExitStack() as stack:
@@ -101,7 +109,7 @@ def run(
         sink = stack.enter_context((log or stdout).open("wb")) if log or stdout else subprocess.PIPE  # type: ignore[union-attr]
         try:
             child = subprocess.Popen(
-                list(argv),
+                _mortal(argv, alone),
                 cwd=cwd,
                 env=environment(env),
                 stdin=source,
@@ -126,6 +134,18 @@ def run(
         # Some programs complain on standard output.
         raise ProcessFailed(argv, child.returncode, err or out, pastable(argv, cwd, env))
     return Result(child.returncode, out, err)
+
+
+def _mortal(argv: Sequence[str], alone: bool) -> list[str]:
+    """The command, killed by the kernel when the thread that starts it has gone: who is killed can end nobody.
+
+    The thread waits for it, so it cannot go before. Raises FileNotFoundError when the program is missing.
+    """
+    if shutil.which(argv[0], path=SEARCH_PATH) is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0])
+    world = WORLD if alone and run([*WORLD, "true"], ok=range(256)).returncode == 0 else ()
+    setpriv = find("setpriv")
+    return [*((str(setpriv), "--pdeathsig", "KILL", "--") if setpriv else ()), *world, *argv]
 
 
 def _text(log: Path | None) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from agelab import unfinished
 from agelab.errors import DISK_ERRNOS, AgelabError, HostError
 
 MANIFEST = "manifest.json"
@@ -142,10 +143,7 @@ class Store:
             if found := self.find(kind, key):
                 return found
             directory = self.root / kind / key
-            partial = directory.with_name(f".{key}.partial")
-            shutil.rmtree(partial, ignore_errors=True)
-            partial.mkdir(parents=True)
-            try:
+            with unfinished.directory(directory.with_name(f".{key}{unfinished.SUFFIX}")) as partial:
                 build(partial)
                 manifest = Manifest(kind=kind, inputs=dict(inputs), files=tree_hashes(partial, hashed))
                 (partial / MANIFEST).write_text(manifest.model_dump_json(indent=1) + "\n")
@@ -153,8 +151,6 @@ class Store:
                 # Without a manifest it is not finished, whoever left it there; renaming wants it gone.
                 shutil.rmtree(directory, ignore_errors=True)
                 partial.rename(directory)
-            finally:
-                shutil.rmtree(partial, ignore_errors=True)
         made = self.find(kind, key)
         if made is None:
             raise AgelabError(f"{directory} vanished while it was being made")

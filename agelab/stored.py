@@ -9,8 +9,6 @@ import fcntl
 import hashlib
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +17,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from agelab import process
+from agelab import process, unfinished
 from agelab.errors import HostError, InputError, unknown
 from agelab.model.base import Defaults, Frozen, Layout
 from agelab.model.result import Sample
@@ -265,8 +263,8 @@ def take_in(
         if not image.is_file():
             raise InputError(f"{image} is not a file")
     work = store.cache("import")
-    with tempfile.TemporaryDirectory(dir=work) as directory:
-        members = [Path(directory) / CONTENT.format(number) for number, _ in enumerate(images)]
+    with unfinished.workplace(work) as directory:
+        members = [directory / CONTENT.format(number) for number, _ in enumerate(images)]
         for image, member in zip(images, members, strict=True):
             try:
                 process.run(["qemu-img", "convert", "-O", "raw", str(image.absolute()), str(member)])
@@ -327,6 +325,4 @@ def remove(artefact: Artefact) -> None:
             raise InputError(
                 f"the stored disk {artefact.key[:SHORT]} is in use by a run", hint="wait for its end"
             ) from None
-        going = artefact.directory.with_name(f".{artefact.key}.removed")
-        artefact.directory.rename(going)
-    shutil.rmtree(going)
+        unfinished.remove(artefact.directory)

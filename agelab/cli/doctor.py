@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agelab.cli.common import json_option, open_store, print_json
-from agelab.doctor import Report, Status, examine
+from agelab.doctor import Report, Status, examine, leftovers
 from agelab.errors import HostError
 
 _STYLE = {Status.OK: "green", Status.MISSING: "red", Status.LIMITED: "yellow", Status.UNKNOWN: "yellow"}
@@ -15,11 +15,19 @@ _STYLE = {Status.OK: "green", Status.MISSING: "red", Status.LIMITED: "yellow", S
 @click.command()
 @json_option
 @click.option("--again", is_flag=True, help="Boot a guest again instead of trusting the last verdict on KVM.")
-def doctor(as_json: bool, again: bool) -> int:
+@click.option(
+    "--clean",
+    is_flag=True,
+    help="Probe nothing: remove what agelabs that were killed have left, and nothing that somebody holds.",
+)
+def doctor(as_json: bool, again: bool, clean: bool) -> int:
     """Say what this host can do, what that means for runs, and what to install.
 
-    Exit 0 when the virtual clock can run here, 3 when something that it needs is missing.
+    Exit 0 when the virtual clock can run here, 3 when something that it needs is missing. With --clean: 0 when nothing
+    is left over any more, 1 when something is.
     """
+    if clean:
+        return 0 if leftovers.clean(open_store(), click.echo) else 1
     report = examine(open_store(), again=again)
     if as_json:
         print_json({**report.model_dump(mode="json", by_alias=True), "virtual_clock": report.virtual_clock})

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from agelab.disk import DriveSpec
     from agelab.errors import AgelabError
     from agelab.results.rundir import RunDirectory
-    from agelab.run.runner import Request
+    from agelab.run.runner import Progress, Request
     from agelab.scenario.control import ControlFile
     from agelab.store import Store
     from agelab.vm.guest import Clock
@@ -283,6 +283,7 @@ def execute_all(wanted: "Sequence[Request]") -> "list[RunDirectory | AgelabError
     from agelab.run import runner
 
     with shown(wanted) as progress:
+        _clear_the_way(progress)
         return runner.carry_out_all(wanted, open_store(), progress)
 
 
@@ -294,7 +295,16 @@ def execute(
     from agelab.run import runner
 
     with shown([wanted]) as progress:
+        _clear_the_way(progress)
         return runner.carry_out(wanted, store or open_store(), progress, begun)
+
+
+def _clear_the_way(progress: "Progress") -> None:
+    """End what agelabs that were killed have left at work; the rest that they left is in nobody's way."""
+    from agelab import owner
+
+    for one in owner.end_orphans():
+        progress.stage(f"ended {one}: the agelab that had started it was killed")
 
 
 def _one_of(kind: str, value: str, valid: list[str]) -> None:

@@ -1,12 +1,12 @@
 """What this host can do: every probe, each with its meaning for the user and what to install."""
 
-from agelab.doctor import kvm
+from agelab.doctor import kvm, leftovers
 from agelab.doctor.finding import Finding, Report, Status
 from agelab.doctor.host import memory, passthrough, space
 from agelab.doctor.tools import TOOLS, libvirt, nvdimm, others, probe
 from agelab.store import Store
 
-__all__ = ["Finding", "Report", "Status", "examine", "kvm"]
+__all__ = ["Finding", "Report", "Status", "examine", "kvm", "leftovers"]
 
 
 def examine(store: Store, *, again: bool = False) -> Report:
@@ -17,4 +17,5 @@ def examine(store: Store, *, again: bool = False) -> Report:
     findings = [probe(tool) for tool in TOOLS]
     findings[1:1] = [nvdimm(), libvirt()]
     proved = kvm.finding(store, again=again)
-    return Report(findings=(*findings, others(), space(store.home), memory(), proved, passthrough()))
+    of_the_host = (space(store.home), memory(), proved, passthrough(), leftovers.finding(store))
+    return Report(findings=(*findings, others(), *of_the_host))

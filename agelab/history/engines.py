@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import gettempdir
 from typing import Any
 
+from agelab import unfinished
 from agelab.corpus.definition import definition
 from agelab.corpus.recipe import MB, planned
 from agelab.errors import InputError
@@ -78,7 +79,7 @@ def written(log: Source, path: Path) -> Report:
     Raises InputError where it cannot be written.
     """
     check = operations.Check(log.own or log.engine)
-    partial = path.with_name(f".{path.name}.partial")
+    partial = unfinished.beside(path)
     try:
         with partial.open("wb") as file:
             for line, _ in checked(log, check):
@@ -136,8 +137,8 @@ def _repository(wanted: Repository, disk: int) -> Source:
     told = Told(versions=0)
 
     def lines() -> Iterator[bytes]:
-        with TemporaryDirectory() as work:
-            found = git.changes(repository, commit, Path(work))
+        with unfinished.workplace(Path(gettempdir())) as work:
+            found = git.changes(repository, commit, work)
             bytes_of = [sum(change.size or 0 for change in version) for version in found.versions()]
             if wanted.points > len(bytes_of):
                 raise InputError(

@@ -5,9 +5,9 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import gettempdir
 
-from agelab import process
+from agelab import process, unfinished
 from agelab.errors import HostError
 from agelab.model.console import panic
 from agelab.store import canonical
@@ -68,11 +68,11 @@ def build(work: Path, variables: Mapping[str, str]) -> None:
     }
     argv = ["packer", "build", "-color=false", f"-var-file={values}", str(TEMPLATE)]
     # Packer's plugins meet at sockets, whose names may have 107 bytes: too few for a path in the store.
-    with TemporaryDirectory(prefix="agelab-") as sockets:
-        env["TMPDIR"] = sockets
+    with unfinished.workplace(Path(gettempdir())) as sockets:
+        env["TMPDIR"] = str(sockets)
         try:
             log = work / "packer.log"
-            process.run(argv, cwd=work, env=env, log=log, timeout=TIMEOUT, grace=GRACE, vain=over)
+            process.run(argv, cwd=work, env=env, log=log, timeout=TIMEOUT, grace=GRACE, vain=over, alone=True)
         except process.ProcessFailed as error:
             raise _failure(error, work) from error
         except process.TooSlow as error:

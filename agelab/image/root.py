@@ -118,10 +118,12 @@ def _tree(definition: Definition, chosen: Sequence[Package], debs: Sequence[Path
     try:
         process.run(["mmdebstrap", "--version"])  # or the one below would be said to be missing
         process.run(
-            with_own_mounts(argv),
+            # Killed, mmdebstrap would leave the host's /sys in its tree, and apt at work.
+            argv,
             env={**_EPOCH, "TMPDIR": str(work / "tmp")},
             log=work / "mmdebstrap.log",
             grace=20,
+            alone=True,
         )
     except process.ProcessFailed as error:
         tail = "\n".join(line[:200] for line in error.stderr.strip().splitlines()[-15:])
@@ -134,15 +136,6 @@ def _tree(definition: Definition, chosen: Sequence[Package], debs: Sequence[Path
         raise AgelabError(
             f"the guest's root holds other packages than asked for: {sorted(installed ^ asked)}"
         )
-
-
-def with_own_mounts(argv: Sequence[str]) -> list[str]:
-    """The command with mounts that end with it: killed, mmdebstrap would leave the host's /sys in its tree.
-
-    A user who is not root has no such right and no need: mmdebstrap makes a namespace of its own then.
-    """
-    may = process.run(["unshare", "--mount", "true"], ok=range(256)).returncode == 0
-    return ["unshare", "--mount", "--", *argv] if may else list(argv)
 
 
 def _hooks(definition: Definition, work: Path) -> list[str]:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from agelab import buildroot
+from agelab import buildroot, unfinished
 from agelab.buildroot import BuildRoot, DoesNotBuild, Purpose, Workshop
 from agelab.debian import Archive, host_suite, remember
 from agelab.errors import HostError, InputError
@@ -216,11 +216,8 @@ def _opened(building: Building, store: Store) -> Iterator[Workshop]:
     objects, place = building.objects, building.source.place
     with store.lock(f"kernels-{place.name}"):
         building.source.check_out()
-        if (objects / UNDER_WAY).exists():
-            stale = objects.with_suffix(".stale")  # whose removal may be killed, too
-            shutil.rmtree(stale, ignore_errors=True)
-            objects.rename(stale)
-            buildroot.remove(stale)  # ccache has what was compiled
+        if (objects / UNDER_WAY).exists() or _of_the_future(objects):
+            unfinished.remove(objects)  # ccache has what was compiled
         objects.mkdir(exist_ok=True)
         yield Workshop(
             buildroot.kept(building.toolchain, store),
@@ -230,6 +227,16 @@ def _opened(building: Building, store: Store) -> Iterator[Workshop]:
             write={"ccache": store.cache("ccache")},
             environment=_ENVIRONMENT,
         )
+
+
+def _of_the_future(objects: Path) -> bool:
+    """Whether the host's clock has gone back since the last build: make would take sources that are new for old."""
+    probe = objects / "agelab-now"
+    built = [mark.stat().st_mtime for name in (MARK, ".config") if (mark := objects / name).exists()]
+    if not built:
+        return False
+    probe.touch()
+    return max(built) > probe.stat().st_mtime
 
 
 @contextmanager

@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from agelab import process
+from agelab import process, unfinished
 from agelab.debian import Archive, host_suite, newest
 from agelab.errors import HostError, InputError
 from agelab.kernel.bundle import Progress
@@ -151,7 +150,7 @@ def patched(source: Source, files: Sequence[Path]) -> Source:
     if not files:
         return source
     # An index of its own: another process may be patching the same tree.
-    with TemporaryDirectory(prefix="patches-", dir=source.place) as directory:
+    with unfinished.workplace(source.place) as directory:
         tree = _applied(source, files, {"GIT_INDEX_FILE": f"{directory}/index"})
     named = tuple(Origin(name=file.name, sha256=file_hash(file)) for file in files)
     return replace(source, tree=tree, patches=named)

@@ -10,10 +10,10 @@ import re
 import struct
 import zlib
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import gettempdir
 from typing import Protocol
 
-from agelab import process
+from agelab import process, unfinished
 
 _MAGIC = b"HdrS"
 _ELF = b"\x7fELF\x02"
@@ -131,8 +131,8 @@ def _whole(decompressor: _Decompressor, packed: bytes) -> bytes:
 
 
 def _zstd(packed: bytes) -> bytes:
-    with TemporaryDirectory() as name:
-        source, target = Path(name) / "packed", Path(name) / "unpacked"
+    with unfinished.workplace(Path(gettempdir())) as place:
+        source, target = place / "packed", place / "unpacked"
         source.write_bytes(packed)
         process.run(["zstd", "-dc", str(source)], stdout=target)
         return target.read_bytes()

@@ -14,6 +14,7 @@ from typing import IO, Any, BinaryIO, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from agelab import unfinished
 from agelab.errors import InputError, nearest
 from agelab.model.result import SCHEMA, End, RunKernel, RunPlan, Sample, Status
 
@@ -21,6 +22,8 @@ AnyModel = TypeVar("AnyModel", bound=BaseModel)
 NEWEST = 3
 """Runs to name where none was meant, or several may be."""
 ALL = "all runs: agelab list"
+TRANSIENT = ("*initramfs", "*disk-[0-9]*", "fork-*", "results")
+"""What a cell's guests are given, by its name in the cell's directory (agelab.run.boots, cell and forks)."""
 LOOKS = 10
 """Times to try for a lock, 10 ms apart."""
 
@@ -81,6 +84,10 @@ class RunDirectory:
         except OSError:  # no lock: nobody has carried it out yet
             return False
         return False
+
+    def transient(self) -> list[Path]:
+        """The disks and archives of its guests, which go with their cell: nobody reads them afterwards."""
+        return sorted(path for pattern in TRANSIENT for path in self.path.glob(f"cells/*/{pattern}"))
 
     def append(self, number: int, sample: Sample) -> None:
         """Add one sample of a cell."""
@@ -180,6 +187,24 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
 
+@contextmanager
+def settled(runs: Path, *, alone: bool = False) -> Iterator[None]:
+    """While a run is begun nobody takes its directory, without a plan yet, for a leftover; who looks is ``alone``."""
+    runs.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(runs, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def without_plan(runs: Path) -> list[RunDirectory]:
+    """The directories of runs that never came to have a plan, and that nobody carries out."""
+    found = (RunDirectory(path) for path in sorted(runs.glob("[!.]*/")) if not (path / "plan.json").exists())
+    return [run for run in found if not run.going_on()]
+
+
 def every(runs: Path) -> list[RunDirectory]:
     """All runs that have a plan, oldest first."""
     return [RunDirectory(path.parent) for path in sorted(runs.glob("*/plan.json"))]
@@ -241,12 +266,7 @@ def _whole_lines(file: BinaryIO) -> int:
 
 def write(path: Path, text: str) -> None:
     """A whole file of that text with a newline, or the one that was there before."""
-    partial = path.with_suffix(".partial")
-    with partial.open("w") as file:
-        file.write(text + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    partial.rename(path)
+    unfinished.write(path, f"{text}\n".encode())
 
 
 def read(path: Path, kind: type[AnyModel]) -> AnyModel:

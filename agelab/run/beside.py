@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from agelab import stored
+from agelab import stored, unfinished
 from agelab.corpus import Corpus
 from agelab.disk import parse
 from agelab.errors import AgelabError
@@ -91,8 +90,8 @@ def obtain(
     own = making(spec)
     keep = recipe(own, image.kernel.spec, None, command)
     # Its samples and its console are of interest only where it fails; then they are the error's.
-    with TemporaryDirectory(dir=store.cache("beside")) as work:
-        run = RunDirectory(Path(work))
+    with unfinished.workplace(store.cache("beside")) as work:
+        run = RunDirectory(work)
         programs = tools.of_filesystem(own.filesystem.tools, store, progress)
         machine = Machine(run.cell(0), own, image, corpus, hypervisor, clock, None, programs)
         runner = CellRunner(run, 0, machine, Wanted(keep=keep, measure=False), store, lambda _: None)

@@ -19,6 +19,7 @@ from agelab.history import artefact
 from agelab.image import DoesNotBoot, Image
 from agelab.model.history import Logged
 from agelab.model.result import Cell, RunKernel, RunPlan, Status
+from agelab.results import rundir
 from agelab.results.rundir import RunDirectory
 from agelab.run import beside, sources
 from agelab.run.boots import Machine, patience
@@ -125,9 +126,10 @@ def _begin(
         )
         held.enter_context(stored.in_use(neighbour))
     cells = tuple(_cell(spec, image) for spec in specs)
-    run = begun or RunDirectory.create(store.runs, Path(request.name).stem)
+    with rundir.settled(store.runs):
+        run = begun or RunDirectory.create(store.runs, Path(request.name).stem)
+        held.enter_context(run.held())
     plan = _run_plan(run, request, specs, cells, image, corpora)
-    held.enter_context(run.held())
     if begun:
         _same(begun.plan(), plan)
     else:

@@ -13,7 +13,8 @@ FULL = "No space left on device"
 OUTSIDE = {
     Ending.TIMEOUT: "the host's patience ended before the guest's work did",
     Ending.PAUSED: "the guest was paused by somebody on the host until the host's patience ended",
-    Ending.CRASHED: "QEMU ended by itself; a full host filesystem does that",
+    Ending.LOST: "libvirt's daemon ended while the guest ran, and the guest with it",
+    Ending.CRASHED: "QEMU was killed, or ended by itself; a full host filesystem does that",
 }
 """What comes from the host, and says nothing of the guest."""
 

@@ -1,8 +1,9 @@
-"""The libvirt daemon: used where one runs, started where no service manager did, ended by who started it.
+"""The libvirt daemon: used where one runs, started where no service manager did, ended when nobody uses it any more.
 
 A daemon that we start gets a qemu.conf of its own (mounted over the host's in a private mount namespace):
 as root, libvirt would otherwise drop QEMU to a user who may not open /dev/kvm, find on every request that
-KVM has "gone", and probe QEMU again for four seconds.
+KVM has "gone", and probe QEMU again for four seconds. Its libvirtd.conf is the host's, without keepalive: a user who
+stops agelab for a minute (SIGSTOP, a debugger) would lose the guests.
 """
 
 import fcntl
@@ -11,11 +12,12 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from agelab import process
+from agelab import owner, process
 from agelab.errors import HostError
+from agelab.vm import reaper
 
 STATE = Path("/run/agelab")
 CONFIGURATION = """\
@@ -27,6 +29,7 @@ stdio_handler = "file"
 dynamic_ownership = 0
 remember_owner = 0
 """
+HOST_DAEMON = Path("/etc/libvirt/libvirtd.conf")
 START = 15.0
 """Seconds that a daemon may take until it answers."""
 
@@ -55,13 +58,36 @@ def running() -> Iterator[None]:
         try:
             with _alone():
                 fcntl.flock(users, fcntl.LOCK_SH)
-                if not answers():
-                    _start()
+            see_to_it()
             yield
         finally:
             with _alone():
                 if _last(users.fileno()):
                     _stop()
+
+
+def see_to_it() -> None:
+    """Have libvirt answer again, in the body of ``running``. Raises HostError when it cannot be made to."""
+    if os.geteuid() == 0:
+        with _alone():
+            if not answers():
+                _start()
+
+
+def unused() -> int | None:
+    """The process id of a daemon that we started and nobody uses; None where there is none."""
+    try:
+        with (STATE / "users").open() as users:
+            return _ours() if _last(users.fileno()) else None
+    except FileNotFoundError:
+        return None
+
+
+def end_unused() -> None:
+    """End a daemon that we started and nobody uses."""
+    with _alone(), (STATE / "users").open("w") as users:
+        if _last(users.fileno()):
+            _stop()
 
 
 @contextmanager
@@ -86,12 +112,17 @@ def _pid_file() -> Path:
 def _start() -> None:
     configuration = STATE / "qemu.conf"
     configuration.write_text(CONFIGURATION)
-    daemon = f"exec libvirtd --pid-file {_pid_file()}"
+    settings = STATE / "libvirtd.conf"
+    settings.write_text(
+        "keepalive_interval = -1\n" + (HOST_DAEMON.read_text() if HOST_DAEMON.exists() else "")
+    )
+    daemon = f"exec libvirtd --config {settings} --pid-file {_pid_file()}"
     private = f"mount --bind {configuration} /etc/libvirt/qemu.conf"
     # Where the host forbids mount namespaces, the daemon runs with the host's qemu.conf: slower, no less right.
     start = f"if unshare --mount -- {private}; then exec unshare --mount -- sh -c '{private} && {daemon}'; fi; {daemon}"
     process.run(["libvirtd", "--version"])  # or nobody would hear that there is none
-    process.run([sys.executable, "-m", "agelab.vm.reaper", "sh", "-c", start], timeout=START)
+    argv = [sys.executable, "-P", reaper.__file__, str(STATE / "users"), "sh", "-c", start]
+    process.run(argv, env={owner.VARIABLE: owner.DAEMON}, timeout=START)
     deadline = time.monotonic() + START
     while not answers():
         if time.monotonic() > deadline:
@@ -101,15 +132,23 @@ def _start() -> None:
         time.sleep(0.1)
 
 
-def _stop() -> None:
-    """End the daemon that this program started, if it did."""
+def _ours() -> int | None:
+    """The daemon that was started here and still runs."""
     try:
         pid = int(_pid_file().read_text())
-        if Path(f"/proc/{pid}/comm").read_text().strip() != "libvirtd":
-            return  # the number has gone to another process since
-        os.kill(pid, signal.SIGTERM)
+        named = Path(f"/proc/{pid}/comm").read_text().strip()
     except (FileNotFoundError, ValueError, ProcessLookupError):
+        return None
+    return pid if named == "libvirtd" else None  # the number may have gone to another process since
+
+
+def _stop() -> None:
+    """End the daemon that this program started, if it did."""
+    pid = _ours()
+    if pid is None:
         return
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
     for _ in range(100):
         try:
             os.kill(pid, 0)

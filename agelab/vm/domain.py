@@ -3,7 +3,7 @@
 import os
 from collections.abc import Collection
 
-from agelab import process
+from agelab import owner, process
 from agelab.errors import AgelabError, InputError
 from agelab.vm import virtual, wall
 from agelab.vm.guest import DISK_ALIGNMENT, MACHINE_TYPE, GuestSpec
@@ -53,13 +53,14 @@ def virt_install(spec: GuestSpec, uri: str, confined_by: Collection[str]) -> lis
     )
     clock = virtual if spec.clock == "virtual" else wall
     own = virtual.arguments(spec) if spec.clock == "virtual" else []
+    whose = f"env={owner.VARIABLE}={owner.this()}"
     return [
         "virt-install", "--connect", uri, *fixed.split(),
         "--name", spec.name, "--memory", str(spec.memory_mib), "--vcpus", str(spec.vcpus),
         "--machine", MACHINE_TYPE, *clock.words(spec),
         "--boot", f"kernel={spec.kernel},initrd={spec.initramfs},kernel_args={arguments}",
         *labels(confined_by),
-        *(f"--qemu-commandline={words}" for words in [*own, *_arguments(spec)]),
+        *(f"--qemu-commandline={words}" for words in [*own, whose, *_arguments(spec)]),
     ]  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import libvirt
 from inotify_simple import INotify, flags
 
+from agelab import owner
 from agelab.errors import HostError
 from agelab.vm import daemon
 from agelab.vm.output import Lines, Output
@@ -39,7 +40,9 @@ class Ending(Enum):
     WATCHDOG = "watchdog"
     """The hardware watchdog fired: nothing ran in the guest any more."""
     CRASHED = "crashed"
-    """QEMU itself ended (a full host filesystem kills it with SIGBUS), was destroyed, or libvirt went away."""
+    """QEMU itself ended (a full host filesystem kills it with SIGBUS), or was destroyed."""
+    LOST = "lost"
+    """libvirt's daemon ended, and we the guest with it."""
     TIMEOUT = "timeout"
     """The host's patience ended first."""
     PAUSED = "paused"
@@ -56,6 +59,8 @@ class _Watched:
     watchdog: bool = False
     abandoned: bool = False
     ending: Ending | None = None
+    connection: Any = None
+    """Which one it was started through."""
 
 
 class Hypervisor:
@@ -64,20 +69,33 @@ class Hypervisor:
     def __init__(self) -> None:
         self._watched: dict[str, _Watched] = {}
         self._abandoned = False
+        self._opening = threading.Lock()
+        libvirt.registerErrorHandler(lambda *_: None, None)
+        libvirt.virEventRegisterDefaultImpl()
+        self._connection: Any = self._open()
+        threading.Thread(target=self._events, daemon=True).start()
+
+    def _open(self) -> Any:
         try:
-            libvirt.registerErrorHandler(lambda *_: None, None)
-            libvirt.virEventRegisterDefaultImpl()
-            self._connection: Any = libvirt.open(daemon.uri())
-            self._connection.domainEventRegisterAny(
+            connection = libvirt.open(daemon.uri())
+            connection.domainEventRegisterAny(
                 None, libvirt.VIR_DOMAIN_EVENT_ID_LIFECYCLE, self._lifecycle, None
             )
-            self._connection.domainEventRegisterAny(
+            connection.domainEventRegisterAny(
                 None, libvirt.VIR_DOMAIN_EVENT_ID_WATCHDOG, self._watchdog, None
             )
-            self._connection.registerCloseCallback(self._lost, None)
+            connection.registerCloseCallback(self._closed, None)
         except libvirt.libvirtError as error:
             raise HostError(f"libvirt: {error}", hint="run: agelab doctor") from error
-        threading.Thread(target=self._events, daemon=True).start()
+        return connection
+
+    def _connected(self) -> Any:
+        """The connection; a new one, to a daemon that is started again, where the last one was lost."""
+        with self._opening:
+            if not _alive(self._connection):
+                daemon.see_to_it()
+                self._connection = self._open()
+            return self._connection
 
     def _events(self) -> None:
         while self._connection is not None:
@@ -95,11 +113,12 @@ class Hypervisor:
         watched.ending = Ending.CRASHED if detail in failed else Ending.STOPPED
         os.eventfd_write(watched.wake, 1)
 
-    def _lost(self, _: Any, __: int, ___: Any) -> None:
-        """The daemon has gone, and with it every domain: nobody will tell those who wait."""
+    def _closed(self, connection: Any, _: int, __: Any) -> None:
+        """The daemon has gone: nobody will tell those who wait."""
         for watched in list(self._watched.values()):
-            watched.ending = Ending.CRASHED
-            os.eventfd_write(watched.wake, 1)
+            if watched.connection is connection:
+                watched.ending = Ending.LOST
+                os.eventfd_write(watched.wake, 1)
 
     def _watchdog(self, _: Any, domain: Any, __: int, ___: Any) -> None:
         if watched := self._watched.get(domain.name()):
@@ -114,7 +133,7 @@ class Hypervisor:
     @property
     def security_models(self) -> list[str]:
         """What confines guests on this host: ``dac``, ``apparmor``, ``selinux``, or nothing in a user's session."""
-        capabilities = ElementTree.fromstring(self._connection.getCapabilities())
+        capabilities = ElementTree.fromstring(self._connected().getCapabilities())
         return [
             model.text or "" for model in capabilities.iterfind("host/secmodel/model") if model.text != "none"
         ]
@@ -122,7 +141,7 @@ class Hypervisor:
     def command_line(self, xml: str) -> list[str]:
         """The QEMU command that libvirt makes of a domain, without the environment it puts before it."""
         try:
-            words = shlex.split(self._connection.domainXMLToNative("qemu-argv", xml, 0))
+            words = shlex.split(self._connected().domainXMLToNative("qemu-argv", xml, 0))
         except libvirt.libvirtError as error:
             raise HostError(f"libvirt refuses the domain: {error}") from error
         first = next(number for number, word in enumerate(words) if word.startswith("/"))
@@ -147,9 +166,14 @@ class Hypervisor:
             for file in (output.events, output.console):
                 watch.add_watch(file, flags.MODIFY)
             lines = Lines(stack.enter_context(output.events.open("rb")), on_line, output.most)
+            connection = watched.connection = self._connected()
+            stack.callback(_end_process, name)
             try:
-                domain = self._connection.createXML(xml, libvirt.VIR_DOMAIN_START_AUTODESTROY)
+                _evict(connection, name)
+                domain = connection.createXML(xml, libvirt.VIR_DOMAIN_START_AUTODESTROY)
             except libvirt.libvirtError as error:
+                if not _alive(connection):
+                    return Ending.LOST
                 raise HostError(
                     f"libvirt cannot start the guest: {error}", hint="run: agelab doctor"
                 ) from error
@@ -199,6 +223,29 @@ def _paused(domain: Any) -> bool:
         return bool(domain.state()[0] == libvirt.VIR_DOMAIN_PAUSED)
     except libvirt.libvirtError:
         return False
+
+
+def _evict(connection: Any, name: str) -> None:
+    """End a domain of that name that is still there: it is of who carried this run out before, and was killed."""
+    try:
+        domain = connection.lookupByName(name)
+    except libvirt.libvirtError as error:
+        if error.get_error_code() != libvirt.VIR_ERR_NO_DOMAIN:
+            raise
+    else:
+        _destroy(domain)
+
+
+def _alive(connection: Any) -> bool:
+    try:
+        return bool(connection.isAlive())
+    except libvirt.libvirtError:
+        return False
+
+
+def _end_process(name: str) -> None:
+    """End the guest's QEMU where it is still there: a daemon that was killed can destroy nothing."""
+    owner.end(owner.ours(f"guest={name},"))
 
 
 def _destroy(domain: Any) -> None:

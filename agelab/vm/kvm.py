@@ -8,11 +8,11 @@ import platform
 from contextlib import suppress
 from os import R_OK, W_OK, access
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import gettempdir
 
 from pydantic import Field, ValidationError
 
-from agelab import process
+from agelab import process, unfinished
 from agelab.errors import AgelabError, HostError
 from agelab.model.base import Frozen
 from agelab.store import Artefact, Store, key_of
@@ -53,8 +53,8 @@ def boot(kernel: Path, seconds: float = BOOT_SECONDS, accelerator: str = "kvm") 
     ``seconds`` of host time is how long it may take.
     """
     cpu = ("-cpu", "host") if accelerator == "kvm" else ()
-    with TemporaryDirectory(prefix="agelab-kvm-") as directory:
-        console = Path(directory, "console")
+    with unfinished.workplace(Path(gettempdir())) as directory:
+        console = directory / "console"
         argv = [QEMU, "-machine", "q35", "-accel", accelerator, *cpu, "-smp", "1", "-m", "256"]
         argv += [
             "-nodefaults",
@@ -120,9 +120,7 @@ def _verdict(store: Store, kernel: Artefact, again: bool) -> Verdict:
         with suppress(FileNotFoundError, ValidationError):
             return Verdict.model_validate_json(remembered.read_bytes())
     verdict = boot(image)
-    partial = remembered.with_suffix(".partial")
-    partial.write_text(verdict.model_dump_json())
-    partial.rename(remembered)
+    unfinished.write(remembered, verdict.model_dump_json().encode())
     return verdict
 
 

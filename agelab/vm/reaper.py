@@ -1,18 +1,28 @@
-"""Run a daemon in the background, as the parent of whatever it leaves behind.
+"""Run a daemon in the background for as long as anybody uses it, as the parent of whatever it leaves behind.
 
-    python -m agelab.vm.reaper COMMAND...
+    python reaper.py USERS COMMAND...
+
+Whoever uses the daemon holds a shared lock on the file USERS: the kernel says when the last of them has gone, however
+it went.
 
 libvirt takes a guest for running until its process has been reaped. That is the work of process 1, and in
 containers and small virtual machines some take seconds to get to it.
 """
 
 import ctypes
+import fcntl
 import os
+import signal
 import sys
+import threading
+import time
 from collections.abc import Sequence
+from pathlib import Path
 
 PR_SET_CHILD_SUBREAPER = 36
 """linux/prctl.h"""
+PATIENCE = 20.0
+"""Seconds that a daemon may take to end."""
 
 
 def detach() -> None:
@@ -25,11 +35,21 @@ def detach() -> None:
         os.dup2(nowhere, standard)
 
 
-def run(argv: Sequence[str]) -> int:
+def _end_unused(users: Path, daemon: int) -> None:
+    """End the daemon when nobody uses it any more; until this process ends, who wants to use it waits."""
+    with users.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        os.kill(daemon, signal.SIGTERM)
+        time.sleep(PATIENCE)
+        os.kill(daemon, signal.SIGKILL)
+
+
+def run(users: Path, argv: Sequence[str]) -> int:
     """Run the command to its end, and reap every orphan meanwhile. Returns its exit status, as a shell would."""
     if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
     daemon = os.posix_spawnp(argv[0], tuple(argv), os.environ)
+    threading.Thread(target=_end_unused, args=(users, daemon), daemon=True).start()
     while True:
         pid, status = os.wait()
         if pid == daemon:
@@ -39,4 +59,4 @@ def run(argv: Sequence[str]) -> int:
 
 if __name__ == "__main__":
     detach()
-    sys.exit(run(sys.argv[1:]))
+    sys.exit(run(Path(sys.argv[1]), sys.argv[2:]))

@@ -56,7 +56,9 @@ OOPS = "[   16.1] BUG: kernel NULL pointer dereference, address: 0\n" + PANIC
         ),
         (
             Ending.CRASHED, None, [], "",
-            Verdict(Status.INTERRUPTED, "QEMU ended by itself; a full host filesystem does that"),
+            Verdict(
+                Status.INTERRUPTED, "QEMU was killed, or ended by itself; a full host filesystem does that"
+            ),
         ),
         (
             Ending.STOPPED, None, [], "agelab init: cannot mount the root\n",

@@ -271,10 +271,13 @@ def test_the_guest_definition_is_valid() -> None:
     assert definition.suite and "python3-minimal" in definition.packages
 
 
-def test_what_the_root_s_builder_mounts_ends_with_it(tmp_path: Path) -> None:
+def test_what_a_builder_mounts_and_starts_ends_with_it(tmp_path: Path) -> None:
     """A builder that is killed unmounts nothing, and whoever removes its tree would walk into the host's /sys."""
-    argv = ["sh", "-c", 'mount -t tmpfs none "$0" && touch "$0/mounted" && kill -KILL $$', str(tmp_path)]
-    with pytest.raises(process.ProcessFailed, match="ended by SIGKILL"):
-        process.run(roots.with_own_mounts(argv))
-    assert not (tmp_path / "mounted").exists()
+    (tmp_path / "on").mkdir()
+    helper = '(sh -c "while :; do sleep 0.1; done" "$0/helper") &'
+    script = f'mount -t tmpfs none "$0/on" || exit; {helper} touch "$0/on/mounted" "$0/ready"; sleep 60'
+    with pytest.raises(process.ProcessFailed):
+        process.run(["sh", "-c", script, str(tmp_path)], alone=True, vain=(tmp_path / "ready").exists)
+    assert not (tmp_path / "on" / "mounted").exists()
     assert str(tmp_path) not in Path("/proc/self/mounts").read_text()
+    assert not process.run(["pgrep", "-f", str(tmp_path)], ok=(0, 1)).stdout.splitlines()

@@ -1,0 +1,152 @@
+"""What agelabs that were killed have left: found by whose it is and by who holds it, and removed.
+
+Nothing is taken by its name alone: a process names an owner that is gone, a file or directory is one that its maker
+would hold a lock on.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import gettempdir
+
+from agelab import owner, unfinished
+from agelab.doctor.finding import Finding, Status
+from agelab.errors import AgelabError, InputError
+from agelab.results import rundir
+from agelab.results.rundir import RunDirectory
+from agelab.store import Store
+from agelab.vm import daemon
+
+UNFINISHED = (
+    "store/*/.*",
+    "cache/*",
+    "cache/*/*",
+    "cache/*/*/*",
+    "runs/*",
+    "runs/*/*",
+    "runs/*/cells/*/*",
+    "bisects/*/*",
+)
+"""Where below AGELAB_HOME something is made under a name of its own."""
+SHOWN = 12
+"""Leftovers that a finding names."""
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """One thing that nobody owns any more."""
+
+    what: str
+    occupies: int
+    """Bytes on the host's disk."""
+    remove: Callable[[], bool]
+    """Remove it, unless somebody has come to hold it since; whether it is gone. Raises HostError where it cannot be."""
+
+    def __str__(self) -> str:
+        return self.what + (f", {self.occupies / 1e6:.1f} MB" if self.occupies else "")
+
+
+def find(store: Store) -> Iterator[Leftover]:
+    """All leftovers, what may still be at work on others first: whoever removes each as it comes misses none."""
+    for one in owner.orphans():
+        yield Leftover(f"process {one.pid}, {one.command}", 0, partial(_ended, one))
+    yield from _daemon()
+    for path in _unfinished(store):
+        if unfinished.left(path):
+            yield Leftover(f"unfinished {path}", _occupied(path), partial(unfinished.clear, path))
+    for run in rundir.without_plan(store.runs):
+        yield Leftover(f"run without a plan {run.path}", _occupied(run.path), partial(_plan_less, store, run))
+    for run in rundir.every(store.runs):
+        disks = run.transient()
+        if disks and not run.going_on():
+            what = f"disks of cells that have not ended in {run.path}"
+            yield Leftover(what, sum(map(_occupied, disks)), partial(_without_disks, run))
+
+
+def finding(store: Store) -> Finding:
+    """Whether there are any, for the report on this host."""
+    found = list(find(store))
+    if not found:
+        return Finding(
+            name="leftovers", status=Status.OK, found="none", meaning="no killed agelab has left anything"
+        )
+    lines = [str(one) for one in found[:SHOWN]]
+    lines += [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
+    size = sum(one.occupies for one in found)
+    return Finding(
+        name="leftovers",
+        status=Status.LIMITED,
+        found=f"{len(found)}, {size / 1e6:.1f} MB",
+        meaning="left by agelabs that were killed:\n" + "\n".join(lines),
+        fix="agelab doctor --clean",
+    )
+
+
+def _ended(one: owner.Owned) -> bool:
+    return bool(owner.end([one]))
+
+
+def _daemon() -> Iterator[Leftover]:
+    """The daemon that was started for runs which are all gone, where whoever was to end it has gone, too."""
+    pid = daemon.unused()
+    if pid:
+        yield Leftover(f"libvirtd that nobody uses, process {pid}", 0, _without_daemon)
+
+
+def _without_daemon() -> bool:
+    daemon.end_unused()
+    return daemon.unused() is None
+
+
+def _unfinished(store: Store) -> Iterator[Path]:
+    for pattern in UNFINISHED:
+        yield from sorted(store.home.glob(pattern + unfinished.SUFFIX))
+    for path in sorted(Path(gettempdir()).glob(f".agelab.*{unfinished.SUFFIX}")):
+        if path.lstat().st_uid == os.geteuid():
+            yield path
+
+
+def _plan_less(store: Store, run: RunDirectory) -> bool:
+    with rundir.settled(store.runs, alone=True):
+        if run.path in [one.path for one in rundir.without_plan(store.runs)]:
+            unfinished.remove(run.path)
+    return not run.path.exists()
+
+
+def _without_disks(run: RunDirectory) -> bool:
+    try:
+        with run.held():
+            for path in run.transient():
+                unfinished.discard(path)
+    except InputError:  # somebody goes on with it now
+        return False
+    return not run.transient()
+
+
+def _occupied(path: Path) -> int:
+    """Bytes that a file, or all in a directory, takes on the disk."""
+    total = 0
+    for one in (path, *path.rglob("*")) if path.is_dir() and not path.is_symlink() else (path,):
+        try:
+            total += 512 * one.lstat().st_blocks
+        except OSError:  # it is going at this moment
+            continue
+    return total
+
+
+def clean(store: Store, say: Callable[[str], None]) -> bool:
+    """Remove all of them and say so of each. Whether all are gone."""
+    whole, any_found = True, False
+    for one in find(store):
+        any_found = True
+        try:
+            gone, why = one.remove(), "somebody holds it now"
+        except (AgelabError, OSError) as error:
+            gone, why = False, str(error)
+        say(f"removed: {one}" if gone else f"still there: {one}: {why}")
+        whole = whole and gone
+    if not any_found:
+        say("nothing was left over")
+    return whole

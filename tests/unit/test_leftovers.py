@@ -1,0 +1,191 @@
+"""What killed agelabs have left is found and removed, and nothing that somebody holds."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agelab import owner, process, unfinished
+from agelab.doctor import leftovers
+from agelab.results import rundir
+from agelab.results.rundir import RunDirectory
+from agelab.store import Store
+from agelab.vm import daemon
+
+START = """
+import sys, time
+from pathlib import Path
+from agelab import process
+process.run(["sh", "-c", sys.argv[1]])
+"""
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr("agelab.doctor.leftovers.gettempdir", lambda: str(tmp_path / "tmp"))
+    # Processes are the whole host's, and other tests kill agelabs meanwhile.
+    monkeypatch.setattr(owner, "orphans", lambda: iter(()))
+    monkeypatch.setattr(daemon, "unused", lambda: None)
+    return Store(tmp_path / "home")
+
+
+@pytest.fixture
+def owned(tmp_path: Path) -> Iterator["tuple[subprocess.Popen[bytes], int]"]:
+    """An agelab that has started a program, and what that program has left behind: a process of its own."""
+    mark = tmp_path / "pid"
+    script = f"setsid sh -c 'echo $$ > {mark}.new; mv {mark}.new {mark}; exec sleep 60' & wait"
+    agelab = subprocess.Popen([sys.executable, "-c", START, script])
+    until = time.monotonic() + 30
+    while not mark.exists():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    pid = int(mark.read_text())
+    yield agelab, pid
+    agelab.kill()
+    agelab.wait()
+    if Path(f"/proc/{pid}").exists():
+        os.kill(pid, signal.SIGKILL)
+
+
+def said(store: Store) -> list[str]:
+    lines: list[str] = []
+    assert leftovers.clean(store, lines.append)
+    return lines
+
+
+def test_a_process_is_nobody_s_once_its_owner_has_been_killed(
+    owned: "tuple[subprocess.Popen[bytes], int]",
+) -> None:
+    agelab, pid = owned
+    name = owner.of(pid)
+    assert name and not owner.gone(name)
+    assert pid not in [one.pid for one in owner.orphans()]
+    agelab.kill()
+    agelab.wait()
+    found = [one for one in owner.orphans() if one.pid == pid]
+    assert [one.command for one in found] == ["sleep"]
+    assert owner.end(found) == found
+    assert pid not in [one.pid for one in owner.orphans()]
+
+
+def test_a_number_that_another_process_has_now_is_no_owner() -> None:
+    pid, began = owner.this().split(":")
+    assert not owner.gone(owner.this())
+    assert owner.gone(f"{pid}:{int(began) + 1}")
+    assert not owner.gone(owner.DAEMON)
+    assert owner.of(1 << 30) is None
+    assert owner.end([owner.Owned(os.getpid(), f"{pid}:{int(began) + 1}", "not this one")]) == []
+
+
+def test_a_program_ends_with_the_agelab_that_started_it(tmp_path: Path) -> None:
+    mark = tmp_path / "pid"
+    agelab = subprocess.Popen(
+        [sys.executable, "-c", START, f"echo $$ > {mark}.new; mv {mark}.new {mark}; exec sleep 60"]
+    )
+    until = time.monotonic() + 30
+    while not mark.exists():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    handle = os.pidfd_open(int(mark.read_text()))
+    agelab.kill()
+    agelab.wait()
+    assert select.select([handle], [], [], 20)[0]
+    os.close(handle)
+
+
+def test_nothing_is_left_over_where_nothing_was_killed(store: Store) -> None:
+    assert said(store) == ["nothing was left over"]
+    assert leftovers.finding(store).found == "none"
+
+
+def test_what_is_not_finished_is_removed_unless_somebody_is_at_work_on_it(
+    store: Store, tmp_path: Path
+) -> None:
+    places = ["store/kernel/.k.partial", "cache/debs/.agelab.1.partial", "bisects/.b.1.partial"]
+    left = [store.home / place for place in places]
+    for path in left:
+        path.mkdir(parents=True)
+        (path / "half").write_bytes(b"x" * 5000)
+    with (
+        unfinished.workplace(tmp_path / "tmp") as alive,
+        unfinished.directory(store.root / "image" / ".i.partial") as other,
+    ):
+        finding = leftovers.finding(store)
+        assert finding.found.startswith("3, ") and finding.fix == "agelab doctor --clean"
+        lines = said(store)
+        assert alive.exists() and other.exists()
+    assert [any(str(path) in line for line in lines) for path in left] == [True] * 3
+    assert not any(path.exists() for path in left)
+    assert not alive.exists() and not other.exists()
+
+
+def test_a_run_without_a_plan_goes_unless_it_is_being_begun(store: Store) -> None:
+    with rundir.settled(store.runs):
+        begun = RunDirectory.create(store.runs, "begun")
+        with begun.held():
+            left = RunDirectory.create(store.runs, "left")
+            assert [run.name for run in rundir.without_plan(store.runs)] == [left.name]
+    with begun.held():
+        assert any(left.name in line for line in said(store))
+        assert begun.path.exists() and not left.path.exists()
+
+
+def test_disks_of_a_run_that_nobody_carries_out_go_and_its_records_stay(store: Store) -> None:
+    run = RunDirectory.create(store.runs, "small")
+    cell = run.cell(0)
+    (cell / "fork-aged").mkdir()
+    gone = [
+        cell / name
+        for name in ("disk-2", "aged-disk-2", "fork-aged/disk-0", "results", "initramfs", "map-initramfs")
+    ]
+    kept = [cell / name for name in ("events-0.jsonl", "console-0.log", "inputs.json")]
+    for path in (*gone, *kept):
+        path.write_bytes(b"x" * 10000)
+    (run.path / "plan.json").write_text("{}")
+    with run.held():
+        assert said(store) == ["nothing was left over"]
+    [line] = said(store)
+    assert line.startswith(f"removed: disks of cells that have not ended in {run.path}, 0.")
+    assert not any(path.exists() for path in gone) and all(path.exists() for path in kept)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
+def test_what_is_mounted_in_a_leftover_is_unmounted_not_emptied(store: Store, tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    (kept / "file").touch()
+    left = store.root / "root" / ".r.partial"
+    (left / "on").mkdir(parents=True)
+    process.run(["mount", "--bind", str(kept), str(left / "on")])
+    assert [line[:8] for line in said(store)] == ["removed:"]
+    assert (kept / "file").exists() and not left.exists()
+
+
+def test_a_directory_that_is_removed_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "disk"
+    path.mkdir()
+    (path / "content").touch()
+    unfinished.remove(path)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(FileNotFoundError):
+        unfinished.remove(path)
+
+
+def test_writers_of_one_file_do_not_disturb_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "answer"
+    one = "import sys\nfrom pathlib import Path\nfrom agelab import unfinished\n"
+    one += "for _ in range(100): unfinished.write(Path(sys.argv[1]), sys.argv[2].encode() * 50_000)"
+    writers = [subprocess.Popen([sys.executable, "-c", one, str(path), letter]) for letter in "abc"]
+    while any(writer.poll() is None for writer in writers):
+        if path.exists():
+            assert len(set(path.read_bytes())) == 1
+        assert all(line != path.name for line in said(Store(tmp_path)))
+    assert [writer.returncode for writer in writers] == [0, 0, 0]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["answer"]
