@@ -153,13 +153,15 @@ class CellRunner:
             self._derive(done)
         status = done.verdict.status
         repeatable = self.machine.spec.clock == "virtual" and status is not Status.INTERRUPTED
+        measured = digest(status, done.samples, done.maps)
         record = End(
             status=status,
             reason=done.verdict.reason,
             inputs_key=key,
-            digest=digest(status, done.samples, done.maps) if key and repeatable else None,
+            digest=measured if key and repeatable else None,
             disk=done.disk.key if done.disk else None,
             maps=done.maps,
+            measured=measured,
             host_seconds=round(time.monotonic() - started, 3),
         )
         self.run.finish(self.number, record)

@@ -13,6 +13,7 @@ from agelab.layout.model import ExtentMap, FreeSpace, Measure
 from agelab.model.filesystem import FreeSpaceTool
 from agelab.model.metrics import METRICS
 from agelab.model.result import Sample
+from agelab.results.rundir import map_file
 from agelab.run.boots import Boot
 from agelab.run.forks import Forks
 from agelab.run.phases import DAYS
@@ -53,21 +54,30 @@ def boot(spec: CellSpec, there: Forks, names: Sequence[str], results: Path) -> B
 def collect(results: Path, directory: Path) -> dict[str, str]:
     """Take the files from the results disk to ``maps/`` of the cell, packed; the sha256 of each, unpacked.
 
-    Raises AgelabError where the boot did not write them.
+    Raises AgelabError where the boot did not write them, or wrote anything else: a guest's word is data.
     """
-    hashes = {}
+    hashes: dict[str, str] = {}
     try:
         with tarfile.open(results, mode="r:") as tar:
             for entry in tar:
-                content = tar.extractfile(entry)
-                assert content is not None, "the harness writes regular files alone"
+                content = tar.extractfile(entry) if entry.type == tarfile.REGTYPE else None
+                if content is None or entry.size > results.stat().st_size or entry.name in hashes:
+                    raise AgelabError(f"the results disk holds {entry.name[:60]!r}, which is no map")
                 data = content.read()
-                path = directory / DIRECTORY / f"{entry.name}.gz"
+                path = directory / map_file(entry.name)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with path.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
                     packed.write(data)
                 hashes[entry.name] = hashlib.sha256(data).hexdigest()
-    except tarfile.TarError as error:
+    except (
+        tarfile.TarError,
+        ValueError,
+        OverflowError,
+        MemoryError,
+        EOFError,
+        FileExistsError,
+        NotADirectoryError,
+    ) as error:
         raise AgelabError(f"the results disk cannot be read: {error}") from error
     return hashes
 
