@@ -11,7 +11,7 @@ export AGELAB_HOME NAME KERNELS $(SCENARIO_OPTIONS)
 BIN := .venv/bin
 SCENARIOS := $(sort $(patsubst scenarios/%.toml,%,$(wildcard scenarios/*.toml)))
 
-.PHONY: help setup setup-test scenario sweep calibrate name-given image doctor test test-full bench check lint format lock clean
+.PHONY: help setup setup-test scenario sweep calibrate name-given image doctor test test-full fuzz bench check lint format lock clean
 
 help: ## list the targets
 	@echo "agelab: a reproducibility sandbox for filesystem benchmarks"
@@ -67,6 +67,9 @@ test: check ## all checks and tests but the long ones
 
 test-full: check ## all checks and all tests
 	@$(PYTEST)
+
+fuzz: setup-test ## 100,000 made-up inputs for each reader of what comes from outside (tests/fuzz; half an hour)
+	@set -e; for target in tests/fuzz/[!_]*.py; do $(BIN)/python -m tests.fuzz "$$(basename "$$target" .py)"; done
 
 bench: setup-test ## validate the modelled drives and what they cost, make the corpora and histories, judge made-up bisects, time guest starts, run five variants five times (an hour)
 	@$(BIN)/python -m bench.validate

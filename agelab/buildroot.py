@@ -17,7 +17,7 @@ from agelab import process, unfinished
 from agelab.debian import Archive, Gone, Package
 from agelab.errors import AgelabError, HostError
 from agelab.model.base import Frozen
-from agelab.store import Artefact, Store
+from agelab.store import Artefact, Damaged, Store
 
 FILE = "root.tar"
 
@@ -56,20 +56,28 @@ class Purpose:
 
 
 def obtain(
-    resolve: Callable[[bool], BuildRoot], purpose: Purpose, store: Store, progress: Callable[[str], None]
+    resolve: Callable[[bool], BuildRoot],
+    purpose: Purpose,
+    store: Store,
+    progress: Callable[[str], None],
+    *,
+    used: bool = True,
 ) -> Artefact:
     """The build root of the packages that ``resolve`` names: as it did before, or anew if it is given True.
 
-    What was resolved may have left the mirror before it was fetched; then it is resolved again.
+    What was resolved may have left the mirror before it was fetched; then it is resolved again. One that is not to
+    be ``used`` now is not read: its key is all that is asked for.
     Raises HostError when the packages cannot be had.
     """
     try:
-        return _unpacked(resolve(False), purpose, store, progress)
+        return _unpacked(resolve(False), purpose, store, progress, used)
     except Gone:
-        return _unpacked(resolve(True), purpose, store, progress)
+        return _unpacked(resolve(True), purpose, store, progress, used)
 
 
-def _unpacked(chosen: BuildRoot, purpose: Purpose, store: Store, progress: Callable[[str], None]) -> Artefact:
+def _unpacked(
+    chosen: BuildRoot, purpose: Purpose, store: Store, progress: Callable[[str], None], used: bool
+) -> Artefact:
     inputs = {
         "packages": [[package.name, package.version, package.sha256] for package in chosen.packages],
         **purpose.inputs,
@@ -86,7 +94,7 @@ def _unpacked(chosen: BuildRoot, purpose: Purpose, store: Store, progress: Calla
         pack(tree, directory / FILE)
         remove(tree)
 
-    return store.obtain("buildroot", inputs, build)
+    return store.obtain("buildroot", inputs, build, used=used)
 
 
 def tidy(tree: Path, unused: Sequence[str]) -> None:
@@ -211,6 +219,11 @@ def kept(made: Artefact, store: Store) -> Path:
     root = store.cache("buildroots") / made.key
     with store.lock(f"buildroots-{made.key}"):
         if not root.exists():
+            if wrong := made.damage():
+                raise Damaged(
+                    f"the store's buildroot {made.key[:12]} is damaged: {', '.join(wrong)}",
+                    hint=f"remove {made.directory} to have it made again",
+                )
             with unfinished.directory(root.with_suffix(unfinished.SUFFIX)) as partial:
                 _unpack(made / FILE, partial)
                 os.sync()  # after a power cut an empty compiler would make every kernel one that does not build

@@ -2,15 +2,18 @@
 
 An artefact lives in ``store/<kind>/<key>/`` where the key is the hash of its inputs. It is built in a
 directory beside it and renamed when complete, so a half-written one can never be taken for finished.
+Whoever uses one reads it first, all of it, once in a process: what is damaged is made again.
 """
 
+import errno
 import fcntl
 import hashlib
 import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +24,14 @@ from agelab import unfinished
 from agelab.errors import DISK_ERRNOS, AgelabError, HostError
 
 MANIFEST = "manifest.json"
+PIECE = 1 << 16
+"""Bytes that a disk's content is hashed in."""
+SPARSE = "sparse:"
+"""What the hash of a disk's content begins with."""
+NAMED = 3
+"""Damaged files to name."""
+UNREADABLE = (errno.EIO, errno.EBADMSG, errno.EUCLEAN)
+"""What a system says of a file that its disk has lost."""
 Inputs = Mapping[str, Any]
 
 
@@ -38,6 +49,33 @@ def file_hash(path: Path) -> str:
     """The sha256 of a file's content, in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def content_hash(path: Path) -> str:
+    """What tells a disk's content from another's: the sha256 of its size and of each piece that is not zero.
+
+    Before a piece comes its place; numbers are of 8 bytes, the highest first. Of a disk of 300 GB with 5 GB on it,
+    5 GB are read; where the host keeps holes, and where zeros, makes no difference.
+    """
+    digest = hashlib.sha256()
+    zeros = bytes(PIECE)
+    with path.open("rb", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        digest.update(size.to_bytes(8, "big"))
+        at = 0
+        while at < size:
+            try:
+                data = os.lseek(file.fileno(), at, os.SEEK_DATA)
+            except OSError as error:
+                if error.errno != errno.ENXIO:
+                    raise
+                break  # there is a hole from here to the end
+            at = max(at, data // PIECE * PIECE)
+            piece = os.pread(file.fileno(), PIECE, at)
+            if piece != zeros[: len(piece)]:
+                digest.update(at.to_bytes(8, "big") + piece)
+            at += PIECE
+    return SPARSE + digest.hexdigest()
 
 
 def tree_hashes(root: Path, hashed: Callable[[Path], str] = file_hash) -> dict[str, str]:
@@ -67,6 +105,10 @@ class Manifest(BaseModel):
         return key_of(self.files)
 
 
+class Damaged(HostError):
+    """Something in the store is not what was stored."""
+
+
 @dataclass(frozen=True)
 class Artefact:
     """A finished artefact of the store."""
@@ -78,13 +120,33 @@ class Artefact:
     def __truediv__(self, name: str) -> Path:
         return self.directory / name
 
+    def damage(self) -> list[str]:
+        """The files that are not what was stored, are gone, or do not belong there; all of them are read."""
+        wanted = self.manifest.files
+        paths = [path for path in sorted(self.directory.rglob("*")) if path.is_symlink() or not path.is_dir()]
+        names = {str(path.relative_to(self.directory)): path for path in paths}
+        names.pop(MANIFEST, None)
+        both = [name for name in wanted if name in names]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            found = dict(
+                zip(both, pool.map(lambda name: _hash_like(names[name], wanted[name]), both), strict=True)
+            )
+        return [
+            *(f"{self / name} is not there any more" for name in wanted if name not in names),
+            *(f"{self / name} is not what was stored" for name in both if found[name] != wanted[name]),
+            *(f"{path} does not belong there" for name, path in names.items() if name not in wanted),
+        ]
+
 
 class Store:
     """The artefacts, runs and caches below one directory (``AGELAB_HOME``)."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, say: Callable[[str], None] = lambda line: None) -> None:
+        """``say`` hears of what is damaged and is made again."""
         self.home = home.absolute()
         self.root = self.home / "store"
+        self._say = say
+        self._read: set[Path] = set()
 
     @property
     def runs(self) -> Path:
@@ -101,26 +163,34 @@ class Store:
         return directory
 
     def find(self, kind: str, key: str) -> Artefact | None:
-        """The finished artefact of that key, or None."""
+        """The finished artefact of that key, or None. Raises Damaged where its manifest is not what was stored."""
         directory = self.root / kind / key
         try:
             manifest = Manifest.model_validate_json((directory / MANIFEST).read_bytes())
         except FileNotFoundError:
             return None
-        except ValidationError as error:
-            raise HostError(
+        except ValidationError:
+            manifest = None
+        if manifest is None or manifest.kind != kind or key_of({"kind": kind, **manifest.inputs}) != key:
+            raise Damaged(
                 f"the store's {directory / MANIFEST} is damaged",
                 hint=f"remove {directory} to have it made again",
-            ) from error
+            )
         return Artefact(key, directory, manifest)
 
     def all(self, kind: str) -> list[Artefact]:
-        """Every finished artefact of a kind, oldest first."""
-        manifests = sorted(
-            (self.root / kind).glob(f"[!.]*/{MANIFEST}"), key=lambda path: path.stat().st_mtime
-        )
-        found = (self.find(kind, path.parent.name) for path in manifests)
+        """Every finished artefact of a kind whose manifest can be read, oldest first."""
+        found = []
+        manifests = (self.root / kind).glob(f"[!.]*/{MANIFEST}")
+        for path in sorted(manifests, key=lambda path: path.stat().st_mtime):
+            with suppress(Damaged):
+                found.append(self.find(kind, path.parent.name))
         return [artefact for artefact in found if artefact]
+
+    def unreadable(self, kind: str) -> list[Path]:
+        """The directories of those whose manifest is damaged."""
+        listed = {artefact.directory for artefact in self.all(kind)}
+        return sorted({path.parent for path in (self.root / kind).glob(f"[!.]*/{MANIFEST}")} - listed)
 
     def obtain(
         self,
@@ -128,19 +198,22 @@ class Store:
         inputs: Inputs,
         build: Callable[[Path], None],
         hashed: Callable[[Path], str] = file_hash,
+        *,
+        used: bool = True,
     ) -> Artefact:
-        """The artefact of these inputs; ``build`` fills a new directory with it if it is not there yet.
+        """The artefact of these inputs; ``build`` fills a new directory with it if it is not there yet, or damaged.
 
-        ``hashed`` makes what the manifest says of each file.
+        ``hashed`` makes what the manifest says of each file. What is not to be ``used`` now is not read: its
+        identity is all that is asked for.
 
         Concurrent callers of one key wait for the first: the work is done once.
         Raises HostError when the disk is full or not writable.
         """
         key = key_of({"kind": kind, **inputs})
-        if found := self.find(kind, key):
+        if found := self._sound(kind, key, used):
             return found
         with _disk_errors(self.root), self.lock(f"{kind}-{key}"):
-            if found := self.find(kind, key):
+            if found := self._sound(kind, key, used, self._say):
                 return found
             directory = self.root / kind / key
             with unfinished.directory(directory.with_name(f".{key}{unfinished.SUFFIX}")) as partial:
@@ -148,13 +221,32 @@ class Store:
                 manifest = Manifest(kind=kind, inputs=dict(inputs), files=tree_hashes(partial, hashed))
                 (partial / MANIFEST).write_text(manifest.model_dump_json(indent=1) + "\n")
                 os.sync()
-                # Without a manifest it is not finished, whoever left it there; renaming wants it gone.
+                # Whoever left it there without a manifest, or damaged: renaming wants it gone.
                 shutil.rmtree(directory, ignore_errors=True)
                 partial.rename(directory)
         made = self.find(kind, key)
         if made is None:
             raise AgelabError(f"{directory} vanished while it was being made")
+        self._read.add(made.directory)
         return made
+
+    def _sound(
+        self, kind: str, key: str, used: bool, say: Callable[[str], None] = lambda line: None
+    ) -> Artefact | None:
+        """The finished artefact of that key; None where there is none, or a damaged one, of which ``say`` hears."""
+        try:
+            found = self.find(kind, key)
+            if found and used and found.directory not in self._read:
+                if wrong := found.damage():
+                    more = f", and {len(wrong) - NAMED} more" if len(wrong) > NAMED else ""
+                    raise Damaged(
+                        f"the store's {kind} {key[:12]} is damaged: {', '.join(wrong[:NAMED])}{more}"
+                    )
+                self._read.add(found.directory)
+        except Damaged as damaged:
+            say(f"{damaged}: it is made again")
+            return None
+        return found
 
     @contextmanager
     def lock(self, name: str) -> Iterator[None]:
@@ -164,6 +256,20 @@ class Store:
         with path.open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
+
+
+def _hash_like(path: Path, recorded: str) -> str | None:
+    """The hash of a file, of the kind that was recorded; None where its disk has lost it."""
+    try:
+        if path.is_symlink():
+            return f"-> {path.readlink()}"
+        if not path.is_file():
+            return None
+        return content_hash(path) if recorded.startswith(SPARSE) else file_hash(path)
+    except OSError as error:
+        if error.errno not in UNREADABLE:
+            raise
+        return None
 
 
 @contextmanager

@@ -4,9 +4,7 @@ The key is the hash of everything that made the disk. Beside the content lie the
 run that starts from it gives out the same result as one that makes it.
 """
 
-import errno
 import fcntl
-import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,10 +16,10 @@ from typing import Any, Literal
 from pydantic import Field
 
 from agelab import process, unfinished
-from agelab.errors import HostError, InputError, unknown
+from agelab.errors import InputError, unknown
 from agelab.model.base import Defaults, Frozen, Layout
 from agelab.model.result import Sample
-from agelab.store import MANIFEST, Artefact, Store, file_hash, key_of
+from agelab.store import MANIFEST, Artefact, Damaged, Manifest, Store, content_hash, file_hash, key_of
 
 KIND = "disk"
 RECIPE, SAMPLES = "recipe.json", "samples.jsonl"
@@ -31,10 +29,6 @@ DISK_ALIGNMENT = 2 << 20
 """Bytes; a memory-backed disk is mapped in pieces of this size (agelab.vm.guest)."""
 SHORT = 12
 """Digits of a key that are shown."""
-PIECE = 1 << 16
-"""Bytes that a disk's content is hashed in."""
-SPARSE = "sparse:"
-"""What the hash of a disk's content begins with."""
 
 
 class Recipe(Frozen):
@@ -88,16 +82,9 @@ class StoredDisk:
 
     def verify(self) -> None:
         """Read all of it. Raises HostError where a file is not what was stored."""
-        wrong = [
-            str(path)
-            for name, wanted in self.artefact.manifest.files.items()
-            if not (path := self.artefact / name).is_file() or _hash_like(path, wanted) != wanted
-        ]
-        if key(self.inputs) != self.key:
-            wrong.append(str(self.artefact / MANIFEST))
-        if wrong:
-            raise HostError(
-                f"the stored disk {self.key[:SHORT]} is damaged: {', '.join(wrong)} is not what was stored",
+        if wrong := self.artefact.damage():
+            raise Damaged(
+                f"the stored disk {self.key[:SHORT]} is damaged: {', '.join(wrong)}",
                 hint=f"remove it (agelab disk rm {self.key[:SHORT]}) and make it again: {self.recipe.command}",
             )
 
@@ -126,41 +113,9 @@ def keep(
     return find(store, store.obtain(KIND, inputs, build, _hash).key)
 
 
-def content_hash(path: Path) -> str:
-    """What tells a disk's content from another's: the sha256 of its size and of each piece that is not zero.
-
-    Before a piece comes its place; numbers are of 8 bytes, the highest first. Of a disk of 300 GB with 5 GB on it,
-    5 GB are read; where the host keeps holes, and where zeros, makes no difference.
-    """
-    digest = hashlib.sha256()
-    zeros = bytes(PIECE)
-    with path.open("rb", buffering=0) as file:
-        size = os.fstat(file.fileno()).st_size
-        digest.update(size.to_bytes(8, "big"))
-        at = 0
-        while at < size:
-            try:
-                data = os.lseek(file.fileno(), at, os.SEEK_DATA)
-            except OSError as error:
-                if error.errno != errno.ENXIO:
-                    raise
-                break  # there is a hole from here to the end
-            at = max(at, data // PIECE * PIECE)
-            piece = os.pread(file.fileno(), PIECE, at)
-            if piece != zeros[: len(piece)]:
-                digest.update(at.to_bytes(8, "big") + piece)
-            at += PIECE
-    return SPARSE + digest.hexdigest()
-
-
 def _hash(path: Path) -> str:
     """As the manifest has it."""
     return file_hash(path) if path.name in (RECIPE, SAMPLES) else content_hash(path)
-
-
-def _hash_like(path: Path, recorded: str) -> str:
-    """The hash of a file, of the kind that was recorded: older disks have plain ones."""
-    return content_hash(path) if recorded.startswith(SPARSE) else file_hash(path)
 
 
 def fork(source: Path, target: Path, *, holes: bool = False) -> None:
@@ -173,14 +128,20 @@ def fork(source: Path, target: Path, *, holes: bool = False) -> None:
 
 
 def every(store: Store) -> list[StoredDisk]:
-    """All stored disks whose recipe can be read, oldest first."""
-    disks = (_opened(artefact) for artefact in store.all(KIND))
+    """All stored disks whose manifest and recipe can be read, oldest first."""
+    disks = (_opened(artefact) for artefact in _artefacts(store))
     return [disk for disk in disks if disk]
 
 
 def damaged(store: Store) -> list[Artefact]:
     """The others: they can be removed, and nothing else."""
-    return [artefact for artefact in store.all(KIND) if _opened(artefact) is None]
+    return [artefact for artefact in _artefacts(store) if _opened(artefact) is None]
+
+
+def _artefacts(store: Store) -> list[Artefact]:
+    """All of them; of one whose manifest cannot be read it is empty."""
+    lost = Manifest(kind=KIND, inputs={}, files={})
+    return [*store.all(KIND), *(Artefact(path.name, path, lost) for path in store.unreadable(KIND))]
 
 
 def find(store: Store, key: str) -> StoredDisk:
@@ -188,8 +149,9 @@ def find(store: Store, key: str) -> StoredDisk:
     artefact = locate(store, key)
     disk = _opened(artefact)
     if disk is None:
-        raise HostError(
-            f"the stored disk {artefact.key[:SHORT]} is damaged: {artefact / RECIPE} cannot be read",
+        lost = RECIPE if artefact.manifest.files else MANIFEST
+        raise Damaged(
+            f"the stored disk {artefact.key[:SHORT]} is damaged: {artefact / lost} cannot be read",
             hint=f"remove it: agelab disk rm {artefact.key[:SHORT]}",
         )
     return disk
@@ -197,7 +159,7 @@ def find(store: Store, key: str) -> StoredDisk:
 
 def locate(store: Store, key: str) -> Artefact:
     """The artefact of that disk, sound or not. Raises InputError where there is none, or more than one."""
-    artefacts = store.all(KIND)
+    artefacts = _artefacts(store)
     found = [one for one in artefacts if one.key.startswith(key.removeprefix("sha256:"))] if key else []
     if len(found) > 1:
         raise InputError(
@@ -214,6 +176,8 @@ def locate(store: Store, key: str) -> Artefact:
 
 
 def _opened(artefact: Artefact) -> StoredDisk | None:
+    if not artefact.manifest.files:
+        return None
     try:
         return StoredDisk(artefact, Recipe.model_validate_json((artefact / RECIPE).read_bytes()))
     except (OSError, ValueError):

@@ -62,7 +62,7 @@ class Directory:
                 path.mkdir(parents=True)
             except FileExistsError:
                 continue
-            rundir.write(path / "question.json", question.model_dump_json(indent=1))
+            rundir.write_sealed(path / "question.json", question)
             return cls(path)
         raise FileExistsError(store.bisects / label)
 

@@ -33,7 +33,7 @@ def open_store() -> Store:
         )
     if home.exists() and not home.is_dir():
         raise InputError(f"AGELAB_HOME is {home}, which is not a directory")
-    return Store(home)
+    return Store(home, lambda line: click.echo(f"agelab: {line}", err=True))
 
 
 def print_json(value: object) -> None:

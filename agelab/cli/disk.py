@@ -41,7 +41,7 @@ def list_disks(as_json: bool) -> None:
         print_disks(disks)
     for artefact in damaged:
         short = artefact.key[: stored.SHORT]
-        click.echo(f" {short}  DAMAGED: its recipe cannot be read; remove it: agelab disk rm {short}")
+        click.echo(f" {short}  DAMAGED: it cannot be read; remove it: agelab disk rm {short}")
     if not disks and not damaged:
         click.echo("no stored disks yet; make one: agelab age aging-ext4")
 

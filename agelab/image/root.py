@@ -81,9 +81,14 @@ def packages(
 
 
 def obtain(
-    definition: Definition, chosen: Packages, store: Store, progress: Callable[[str], None]
+    definition: Definition,
+    chosen: Packages,
+    store: Store,
+    progress: Callable[[str], None],
+    *,
+    used: bool = True,
 ) -> Artefact:
-    """The root of these packages, built if the store does not have it."""
+    """The root of these packages, built if the store does not have it; read where it is to be ``used``."""
     inputs = {
         "definition": definition.model_dump(mode="json"),
         "packages": [[package.name, package.version, package.sha256] for package in chosen.root],
@@ -99,7 +104,7 @@ def obtain(
         _pack(work / "root.tar", directory / FILE)
         process.run(["rm", "-rf", str(work)])
 
-    return store.obtain("root", inputs, build)
+    return store.obtain("root", inputs, build, used=used)
 
 
 def _tree(definition: Definition, chosen: Sequence[Package], debs: Sequence[Path], work: Path) -> None:

@@ -89,7 +89,7 @@ def build(
     definition = roots.definition()
     chosen = roots.packages(definition, store, filesystems, refresh=refresh)
     proving = plan(filesystems if proved is None else proved, kernel.modules)
-    root = roots.obtain(definition, chosen, store, progress)
+    root = roots.obtain(definition, chosen, store, progress, used=False)
     template = key_of({path.name: file_hash(path) for path in _PROVISIONING})
     inputs = {
         "root": {"key": root.key, "content": root.manifest.content},
@@ -106,6 +106,10 @@ def build(
     def make(directory: Path) -> None:
         work = directory / "work"
         work.mkdir()
+        if roots.obtain(definition, chosen, store, progress).manifest != root.manifest:
+            raise HostError(
+                "the guest's root was damaged, and what was made anew is another", hint="ask again"
+            )
         progress(f"assembling the initramfs of {kernel.release}")
         busybox = _busybox(store, definition, chosen.busybox, work)
         base = initramfs.base(kernel.modules, busybox, INIT.read_bytes())

@@ -15,7 +15,7 @@ from agelab.debian import Archive, remember
 from agelab.errors import AgelabError
 from agelab.image import root as roots
 from agelab.kernel.bundle import Progress, quiet
-from agelab.store import Store, file_hash
+from agelab.store import Artefact, Store, file_hash
 
 SOURCES = Path(__file__).resolve().parents[2] / "harness" / "tools"
 FILESYSTEMS = SOURCES.with_name("filesystems")
@@ -50,17 +50,23 @@ def obtain(store: Store, progress: Progress = quiet, sources: Path = SOURCES) ->
     """
     files = source_files(sources)
     purpose = Purpose("the guest's tools", _UNUSED, {"programs": ROOT_RECIPE})
-    root = buildroot.obtain(lambda refresh: packages(store, refresh=refresh), purpose, store, progress)
+
+    def root(used: bool) -> Artefact:
+        return buildroot.obtain(
+            lambda refresh: packages(store, refresh=refresh), purpose, store, progress, used=used
+        )
+
     inputs = {
         "sources": {path.name: file_hash(path) for path in files},
         "flags": list(_FLAGS),
-        "root": root.key,
+        "root": root(used=False).key,
         "recipe": RECIPE,
     }
 
     def build(directory: Path) -> None:
+        place = root(used=True) / buildroot.FILE
         progress("building the guest's tools")
-        with buildroot.workshop(root / buildroot.FILE, files, directory, "a tool of the guest") as shop:
+        with buildroot.workshop(place, files, directory, "a tool of the guest") as shop:
             for program, source in programs(files).items():
                 shop.run(["gcc", *_FLAGS, "-o", program, source.name])
                 shutil.move(shop.build / program, directory / program)

@@ -178,7 +178,8 @@ def toolchain(store: Store, progress: Progress) -> Artefact:
 
         return remember(store, question, BuildRoot, answer, refresh=refresh)
 
-    return buildroot.obtain(ask, Purpose("kernels", _UNUSED, {"recipe": ROOT_RECIPE}), store, progress)
+    purpose = Purpose("kernels", _UNUSED, {"recipe": ROOT_RECIPE})
+    return buildroot.obtain(ask, purpose, store, progress, used=False)
 
 
 def check(spec: str, store: Store, progress: Progress = quiet) -> None:

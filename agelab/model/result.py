@@ -69,6 +69,9 @@ class End(Frozen):
     digest: str | None = None
     disk: str | None = Field(default=None, description="key of the stored disk that it kept or started from")
     maps: dict[str, str] = Field(default={}, description="what the map boot brought back: name -> sha256")
+    measured: str | None = Field(
+        default=None, description="what the digest is the hash of, in any clock: damage is noticed by it"
+    )
     host_seconds: float
 
 

@@ -1,11 +1,17 @@
-"""The run directory: ``plan.json``, ``samples.jsonl``, ``cells/<n>/``. Written as things land, never rewritten."""
+"""The run directory: ``plan.json``, ``samples.jsonl``, ``cells/<n>/``. Written as things land, never rewritten.
+
+Each object and each line carries its seal, the hash of the rest of it: a changed bit is noticed when it is read.
+"""
 
 import fcntl
+import gzip
+import hashlib
 import json
 import os
 import re
 import shutil
 import time
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -17,6 +23,8 @@ from pydantic import BaseModel, ValidationError
 from agelab import unfinished
 from agelab.errors import InputError, nearest
 from agelab.model.result import SCHEMA, End, RunKernel, RunPlan, Sample, Status
+from agelab.results.digest import digest, inputs_key
+from agelab.store import canonical, key_of
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
 NEWEST = 3
@@ -24,9 +32,12 @@ NEWEST = 3
 ALL = "all runs: agelab list"
 TRANSIENT = ("*initramfs", "*disk-[0-9]*", "fork-*", "results")
 """What a cell's guests are given, by its name in the cell's directory (agelab.run.boots, cell and forks)."""
+SEAL = "seal"
+"""What the hash of the rest is called."""
 LOOKS = 10
 """Times to try for a lock, 10 ms apart."""
 
+_MAP = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", re.ASCII)
 _KERNEL = re.compile(r"(?P<spec>.+) = (?P<release>\S+) \((?P<version>.+)\)")
 
 
@@ -56,7 +67,7 @@ class RunDirectory:
 
     def write_plan(self, plan: RunPlan) -> None:
         """Say what the run sets out to do, before its first cell."""
-        write(self.path / "plan.json", plan.model_dump_json(indent=1))
+        write_sealed(self.path / "plan.json", plan)
 
     def cell(self, number: int) -> Path:
         """The directory of that cell, made if need be."""
@@ -108,7 +119,7 @@ class RunDirectory:
 
     def finish(self, number: int, end: End) -> None:
         """Write the end record: from here on the cell is finished."""
-        write(self.cell(number) / "end.json", end.model_dump_json(indent=1))
+        write_sealed(self.cell(number) / "end.json", end)
 
     def plan(self) -> RunPlan:
         """What the run set out to do; of an older run the kernel is read from its provenance."""
@@ -126,20 +137,62 @@ class RunDirectory:
         return read(path, End) if path.exists() else None
 
     def inputs(self, number: int) -> dict[str, Any]:
-        """What the cell's key is the hash of; empty for a cell that never ran."""
+        """What the cell's key is the hash of; empty for a cell that never ran. Raises InputError for damage."""
         path = self.path / "cells" / str(number) / "inputs.json"
-        return dict(json.loads(path.read_text())) if path.exists() else {}
+        if not path.exists():
+            return {}
+        with _readable(path):
+            return dict(json.loads(path.read_bytes()))
 
     def samples(self) -> dict[int, list[Sample]]:
-        """Cell number to its samples, in the order they came. A last line cut short is left out."""
+        """Cell number to its samples, in the order they came. A last line cut short is left out.
+
+        Raises InputError where a line is damaged.
+        """
         found: dict[int, list[Sample]] = {}
-        for raw in lines(self.path / "samples.jsonl"):
-            number = raw.pop("cell")
-            if raw.get("again"):
-                found.pop(number, None)
-                continue
-            found.setdefault(number, []).append(Sample.model_validate(raw))
+        path = self.path / "samples.jsonl"
+        with _readable(path):
+            for raw in lines(path):
+                number = int(raw.pop("cell"))
+                if raw == {"again": True}:
+                    found.pop(number, None)
+                else:
+                    found.setdefault(number, []).append(Sample.model_validate(raw))
         return found
+
+    def verify(self) -> None:
+        """Work out again what the cells' ends say of them. Raises InputError for one that is not what was measured.
+
+        A cell without an end has nothing to be held against but the seals of its lines, one of an older run neither.
+        """
+        numbers, going_on = range(len(self.plan().cells)), self.going_on()
+        # Read before the samples, which all came before them.
+        ends = [self.end(number) for number in numbers]
+        samples = self.samples()
+        for number, end in enumerate(ends):
+            again = going_on and end is not None and end.status is Status.INTERRUPTED
+            if end is None or again:
+                continue
+            for name in self._damaged(number, end, samples.get(number, [])):
+                raise InputError(
+                    f"{self.name}, cell {number}: {name} is not what was measured",
+                    hint=f"to measure that cell again: rm {self.path / 'cells' / str(number) / 'end.json'}; "
+                    f"agelab resume {self.name}",
+                )
+        if beyond := sorted(set(samples) - set(numbers)):
+            raise InputError(f"{self.path / 'samples.jsonl'} is damaged: the run has no cell {beyond[0]}")
+
+    def _damaged(self, number: int, end: End, samples: Sequence[Sample]) -> Iterator[str]:
+        """Which of a cell's files are not what its end says, or gone."""
+        if end.inputs_key and inputs_key(self.inputs(number)) != end.inputs_key:
+            yield f"cells/{number}/inputs.json"
+        recorded = end.measured or end.digest
+        if recorded and digest(end.status, samples, end.maps) != recorded:
+            yield "samples.jsonl"
+        for name, wanted in end.maps.items():
+            path = self.path / "cells" / str(number) / map_file(name)
+            if not (path.is_file() and _unpacked_hash(path) == wanted):
+                yield str(path.relative_to(self.path))
 
     def as_json(self) -> dict[str, Any]:
         """The whole result in the documented schema."""
@@ -155,7 +208,7 @@ class RunDirectory:
             cells.append(
                 {
                     **cell.model_dump(mode="json"),
-                    **end.model_dump(mode="json", exclude={"host_seconds"}),
+                    **end.model_dump(mode="json", exclude={"host_seconds", "measured"}),
                     "samples": rows,
                 }
             )
@@ -178,13 +231,23 @@ def add_line(path: Path, row: Mapping[str, Any]) -> None:
         fcntl.flock(file, fcntl.LOCK_EX)
         end = _whole_lines(file)
         file.truncate(end)
-        file.write(json.dumps(row).encode() + b"\n")
+        file.write(json.dumps(_sealed(row)).encode() + b"\n")
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
-    """The JSON lines of a file that need not be there; a last one that was cut short is left out."""
-    text = path.read_text() if path.exists() else ""
-    return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+    """The JSON lines of a file that need not be there; a last one that was cut short is left out.
+
+    Raises ValueError for a line that is not what was written.
+    """
+    content = path.read_bytes() if path.exists() else b""
+    return [_opened(json.loads(line)) for line in content.split(b"\n")[:-1]]
+
+
+def map_file(name: str) -> Path:
+    """Where a cell's directory has what a map boot brought back under that name. Raises ValueError for an unfit one."""
+    if not _MAP.fullmatch(name):
+        raise ValueError(f"{name[:60]!r} is no name of a map")
+    return Path("maps", f"{name}.gz")
 
 
 @contextmanager
@@ -211,10 +274,17 @@ def every(runs: Path) -> list[RunDirectory]:
 
 
 def find(runs: Path, name: str) -> RunDirectory:
-    """The run of that name, or the one run whose name begins so; ``latest`` is the newest.
+    """The run of that name, or the one run whose name begins so; ``latest`` is the newest. It is verified.
 
-    Raises InputError naming the nearest runs, or the newest.
+    Raises InputError naming the nearest runs, or the newest, and for one that is not what was measured.
     """
+    run = named(runs, name)
+    run.verify()
+    return run
+
+
+def named(runs: Path, name: str) -> RunDirectory:
+    """The same, whatever is in it."""
     known = every(runs)
     if name == "latest" and known:
         return known[-1]
@@ -269,14 +339,49 @@ def write(path: Path, text: str) -> None:
     unfinished.write(path, f"{text}\n".encode())
 
 
+def write_sealed(path: Path, model: BaseModel) -> None:
+    """Write it as ``read`` reads it."""
+    write(path, json.dumps(_sealed(json.loads(model.model_dump_json())), indent=1))
+
+
 def read(path: Path, kind: type[AnyModel]) -> AnyModel:
     """What a JSON file says. Raises InputError for one that is damaged or not there."""
+    with _readable(path):
+        return kind.model_validate_json(canonical(_opened(json.loads(path.read_bytes()))))
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Name the file that cannot be read. Raises InputError."""
     try:
-        return kind.model_validate_json(path.read_bytes())
+        yield
     except ValidationError as error:
         raise InputError(f"{path} is damaged: {error.errors()[0]['msg']}") from error
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(f"{path} is damaged: {error}") from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _sealed(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {**value, SEAL: key_of(value)}
+
+
+def _opened(value: dict[str, Any]) -> dict[str, Any]:
+    """What was sealed; of an older run what was not. Raises ValueError where it is not what was written."""
+    seal = value.pop(SEAL, None)
+    if seal is not None and seal != key_of(value):
+        raise ValueError("it is not what was written")
+    return value
+
+
+def _unpacked_hash(path: Path) -> str | None:
+    """The sha256 of a packed file's content, or None where it cannot be unpacked."""
+    try:
+        with gzip.open(path) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except (OSError, EOFError, zlib.error):
+        return None
 
 
 def _row(sample: Sample) -> dict[str, Any]:

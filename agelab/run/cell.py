@@ -155,14 +155,16 @@ class CellRunner:
         status = done.verdict.status
         decided = status is not Status.INTERRUPTED and done.verdict.repeatable
         repeatable = self.machine.spec.clock == "virtual" and decided
+        measured = digest(status, done.samples, done.maps)
         record = End(
             status=status,
             reason=done.verdict.reason,
             stuck=done.verdict.stuck,
             inputs_key=key,
-            digest=digest(status, done.samples, done.maps) if key and repeatable else None,
+            digest=measured if key and repeatable else None,
             disk=done.disk.key if done.disk else None,
             maps=done.maps,
+            measured=measured,
             host_seconds=round(time.monotonic() - started, 3),
         )
         self.run.finish(self.number, record)

@@ -14,6 +14,7 @@ from agelab.layout.model import ExtentMap, FreeSpace, Measure
 from agelab.model.filesystem import FreeSpaceTool
 from agelab.model.metrics import METRICS
 from agelab.model.result import Sample
+from agelab.results.rundir import map_file
 from agelab.run.boots import Boot
 from agelab.run.forks import Forks
 from agelab.run.phases import DAYS
@@ -58,26 +59,33 @@ def boot(spec: CellSpec, there: Forks, names: Sequence[str], results: Path) -> B
 def collect(results: Path, directory: Path) -> dict[str, str]:
     """Take the files from the results disk to ``maps/`` of the cell, packed; the sha256 of each, unpacked.
 
-    Raises AgelabError where the boot did not write them.
+    Raises AgelabError where the boot did not write them, or wrote anything else: a guest's word is data.
     """
-    hashes = {}
+    hashes: dict[str, str] = {}
     try:
         with tarfile.open(results, mode="r:") as tar:
             for entry in tar:
-                content = tar.extractfile(entry) if entry.isreg() and BROUGHT.fullmatch(entry.name) else None
-                if content is None:
-                    raise AgelabError(
-                        f"the results disk holds {entry.name!r}, which the harness does not write"
-                    )
+                content = tar.extractfile(entry) if entry.type == tarfile.REGTYPE else None
+                fits = BROUGHT.fullmatch(entry.name) and entry.size <= results.stat().st_size
+                if content is None or not fits or entry.name in hashes:
+                    raise AgelabError(f"the results disk holds {entry.name[:60]!r}, which is no map")
                 found = hashlib.sha256()
-                path = directory / DIRECTORY / f"{entry.name}.gz"
+                path = directory / map_file(entry.name)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with path.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
                     while data := content.read(PIECE):
                         found.update(data)
                         packed.write(data)
                 hashes[entry.name] = found.hexdigest()
-    except tarfile.TarError as error:
+    except (
+        tarfile.TarError,
+        ValueError,
+        OverflowError,
+        MemoryError,
+        EOFError,
+        FileExistsError,
+        NotADirectoryError,
+    ) as error:
         raise AgelabError(f"the results disk cannot be read: {error}") from error
     return hashes
 

@@ -75,7 +75,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
 
     chosen = roots.Packages(root=(), busybox=PACKAGE)
     monkeypatch.setattr(roots, "packages", lambda *_, **__: chosen)
-    monkeypatch.setattr(roots, "obtain", lambda *_: made.obtain("root", {}, root))
+    monkeypatch.setattr(roots, "obtain", lambda *_, **__: made.obtain("root", {}, root))
     monkeypatch.setattr(sealed, "_busybox", lambda *_: b"busybox")
     monkeypatch.setattr(sealed, "_prove", prove)
     return made

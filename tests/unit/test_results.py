@@ -172,11 +172,11 @@ def test_a_look_at_whether_a_run_goes_on_keeps_nobody_from_it(finished: RunDirec
 
 def test_runs_are_found_by_name_and_by_latest(finished: RunDirectory, tmp_path: Path) -> None:
     runs = finished.path.parent
-    assert rundir.find(runs, "latest").name == finished.name
+    assert rundir.named(runs, "latest").name == finished.name
     with pytest.raises(InputError, match=f"did you mean {finished.name}"):
-        rundir.find(runs, finished.name + "x")
+        rundir.named(runs, finished.name + "x")
     with pytest.raises(InputError, match="there are no runs yet"):
-        rundir.find(tmp_path / "none", "latest")
+        rundir.named(tmp_path / "none", "latest")
 
 
 def test_the_beginning_of_one_runs_name_is_that_run_and_of_several_names_the_newest(tmp_path: Path) -> None:
@@ -184,8 +184,8 @@ def test_the_beginning_of_one_runs_name_is_that_run_and_of_several_names_the_new
     for name in (*days, f"{days[-1]}-ext4"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "plan.json").touch()
-    assert rundir.find(tmp_path, "20261105").name == days[4]
-    assert rundir.find(tmp_path, days[-1]).name == days[-1]
+    assert rundir.named(tmp_path, "20261105").name == days[4]
+    assert rundir.named(tmp_path, days[-1]).name == days[-1]
     newest = f"{days[-1]}-ext4, {days[-1]}, {days[-2]}"
     for name, said in (
         ("2026111", f"11 runs begin with '2026111'; the newest: {newest}"),
@@ -194,7 +194,7 @@ def test_the_beginning_of_one_runs_name_is_that_run_and_of_several_names_the_new
         ("", f"no run ''; the newest: {newest}"),
     ):
         with pytest.raises(InputError) as error:
-            rundir.find(tmp_path, name)
+            rundir.named(tmp_path, name)
         assert (str(error.value), error.value.hint) == (said, "all runs: agelab list")
 
 

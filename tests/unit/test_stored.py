@@ -15,7 +15,7 @@ from agelab import process, stored
 from agelab.cli.disk import disk as command
 from agelab.errors import HostError, InputError
 from agelab.model.result import Sample
-from agelab.store import Store, file_hash
+from agelab.store import Store, content_hash, file_hash
 from agelab.stored import Recipe, StoredDisk
 
 MIB = 1 << 20
@@ -82,11 +82,11 @@ def test_a_disks_hash_is_of_its_content_wherever_the_host_keeps_holes(tmp_path: 
     full = tmp_path / "full"
     full.write_bytes(content)
     assert full.stat().st_blocks > holes.stat().st_blocks
-    assert stored.content_hash(holes) == stored.content_hash(full) == plainly_hashed(content)
+    assert content_hash(holes) == content_hash(full) == plainly_hashed(content)
     others = {"longer": content + bytes(512), "moved": bytes(65536) + content[:-65536], "cut": content[:-512]}
     for name, other in others.items():
         (tmp_path / name).write_bytes(other)
-    hashes = {stored.content_hash(tmp_path / name) for name in ("full", *others)}
+    hashes = {content_hash(tmp_path / name) for name in ("full", *others)}
     assert len(hashes) == 4
 
 
@@ -99,7 +99,7 @@ def test_a_disk_of_which_little_is_used_is_hashed_at_once(tmp_path: Path) -> Non
         file.write(b"middle")
         file.truncate(300 << 30)
     started = time.process_time()
-    stored.content_hash(large)
+    content_hash(large)
     assert time.process_time() - started < 1
 
 
@@ -143,8 +143,11 @@ def test_a_damaged_disk_is_refused_with_what_to_do(kept: StoredDisk, name: str) 
 def test_a_changed_manifest_is_damage(kept: StoredDisk, store: Store) -> None:
     manifest = kept.artefact / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"run": 1', '"run": 2'))
-    with pytest.raises(HostError, match=r"manifest\.json is not what was stored"):
-        stored.find(store, kept.key).verify()
+    with pytest.raises(HostError, match=r"manifest\.json cannot be read"):
+        stored.find(store, kept.key)
+    assert [artefact.key for artefact in stored.damaged(store)] == [kept.key]
+    stored.remove(stored.locate(store, kept.key))
+    assert not stored.damaged(store) and not stored.every(store)
 
 
 def test_a_disk_whose_recipe_is_lost_stands_in_nobodys_way(

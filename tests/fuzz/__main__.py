@@ -1,0 +1,64 @@
+"""``python -m tests.fuzz TARGET``: so many inputs, made by libFuzzer (atheris) from the target's seeds.
+
+What is fuzzed is compiled anew with counters at its branches, so that inputs which reach something new are kept and
+changed further. Ends with 0 where no input raised, hung or took all memory; else the input lies in the directory that
+is named, and ``python -m tests.fuzz TARGET FILE`` runs it again.
+"""
+
+import argparse
+import hashlib
+import importlib
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+import atheris
+
+SECONDS = 10
+"""What one input may take."""
+MEMORY_MIB = 2048
+INSTRUMENTED = ["agelab", "tomllib"]
+WORD = re.compile(rb"[A-Za-z][A-Za-z_-]{2,40}")
+"""What of the seeds libFuzzer puts into other places by itself."""
+
+
+def main() -> None:
+    """Fuzz a target, or run inputs again."""
+    names = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz")
+    parser.add_argument("target", choices=names)
+    parser.add_argument("inputs", nargs="*", type=Path, help="files to run, in place of made-up inputs")
+    parser.add_argument("--runs", type=int, default=100_000, help="inputs to make up")
+    parser.add_argument("--seed", type=int, default=1, help="of the fuzzer: the same inputs each time")
+    options = parser.parse_args()
+    with atheris.instrument_imports(include=INSTRUMENTED):
+        target = importlib.import_module(f"tests.fuzz.{options.target}")
+    if options.inputs:
+        for path in options.inputs:
+            target.one(path.read_bytes())
+        return
+    with tempfile.TemporaryDirectory(prefix="agelab-fuzz-") as made:
+        corpus = Path(made, "corpus")
+        corpus.mkdir()
+        for seed in target.seeds():
+            (corpus / hashlib.sha1(seed).hexdigest()).write_bytes(seed)
+        found = Path(tempfile.mkdtemp(prefix=f"agelab-fuzz-{options.target}-"))
+        print(f"{options.target}: what fails is kept in {found}", flush=True)
+        known = sorted({word for seed in target.seeds() for word in WORD.findall(seed)})
+        Path(made, "words").write_text("".join(f'"{word.decode()}"\n' for word in known))
+        words = [
+            f"-dict={made}/words",
+            f"-runs={options.runs}",
+            f"-seed={options.seed}",
+            f"-timeout={SECONDS}",
+            "-max_len=16384",
+        ]
+        words += [f"-timeout={SECONDS}", "-max_len=16384"]
+        words += [f"-rss_limit_mb={MEMORY_MIB}", "-print_final_stats=1", f"-artifact_prefix={found}/"]
+        atheris.Setup([sys.argv[0], *words, str(corpus)], target.one)
+        atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""Event lines, as a boot hears them from its guest."""
+
+from collections.abc import Iterator
+
+from agelab.model.result import Sample, Status
+from agelab.results.digest import digest
+from agelab.run.boots import Heard, _hear
+from agelab.store import canonical
+
+LINES = (
+    '{"event":"ready","boot":0,"uptime":4.25,"release":"6.1.0-50-amd64","watchdog":true}',
+    '{"event":"sample","step":"copy","metric":"elapsed","value":1.234567,"unit":"s","repetition":1}',
+    '{"event":"sample","step":"aged/map","metric":"extents","value":null,"unit":"1","repetition":12,'
+    '"not_measured":"why not"}',
+    '{"event":"step","step":"copy","repetition":2}',
+    '{"event":"failed","step":"read","repetition":1,"status":2,"said":"cat: a: Input/output error"}',
+    '{"event":"mounted","type":"ext4","options":"rw,relatime"}',
+    '{"event":"reboot","next":3}',
+    '{"event":"end","status":"ok","reason":null}',
+    '{"event":"end","status":"hung","reason":"step stuck, repetition 1: no end within 5000 s of guest time"}',
+)
+
+
+def one(data: bytes) -> None:
+    """Hear each line; what was measured can be kept and hashed."""
+    heard, samples = Heard(), list[Sample]()
+    for line in data.split(b"\n"):
+        _hear(line.decode("ascii", "replace"), "aged/", heard, samples.append, lambda step: None)
+    digest(Status.OK, samples, {})
+    for sample in samples:
+        assert Sample.model_validate_json(canonical(sample.model_dump())) == sample
+
+
+def seeds() -> Iterator[bytes]:
+    """Each event that there is, and a whole boot."""
+    yield from (line.encode() for line in LINES)
+    yield "\n".join(LINES).encode()
+    yield ("\n".join(LINES)[:-7] + "[   12.345678] BUG: unable to handle page fault\n" + LINES[1]).encode()
