@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -79,10 +80,15 @@ class Artefact:
 
 
 class Store:
-    """The artefacts, runs and caches below one directory (``AGELAB_HOME``)."""
+    """The artefacts, runs and caches below one directory (``AGELAB_HOME``).
 
-    def __init__(self, home: Path) -> None:
+    ``answers`` are what questions stand for here (``agelab.debian.remember``) in place of what is remembered: the
+    key of each question to its answer.
+    """
+
+    def __init__(self, home: Path, answers: Mapping[str, Any] = MappingProxyType({})) -> None:
         self.home = home.absolute()
+        self.answers = answers
         self.root = self.home / "store"
 
     @property

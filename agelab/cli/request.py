@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from agelab.results.rundir import RunDirectory
     from agelab.run.runner import Request
     from agelab.scenario.control import ControlFile
+    from agelab.scenario.selection import Selection
     from agelab.store import Store
     from agelab.vm.guest import Clock
 
@@ -119,8 +120,15 @@ def controlled(command: AnyCommand) -> AnyCommand:
     return click.argument("name", metavar="[SCENARIO[-VARIANT]]", required=False)(command)
 
 
-def request(name: str | None, words: "dict[str, Any]", **more: Any) -> "Request":
+def request(
+    name: str | None,
+    words: "dict[str, Any]",
+    chosen: "Selection | ControlFile | None" = None,
+    **more: Any,
+) -> "Request":
     """The request of a command line: ``words`` are its options, ``more`` what they do not say.
+
+    ``chosen`` is a scenario or a control file that has been read already, in place of those that are named.
 
     Raises InputError for what cannot be had.
     """
@@ -129,11 +137,16 @@ def request(name: str | None, words: "dict[str, Any]", **more: Any) -> "Request"
     from agelab.kernel import canonical
     from agelab.run import runner
     from agelab.scenario import selection
+    from agelab.scenario.control import ControlFile
 
-    control = _control(name, words, more)
+    if chosen is None:
+        control = _control(name, words, more)
+        log = Path(words["log"]) if words.get("log") else None
+        selected = control.selection if control else selection.select(name or "", words["filesystem"], log)
+    else:
+        control = chosen if isinstance(chosen, ControlFile) else None
+        selected = chosen.selection if isinstance(chosen, ControlFile) else chosen
     name = name or str(words["control"])
-    log = Path(words["log"]) if words.get("log") else None
-    selected = control.selection if control else selection.select(name, words["filesystem"], log)
     scale: Any = words["scale"] or ("paper" if control else "quick")
     _one_of("scale", scale, [*selected.scenario.scales])
     scenario = selected.scenario if words["corpus"] else selected.scenario.at(scale)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from agelab.disk import Claim, DriveSpec
 from agelab.model.base import Defaults, Layout
@@ -16,6 +16,9 @@ from agelab.scenario.control import ControlFile, Line
 from agelab.scenario.selection import Selection
 from agelab.stored import StoredDisk
 from agelab.vm.guest import Clock
+
+if TYPE_CHECKING:
+    from agelab.run.brought import Brought
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,10 @@ class Request:
     """Whether the disk is mapped at the points of the scenario's curve, too."""
     prove_all: bool = True
     """Whether the image proves every filesystem there is, and not what is measured alone (one of many kernels)."""
+    only: Collection[tuple[str, str, int]] | None = None
+    """Variant, layout and run seed of the cells, where not all that the above makes."""
+    brought: "Brought | None" = None
+    """What is there already, in place of what would be made."""
     command: Mapping[str, Any] = field(default_factory=dict)
     """The same as it was said, for the run's plan."""
 
@@ -129,6 +136,7 @@ def cells(
         )
         for scenario, variant, seed, line in request.turns
         for layout in request.layouts(variant)
+        if request.only is None or (variant.name, layout, seed) in request.only
     ]
     for turn in turns:
         turn.spec.disk  # noqa: B018 - it is worked out when it is first asked for
