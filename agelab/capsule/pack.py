@@ -27,7 +27,7 @@ from agelab.store import Artefact, Store, file_hash
 
 SUFFIX = ".capsule"
 PATHS = ("control", "corpus", "log")
-"""Words of a command that name places on the host."""
+"""Words of a command that name places on the host: a capsule says whether they were there."""
 
 
 def pack(run: RunDirectory, store: Store, path: Path, *, carry: bool = False) -> Capsule:
@@ -134,7 +134,7 @@ def _described(kernel: Kernel) -> CapsuleKernel:
 
 
 def _asked(plan: RunPlan) -> Asked:
-    words = {name: None if name in PATHS else word for name, word in plan.command["words"].items()}
+    words = {n: bool(word) if n in PATHS else word for n, word in plan.command["words"].items()}
     words["erase"] = ""
     return Asked(plan=plan.model_copy(update={"command": {}}), words=words, more=plan.command["more"])
 

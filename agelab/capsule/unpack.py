@@ -117,6 +117,14 @@ class _Taken:
             image = extract(self._capsule, name, self._directory / "corpora" / str(number) / "corpus.iso")
             size = self._capsule.members[name].size
             found[one.history] = Corpus(
-                one.sha256, image, size, one.sha256, one.files, one.content_bytes, one.description, None, one.parts
+                one.sha256,
+                image,
+                size,
+                one.sha256,
+                one.files,
+                one.content_bytes,
+                one.description,
+                None,
+                one.parts,
             )
         return found

@@ -1,6 +1,5 @@
 """What ``run``, ``age`` and ``calibrate`` are asked: their options, and the request that comes of them."""
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 VCPUS_MOST = 255
 """What QEMU's machine takes."""
 JOBS_MOST = 256
-DEVICE = re.compile(r"/dev/[A-Za-z0-9]+([/_-][A-Za-z0-9]+)*")
 AnyCommand = TypeVar("AnyCommand", bound=Callable[..., Any])
 
 ITS_OWN = (
@@ -226,9 +224,8 @@ def _control(name: str | None, words: "dict[str, Any]", more: "dict[str, Any]") 
         )
     if not path:
         raise InputError("--control: name a file (docs/control.md)")
-    device = words.get("device")
-    if device and not DEVICE.fullmatch(device):
-        raise InputError(f"--device {device}: name a device file, like /dev/hda3")
+    if device := words.get("device"):
+        control.must_be_device(device)
     return control.read(Path(path))
 
 

@@ -15,6 +15,7 @@ from agelab.scenario.selection import Selection
 TEMPLATE = "tum-2005"
 """The scenario whose machine, drive and memory it has."""
 WORD = re.compile(r"[a-z0-9][a-z0-9_-]*", re.IGNORECASE)
+DEVICE = re.compile(r"/dev/[A-Za-z0-9]+([/_-][A-Za-z0-9]+)*")
 SCRIPTS = "/run/agelab/control"
 """Where the guest finds them."""
 
@@ -125,6 +126,12 @@ def parse(path: Path, text: str, script: Callable[[str], bytes | None]) -> Contr
     if wrong:
         raise InputError("\n".join(dict.fromkeys(wrong)))
     return ControlFile(path, tuple(lines), scripts, text)
+
+
+def must_be_device(path: str) -> None:
+    """Raise InputError for what is no path by which scripts could find a disk."""
+    if not DEVICE.fullmatch(path):
+        raise InputError(f"--device {path}: name a device file, like /dev/hda3")
 
 
 def _problem(words: list[str]) -> str | None:
