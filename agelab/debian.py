@@ -66,11 +66,14 @@ Dir::State::extended_states "{root}/extended_states";
 class Package(Frozen):
     """One binary package, exactly: its file and what the file's content must hash to."""
 
-    name: str
-    version: str
-    filename: str = Field(description="the .deb's base name; says nothing of where it came from")
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9+.-]*$")
+    version: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9.+~:-]*$")
+    filename: str = Field(
+        pattern=r"^[a-z0-9][A-Za-z0-9.+~%_-]*\.deb$",
+        description="the .deb's base name; says nothing of where it came from",
+    )
     size: int = Field(ge=0, description="bytes")
-    sha256: str
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
 
 
 class Dependency(Frozen):
@@ -108,7 +111,11 @@ def newest(versions: Sequence[str]) -> str:
 
 
 class Gone(HostError):
-    """The mirror does not hand out packages that were resolved: it has newer ones, or is out of reach."""
+    """A suite's mirror does not hand out packages that were resolved: it has newer ones, or is out of reach."""
+
+    def __init__(self, message: str, hint: str = "", suite: str = "") -> None:
+        super().__init__(message, hint)
+        self.suite = suite
 
 
 Answer = TypeVar("Answer")
@@ -120,10 +127,13 @@ def remember(
     """The answer that ``ask`` gave to a question last time, from disk; asked again on ``refresh``.
 
     It makes a second call instant and independent of the network, and keeps "the newest" the same
-    until somebody wants a newer one.
+    until somebody wants a newer one. The store's own ``answers`` are never asked again.
     """
-    file = store.cache("resolved") / f"{key_of(question)}.json"
+    key = key_of(question)
     adapter = TypeAdapter(kind)
+    if key in store.answers:
+        return adapter.validate_python(store.answers[key])
+    file = store.cache("resolved") / f"{key}.json"
     if not refresh:
         with suppress(FileNotFoundError, ValidationError):
             return adapter.validate_json(file.read_bytes())
@@ -222,9 +232,16 @@ class Archive:
                     ["apt-get", "-c", str(self._root / "apt.conf"), "download", "-qq", *wanted], cwd=there
                 )
             except process.ProcessFailed as error:
+                if lacking := self._lacking(packages):
+                    raise Gone(
+                        f"the mirror of Debian {self.suite} has no {', '.join(lacking)} (any more)",
+                        hint="ask what it has now with --refresh; Debian keeps old versions in its snapshot archive",
+                        suite=self.suite,
+                    ) from error
                 raise Gone(
                     f"cannot download {len(packages)} packages of Debian {self.suite}: {_said(error.stderr)}",
-                    hint="check the network; a version that has left the mirror needs --refresh",
+                    hint="check the network",
+                    suite=self.suite,
                 ) from error
             for package in packages:
                 fetched = there / package.filename
@@ -232,8 +249,15 @@ class Archive:
                     raise Gone(
                         f"the mirror's {package.filename} is not the file that was resolved",
                         hint="resolve the packages again with --refresh",
+                        suite=self.suite,
                     )
                 fetched.rename(self._debs / package.filename)
+
+    def _lacking(self, packages: Sequence[Package]) -> list[str]:
+        """Name and version of those of the packages that the lists do not have."""
+        listed = self._apt("apt-cache", ["madison", *(package.name for package in packages)])
+        there = {tuple(part.strip() for part in line.split("|")[:2]) for line in listed.splitlines()}
+        return [f"{one.name} {one.version}" for one in packages if (one.name, one.version) not in there]
 
     def _printed(self, arguments: Sequence[str]) -> list[Package]:
         self.update(refresh=False)

@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -139,13 +140,23 @@ class Artefact:
 
 
 class Store:
-    """The artefacts, runs and caches below one directory (``AGELAB_HOME``)."""
+    """The artefacts, runs and caches below one directory (``AGELAB_HOME``).
 
-    def __init__(self, home: Path, say: Callable[[str], None] = lambda line: None) -> None:
-        """``say`` hears of what is damaged and is made again."""
+    ``answers`` are what questions stand for here (``agelab.debian.remember``) in place of what is remembered: the
+    key of each question to its answer. ``say`` hears of what is damaged and is made again.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        say: Callable[[str], None] = lambda line: None,
+        *,
+        answers: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
         self.home = home.absolute()
+        self.answers = answers
         self.root = self.home / "store"
-        self._say = say
+        self.say = say
         self._read: set[Path] = set()
 
     @property
@@ -213,7 +224,7 @@ class Store:
         if found := self._sound(kind, key, used):
             return found
         with _disk_errors(self.root), self.lock(f"{kind}-{key}"):
-            if found := self._sound(kind, key, used, self._say):
+            if found := self._sound(kind, key, used, self.say):
                 return found
             directory = self.root / kind / key
             with unfinished.directory(directory.with_name(f".{key}{unfinished.SUFFIX}")) as partial:

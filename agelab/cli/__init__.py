@@ -41,6 +41,7 @@ VERBS = {
     "compare": ("agelab.cli.compare:compare", "Name the inputs and results in which two runs differ."),
     "sweep": ("agelab.cli.sweep:sweep", "Put runs on several kernels into one table, changes marked."),
     "bisect": ("agelab.cli.bisect:bisect", "Find the kernel that changed a result."),
+    "capsule": ("agelab.cli.capsule:capsule", "Pack a run into one file; replay such a file."),
     "replicate": (
         "agelab.cli.replicate:replicate",
         "Put runs beside the published study that they follow, claim by claim.",

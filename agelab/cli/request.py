@@ -1,6 +1,5 @@
 """What ``run``, ``age`` and ``calibrate`` are asked: their options, and the request that comes of them."""
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,13 +15,13 @@ if TYPE_CHECKING:
     from agelab.results.rundir import RunDirectory
     from agelab.run.runner import Progress, Request
     from agelab.scenario.control import ControlFile
+    from agelab.scenario.selection import Selection
     from agelab.store import Store
     from agelab.vm.guest import Clock
 
 VCPUS_MOST = 255
 """What QEMU's machine takes."""
 JOBS_MOST = 256
-DEVICE = re.compile(r"/dev/[A-Za-z0-9]+([/_-][A-Za-z0-9]+)*")
 AnyCommand = TypeVar("AnyCommand", bound=Callable[..., Any])
 
 ITS_OWN = (
@@ -120,8 +119,15 @@ def controlled(command: AnyCommand) -> AnyCommand:
     return click.argument("name", metavar="[SCENARIO[-VARIANT]]", required=False)(command)
 
 
-def request(name: str | None, words: "dict[str, Any]", **more: Any) -> "Request":
+def request(
+    name: str | None,
+    words: "dict[str, Any]",
+    chosen: "Selection | ControlFile | None" = None,
+    **more: Any,
+) -> "Request":
     """The request of a command line: ``words`` are its options, ``more`` what they do not say.
+
+    ``chosen`` is a scenario or a control file that has been read already, in place of those that are named.
 
     Raises InputError for what cannot be had.
     """
@@ -131,11 +137,16 @@ def request(name: str | None, words: "dict[str, Any]", **more: Any) -> "Request"
     from agelab.run import runner
     from agelab.run.crash import Crash
     from agelab.scenario import selection
+    from agelab.scenario.control import ControlFile
 
-    control = _control(name, words, more)
+    if chosen is None:
+        control = _control(name, words, more)
+        log = Path(words["log"]) if words.get("log") else None
+        selected = control.selection if control else selection.select(name or "", words["filesystem"], log)
+    else:
+        control = chosen if isinstance(chosen, ControlFile) else None
+        selected = chosen.selection if isinstance(chosen, ControlFile) else chosen
     name = name or str(words["control"])
-    log = Path(words["log"]) if words.get("log") else None
-    selected = control.selection if control else selection.select(name, words["filesystem"], log)
     scale: Any = words["scale"] or ("paper" if control else "quick")
     _one_of("scale", scale, [*selected.scenario.scales])
     scenario = selected.scenario if words["corpus"] else selected.scenario.at(scale)
@@ -218,9 +229,8 @@ def _control(name: str | None, words: "dict[str, Any]", more: "dict[str, Any]") 
         )
     if not path:
         raise InputError("--control: name a file (docs/control.md)")
-    device = words.get("device")
-    if device and not DEVICE.fullmatch(device):
-        raise InputError(f"--device {device}: name a device file, like /dev/hda3")
+    if device := words.get("device"):
+        control.must_be_device(device)
     return control.read(Path(path))
 
 

@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from agelab import buildroot
 from agelab.buildroot import BuildRoot, DoesNotBuild, Purpose, Workshop
@@ -139,8 +140,12 @@ def packages(kernel: Kernel, store: Store, *, refresh: bool = False, progress: P
         kept = {headers, *(package for package in found if not _NOT_NEEDED.fullmatch(package.name))}
         return BuildRoot(suite=suite, packages=tuple(sorted(kept, key=lambda package: package.name)))
 
-    question = {"buildroot": suite, "release": kernel.release, "version": kernel.version}
-    return remember(store, {**question, "tools": _TOOLS}, BuildRoot, ask, refresh=refresh)
+    return remember(store, question(suite, kernel.release, kernel.version), BuildRoot, ask, refresh=refresh)
+
+
+def question(suite: str, release: str, version: str) -> dict[str, Any]:
+    """What the store remembers the packages as the answer to that modules of a suite's kernel are built with."""
+    return {"buildroot": suite, "release": release, "version": version, "tools": _TOOLS}
 
 
 def _suite(kernel: Kernel, store: Store, progress: Progress) -> str:

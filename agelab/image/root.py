@@ -6,6 +6,7 @@ It is made before anything boots it and never written again, so nothing that a b
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field
 
@@ -64,20 +65,23 @@ def packages(
     definition: Definition, store: Store, filesystems: Sequence[Filesystem], *, refresh: bool = False
 ) -> Packages:
     """The packages of the root for these filesystems, as they were resolved first or, on ``refresh``, now."""
-    names = sorted(
-        {*definition.packages, *(name for filesystem in filesystems for name in filesystem.packages)}
-    )
+    asked = question(definition, filesystems)
 
     def ask() -> Packages:
         archive = Archive(store, definition.suite)
         if refresh:
             archive.update()
         return Packages(
-            root=archive.resolve(names, essential=True), busybox=archive.package("busybox-static")
+            root=archive.resolve(asked["packages"], essential=True), busybox=archive.package("busybox-static")
         )
 
-    question = {"guest": definition.suite, "packages": names}
-    return remember(store, question, Packages, ask, refresh=refresh)
+    return remember(store, asked, Packages, ask, refresh=refresh)
+
+
+def question(definition: Definition, filesystems: Sequence[Filesystem]) -> dict[str, Any]:
+    """What the store remembers the packages of the root as the answer to."""
+    names = {*definition.packages, *(name for filesystem in filesystems for name in filesystem.packages)}
+    return {"guest": definition.suite, "packages": sorted(names)}
 
 
 def obtain(

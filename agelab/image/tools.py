@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from agelab import buildroot
 from agelab.buildroot import BuildRoot, Purpose
@@ -108,4 +109,9 @@ def packages(store: Store, *, refresh: bool = False) -> BuildRoot:
             packages=tuple(package for package in found if not _NOT_NEEDED.fullmatch(package.name)),
         )
 
-    return remember(store, {"buildroot": suite, "programs": _WANTED}, BuildRoot, ask, refresh=refresh)
+    return remember(store, question(suite), BuildRoot, ask, refresh=refresh)
+
+
+def question(suite: str) -> dict[str, Any]:
+    """What the store remembers these packages as the answer to."""
+    return {"buildroot": suite, "programs": _WANTED}

@@ -30,7 +30,7 @@ class Resolved(Frozen):
     """What a spec stands for: one package, exactly, and those that its content is in where it is a stub."""
 
     suite: str
-    release: str
+    release: str = Field(pattern=r"^\d[A-Za-z0-9.+~-]*$")
     package: Package
     parts: tuple[Package, ...] = ()
 
@@ -47,29 +47,29 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Progr
     to, HostError when a download fails.
     """
     spec = f"debian:{wanted}"
-    resolved = _resolved(wanted, store, refresh, progress)
-    package = resolved.package
+    found = resolved(wanted, store, refresh, progress)
+    package = found.package
     inputs: dict[str, object] = {
         "package": package.name,
         "version": package.version,
         "sha256": package.sha256,
         "recipe": RECIPE,
     }
-    if resolved.parts:
-        inputs["parts"] = [[part.name, part.sha256] for part in resolved.parts]
+    if found.parts:
+        inputs["parts"] = [[part.name, part.sha256] for part in found.parts]
 
     def build(directory: Path) -> None:
-        progress(f"downloading and unpacking the kernel {resolved.release}")
-        debs = Archive(store, resolved.suite).download(resolved.packages)
-        unpack(debs, resolved.release, directory)
+        progress(f"downloading and unpacking the kernel {found.release}")
+        debs = Archive(store, found.suite).download(found.packages)
+        unpack(debs, found.release, directory)
 
     artefact = store.obtain("kernel", inputs, build)
-    return Kernel(spec, resolved.release, package.version, artefact, resolved.suite)
+    return Kernel(spec, found.release, package.version, artefact, found.suite)
 
 
 def release_of(wanted: str, store: Store, *, progress: Progress = quiet) -> str:
     """The release that a version or a suite stands for, without fetching the kernel. Raises as ``resolve`` does."""
-    return _resolved(wanted, store, False, progress).release
+    return resolved(wanted, store, False, progress).release
 
 
 class Offered(Frozen):
@@ -124,10 +124,15 @@ def _part_names(release: str) -> list[str]:
     return [f"linux-{part}-{release}" for part in ("base", "binary", "modules")]
 
 
-def _resolved(wanted: str, store: Store, refresh: bool, progress: Progress) -> Resolved:
-    question = {"kernel": f"debian:{wanted}", "suite": host_suite()}
+def question(wanted: str) -> dict[str, str]:
+    """What the store remembers the answer to, of the kernel ``debian:<wanted>``."""
+    return {"kernel": f"debian:{wanted}", "suite": host_suite()}
+
+
+def resolved(wanted: str, store: Store, refresh: bool = False, progress: Progress = quiet) -> Resolved:
+    """What ``debian:<wanted>`` stands for. Raises as ``resolve`` does."""
     return remember(
-        store, question, Resolved, lambda: _ask(wanted, store, refresh, progress), refresh=refresh
+        store, question(wanted), Resolved, lambda: _ask(wanted, store, refresh, progress), refresh=refresh
     )
 
 

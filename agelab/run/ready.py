@@ -13,9 +13,11 @@ from agelab.disk import claimed
 from agelab.drive import module as modules
 from agelab.errors import InputError
 from agelab.image import Image, tools
+from agelab.kernel import Kernel
 from agelab.model.result import Cell, End, Status
 from agelab.run import room, sources
 from agelab.run.journal import Journal
+from agelab.run.made import MadeOf, made_of
 from agelab.run.phases import phases
 from agelab.run.request import Request, Turn
 from agelab.run.request import cells as requested
@@ -52,6 +54,7 @@ class Ready:
     programs: Sequence[Mapping[str, Path]]
     """Of each cell."""
     journal: Journal | None
+    made: MadeOf
 
 
 def make_ready(
@@ -79,20 +82,11 @@ def make_ready(
     specs = [turn.spec for turn in turns]
     corpora = sources.obtain(request, specs, users, store, progress.stage)
     for spec, corpus in zip(specs, corpora, strict=True):
-        if spec.crash:
-            phases(
-                spec.scenario, corpus, crash=spec.crash
-            )  # only a history says how often its steps are repeated
-    progress.stage(f"kernel {request.kernel}")
-    kernel = kernel_specs.resolve(request.kernel, store, progress=progress.stage)
-    measured = {spec.filesystem.name: spec.filesystem for spec in specs}
-    image = images.build(
-        kernel,
-        store,
-        selection.filesystems(),
-        proved=None if request.prove_all else list(measured.values()),
-        progress=progress.stage,
-    )
+        if spec.crash:  # only a history says how often its steps are repeated
+            phases(spec.scenario, corpus, crash=spec.crash)
+    brought = request.brought
+    image = brought.image if brought else _image(request, specs, store, progress)
+    kernel = image.kernel
     kept = len(specs) if request.keep_disk else 0
     copies = _copies(request, corpora)
     taken = room.check(
@@ -101,7 +95,7 @@ def make_ready(
     progress.stage(taken)
     library = clock.library(store) if request.clock == "virtual" else None
     modelled = any(spec.modelled for spec in specs)
-    module = modules.obtain(kernel, store, progress.stage) if modelled else None
+    module = _module(request, kernel, store, progress) if modelled else None
     accelerator = _accelerator(request, store, progress)
     specs = [replace(spec, accelerator=accelerator) for spec in specs]
     for spec in specs:
@@ -111,12 +105,41 @@ def make_ready(
                 f"{spec.beside_bytes}",
                 hint="choose --scale paper",
             )
-    needed = _measures(request) or scenario.histories or scenario.cuts
-    common = tools.obtain(store, progress.stage) if needed else {}
-    programs = [
-        {**common, **tools.of_filesystem(spec.filesystem.tools, store, progress.stage)} for spec in specs
-    ]
-    return Ready(request, turns, specs, disk, corpora, image, library, module, programs, journal)
+    common = bool(_measures(request) or scenario.histories or scenario.cuts)
+    programs = [_programs(request, spec, store, progress, common=common) for spec in specs]
+    facts = {"modelled": modelled, "programs": any(programs)}
+    made = brought.made if brought else made_of(request, specs, kernel, corpora, store, **facts)
+    return Ready(request, turns, specs, disk, corpora, image, library, module, programs, journal, made)
+
+
+def _image(request: Request, specs: Sequence[CellSpec], store: Store, progress: Progress) -> Image:
+    """What the guests boot."""
+    progress.stage(f"kernel {request.kernel}")
+    kernel = kernel_specs.resolve(request.kernel, store, progress=progress.stage)
+    measured = {spec.filesystem.name: spec.filesystem for spec in specs}
+    return images.build(
+        kernel,
+        store,
+        selection.filesystems(),
+        proved=None if request.prove_all else list(measured.values()),
+        progress=progress.stage,
+    )
+
+
+def _module(request: Request, kernel: Kernel, store: Store, progress: Progress) -> Path | None:
+    """The modelled drive's."""
+    return request.brought.module if request.brought else modules.obtain(kernel, store, progress.stage)
+
+
+def _programs(
+    request: Request, spec: CellSpec, store: Store, progress: Progress, *, common: bool
+) -> dict[str, Path]:
+    """A cell's own programs: those that any guest may have, where something needs them, and its filesystem's."""
+    if request.brought:
+        names = [*(tools.programs(tools.source_files()) if common else ()), *spec.filesystem.tools]
+        return {name: path for name, path in request.brought.programs.items() if name in names}
+    general = tools.obtain(store, progress.stage) if common else {}
+    return {**general, **tools.of_filesystem(spec.filesystem.tools, store, progress.stage)}
 
 
 def _measures(request: Request) -> bool:

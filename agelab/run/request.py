@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from agelab.disk import Claim, DriveSpec
 from agelab.model.base import Defaults, Layout
@@ -17,6 +17,9 @@ from agelab.scenario.control import ControlFile, Line
 from agelab.scenario.selection import Selection
 from agelab.stored import StoredDisk
 from agelab.vm.guest import Clock
+
+if TYPE_CHECKING:
+    from agelab.run.brought import Brought
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,10 @@ class Request:
     """A power cut, after which nothing of the scenario comes but the recovery."""
     prove_all: bool = True
     """Whether the image proves every filesystem there is, and not what is measured alone (one of many kernels)."""
+    only: Collection[tuple[str, str, int]] | None = None
+    """Variant, layout and run seed of the cells, where not all that the above makes."""
+    brought: "Brought | None" = None
+    """What is there already, in place of what would be made."""
     command: Mapping[str, Any] = field(default_factory=dict)
     """The same as it was said, for the run's plan."""
 
@@ -133,6 +140,7 @@ def cells(
         )
         for scenario, variant, seed, line in request.turns
         for layout in request.layouts(variant)
+        if request.only is None or (variant.name, layout, seed) in request.only
     ]
     for turn in turns:
         turn.spec.disk  # noqa: B018 - it is worked out when it is first asked for

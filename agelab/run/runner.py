@@ -25,6 +25,7 @@ from agelab.run import beside, sources
 from agelab.run.boots import Machine, patience
 from agelab.run.cell import CellRunner, Wanted
 from agelab.run.inputs import drive_sources, harness_hash
+from agelab.run.made import keep as keep_made
 from agelab.run.ready import Progress as Progress
 from agelab.run.ready import Ready, make_ready
 from agelab.run.recipe import recipe
@@ -133,6 +134,7 @@ def _begin(
     if begun:
         _same(begun.plan(), plan)
     else:
+        keep_made(run, request, specs, ready.made)
         run.write_plan(plan)
     return _Begun(ready, run, cells, neighbour, first)
 

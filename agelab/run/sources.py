@@ -20,6 +20,8 @@ def users(request: Request, store: Store, say: Say) -> Corpus | None:
     """The user's own source data, if there is any."""
     if request.corpus is None:
         return None
+    if request.brought:
+        return request.brought.corpora[""]
     say(f"corpus {request.corpus}")
     wanted = request.selection.scenario.corpus
     expected = wanted.kind if wanted and not request.control else None
@@ -49,6 +51,8 @@ def obtain(
 
     Raises InputError for a history that cannot be had, HostError where the disk is too full for one of them.
     """
+    if request.brought:
+        return [request.brought.corpora[spec.variant.history or ""] for spec in specs]
     if own or (wanted := request.selection.scenario.corpus) is None:
         return [own] * len(specs) if own else _histories(specs, store, say)
     size = int(wanted.mib.value * MIB / shrink(request, None))

@@ -1,8 +1,8 @@
 """A control file and the scripts beside it, as a scenario: the way in which a study of 2005 drove its tests."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from agelab.scenario.selection import Selection
 TEMPLATE = "tum-2005"
 """The scenario whose machine, drive and memory it has."""
 WORD = re.compile(r"[a-z0-9][a-z0-9_-]*", re.IGNORECASE)
+DEVICE = re.compile(r"/dev/[A-Za-z0-9]+([/_-][A-Za-z0-9]+)*")
 SCRIPTS = "/run/agelab/control"
 """Where the guest finds them."""
 
@@ -42,6 +43,8 @@ class ControlFile:
     lines: tuple[Line, ...]
     scripts: Mapping[str, bytes]
     """File name to content."""
+    text: str = ""
+    """Of the file."""
 
     @property
     def data(self) -> Path | None:
@@ -53,7 +56,8 @@ class ControlFile:
     def selection(self) -> Selection:
         """What its cells have in common."""
         own = {"name": "control", "summary": f"the tests of {self.path.name}", "traces": (), "unstated": ()}
-        return Selection(_template().model_copy(update=own), ())
+        template = _template()
+        return replace(template, scenario=template.scenario.model_copy(update=own), variants=())
 
     def scenario(self, line: Line) -> Scenario:
         """The scenario of that line's cells."""
@@ -82,6 +86,16 @@ def read(path: Path) -> ControlFile:
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no text"
         raise InputError(f"{path}: cannot be read: {why}") from error
+
+    def script(name: str) -> bytes | None:
+        file = path.parent / name
+        return file.read_bytes() if file.is_file() else None
+
+    return parse(path, text, script)
+
+
+def parse(path: Path, text: str, script: Callable[[str], bytes | None]) -> ControlFile:
+    """The control file of that text; ``script`` gives the content of one beside it. Raises as ``read`` does."""
     lines: list[Line] = []
     scripts: dict[str, bytes] = {}
     wrong: list[str] = []
@@ -102,16 +116,22 @@ def read(path: Path) -> ControlFile:
             (f"test-{line.test}-prepare.sh", False),
             (f"test-{line.test}-perform.sh", True),
         ):
-            script = path.parent / name
-            if script.is_file():
-                scripts[name] = script.read_bytes()
+            content = script(name)
+            if content is not None:
+                scripts[name] = content
             elif needed:
-                wrong.append(f"{path}:{number}: there is no {script}")
+                wrong.append(f"{path}:{number}: there is no {path.parent / name}")
     if not lines and not wrong:
         wrong.append(f"{path}: there is no test in it: <Filesystem> <Testname> <Repetitions>")
     if wrong:
         raise InputError("\n".join(dict.fromkeys(wrong)))
-    return ControlFile(path, tuple(lines), scripts)
+    return ControlFile(path, tuple(lines), scripts, text)
+
+
+def must_be_device(path: str) -> None:
+    """Raise InputError for what is no path by which scripts could find a disk."""
+    if not DEVICE.fullmatch(path):
+        raise InputError(f"--device {path}: name a device file, like /dev/hda3")
 
 
 def _problem(words: list[str]) -> str | None:
@@ -147,5 +167,5 @@ def _filesystems() -> tuple[str, ...]:
 
 
 @cache
-def _template() -> Scenario:
-    return selection.select(TEMPLATE).scenario
+def _template() -> Selection:
+    return selection.select(TEMPLATE)

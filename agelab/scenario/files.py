@@ -17,14 +17,25 @@ AnyFrozen = TypeVar("AnyFrozen", bound=Frozen)
 
 def read(path: Path, kind: type[AnyFrozen]) -> AnyFrozen:
     """The file's content as ``kind``. Raises InputError that lists every error with its place."""
+    return parse(text(path), path, kind)
+
+
+def text(path: Path) -> str:
+    """What a file of text says. Raises InputError where it cannot be read or is none."""
     try:
-        raw = tomllib.loads(path.read_text())
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: not valid TOML: {error}") from error
+        return path.read_text()
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text: {error}") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def parse(said: str, path: Path, kind: type[AnyFrozen]) -> AnyFrozen:
+    """The text of the file ``path`` as ``kind``. Raises InputError that lists every error with its place."""
+    try:
+        raw = tomllib.loads(said)
+    except (ValueError, RecursionError) as error:  # of TOML, of numbers too long to be read, of depth
+        raise InputError(f"{path}: not valid TOML: {error}") from error
     try:
         return kind.model_validate(raw)
     except ValidationError as error:

@@ -19,6 +19,8 @@ class Selection:
 
     scenario: Scenario
     variants: tuple[Variant, ...]
+    text: str = ""
+    """Of the scenario's file."""
 
 
 def scenario_names() -> list[str]:
@@ -26,7 +28,9 @@ def scenario_names() -> list[str]:
     return sorted(path.stem for path in files.SCENARIOS.glob("*.toml"))
 
 
-def select(name: str, filesystem: str | None = None, log: Path | None = None) -> Selection:
+def select(
+    name: str, filesystem: str | None = None, log: Path | None = None, text: str | None = None
+) -> Selection:
     """``aging`` is every variant of that scenario, ``aging-reiserfs`` one; ``filesystem`` narrows it down,
     to one or to several with commas between.
 
@@ -34,10 +38,12 @@ def select(name: str, filesystem: str | None = None, log: Path | None = None) ->
     operation log in place of the scenario's histories.
 
     The longest scenario name that matches wins, what follows it is the variant. A name that ends in
-    ``.toml`` is a scenario file of the user's own, with all its variants.
+    ``.toml`` is a scenario file of the user's own, with all its variants. ``text`` is in place of that file.
     Raises InputError for a name that nothing answers to, or a broken scenario file.
     """
-    scenario, wanted = (_read(Path(name)), None) if name.endswith(".toml") else _named(name)
+    path, wanted = (Path(name), None) if text is not None or name.endswith(".toml") else _named(name)
+    text = files.text(path) if text is None else text
+    scenario = _parsed(text, path)
     if log:
         if not scenario.histories:
             raise InputError(f"--log: scenario {scenario.name} has no histories that a log could replace")
@@ -59,11 +65,11 @@ def select(name: str, filesystem: str | None = None, log: Path | None = None) ->
         if wrong := [word for word in named if word not in there]:
             raise unknown(f"filesystem in {name}", wrong[0], there)
         variants = tuple(variant for variant in variants if variant.filesystem in named)
-    return Selection(scenario, variants)
+    return Selection(scenario, variants, text)
 
 
-def _named(name: str) -> tuple[Scenario, str | None]:
-    """The scenario of that name, and the variant that the name goes on with, or None."""
+def _named(name: str) -> tuple[Path, str | None]:
+    """The file of the scenario of that name, and the variant that the name goes on with, or None."""
     known = scenario_names()
     matching = [known_name for known_name in known if name == known_name or name.startswith(known_name + "-")]
     if not matching:
@@ -79,16 +85,17 @@ def _named(name: str) -> tuple[Scenario, str | None]:
         # Who misspelt a scenario is not helped by its variants.
         raise unknown("scenario", name, known if near in known else every)
     best = max(matching, key=len)
-    return _scenario(best), name[len(best) + 1 :] if name != best else None
+    return files.SCENARIOS / f"{best}.toml", name[len(best) + 1 :] if name != best else None
 
 
 def _scenario(name: str) -> Scenario:
-    return _read(files.SCENARIOS / f"{name}.toml")
+    path = files.SCENARIOS / f"{name}.toml"
+    return _parsed(files.text(path), path)
 
 
-def _read(path: Path) -> Scenario:
-    """A scenario file whose names of other files are known to be right."""
-    scenario = files.read(path, Scenario)
+def _parsed(text: str, path: Path) -> Scenario:
+    """The scenario in a file's text, whose names of other files are known to be right."""
+    scenario = files.parse(text, path, Scenario)
     known = [file.stem for file in (files.SCENARIOS / "filesystems").glob("*.toml")]
     wrong = [
         f"{path}: variants[{number}].filesystem: {unknown('filesystem', variant.filesystem, known)}"

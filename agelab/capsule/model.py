@@ -1,0 +1,110 @@
+"""What is in a capsule: its members by name, and the types of those that are data."""
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, JsonValue, TypeAdapter
+
+from agelab.kernel.provenance import Provenance
+from agelab.model.base import Frozen, Name
+from agelab.model.result import RunPlan
+from agelab.run.made import CONTROL, MADE_OF, PROFILES, SCENARIO
+
+VERSION = 1
+
+MANIFEST = "manifest.json"
+SEAL = "seal"
+"""The manifest's sha256, in hex."""
+PLAN = "plan.json"
+KERNEL = "kernel.json"
+IMAGE = "image.json"
+CARRIED = "artefacts.json"
+DATA = (PLAN, KERNEL, IMAGE, MADE_OF, PROFILES, SCENARIO)
+"""What each capsule has, beside its cells."""
+INPUTS, END, SAMPLES = "inputs.json", "end.json", "samples.jsonl"
+OF_CELL = (INPUTS, END, SAMPLES)
+
+IMAGE_FILES = ("initramfs", "root.squashfs", "vmlinux", "vmlinuz")
+"""Of an image, beside its description."""
+KERNEL_FILES = ("config", "modules.builtin", "modules.json")
+"""Of a kernel, beside its modules, which have numbers."""
+
+_NUMBER = r"(0|[1-9][0-9]{0,5})"
+_NAMES = (
+    *(re.escape(name) for name in (*DATA, CONTROL, CARRIED)),
+    rf"cells/{_NUMBER}/({'|'.join(map(re.escape, OF_CELL))})",
+    rf"cells/{_NUMBER}/maps/[a-z0-9-]{{1,30}}/(extents|free)",
+    r"logs/[a-z0-9][a-z0-9_-]{0,50}",
+    rf"artefacts/image/({'|'.join(map(re.escape, IMAGE_FILES))})",
+    rf"artefacts/kernel/({'|'.join(map(re.escape, KERNEL_FILES))}|{_NUMBER}\.ko)",
+    r"artefacts/drive/module\.ko",
+    r"artefacts/(tools|corpora)/" + _NUMBER,
+)
+KNOWN = re.compile("|".join(f"(?:{name})" for name in _NAMES), re.ASCII)
+"""The names that a member may have (for ``fullmatch``); none of them is ever a path that is written to."""
+
+MIB = 1 << 20
+MOST = 64 * MIB
+"""Bytes of a member that is data."""
+MAPS_MOST = 8 * MIB
+"""Bytes of a cell's maps together, above which a capsule has their hashes alone."""
+
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Word = Annotated[str, Field(max_length=4096)] | bool | int | float | None
+
+OBJECT: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, JsonValue])
+"""Any JSON object, not too deep."""
+
+
+class Packed(Frozen):
+    """A member's content."""
+
+    sha256: Digest
+    size: int = Field(ge=0)
+
+
+class Manifest(Frozen):
+    """manifest.json: first of all, and what everything else is held against."""
+
+    capsule: Literal[1]
+    agelab: str = Field(max_length=100, description="version of the agelab that made the run")
+    run: str = Field(max_length=255)
+    members: dict[str, Packed] = Field(max_length=2_000_000)
+
+
+class Asked(Frozen):
+    """plan.json: what the run set out to do, and how it was asked to, without places on its host."""
+
+    plan: RunPlan
+    words: dict[Name, Word]
+    more: dict[Name, Word]
+
+
+class CapsuleKernel(Frozen):
+    """kernel.json: which kernel it was."""
+
+    spec: str = Field(max_length=4096)
+    release: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._+~-]{0,200}$")
+    version: str = Field(max_length=200)
+    suite: str = Field(max_length=100)
+    inputs: dict[str, JsonValue] = Field(description="what its key is the hash of")
+    provenance: Provenance
+
+
+class CarriedCorpus(Frozen):
+    """A corpus that is in the capsule."""
+
+    history: str = Field(pattern=r"^([a-z0-9][a-z0-9_-]*)?$", description="empty where it is no history's")
+    sha256: Digest
+    files: int = Field(ge=0)
+    content_bytes: int = Field(ge=0)
+    description: str = Field(max_length=4096)
+    parts: int | None = Field(default=None, ge=0)
+
+
+class Carried(Frozen):
+    """artefacts.json: which parts of the run are in the capsule themselves."""
+
+    module: str | None = Field(pattern=r"^[a-z0-9_-]{1,50}$", description="name of the drive's module")
+    tools: tuple[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,50}$")], ...]
+    corpora: tuple[CarriedCorpus, ...]

@@ -1,0 +1,251 @@
+"""Packing a run: everything that it is made of, in one file, the same bytes each time."""
+
+import gzip
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from agelab.capsule import archive, model
+from agelab.capsule.archive import Content
+from agelab.capsule.model import Asked, CapsuleKernel, Carried, CarriedCorpus, Manifest, Packed
+from agelab.capsule.read import Capsule, opened, parts
+from agelab.corpus.recipe import opened as corpus_of
+from agelab.errors import InputError
+from agelab.image.assemble import DESCRIPTION, Description
+from agelab.kernel import Kernel, modinfo, provenance
+from agelab.kernel.modules import BUILTIN, CONFIG, INDEX
+from agelab.model.history import Logged
+from agelab.model.result import RunPlan
+from agelab.results.rundir import RunDirectory, read
+from agelab.run import made
+from agelab.run.made import MadeOf
+from agelab.scenario import selection
+from agelab.store import Artefact, Store, file_hash
+
+SUFFIX = ".capsule"
+PATHS = ("control", "corpus", "log")
+"""Words of a command that name places on the host: a capsule says whether they were there."""
+
+
+def pack(run: RunDirectory, store: Store, path: Path, *, carry: bool = False) -> Capsule:
+    """Write a run into the file ``path``; with ``carry`` its image, kernel, programs and corpora, too.
+
+    Raises InputError for a run that cannot be packed, with the reason, and where the file cannot be written.
+    """
+    plan = _packable(run)
+    of = read(run.path / made.MADE_OF, MadeOf)
+    image = _artefact(store, "image", str(plan.provenance["image"]))
+    description = Description.model_validate_json((image / DESCRIPTION).read_bytes())
+    kernel = _kernel(plan, of, _artefact(store, "kernel", description.kernel.key))
+    found: dict[str, Content] = {
+        model.PLAN: _json(_asked(plan)),
+        model.KERNEL: _json(_described(kernel)),
+        model.IMAGE: (image / DESCRIPTION).read_bytes(),
+        made.MADE_OF: _json(of),
+        made.PROFILES: (run.path / made.PROFILES).read_bytes(),
+        made.SCENARIO: (run.path / made.SCENARIO).read_bytes(),
+    }
+    if (run.path / made.CONTROL).exists():
+        found[made.CONTROL] = (run.path / made.CONTROL).read_bytes()
+    for number, _ in enumerate(plan.cells):
+        found.update(_cell(run, number))
+    found.update(_logs(plan, of, (run.path / made.SCENARIO).read_text()))
+    if carry:
+        found.update(_carried(run, of, image, kernel, store))
+    manifest = Manifest(
+        capsule=model.VERSION,
+        agelab=of.agelab,
+        run=run.name,
+        members={name: _packed(found[name]) for name in sorted(found)},
+    )
+    first = manifest.model_dump_json(indent=1).encode() + b"\n"
+    seal = hashlib.sha256(first).hexdigest().encode() + b"\n"
+    whole = {model.MANIFEST: first, model.SEAL: seal, **{name: found[name] for name in sorted(found)}}
+    return _written(path, whole)
+
+
+def _written(path: Path, whole: Mapping[str, Content]) -> Capsule:
+    """The capsule in its file, read back: what was damaged before it was packed is seen now."""
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        archive.write(partial, whole)
+        found = opened(partial)
+        partial.rename(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from error
+    finally:
+        partial.unlink(missing_ok=True)
+    return replace(found, path=path)
+
+
+def _packable(run: RunDirectory) -> RunPlan:
+    """The plan of a run that can be packed."""
+    plan = run.plan()
+    real = [drive for cell in plan.cells for drive in cell.drives if not drive.startswith("model:")]
+    if real:
+        raise InputError(
+            f"{run.name} ran on {real[0]}: no other machine has that disk, nothing can replay it"
+        )
+    if plan.clock != "virtual":
+        raise InputError(
+            f"{run.name} is of the wall clock: real time is not the same twice, so a replay would prove nothing"
+        )
+    if run.going_on():
+        raise InputError(f"{run.name} is still going on", hint="wait for its end")
+    if left := run.unfinished():
+        raise InputError(
+            f"{run.name}: {len(left)} of {len(plan.cells)} cells have not ended: there is nothing to hold them against",
+            hint=f"agelab resume {run.name}",
+        )
+    if not (run.path / made.MADE_OF).exists():
+        raise InputError(
+            f"{run.name} is of an agelab that did not write down what a run is made of", hint="run it again"
+        )
+    return plan
+
+
+def _artefact(store: Store, kind: str, key: str) -> Artefact:
+    found = store.find(kind, key)
+    if found is None:
+        raise InputError(
+            f"the {kind} {key[:12]} of the run is not in the store any more", hint="run it again, then pack"
+        )
+    return found
+
+
+def _kernel(plan: RunPlan, of: MadeOf, artefact: Artefact) -> Kernel:
+    ran = plan.kernel
+    assert ran is not None, "a run that says what it is made of says its kernel"
+    return Kernel(ran.spec, ran.release, ran.version, artefact, of.kernel.suite if of.kernel else "")
+
+
+def _described(kernel: Kernel) -> CapsuleKernel:
+    return CapsuleKernel(
+        spec=kernel.spec,
+        release=kernel.release,
+        version=kernel.version,
+        suite=kernel.suite,
+        inputs=kernel.artefact.manifest.inputs,
+        provenance=provenance.of(kernel),
+    )
+
+
+def _asked(plan: RunPlan) -> Asked:
+    words = {n: bool(word) if n in PATHS else word for n, word in plan.command["words"].items()}
+    words["erase"] = ""
+    return Asked(plan=plan.model_copy(update={"command": {}}), words=words, more=plan.command["more"])
+
+
+def _cell(run: RunDirectory, number: int) -> Iterator[tuple[str, Content]]:
+    """What is kept of a cell."""
+    place = run.path / "cells" / str(number)
+    end = run.end(number)
+    assert end is not None
+    for name in (model.INPUTS, model.END):
+        if (place / name).exists():
+            yield f"cells/{number}/{name}", (place / name).read_bytes()
+    rows = (sample.model_dump_json() + "\n" for sample in run.samples().get(number, []))
+    yield f"cells/{number}/{model.SAMPLES}", "".join(rows).encode()
+    maps = dict(_maps(place, end.maps))
+    if sum(map(len, maps.values())) <= model.MAPS_MOST:
+        for name, data in maps.items():
+            yield f"cells/{number}/maps/{name}", data
+
+
+def _logs(plan: RunPlan, of: MadeOf, text: str) -> Iterator[tuple[str, Content]]:
+    """The user's operation logs."""
+    begun, said = Path(plan.command["directory"]), plan.command["words"].get("log")
+    chosen = selection.select(f"{plan.scenario}.toml", text=text).scenario
+    paths = {one.name: one.log for one in chosen.histories if isinstance(one, Logged)}
+    if said:
+        paths["log"] = said
+    for name, source in of.sources.items():
+        if source.log is None:
+            continue
+        log = begun / paths[name]
+        if not log.is_file() or file_hash(log) != source.log:
+            raise InputError(f"the log {log} is not the one any more that the run was made with")
+        yield f"logs/{name}", log
+
+
+def _maps(place: Path, hashes: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
+    """What a map boot brought back, unpacked."""
+    for name in hashes:
+        path = place / "maps" / f"{name}.gz"
+        if path.exists():
+            yield name, gzip.decompress(path.read_bytes())
+
+
+def _carried(
+    run: RunDirectory, of: MadeOf, image: Artefact, kernel: Kernel, store: Store
+) -> Iterator[tuple[str, Content]]:
+    """The parts of a run themselves, as they lie in the store."""
+    for name in sorted(image.manifest.files):
+        if name != DESCRIPTION:
+            yield f"artefacts/image/{name}", image / name
+    for path in (kernel.directory / name for name in (CONFIG, BUILTIN, INDEX)):
+        if path.exists():
+            yield f"artefacts/kernel/{path.name}", path
+    for number, info in enumerate(kernel.modules.infos):
+        yield f"artefacts/kernel/{number}.ko", modinfo.load(kernel.directory / info.path)
+    shaped = [part for n, _ in enumerate(run.plan().cells) for part in parts(run.inputs(n))]
+    module = _of_hash(
+        store, "drive", {part["drive_module"]["module"] for part in shaped if part.get("drive_module")}
+    )
+    tools = _of_hash(store, "tools", {sha for part in shaped for sha in (part.get("tools") or {}).values()})
+    corpora = _of_hash(store, "corpus", {source.sha256 for source in of.sources.values()})
+    for path in module.values():
+        yield "artefacts/drive/module.ko", path
+    programs = {path.name: path for path in tools.values()}
+    for number, name in enumerate(sorted(programs)):
+        yield f"artefacts/tools/{number}", programs[name]
+    listed = []
+    for number, (history, source) in enumerate(sorted(of.sources.items())):
+        path = corpora[source.sha256]
+        yield f"artefacts/corpora/{number}", path
+        listed.append(_about(history, store, path))
+    names = [path.stem for path in module.values()]
+    carried = Carried(
+        module=names[0] if names else None, tools=tuple(sorted(programs)), corpora=tuple(listed)
+    )
+    yield model.CARRIED, _json(carried)
+
+
+def _about(history: str, store: Store, path: Path) -> CarriedCorpus:
+    corpus = corpus_of(_artefact(store, "corpus", path.parent.name))
+    return CarriedCorpus(
+        history=history,
+        sha256=corpus.sha256,
+        files=corpus.files,
+        content_bytes=corpus.content_bytes,
+        description=corpus.description,
+        parts=corpus.parts,
+    )
+
+
+def _of_hash(store: Store, kind: str, wanted: set[str]) -> dict[str, Path]:
+    """The files of these hashes among the artefacts of a kind. Raises InputError where one is not there any more."""
+    found = {
+        sha: artefact / name
+        for artefact in store.all(kind)
+        for name, sha in artefact.manifest.files.items()
+        if sha in wanted
+    }
+    if missing := wanted - set(found):
+        raise InputError(
+            f"the store has no {kind} of sha256 {min(missing)[:12]} any more", hint="run it again, then pack"
+        )
+    return found
+
+
+def _packed(content: Content) -> Packed:
+    if isinstance(content, Path):
+        return Packed(sha256=file_hash(content), size=content.stat().st_size)
+    return Packed(sha256=hashlib.sha256(content).hexdigest(), size=len(content))
+
+
+def _json(value: BaseModel) -> bytes:
+    return value.model_dump_json(indent=1, by_alias=True).encode() + b"\n"

@@ -1,0 +1,320 @@
+"""Reading a capsule: nothing in it is believed before it is held against everything else in it."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from agelab.capsule import archive, model
+from agelab.capsule.archive import Member
+from agelab.capsule.model import Asked, CapsuleKernel, Carried, Manifest
+from agelab.errors import InputError
+from agelab.image.assemble import DESCRIPTION, Description
+from agelab.model.result import Cell, End, Sample, Status
+from agelab.results.compare import Ran
+from agelab.results.digest import digest, inputs_key
+from agelab.run import made
+from agelab.run.made import Control, MadeOf, Profiles
+from agelab.store import key_of
+
+AnyModel = TypeVar("AnyModel", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Capsule:
+    """A capsule in which everything fits together."""
+
+    path: Path
+    manifest: Manifest
+    members: Mapping[str, Member]
+    asked: Asked
+    kernel: CapsuleKernel
+    description: Description
+    """Of the image."""
+    made: MadeOf
+    profiles: Profiles
+    scenario: str
+    """The text of its file."""
+    control: Control | None
+    cells: tuple[Ran, ...]
+    carried: Carried | None
+    """What of its parts is in the capsule, where they are."""
+
+    @property
+    def run(self) -> str:
+        return self.manifest.run
+
+
+def opened(path: Path) -> Capsule:
+    """The capsule in a file. Raises InputError, in one line, for a file that is none, or in which a thing is wrong."""
+    if not path.is_file():
+        raise InputError(f"{path} is {'no file' if path.exists() else 'not there'}")
+    try:
+        with path.open("rb") as file:
+            return _Reader(file).capsule(path)
+    except InputError as error:
+        raise InputError(f"{path} is no sound capsule: {error}") from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def parts(inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What a cell's inputs say of its making and of its measuring."""
+    found = (inputs.get(name) for name in ("making", "measuring"))
+    return [one for one in found if isinstance(one, Mapping)]
+
+
+def shown(text: str, most: int = 60) -> str:
+    """What a file says, fit for a line on a terminal."""
+    return repr(text[:most] + ("..." if len(text) > most else ""))
+
+
+class _Reader:
+    """Reads one capsule."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._members: dict[str, Member] = {}
+
+    def capsule(self, path: Path) -> Capsule:
+        manifest = self._manifest()
+        self._check_members(manifest)
+        asked = self._model(model.PLAN, Asked)
+        carried = self._model(model.CARRIED, Carried) if model.CARRIED in self._members else None
+        found = Capsule(
+            path=path,
+            manifest=manifest,
+            members=self._members,
+            asked=asked,
+            kernel=self._model(model.KERNEL, CapsuleKernel),
+            description=self._model(model.IMAGE, Description),
+            made=self._model(made.MADE_OF, MadeOf),
+            profiles=self._model(made.PROFILES, Profiles),
+            scenario=self._text(made.SCENARIO),
+            control=self._model(made.CONTROL, Control) if made.CONTROL in self._members else None,
+            cells=tuple(self._cell(manifest.run, n, cell) for n, cell in enumerate(asked.plan.cells)),
+            carried=carried,
+        )
+        _Whole(found, manifest).check()
+        return found
+
+    def _manifest(self) -> Manifest:
+        """The manifest, and every member's place."""
+        for member in archive.members(self._file):
+            if member.name in self._members:
+                raise InputError(f"{member.name} is in it twice")
+            self._members[member.name] = member
+        if list(self._members)[:2] != [model.MANIFEST, model.SEAL]:
+            raise InputError(f"it does not begin with {model.MANIFEST} and {model.SEAL}")
+        raw = self._bytes(model.MANIFEST)
+        if self._bytes(model.SEAL) != hashlib.sha256(raw).hexdigest().encode() + b"\n":
+            raise InputError(f"{model.MANIFEST} is not what the seal is of")
+        return _parsed(raw, model.MANIFEST, Manifest)
+
+    def _check_members(self, manifest: Manifest) -> None:
+        """Every member is listed and what the manifest says of it; each has a name that is known."""
+        there = list(self._members)[2:]
+        if there != sorted(manifest.members):
+            other = set(there) ^ set(manifest.members)
+            what = shown(min(other)) + " is in one of them alone" if other else "the order is another"
+            raise InputError(f"its members are not those of {model.MANIFEST}: {what}")
+        for name in there:
+            if not model.KNOWN.fullmatch(name):
+                raise InputError(f"{shown(name)} is no part of a capsule")
+        if missing := [name for name in model.DATA if name not in self._members]:
+            raise InputError(f"it has no {missing[0]}")
+        for name, packed in manifest.members.items():
+            member = self._members[name]
+            if member.size != packed.size or archive.digest(self._file, member) != packed.sha256:
+                raise InputError(f"{name} is not what was packed")
+
+    def _cell(self, run: str, number: int, cell: Cell) -> Ran:
+        """A cell whose key and digest follow from what there is of it."""
+        place = f"cells/{number}"
+        end = self._model(f"{place}/{model.END}", End)
+        rows = self._bytes(f"{place}/{model.SAMPLES}").splitlines()
+        samples = tuple(_parsed(row, f"{place}/{model.SAMPLES}", Sample) for row in rows)
+        inputs: dict[str, Any] = {}
+        if end.status is Status.INTERRUPTED:
+            raise InputError(f"cell {number} has not ended")
+        if end.inputs_key:
+            name = f"{place}/{model.INPUTS}"
+            inputs = _object(self._bytes(name), name)
+            if inputs_key(inputs) != end.inputs_key:
+                raise InputError(f"cell {number}: its inputs_key does not follow from its inputs")
+        elif end.status is not Status.UNSUPPORTED:
+            raise InputError(f"cell {number} has run, and has no inputs_key")
+        kept = end.inputs_key and (end.digest or end.status is Status.OK)
+        if end.digest != (digest(end.status, samples, end.maps) if kept else None):
+            raise InputError(f"cell {number}: its digest does not follow from its samples")
+        for name in self._maps.get(f"{place}/maps", ()):
+            which = name.removeprefix(f"{place}/maps/")
+            if end.maps.get(which) != archive.digest(self._file, self._members[name]):
+                raise InputError(f"{name} is not the map that the cell's end record names")
+        return Ran(run, True, cell, end, inputs, samples)
+
+    @cached_property
+    def _maps(self) -> dict[str, list[str]]:
+        """The maps by the directory of their cell."""
+        found: dict[str, list[str]] = {}
+        for name in self._members:
+            if "/maps/" in name:
+                found.setdefault("/".join(name.split("/")[:3]), []).append(name)
+        return found
+
+    def _model(self, name: str, kind: type[AnyModel]) -> AnyModel:
+        return _parsed(self._bytes(name), name, kind)
+
+    def _text(self, name: str) -> str:
+        try:
+            return self._bytes(name).decode()
+        except UnicodeDecodeError as error:
+            raise InputError(f"{name} is no text") from error
+
+    def _bytes(self, name: str) -> bytes:
+        if name not in self._members:
+            raise InputError(f"it has no {name}")
+        return archive.read(self._file, self._members[name], model.MOST)
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """The parts of a capsule beside each other."""
+
+    capsule: Capsule
+    manifest: Manifest
+
+    def check(self) -> None:
+        """Raises InputError for the first thing that does not follow from another."""
+        for problem in (*self._cells(), *self._image(), *self._kernel(), *self._sources(), *self._carried()):
+            raise InputError(problem)
+
+    def _hash(self, name: str) -> str | None:
+        member = self.manifest.members.get(name)
+        return member.sha256 if member else None
+
+    def _cells(self) -> Iterator[str]:
+        plan, cells = self.capsule.asked.plan, self.capsule.cells
+        if plan.run != self.manifest.run:
+            yield "its plan is another run's"
+        if plan.clock != "virtual" or any(
+            not drive.startswith("model:") for cell in plan.cells for drive in cell.drives
+        ):
+            yield "it is of real time or a real disk, which nothing can replay"
+        if not cells:
+            yield "it has no cell"
+        named = {f"cells/{n}/{name}" for n, _ in enumerate(cells) for name in model.OF_CELL}
+        for name in self.manifest.members:
+            if name.startswith("cells/") and "/maps/" not in name and name not in named:
+                yield f"{name} is of no cell of its plan"
+            if "/maps/" in name and int(name.split("/")[1]) >= len(cells):
+                yield f"{name} is of no cell of its plan"
+        told = {(one.cell.variant, one.cell.layout, one.cell.seed) for one in cells}
+        if len(told) != len(cells):
+            yield "two of its cells are one"
+
+    def _image(self) -> Iterator[str]:
+        capsule = self.capsule
+        described, packages = capsule.description, capsule.made.guest
+        content = key_of({**described.files, DESCRIPTION: self._hash(model.IMAGE)})
+        if content != capsule.asked.plan.provenance.get("image_content"):
+            yield f"{model.IMAGE} is not of the image that its plan names"
+        for ran in capsule.cells:
+            images = {part.get("image") for part in parts(ran.inputs)}
+            if images and content not in images:
+                yield f"{model.IMAGE} is not of the image in its cells' inputs"
+        if described.packages != (*packages.root, packages.busybox):
+            yield f"{made.MADE_OF} and {model.IMAGE} name other packages"
+
+    def _kernel(self) -> Iterator[str]:
+        kernel, plan = self.capsule.kernel, self.capsule.asked.plan
+        key = key_of({"kind": "kernel", **kernel.inputs})
+        known = self.capsule.description.kernel
+        if (key, kernel.release, kernel.version) != (known.key, known.release, known.version):
+            yield f"{model.KERNEL} is not of the image's kernel"
+        told = plan.kernel
+        if told is None or (told.spec, told.release, told.version) != (
+            kernel.spec,
+            kernel.release,
+            kernel.version,
+        ):
+            yield f"{model.KERNEL} is not of the plan's kernel"
+        found = self.capsule.made.kernel
+        if found and (
+            [found.release, found.package.version, found.package.sha256]
+            != [kernel.release, kernel.version, kernel.inputs.get("sha256")]
+            or [[part.name, part.sha256] for part in found.parts] != kernel.inputs.get("parts", [])
+        ):
+            yield f"{made.MADE_OF} and {model.KERNEL} name other packages"
+
+    def _sources(self) -> Iterator[str]:
+        sources = self.capsule.made.sources
+        logs = {f"logs/{name}": source.log for name, source in sources.items() if source.log}
+        there = [name for name in self.manifest.members if name.startswith("logs/")]
+        if set(there) != set(logs):
+            yield "its logs are not those of its histories"
+        for name in there:
+            if self._hash(name) != logs.get(name):
+                yield f"{name} is not the log that the run was made with"
+
+    def _carried(self) -> Iterator[str]:
+        carried = self.capsule.carried
+        there = {name for name in self.manifest.members if name.startswith("artefacts/")}
+        if carried is None:
+            if there:
+                yield f"it has {min(there)}, and no {model.CARRIED}"
+            return
+        files = self.capsule.description.files
+        due: dict[str, Any] = {f"artefacts/image/{name}": sha for name, sha in files.items()}
+        shaped = [part for ran in self.capsule.cells for part in parts(ran.inputs)]
+        programs = {name: sha for part in shaped for name, sha in _mapping(part, "tools").items()}
+        due |= {f"artefacts/tools/{n}": programs.get(name) for n, name in enumerate(carried.tools)}
+        modules = [_mapping(part, "drive_module").get("module") for part in shaped]
+        if carried.module:
+            due["artefacts/drive/module.ko"] = next(filter(None, modules), None)
+        sources = self.capsule.made.sources
+        for number, corpus in enumerate(carried.corpora):
+            source = sources.get(corpus.history)
+            same = source is not None and source.sha256 == corpus.sha256
+            due[f"artefacts/corpora/{number}"] = corpus.sha256 if same else None
+        if set(sources) != {corpus.history for corpus in carried.corpora}:
+            yield f"{model.CARRIED} does not have the corpora of its histories"
+        yield from self._artefacts(there, due)
+
+    def _artefacts(self, there: set[str], due: Mapping[str, Any]) -> Iterator[str]:
+        kernel = {name for name in there if name.startswith("artefacts/kernel/")}
+        if there - kernel != set(due):
+            yield f"it has other artefacts than {model.CARRIED} says"
+        for name, sha in due.items():
+            if sha is None or self._hash(name) != sha:
+                yield f"{name} is not what its cells ran with"
+
+
+def _mapping(part: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = part.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _parsed(raw: bytes, name: str, kind: type[AnyModel]) -> AnyModel:
+    try:
+        return kind.model_validate_json(raw)
+    except ValidationError as error:
+        raise InputError(f"{name}: {_first(error)}") from error
+
+
+def _object(raw: bytes, name: str) -> dict[str, Any]:
+    try:
+        return model.OBJECT.validate_json(raw)
+    except ValidationError as error:
+        raise InputError(f"{name}: {_first(error)}") from error
+
+
+def _first(error: ValidationError) -> str:
+    """The first thing that is wrong, in one line that holds nothing of the file but names."""
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    place: Sequence[int | str] = first["loc"]
+    return shown(".".join(map(str, place)) + ": " * bool(place) + first["msg"], 200)

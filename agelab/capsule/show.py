@@ -1,0 +1,81 @@
+"""What a capsule says of itself, in words and for programs."""
+
+from typing import Any
+
+from agelab.capsule.read import Capsule
+from agelab.model.result import Cell
+
+SCHEMA = 1
+
+
+def plain(line: str) -> str:
+    """The line with everything escaped that is no printable character: it came from somebody else."""
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in line)
+
+
+def cell_name(cell: Cell) -> str:
+    """What tells a cell from the others."""
+    return f"{cell.variant}, {cell.layout}, seed {cell.seed}"
+
+
+def lines(capsule: Capsule) -> list[str]:
+    """A capsule in some lines."""
+    plan, made, kernel = capsule.asked.plan, capsule.made, capsule.kernel
+    guest = len(made.guest.root) + 1
+    built = {"the drive's module": made.drive, "the guest's programs": made.tools}
+    said = [
+        f"capsule of {capsule.run}: everything in it fits together",
+        f"  scenario   {plan.scenario}, scale {plan.scale}, {len(capsule.scenario.encode())} bytes of TOML",
+        f"  kernel     {kernel.spec} = {kernel.release} ({kernel.version})",
+        f"  image      {plan.provenance.get('image_content')}, of {guest} packages",
+        *(f"  built with {len(one.packages)} packages: {what}" for what, one in built.items() if one),
+        *(
+            f"  data       {name or 'corpus'}: {source.description}, sha256 {source.sha256}"
+            for name, source in made.sources.items()
+        ),
+        f"  profiles   {', '.join(_profiles(capsule))}",
+        f"  made by    agelab {made.agelab}, harness {plan.provenance.get('harness')}",
+        f"  on         {plan.provenance.get('qemu')}",
+        f"  carries    {_carries(capsule)}",
+    ]
+    for number, ran in enumerate(capsule.cells):
+        assert ran.end is not None
+        said.append(f"{number}  {cell_name(ran.cell)}: {ran.end.status}, {len(ran.samples)} samples")
+        said += [f"     {name:<10} {value}" for name, value in _keys(capsule, number).items() if value]
+    return said
+
+
+def as_json(capsule: Capsule) -> dict[str, Any]:
+    """The same for programs, with every package."""
+    return {
+        "schema": SCHEMA,
+        "run": capsule.run,
+        "carries": _carries(capsule),
+        "plan": capsule.asked.plan.model_dump(mode="json", exclude={"command"}),
+        "asked": {**capsule.asked.words, **capsule.asked.more},
+        "kernel": capsule.kernel.model_dump(mode="json"),
+        "made_of": capsule.made.model_dump(mode="json"),
+        "scenario": capsule.scenario,
+        "cells": [
+            {**ran.cell.model_dump(mode="json"), **_keys(capsule, number), "samples": len(ran.samples)}
+            for number, ran in enumerate(capsule.cells)
+        ],
+        "members": {name: one.model_dump() for name, one in capsule.manifest.members.items()},
+    }
+
+
+def _keys(capsule: Capsule, number: int) -> dict[str, Any]:
+    end = capsule.cells[number].end
+    assert end is not None
+    return {"inputs_key": end.inputs_key, "digest": end.digest, "reason": end.reason}
+
+
+def _profiles(capsule: Capsule) -> list[str]:
+    kept = capsule.profiles
+    return [*kept.filesystems, *kept.machines, *kept.drives]
+
+
+def _carries(capsule: Capsule) -> str:
+    if capsule.carried is None:
+        return "no artefacts: a replay rebuilds image and kernel"
+    return "image, kernel, programs and data: a replay needs no mirror"

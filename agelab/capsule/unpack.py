@@ -1,0 +1,130 @@
+"""The parts that a capsule carries, as files for guests to run: under names of ours, in a directory of ours."""
+
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from agelab.capsule import archive, model
+from agelab.capsule.read import Capsule
+from agelab.corpus import Corpus
+from agelab.errors import InputError
+from agelab.image import Image
+from agelab.image.assemble import DESCRIPTION
+from agelab.kernel import Kernel
+from agelab.kernel.modinfo import ModuleInfo
+from agelab.kernel.modules import BUILTIN, INDEX, index
+from agelab.run.brought import Brought
+from agelab.store import Artefact, Manifest
+
+_INFOS = TypeAdapter(tuple[ModuleInfo, ...])
+
+
+def unpack(capsule: Capsule, directory: Path) -> Brought | None:
+    """Write the parts that a capsule carries into an empty directory; None where it carries none.
+
+    Raises InputError for a capsule in which they are not whole.
+    """
+    if capsule.carried is None:
+        return None
+    taken = _Taken(capsule, directory)
+    return Brought(taken.image(), taken.module(), taken.tools(), taken.corpora(), capsule.made)
+
+
+def extract(capsule: Capsule, name: str, target: Path) -> Path:
+    """Write the content of a member into a new file, which is ours to name."""
+    if name not in capsule.members:
+        raise InputError(f"{capsule.path} has no {name}")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with capsule.path.open("rb") as file, target.open("xb") as written:
+        for piece in archive.pieces(file, capsule.members[name]):
+            written.write(piece)
+    return target
+
+
+class _Taken:
+    """Takes the parts out of one capsule."""
+
+    def __init__(self, capsule: Capsule, directory: Path) -> None:
+        assert capsule.carried is not None
+        self._capsule, self._carried = capsule, capsule.carried
+        self._directory = directory
+
+    def image(self) -> Image:
+        """The image, and the kernel beside it."""
+        capsule, place = self._capsule, self._directory / "image"
+        files = dict(capsule.description.files)
+        for name in files:
+            if name not in model.IMAGE_FILES:
+                raise InputError(f"{capsule.path}: an image has no {name!r}")
+            extract(capsule, f"artefacts/image/{name}", place / name)
+        extract(capsule, model.IMAGE, place / DESCRIPTION)
+        self._modules(place)
+        files[DESCRIPTION] = capsule.manifest.members[model.IMAGE].sha256
+        known = capsule.kernel
+        of_kernel = Artefact(
+            capsule.description.kernel.key, place, Manifest(kind="kernel", inputs=known.inputs, files={})
+        )
+        kernel = Kernel(known.spec, known.release, known.version, of_kernel, known.suite)
+        key = str(capsule.asked.plan.provenance.get("image"))
+        artefact = Artefact(key, place, Manifest(kind="image", inputs={}, files=files))
+        return Image(kernel, artefact, capsule.description)
+
+    def _modules(self, place: Path) -> None:
+        """The kernel's modules, each under its number, and an index that has them there."""
+        capsule = self._capsule
+        where = "artefacts/kernel"
+        extract(capsule, f"{where}/modules.builtin", place / BUILTIN)
+        if f"{where}/config" in capsule.members:
+            extract(capsule, f"{where}/config", place / "config")
+        try:
+            with capsule.path.open("rb") as file:
+                raw = archive.read(file, self._member(f"{where}/modules.json"), model.MOST)
+            infos = _INFOS.validate_json(raw)
+        except ValidationError as error:
+            raise InputError(f"{capsule.path}: {where}/modules.json is no index of modules") from error
+        ours = []
+        for number, info in enumerate(infos):
+            path = f"modules/{number}.ko"
+            extract(capsule, f"{where}/{number}.ko", place / path)
+            ours.append(info.model_copy(update={"path": path}))
+        (place / INDEX).write_bytes(index(ours))
+
+    def _member(self, name: str) -> archive.Member:
+        if name not in self._capsule.members:
+            raise InputError(f"{self._capsule.path} has no {name}")
+        return self._capsule.members[name]
+
+    def module(self) -> Path | None:
+        """The modelled drive's."""
+        if self._carried.module is None:
+            return None
+        target = self._directory / "drive" / f"{self._carried.module}.ko"
+        return extract(self._capsule, "artefacts/drive/module.ko", target)
+
+    def tools(self) -> dict[str, Path]:
+        """The guest's own programs."""
+        place = self._directory / "tools"
+        return {
+            name: extract(self._capsule, f"artefacts/tools/{number}", place / str(number))
+            for number, name in enumerate(self._carried.tools)
+        }
+
+    def corpora(self) -> dict[str, Corpus]:
+        """The corpora, by history."""
+        found = {}
+        for number, one in enumerate(self._carried.corpora):
+            name = f"artefacts/corpora/{number}"
+            image = extract(self._capsule, name, self._directory / "corpora" / str(number) / "corpus.iso")
+            size = self._capsule.members[name].size
+            found[one.history] = Corpus(
+                one.sha256,
+                image,
+                size,
+                one.sha256,
+                one.files,
+                one.content_bytes,
+                one.description,
+                None,
+                one.parts,
+            )
+        return found

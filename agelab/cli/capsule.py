@@ -1,0 +1,218 @@
+"""``agelab capsule``: pack a run into one file, look into it, replay it."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agelab.cli.common import json_option, open_store, print_json
+
+if TYPE_CHECKING:
+    from agelab.capsule.read import Capsule
+    from agelab.capsule.replay import Verdict
+    from agelab.results.rundir import RunDirectory
+    from agelab.run.request import Request
+
+SCHEMA = 1
+SHOWN = 5
+"""Differing samples to print of a cell."""
+
+
+@click.group()
+def capsule() -> None:
+    """Pack a run into one file, look into such a file, replay it (docs/capsules.md)."""
+
+
+@capsule.command()
+@click.argument("run", default="latest")
+@click.option("-o", "--output", default=None, help="The file to write; else <run>.capsule here.")
+@click.option(
+    "--with-image",
+    is_flag=True,
+    help="With its image, kernel, programs and data: larger, and needs no mirror.",
+)
+def pack(run: str, output: str | None, with_image: bool) -> None:
+    """Write RUN (default: the latest) into one file that replays anywhere."""
+    from agelab.capsule import pack as packing
+    from agelab.errors import InputError
+    from agelab.results import rundir
+
+    store = open_store()
+    found = rundir.find(store.runs, run)
+    path = Path(output) if output else Path(found.name + packing.SUFFIX)
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise InputError(f"{path} cannot be written: name a file in a directory that is there")
+    packed = packing.pack(found, store, path, carry=with_image)
+    click.echo(f"{path}: {found.name}, {_cells(len(packed.cells))}, {path.stat().st_size / 1e6:.1f} MB")
+    click.echo(f"replay it: agelab capsule replay {path}")
+
+
+@capsule.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@json_option
+def show(file: Path, as_json: bool) -> None:
+    """Say what is in the capsule FILE, having held everything in it against everything else."""
+    from agelab.capsule import read, show
+
+    found = read.opened(file)
+    if as_json:
+        print_json(show.as_json(found))
+    else:
+        for line in show.lines(found):
+            _say(line)
+
+
+@capsule.command(
+    epilog="Exit: 0 every cell identical; 1 some cell differs; 2 no sound capsule, or wrong input; 3 this host cannot "
+    "do it, or cannot rebuild a cell; 130 interrupted."
+)
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--cells", "numbers", default=None, help="Only these cells, by their numbers in show: 0,2.")
+@click.option("--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Cells at a time.")
+@click.option("--corpus", default=None, help="The data of the run, where they were a user's own.")
+@click.option("--kernel", default=None, help="The kernel of the run, where it was none of Debian's.")
+@json_option
+def replay(
+    file: Path, numbers: str | None, jobs: int, corpus: str | None, kernel: str | None, as_json: bool
+) -> int:
+    """Run what is in the capsule FILE once more, and say of each cell whether it came out the same.
+
+    What is needed is found in the store or rebuilt, of the same packages in the same versions. The replay is a run
+    as any other: agelab list shows it.
+    """
+    from agelab.capsule import read, replay
+    from agelab.errors import AgelabError
+
+    found = read.opened(file)
+    cells = _numbers(numbers, len(found.cells))
+    run: RunDirectory | None = None
+    try:
+        run = _carried_out(found, cells, jobs, corpus, kernel)
+    except AgelabError as error:
+        why = str(error).splitlines() + ([error.hint] if error.hint else [])
+        judged = replay.missing(found, cells, "; ".join(why))
+    else:
+        judged = replay.verdicts(found, cells, run)
+    if as_json:
+        print_json(_json(found, run, judged))
+    else:
+        _print(found, run, judged)
+    came = {one.came for one in judged}
+    return 1 if "differs" in came else 3 if "could not be rebuilt" in came else 0
+
+
+def _carried_out(
+    capsule: "Capsule", cells: Sequence[int], jobs: int, corpus: str | None, kernel: str | None
+) -> "RunDirectory":
+    """The run that the capsule's cells make here. Raises AgelabError where they cannot be rebuilt."""
+    from agelab.capsule import replay
+    from agelab.cli.request import execute
+    from agelab.debian import Archive, Gone
+    from agelab.store import Store
+
+    home = open_store()
+    with ExitStack() as held:
+        place = held.enter_context(TemporaryDirectory(dir=home.cache("capsules"), suffix=".partial"))
+        wanted = _request(capsule, cells, jobs, corpus, kernel, Path(place))
+        answers = replay.answers(capsule) if kernel is None else {}
+        store = Store(home.home, home.say, answers=answers)
+        try:
+            return execute(wanted, store)
+        except Gone as error:
+            # The lists here may be older than the run: what they lack is asked for once more, of newer ones.
+            Archive(store, error.suite).update()
+            return execute(wanted, store)
+
+
+def _request(
+    capsule: "Capsule",
+    cells: Sequence[int],
+    jobs: int,
+    corpus: str | None,
+    kernel: str | None,
+    place: Path,
+) -> "Request":
+    """What the capsule asks for, with nothing in it that names a place on this host."""
+    from agelab.capsule import replay
+    from agelab.capsule.unpack import unpack
+    from agelab.cli.request import request
+    from agelab.cli.run import run as fresh
+
+    options = [option for option in fresh.params if isinstance(option, click.Option)]
+    known = {str(option.name): False if option.is_flag else option.default for option in options}
+    data = replay.corpus(capsule, corpus)
+    words = replay.words(capsule, known, cells)
+    words |= {"kernel": replay.kernel(capsule, kernel), "corpus": data, "jobs": jobs}
+    chosen = replay.chosen(capsule, cells, place)
+    name = capsule.control.name if capsule.control else capsule.asked.plan.scenario
+    wanted = request(name, words, chosen, **replay.more(capsule))
+    told = [capsule.cells[number].cell for number in cells]
+    return replace(
+        wanted,
+        only=frozenset((cell.variant, cell.layout, cell.seed) for cell in told),
+        brought=None if kernel else unpack(capsule, place / "parts"),
+    )
+
+
+def _numbers(said: str | None, there: int) -> list[int]:
+    """The cells that were asked for."""
+    from agelab.errors import InputError
+
+    words = [word.strip() for word in said.split(",")] if said is not None else [str(n) for n in range(there)]
+    if wrong := [word for word in words if not (word.isascii() and word.isdigit() and int(word) < there)]:
+        raise InputError(f"--cells: {wrong[0]!r} is no cell of the capsule: it has 0 to {there - 1}")
+    return sorted({int(word) for word in words})
+
+
+def _print(capsule: "Capsule", run: "RunDirectory | None", judged: "Sequence[Verdict]") -> None:
+    from agelab.capsule.show import cell_name
+    from agelab.cli.compare import input_lines
+
+    for one in judged:
+        _say(f"{one.number}  {cell_name(one.ran.cell)}: {one.came}: {one.why}")
+        for line in input_lines(one.inputs, False):
+            _say(f"     input {line}")
+        for row in one.samples[:SHOWN]:
+            _say(f"     sample {row.place}: {row.left} | {row.right}")
+        if len(one.samples) > SHOWN:
+            _say(f"     and {len(one.samples) - SHOWN} more samples")
+    if run:
+        click.echo(f"the replay: agelab show {run.name}")
+
+
+def _json(capsule: "Capsule", run: "RunDirectory | None", judged: "Sequence[Verdict]") -> dict[str, Any]:
+    from agelab.cli.compare import differences_json
+
+    return {
+        "schema": SCHEMA,
+        "capsule": capsule.run,
+        "run": run.name if run else None,
+        "cells": [
+            {
+                "cell": one.number,
+                "variant": one.ran.cell.variant,
+                "layout": one.ran.cell.layout,
+                "seed": one.ran.cell.seed,
+                "verdict": one.came,
+                "why": one.why,
+                "inputs": differences_json(one.inputs),
+                "samples": differences_json(one.samples),
+            }
+            for one in judged
+        ],
+    }
+
+
+def _cells(number: int) -> str:
+    return "1 cell" if number == 1 else f"{number} cells"
+
+
+def _say(line: str) -> None:
+    """Print what came out of a file: nothing in it moves the terminal."""
+    from agelab.capsule.show import plain
+
+    click.echo(plain(line))
