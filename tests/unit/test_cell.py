@@ -7,12 +7,13 @@ from typing import Any, cast
 
 import pytest
 
+from agelab.errors import InputError
 from agelab.image import Image
 from agelab.kernel import MissingModule
 from agelab.model.event import Ended, StepFailed
 from agelab.model.result import Status, Stuck
 from agelab.results.rundir import RunDirectory
-from agelab.run.boots import Machine
+from agelab.run.boots import Machine, patience
 from agelab.run.cell import CellRunner, Wanted, misses
 from agelab.run.inputs import guest_command
 from agelab.run.verdict import Verdict, verdict
@@ -162,6 +163,17 @@ def test_where_a_flood_was_ended_is_the_hosts_time() -> None:
 @pytest.mark.parametrize("ending", [Ending.TIMEOUT, Ending.PAUSED, Ending.CRASHED])
 def test_what_the_host_did_only_interrupts(ending: Ending) -> None:
     assert verdict(ending, None, [], "", during="step x").status is Status.INTERRUPTED
+
+
+def test_the_hosts_patience_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AGELAB_PATIENCE", raising=False)
+    assert patience("virtual") == 6 * 3600
+    monkeypatch.setenv("AGELAB_PATIENCE", "90")
+    assert patience("virtual") == patience("wall") == 90
+    for wrong in ("0", "-1", "1.5", "soon", "\u0663"):
+        monkeypatch.setenv("AGELAB_PATIENCE", wrong)
+        with pytest.raises(InputError, match="AGELAB_PATIENCE is .* a whole number"):
+            patience("virtual")
 
 
 def _runner(tmp_path: Path, image: object) -> CellRunner:
