@@ -172,7 +172,7 @@ def test_the_hosts_patience_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
     assert patience("virtual") == patience("wall") == 90
     for wrong in ("0", "-1", "1.5", "soon", "\u0663"):
         monkeypatch.setenv("AGELAB_PATIENCE", wrong)
-        with pytest.raises(InputError, match="AGELAB_PATIENCE is .* a whole number"):
+        with pytest.raises(InputError, match=r"AGELAB_PATIENCE is .* a whole number"):
             patience("virtual")
 
 

@@ -70,7 +70,7 @@ def ran(path: Path) -> dict[str, dict[str, Any]]:
 RECOGNISED = 10
 """Host seconds from a kernel's last word to the cell's end record, at most."""
 OUT_OF_MEMORY = "head -c 1G /dev/zero | tail || true"
-CORRUPT = "echo badness > /sys/fs/ext4/*/trigger_fs_error"
+CORRUPT = "echo badness | tee /sys/fs/ext4/*/trigger_fs_error"
 
 
 def test_faults_are_named_by_the_kernel_and_the_next_cell_runs(tmp_path: Path) -> None:
