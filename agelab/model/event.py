@@ -4,9 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
-from agelab.model.base import Frozen
+from agelab.model.base import Frozen, Label, Text
 from agelab.model.result import Sample, Stuck
-from agelab.model.shown import Label, Text
 
 MOST_STUCK = 64
 """Tasks that a guest may tell of."""

@@ -5,8 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from agelab.model.base import Defaults, Frozen
-from agelab.model.shown import Label, Text
+from agelab.model.base import Defaults, Frozen, Label, Text
 
 SCHEMA = 1
 LARGEST = 1 << 64
