@@ -54,6 +54,22 @@ def test_a_value_is_a_number_that_can_be_counted_with(value: str) -> None:
         EVENT.validate_json(line)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"event":"failed","step":"a","repetition":1,"said":"","status":N}',
+        '{"event":"step","step":"a","repetition":N}',
+        '{"event":"begin","step":"a","repetition":N}',
+        '{"event":"reboot","next":N}',
+        '{"event":"sample","step":"a","repetition":N,"metric":"m","unit":"s","value":1}',
+    ],
+)
+@pytest.mark.parametrize("number", ["-1", "9" * 400, "9" * 5000])
+def test_a_number_that_python_could_not_even_print_is_no_event(line: str, number: str) -> None:
+    with pytest.raises(ValidationError):
+        EVENT.validate_json(line.replace("N", number))
+
+
 def test_a_lone_surrogate_is_no_text() -> None:
     with pytest.raises(ValidationError):
         EVENT.validate_json('{"event":"end","status":"ok","reason":"\\ud800"}')
