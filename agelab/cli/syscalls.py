@@ -58,5 +58,7 @@ def _rows(calls: Calls) -> list[tuple[str, ...]]:
 
 
 def _row(label: str, calls: Sequence[Mapping[str, Sample]], share: str) -> tuple[str, ...]:
-    seconds, count, errors = (sum(of[metric].value or 0 for of in calls) for metric in METRICS)
+    seconds, count, errors = (
+        sum(of[metric].value or 0 for of in calls if metric in of) for metric in METRICS
+    )
     return f"   {label}", f"{seconds:.6f}", share, f"{count:.0f}", f"{errors:.0f}"

@@ -7,9 +7,8 @@ from typing import Literal, get_args
 from pydantic import Field, TypeAdapter
 
 from agelab.kernel import MissingModule, MissingOption, Modules
-from agelab.model.base import Defaults, Frozen
+from agelab.model.base import Defaults, Frozen, Text
 from agelab.model.filesystem import Filesystem, FreeSpaceTool
-from agelab.model.shown import Text
 
 DEVICE = "/dev/pmem1"
 MOUNTPOINT = "/run/proof"

@@ -1,11 +1,13 @@
 """The base of every type that holds data from outside: frozen, and unknown keys are errors."""
 
 import re
+from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from agelab.model.kinds import corpora
+from agelab.model.shown import plain
 
 
 class Frozen(BaseModel):
@@ -27,6 +29,12 @@ Pattern = Annotated[str, AfterValidator(_regular_expression)]
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
 """What a file of ours calls a thing."""
+
+Text = Annotated[str, AfterValidator(plain)]
+"""Words of any length that were made elsewhere, without what a terminal obeys (agelab.model.shown)."""
+
+Label = Annotated[str, AfterValidator(partial(plain, kept=""))]
+"""The same, in one line: what stands in a table."""
 
 Origin = Literal["published", "inferred", "estimated"]
 """Where a figure comes from: the study or a data sheet says so; it follows from what it says; a guess."""

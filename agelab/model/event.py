@@ -4,9 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
-from agelab.model.base import Frozen
-from agelab.model.result import Sample, Stuck
-from agelab.model.shown import Label, Text
+from agelab.model.base import Frozen, Label, Text
+from agelab.model.result import Count, Sample, Stuck
 
 MOST_STUCK = 64
 """Tasks that a guest may tell of."""
@@ -16,7 +15,7 @@ class Ready(Frozen):
     """The harness runs; ``uptime`` is guest seconds since boot."""
 
     event: Literal["ready"]
-    boot: int
+    boot: Count
     uptime: float
     release: Label
     watchdog: bool
@@ -38,7 +37,7 @@ class Begun(Frozen):
 
     event: Literal["begin"]
     step: Label
-    repetition: int
+    repetition: Count
 
 
 class StepDone(Frozen):
@@ -46,7 +45,7 @@ class StepDone(Frozen):
 
     event: Literal["step"]
     step: Label
-    repetition: int
+    repetition: Count
 
 
 class StepFailed(Frozen):
@@ -54,8 +53,8 @@ class StepFailed(Frozen):
 
     event: Literal["failed"]
     step: Label
-    repetition: int
-    status: int
+    repetition: Count
+    status: Count
     said: Text
 
 
@@ -92,7 +91,7 @@ class Reboot(Frozen):
     """The boot ends here so that the next one begins with that step."""
 
     event: Literal["reboot"]
-    next: int
+    next: Count
 
 
 class Ended(Frozen):

@@ -5,12 +5,13 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from agelab.model.base import Defaults, Frozen
-from agelab.model.shown import Label, Text
+from agelab.model.base import Defaults, Frozen, Label, Text
 
 SCHEMA = 1
 LARGEST = 1 << 64
 """No value is farther from zero: anything that counts or times fits, and nothing that is no number (NaN)."""
+Count = Annotated[int, Field(ge=0, le=LARGEST)]
+"""What a guest counts."""
 
 
 class Status(StrEnum):
@@ -31,14 +32,14 @@ class Sample(Frozen):
     metric: Label
     value: Annotated[float | int, Field(ge=-LARGEST, le=LARGEST)] | None
     unit: Label
-    repetition: int = Field(default=1, ge=0, le=LARGEST)
+    repetition: Count = 1
     not_measured: Text | None = None
 
 
 class Stuck(Frozen):
     """A task that did not go on when its step's time was over."""
 
-    pid: int
+    pid: Count
     name: Label
     state: Label = Field(description="as proc(5) has it: D is blocked in the kernel")
     waits_in: Label = Field(description="the kernel's function, where it tells")

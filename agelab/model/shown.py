@@ -1,13 +1,10 @@
 """Text that was made elsewhere (in a guest, by another host's run) and will be shown: it is data, never orders.
 
-A terminal obeys escape sequences, and lays text out as control characters tell it. Whoever holds such text as one of
-the types below holds it without them, wherever it is printed.
+A terminal obeys escape sequences, and lays text out as control characters tell it. What holds such text
+as one of two types (``Text``, ``Label`` of agelab.model.base) holds it without them, wherever it is printed.
 """
 
 import unicodedata
-from typing import Annotated
-
-from pydantic import AfterValidator
 
 ORDERS = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 """Unicode's categories of what is not shown but obeyed: controls (C0, DEL, C1), formats (those for the direction of
@@ -23,13 +20,3 @@ def plain(text: str, kept: str = LAYOUT) -> str:
     return "".join(
         ascii(one)[1:-1] if one not in kept and unicodedata.category(one) in ORDERS else one for one in text
     )
-
-
-def _label(text: str) -> str:
-    return plain(text, kept="")
-
-
-Text = Annotated[str, AfterValidator(plain)]
-"""Words of any length."""
-Label = Annotated[str, AfterValidator(_label)]
-"""What stands in a line of a table."""

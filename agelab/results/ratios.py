@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Sequence
 
 from agelab.model.metrics import METRICS
-from agelab.model.result import Sample
+from agelab.model.result import LARGEST, Sample
 from agelab.model.step import RECOVERING, Ratio
 
 WAITING = ("wait4", "waitid", "waitpid")
 """System calls in which a process waits for another one's end (wait(2))."""
+
+NO_NUMBER = "the ratio is larger than any number that a sample holds"
 
 
 def derived(ratios: Iterable[Ratio], samples: Sequence[Sample]) -> list[Sample]:
@@ -23,8 +25,8 @@ def derived(ratios: Iterable[Ratio], samples: Sequence[Sample]) -> list[Sample]:
             why = f"{ratio.step} has {len(series)} repetitions with {ratio.metric}; two are needed"
         elif not series[0].value or series[-1].value is None:
             why = f"{ratio.metric} of the first or last {ratio.step} is not measured"
-        else:
-            value = round(series[-1].value / series[0].value, 6)
+        elif (value := _over(series[-1].value, series[0].value)) is None:
+            why = NO_NUMBER
         unit = METRICS[ratio.name].unit
         found.append(Sample(step=ratio.step, metric=ratio.name, value=value, unit=unit, not_measured=why))
     return found
@@ -43,7 +45,8 @@ def syscall_shares(samples: Sequence[Sample]) -> list[Sample]:
         why = None if sums[step] else "no call took any time"
         if call in WAITING:
             why = "it waits for another process"
-        value = None if why else round((one.value or 0) / sums[step], 6)
+        value = None if why else _over(one.value or 0, sums[step])
+        why = NO_NUMBER if value is None and why is None else why
         found.append(
             Sample(
                 step=one.step,
@@ -86,7 +89,7 @@ def slowdowns(
         repetitions = sorted(number for step, number in times if step == old)
         for number in repetitions or [1]:
             ours, theirs = times.get((old, number)), times.get((new, number))
-            value = round(ours / theirs, 6) if ours and theirs else None
+            value = _over(ours, theirs) if ours and theirs else None
             why = None if value is not None else none or "the test did not end on both disks"
             found.append(
                 Sample(
@@ -99,3 +102,9 @@ def slowdowns(
                 )
             )
     return found
+
+
+def _over(value: float, other: float) -> float | None:
+    """The ratio of two values of a guest, or None where no sample could hold it."""
+    found = round(value / other, 6)
+    return found if abs(found) <= LARGEST else None

@@ -12,7 +12,7 @@ LONGEST = 1 << 16
 """Bytes of a line at most: the longest that the harness writes, the tasks of a hung guest, has a quarter of them."""
 CONSOLE = 16 * MIB
 """Bytes of a console at most; a quiet kernel writes some thousand."""
-EVENTS, EVENTS_OF_A_STEP = 16 * MIB, 16 << 10
+EVENTS, EVENTS_OF_A_STEP = 4 * MIB, 16 << 10
 """Bytes of events at most, and for each step of the plan so many more; a step has 4 KiB of samples."""
 KEPT = MIB
 """Bytes of a console's beginning, and of its end, that are looked at."""

@@ -1,5 +1,6 @@
 """A cell's verdict, its inputs, and what is unsupported."""
 
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -7,13 +8,14 @@ from typing import Any, cast
 
 import pytest
 
+from agelab.errors import InputError
 from agelab.image import Image
 from agelab.kernel import MissingModule
-from agelab.model.event import Ended, StepFailed
+from agelab.model.event import Ended, Reboot, StepFailed
 from agelab.model.result import Status, Stuck
 from agelab.results.rundir import RunDirectory
-from agelab.run.boots import Machine
-from agelab.run.cell import CellRunner, Wanted, misses
+from agelab.run.boots import Boot, Heard, Machine, patience
+from agelab.run.cell import CellRunner, Over, Progressed, Wanted, misses
 from agelab.run.inputs import guest_command
 from agelab.run.verdict import Verdict, verdict
 from agelab.store import Store
@@ -164,6 +166,48 @@ def test_where_a_flood_was_ended_is_the_hosts_time() -> None:
 @pytest.mark.parametrize("ending", [Ending.TIMEOUT, Ending.PAUSED, Ending.CRASHED])
 def test_what_the_host_did_only_interrupts(ending: Ending) -> None:
     assert verdict(ending, None, [], "", during="step x").status is Status.INTERRUPTED
+
+
+@pytest.mark.parametrize(
+    ("console", "boots", "status"),
+    [
+        ("REISERFS (device dm-0): using ordered data mode\r\n", [0, 1], Status.OK),
+        ("REISERFS error (device dm-0): vs-5150 search_by_key: invalid format\r\n", [0], Status.FAILED),
+        (KILLED, [0], Status.FAILED),
+    ],
+)
+def test_after_a_filesystem_in_trouble_there_is_no_next_boot(
+    tmp_path: Path, console: str, boots: list[int], status: Status
+) -> None:
+    booted: list[int] = []
+
+    def run(boot: Boot, heard: Heard, *_: object) -> Ending:
+        booted.append(boot.number)
+        heard.reboot = None if boot.number else Reboot(event="reboot", next=1)
+        heard.ended = OK if boot.number else None
+        return Ending.STOPPED
+
+    machine = SimpleNamespace(
+        directory=tmp_path, spec=spec(), corpus=CORPUS, run=run, console=lambda boot: console
+    )
+    runner = CellRunner(
+        RunDirectory(tmp_path), 0, cast(Machine, machine), Wanted(), Store(tmp_path), lambda said: None
+    )
+    done = Progressed()
+    with ExitStack() as stack, suppress(Over):
+        runner._carry_out(runner.phases[0], done, stack)
+    assert (booted, done.verdict.status) == (boots, status)
+
+
+def test_the_hosts_patience_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AGELAB_PATIENCE", raising=False)
+    assert patience("virtual") == 6 * 3600
+    monkeypatch.setenv("AGELAB_PATIENCE", "90")
+    assert patience("virtual") == patience("wall") == 90
+    for wrong in ("0", "-1", "1.5", "soon", "\u0663"):
+        monkeypatch.setenv("AGELAB_PATIENCE", wrong)
+        with pytest.raises(InputError, match=r"AGELAB_PATIENCE is .* a whole number"):
+            patience("virtual")
 
 
 def _runner(tmp_path: Path, image: object) -> CellRunner:

@@ -10,8 +10,10 @@ from pydantic import ValidationError
 
 from agelab.cli import agelab, main
 from agelab.model.event import EVENT, Ended, Measured, StepDone, StepFailed
-from agelab.model.result import Cell, RunPlan
+from agelab.model.result import Cell, RunPlan, Sample
 from agelab.model.shown import plain
+from agelab.model.step import Ratio
+from agelab.results.ratios import derived, syscall_shares
 from agelab.results.rundir import RunDirectory
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07 \x9b31m \x7f \r back \u202etxt.exe \u2066 \u200f \u2028 \x00 \ufeff end"
@@ -52,6 +54,22 @@ def test_a_value_is_a_number_that_can_be_counted_with(value: str) -> None:
     line = '{"event":"sample","step":"a","repetition":1,"metric":"m","unit":"s","value":' + value + "}"
     with pytest.raises(ValidationError):
         EVENT.validate_json(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"event":"failed","step":"a","repetition":1,"said":"","status":N}',
+        '{"event":"step","step":"a","repetition":N}',
+        '{"event":"begin","step":"a","repetition":N}',
+        '{"event":"reboot","next":N}',
+        '{"event":"sample","step":"a","repetition":N,"metric":"m","unit":"s","value":1}',
+    ],
+)
+@pytest.mark.parametrize("number", ["-1", "9" * 400, "9" * 5000])
+def test_a_number_that_python_could_not_even_print_is_no_event(line: str, number: str) -> None:
+    with pytest.raises(ValidationError):
+        EVENT.validate_json(line.replace("N", number))
 
 
 def test_a_lone_surrogate_is_no_text() -> None:
@@ -105,3 +123,21 @@ def test_an_error_gives_no_orders(
     assert main(["show", "x\x1b[2J"]) == 2
     said = capsys.readouterr().err
     assert said and not OBEYED.search(said)
+
+
+def test_forged_samples_break_neither_what_follows_from_them_nor_a_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
+    run = hostile_run(tmp_path / "runs")
+    rows = [
+        Sample(step="copy", metric="throughput", value=1e-300, unit="B/s", repetition=1),
+        Sample(step="copy", metric="throughput", value=1e19, unit="B/s", repetition=2),
+        Sample(step="strace/read", metric="syscall_seconds", value=5e-324, unit="s"),
+        Sample(step="other/read", metric="syscall_calls", value=1, unit="1"),
+    ]
+    ratio = Ratio(step="copy", metric="throughput", name="throughput_ratio")
+    for sample in [*rows, *derived([ratio], rows), *syscall_shares(rows)]:
+        run.append(0, sample)
+    assert [one.value for one in derived([ratio], rows)] == [None]
+    assert CliRunner().invoke(agelab, ["show", run.name]).exit_code == 0
