@@ -10,7 +10,7 @@ from harness.step import Outcome
 ANY = tuple(range(256))
 """Exit statuses that are a result."""
 QUOTED = 2000
-"""Characters of what a check says that are told."""
+"""Characters of what a check says that are told: half of them its first, half of them its last."""
 
 Run = Callable[[str, tuple[str, ...], tuple[int, ...]], Outcome]
 """Runs a command as a step of that name, with the exit statuses that are no failure."""
@@ -25,9 +25,9 @@ def recover(
 ) -> None:
     """Mount what the cut has left, which replays the journal, and have it checked; it is mounted in the end.
 
-    The step ``recovery`` is the mount. ``repair`` comes before it where that is the filesystem's way, else only after
-    a mount that failed, and then a second one: ``recovery-repaired``. ``fsck`` looks, changing nothing, at what the
-    recovery has left. What the programs answer is a result, but the cell fails where nothing can be mounted.
+    The step ``recovery`` is the mount. ``repair`` comes before it where that is the filesystem's way. After a mount
+    that failed come ``repair-after`` and a second mount, ``recovery-repaired``. ``fsck`` looks, changing nothing, at
+    what the recovery has left. What the programs answer is a result, but the cell fails where nothing can be mounted.
     """
 
     def mount(name: str) -> Outcome:
@@ -43,15 +43,21 @@ def recover(
         said = output.read_text(errors="replace")
         events.sample(name, repetition, "fsck_status", outcome.status, "1")
         events.sample(name, repetition, "fsck_lines", len(said.splitlines()), "1")
-        events.emit("checked", step=name, status=outcome.status, said=said[:QUOTED])
+        events.emit("checked", step=name, status=outcome.status, said=shortened(said))
 
     if todo.repair_first:
         check("repair", todo.repair)
     mounted = mount("recovery")
-    if mounted.status and todo.repair and not todo.repair_first:
-        check("repair", todo.repair)
+    if mounted.status and todo.repair:
+        check("repair-after", todo.repair)
         mounted = mount("recovery-repaired")
     must(mounted, "mounting what the power cut and a repair have left")
     do(list(disk.umount), "unmounting what was recovered")
     check("fsck", todo.fsck)
     do(list(disk.mount), "mounting what was recovered")
+
+
+def shortened(said: str) -> str:
+    """Its beginning and its end."""
+    half = QUOTED // 2
+    return said if len(said) <= QUOTED else f"{said[:half]}\n[...]\n{said[-half:]}"

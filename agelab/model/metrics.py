@@ -60,8 +60,8 @@ METRICS: dict[str, Metric] = {
     "cut_after": Metric("s", "guest time from the begin of a step to the cut of its power"),
     "recovery_time": Metric(
         "s",
-        "guest time until the filesystem was mounted after a power cut: elapsed of repair, recovery and "
-        "recovery-repaired, as far as there were any",
+        "guest time until the filesystem was mounted after a power cut: elapsed of repair, recovery, repair-after "
+        "and recovery-repaired, as far as there were any",
     ),
     "mount_status": Metric("1", "exit status of a mount after a power cut (mount(8)): 0, or it failed"),
     "fsck_status": Metric(

@@ -11,6 +11,7 @@ from agelab.model.history import History
 from agelab.model.machine import Figure
 from agelab.model.metrics import METRICS
 from agelab.model.step import (
+    CHECKING,
     CONTROL_COPY,
     IMPLICIT,
     RECOVERING,
@@ -259,7 +260,7 @@ class Scenario(Frozen):
             return wrong
         wrong += [
             f"a step cannot be called {name!r}: there is one after each power cut"
-            for name in RECOVERING
+            for name in (*RECOVERING, CHECKING)
             if name in names
         ]
         return (

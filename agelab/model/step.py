@@ -8,8 +8,10 @@ from agelab.model.base import Frozen, Name, Origin, Pattern
 
 IMPLICIT = ("boot", "mkfs", "mount", "map")
 """Steps that every cell has without its scenario saying so."""
-RECOVERING = ("recovery", "repair", "recovery-repaired", "fsck")
-"""Steps that every cell has after a power cut."""
+RECOVERING = ("repair", "recovery", "repair-after", "recovery-repaired")
+"""Steps that a cell has after a power cut, as far as it needs them, until its filesystem is mounted."""
+CHECKING = "fsck"
+"""The step after them."""
 PREPARING = "prepare"
 """What the names of the phases and steps begin with that prepare an experiment."""
 CONTROL_COPY = "copy"

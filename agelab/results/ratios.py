@@ -67,7 +67,7 @@ def recovery_times(samples: Sequence[Sample]) -> list[Sample]:
     for one in samples:
         if one.metric == "mount_status" and one.value == 0:
             phase = one.step.rpartition("/")[0]
-            steps = [f"{phase}/{name}" if phase else name for name in RECOVERING[:3]]
+            steps = [f"{phase}/{name}" if phase else name for name in RECOVERING]
             value = round(sum(times.get((step, one.repetition), 0) for step in steps), 6)
             sample = one.model_copy(update={"metric": "recovery_time", "value": value, "unit": "s"})
             found.append(sample)

@@ -273,18 +273,26 @@ def test_a_journal_is_replayed_by_the_mount_and_checked_while_it_is_not_mounted(
 def test_what_has_no_journal_or_cannot_be_mounted_is_repaired_before(tmp_path: Path) -> None:
     assert recovered(tmp_path, first=True, mounts=[0])[0] == ["repair", "recovery", "umount", "fsck", "mount"]
     ran, heard = recovered(tmp_path, first=False, mounts=[32, 0])
-    assert ran == ["recovery", "repair", "recovery-repaired", "umount", "fsck", "mount"]
+    assert ran == ["recovery", "repair-after", "recovery-repaired", "umount", "fsck", "mount"]
+    ran, _ = recovered(tmp_path, first=True, mounts=[32, 0])
+    assert ran[:4] == ["repair", "recovery", "repair-after", "recovery-repaired"]
     assert {"event": "checked", "step": "recovery", "status": 32, "said": "no"} in heard.said
 
 
 @pytest.mark.parametrize(
-    ("first", "mounts", "repair"), [(True, [32], "fix"), (False, [32, 32], "fix"), (False, [32], "")]
+    ("first", "mounts", "repair"), [(True, [32, 32], "fix"), (False, [32, 32], "fix"), (False, [32], "")]
 )
 def test_what_no_repair_brings_back_fails_the_cell(
     tmp_path: Path, first: bool, mounts: list[int], repair: str
 ) -> None:
     with pytest.raises(Lost, match="mounting what the power cut and a repair have left"):
         recovered(tmp_path, first=first, mounts=mounts, repair=repair)
+
+
+def test_of_what_a_check_says_the_beginning_and_the_end_are_told() -> None:
+    said = "a" * 1500 + "b" * 1500
+    assert recovery.shortened(said) == "a" * 1000 + "\n[...]\n" + "b" * 1000
+    assert recovery.shortened("short") == "short"
 
 
 def sample(step: str, metric: str, value: float, repetition: int = 2) -> Sample:
@@ -295,7 +303,7 @@ def test_the_time_to_recover_has_the_repair_in_it_and_a_mount_that_failed() -> N
     told = [
         sample("recovery", "elapsed", 0.25),
         sample("recovery", "mount_status", 32),
-        sample("repair", "elapsed", 2),
+        sample("repair-after", "elapsed", 2),
         sample("recovery-repaired", "elapsed", 0.5),
         sample("recovery-repaired", "mount_status", 0),
         sample("recovery", "elapsed", 0.125, 4),
