@@ -19,6 +19,7 @@ from agelab.doctor import leftovers
 from agelab.results.rundir import RunDirectory
 from agelab.store import Store
 from agelab.vm import daemon
+from tests.vm.cells import SMALL, step
 
 SHARED = ("image", "kernel", "root", "clock", "tools", "drive", "buildroot")
 """What a home of a test's own has from the store that all tests use."""
@@ -42,6 +43,21 @@ def home(directory: Path) -> Store:
     return store
 
 
+def cheap(directory: Path, more: str = "") -> Path:
+    """The cheapest cells that write, read and have samples: two filesystems, 4 MiB of data; ``more`` steps."""
+    text = SMALL.read_text().split("[[variants]]")[0]
+    for old, new in (("value = 24", "value = 4"), ("mib = { value = 320", "mib = { value = 64")):
+        assert old in text
+        text = text.replace(old, new)
+    variants = "".join(f'[[variants]]\nname = "{name}"\nfilesystem = "{name}"\n' for name in ("ext2", "ext4"))
+    steps = step("copy", 'cp -r "$SOURCE/." copy; sync') + step(
+        "read", "cat copy/*/* > /dev/null 2>&1 || true"
+    )
+    path = directory / "cheap.toml"
+    path.write_text(text.replace('name = "small"', 'name = "cheap"') + variants + steps + more)
+    return path
+
+
 @dataclass
 class Chaos:
     """An agelab in a store of its own, its moments drawn from a seed."""
@@ -49,7 +65,11 @@ class Chaos:
     store: Store
     words: tuple[str, ...]
     """The command line that begins the run."""
-    seed: int
+    seed: int = 0
+    before: tuple[str, ...] = ()
+    """What stands before each command line."""
+    environment: dict[str, str] = field(default_factory=dict)
+    """What agelab finds in its environment, beside this process' own."""
     owners: set[str] = field(default_factory=set)
     """All agelabs that were started."""
     kills: int = 0
@@ -60,9 +80,9 @@ class Chaos:
     def start(self, *words: str) -> "subprocess.Popen[bytes]":
         """An agelab in that store, as a process of its own; what it says goes to said.log."""
         program = str(Path(sys.executable).with_name("agelab"))
-        env = {**os.environ, "AGELAB_HOME": str(self.store.home)}
+        env = {**os.environ, "AGELAB_HOME": str(self.store.home), **self.environment}
         with (self.store.home / "said.log").open("ab") as said:
-            child = subprocess.Popen([program, *words], env=env, stdout=said, stderr=said)
+            child = subprocess.Popen([*self.before, program, *words], env=env, stdout=said, stderr=said)
         self.owners.add(f"{child.pid}:{owner.began(child.pid)}")
         return child
 
@@ -72,6 +92,15 @@ class Chaos:
         said = (self.store.home / "said.log").read_text()
         assert code == 0, said[-3000:]
         return str(re.findall(r"agelab show (\S+) --json", said)[-1])
+
+    def said(self) -> str:
+        """What it has said lately."""
+        return (self.store.home / "said.log").read_text()[-3000:]
+
+    def end(self, run: Path, number: int) -> dict[str, Any]:
+        """The end record of a cell."""
+        record: dict[str, Any] = json.loads((run / "cells" / str(number) / "end.json").read_text())
+        return record
 
     def next(self) -> tuple[str, ...]:
         """What is to be said now: that a run be begun, or gone on with."""
@@ -96,7 +125,7 @@ class Chaos:
             child.wait()
             self.kills += 1
         else:
-            assert code == 0, (self.store.home / "said.log").read_text()[-3000:]
+            assert code == 0, self.said()
         self.nothing_lost(before)
 
     def recorded(self) -> dict[Path, bytes]:
@@ -126,7 +155,7 @@ class Chaos:
     def results(self, run: Path) -> list[tuple[Any, ...]]:
         """What a run came to: of each cell its variant, seed, status, key and digest."""
         cells = json.loads((run / "plan.json").read_text())["cells"]
-        ends = [json.loads((run / "cells" / str(n) / "end.json").read_text()) for n, _ in enumerate(cells)]
+        ends = [self.end(run, number) for number, _ in enumerate(cells)]
         return [
             (cell["variant"], cell["seed"], end["status"], end["inputs_key"], end["digest"])
             for cell, end in zip(cells, ends, strict=True)
@@ -144,13 +173,17 @@ def wait_until(over: Callable[[], bool], seconds: float = SETTLED) -> bool:
 
 
 def cleaned(store: Store) -> list[str]:
-    """What is found left over below a store, before it is removed; nothing may stay."""
-    found = [str(one) for one in leftovers.find(store) if str(store.home) in str(one)]
-    said: list[str] = []
-    leftovers.clean(store, said.append)
-    assert not [line for line in said if line.startswith("still there") and str(store.home) in line], said
-    assert not [one for one in leftovers.find(store) if str(store.home) in str(one)]
-    return found
+    """What of a store's own is found left over, before it is removed; nothing may stay."""
+    shared = [f"{store.root / kind}/" for kind in SHARED]
+
+    def found() -> list[str]:
+        lines = [str(one) for one in leftovers.find(store)]
+        return [line for line in lines if str(store.home) in line and not any(map(line.count, shared))]
+
+    before = found()
+    leftovers.clean(store, lambda _: None)
+    assert found() == []
+    return before
 
 
 def domains(store: Store) -> list[str]:

@@ -6,27 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.vm.cells import SMALL, real_guests, step
-from tests.vm.chaos import Chaos, cleaned, domains, home, wait_until
+from tests.vm.cells import real_guests
+from tests.vm.chaos import Chaos, cheap, cleaned, domains, home, wait_until
 
 pytestmark = real_guests
 EARLY = 0.6
 """The share of moments that lie in the time before a guest runs, or shortly after."""
-
-
-def cheap(directory: Path) -> Path:
-    """The cheapest cells that write, read and have samples: two filesystems, 4 MiB of data."""
-    text = SMALL.read_text().split("[[variants]]")[0]
-    for old, new in (("value = 24", "value = 4"), ("mib = { value = 320", "mib = { value = 64")):
-        assert old in text
-        text = text.replace(old, new)
-    variants = "".join(f'[[variants]]\nname = "{name}"\nfilesystem = "{name}"\n' for name in ("ext2", "ext4"))
-    steps = step("copy", 'cp -r "$SOURCE/." copy; sync') + step(
-        "read", "cat copy/*/* > /dev/null 2>&1 || true"
-    )
-    path = directory / "cheap.toml"
-    path.write_text(text.replace('name = "small"', 'name = "cheap"') + variants + steps)
-    return path
 
 
 @pytest.mark.parametrize("kills", [20, pytest.param(200, marks=pytest.mark.full)])
