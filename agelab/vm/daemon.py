@@ -53,7 +53,7 @@ def running() -> Iterator[None]:
     if os.geteuid() != 0:  # a session's daemon is started on demand by the library and leaves by itself
         yield
         return
-    STATE.mkdir(exist_ok=True)
+    STATE.mkdir(mode=0o700, exist_ok=True)  # who can open a lock can hold it
     with (STATE / "users").open("w") as users:
         try:
             with _alone():

@@ -251,7 +251,7 @@ def _destroy(domain: Any) -> None:
     try:
         domain.destroy()
     except libvirt.libvirtError as error:
-        if error.get_error_code() not in GONE:
+        if error.get_error_code() not in GONE and _alive(domain.connect()):
             raise
 
 
