@@ -122,6 +122,7 @@ def test_a_reader_that_stalls_changes_no_digest(
     until = time.monotonic() + seconds
     wait_until(lambda: time.monotonic() > until, seconds + 1)  # libvirt's own patience with a client is 30 s
     os.kill(agelab, signal.SIGCONT)
+    child.send_signal(signal.SIGCONT)  # nsenter stops with what it has started
     assert child.wait(GUEST) == 0, chaos.said()
     assert chaos.results(run) == chaos.results(chaos.plans()[0])
 
