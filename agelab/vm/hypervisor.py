@@ -7,7 +7,7 @@ import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -185,7 +185,8 @@ class Hypervisor:
     def close(self) -> None:
         """Let go of the connection; domains that are still there go with it."""
         connection, self._connection = self._connection, None
-        connection.close()
+        with suppress(libvirt.libvirtError):  # of one that was lost
+            connection.close()
 
 
 def _wait(
