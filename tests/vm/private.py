@@ -11,7 +11,9 @@ set -e
 for place in /run /var/lib/libvirt /var/log/libvirt; do mount -t tmpfs none "$place"; done
 mkdir -p /run/lock /var/lib/libvirt/qemu /var/log/libvirt/qemu
 echo {READY}
-exec sleep infinity
+sleep infinity &
+exec python3 -c 'import os
+while os.wait(): pass'  # as process 1 should: a dead QEMU must not stay a process
 """
 
 
