@@ -40,12 +40,12 @@ class Owned:
 def this() -> str:
     """This process, as an owner."""
     pid = os.getpid()
-    began = _began(pid)
-    assert began is not None
-    return f"{pid}:{began}"
+    moment = began(pid)
+    assert moment is not None
+    return f"{pid}:{moment}"
 
 
-def _began(pid: int) -> str | None:
+def began(pid: int) -> str | None:
     """When a process began, in ticks since the host's start (proc(5), stat, field 22); None where it is gone."""
     try:
         fields = (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
@@ -56,8 +56,8 @@ def _began(pid: int) -> str | None:
 
 def gone(owner: str) -> bool:
     """Whether an owner does not live any more. What is no owner's name is nobody that could have gone."""
-    pid, _, began = owner.partition(":")
-    return pid.isdecimal() and began.isdecimal() and _began(int(pid)) != began
+    pid, _, moment = owner.partition(":")
+    return pid.isdecimal() and moment.isdecimal() and began(int(pid)) != moment
 
 
 def of(pid: int) -> str | None:

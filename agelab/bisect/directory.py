@@ -63,6 +63,7 @@ class Directory:
             except FileExistsError:
                 continue
             rundir.write_sealed(path / "question.json", question)
+            rundir.note_latest(path)
             return cls(path)
         raise FileExistsError(store.bisects / label)
 
@@ -70,8 +71,8 @@ class Directory:
     def find(cls, store: Store, name: str) -> "Directory":
         """The bisect of that name, or in that directory; ``latest`` is the newest. Raises InputError."""
         known = sorted(path.parent for path in store.bisects.glob("*/question.json"))
-        if name == "latest" and known:
-            return cls(known[-1])
+        if name == rundir.LATEST and known:
+            return rundir.latest([cls(path) for path in known])
         for path in (store.bisects / name, Path(name)):
             if (path / "question.json").is_file():
                 return cls(path.absolute())

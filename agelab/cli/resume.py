@@ -28,6 +28,8 @@ def resume(run: str, jobs: int | None, erase: str | None) -> int:
 
     store = open_store()
     found = rundir.find(store.runs, run)
+    if found.going_on():
+        raise InputError(f"{found.name} is still going on")
     said = found.plan().command
     if not said:
         raise InputError(f"{found.name} does not say what was asked for", hint="begin a new run")

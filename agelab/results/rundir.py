@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, BinaryIO, TypeVar
+from typing import IO, Any, BinaryIO, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -27,6 +27,17 @@ from agelab.results.digest import digest, inputs_key
 from agelab.store import canonical, key_of
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
+
+
+class Place(Protocol):
+    """What lies in a directory of its own."""
+
+    path: Path
+
+
+AnyPlace = TypeVar("AnyPlace", bound=Place)
+LATEST = "latest"
+"""What the newest is called, and the file beside all of them that says which it is."""
 NEWEST = 3
 """Runs to name where none was meant, or several may be."""
 ALL = "all runs: agelab list"
@@ -68,6 +79,7 @@ class RunDirectory:
     def write_plan(self, plan: RunPlan) -> None:
         """Say what the run sets out to do, before its first cell."""
         write_sealed(self.path / "plan.json", plan)
+        note_latest(self.path)
 
     def cell(self, number: int) -> Path:
         """The directory of that cell, made if need be."""
@@ -273,6 +285,18 @@ def every(runs: Path) -> list[RunDirectory]:
     return [RunDirectory(path.parent) for path in sorted(runs.glob("*/plan.json"))]
 
 
+def note_latest(path: Path) -> None:
+    """Say that this is the newest of its kind: names tell the hour, and a clock may be put back."""
+    write(path.parent / LATEST, path.name)
+
+
+def latest(known: Sequence[AnyPlace]) -> AnyPlace:
+    """The newest of some that there are, oldest first by their names."""
+    note = known[0].path.parent / LATEST
+    named = note.read_text().strip() if note.exists() else ""
+    return next((one for one in known if one.path.name == named), known[-1])
+
+
 def find(runs: Path, name: str) -> RunDirectory:
     """The run of that name, or the one run whose name begins so; ``latest`` is the newest. It is verified.
 
@@ -286,8 +310,8 @@ def find(runs: Path, name: str) -> RunDirectory:
 def named(runs: Path, name: str) -> RunDirectory:
     """The same, whatever is in it."""
     known = every(runs)
-    if name == "latest" and known:
-        return known[-1]
+    if name == LATEST and known:
+        return latest(known)
     for run in known:
         if run.name == name:
             return run

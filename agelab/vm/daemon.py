@@ -53,7 +53,7 @@ def running() -> Iterator[None]:
     if os.geteuid() != 0:  # a session's daemon is started on demand by the library and leaves by itself
         yield
         return
-    STATE.mkdir(exist_ok=True)
+    STATE.mkdir(mode=0o700, exist_ok=True)  # who can open a lock can hold it
     with (STATE / "users").open("w") as users:
         try:
             with _alone():
@@ -110,6 +110,8 @@ def _pid_file() -> Path:
 
 
 def _start() -> None:
+    if (ending := _ours()) is not None:  # somebody has told it to: until then its place is taken
+        _wait_for_end(ending, START)
     configuration = STATE / "qemu.conf"
     configuration.write_text(CONFIGURATION)
     settings = STATE / "libvirtd.conf"
@@ -149,10 +151,11 @@ def _stop() -> None:
         return
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGTERM)
-    for _ in range(100):
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            break
-        time.sleep(0.05)
+    _wait_for_end(pid, 5)
     _pid_file().unlink(missing_ok=True)
+
+
+def _wait_for_end(pid: int, seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while owner.began(pid) is not None and time.monotonic() < until:
+        time.sleep(0.05)

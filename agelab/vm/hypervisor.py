@@ -7,7 +7,7 @@ import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -191,7 +191,8 @@ class Hypervisor:
     def close(self) -> None:
         """Let go of the connection; domains that are still there go with it."""
         connection, self._connection = self._connection, None
-        connection.close()
+        with suppress(libvirt.libvirtError):  # of one that was lost
+            connection.close()
 
 
 def _wait(watched: _Watched, watch: INotify, lines: Lines, output: Output, deadline: float) -> Ending:
@@ -252,7 +253,7 @@ def _destroy(domain: Any) -> None:
     try:
         domain.destroy()
     except libvirt.libvirtError as error:
-        if error.get_error_code() not in GONE:
+        if error.get_error_code() not in GONE and _alive(domain.connect()):
             raise
 
 

@@ -1,5 +1,7 @@
 """Kernels that are built: what their keys are made of, and that nothing is compiled twice or in vain."""
 
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -209,3 +211,13 @@ def test_what_is_said_twice_or_in_a_comment_makes_no_other_kernel(
     fragment.write_text("# how QEMU enters the kernel\nCONFIG_PVH=n\nCONFIG_PVH=y\n")
     keys = {kernel.resolve(f"tree:{tree}{more}", store).key for more in ("", f",config={fragment}")}
     assert len(keys) == 1 and made.compiled == 1
+
+
+def test_objects_of_a_clock_that_was_put_back_since_are_not_made_further(tmp_path: Path) -> None:
+    """make goes by times: sources that are new would be older than their objects."""
+    assert not build._of_the_future(tmp_path)
+    (tmp_path / build.MARK).touch()
+    assert not build._of_the_future(tmp_path)
+    later = time.time() + 3600
+    os.utime(tmp_path / build.MARK, (later, later))
+    assert build._of_the_future(tmp_path)

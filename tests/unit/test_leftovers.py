@@ -108,7 +108,7 @@ def test_nothing_is_left_over_where_nothing_was_killed(store: Store) -> None:
 def test_what_is_not_finished_is_removed_unless_somebody_is_at_work_on_it(
     store: Store, tmp_path: Path
 ) -> None:
-    places = ["store/kernel/.k.partial", "cache/debs/.agelab.1.partial", "bisects/.b.1.partial"]
+    places = ["store/kernel/.k.partial", "cache/debs/.agelab.1.partial", "bisects/b/.q.1.partial"]
     left = [store.home / place for place in places]
     for path in left:
         path.mkdir(parents=True)

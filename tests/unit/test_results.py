@@ -207,3 +207,16 @@ def test_a_damaged_plan_is_named(finished: RunDirectory) -> None:
     (finished.path / "plan.json").write_text("{")
     with pytest.raises(InputError, match=r"plan\.json is damaged"):
         finished.plan()
+
+
+def test_the_latest_run_is_the_one_begun_last_whatever_the_clock_said(finished: RunDirectory) -> None:
+    runs = finished.path.parent
+    for label in ("today", "tomorrow", "again"):
+        run = RunDirectory.create(runs, label)
+        if label == "tomorrow":  # by a clock that is put back afterwards
+            run.path = run.path.rename(runs / f"9{run.name}")
+        run.write_plan(finished.plan().model_copy(update={"run": run.name}))
+    assert rundir.every(runs)[-1].name.endswith("tomorrow")
+    assert rundir.find(runs, "latest").name == run.name
+    (runs / "latest").write_text("one that was removed\n")
+    assert rundir.find(runs, "latest").name.endswith("tomorrow")
