@@ -55,6 +55,13 @@ class Mounted(Frozen):
     options: str
 
 
+class Said(Frozen):
+    """How many lines the guest has written before this one: the last but one of a boot."""
+
+    event: Literal["said"]
+    lines: int
+
+
 class Reboot(Frozen):
     """The boot ends here so that the next one begins with that step."""
 
@@ -71,6 +78,6 @@ class Ended(Frozen):
 
 
 Event = Annotated[
-    Ready | Measured | StepDone | StepFailed | Mounted | Reboot | Ended, Field(discriminator="event")
+    Ready | Measured | StepDone | StepFailed | Mounted | Said | Reboot | Ended, Field(discriminator="event")
 ]
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)

@@ -12,13 +12,13 @@ from pydantic import ValidationError
 from agelab.corpus import Corpus
 from agelab.image import Image
 from agelab.kernel import initramfs
-from agelab.model.event import EVENT, Ended, Measured, Mounted, Ready, Reboot, StepDone, StepFailed
+from agelab.model.event import EVENT, Ended, Measured, Mounted, Ready, Reboot, Said, StepDone, StepFailed
 from agelab.model.result import Sample
 from agelab.run import inputs
 from agelab.run.drives import CellDrive
 from agelab.run.spec import CellSpec
 from agelab.store import canonical
-from agelab.vm import daemon, domain
+from agelab.vm import daemon, domain, host
 from agelab.vm.guest import REAL_SERIAL, GuestSpec, MemoryDisk, RealDisk
 from agelab.vm.hypervisor import Ending, Hypervisor
 
@@ -34,6 +34,10 @@ class Heard:
     reboot: Reboot | None = None
     mounted: Mounted | None = None
     failures: list[StepFailed] = field(default_factory=list)
+    lines: int = 0
+    """How many events there were."""
+    lost: bool = False
+    """Whether the guest has written more of them."""
 
 
 @dataclass(frozen=True)
@@ -85,13 +89,17 @@ class Machine:
         xml = self._domain(boot)
         (self.directory / f"{boot.name}domain-{boot.number}.xml").write_text(xml)
         try:
-            return self.hypervisor.run(
+            ending = self.hypervisor.run(
                 guest.name,
                 xml,
                 guest.events,
                 lambda line: _hear(line, boot.prefix, heard, keep, progress),
                 PATIENCE[self.spec.clock],
             )
+            silent = (
+                ending is Ending.STOPPED and not (heard.ended or heard.reboot) and host.full(self.directory)
+            )
+            return Ending.LOST if heard.lost or silent else ending
         finally:
             guest.initramfs.unlink()
 
@@ -194,7 +202,10 @@ def _hear(
         """Whether a step's name says already which phase it is of."""
         return bool(prefix) and f"{step}/".startswith(prefix)
 
+    heard.lines += 1
     match event:
+        case Said():
+            heard.lost = heard.lines <= event.lines
         case Measured():
             keep(event.sample("" if own(event.step) else prefix))
         case StepDone():

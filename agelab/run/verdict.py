@@ -21,6 +21,10 @@ def verdict(ending: Ending, ended: Ended | None, failures: list[StepFailed], con
 
     A host-time limit can only ever interrupt a cell: how fast the host was says nothing about the guest.
     """
+    if ending is Ending.LOST:
+        return Verdict(
+            Status.INTERRUPTED, "the host's filesystem was full: some of what the guest said is lost"
+        )
     if panicked := panic(console):
         return Verdict(Status.PANICKED, panicked)
     if ended and ended.status != "ok":

@@ -40,6 +40,8 @@ class Ending(Enum):
     """The hardware watchdog fired: nothing ran in the guest any more."""
     CRASHED = "crashed"
     """QEMU itself ended (a full host filesystem kills it with SIGBUS), was destroyed, or libvirt went away."""
+    LOST = "lost"
+    """The host had no room for all that the guest said (agelab.run.boots)."""
     TIMEOUT = "timeout"
     """The host's patience ended first."""
 
