@@ -37,7 +37,7 @@ def open_store() -> Store:
     if whose := _others(home):
         raise InputError(
             f"the store is in {home}, {whose}: what lies in it (a library for QEMU, compilers) is run as you",
-            hint="use one of your own: AGELAB_HOME=<directory>",
+            hint="use one of your own that nobody else may write to: AGELAB_HOME=<directory>",
         )
     return Store(home, lambda line: click.echo(f"agelab: {line}", err=True))
 
