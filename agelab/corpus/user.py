@@ -182,7 +182,7 @@ def _unpack(archive: Path, tree: Path) -> None:
     try:
         with tarfile.open(archive, "r|*", tarinfo=_Member) as opened:
             for member in opened:
-                opened.members = []  # or all of them would be kept
+                opened.members = []  # type: ignore[attr-defined]  # or all of them would be kept
                 target = tree / _inside(member.name, archive)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 if member.isdir():
