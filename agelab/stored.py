@@ -27,6 +27,8 @@ CONTENT = "disk-{}"
 """The content of each member of the disk, in their order."""
 DISK_ALIGNMENT = 2 << 20
 """Bytes; a memory-backed disk is mapped in pieces of this size (agelab.vm.guest)."""
+WHOLE = ("raw", "qcow2", "vdi", "vhdx", "vpc")
+"""Formats of images that can be taken in: each is one file."""
 SHORT = 12
 """Digits of a key that are shown."""
 
@@ -219,9 +221,9 @@ def export(disk: StoredDisk, target: Path, image_format: Literal["raw", "qcow2"]
 def take_in(
     store: Store, images: Sequence[Path], filesystem: str, layout: Layout, defaults: Defaults, command: str
 ) -> StoredDisk:
-    """Store a user's own images (raw, qcow2, whatever qemu-img reads), one for each member of the disk.
+    """Store a user's own images (raw, qcow2, ...), one for each member of the disk.
 
-    Raises InputError for a file that is no image.
+    Raises InputError for a file that is no image, or not a whole one.
     """
     for image in images:
         if not image.is_file():
@@ -231,7 +233,8 @@ def take_in(
         members = [directory / CONTENT.format(number) for number, _ in enumerate(images)]
         for image, member in zip(images, members, strict=True):
             try:
-                process.run(["qemu-img", "convert", "-O", "raw", str(image.absolute()), str(member)])
+                argv = ["-f", _format(image), "-O", "raw", str(image.absolute()), str(member)]
+                process.run(["qemu-img", "convert", *argv])
             except process.ProcessFailed as error:
                 raise InputError(f"{image} cannot be read as a disk image: {error.stderr.strip()}") from error
             size = member.stat().st_size
@@ -267,6 +270,23 @@ def take_in(
             "defaults": defaults,
         }
         return keep(store, inputs, recipe, members, [])
+
+
+def _format(image: Path) -> str:
+    """The format of an image that is whole in itself: of another one qemu-img would read whatever file it names.
+
+    Raises InputError, ProcessFailed.
+    """
+    said = json.loads(process.run(["qemu-img", "info", "--output=json", str(image.absolute())]).stdout)
+    own = said.get("format-specific", {}).get("data", {})
+    if other := said.get("backing-filename") or own.get("data-file"):
+        raise InputError(
+            f"{image} is not whole: the rest is in {str(other)[:200]!r}",
+            hint="make it whole first: qemu-img convert -O qcow2",
+        )
+    if said["format"] not in WHOLE:
+        raise InputError(f"{image} is of the format {said['format']}; known are {', '.join(WHOLE)}")
+    return str(said["format"])
 
 
 @contextmanager

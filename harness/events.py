@@ -6,12 +6,17 @@ import termios
 from dataclasses import dataclass
 from pathlib import Path
 
+LAST = ("end", "reboot", "cut")
+"""The events after which a boot says nothing more."""
 
-@dataclass(frozen=True)
+
+@dataclass
 class Events:
     """Writes to the second serial line (a regular file on the host), or to any file."""
 
     descriptor: int
+    lines: int = 0
+    """Written so far."""
 
     @classmethod
     def open(cls, path: Path) -> "Events":
@@ -26,8 +31,12 @@ class Events:
     def emit(self, event: str, **fields: object) -> None:
         """Write one event and wait until the line has taken it: the next step must not pay for it.
 
-        It begins with a newline, too: what anybody else has left on the line is none of its own.
+        It begins with a newline, too: what anybody else has left on the line is none of its own. Before its last word a
+        boot says how many lines there were: a host without room loses some, and nobody tells it.
         """
+        if event in LAST:
+            self.emit("said", lines=self.lines)
+        self.lines += 1
         line = json.dumps({"event": event, **fields}, ensure_ascii=True, separators=(",", ":"))
         data = f"\n{line}\n".encode()
         while data:

@@ -5,6 +5,7 @@ Exit codes: 0 all is well; 1 some cell is not ok; 2 wrong usage or input; 3 this
 """
 
 import contextlib
+import errno
 import importlib
 import os
 import signal
@@ -20,6 +21,8 @@ from agelab.model.shown import plain
 
 INTERNAL_ERROR = 70
 INTERRUPTED = 130
+FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
+FULL = "free some space on the disk of AGELAB_HOME; then agelab resume goes on with a run that had begun"
 
 # verb -> (module:attribute, what it does). A verb's module loads when the verb is used, so that the
 # help of agelab itself is quick.
@@ -89,6 +92,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, signal.default_int_handler)
+    # Whatever the user's umask allows: what others may write to, others could have run as this user.
+    os.umask(os.umask(0o022) | 0o022)
     try:
         result = agelab.main(argv, prog_name="agelab", standalone_mode=False)
         sys.stdout.flush()
@@ -111,7 +116,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.errno not in DISK_ERRNOS:
             return _bug()
-        return _complain(HostError(str(error)))
+        where = f"{error.filename}: " if error.filename else ""
+        return _complain(HostError(f"{where}{error.strerror}", FULL if error.errno in FULL_ERRNOS else ""))
     except Exception:
         return _bug()
     return result if isinstance(result, int) else 0

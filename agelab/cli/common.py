@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import stat
 from pathlib import Path
 
 import click
@@ -22,7 +23,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print a vers
 def open_store() -> Store:
     """The store below AGELAB_HOME, or below ``.agelab`` in the project; nothing is created yet.
 
-    Raises InputError when AGELAB_HOME names something that is not a directory.
+    Raises InputError when AGELAB_HOME names something that is not a directory, or somebody else's.
     """
     wanted = os.environ.get("AGELAB_HOME")
     home = Path(wanted).expanduser().absolute() if wanted else PROJECT / ".agelab"
@@ -33,7 +34,22 @@ def open_store() -> Store:
         )
     if home.exists() and not home.is_dir():
         raise InputError(f"AGELAB_HOME is {home}, which is not a directory")
+    if whose := _others(home):
+        raise InputError(
+            f"the store is in {home}, {whose}: what lies in it (a library for QEMU, compilers) is run as you",
+            hint="use one of your own that nobody else may write to: AGELAB_HOME=<directory>",
+        )
     return Store(home, lambda line: click.echo(f"agelab: {line}", err=True))
+
+
+def _others(home: Path) -> str:
+    """Who else decides on what is in a store; nothing where nobody does, or where there is none yet."""
+    if not home.exists():
+        return ""
+    found = home.stat()
+    if found.st_uid not in (0, os.geteuid()):
+        return f"which belongs to the user {found.st_uid}"
+    return "to which anybody may write" if found.st_mode & stat.S_IWOTH else ""
 
 
 def print_json(value: object) -> None:

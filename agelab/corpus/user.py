@@ -1,5 +1,6 @@
 """The user's own data as a corpus: an ISO image as it is, a directory or a tar archive made into one."""
 
+import errno
 import lzma
 import os
 import shutil
@@ -23,6 +24,26 @@ Recipe = tuple[dict[str, Any], Callable[[Path], About]]
 Look = Callable[[tuple[str, ...]], None]
 """Raises InputError where what is at the top is not what is needed there."""
 HINT = "give an ISO 9660 image, a directory, or a tar archive (plain, gzip, bzip2 or xz)"
+
+
+_HEADER = 1 << 20
+"""Bytes of an extended header, at most: names and times."""
+_SLIPS = (ValueError, OverflowError, AttributeError, TypeError)
+"""What tarfile raises besides: of cut or made-up headers its stream reader trips over itself (tarfile._Stream)."""
+_BROKEN = (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, shutil.SameFileError, *_SLIPS)
+_CONTRADICTIONS = (
+    *(errno.EEXIST, errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EINVAL, errno.ELOOP),
+    errno.ENOTEMPTY,
+)
+
+
+class _Member(tarfile.TarInfo):
+    """A member whose extended headers have an end: tarfile reads them whole, however large they call themselves."""
+
+    def _proc_member(self, archive: tarfile.TarFile) -> Any:
+        if self.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) and self.size > _HEADER and not self.isfile():
+            raise tarfile.ReadError(f"{self.name[:60]!r} is a header of {self.size} bytes")
+        return super()._proc_member(archive)  # type: ignore[misc]
 
 
 def from_user(path: Path, store: Store, kind: str | None = None) -> Corpus:
@@ -159,8 +180,9 @@ def _unpack(archive: Path, tree: Path) -> None:
     links: dict[Path, str] = {}
     room = shutil.disk_usage(tree).free
     try:
-        with tarfile.open(archive, "r|*") as opened:
+        with tarfile.open(archive, "r|*", tarinfo=_Member) as opened:
             for member in opened:
+                opened.members = []  # type: ignore[attr-defined]  # or all of them would be kept
                 target = tree / _inside(member.name, archive)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 if member.isdir():
@@ -169,11 +191,10 @@ def _unpack(archive: Path, tree: Path) -> None:
                     links[target] = member.linkname
                 elif member.islnk():
                     source = tree / _inside(member.linkname, archive)
+                    room = _taken(room, source.stat().st_size, tree)
                     shutil.copyfile(source, target)
                 elif content := opened.extractfile(member) if member.isreg() else None:
-                    room -= 2 * member.size  # the file, and its copy in the image
-                    if room < 0:
-                        need(shutil.disk_usage(tree).free + 2 * member.size, tree, "unpacking the archive")
+                    room = _taken(room, member.size, tree)
                     with content, target.open("wb") as file:
                         shutil.copyfileobj(content, file)
                 else:
@@ -181,13 +202,25 @@ def _unpack(archive: Path, tree: Path) -> None:
         # Links come last: no file can be written through one, to wherever it points.
         for target, pointed in links.items():
             target.symlink_to(pointed)
-    except (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error) as error:
+    except _BROKEN as error:
         raise InputError(
             f"{archive} is neither ISO 9660 image nor tar archive: {error}", hint=HINT
         ) from error
-    except (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
-        # A name that is a file here and a directory there, or a hard link to what is not in it.
-        raise InputError(f"{archive} contradicts itself: {error.strerror}: {error.filename}") from error
+    except OSError as error:
+        if error.errno not in _CONTRADICTIONS:
+            raise
+        # A name that is a file here and a directory there, a hard link to what is not in it, no name of a file.
+        raise InputError(
+            f"{archive} contradicts itself: {error.strerror}: {str(error.filename)[:200]!r}"
+        ) from error
+
+
+def _taken(room: int, size: int, tree: Path) -> int:
+    """What is left for more files of so many bytes. Raises HostError where that is nothing."""
+    left = room - 2 * max(size, 0)  # the file, and its copy in the image
+    if left < 0:
+        need(shutil.disk_usage(tree).free - left, tree, "unpacking the archive")
+    return left
 
 
 def _inside(name: str, archive: Path) -> PurePosixPath:

@@ -57,6 +57,10 @@ def build(work: Path, variables: Mapping[str, str]) -> None:
     def over() -> bool:
         return console.exists() and _OVER.search(console.read_text(errors="replace")) is not None
 
+    if "'" in sys.executable:  # it becomes a word of a shell's in the template
+        raise HostError(
+            f"Packer cannot run {sys.executable}: there is a quote in it", hint="move the project elsewhere"
+        )
     given = {"python": sys.executable, "work": str(work), "cmdline": CMDLINE, **variables}
     values = work / "values.pkrvars.json"
     values.write_bytes(canonical(given))

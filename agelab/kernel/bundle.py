@@ -3,6 +3,7 @@
 Nothing of it is ever installed on the host.
 """
 
+import os
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -130,6 +131,7 @@ def unpack(debs: Sequence[Path], release: str, directory: Path) -> None:
     whole = directory / "unpacked"
     for deb in debs:
         process.run(["dpkg-deb", "-x", str(deb), str(whole)])
+    confine(whole)
     trees = [whole / top / "modules" / release for top in ("lib", "usr/lib")]
     tree = next((tree for tree in trees if tree.is_dir()), whole)
     for name in ("vmlinuz", "config"):
@@ -147,6 +149,21 @@ def unpack(debs: Sequence[Path], release: str, directory: Path) -> None:
             (directory / "vmlinux").write_bytes(image)
     keep(tree, directory)
     shutil.rmtree(whole)
+
+
+def confine(tree: Path) -> None:
+    """See that what was unpacked leads nowhere else: links out of it go (to a build's headers, say).
+
+    Raises NotAKernel where it holds what is neither file, directory nor link.
+    """
+    inside = tree.resolve()
+    for directory, directories, names in os.walk(tree):
+        for path in (Path(directory, name) for name in (*directories, *names)):
+            if path.is_symlink():
+                if not path.resolve().is_relative_to(inside):
+                    path.unlink()
+            elif not (path.is_dir() or path.is_file()):
+                raise NotAKernel(f"{path.relative_to(tree)} is neither file, directory nor link")
 
 
 def keep(tree: Path, directory: Path) -> None:

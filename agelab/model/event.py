@@ -87,6 +87,13 @@ class Checked(Frozen):
     said: str
 
 
+class Said(Frozen):
+    """How many lines the guest has written before this one: the last but one of a boot."""
+
+    event: Literal["said"]
+    lines: int
+
+
 class Reboot(Frozen):
     """The boot ends here so that the next one begins with that step."""
 
@@ -104,7 +111,7 @@ class Ended(Frozen):
 
 
 Event = Annotated[
-    Ready | Measured | Begun | StepDone | StepFailed | Mounted | Cut | Checked | Reboot | Ended,
+    Ready | Measured | Begun | StepDone | StepFailed | Mounted | Cut | Checked | Said | Reboot | Ended,
     Field(discriminator="event"),
 ]
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)

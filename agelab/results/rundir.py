@@ -48,7 +48,7 @@ SEAL = "seal"
 LOOKS = 10
 """Times to try for a lock, 10 ms apart."""
 
-_MAP = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", re.ASCII)
+_MAP = re.compile(r"[\w-][\w.-]{0,99}(/[\w-][\w.-]{0,99})?", re.ASCII)
 _KERNEL = re.compile(r"(?P<spec>.+) = (?P<release>\S+) \((?P<version>.+)\)")
 
 

@@ -24,6 +24,7 @@ from agelab.model.event import (
     Mounted,
     Ready,
     Reboot,
+    Said,
     StepDone,
     StepFailed,
 )
@@ -32,7 +33,7 @@ from agelab.run import inputs
 from agelab.run.drives import CellDrive
 from agelab.run.spec import CellSpec
 from agelab.store import canonical
-from agelab.vm import daemon, domain, output
+from agelab.vm import daemon, domain, host, output
 from agelab.vm.guest import REAL_SERIAL, Clock, GuestSpec, MemoryDisk, RealDisk
 from agelab.vm.hypervisor import Ending, Hypervisor
 
@@ -64,6 +65,10 @@ class Heard:
     begun: Begun | None = None
     """The step that is under way."""
     failures: list[StepFailed] = field(default_factory=list)
+    lines: int = 0
+    """How many events there were."""
+    lost: bool = False
+    """Whether the guest has written more of them."""
 
     @property
     def during(self) -> str:
@@ -122,13 +127,16 @@ class Machine:
         xml = self._domain(boot)
         (self.directory / f"{boot.name}domain-{boot.number}.xml").write_text(xml)
         try:
-            return self.hypervisor.run(
+            ending = self.hypervisor.run(
                 guest.name,
                 xml,
                 written,
                 lambda line: _hear(line, boot.prefix, heard, keep, progress),
                 patience(self.spec.clock),
             )
+            last = heard.ended or heard.reboot or heard.cut
+            silent = ending is Ending.STOPPED and not last and host.full(self.directory)
+            return Ending.UNHEARD if heard.lost or silent else ending
         finally:
             guest.initramfs.unlink()
 
@@ -231,7 +239,10 @@ def _hear(
         """Whether a step's name says already which phase it is of."""
         return bool(prefix) and f"{step}/".startswith(prefix)
 
+    heard.lines += 1
     match event:
+        case Said():
+            heard.lost = heard.lines <= event.lines
         case Measured():
             keep(event.sample("" if own(event.step) else prefix))
         case Begun():

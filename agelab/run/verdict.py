@@ -13,6 +13,7 @@ FULL = "No space left on device"
 OUTSIDE = {
     Ending.TIMEOUT: "the host's patience ended before the guest's work did",
     Ending.PAUSED: "the guest was paused by somebody on the host until the host's patience ended",
+    Ending.UNHEARD: "the host's filesystem was full: some of what the guest said is lost",
     Ending.LOST: "libvirt's daemon ended while the guest ran, and the guest with it",
     Ending.CRASHED: "QEMU was killed, or ended by itself; a full host filesystem does that",
 }
@@ -46,6 +47,8 @@ def verdict(
     A host-time limit can only ever interrupt a cell: how fast the host was says nothing about the guest.
     """
     within = f"{during}: " if during else ""
+    if ending is Ending.UNHEARD:
+        return Verdict(Status.INTERRUPTED, OUTSIDE[ending])
     if panicked := panic(console):
         return Verdict(Status.PANICKED, within + panicked)
     if ending is Ending.FLOODED:

@@ -1,5 +1,6 @@
 """What the host adds to a guest that the plan does not name (QEMU's version, its firmware), and has room for."""
 
+import os
 from functools import cache
 from pathlib import Path
 
@@ -40,3 +41,9 @@ def memory_available() -> int:
     """MemAvailable of this host, in bytes (proc(5))."""
     lines = Path("/proc/meminfo").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+
+
+def full(directory: Path) -> bool:
+    """Whether the filesystem of that directory is full, for this user."""
+    found = os.statvfs(directory)
+    return (found.f_bavail if os.geteuid() else found.f_bfree) == 0

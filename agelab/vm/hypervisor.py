@@ -43,6 +43,8 @@ class Ending(Enum):
     """QEMU itself ended (a full host filesystem kills it with SIGBUS), or was destroyed."""
     LOST = "lost"
     """libvirt's daemon ended, and we the guest with it."""
+    UNHEARD = "unheard"
+    """The host had no room for all that the guest said (agelab.run.boots)."""
     TIMEOUT = "timeout"
     """The host's patience ended first."""
     PAUSED = "paused"

@@ -18,7 +18,7 @@ import atheris
 SECONDS = 10
 """What one input may take."""
 MEMORY_MIB = 2048
-INSTRUMENTED = ["agelab", "tomllib"]
+INSTRUMENTED = ["agelab", "tomllib", "tarfile"]
 WORD = re.compile(rb"[A-Za-z][A-Za-z_-]{2,40}")
 """What of the seeds libFuzzer puts into other places by itself."""
 

@@ -14,6 +14,7 @@ from agelab.kernel import MissingModule
 from agelab.model.event import Ended, Reboot, StepFailed
 from agelab.model.result import Status, Stuck
 from agelab.results.rundir import RunDirectory
+from agelab.run import boots
 from agelab.run.boots import Boot, Heard, Machine, patience
 from agelab.run.cell import CellRunner, Over, Progressed, Wanted, misses
 from agelab.run.inputs import guest_command
@@ -282,3 +283,25 @@ def test_the_command_in_the_key_has_neither_this_hosts_paths_nor_libvirts_own() 
         "/usr/bin/qemu-system-x86_64", "-S", "-m", "256", "-kernel", "{image}/vmlinux", "-uuid", "bbbb",
         "-object", "memory-backend-file,id=disk2,mem-path={cell}/disk",
     ]  # fmt: skip
+
+
+def heard_of(*lines: str) -> boots.Heard:
+    heard = boots.Heard()
+    for line in lines:
+        boots._hear(line, "", heard, lambda sample: None, lambda step: None)
+    return heard
+
+
+STEP_LINE = '{"event":"step","step":"copy","repetition":%d}'
+
+
+@pytest.mark.parametrize(
+    ("lines", "lost"), [((1, 2, 3), False), ((1, 3), True), ((), True), ((1, 2, 2, 3), False)]
+)
+def test_lines_that_the_host_has_lost_are_noticed(lines: tuple[int, ...], lost: bool) -> None:
+    heard = heard_of(*(STEP_LINE % number for number in lines), '{"event":"said","lines":3}')
+    assert heard.lost is lost
+    ending = Ending.UNHEARD if lost else Ending.STOPPED
+    found = verdict(ending, OK, [], "")
+    assert found.status is (Status.INTERRUPTED if lost else Status.OK)
+    assert not lost or "was full" in (found.reason or "")

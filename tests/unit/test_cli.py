@@ -175,3 +175,35 @@ def test_the_store_is_where_the_user_says(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "file"))
     with pytest.raises(InputError, match="not a directory"):
         open_store()
+
+
+def test_a_store_that_others_decide_on_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library that QEMU is run with lies in it."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("AGELAB_HOME", str(home))
+    assert cli.main(["list"]) == 0
+    home.chmod(0o1777)
+    with pytest.raises(InputError, match="anybody may write"):
+        open_store()
+    home.chmod(0o755)
+    monkeypatch.setattr(os, "geteuid", lambda: home.stat().st_uid + 1000)
+    monkeypatch.setattr(
+        Path, "stat", lambda path, **_: os.stat_result((0o40755, 0, 0, 1, 4242, 0, 0, 0, 0, 0))
+    )
+    with pytest.raises(InputError, match="belongs to the user 4242"):
+        open_store()
+
+
+@pytest.mark.parametrize("umask", [0, 0o027])
+def test_what_is_made_is_writable_by_nobody_else_under_any_umask(umask: int, tmp_path: Path) -> None:
+    body = (
+        f"import os; os.umask({umask})\nfrom pathlib import Path\nfrom agelab import cli\n"
+        "from agelab.cli.common import open_store\ncli.main(['list'])\n"
+        "open_store().obtain('tools', {}, lambda place: (place / 'a').touch())\n"
+    )
+    environment = {**os.environ, "AGELAB_HOME": str(tmp_path / "home")}
+    subprocess.run([sys.executable, "-c", body], env=environment, check=True, stdout=subprocess.DEVNULL)
+    modes = {path.stat().st_mode & 0o777 for path in (tmp_path / "home").rglob("*")}
+    assert modes and not any(mode & 0o022 for mode in modes)
+    assert all(mode & 0o027 == 0 for mode in modes) or umask != 0o027

@@ -4,6 +4,7 @@ import gzip
 import io
 import lzma
 import os
+import shutil
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from agelab import process
 from agelab.corpus import CorpusSpec, from_user, make
-from agelab.errors import InputError
+from agelab.errors import HostError, InputError
 from agelab.store import Store
 
 pytestmark = pytest.mark.skipif(not process.find("xorriso"), reason="xorriso is not installed")
@@ -218,3 +219,96 @@ def test_an_image_is_not_looked_into(tree: Path, store: Store, tmp_path: Path) -
     mine = tmp_path / "mine.iso"
     mine.write_bytes(from_user(tree, store).image.read_bytes())
     assert from_user(mine, store, "piszcz-2006").top is None
+
+
+def tarred(path: Path, *members: tuple[str, bytes, str]) -> Path:
+    """A tar of members with a name, a type and what it points to; files have ten bytes."""
+    with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as tar:
+        for name, kind, link in members:
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname = kind, link
+            member.size = 10 if kind == tarfile.REGTYPE else 0
+            tar.addfile(member, io.BytesIO(b"0123456789"))
+    return path
+
+
+FILE, LINK, HARD = tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        [("../up", FILE, "")],
+        [("a/../../up", FILE, "")],
+        [("a", HARD, "../up")],
+        [("dev", tarfile.CHRTYPE, "")],
+        [("pipe", tarfile.FIFOTYPE, "")],
+        [("a", FILE, ""), ("a", HARD, "a")],
+        [("a", FILE, ""), ("a/b", FILE, "")],
+        [("a\0b", FILE, "")],
+        [("n" * 300, FILE, "")],
+        [("a", HARD, "nowhere")],
+        [("d", tarfile.DIRTYPE, ""), ("e", HARD, "d")],
+    ],
+)
+def test_an_archive_that_reaches_out_or_contradicts_itself_is_refused(
+    tmp_path: Path, members: list[tuple[str, bytes, str]]
+) -> None:
+    archive = tarred(tmp_path / "a.tar", *members)
+    if b"\0b" in members[0][0].encode():  # a zero byte survives in an extended header alone
+        archive.write_bytes(pax(b"path", b"a\0b"))
+    before = set(tmp_path.iterdir())
+    with pytest.raises(InputError):
+        from_user(archive, Store(tmp_path / "home"))
+    assert set(tmp_path.iterdir()) - before <= {tmp_path / "home"}
+
+
+def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    archive = tarred(tmp_path / "a.tar", ("d", LINK, str(outside)), ("d/f", FILE, ""))
+    with pytest.raises(InputError, match="contradicts itself"):
+        from_user(archive, Store(tmp_path / "home"))
+    assert not list(outside.iterdir())
+
+
+def pax(word: bytes, value: bytes, size: int | None = None) -> bytes:
+    """An archive that begins with an extended header, which may say that it is larger than it is."""
+    record = word + b"=" + value + b"\n"
+    length = len(record) + 3
+    content = b"%d " % length + record
+    header, member = tarfile.TarInfo("x"), tarfile.TarInfo("a")
+    header.type, header.size = tarfile.XHDTYPE, len(content) if size is None else size
+    member.size = 10
+    padded = content + bytes(-len(content) % 512)
+    return (
+        header.tobuf(tarfile.GNU_FORMAT)
+        + padded
+        + member.tobuf(tarfile.GNU_FORMAT)
+        + b"0" * 10
+        + bytes(10742)
+    )
+
+
+def test_bombs_are_refused_before_they_go_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A header that is unpacked into memory, and links that are copied, over and over."""
+    bomb = tmp_path / "header.tar.gz"
+    with gzip.open(bomb, "wb", compresslevel=1) as file:
+        file.write(pax(b"comment", b"x", size=200 << 20)[:512])
+        file.write(bytes(200 << 20))
+    with pytest.raises(InputError, match="a header of 209715200 bytes"):
+        from_user(bomb, Store(tmp_path / "home"))
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=100))
+    many = tarred(tmp_path / "many.tar", ("a", FILE, ""), *((f"b{n}", HARD, "a") for n in range(10)))
+    with pytest.raises(HostError, match="unpacking the archive needs"):
+        from_user(many, Store(tmp_path / "home"))
+
+
+@pytest.mark.parametrize("data", [b"\x1f\x8b\x08\x1f\0", b"\x1f\x8b\x08\xc7" + bytes(600)])
+def test_what_tarfile_trips_over_is_no_archive(tmp_path: Path, data: bytes) -> None:
+    """Found by the fuzzer: TypeError and AttributeError of its stream reader."""
+    path = tmp_path / "a.tar"
+    path.write_bytes(data)
+    with pytest.raises(InputError, match="neither ISO 9660 image nor tar archive"):
+        from_user(path, Store(tmp_path / "home"))

@@ -78,6 +78,53 @@ def test_a_results_disk_without_a_tar_is_said(tmp_path: Path) -> None:
         maps.collect(path, tmp_path)
 
 
+def hostile(name: str = "aged/extents", kind: bytes = tarfile.REGTYPE, **more: object) -> bytes:
+    """A member of a tar that no harness writes."""
+    member = tarfile.TarInfo(name)
+    member.type = kind
+    for field, value in more.items():
+        setattr(member, field, value)
+    return member.tobuf(tarfile.GNU_FORMAT) + bytes(512)
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        hostile("../../end.json", size=1),
+        hostile("/etc/cron.d/x", size=1),
+        hostile("aged/../../x", size=1),
+        hostile("aged", kind=tarfile.DIRTYPE),
+        hostile(kind=tarfile.SYMTYPE, linkname="/etc/passwd"),
+        hostile(kind=tarfile.LNKTYPE, linkname="../../end.json"),
+        hostile(kind=tarfile.CHRTYPE, devmajor=1, devminor=8),
+        hostile(kind=tarfile.FIFOTYPE),
+        hostile(size=1 << 60),
+        hostile("././@LongLink", kind=tarfile.GNUTYPE_LONGNAME, size=1 << 40),
+        hostile("./PaxHeaders/x", kind=tarfile.XHDTYPE, size=1 << 62),
+        hostile("a/b/c", size=1),
+        hostile("a b", size=1),
+        hostile("-/.hidden", size=1),
+        hostile("aged/e\x1b[2J", size=1),
+        hostile("././@LongLink", kind=tarfile.GNUTYPE_LONGNAME, size=300)[:512]
+        + b"n" * 300
+        + bytes(212)
+        + hostile(),
+        hostile(size=1) + hostile(size=1),
+    ],
+)
+def test_a_guest_cannot_write_anywhere_by_what_it_brings_back(tmp_path: Path, member: bytes) -> None:
+    outside, cell = tmp_path / "end.json", tmp_path / "cells" / "0"
+    cell.mkdir(parents=True)
+    outside.write_text("mine")
+    path = tmp_path / "results"
+    path.write_bytes(member + bytes(10240))
+    with pytest.raises(AgelabError, match="the results disk"):
+        maps.collect(path, cell)
+    assert outside.read_text() == "mine"
+    assert {made.relative_to(cell).parts[0] for made in cell.rglob("*")} <= {maps.DIRECTORY}
+    assert not [made for made in tmp_path.rglob("*") if made.is_symlink()]
+
+
 def test_a_map_becomes_samples_and_what_failed_is_not_measured_with_its_words(tmp_path: Path) -> None:
     failed = b"debugreiserfs exited 1: alas"
     maps.collect(results(tmp_path, aged__extents=EXTENTS, aged__free_error=failed), tmp_path)

@@ -177,6 +177,19 @@ def test_what_can_never_be_a_disk_is_not_taken_in(store: Store, tmp_path: Path) 
         stored.take_in(store, [odd, odd], "ext4", "raid0", "today", "x")
 
 
+@pytest.mark.skipif(process.find("qemu-img") is None, reason="qemu-img is not installed")
+@pytest.mark.parametrize("named", ["backing", "data"])
+def test_an_image_that_names_another_file_is_not_taken_in(store: Store, tmp_path: Path, named: str) -> None:
+    """qemu-img would read that file, whosever it is, as far as this user may."""
+    secret, image = tmp_path / "secret", tmp_path / "image.qcow2"
+    secret.write_bytes(b"secret" * 1000)
+    more = ["-b", str(secret), "-F", "raw"] if named == "backing" else ["-o", f"data_file={tmp_path}/data"]
+    process.run(["qemu-img", "create", "-q", "-f", "qcow2", *more, str(image), "1M"])
+    with pytest.raises(InputError, match="is not whole"):
+        stored.take_in(store, [image], "ext4", "single", "today", "x")
+    assert not stored.every(store)
+
+
 def test_a_lost_file_is_damage(kept: StoredDisk) -> None:
     kept.members[0].unlink()
     with pytest.raises(HostError, match="is damaged"):

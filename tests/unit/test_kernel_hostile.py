@@ -1,0 +1,87 @@
+"""Packages that somebody has made to do harm."""
+
+import io
+import os
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from agelab.errors import HostError, InputError
+from agelab.kernel import bundle
+from agelab.kernel.deb import resolve
+from agelab.store import Store
+from tests.unit.test_kernel_vmlinux import RELEASE
+
+
+def hostile(path: Path, *members: tuple[str, bytes, str]) -> Path:
+    """A .deb whose content is a tar with these members: name, type, what it points to."""
+    parts = {}
+    for name, tarred in (("control", [("./control", tarfile.REGTYPE, "")]), ("data", members)):
+        made = io.BytesIO()
+        with tarfile.open(fileobj=made, mode="w", format=tarfile.GNU_FORMAT) as tar:
+            for member, kind, link in tarred:
+                entry = tarfile.TarInfo(member)
+                entry.type, entry.linkname, entry.devmajor, entry.devminor = kind, link, 1, 3
+                said = CONTROL if name == "control" else b"evil"
+                entry.size = len(said) if kind == tarfile.REGTYPE else 0
+                tar.addfile(entry, io.BytesIO(said))
+        parts[f"{name}.tar"] = made.getvalue()
+    whole = b"!<arch>\n"
+    for name, content in {"debian-binary": b"2.0\n", **parts}.items():
+        whole += f"{name:16}{0:<12}{0:<6}{0:<6}{100644:<8}{len(content):<10}`\n".encode() + content
+        whole += b"\n" * (len(content) % 2)
+    path.write_bytes(whole)
+    return path
+
+
+CONTROL = f"""Package: linux-image-{RELEASE}
+Version: 6.6-1
+Architecture: amd64
+Maintainer: nobody <nobody@example.org>
+Description: none
+""".encode()
+LINKED = f"./boot/vmlinuz-{RELEASE}"
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        [("../evil", tarfile.REGTYPE, "")],
+        [("/evil", tarfile.REGTYPE, "")],
+        [("./d", tarfile.SYMTYPE, "{outside}"), ("./d/evil", tarfile.REGTYPE, "")],
+        [("./d", tarfile.SYMTYPE, "../../../../.."), ("./d/evil", tarfile.REGTYPE, "")],
+        [("./boot", tarfile.DIRTYPE, ""), (LINKED, tarfile.SYMTYPE, "{outside}/secret")],
+        [("./boot", tarfile.DIRTYPE, ""), (LINKED, tarfile.LNKTYPE, "{outside}/secret")],
+        [("./boot", tarfile.DIRTYPE, ""), (LINKED, tarfile.CHRTYPE, "")],
+        [("./pipe", tarfile.FIFOTYPE, "")],
+    ],
+)
+def test_a_hostile_package_reaches_nothing_outside(
+    tmp_path: Path, members: list[tuple[str, bytes, str]]
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret").write_text("secret")
+    told = [(name, kind, link.format(outside=outside)) for name, kind, link in members]
+    file = hostile(tmp_path / "evil.deb", *told)
+    before = set(tmp_path.rglob("*")) | set(Path("/").iterdir())
+    with pytest.raises((InputError, HostError)):
+        resolve(f"deb:{file}", Store(tmp_path / "home"))
+    after = {path for path in tmp_path.rglob("*") if tmp_path / "home" not in (path, *path.parents)}
+    assert after | set(Path("/").iterdir()) <= before
+    assert not [path for path in (tmp_path / "home").rglob("*") if path.is_symlink() or path.name == "evil"]
+
+
+def test_links_that_lead_out_of_a_package_go_and_others_stay(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    (tree / "lib").mkdir(parents=True)
+    (tree / "lib" / "file").touch()
+    links = {"in": "lib/file", "up": "../..", "headers": "/usr/src/linux-headers", "lib/up": "../lib"}
+    for name, target in links.items():
+        (tree / name).symlink_to(target)
+    bundle.confine(tree)
+    assert {name for name in links if (tree / name).is_symlink()} == {"in", "lib/up"}
+    os.mkfifo(tree / "pipe")
+    with pytest.raises(bundle.NotAKernel, match="pipe is neither"):
+        bundle.confine(tree)

@@ -1,0 +1,66 @@
+"""Bits that are changed in a real store and in real runs, and what the next command makes of it."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from agelab import process
+from agelab.cli.common import open_store
+from agelab.store import MANIFEST, Store
+from tests.vm.cells import agelab, real_guests, scenario, step
+
+pytestmark = [*real_guests, pytest.mark.full]
+KINDS = ("image", "kernel", "corpus", "clock")
+
+
+def flip(path: Path, seed: int) -> None:
+    """Change one bit, somewhere."""
+    chosen = random.Random(seed)
+    with path.open("r+b") as file:
+        at = chosen.randrange(path.stat().st_size)
+        file.seek(at)
+        byte = file.read(1)[0]
+        file.seek(at)
+        file.write(bytes([byte ^ 1 << chosen.randrange(8)]))
+
+
+def test_a_bit_in_what_a_cell_is_made_of_or_in_its_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each artefact is named and made again, to the same digest; each file of the run is named, and no verb goes on."""
+    real, home = open_store(), tmp_path / "home"
+    (home / "store").mkdir(parents=True)
+    for kind in ("kernel", "root", "buildroot", "tools", "drive", "clock"):
+        process.run(["cp", "-a", "--reflink=auto", str(real.root / kind), str(home / "store")])
+    (home / "cache").symlink_to(real.home / "cache")
+    monkeypatch.setenv("AGELAB_HOME", str(home))
+    path = scenario(tmp_path, step("copy", 'cp -r "$SOURCE/." .', "sync = true"))
+    words = ("run", str(path))
+    assert agelab(*words).returncode == 0
+    before = json.loads(agelab("show", "--json").stdout)["cells"][0]
+    used = {kind: Store(home).all(kind) for kind in KINDS}
+    for seed, kind in enumerate(KINDS):
+        for artefact in used[kind]:
+            sized = sorted(name for name in artefact.manifest.files if (artefact / name).stat().st_size)
+            flip(artefact / (MANIFEST if kind == "corpus" else random.Random(seed).choice(sized)), seed)
+    again = agelab(*words)
+    assert again.returncode == 0 and "Traceback" not in again.stderr, again.stderr
+    after = json.loads(agelab("show", "--json").stdout)["cells"][0]
+    assert (after["inputs_key"], after["digest"]) == (before["inputs_key"], before["digest"])
+    for kind in ("image", "corpus", "clock"):
+        assert f"store/{kind}/" in again.stderr, again.stderr
+    assert again.stderr.count("it is made again") >= 4
+    [run, *_] = sorted((home / "runs").iterdir())
+    for file in sorted(run.rglob("*.json*")):
+        if "events" in file.name:
+            continue  # what the guest said: its samples are in samples.jsonl
+        content = file.read_bytes()
+        flip(file, 1)
+        refused = agelab("show", run.name)
+        assert refused.returncode == 2 and run.name in refused.stderr and "Traceback" not in refused.stderr, (
+            file
+        )
+        file.write_bytes(content)
+    assert agelab("show", run.name).returncode == 0
