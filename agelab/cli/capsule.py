@@ -145,13 +145,15 @@ def _request(
     known = {str(option.name): False if option.is_flag else option.default for option in options}
     data = replay.corpus(capsule, corpus)
     words = replay.words(capsule, known, cells)
-    words |= {"kernel": replay.kernel(capsule, kernel), "corpus": data, "jobs": jobs}
+    asked = bool(capsule.asked.words.get("corpus"))  # a control file's data need no option
+    words |= {"kernel": replay.kernel(capsule, kernel), "corpus": data if asked else None, "jobs": jobs}
     chosen = replay.chosen(capsule, cells, place)
     name = capsule.control.name if capsule.control else capsule.asked.plan.scenario
     wanted = request(name, words, chosen, **replay.more(capsule))
     told = [capsule.cells[number].cell for number in cells]
     return replace(
         wanted,
+        corpus=Path(data) if data else None,
         only=frozenset((cell.variant, cell.layout, cell.seed) for cell in told),
         brought=None if kernel else unpack(capsule, place / "parts"),
     )
