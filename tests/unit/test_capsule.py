@@ -1,5 +1,6 @@
 """Capsules: the same bytes each time, and nothing in them believed."""
 
+import dataclasses
 import gzip
 import json
 import os
@@ -7,15 +8,23 @@ import random
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from agelab.capsule import archive, model
+from agelab.capsule import archive, model, replay
 from agelab.capsule.pack import pack
 from agelab.capsule.read import opened
 from agelab.capsule.unpack import unpack
 from agelab.cli import main
 from agelab.errors import InputError
+from agelab.image import root as roots
+from agelab.image import tools
+from agelab.kernel import packaged
+from agelab.model.result import RunPlan
+from agelab.results.compare import Ran
+from agelab.results.rundir import RunDirectory
+from agelab.scenario import selection
 from agelab.store import Store
 from tests.unit.made_capsules import contents, made_run, resealed, tar_of
 
@@ -261,8 +270,8 @@ def _packed(store: Store, tmp_path: Path, change: Callable[[Path], None]) -> Non
 
 def _plan(one: str, other: str) -> Callable[[Path], None]:
     def change(path: Path) -> None:
-        plan = path / "plan.json"
-        plan.write_text(plan.read_text().replace(one, other))
+        run = RunDirectory(path)
+        run.write_plan(RunPlan.model_validate_json(run.plan().model_dump_json().replace(one, other)))
 
     return change
 
@@ -275,7 +284,7 @@ def _plan(one: str, other: str) -> Callable[[Path], None]:
         (lambda path: (path / "cells/1/end.json").unlink(), "1 of 2 cells have not ended"),
         (lambda path: (path / "made-of.json").unlink(), "did not write down"),
         (lambda path: (path / "samples.jsonl").write_text(""), "its digest does not follow"),
-        (_plan('"image": "', '"image": "0'), "is not in the store any more"),
+        (_plan('"image":"', '"image":"0'), "is not in the store any more"),
     ],
 )
 def test_what_cannot_be_packed_is_refused_with_the_reason(
@@ -315,3 +324,72 @@ def test_cells_are_named_by_their_numbers(capsule: Path, capsys: pytest.CaptureF
     for wrong in ("2", "x", "", "0,"):
         assert main(["capsule", "replay", str(capsule), "--cells", wrong]) == 2
         assert "it has 0 to 1" in capsys.readouterr().err
+
+
+def _replayed(
+    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str], *words: str, **of: Any
+) -> tuple[int, str]:
+    path = pack(made_run(store, **of), store, tmp_path / "one.capsule").path
+    code = main(["capsule", "replay", str(path), *words])
+    return code, capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("of", "why"),
+    [
+        (
+            {"spec": "tree:/home/somebody/linux"},
+            "made of files that are not in the capsule; name it with --kernel",
+        ),
+        ({"own": True}, "the corpus is missing (some data"),
+        ({"words": {"crash": "copy+1"}}, "asked for with --crash, which this agelab does not know"),
+        ({"words": {"machine": "of-tomorrow"}}, "no machine 'of-tomorrow'"),
+        ({"words": {"vcpus": "many"}}, "--vcpus 'many' is no word of a command"),
+        ({"words": {"disks": "file:/etc/passwd"}}, "has a time of its own"),
+        ({"words": {"device": "/dev/../etc/passwd"}}, "name a device file"),
+    ],
+)
+def test_what_cannot_be_rebuilt_is_said_for_each_cell(
+    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str], of: dict[str, Any], why: str
+) -> None:
+    code, said = _replayed(store, tmp_path, capsys, **of)
+    assert code == 3
+    assert said.count(f"could not be rebuilt: {said.partition('rebuilt: ')[2].splitlines()[0]}") == 2
+    assert why in said
+    assert not list((store.home / "cache" / "capsules").iterdir())
+
+
+def test_answers_name_each_package_in_its_own_version(capsule: Path, tmp_path: Path) -> None:
+    found = opened(capsule)
+    elsewhere = Store(tmp_path / "elsewhere", replay.answers(found))
+    assert packaged.resolved("6.1", elsewhere) == found.made.kernel
+    assert (
+        roots.packages(roots.definition(), elsewhere, selection.filesystems(), refresh=True)
+        == found.made.guest
+    )
+    assert tools.packages(elsewhere) == found.made.tools
+    assert not list(elsewhere.cache("resolved").iterdir())  # what a capsule says is remembered by nobody
+
+
+def _ran(run: Ran, **changed: Any) -> Ran:
+    return dataclasses.replace(run, **changed)
+
+
+def test_the_verdict_names_the_input_else_the_sample_that_differs(store: Store, capsule: Path) -> None:
+    found = opened(capsule)
+    here = found.cells[0]
+    assert here.end is not None
+    same = replay.verdicts(found, [0, 1], RunDirectory(next(store.runs.iterdir())))
+    assert [one.came for one in same] == ["identical"] * 2
+    inputs = {**here.inputs, "making": {**here.inputs["making"], "image": "other"}}
+    other_input = replay.judged(0, here, _ran(here, inputs=inputs))
+    assert (
+        other_input.came == "differs"
+        and other_input.why == "other inputs: making.image; every sample is the same"
+    )
+    samples = (here.samples[0].model_copy(update={"value": 2.5}), *here.samples[1:])
+    ended = here.end.model_copy(update={"digest": "sha256:" + "0" * 64})
+    other_sample = replay.judged(0, here, _ran(here, samples=samples, end=ended))
+    assert other_sample.why == "the inputs are the same, 1 of 2 samples are not"
+    assert [row.place for row in other_sample.samples] == ["copy 1 elapsed"]
+    assert replay.judged(0, here, _ran(here, end=None)).why == "it did not end: interrupted"
