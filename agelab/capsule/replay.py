@@ -114,6 +114,8 @@ def corpus(capsule: Capsule, given: str | None) -> str | None:
         if given:
             raise InputError("--corpus: the run had no data of a user's own")
         return None
+    if given and capsule.carried:
+        raise InputError("--corpus: the run's data are in the capsule")
     if given or capsule.carried:
         return given or "the capsule's"
     raise InputError(

@@ -141,6 +141,8 @@ def _request(
     from agelab.cli.request import request
     from agelab.cli.run import run as fresh
 
+    if kernel:  # what the capsule carries goes with its own kernel alone
+        capsule = replace(capsule, carried=None)
     options = [option for option in fresh.params if isinstance(option, click.Option)]
     known = {str(option.name): False if option.is_flag else option.default for option in options}
     data = replay.corpus(capsule, corpus)
@@ -155,7 +157,7 @@ def _request(
         wanted,
         corpus=Path(data) if data else None,
         only=frozenset((cell.variant, cell.layout, cell.seed) for cell in told),
-        brought=None if kernel else unpack(capsule, place / "parts"),
+        brought=unpack(capsule, place / "parts"),
     )
 
 

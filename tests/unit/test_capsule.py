@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 
+from agelab import process
 from agelab.capsule import archive, model, replay
 from agelab.capsule.pack import pack
 from agelab.capsule.read import opened
 from agelab.capsule.unpack import unpack
 from agelab.cli import main
+from agelab.debian import Archive, Gone
 from agelab.errors import InputError
 from agelab.image import root as roots
 from agelab.image import tools
@@ -24,9 +26,10 @@ from agelab.kernel import packaged
 from agelab.model.result import RunPlan
 from agelab.results.compare import Ran
 from agelab.results.rundir import RunDirectory
+from agelab.run import runner
 from agelab.scenario import selection
 from agelab.store import Store
-from tests.unit.made_capsules import contents, made_run, resealed, tar_of
+from tests.unit.made_capsules import contents, made_run, package, resealed, tar_of
 
 
 @pytest.fixture
@@ -393,3 +396,40 @@ def test_the_verdict_names_the_input_else_the_sample_that_differs(store: Store, 
     assert other_sample.why == "the inputs are the same, 1 of 2 samples are not"
     assert [row.place for row in other_sample.samples] == ["copy 1 elapsed"]
     assert replay.judged(0, here, _ran(here, end=None)).why == "it did not end: interrupted"
+
+
+def test_packages_that_the_mirror_has_no_more_are_named(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there, older, gone = package("coreutils"), package("libc6", "2:1.0"), package("bash")
+
+    def run(argv: list[str], **how: Any) -> process.Result:
+        if "download" in argv:
+            raise process.ProcessFailed(argv, 100, "E: Version '2:1.0' for 'libc6' was not found")
+        assert "madison" in argv
+        return process.Result(0, "coreutils | 1.2-3 | mirror\n libc6 | 2:1.1 | mirror\n", "")
+
+    monkeypatch.setattr(process, "run", run)
+    (store.cache("apt") / "bookworm").mkdir()
+    (store.cache("apt") / "bookworm" / "updated").touch()
+    with pytest.raises(Gone, match=r"bookworm has no libc6 2:1\.0, bash 1\.2-3 \(any more\)$") as error:
+        Archive(store, "bookworm").download([there, older, gone])
+    assert error.value.suite == "bookworm"
+
+
+def test_lists_that_are_older_than_the_run_are_renewed_once(
+    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def carry_out(*_: object) -> None:
+        asked.append("run")
+        raise Gone("the mirror of Debian bookworm has no bash 1.2-3 (any more)", suite="bookworm")
+
+    monkeypatch.setattr(runner, "carry_out", carry_out)
+    monkeypatch.setattr(Archive, "update", lambda archive: asked.append(f"update {archive.suite}"))
+    code, said = _replayed(store, tmp_path, capsys, words={"disks": "model:none"})
+    assert asked == ["run", "update bookworm", "run"]
+    assert (
+        code == 3 and said.count("could not be rebuilt: the mirror of Debian bookworm has no bash 1.2-3") == 2
+    )
