@@ -17,8 +17,8 @@ from agelab.errors import InputError
 BLOCK = 512
 END = bytes(2 * BLOCK)
 PIECE = 1 << 20
-LARGEST = 32 << 30
-"""Bytes of a member at most; more than a tar's header can say in its own digits is no use."""
+LARGEST = (8 << 30) - 1
+"""Bytes of a member at most: what a tar's header can say in its own digits."""
 MODE = 0o644
 
 
@@ -53,6 +53,8 @@ def write(path: Path, members: Mapping[str, Content]) -> None:
 
 def _add(file: BinaryIO, name: str, content: Content) -> None:
     size = content.stat().st_size if isinstance(content, Path) else len(content)
+    if size > LARGEST:
+        raise InputError(f"{content if isinstance(content, Path) else name} is too large for a capsule")
     file.write(header(name, size))
     if isinstance(content, Path):
         with content.open("rb") as source:

@@ -144,9 +144,9 @@ def _cell(run: RunDirectory, number: int) -> Iterator[tuple[str, Content]]:
     place = run.path / "cells" / str(number)
     end = run.end(number)
     assert end is not None
-    for name in (model.INPUTS, model.END):
-        if (place / name).exists():
-            yield f"cells/{number}/{name}", (place / name).read_bytes()
+    if (place / model.INPUTS).exists():
+        yield f"cells/{number}/{model.INPUTS}", (place / model.INPUTS).read_bytes()
+    yield f"cells/{number}/{model.END}", _json(end)
     rows = (sample.model_dump_json() + "\n" for sample in run.samples().get(number, []))
     yield f"cells/{number}/{model.SAMPLES}", "".join(rows).encode()
     maps = dict(_maps(place, end.maps))
@@ -157,6 +157,8 @@ def _cell(run: RunDirectory, number: int) -> Iterator[tuple[str, Content]]:
 
 def _logs(plan: RunPlan, of: MadeOf, text: str) -> Iterator[tuple[str, Content]]:
     """The user's operation logs."""
+    if not any(source.log for source in of.sources.values()):
+        return
     begun, said = Path(plan.command["directory"]), plan.command["words"].get("log")
     chosen = selection.select(f"{plan.scenario}.toml", text=text).scenario
     paths = {one.name: one.log for one in chosen.histories if isinstance(one, Logged)}

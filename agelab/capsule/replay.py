@@ -114,6 +114,8 @@ def corpus(capsule: Capsule, given: str | None) -> str | None:
         if given:
             raise InputError("--corpus: the run had no data of a user's own")
         return None
+    if given and capsule.carried:
+        raise InputError("--corpus: the run's data are in the capsule")
     if given or capsule.carried:
         return given or "the capsule's"
     raise InputError(
@@ -173,14 +175,12 @@ def verdicts(capsule: Capsule, cells: Sequence[int], run: RunDirectory) -> list[
         for group in compare.groups(run)
         for ran in group.cells.values()
     }
-    judged = []
+    came = []
     for number in cells:
         ran = capsule.cells[number]
         other = found.get((ran.cell.variant, ran.cell.layout, ran.cell.seed))
-        judged.append(
-            _judged(number, ran, other) if other else missing(capsule, [number], "it did not run")[0]
-        )
-    return judged
+        came += [judged(number, ran, other)] if other else missing(capsule, [number], "it did not run")
+    return came
 
 
 def missing(capsule: Capsule, cells: Sequence[int], why: str) -> list[Verdict]:
@@ -188,7 +188,7 @@ def missing(capsule: Capsule, cells: Sequence[int], why: str) -> list[Verdict]:
     return [Verdict(number, capsule.cells[number], "could not be rebuilt", why) for number in cells]
 
 
-def _judged(number: int, ran: Ran, other: Ran) -> Verdict:
+def judged(number: int, ran: Ran, other: Ran) -> Verdict:
     """Identical is what has the same key and the same digest; without a digest, all that the cell says."""
     pair = Pair(ran, other)
     end = other.end

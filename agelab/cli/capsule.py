@@ -142,19 +142,23 @@ def _request(
     from agelab.cli.request import request
     from agelab.cli.run import run as fresh
 
+    if kernel:  # what the capsule carries goes with its own kernel alone
+        capsule = replace(capsule, carried=None)
     options = [option for option in fresh.params if isinstance(option, click.Option)]
     known = {str(option.name): False if option.is_flag else option.default for option in options}
     data = replay.corpus(capsule, corpus)
     words = replay.words(capsule, known, cells)
-    words |= {"kernel": replay.kernel(capsule, kernel), "corpus": data, "jobs": jobs}
+    asked = bool(capsule.asked.words.get("corpus"))  # a control file's data need no option
+    words |= {"kernel": replay.kernel(capsule, kernel), "corpus": data if asked else None, "jobs": jobs}
     chosen = replay.chosen(capsule, cells, place)
     name = capsule.control.name if capsule.control else capsule.asked.plan.scenario
     wanted = request(name, words, chosen, **replay.more(capsule))
     told = [capsule.cells[number].cell for number in cells]
     return replace(
         wanted,
+        corpus=Path(data) if data else None,
         only=frozenset((cell.variant, cell.layout, cell.seed) for cell in told),
-        brought=None if kernel else unpack(capsule, place / "parts"),
+        brought=unpack(capsule, place / "parts"),
     )
 
 

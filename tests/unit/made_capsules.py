@@ -1,0 +1,175 @@
+"""Runs with all that a capsule takes, and capsules of them: made without a guest."""
+
+import hashlib
+import io
+import tarfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from agelab.buildroot import BuildRoot
+from agelab.capsule import archive, model
+from agelab.capsule.model import Manifest, Packed
+from agelab.corpus.recipe import IMAGE, About, keep
+from agelab.debian import Package
+from agelab.image.assemble import DESCRIPTION, Description, ImageKernel
+from agelab.image.root import Packages
+from agelab.kernel.modinfo import ModuleInfo
+from agelab.kernel.modules import index
+from agelab.kernel.packaged import Resolved
+from agelab.model.result import Cell, End, RunKernel, RunPlan, Sample, Status
+from agelab.results.digest import digest, inputs_key
+from agelab.results.rundir import RunDirectory, write
+from agelab.run import made
+from agelab.run.made import MadeOf, Profiles, Source
+from agelab.store import Artefact, Store, file_hash
+
+SMALL = Path(__file__).parents[1] / "vm" / "small.toml"
+RELEASE, VERSION = "6.1.0-1-amd64", "6.1.1-1"
+VARIANTS = ("ext4", "xfs")
+
+
+def package(name: str, version: str = "1.2-3") -> Package:
+    sha = hashlib.sha256(f"{name} {version}".encode()).hexdigest()
+    filename = f"{name}_{quote(version)}_amd64.deb"
+    return Package(name=name, version=version, filename=filename, size=1000, sha256=sha)
+
+
+def made_run(
+    store: Store, *, spec: str = "debian:6.1", own: bool = False, words: Mapping[str, Any] = {}
+) -> RunDirectory:
+    """A run of two cells, as if it had been carried out in that store."""
+    image_of = package(f"linux-image-{RELEASE}", VERSION)
+    kernel = _kernel(store, image_of)
+    packages = Packages(
+        root=(package("coreutils"), package("libc6", "2:1.0~rc1+b1")), busybox=package("busybox")
+    )
+    image = _image(store, kernel, packages)
+
+    def corpus(directory: Path) -> About:
+        (directory / IMAGE).write_bytes(b"data of the run")
+        return About(files=3, content_bytes=1000, description="some data")
+
+    data = keep(store, {"source": "made up"}, corpus)
+    module = store.obtain("drive", {"made": "up"}, lambda d: _wrote(d / "agedrive.ko", b"a module"))
+    tools = store.obtain("tools", {"made": "up"}, lambda d: _wrote(d / "extents", b"a program"))
+    root = BuildRoot(suite="bookworm", packages=(package("gcc-12"),))
+    sources = {"": Source(sha256=data.sha256, size=data.size, description="some data", own=own)}
+    cells = tuple(
+        Cell(
+            variant=variant, filesystem=variant, layout="single", kernel=RELEASE, machine="pentium4-2800",
+            drives=("model:none",), defaults="period", seed=1,
+        )
+        for variant in VARIANTS
+    )  # fmt: skip
+    run = RunDirectory.create(store.runs, "small")
+    resolved = (
+        Resolved(suite="bookworm", release=RELEASE, package=image_of) if spec.startswith("debian:") else None
+    )
+    of = MadeOf(
+        agelab="0.1.0", programs={"xorriso": "1.5.4-4"}, kernel=resolved, guest=packages, drive=root, tools=root,
+        sources=sources,
+    )  # fmt: skip
+    write(run.path / made.MADE_OF, of.model_dump_json())
+    write(run.path / made.PROFILES, Profiles(filesystems={}, machines={}, drives={}).model_dump_json())
+    (run.path / made.SCENARIO).write_text(SMALL.read_text())
+    run.write_plan(
+        RunPlan(
+            run=run.name, scenario="small", scale="quick", clock="virtual", cells=cells,
+            kernel=RunKernel(spec=spec, release=RELEASE, version=VERSION),
+            provenance={"image": image.key, "image_content": image.manifest.content},
+            command={"directory": "/home/somebody", "name": "small.toml", "words": dict(words), "more": {}},
+        )
+    )  # fmt: skip
+    around = {
+        "image": image.manifest.content,
+        "drive_module": {"module": file_hash(module / "agedrive.ko")},
+        "tools": {"extents": file_hash(tools / "extents")},
+    }
+    for number, cell in enumerate(cells):
+        found = {
+            "making": {**around, "seeds": {"run": cell.seed}, "variant": cell.variant},
+            "measuring": None,
+        }
+        samples = [
+            Sample(step=step, metric="elapsed", value=1.25 + number, unit="s") for step in ("copy", "read")
+        ]
+        for sample in samples:
+            run.append(number, sample)
+        run.write_inputs(number, found)
+        ended = digest(Status.OK, samples, {})
+        run.finish(
+            number, End(status=Status.OK, inputs_key=inputs_key(found), digest=ended, host_seconds=1.5)
+        )
+    return run
+
+
+def _kernel(store: Store, image_of: Package) -> Artefact:
+    def build(directory: Path) -> None:
+        for name in ("vmlinuz", "config"):
+            _wrote(directory / name, name.encode())
+        infos = [ModuleInfo(name=name, path=f"modules/kernel/{name}.ko") for name in ("ext4", "xfs")]
+        for info in infos:
+            _wrote(directory / info.path, f"module {info.name}".encode())
+        _wrote(directory / "modules" / "modules.builtin", b"kernel/fs/ext2.ko\n")
+        _wrote(directory / "modules.json", index(infos))
+
+    inputs = {"package": image_of.name, "version": image_of.version, "sha256": image_of.sha256, "recipe": 1}
+    return store.obtain("kernel", inputs, build)
+
+
+def _image(store: Store, kernel: Artefact, packages: Packages) -> Artefact:
+    def build(directory: Path) -> None:
+        files = {name: name.encode() for name in ("initramfs", "root.squashfs", "vmlinuz")}
+        for name, data in files.items():
+            _wrote(directory / name, data)
+        description = Description(
+            kernel=ImageKernel(release=RELEASE, version=VERSION, key=kernel.key),
+            root=hashlib.sha256(files["root.squashfs"]).hexdigest(),
+            template="0" * 64,
+            packages=(*packages.root, packages.busybox),
+            files={name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
+        )
+        _wrote(directory / DESCRIPTION, description.model_dump_json(indent=1).encode())
+
+    return store.obtain("image", {"kernel": kernel.key}, build)
+
+
+def _wrote(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    """Every member of a container, by name."""
+    with path.open("rb") as file:
+        return {one.name: archive.read(file, one, 1 << 30) for one in archive.members(file)}
+
+
+def resealed(path: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
+    """The capsule after ``change``, with a manifest and a seal that fit what it has become."""
+    found = contents(path)
+    change(found)
+    manifest = Manifest.model_validate_json(found.pop(model.MANIFEST))
+    found.pop(model.SEAL)
+    members = {
+        name: Packed(sha256=hashlib.sha256(found[name]).hexdigest(), size=len(found[name]))
+        for name in sorted(found)
+    }
+    first = manifest.model_copy(update={"members": members}).model_dump_json(indent=1).encode() + b"\n"
+    seal = hashlib.sha256(first).hexdigest().encode() + b"\n"
+    whole = {model.MANIFEST: first, model.SEAL: seal, **{name: found[name] for name in sorted(found)}}
+    target = path.with_name(f"changed-{path.name}")
+    archive.write(target, whole)
+    return target
+
+
+def tar_of(*entries: tuple[tarfile.TarInfo, bytes], form: int = tarfile.USTAR_FORMAT) -> bytes:
+    """A tar as any other program may write it."""
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w", format=form) as tar:
+        for info, data in entries:
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    return file.getvalue()

@@ -1,0 +1,110 @@
+"""Capsules of real runs: they come out the same here, on a machine that has nothing, and not with another harness."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agelab.cli.common import open_store
+from tests.vm.cells import agelab, newest, real_guests, run, scenario, step
+
+pytestmark = real_guests
+PROJECT = Path(__file__).parents[2]
+STEPS = step("copy", "cp -r $SOURCE/. .") + step(
+    "read", "find . -type f | xargs cat > /dev/null", "caches = 'remount'"
+)
+PARTS = ("agelab", "harness", "images", "packer", "scenarios")
+
+
+def _packed(directory: Path, *words: str) -> tuple[Path, dict[str, Any]]:
+    """A run of one cell, packed; and the cell as the run has it."""
+    path = scenario(directory, STEPS)
+    [cell] = run(path.name, cwd=directory)
+    capsule = directory / "run.capsule"
+    done = agelab("capsule", "pack", newest(path).name, "-o", str(capsule), *words)
+    assert done.returncode == 0, done.stderr
+    path.unlink()  # whoever replays it has no such file
+    return capsule, cell
+
+
+def _replayed(capsule: Path, home: Path, code: Path = PROJECT, *words: str) -> tuple[int, dict[str, Any]]:
+    """Exit code and result of a replay in a store, by the agelab in ``code``."""
+    program = str(Path(sys.executable).with_name("agelab"))
+    env = {**os.environ, "AGELAB_HOME": str(home), "PYTHONPATH": str(code)}
+    command = [program, "capsule", "replay", str(capsule), "--json", *words]
+    done = subprocess.run(command, env=env, cwd="/", capture_output=True, text=True, check=False)
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout)
+
+
+def _same(found: dict[str, Any], home: Path, cell: dict[str, Any]) -> None:
+    """The one cell is called identical, and it is."""
+    assert [one["verdict"] for one in found["cells"]] == ["identical"], found
+    end = json.loads((home / "runs" / found["run"] / "cells" / "0" / "end.json").read_text())
+    assert (end["inputs_key"], end["digest"]) == (cell["inputs_key"], cell["digest"])
+
+
+def test_a_packed_run_comes_out_the_same(tmp_path: Path) -> None:
+    capsule, cell = _packed(tmp_path)
+    home = open_store().home
+    code, found = _replayed(capsule, home)
+    assert code == 0
+    _same(found, home, cell)
+    assert not list((home / "cache" / "capsules").iterdir())
+
+
+@pytest.mark.full
+def test_a_capsule_with_its_image_needs_nothing_of_an_empty_store(tmp_path: Path) -> None:
+    capsule, cell = _packed(tmp_path, "--with-image")
+    home = tmp_path / "elsewhere"
+    code, found = _replayed(capsule, home)
+    assert code == 0
+    _same(found, home, cell)
+    # Nothing that came with it may ever be taken for something that was made here.
+    assert {path.name for path in (home / "store").iterdir()} == {"clock"}
+
+
+@pytest.mark.full
+def test_an_empty_store_rebuilds_what_a_capsule_names(tmp_path: Path) -> None:
+    capsule, cell = _packed(tmp_path)
+    home = tmp_path / "elsewhere"
+    code, found = _replayed(capsule, home)
+    assert code == 0
+    _same(found, home, cell)
+
+
+@pytest.mark.full
+def test_another_harness_is_named_as_the_input_that_differs(tmp_path: Path) -> None:
+    capsule, _ = _packed(tmp_path)
+    other = tmp_path / "other"
+    for name in PARTS:
+        shutil.copytree(PROJECT / name, other / name, ignore=shutil.ignore_patterns("__pycache__"))
+    main = other / "harness" / "main.py"
+    main.write_text(main.read_text() + "# one line more\n")
+    code, found = _replayed(capsule, open_store().home, other)
+    [cell] = found["cells"]
+    assert (code, cell["verdict"]) == (1, "differs")
+    assert "making.harness" in {one["place"] for one in cell["inputs"]}
+
+
+@pytest.mark.full
+def test_what_only_the_other_machine_had_is_said_to_be_missing(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "file").write_bytes(os.urandom(24 << 20))
+    path = scenario(tmp_path, step("copy", "cp -r $SOURCE/. ."))
+    run(path.name, "--corpus", str(data), cwd=tmp_path)
+    capsule = tmp_path / "run.capsule"
+    assert agelab("capsule", "pack", newest(path).name, "-o", str(capsule)).returncode == 0
+    home = open_store().home
+    code, found = _replayed(capsule, home)
+    [cell] = found["cells"]
+    assert (code, cell["verdict"]) == (3, "could not be rebuilt")
+    assert cell["why"].startswith("the corpus is missing (the user's directory: 1 files")
+    code, found = _replayed(capsule, home, PROJECT, "--corpus", str(data))
+    assert code == 0, found
