@@ -364,7 +364,7 @@ def test_what_cannot_be_rebuilt_is_said_for_each_cell(
 
 def test_answers_name_each_package_in_its_own_version(capsule: Path, tmp_path: Path) -> None:
     found = opened(capsule)
-    elsewhere = Store(tmp_path / "elsewhere", replay.answers(found))
+    elsewhere = Store(tmp_path / "elsewhere", answers=replay.answers(found))
     assert packaged.resolved("6.1", elsewhere) == found.made.kernel
     assert (
         roots.packages(roots.definition(), elsewhere, selection.filesystems(), refresh=True)
@@ -382,7 +382,7 @@ def test_the_verdict_names_the_input_else_the_sample_that_differs(store: Store, 
     found = opened(capsule)
     here = found.cells[0]
     assert here.end is not None
-    same = replay.verdicts(found, [0, 1], RunDirectory(next(store.runs.iterdir())))
+    same = replay.verdicts(found, [0, 1], RunDirectory(next(store.runs.glob("*/"))))
     assert [one.came for one in same] == ["identical"] * 2
     inputs = {**here.inputs, "making": {**here.inputs["making"], "image": "other"}}
     other_input = replay.judged(0, here, _ran(here, inputs=inputs))

@@ -92,7 +92,7 @@ def hostile_run(runs: Path) -> RunDirectory:
     other = {**row, "metric": HOSTILE, "value": None, "not_measured": HOSTILE}
     (run.path / "samples.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(other) + "\n")
     task = {"pid": 1, "name": HOSTILE, "state": "D", "waits_in": HOSTILE, "stack": [HOSTILE]}
-    end = {"status": "hung", "reason": HOSTILE, "stuck": [task], "host_seconds": 1, "inputs_key": "sha256:0"}
+    end = {"status": "hung", "reason": HOSTILE, "stuck": [task], "host_seconds": 1}
     run.cell(0).joinpath("end.json").write_text(json.dumps(end))
     return run
 
