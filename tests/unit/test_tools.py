@@ -147,7 +147,7 @@ def test_the_packages_are_a_compiler_and_a_libc_of_the_guests_suite(
     assert asked[2] == (found.suite, True)
 
 
-@pytest.mark.parametrize("name", ["extents", "random-read"])
+@pytest.mark.parametrize("name", ["extents", "random-read", "spool"])
 def test_the_tools_are_there(name: str) -> None:
     assert name in tools.programs(tools.source_files())
 
