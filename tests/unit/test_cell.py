@@ -200,6 +200,27 @@ def test_after_a_filesystem_in_trouble_there_is_no_next_boot(
     assert (booted, done.verdict.status) == (boots, status)
 
 
+def test_a_forged_reboot_does_not_boot_for_ever(tmp_path: Path) -> None:
+    booted: list[int] = []
+
+    def run(boot: Boot, heard: Heard, *_: object) -> Ending:
+        booted.append(boot.number)
+        assert boot.number < 5
+        heard.reboot = Reboot(event="reboot", next=1)
+        return Ending.STOPPED
+
+    machine = SimpleNamespace(
+        directory=tmp_path, spec=spec(), corpus=CORPUS, run=run, console=lambda boot: ""
+    )
+    runner = CellRunner(
+        RunDirectory(tmp_path), 0, cast(Machine, machine), Wanted(), Store(tmp_path), lambda said: None
+    )
+    done = Progressed()
+    with ExitStack() as stack, suppress(Over):
+        runner._carry_out(runner.phases[0], done, stack)
+    assert (booted, done.verdict.status) == ([0, 1], Status.FAILED)
+
+
 def test_the_hosts_patience_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AGELAB_PATIENCE", raising=False)
     assert patience("virtual") == 6 * 3600
