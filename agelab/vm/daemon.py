@@ -110,8 +110,11 @@ def _pid_file() -> Path:
 
 
 def _start() -> None:
-    if (ending := _ours()) is not None:  # somebody has told it to: until then its place is taken
-        _wait_for_end(ending, START)
+    for one in owner.having(owner.DAEMON, str(STATE / "libvirtd.conf")):
+        if (
+            one.command == "libvirtd"
+        ):  # one that does not answer is ending: at its end it removes its sockets, or ours
+            _wait_for_end(one.pid, START)
     configuration = STATE / "qemu.conf"
     configuration.write_text(CONFIGURATION)
     settings = STATE / "libvirtd.conf"
