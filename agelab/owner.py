@@ -81,13 +81,13 @@ def orphans() -> Iterator[Owned]:
             yield Owned(pid, owner, (place / "comm").read_text().strip())
 
 
-def ours(word: str) -> list[Owned]:
-    """The processes of this very agelab whose command line holds that text."""
+def having(name: str, word: str) -> list[Owned]:
+    """The processes of that owner whose command line holds that text."""
     found = []
     for place in PROC.glob("[0-9]*"):
         with suppress(OSError):
-            if word.encode() in (place / "cmdline").read_bytes() and of(int(place.name)) == this():
-                found.append(Owned(int(place.name), this(), (place / "comm").read_text().strip()))
+            if word.encode() in (place / "cmdline").read_bytes() and of(int(place.name)) == name:
+                found.append(Owned(int(place.name), name, (place / "comm").read_text().strip()))
     return found
 
 

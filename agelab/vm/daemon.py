@@ -30,7 +30,7 @@ dynamic_ownership = 0
 remember_owner = 0
 """
 HOST_DAEMON = Path("/etc/libvirt/libvirtd.conf")
-START = 15.0
+START = 30.0
 """Seconds that a daemon may take until it answers."""
 
 
@@ -110,8 +110,9 @@ def _pid_file() -> Path:
 
 
 def _start() -> None:
-    if (ending := _ours()) is not None:  # somebody has told it to: until then its place is taken
-        _wait_for_end(ending, START)
+    # One that does not answer has been told to end, and may take long: until then it has the sockets.
+    before = owner.having(owner.DAEMON, str(STATE / "libvirtd.conf"))
+    owner.end([one for one in before if one.command == "libvirtd"])
     configuration = STATE / "qemu.conf"
     configuration.write_text(CONFIGURATION)
     settings = STATE / "libvirtd.conf"
@@ -151,11 +152,7 @@ def _stop() -> None:
         return
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGTERM)
-    _wait_for_end(pid, 5)
-    _pid_file().unlink(missing_ok=True)
-
-
-def _wait_for_end(pid: int, seconds: float) -> None:
-    until = time.monotonic() + seconds
+    until = time.monotonic() + 5
     while owner.began(pid) is not None and time.monotonic() < until:
         time.sleep(0.05)
+    _pid_file().unlink(missing_ok=True)

@@ -248,7 +248,7 @@ def _alive(connection: Any) -> bool:
 
 def _end_process(name: str) -> None:
     """End the guest's QEMU where it is still there: a daemon that was killed can destroy nothing."""
-    owner.end(owner.ours(f"guest={name},"))
+    owner.end(owner.having(owner.this(), f"guest={name},"))
 
 
 def _destroy(domain: Any) -> None:

@@ -174,7 +174,7 @@ def wait_until(over: Callable[[], bool], seconds: float = SETTLED) -> bool:
 
 def cleaned(store: Store) -> list[str]:
     """What of a store's own is found left over, before it is removed; nothing may stay."""
-    shared = [f"{store.root / kind}/" for kind in SHARED]
+    shared = [f"{store.root / kind}/" for kind in SHARED if (store.root / kind).is_symlink()]
 
     def found() -> list[str]:
         lines = [str(one) for one in leftovers.find(store)]

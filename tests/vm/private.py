@@ -1,6 +1,7 @@
 """A host of a test's own: processes, mounts, /run and libvirt's places, so that its libvirtd can be killed."""
 
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ for place in /run /var/lib/libvirt /var/log/libvirt; do mount -t tmpfs none "$pl
 mkdir -p /run/lock /var/lib/libvirt/qemu /var/log/libvirt/qemu
 echo {READY}
 sleep infinity &
-exec python3 -c 'import os
+exec {sys.executable} -c 'import os
 while os.wait(): pass'  # as process 1 should: a dead QEMU must not stay a process
 """
 

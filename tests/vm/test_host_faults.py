@@ -127,6 +127,7 @@ def test_a_reader_that_stalls_changes_no_digest(
     assert chaos.results(run) == chaos.results(chaos.plans()[0])
 
 
+@pytest.mark.full
 def test_a_killed_agelab_leaves_no_guest_and_no_daemon(
     chaos: Chaos, begun: tuple["subprocess.Popen[bytes]", Path]
 ) -> None:

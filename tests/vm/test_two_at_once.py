@@ -86,6 +86,7 @@ def test_a_run_that_is_going_on_is_neither_resumed_nor_cleaned_away(chaos: Chaos
     assert chaos.results(run) == chaos.results(chaos.plans()[0])
 
 
+@pytest.mark.full
 def test_a_clock_that_is_put_back_changes_no_digest_and_not_which_run_is_the_latest(
     chaos: Chaos, tmp_path: Path
 ) -> None:
