@@ -8,6 +8,7 @@ is named, and ``python -m tests.fuzz TARGET FILE`` runs it again.
 import argparse
 import hashlib
 import importlib
+import os
 import re
 import sys
 import tempfile
@@ -18,6 +19,8 @@ import atheris
 SECONDS = 10
 """What one input may take."""
 MEMORY_MIB = 2048
+MEMORY = Path("/dev/shm")
+"""A directory in memory, where there is one."""
 INSTRUMENTED = ["agelab", "tomllib", "tarfile"]
 WORD = re.compile(rb"[A-Za-z][A-Za-z_-]{2,40}")
 """What of the seeds libFuzzer puts into other places by itself."""
@@ -38,12 +41,13 @@ def main() -> None:
         for path in options.inputs:
             target.one(path.read_bytes())
         return
-    with tempfile.TemporaryDirectory(prefix="agelab-fuzz-") as made:
+    found = Path(tempfile.mkdtemp(prefix=f"agelab-fuzz-{options.target}-"))
+    with tempfile.TemporaryDirectory(prefix="agelab-fuzz-", dir=MEMORY if MEMORY.is_dir() else None) as made:
+        tempfile.tempdir = made
         corpus = Path(made, "corpus")
         corpus.mkdir()
         for seed in target.seeds():
             (corpus / hashlib.sha1(seed).hexdigest()).write_bytes(seed)
-        found = Path(tempfile.mkdtemp(prefix=f"agelab-fuzz-{options.target}-"))
         print(f"{options.target}: what fails is kept in {found}", flush=True)
         known = sorted({word for seed in target.seeds() for word in WORD.findall(seed)})
         Path(made, "words").write_text("".join(f'"{word.decode()}"\n' for word in known))
@@ -56,8 +60,14 @@ def main() -> None:
         ]
         words += [f"-timeout={SECONDS}", "-max_len=16384"]
         words += [f"-rss_limit_mb={MEMORY_MIB}", "-print_final_stats=1", f"-artifact_prefix={found}/"]
-        atheris.Setup([sys.argv[0], *words, str(corpus)], target.one)
-        atheris.Fuzz()
+        child = os.fork()  # libFuzzer ends its process without a word to Python
+        if not child:
+            atheris.Setup([sys.argv[0], *words, str(corpus)], target.one)
+            atheris.Fuzz()
+        ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if not list(found.iterdir()):
+        found.rmdir()
+    sys.exit(abs(ended))
 
 
 if __name__ == "__main__":

@@ -91,7 +91,7 @@ def test_another_sample_is_loud(runs: Runs, capsys: pytest.CaptureFixture[str]) 
     runs.second = {1: 1.000001}
     shown = said(capsys, code=1)
     assert "  A/A FAILED: EQUAL INPUTS AND DIFFERENT SAMPLES: 1 of 2 samples differ; first:\n" in shown
-    assert "  sample copy 1 elapsed: 1.0 | 1.000001\n  digest: sha256:1.0 | sha256:1.000001\n" in shown
+    assert "  sample copy 1 elapsed: 1.0 | 1.000001\n  digest: sha256:" in shown
     assert "please report it" in shown
 
 
@@ -129,11 +129,12 @@ def test_programs_get_the_proof_and_every_floor(runs: Runs, capsys: pytest.Captu
     assert (found["schema"], found["clock"]) == (1, "virtual")
     assert [found["run"], found["again"]] == [path.name for path in sorted((runs.home / "runs").iterdir())]
     [variant] = found["variants"]
+    digest = rundir.find(runs.home / "runs", found["run"]).as_json()["cells"][0]["digest"]
     assert variant["same_twice"] == {
         "seed": 1,
         "proven": True,
         "inputs_key": None,
-        "digests": ["sha256:1.0", "sha256:1.0"],
+        "digests": [digest, digest],
         "compared": 2,
         "inputs": [],
         "samples": [],

@@ -1,5 +1,6 @@
 """The fuzzer's targets: their seeds, and a few thousand inputs made from them; `make fuzz` makes 100,000 of each."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -20,9 +21,11 @@ def test_no_made_up_input_raises_or_hangs(target: str) -> None:
 
 def test_a_target_that_raises_is_found_out(tmp_path: Path) -> None:
     """What fails is named, kept, and fails again."""
-    words = [sys.executable, "-c", FAULTY, str(tmp_path)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    words = [sys.executable, "-c", FAULTY]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode != 0 and "agelab says no" in done.stdout + done.stderr
+    assert len(list(tmp_path.glob("agelab-fuzz-event-*/crash-*"))) == 1
 
 
 FAULTY = """
