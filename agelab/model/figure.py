@@ -16,7 +16,7 @@ class Sourced(Frozen):
 class Figure(Sourced):
     """A number."""
 
-    value: float = Field(ge=0, allow_inf_nan=False)
+    value: float = Field(ge=0, le=1e18, allow_inf_nan=False)
 
 
 class Whole(Sourced):

@@ -91,8 +91,8 @@ class Scale(Frozen):
     the disk is written over as often as before, with fewer and relatively larger copies.
     """
 
-    shrink: int = Field(ge=1)
-    history: int = Field(default=1, ge=1)
+    shrink: int = Field(ge=1, le=10**9)
+    history: int = Field(default=1, ge=1, le=10**9)
     note: str = ""
 
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
+from pydantic import ValidationError
+
 from agelab import corpus as corpora
 from agelab.corpus import Corpus, CorpusSpec
 from agelab.errors import InputError
@@ -57,7 +59,10 @@ def obtain(
         return [own] * len(specs) if own else _histories(specs, store, say)
     size = int(wanted.mib.value * MIB / shrink(request, None))
     say(f"corpus {wanted.kind}, {size / 1e6:.0f} MB, seed {request.corpus_seed}")
-    spec = CorpusSpec(kind=wanted.kind, bytes=size, seed=request.corpus_seed)
+    try:
+        spec = CorpusSpec(kind=wanted.kind, bytes=size, seed=request.corpus_seed)
+    except ValidationError as error:
+        raise InputError(f"a corpus of {size} bytes: {error.errors()[0]['msg']}") from error
     return [corpora.make(spec, store)] * len(specs)
 
 
