@@ -22,7 +22,7 @@ from agelab.model.shown import plain
 INTERNAL_ERROR = 70
 INTERRUPTED = 130
 FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
-FULL = "free some space where it writes (AGELAB_HOME, or where its output goes); then agelab resume goes on with a run that had begun"
+FULL = "free some space there (AGELAB_HOME, or where its output goes); a run that had begun goes on: agelab resume"
 
 # verb -> (module:attribute, what it does). A verb's module loads when the verb is used, so that the
 # help of agelab itself is quick.
