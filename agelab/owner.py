@@ -82,12 +82,13 @@ def orphans() -> Iterator[Owned]:
 
 
 def having(name: str, word: str) -> list[Owned]:
-    """The processes of that owner whose command line holds that text."""
+    """The processes of that owner whose command line holds that text; none of a container, which has its own."""
     found = []
     for place in PROC.glob("[0-9]*"):
+        pid = int(place.name)
         with suppress(OSError):
-            if word.encode() in (place / "cmdline").read_bytes() and of(int(place.name)) == name:
-                found.append(Owned(int(place.name), name, (place / "comm").read_text().strip()))
+            if word.encode() in (place / "cmdline").read_bytes() and of(pid) == name and _our_numbers(pid):
+                found.append(Owned(pid, name, (place / "comm").read_text().strip()))
     return found
 
 

@@ -75,6 +75,19 @@ def test_a_process_is_nobody_s_once_its_owner_has_been_killed(
     assert pid not in [one.pid for one in owner.orphans()]
 
 
+def test_a_container_s_daemon_is_none_of_ours(tmp_path: Path) -> None:
+    word = f"{tmp_path}/conf"
+    own = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    inside = ["unshare", *own, "--pid", "--fork", "--kill-child", "sh", "-c", "echo ready; sleep 60; :", word]
+    env = {**os.environ, owner.VARIABLE: owner.DAEMON}
+    with subprocess.Popen(inside, env=env, stdout=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout is not None and child.stdout.readline() == "ready\n"
+            assert [one.command for one in owner.having(owner.DAEMON, word)] == ["unshare"]
+        finally:
+            child.kill()
+
+
 def test_a_number_that_another_process_has_now_is_no_owner() -> None:
     pid, began = owner.this().split(":")
     assert not owner.gone(owner.this())
