@@ -24,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from agelab import unfinished
 from agelab.errors import DISK_ERRNOS, AgelabError, HostError
 
+PROJECT = Path(__file__).resolve().parents[1]
 MANIFEST = "manifest.json"
 PIECE = 1 << 16
 """Bytes that a disk's content is hashed in."""
@@ -137,6 +138,12 @@ class Artefact:
             *(f"{self / name} is not what was stored" for name in both if found[name] != wanted[name]),
             *(f"{path} does not belong there" for name, path in names.items() if name not in wanted),
         ]
+
+
+def default_home() -> Path:
+    """The directory that AGELAB_HOME names, or ``.agelab`` in the project."""
+    wanted = os.environ.get("AGELAB_HOME")
+    return Path(wanted).expanduser().absolute() if wanted else PROJECT / ".agelab"
 
 
 class Store:

@@ -41,6 +41,7 @@ VERBS = {
     "disk": ("agelab.cli.disk:disk", "List, show, export, import and remove stored disks."),
     "list": ("agelab.cli.list_runs:list_runs", "List runs, newest first."),
     "show": ("agelab.cli.show:show", "Show one run's samples, as a table or as JSON."),
+    "export": ("agelab.cli.export:export", "Write runs as CSV, JSON lines, JUnit, or tables of their steps."),
     "compare": ("agelab.cli.compare:compare", "Name the inputs and results in which two runs differ."),
     "sweep": ("agelab.cli.sweep:sweep", "Put runs on several kernels into one table, changes marked."),
     "bisect": ("agelab.cli.bisect:bisect", "Find the kernel that changed a result."),

@@ -9,11 +9,10 @@ from pathlib import Path
 import click
 
 from agelab.errors import InputError
-from agelab.store import Store
+from agelab.store import Store, default_home
 
 UNFIT = re.compile(r"[\s,'\"\\{}]")
 """What a path must not hold that becomes part of a QEMU option."""
-PROJECT = Path(__file__).resolve().parents[2]
 
 UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
 
@@ -25,8 +24,7 @@ def open_store() -> Store:
 
     Raises InputError when AGELAB_HOME names something that is not a directory, or somebody else's.
     """
-    wanted = os.environ.get("AGELAB_HOME")
-    home = Path(wanted).expanduser().absolute() if wanted else PROJECT / ".agelab"
+    home = default_home()
     if bad := UNFIT.search(str(home)):
         raise InputError(
             f"the store cannot be in {home}: QEMU's options cannot carry a path with {bad.group()!r}",
