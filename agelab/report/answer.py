@@ -1,0 +1,324 @@
+"""The answer that a stranger looks for, in plain words, and no more of it than the run seeds bear out."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from agelab.report.gather import Group, Subject
+from agelab.report.model import Answer, Cell, Column, Table
+from agelab.report.numbers import number, percent, text
+from agelab.report.steps import AGED, CONTROL, MAP, charted
+from agelab.stats.digits import scale
+from agelab.stats.floor import SEEDS_NEEDED, Difference, Verdict, no_floor
+from agelab.stats.order import Summary
+from agelab.stats.series import Place
+
+DOES = {
+    "read": "reading every file",
+    "scan": "reading every file",
+    "random-read": "reading at random places",
+    "write": "writing into what is free",
+    "list": "listing every directory",
+    "search": "searching by name and size",
+    "space": "asking what space is taken",
+    "remove": "removing a tree",
+    "write-large": "writing one large file",
+    "read-large": "reading that large file",
+}
+"""What the tests of our scenarios do."""
+WORSE = (
+    ("fragmented_files", True, "of its files lie in several pieces"),
+    ("layout_score", False, "of its blocks follow the one before in their file"),
+    ("locality_score", False, "of its files begin right behind the file listed before them"),
+    ("free_usable_1mib", False, "of its free space is in runs of 1 MiB and more"),
+)
+"""Measures of a map, whether higher is worse, and what a share of it is."""
+DRIVE = (
+    ("busy_seek", "moving its arm"),
+    ("busy_rotation", "waiting for the sector to come round"),
+    ("busy_transfer", "moving data"),
+    ("busy_overhead", "on the commands themselves"),
+)
+"""Where a modelled drive's time goes."""
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Subjects by one metric, the highest first (or the lowest)."""
+
+    order: tuple[tuple[Subject, Summary], ...]
+
+    @property
+    def first(self) -> tuple[Subject, Summary]:
+        return self.order[0]
+
+    @property
+    def floored(self) -> bool:
+        """Whether each has run seeds enough for a floor."""
+        return all(summary.n >= SEEDS_NEEDED for _, summary in self.order)
+
+    @property
+    def tied(self) -> list[tuple[Subject, Summary]]:
+        """Those that the floor does not tell from the first one."""
+        return [
+            (subject, summary)
+            for subject, summary in self.order[1:]
+            if abs((apart := Difference(summary, self.first[1])).difference) <= (apart.floor or 0)
+        ]
+
+    @property
+    def why_no_floor(self) -> str:
+        return no_floor(*(summary.n for _, summary in self.order))
+
+
+def ranked(group: Group, place: Place, *, highest: bool = True) -> Ranked:
+    """The subjects that have the place, by their medians."""
+    return by_summary(
+        [(one, there.summary) for one in group.subjects if (there := one.series.get(place))], highest
+    )
+
+
+def by_summary(found: Sequence[tuple[Subject, Summary | None]], highest: bool) -> Ranked:
+    """Those that have one, by their medians."""
+    known = [(subject, summary) for subject, summary in found if summary]
+    return Ranked(tuple(sorted(known, key=lambda one: one[1].median, reverse=highest)))
+
+
+def tests(group: Group) -> list[Place]:
+    """Each test's slowdown: of one that is made at several points of a history the last."""
+    last: dict[str, Place] = {}
+    for place in group.places:
+        step, repetition, metric = place
+        if metric == "slowdown" and repetition >= last.get(step, place)[1]:
+            last[step] = place
+    return list(last.values())
+
+
+def answers(group: Group) -> Iterator[Answer]:
+    """What the group's runs say, the most asked for first."""
+    if not any(subject.counted for subject in group.subjects):
+        yield Answer(
+            "What came out?",
+            "Nothing yet: no cell has come to its end."
+            if any(entry.status == "running" for _, entry in group.entries)
+            else "Nothing: no cell ended ok.",
+            tuple(dict.fromkeys(f"{subject.name}: {entry.ran.why}" for subject, entry in group.entries)),
+        )
+    elif places := tests(group):
+        yield aged(group, places)
+    elif charted(group):
+        yield quickest(group)
+
+
+def aged(group: Group, places: Sequence[Place]) -> Answer:
+    """Which aged worst, and why."""
+    place = next((one for one in places if ranked(group, one).order), None)
+    question = "Which filesystem aged worst, and why?"
+    if place is None:
+        why = next(
+            (why for one in group.subjects for at in places for _, why in one.series[at].missing), "no sample"
+        )
+        return Answer(question, "That was not measured.", (f"No test has a slowdown: {why}.",))
+    order = ranked(group, place)
+    (worst, worst_of), others = order.first, order.order[1:]
+    does = _does(place[0])
+    times = f"{text(worst_of)} times as long"
+    ratio = f"{does} takes {times} on its aged disk as on an unaged one that holds the same files"
+    doubts = []
+    if not others:
+        verdict = f"{worst.name} alone was run, so there is nothing to compare it with: {ratio}."
+        doubts += [] if order.floored else [f"{_few(order)}; so whether it aged cannot be said."]
+    elif not order.floored:
+        verdict = f"That cannot be said yet: {order.why_no_floor}. As measured, {worst.name} is slowed down most: {ratio}."
+        following, of = others[0]
+        doubts.append(
+            f"The next, {following.name}, has {text(of)}. Whether that difference is one nobody knows before each has "
+            f"been run with {SEEDS_NEEDED} run seeds."
+        )
+    elif order.tied:
+        names = ", ".join(f"{one.name} ({text(of)})" for one, of in order.tied)
+        verdict = (
+            f"No single one: {worst.name} is slowed down most ({ratio}), but not by more than run seeds alone move a "
+            f"result from {names}."
+        )
+    else:
+        following, of = others[0]
+        apart = Difference(of, worst_of)
+        verdict = (
+            f"{worst.name}: {ratio}. The next is {following.name} with {text(of)}; the difference of "
+            f"{number(apart.difference)} is more than run seeds alone make (the floor, {number(apart.floor or 0)})."
+        )
+    because = [*_time(worst, place), *_layout(worst), *_least(order, does)]
+    return Answer(question, verdict, tuple(because), tuple(doubts))
+
+
+def _few(order: Ranked) -> str:
+    said = order.why_no_floor
+    return said[0].upper() + said[1:]
+
+
+def _does(step: str) -> str:
+    """What a test does, in words."""
+    where, _, test = step.rpartition("/")
+    return DOES.get(test, f"test {test}") + (f" (drive {where})" if where else "")
+
+
+def sides(step: str) -> tuple[str, str]:
+    """The steps of a test on the aged disk and on its control."""
+    where, slash, test = step.rpartition("/")
+    return f"{where}{slash}{AGED}{test}", f"{where}{slash}{CONTROL}{test}"
+
+
+def _more(subject: Subject, place: Place, metric: str) -> Difference | None:
+    """From the control to the aged disk."""
+    step, repetition, _ = place
+    old, new = (subject.series.get((one, repetition, metric)) for one in sides(step))
+    if not (old and new and old.summary and new.summary):
+        return None
+    return Difference(new.summary, old.summary)
+
+
+def _time(subject: Subject, place: Place) -> Iterator[str]:
+    """Where the time went that the test takes more."""
+    whole = _more(subject, place, "elapsed")
+    if whole is None:
+        return
+    said = {
+        Verdict.B_HIGHER: "more than run seeds make, so it aged",
+        Verdict.A_HIGHER: "less, by more than run seeds make: it did not age",
+        Verdict.NO_FLOOR: "as measured",
+    }.get(whole.verdict, "which is no more than run seeds make: whether it aged cannot be said")
+    yield (
+        f"On {subject.name} the test takes {text(whole.right)} s aged and {text(whole.left)} s unaged "
+        f"({number(whole.difference)} s difference, {said})."
+    )
+    if whole.difference <= 0:
+        return
+    parts = [(one, words) for metric, words in DRIVE if (one := _more(subject, place, metric))]
+    processor = [one for metric in ("cpu_user", "cpu_system") if (one := _more(subject, place, metric))]
+    cpu = sum((one.difference for one in processor), Fraction())
+    if not parts:
+        yield f"Of that, {number(cpu)} s is processor time; this drive does not say where its own time went."
+        return
+    more = sorted(
+        ((one.difference, words) for one, words in parts if one.difference > 0 and _counts(one)), reverse=True
+    )
+    if more:
+        shown = ", ".join(f"{number(value)} s {words}" for value, words in more)
+        yield f"Of the drive's time the aged disk costs more for: {shown}. Processor time differs by {number(cpu)} s."
+    position = sum((value for value, words in more if words in (DRIVE[0][1], DRIVE[1][1])), Fraction())
+    if 2 * position > whole.difference:
+        yield (
+            "So it is mostly distance: the drive goes to more places, or farther ones, for the same data "
+            f"({number(position)} of the {number(whole.difference)} s)."
+        )
+    elif 2 * cpu > whole.difference:
+        yield "So it is mostly the filesystem's own work on the processor, not the drive."
+
+
+def _counts(one: Difference) -> bool:
+    return one.verdict not in (Verdict.BELOW, Verdict.EQUAL)
+
+
+def _layout(subject: Subject) -> Iterator[str]:
+    """What lies worse on the aged disk than on the control."""
+    found = []
+    known = False
+    for metric, higher_is_worse, words in WORSE:
+        last = max((at for at in subject.series if at[0] == AGED + MAP and at[2] == metric), default=None)
+        if last is None:
+            continue
+        old, new = subject.series[last].summary, None
+        if there := subject.series.get((CONTROL + MAP, last[1], metric)):
+            new = there.summary
+        if old is None or new is None:
+            continue
+        known = True
+        one = Difference(new, old)
+        if _counts(one) and (one.difference > 0) == higher_is_worse:
+            found.append(f"{percent(old.median)} {words} ({percent(new.median)} unaged)")
+    if found:
+        yield f"What lies worse on {subject.name}'s aged disk: {'; '.join(found)}."
+    elif known:
+        yield f"No measure of {subject.name}'s layout is worse than the unaged disk's."
+    else:
+        yield f"Where things lie on {subject.name} was not measured."
+
+
+def _least(order: Ranked, does: str) -> Iterator[str]:
+    """The other end."""
+    if len(order.order) < 3:
+        return
+    subject, summary = order.order[-1]
+    rest = by_summary(order.order, highest=False)
+    if not order.floored:
+        words = f"The smallest slowdown, as measured, is {subject.name}'s: {text(summary)}."
+    elif rest.tied:
+        names = ", ".join(one.name for one, _ in rest.tied)
+        words = f"Least slowed down is {subject.name} ({text(summary)}), which the floor does not tell from {names}."
+    else:
+        words = f"{subject.name} aged least: {text(summary)}."
+    yield words
+
+
+def test_by_test(group: Group, places: Sequence[Place], where: str) -> Table:
+    """For each test the highest slowdown, the next, and what may be said of the difference."""
+    rows = []
+    for place in places:
+        order = ranked(group, place)
+        if not order.order:
+            continue
+        step, repetition, _ = place
+        subject, summary = order.first
+        name = step if repetition == 1 else f"{step} {repetition}"
+        cells = [
+            Cell(name), Cell(_does(step)), Cell(subject.name), Cell(text(summary), float(summary.median))
+        ]  # fmt: skip
+        if len(order.order) > 1:
+            following, of = order.order[1]
+            apart = Difference(of, summary)
+            floor = apart.floor
+            cells += [
+                Cell(f"{following.name} {text(of)}"),
+                Cell(number(apart.difference, 3), float(apart.difference)),
+                Cell("–") if floor is None else Cell(number(floor, 3), float(floor)),
+                Cell(apart.why_no_floor or ("above the floor" if not order.tied else "below the floor")),
+            ]
+        else:
+            cells += [Cell("–")] * 3 + [Cell("nothing to compare")]
+        rows.append(tuple(cells))
+    columns = ("test", "what it does", "slowed down most", "times", "next", "difference", "floor", "verdict")
+    return Table(
+        f"{where}-worst",
+        "Test by test: what is slowed down most, and whether that is more than run seeds make",
+        tuple(Column(name, name in ("times", "difference", "floor")) for name in columns),
+        tuple(rows),
+    )
+
+
+def quickest(group: Group) -> Answer:
+    """Which took the least time over all steps."""
+    steps = charted(group)
+    question = "Which was the quickest?"
+    found = [(one, one.total(steps, "elapsed")) for one in group.subjects]
+    order = by_summary([(one, total and total.summary) for one, total in found], highest=False)
+    if not order.order:
+        return Answer(question, "That was not measured: no cell has a time for every step.")
+    (first, of), others = order.first, order.order[1:]
+    unit = scale("s").name
+    took = f"all steps together take {text(of)} {unit} of guest time"
+    if not others:
+        return Answer(question, f"{first.name} alone was run: {took}.")
+    nearest = f"The next is {others[0][0].name} with {text(others[0][1])} {unit}."
+    if not order.floored:
+        verdict = (
+            f"That cannot be said yet: {order.why_no_floor}. As measured, {first.name}: {took}. {nearest}"
+        )
+    elif order.tied:
+        names = ", ".join(one.name for one, _ in order.tied)
+        verdict = f"No single one: {first.name} ({took}) is not told by the floor from {names}."
+    else:
+        verdict = f"{first.name}: {took}. {nearest} That is more than run seeds make."
+    left = [one.name for one, total in found if total is None or total.summary is None]
+    because = [f"Not in this order, for want of some step: {', '.join(left)}."] if left else []
+    return Answer(question, verdict, tuple(because))

@@ -1,0 +1,166 @@
+"""The published study beside the runs: its tables and ours, and a verdict on each of its claims."""
+
+from collections.abc import Iterator, Sequence
+
+from agelab.errors import InputError
+from agelab.published import study
+from agelab.published.ranking import Column as Side
+from agelab.published.ranking import Ranking, Row
+from agelab.published.report import Report, reports
+from agelab.published.verdict import Verdict
+from agelab.published.words import (
+    comparisons,
+    described,
+    doubts,
+    exactly,
+    floors,
+    said,
+    shown,
+    tau,
+    title,
+    whose,
+)
+from agelab.report import draw
+from agelab.report.charts import MOST
+from agelab.report.draw import Bar
+from agelab.report.gather import Group
+from agelab.report.model import Answer, Block, Cell, Chart, Charts, Column, Mark, Prose, Table
+
+THEIRS = 6
+"""The number of the study's colour."""
+
+
+def beside(group: Group) -> Report | None:
+    """The study that the group's scenario follows, beside its runs; None where none was published.
+
+    Raises InputError for published data that are damaged.
+    """
+    runs = [loaded.run for loaded in group.runs if loaded.plan.cells]
+    if not runs or group.plan.scenario not in [name for one in study.every() for name in one.scenarios]:
+        return None
+    return reports(runs)[0]
+
+
+def answer(report: Report) -> Iterator[Answer]:
+    """How many of the study's claims hold."""
+    for letter, side in report.sides:
+        counted = report.counted(letter)
+        number = sum(counted.values())
+        words = (
+            f"Of {number} claims {counted[Verdict.REPLICATED]} are replicated, {counted[Verdict.NOT]} are not, and "
+            f"{counted[Verdict.UNTESTED]} could not be tested."
+        )
+        which = f" ({letter}: {described(side)})" if len(report.sides) > 1 else ""
+        without = floors(report, letter)
+        yield Answer(
+            f"Does what the study of {report.study.name} found still hold?{which}",
+            words,
+            doubts=(without[0].upper() + without[1:] + ".",) if without else (),
+        )
+
+
+def blocks(report: Report, where: str) -> Iterator[Block]:
+    """What ran, the claims, and table by table the study's ranking beside ours."""
+    lines = [f"{report.study.claims.about}."]
+    for letter, side in report.sides:
+        lines.append(f"{letter}: {described(side)}.")
+        lines += [f"{letter}: left out: {line}" for line in side.left_out]
+        lines += [f"{letter}: {line}" for line in [floors(report, letter)] if line]
+    yield Prose(tuple(lines), listed=True)
+    yield _claims(report, where)
+    for number, ranking in enumerate(report.rankings):
+        if rows := [row for row in ranking.rows if _measured(row)]:
+            yield _table(report, ranking, rows, f"{where}-ranking-{number}")
+            yield from _charts(report, ranking, rows)
+
+
+def _measured(row: Row) -> bool:
+    return any(value.numbers for column in row.ours for value in column.values.values())
+
+
+def _claims(report: Report, where: str) -> Table:
+    rows = []
+    for claim, judged in report.claims:
+        for letter, one in judged:
+            figures = comparisons([one], everything=False)
+            rows.append(
+                (
+                    Cell(claim.id, code=True),
+                    Cell(" ".join([claim.says, *(f"({line})" for line in doubts(claim))])),
+                    Cell(whose(letter, one)),
+                    Cell(one.verdict.value),
+                    Cell(said(one)),
+                    Cell("; ".join(f"{at}: {theirs} / {' / '.join(ours)}" for at, theirs, *ours in figures)),
+                )
+            )
+    columns = ("claim", "what the study says", "side", "verdict", "why", "some figures: theirs / ours")
+    return Table(
+        f"{where}-claims", "The study's claims, and what these runs say of each",
+        tuple(map(Column, columns)), tuple(rows),
+    )  # fmt: skip
+
+
+def _table(report: Report, ranking: Ranking, rows: Sequence[Row], id: str) -> Table:
+    """A row for each step and variant: value, times the lowest, rank; theirs and ours."""
+    found = []
+    for row in rows:
+        for variant in row.theirs[0].values:
+            cells = [Cell(row.step), Cell(variant), *_cells(row.theirs[0], variant)]
+            for column in row.ours:
+                cells += _cells(column, variant)
+            found.append(tuple(cells))
+    columns = [Column("step"), Column("filesystem")]
+    for name in ("study", *(column.name for column in report.columns)):
+        columns += [Column(f"{name}: value", True), Column("times the lowest", True), Column("rank", True)]
+    said = "; ".join(
+        f"{column.name}: tau-b of the sums {tau(one.ours.tau)} ({one.ours.common} variants, {len(one.steps)} steps)"
+        for column, one in zip(report.columns, ranking.overall, strict=True)
+        if one
+    )
+    caption = f"The study's {title(report, ranking)}" + (f". Agreement with it: {said}" if said else "")
+    return Table(id, caption, tuple(columns), tuple(found))
+
+
+def _cells(column: Side, variant: str) -> list[Cell]:
+    value, ratio, rank = column.values[variant], column.ratio(variant), column.rank(variant)
+    return [
+        Cell(exactly(value), float(value.median) if value.numbers else None),
+        Cell(shown(ratio), None if ratio is None else float(ratio)),
+        Cell(str(rank or "–"), rank),
+    ]
+
+
+def _charts(report: Report, ranking: Ranking, rows: Sequence[Row]) -> Iterator[Charts]:
+    """For each step what the study printed and what we measured, each over the lowest of its own."""
+    charts = []
+    for row in rows[:MOST]:
+        bars = []
+        for variant in row.theirs[0].values:
+            for kind, column in ((THEIRS, row.theirs[0]), *enumerate(row.ours)):
+                ratio = column.ratio(variant)
+                known = "0" if column.values[variant].numbers else "not measured"
+                bars.append(
+                    Bar(variant, None if ratio is None else float(ratio), shown(ratio) if ratio is not None else known,
+                        kind=kind)
+                )  # fmt: skip
+        agreement = ", ".join(f"tau-b {tau(one.tau)}" for one in row.ours)
+        words = "; ".join(
+            f"{bar.name} {'study' if bar.kind == THEIRS else 'ours'} {bar.shown}" for bar in bars
+        )
+        charts.append(
+            Chart(row.step, f"{row.step}: {words}; {agreement}", draw.bars(bars, "times the lowest"))
+        )
+    if charts:
+        legend = (Mark("study", THEIRS), *(Mark(one.name, kind) for kind, one in enumerate(report.columns)))
+        yield Charts(
+            f"Table {ranking.table}, {ranking.layout}, {ranking.metric}: step by step as the study printed it",
+            tuple(charts), legend, "Each figure over the lowest of its own source: sizes and machines differ.",
+        )  # fmt: skip
+
+
+def checked(group: Group) -> tuple[Report | None, str]:
+    """As ``beside``, or why the study cannot be read."""
+    try:
+        return beside(group), ""
+    except InputError as error:
+        return None, str(error).splitlines()[0]
