@@ -8,7 +8,6 @@ import click
 from agelab.published.claims import Claim
 from agelab.published.ranking import Ranking, Row
 from agelab.published.report import Report
-from agelab.published.sides import Side
 from agelab.published.verdict import Judged
 from agelab.published.words import (
     comparisons,
@@ -17,13 +16,13 @@ from agelab.published.words import (
     doubts,
     exactly,
     floors,
+    rest,
     said,
     shown,
     tau,
     title,
     whose,
 )
-from agelab.scenario import selection
 
 
 def print_report(report: Report, everything: bool) -> None:
@@ -49,24 +48,6 @@ def print_report(report: Report, everything: bool) -> None:
     click.echo()
     for letter, _ in report.sides:
         click.echo(f"{letter}: {counts(report, letter)}")
-
-
-def rest(side: Side) -> Iterator[str]:
-    """For each scenario of which some variants alone were run: how many, and how to run the rest, too."""
-    for name in dict.fromkeys(name for name, _, _ in side.cells):
-        scenario = selection.select(name).scenario
-        every = {variant.name for variant in scenario.variants}
-        ran = every & {variant for other, variant, _ in side.cells if other == name}
-        if ran != every:
-            asked = {
-                "SCALE": side.plan.scale if side.plan.scale == "paper" else "",
-                "DEFAULTS": side.first.defaults if side.first.defaults != scenario.defaults else "",
-                "CLOCK": side.plan.clock if side.plan.clock != "virtual" else "",
-            }
-            words = " ".join(
-                f"{option}={value}" for option, value in {"NAME": name, **asked}.items() if value
-            )
-            yield f"{len(ran)} of {len(every)} variants were run; for the rest: make scenario {words}"
 
 
 def _print_ranking(report: Report, ranking: Ranking) -> None:

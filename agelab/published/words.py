@@ -1,6 +1,6 @@
 """What is said of a study beside our runs, in words: for a terminal, for Markdown, for a page."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from agelab.published.claims import Claim
@@ -10,6 +10,7 @@ from agelab.published.report import Report
 from agelab.published.sides import Side
 from agelab.published.values import Value
 from agelab.published.verdict import Judged
+from agelab.scenario import selection
 from agelab.stats.series import seeds_of
 
 SHOWN = 4
@@ -130,3 +131,21 @@ def _figure(one: Comparison) -> str:
 def _words(one: Comparison) -> str:
     """What there is in place of a figure: two names, or that something is missing."""
     return "?" if one.holds is None else one.note or "-"
+
+
+def rest(side: Side) -> Iterator[str]:
+    """For each scenario of which some variants alone were run: how many, and how to run the rest, too."""
+    for name in dict.fromkeys(name for name, _, _ in side.cells):
+        scenario = selection.select(name).scenario
+        every = {variant.name for variant in scenario.variants}
+        ran = every & {variant for other, variant, _ in side.cells if other == name}
+        if ran != every:
+            asked = {
+                "SCALE": side.plan.scale if side.plan.scale == "paper" else "",
+                "DEFAULTS": side.first.defaults if side.first.defaults != scenario.defaults else "",
+                "CLOCK": side.plan.clock if side.plan.clock != "virtual" else "",
+            }
+            words = " ".join(
+                f"{option}={value}" for option, value in {"NAME": name, **asked}.items() if value
+            )
+            yield f"{len(ran)} of {len(every)} variants were run; for the rest: make scenario {words}"

@@ -113,7 +113,8 @@ def answers(group: Group) -> Iterator[Answer]:
 def aged(group: Group, places: Sequence[Place]) -> Answer:
     """Which aged worst, and why."""
     place = next((one for one in places if ranked(group, one).order), None)
-    question = "Which filesystem aged worst, and why?"
+    several = len({one.variant for one in group.subjects}) > 1
+    question = f"Which {'filesystem' if several else 'of these'} aged worst, and why?"
     if place is None:
         why = next(
             (why for one in group.subjects for at in places for _, why in one.series[at].missing), "no sample"
@@ -129,7 +130,10 @@ def aged(group: Group, places: Sequence[Place]) -> Answer:
         verdict = f"{worst.name} alone was run, so there is nothing to compare it with: {ratio}."
         doubts += [] if order.floored else [f"{_few(order)}; so whether it aged cannot be said."]
     elif not order.floored:
-        verdict = f"That cannot be said yet: {order.why_no_floor}. As measured, {worst.name} is slowed down most: {ratio}."
+        verdict = (
+            f"That cannot be said yet: {order.why_no_floor}. "
+            f"As measured, {worst.name} is slowed down most: {ratio}."
+        )
         following, of = others[0]
         doubts.append(
             f"The next, {following.name}, has {text(of)}. Whether that difference is one nobody knows before each has "
@@ -148,7 +152,7 @@ def aged(group: Group, places: Sequence[Place]) -> Answer:
             f"{worst.name}: {ratio}. The next is {following.name} with {text(of)}; the difference of "
             f"{number(apart.difference)} is more than run seeds alone make (the floor, {number(apart.floor or 0)})."
         )
-    because = [*_time(worst, place), *_layout(worst), *_least(order, does)]
+    because = [*_time(worst, place), *_layout(worst), *_all(order, place), *_least(order)]
     return Answer(question, verdict, tuple(because), tuple(doubts))
 
 
@@ -245,7 +249,20 @@ def _layout(subject: Subject) -> Iterator[str]:
         yield f"Where things lie on {subject.name} was not measured."
 
 
-def _least(order: Ranked, does: str) -> Iterator[str]:
+def _all(order: Ranked, place: Place) -> Iterator[str]:
+    """How many aged at all."""
+    if len(order.order) < 2 or not order.floored:
+        return
+    changes = [(one.name, _more(one, place, "elapsed")) for one, _ in order.order]
+    slower = [name for name, one in changes if one and one.verdict is Verdict.B_HIGHER]
+    others = ", ".join(name for name, _ in changes if name not in slower)
+    yield (
+        f"{len(slower)} of {len(changes)} are slower on their aged disk by more than run seeds make"
+        + (f"; of {others} that cannot be said." if others else ".")
+    )
+
+
+def _least(order: Ranked) -> Iterator[str]:
     """The other end."""
     if len(order.order) < 3:
         return
@@ -266,27 +283,21 @@ def test_by_test(group: Group, places: Sequence[Place], where: str) -> Table:
     rows = []
     for place in places:
         order = ranked(group, place)
-        if not order.order:
+        if len(order.order) < 2:
             continue
         step, repetition, _ = place
-        subject, summary = order.first
-        name = step if repetition == 1 else f"{step} {repetition}"
-        cells = [
-            Cell(name), Cell(_does(step)), Cell(subject.name), Cell(text(summary), float(summary.median))
-        ]  # fmt: skip
-        if len(order.order) > 1:
-            following, of = order.order[1]
-            apart = Difference(of, summary)
-            floor = apart.floor
-            cells += [
-                Cell(f"{following.name} {text(of)}"),
+        (subject, summary), (following, of) = order.order[:2]
+        apart = Difference(of, summary)
+        floor = apart.floor
+        rows.append(
+            (
+                Cell(step if repetition == 1 else f"{step} {repetition}"), Cell(_does(step)), Cell(subject.name),
+                Cell(text(summary), float(summary.median)), Cell(f"{following.name} {text(of)}"),
                 Cell(number(apart.difference, 3), float(apart.difference)),
                 Cell("–") if floor is None else Cell(number(floor, 3), float(floor)),
-                Cell(apart.why_no_floor or ("above the floor" if not order.tied else "below the floor")),
-            ]
-        else:
-            cells += [Cell("–")] * 3 + [Cell("nothing to compare")]
-        rows.append(tuple(cells))
+                Cell(apart.why_no_floor or ("below the floor" if order.tied else "above the floor")),
+            )
+        )  # fmt: skip
     columns = ("test", "what it does", "slowed down most", "times", "next", "difference", "floor", "verdict")
     return Table(
         f"{where}-worst",
@@ -301,7 +312,7 @@ def quickest(group: Group) -> Answer:
     steps = charted(group)
     question = "Which was the quickest?"
     found = [(one, one.total(steps, "elapsed")) for one in group.subjects]
-    order = by_summary([(one, total and total.summary) for one, total in found], highest=False)
+    order = by_summary([(one, total.summary if total else None) for one, total in found], highest=False)
     if not order.order:
         return Answer(question, "That was not measured: no cell has a time for every step.")
     (first, of), others = order.first, order.order[1:]

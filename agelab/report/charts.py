@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
+from agelab.model.metrics import METRICS
 from agelab.report import draw
 from agelab.report.draw import Bar, Line
 from agelab.report.gather import Group, Subject
@@ -26,6 +27,7 @@ BUSY = (
     ("busy_rotation", "waiting for the sector"),
     ("busy_transfer", "moving data"),
 )
+AGED_COLOUR = 1
 WHISKERS = "A bar is the median over run seeds; the thin line is the interval that holds it (docs/floor.md)."
 
 
@@ -48,13 +50,13 @@ def slowdowns(group: Group, places: Sequence[Place]) -> Iterator[Charts]:
     for place in places[:MOST]:
         step, repetition, _ = place
         title = step if repetition == 1 else f"{step}, point {repetition}"
-        found = [(one.name, one.series.get(place), 2) for one in group.subjects]
+        found = [(one.name, one.series.get(place), AGED_COLOUR) for one in group.subjects]
         charts += _bars(title, "times the unaged disk's", found, base=1)
         where, slash, test = step.rpartition("/")
         both = [
             (one.name, one.series.get((f"{where}{slash}{side}{test}", repetition, "elapsed")), kind)
             for one in group.subjects
-            for side, kind in ((AGED, 2), (CONTROL, 0))
+            for side, kind in ((AGED, AGED_COLOUR), (CONTROL, 0))
         ]
         sides += _bars(title, "s", both)
     if charts:
@@ -63,7 +65,7 @@ def slowdowns(group: Group, places: Sequence[Place]) -> Iterator[Charts]:
         )
         yield Charts("Slowdown: time on the aged disk / time on the unaged one", tuple(charts), note=note)
     if sides:
-        legend = (Mark("aged", 2), Mark("unaged control", 0))
+        legend = (Mark("aged", AGED_COLOUR), Mark("unaged control", 0))
         yield Charts("The two times of each test", tuple(sides), legend)
 
 
@@ -104,12 +106,7 @@ def curves(group: Group) -> Iterator[Charts]:
     wanted += dict.fromkeys((step, metric, "point of the history") for step, _, metric in points)
     charts = []
     for step, metric, axis in wanted[:MOST]:
-        unit = next(
-            one.unit
-            for subject in group.subjects
-            for at, one in subject.series.items()
-            if (at[0], at[2]) == (step, metric)
-        )
+        unit = METRICS[metric].unit
         found = [_line(number, one, step, metric) for number, one in enumerate(group.subjects)]
         known = [line for line in found if any(y is not None for _, y in line.points)]
         if not known:
@@ -120,9 +117,7 @@ def curves(group: Group) -> Iterator[Charts]:
         charts.append(Chart(title, f"{title}, {unit_name(unit)}, by {axis}: {ends}", drawn))
     if charts:
         legend = [Mark(one.name, *_style(number)) for number, one in enumerate(group.subjects) if one.counted]
-        yield Charts(
-            "Aging, repetition by repetition", tuple(charts), tuple(legend), "Medians over run seeds."
-        )
+        yield Charts("Over the history", tuple(charts), tuple(legend), "Medians over run seeds.")
 
 
 def _named(step: str) -> str:

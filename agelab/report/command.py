@@ -21,7 +21,7 @@ OF_NO_INTEREST = ("prove_all", "measure")
 
 
 def again(plan: RunPlan) -> str:
-    """``make scenario NAME=...``, or ``agelab run ...`` for what make has no word for; empty where the plan has none."""
+    """``make scenario NAME=...``, or ``agelab run ...`` for what make has no word for; empty where there is none."""
     command = plan.command
     name, words, more = (command.get(key) for key in ("name", "words", "more"))
     if not isinstance(words, dict) or not isinstance(more or {}, dict):

@@ -70,12 +70,12 @@ def colour(number: int) -> str:
 def bars(found: Sequence[Bar], axis: str, *, base: float | None = None) -> str:
     """Horizontal bars with their figures; ``base`` draws a line where a value means no change."""
     names = list(dict.fromkeys(bar.name for bar in found))
-    kinds = sorted({bar.kind for bar in found})
+    kinds = list(dict.fromkeys(bar.kind for bar in found))
     rows = [
         {"n": bar.name, "v": bar.value or 0, "t": bar.shown, "l": bar.low, "h": bar.high, "k": str(bar.kind)}
         for bar in found
     ]
-    reach = max((max(row["v"], row["h"] or 0) for row in rows), default=0) or 1
+    reach = max((max(bar.value or 0, bar.high or 0) for bar in found), default=0) or 1
     several = len(kinds) > 1
     y = _names(names)
     offset: dict[str, Any] = (
@@ -139,7 +139,7 @@ def stacked(found: Mapping[str, Mapping[int, float]], axis: str) -> str:
         for name, parts in found.items()
         for kind, value in parts.items()
     ]
-    kinds = sorted({row["o"] for row in rows})  # type: ignore[type-var]
+    kinds = sorted({kind for parts in found.values() for kind in parts})
     spec = {
         "data": {"values": rows},
         "height": _rows(1),
@@ -158,7 +158,7 @@ def stacked(found: Mapping[str, Mapping[int, float]], axis: str) -> str:
                 "field": "k",
                 "type": "nominal",
                 "legend": None,
-                "scale": {"domain": [str(k) for k in kinds], "range": [colour(int(str(k))) for k in kinds]},
+                "scale": {"domain": [str(k) for k in kinds], "range": [colour(k) for k in kinds]},
             },
         },
     }
@@ -166,9 +166,9 @@ def stacked(found: Mapping[str, Mapping[int, float]], axis: str) -> str:
 
 
 def lines(found: Sequence[Line], x_axis: str, y_axis: str, *, shares: bool = False) -> str:
-    """A line for each, broken where it was not measured; shares are drawn on the whole scale, so that charts compare."""
+    """A line for each, broken where it was not measured; shares are on the whole scale, so that charts compare."""
     rows = [{"n": str(number), "x": x, "y": y} for number, line in enumerate(found) for x, y in line.points]
-    xs = sorted({row["x"] for row in rows})
+    xs = sorted({x for line in found for x, _ in line.points})
     encoding = {
         "x": {
             "field": "x",

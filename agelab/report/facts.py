@@ -84,7 +84,10 @@ def brief(group: Group) -> Iterator[str]:
     if plan.emulated:
         yield "EMULATED: real time of an emulated processor; such times are no machine's."
     elif plan.clock == "virtual":
-        yield "A model: guest time counts instructions, and modelled drives follow their data sheets. It is no machine's time."
+        yield (
+            "A model: guest time counts instructions, and modelled drives follow their data sheets. "
+            "It is no machine's time."
+        )
     if plan.scale != "paper":
         yield f"Scale {plan.scale}: sizes are not the study's."
     few = [len(one.counted) for one in group.subjects if one.counted]

@@ -29,34 +29,37 @@ def _part(group: Group, where: str) -> Part:
     names = ", ".join(loaded.plan.run for loaded in group.runs)
     report, unreadable = study.checked(group)
     answers = [*answer.answers(group), *(study.answer(report) if report else ())]
-    sections = [
-        Section(f"{where}-{id}", title, tuple(blocks)) for id, title, blocks in _sections(group, where)
-    ]
-    if report:
-        sections.insert(
-            1, Section(f"{where}-study", "The study and these runs", tuple(study.blocks(report, where)))
-        )
-    elif unreadable:
+    beside = study.blocks(report, where) if report else ()
+    if unreadable:
         answers.append(Answer("What of the study?", "Its published data cannot be read.", (unreadable,)))
+    sections = tuple(
+        Section(f"{where}-{id}", title, shown)
+        for id, title, blocks in _sections(group, where, beside)
+        if (shown := tuple(blocks))
+    )
     return Part(
         where,
         plan.scenario,
         f"scale {plan.scale}, {plan.clock} clock{emulated}; {names}",
         tuple(answers),
         tuple(facts.brief(group)),
-        tuple(section for section in sections if section.blocks),
+        sections,
     )
 
 
-def _sections(group: Group, where: str) -> Iterator[tuple[str, str, Iterable[Block]]]:
+def _sections(
+    group: Group, where: str, beside: Iterable[Block]
+) -> Iterator[tuple[str, str, Iterable[Block]]]:
+    """Name, title and content of each, in the order of the page."""
     places = answer.tests(group)
     steps = _timed(group, places)
     yield "ran", "What was run, and how to run it again", facts.ran(group)
     if places:
         yield "aging", "What aging did", _aging(group, places, where)
-    yield "steps", "Step by step", charts.times(group)
-    yield "curves", "Aging curves", charts.curves(group)
     yield "disks", "Where things lie", [*tables.layouts(group, where), *_pictures(group)]
+    yield "curves", "Repetition by repetition", charts.curves(group)
+    yield "study", "The study and these runs", beside
+    yield "steps", "Step by step", charts.times(group)
     yield "drive", "What the drive did", charts.drive(group, steps)
     yield "processor", "What the processor did", charts.processor(group, steps)
     yield "calls", "System calls", tables.calls(group, where)

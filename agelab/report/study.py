@@ -14,12 +14,13 @@ from agelab.published.words import (
     doubts,
     exactly,
     floors,
+    rest,
     said,
     shown,
     tau,
     title,
     whose,
-)
+)  # fmt: skip
 from agelab.report import draw
 from agelab.report.charts import MOST
 from agelab.report.draw import Bar
@@ -47,16 +48,12 @@ def answer(report: Report) -> Iterator[Answer]:
         counted = report.counted(letter)
         number = sum(counted.values())
         words = (
-            f"Of {number} claims {counted[Verdict.REPLICATED]} are replicated, {counted[Verdict.NOT]} are not, and "
+            f"Of its {number} claims: {counted[Verdict.REPLICATED]} replicated, {counted[Verdict.NOT]} not replicated, "
             f"{counted[Verdict.UNTESTED]} could not be tested."
         )
         which = f" ({letter}: {described(side)})" if len(report.sides) > 1 else ""
-        without = floors(report, letter)
-        yield Answer(
-            f"Does what the study of {report.study.name} found still hold?{which}",
-            words,
-            doubts=(without[0].upper() + without[1:] + ".",) if without else (),
-        )
+        because = tuple(f"{line[0].upper()}{line[1:]}" for line in rest(side))
+        yield Answer(f"Does what the study ({report.study.name}) found still hold?{which}", words, because)
 
 
 def blocks(report: Report, where: str) -> Iterator[Block]:
@@ -80,19 +77,21 @@ def _measured(row: Row) -> bool:
 
 def _claims(report: Report, where: str) -> Table:
     rows = []
-    for claim, judged in report.claims:
-        for letter, one in judged:
-            figures = comparisons([one], everything=False)
-            rows.append(
-                (
-                    Cell(claim.id, code=True),
-                    Cell(" ".join([claim.says, *(f"({line})" for line in doubts(claim))])),
-                    Cell(whose(letter, one)),
-                    Cell(one.verdict.value),
-                    Cell(said(one)),
-                    Cell("; ".join(f"{at}: {theirs} / {' / '.join(ours)}" for at, theirs, *ours in figures)),
-                )
+    every = [(claim, letter, one) for claim, judged in report.claims for letter, one in judged]
+    # What has been tested comes first, and of it what does not hold.
+    order = (Verdict.NOT, Verdict.REPLICATED, Verdict.UNTESTED)
+    for claim, letter, one in sorted(every, key=lambda item: order.index(item[2].verdict)):
+        figures = comparisons([one], everything=False)
+        rows.append(
+            (
+                Cell(claim.id, code=True),
+                Cell(" ".join([claim.says, *(f"({line})" for line in doubts(claim))])),
+                Cell(whose(letter, one)),
+                Cell(one.verdict.value),
+                Cell(said(one)),
+                Cell("; ".join(f"{at}: {theirs} / {' / '.join(ours)}" for at, theirs, *ours in figures)),
             )
+        )
     columns = ("claim", "what the study says", "side", "verdict", "why", "some figures: theirs / ours")
     return Table(
         f"{where}-claims", "The study's claims, and what these runs say of each",
@@ -133,7 +132,7 @@ def _cells(column: Side, variant: str) -> list[Cell]:
 def _charts(report: Report, ranking: Ranking, rows: Sequence[Row]) -> Iterator[Charts]:
     """For each step what the study printed and what we measured, each over the lowest of its own."""
     charts = []
-    for row in rows[:MOST]:
+    for row in [row for row in rows if any(column.common > 1 for column in row.ours)][:MOST]:
         bars = []
         for variant in row.theirs[0].values:
             for kind, column in ((THEIRS, row.theirs[0]), *enumerate(row.ours)):

@@ -63,23 +63,19 @@ def layouts(group: Group, where: str) -> Iterator[Table]:
         return
     there = {at[2] for at in group.places if at[0] == AGED + MAP}
     measures = [(metric, name) for metric, name in LAYOUT if metric in there]
-    columns = [Column("filesystem")]
-    for _, name in measures:
-        columns += [Column(f"{name}: aged", True), Column("unaged", True)]
+    columns = (Column("filesystem"), Column("disk"), *(Column(name, True) for _, name in measures))
     rows = [
         (
             Cell(subject.name),
-            *(
-                cell(subject.series.get((side + MAP, last, metric)), 4)
-                for metric, _ in measures
-                for side in (AGED, CONTROL)
-            ),
+            Cell(disk),
+            *(cell(subject.series.get((side + MAP, last, metric)), 4) for metric, _ in measures),
         )
         for subject in group.subjects
         if subject.counted
+        for side, disk in ((AGED, "aged"), (CONTROL, "unaged"))
     ]
     caption = "Where things lie: medians, in brackets the spread over run seeds (docs/measures.md)"
-    yield Table(f"{where}-layouts", caption, tuple(columns), tuple(rows))
+    yield Table(f"{where}-layouts", caption, columns, tuple(rows))
 
 
 def calls(group: Group, where: str) -> Iterator[Block]:
@@ -130,12 +126,10 @@ def everything(group: Group, where: str) -> Results:
     rows: list[tuple[str | float | None, ...]] = []
     for subject in group.subjects:
         for (step, repetition, metric), series in subject.series.items():
-            summary = series.summary
+            summary, unit = series.summary, series.unit.removeprefix("1")
             if summary is None:
                 why = series.missing[0][1] if series.missing else "not measured"
-                rows.append(
-                    (subject.name, step, repetition, metric, None, None, None, None, 0, series.unit, why)
-                )
+                rows.append((subject.name, step, repetition, metric, None, None, None, None, 0, unit, why))
                 continue
             several = summary.n > 1
             numbers = (summary.median, summary.interval.low, summary.interval.high, summary.spread)
@@ -144,7 +138,7 @@ def everything(group: Group, where: str) -> Results:
                 (
                     subject.name, step, repetition, metric, shown[0],
                     shown[1] if several else None, shown[2] if several else None,
-                    shown[3] if summary.n >= SEEDS_NEEDED else None, summary.n, series.unit, "",
+                    shown[3] if summary.n >= SEEDS_NEEDED else None, summary.n, unit, "",
                 )
             )  # fmt: skip
     columns = (
