@@ -213,8 +213,8 @@ def _time(subject: Subject, place: Place) -> Iterator[str]:
     position = sum((value for value, words in more if words in (DRIVE[0][1], DRIVE[1][1])), Fraction())
     if 2 * position > whole.difference:
         yield (
-            "So it is mostly distance: the drive goes to more places, or farther ones, for the same data "
-            f"({number(position)} of the {number(whole.difference)} s)."
+            "So it is mostly distance: for the same data the drive goes to more places, or to farther ones "
+            f"({number(position)} s more of that)."
         )
     elif 2 * cpu > whole.difference:
         yield "So it is mostly the filesystem's own work on the processor, not the drive."

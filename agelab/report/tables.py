@@ -114,7 +114,7 @@ def calls(group: Group, where: str) -> Iterator[Block]:
     columns = ("pass and step", "filesystem", "call", "s", "%", "calls", "errors")
     caption = f"System calls with {100 * SMALLEST:g} % of their step's time and more"
     yield Table(
-        f"{where}-calls",
+        f"{where}-traced",
         caption,
         tuple(Column(name, at > 2) for at, name in enumerate(columns)),
         tuple(rows),
@@ -147,7 +147,7 @@ def everything(group: Group, where: str) -> Results:
         Column("not measured because"),
     )  # fmt: skip
     return Results(
-        f"{where}-everything",
+        f"{where}-results",
         "Every result: the median over run seeds, the interval that holds it, and the floor (from five seeds on)",
         columns,
         tuple(rows),
