@@ -28,7 +28,7 @@ def _part(group: Group, where: str) -> Part:
     emulated = ", EMULATED" if plan.emulated else ""
     names = ", ".join(loaded.plan.run for loaded in group.runs)
     report, unreadable = study.checked(group)
-    answers = [*answer.answers(group), *(study.answer(report) if report else ())]
+    answers = [*answer.answers(group), *([study.answer(report)] if report else [])]
     beside = study.blocks(report, where) if report else ()
     if unreadable:
         answers.append(Answer("What of the study?", "Its published data cannot be read.", (unreadable,)))

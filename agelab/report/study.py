@@ -42,18 +42,27 @@ def beside(group: Group) -> Report | None:
     return reports(runs)[0]
 
 
-def answer(report: Report) -> Iterator[Answer]:
-    """How many of the study's claims hold."""
-    for letter, side in report.sides:
-        counted = report.counted(letter)
-        number = sum(counted.values())
-        words = (
-            f"Of its {number} claims: {counted[Verdict.REPLICATED]} replicated, {counted[Verdict.NOT]} not replicated, "
-            f"{counted[Verdict.UNTESTED]} could not be tested."
+def answer(report: Report) -> Answer:
+    """How many of the study's claims hold, on each side."""
+    question = f"Does what the study ({report.study.name}) found still hold?"
+    counted = [(letter, side, _counted(report, letter)) for letter, side in report.sides]
+    if len(counted) == 1:
+        [(_, side, words)] = counted
+        return Answer(
+            question,
+            words[0].upper() + words[1:],
+            tuple(f"{line[0].upper()}{line[1:]}." for line in rest(side)),
         )
-        which = f" ({letter}: {described(side)})" if len(report.sides) > 1 else ""
-        because = tuple(f"{line[0].upper()}{line[1:]}" for line in rest(side))
-        yield Answer(f"Does what the study ({report.study.name}) found still hold?{which}", words, because)
+    lines = tuple(f"{letter} ({described(side)}): {words}" for letter, side, words in counted)
+    return Answer(question, "The runs are not of one kind; each kind by itself:", lines)
+
+
+def _counted(report: Report, letter: str) -> str:
+    found = report.counted(letter)
+    return (
+        f"of its {sum(found.values())} claims {found[Verdict.REPLICATED]} replicated, "
+        f"{found[Verdict.NOT]} not replicated, {found[Verdict.UNTESTED]} could not be tested."
+    )
 
 
 def blocks(report: Report, where: str) -> Iterator[Block]:
