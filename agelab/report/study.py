@@ -7,7 +7,7 @@ from agelab.published import study
 from agelab.published.ranking import Column as Side
 from agelab.published.ranking import Ranking, Row
 from agelab.published.report import Report, reports
-from agelab.published.verdict import Verdict
+from agelab.published.verdict import Judged, Verdict
 from agelab.published.words import (
     comparisons,
     described,
@@ -85,22 +85,26 @@ def _measured(row: Row) -> bool:
 
 
 def _claims(report: Report, where: str) -> Table:
-    rows = []
-    every = [(claim, letter, one) for claim, judged in report.claims for letter, one in judged]
-    # What has been tested comes first, and of it what does not hold.
-    order = (Verdict.NOT, Verdict.REPLICATED, Verdict.UNTESTED)
-    for claim, letter, one in sorted(every, key=lambda item: order.index(item[2].verdict)):
-        figures = comparisons([one], everything=False)
-        rows.append(
-            (
+    """A row for each claim and what is said of it; sides of which the same is said share one."""
+    found: list[tuple[Verdict, tuple[Cell, ...]]] = []
+    for claim, judged in report.claims:
+        alike: dict[tuple[Verdict, str], list[tuple[str, Judged]]] = {}
+        for letter, one in judged:
+            alike.setdefault((one.verdict, said(one)), []).append((letter, one))
+        for (verdict, why), those in alike.items():
+            figures = comparisons([one for _, one in those], everything=False)
+            cells = (
                 Cell(claim.id, code=True),
                 Cell(" ".join([claim.says, *(f"({line})" for line in doubts(claim))])),
-                Cell(whose(letter, one)),
-                Cell(one.verdict.value),
-                Cell(said(one)),
+                Cell(", ".join(whose(letter, one) for letter, one in those)),
+                Cell(verdict.value),
+                Cell(why),
                 Cell("; ".join(f"{at}: {theirs} / {' / '.join(ours)}" for at, theirs, *ours in figures)),
             )
-        )
+            found.append((verdict, cells))
+    # What has been tested comes first, and of it what does not hold.
+    order = (Verdict.NOT, Verdict.REPLICATED, Verdict.UNTESTED)
+    rows = [cells for _, cells in sorted(found, key=lambda row: order.index(row[0]))]
     columns = ("claim", "what the study says", "side", "verdict", "why", "some figures: theirs / ours")
     return Table(
         f"{where}-claims", "The study's claims, and what these runs say of each",

@@ -210,7 +210,7 @@ def test_a_reader_without_eyes_or_mouse_finds_the_way(browser: Browser, report: 
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"
     for role in ("banner", "navigation", "main", "contentinfo"):
-        assert page.get_by_role(role).count() == 1  # type: ignore[arg-type]
+        assert page.get_by_role(role).count() == 1
     assert page.locator("table:not(:has(caption)), th:not([scope])").count() == 0
     unnamed = (
         "all => all.filter((one) => !(one.ariaLabel || one.labels?.length || one.textContent.trim())).length"
