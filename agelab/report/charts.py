@@ -114,7 +114,9 @@ def curves(group: Group) -> Iterator[Charts]:
         title = f"{_named(step)}: {metric.replace('_', ' ')}"
         ends = "; ".join(f"{line.name} from {_end(line, 0)} to {_end(line, -1)}" for line in known)
         drawn = draw.lines(known, axis, unit_name(unit), shares=metric == "layout_score")
-        charts.append(Chart(title, f"{title}, {unit_name(unit)}, by {axis}: {ends}", drawn))
+        charts.append(
+            Chart(title, f"{title}{unit_name(unit) and f', {unit_name(unit)}'}, by {axis}: {ends}", drawn)
+        )
     if charts:
         legend = [Mark(one.name, *_style(number)) for number, one in enumerate(group.subjects) if one.counted]
         yield Charts("Over the history", tuple(charts), tuple(legend), "Medians over run seeds.")

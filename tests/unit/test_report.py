@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from agelab.cli import main
-from agelab.model.result import Cell, RunPlan, Status
+from agelab.model.metrics import METRICS
+from agelab.model.result import Cell, End, RunPlan, Sample, Status
 from agelab.report import draw
 from agelab.report.answer import answers
 from agelab.report.command import again
 from agelab.report.gather import Group, load, together
 from agelab.report.html import clean, render
-from agelab.report.model import Answer, Page
+from agelab.report.model import Answer, Charts, Page, Section, Table
 from agelab.report.page import page
 from agelab.results.rundir import RunDirectory
 from tests.unit import published_runs, reported_runs
@@ -327,3 +328,84 @@ def test_the_command_line(
     ):
         assert main(argv) == 2
         assert words in capsys.readouterr().err
+
+
+def own_run(home: Path, scenario: str, samples: list[tuple[str, str, int, float | None]]) -> str:
+    """A run of one ext4 cell that has these samples: step, metric, repetition, value."""
+    run = RunDirectory.create(home / "runs", scenario)
+    cell = Cell(
+        variant="ext4", filesystem="ext4", layout="single", kernel="6.1.0-56-amd64", machine="m", drives=("model:x",),
+        defaults="period", seed=1,
+    )  # fmt: skip
+    run.write_plan(
+        RunPlan(run=run.name, scenario=scenario, scale="quick", clock="virtual", cells=(cell,), provenance={})
+    )
+    for step, metric, repetition, value in samples:
+        why = None if value is not None else "the test did not end on both disks"
+        unit = METRICS[metric].unit
+        run.append(
+            0,
+            Sample(step=step, metric=metric, repetition=repetition, value=value, unit=unit, not_measured=why),
+        )
+    run.finish(0, End(status=Status.OK, host_seconds=1))
+    return run.name
+
+
+def section(found: Page, name: str) -> Section:
+    return next(one for one in found.parts[0].sections if one.id == f"part1-{name}")
+
+
+def test_of_a_history_with_points_the_last_one_counts_and_all_are_curves(tmp_path: Path) -> None:
+    samples = [
+        (f"then/{kind}/scan", "elapsed", point, seconds * point)
+        for point in (1, 2, 3)
+        for kind, seconds in (("aged", 2.0), ("control", 1.0))
+    ]
+    samples += [("then/scan", "slowdown", point, 1.0 + point if point < 3 else 7.0) for point in (1, 2, 3)]
+    samples += [("then/mkfs", "elapsed", 1, 0.1)]
+    scores = [("aged/map", "layout_score", point, score) for point, score in ((1, 0.9), (2, None), (3, 0.7))]
+    found, elements = made(tmp_path, own_run(tmp_path, "aging-curve", [*samples, *scores]))
+    verdict = found.parts[0].answers[0].verdict
+    assert "reading every file (drive then) takes 7 times as long" in verdict
+    [charts] = section(found, "curves").blocks
+    assert isinstance(charts, Charts)
+    assert [chart.words for chart in charts.charts] == [
+        "then/scan: slowdown, by point of the history: ext4 from 2 to 7",
+        "aged: layout score, by point of the history: ext4 from 0.9 to 0.7",
+    ]
+    assert "the test did not end on both disks: ext4 aged/map layout_score" in elements.text
+
+
+def test_system_calls_have_their_shares_and_those_that_wait_stand_apart(tmp_path: Path) -> None:
+    calls = (("read", 3.0, 0.75), ("open", 0.99, 0.2475), ("brk", 0.01, 0.0025), ("wait4", 9.0, None))
+    samples = [
+        ("strace/read1/" + call, metric, 1, value)
+        for call, seconds, share in calls
+        for metric, value in (("syscall_seconds", seconds), ("syscall_calls", 10.0), ("syscall_share", share))
+    ]
+    found, _ = made(
+        tmp_path,
+        own_run(
+            tmp_path, "own", [("read1", "elapsed", 1, 4.0), ("strace/read1", "elapsed", 1, 5.0), *samples]
+        ),
+    )
+    charts, table = section(found, "calls").blocks
+    assert isinstance(charts, Charts)
+    assert charts.charts[0].words == "strace/read1: ext4 read 75 %, open 25 %, brk 0 %"
+    assert isinstance(table, Table)
+    assert [[cell.text for cell in row][2:6] for row in table.rows] == [
+        ["read", "3", "75.0", "10"],
+        ["open", "0.990000", "24.8", "10"],
+        ["wait4", "9", "waits", "10"],
+    ]
+    [times] = section(found, "steps").blocks
+    assert isinstance(times, Charts)
+    assert [chart.title for chart in times.charts] == ["read1"]
+
+
+def test_real_time_without_kvm_is_called_emulated(tmp_path: Path) -> None:
+    name = published_runs.make(tmp_path, "tum-2005", {"ext3": {"read1": 3.0}}, clock="wall")
+    found, elements = made(tmp_path, name)
+    assert "EMULATED" in found.parts[0].subtitle
+    assert found.parts[0].brief[0].startswith("EMULATED: ")
+    assert "A model:" not in elements.text
