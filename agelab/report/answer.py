@@ -1,17 +1,15 @@
 """The answer that a stranger looks for, in plain words, and no more of it than the run seeds bear out."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from agelab.report.gather import Group, Subject
 from agelab.report.model import Answer, Cell, Column, Table
-from agelab.report.numbers import number, percent, text
+from agelab.report.numbers import number, percent, text, unit_name
+from agelab.report.ranked import Ranked, by_summary, ranked
 from agelab.report.steps import AGED, CONTROL, MAP, charted
-from agelab.stats.digits import scale
-from agelab.stats.floor import SEEDS_NEEDED, Difference, Verdict, no_floor
-from agelab.stats.order import Summary
-from agelab.stats.series import Place
+from agelab.stats.floor import SEEDS_NEEDED, Difference, Verdict
+from agelab.stats.series import Place, Series
 
 DOES = {
     "read": "reading every file",
@@ -42,48 +40,6 @@ DRIVE = (
 """Where a modelled drive's time goes."""
 
 
-@dataclass(frozen=True)
-class Ranked:
-    """Subjects by one metric, the highest first (or the lowest)."""
-
-    order: tuple[tuple[Subject, Summary], ...]
-
-    @property
-    def first(self) -> tuple[Subject, Summary]:
-        return self.order[0]
-
-    @property
-    def floored(self) -> bool:
-        """Whether each has run seeds enough for a floor."""
-        return all(summary.n >= SEEDS_NEEDED for _, summary in self.order)
-
-    @property
-    def tied(self) -> list[tuple[Subject, Summary]]:
-        """Those that the floor does not tell from the first one."""
-        return [
-            (subject, summary)
-            for subject, summary in self.order[1:]
-            if abs((apart := Difference(summary, self.first[1])).difference) <= (apart.floor or 0)
-        ]
-
-    @property
-    def why_no_floor(self) -> str:
-        return no_floor(*(summary.n for _, summary in self.order))
-
-
-def ranked(group: Group, place: Place, *, highest: bool = True) -> Ranked:
-    """The subjects that have the place, by their medians."""
-    return by_summary(
-        [(one, there.summary) for one in group.subjects if (there := one.series.get(place))], highest
-    )
-
-
-def by_summary(found: Sequence[tuple[Subject, Summary | None]], highest: bool) -> Ranked:
-    """Those that have one, by their medians."""
-    known = [(subject, summary) for subject, summary in found if summary]
-    return Ranked(tuple(sorted(known, key=lambda one: one[1].median, reverse=highest)))
-
-
 def tests(group: Group) -> list[Place]:
     """Each test's slowdown: of one that is made at several points of a history the last."""
     last: dict[str, Place] = {}
@@ -106,8 +62,8 @@ def answers(group: Group) -> Iterator[Answer]:
         )
     elif places := tests(group):
         yield aged(group, places)
-    elif charted(group):
-        yield quickest(group)
+    else:
+        yield from others(group)
 
 
 def aged(group: Group, places: Sequence[Place]) -> Answer:
@@ -121,12 +77,12 @@ def aged(group: Group, places: Sequence[Place]) -> Answer:
         )
         return Answer(question, "That was not measured.", (f"No test has a slowdown: {why}.",))
     order = ranked(group, place)
-    (worst, worst_of), others = order.first, order.order[1:]
+    (worst, worst_of), nexts = order.first, order.order[1:]
     does = _does(place[0])
     times = f"{text(worst_of)} times as long"
     ratio = f"{does} takes {times} on its aged disk as on an unaged one that holds the same files"
     doubts = []
-    if not others:
+    if not nexts:
         verdict = f"{worst.name} alone was run, so there is nothing to compare it with: {ratio}."
         doubts += [] if order.floored else [f"{_few(order)}; so whether it aged cannot be said."]
     elif not order.floored:
@@ -134,7 +90,7 @@ def aged(group: Group, places: Sequence[Place]) -> Answer:
             f"That cannot be said yet: {order.why_no_floor}. "
             f"As measured, {worst.name} is slowed down most: {ratio}."
         )
-        following, of = others[0]
+        following, of = nexts[0]
         doubts.append(
             f"The next, {following.name}, has {text(of)}. Whether that difference is one nobody knows before each has "
             f"been run with {SEEDS_NEEDED} run seeds."
@@ -146,7 +102,7 @@ def aged(group: Group, places: Sequence[Place]) -> Answer:
             f"result from {names}."
         )
     else:
-        following, of = others[0]
+        following, of = nexts[0]
         apart = Difference(of, worst_of)
         verdict = (
             f"{worst.name}: {ratio}. The next is {following.name} with {text(of)}; the difference of "
@@ -307,29 +263,42 @@ def test_by_test(group: Group, places: Sequence[Place], where: str) -> Table:
     )
 
 
-def quickest(group: Group) -> Answer:
-    """Which took the least time over all steps."""
+def others(group: Group) -> Iterator[Answer]:
+    """Of runs without an aged disk: what held the most, where steps have counted it; else which was the quickest."""
+    held = [place for place in group.places if place[2] == "content_bytes"]
+    if held:
+        found = [(one, one.series.get(held[-1])) for one in group.subjects]
+        yield _compared("Which held the most data?", "it held {}", found, highest=True)
+        return
     steps = charted(group)
-    question = "Which was the quickest?"
-    found = [(one, one.total(steps, "elapsed")) for one in group.subjects]
-    order = by_summary([(one, total.summary if total else None) for one, total in found], highest=False)
+    if steps:
+        found = [(one, one.total(steps, "elapsed")) for one in group.subjects]
+        words = "all steps together take {} of guest time"
+        yield _compared("Which was the quickest?", words, found, highest=False)
+
+
+def _compared(
+    question: str, words: str, found: Sequence[tuple[Subject, Series | None]], *, highest: bool
+) -> Answer:
+    """The first by a sum or a count, and the next; nobody below the floor."""
+    order = by_summary([(one, series.summary if series else None) for one, series in found], highest=highest)
     if not order.order:
-        return Answer(question, "That was not measured: no cell has a time for every step.")
-    (first, of), others = order.first, order.order[1:]
-    unit = scale("s").name
-    took = f"all steps together take {text(of)} {unit} of guest time"
-    if not others:
-        return Answer(question, f"{first.name} alone was run: {took}.")
-    nearest = f"The next is {others[0][0].name} with {text(others[0][1])} {unit}."
+        return Answer(question, "That was not measured: no cell has all that it takes.")
+    unit = next(series.unit for _, series in found if series)
+    (first, of), following = order.first, order.order[1:]
+    said = words.format(f"{text(of, unit)} {unit_name(unit)}")
+    if not following:
+        return Answer(question, f"{first.name} alone was run: {said}.")
+    nearest = f"The next is {following[0][0].name} with {text(following[0][1], unit)} {unit_name(unit)}."
     if not order.floored:
         verdict = (
-            f"That cannot be said yet: {order.why_no_floor}. As measured, {first.name}: {took}. {nearest}"
+            f"That cannot be said yet: {order.why_no_floor}. As measured, {first.name}: {said}. {nearest}"
         )
     elif order.tied:
         names = ", ".join(one.name for one, _ in order.tied)
-        verdict = f"No single one: {first.name} ({took}) is not told by the floor from {names}."
+        verdict = f"No single one: {first.name} ({said}) is not told by the floor from {names}."
     else:
-        verdict = f"{first.name}: {took}. {nearest} That is more than run seeds make."
-    left = [one.name for one, total in found if total is None or total.summary is None]
-    because = [f"Not in this order, for want of some step: {', '.join(left)}."] if left else []
+        verdict = f"{first.name}: {said}. {nearest} The difference is more than run seeds make."
+    left = [one.name for one, series in found if series is None or series.summary is None]
+    because = [f"Not in this order, for want of some figure: {', '.join(left)}."] if left else []
     return Answer(question, verdict, tuple(because))

@@ -409,3 +409,13 @@ def test_real_time_without_kvm_is_called_emulated(tmp_path: Path) -> None:
     assert "EMULATED" in found.parts[0].subtitle
     assert found.parts[0].brief[0].startswith("EMULATED: ")
     assert "A model:" not in elements.text
+
+
+def test_where_data_were_counted_the_answer_is_who_held_the_most(tmp_path: Path) -> None:
+    name = own_run(tmp_path, "capacity", [("fill", "elapsed", 1, 4.0), ("count", "content_bytes", 1, 3.2e8)])
+    found, _ = made(tmp_path, name)
+    said = found.parts[0].answers[0]
+    assert (said.question, said.verdict) == (
+        "Which held the most data?",
+        "ext4 alone was run: it held 320 MB.",
+    )
