@@ -69,7 +69,7 @@ def ran(group: Group) -> Iterator[Block]:
     )
     for name, told in plan.histories.items():
         with suppress(ValueError):
-            yield Prose((f"History {name}:", *rendered(History.model_validate(told))), listed=True)
+            yield Prose(tuple(rendered(History.model_validate(told))), True, f"History {name}")
     if scenario and scenario.tests:
         yield Facts(tuple((f"test {test.name}", " ".join(test.run.split())) for test in scenario.tests))
 
@@ -109,15 +109,15 @@ def doubts(group: Group) -> Iterator[Block]:
         if not entry.ran.ok
     ]
     if failed:
-        yield Prose(("Cells that are left out:", *failed), listed=True)
+        yield Prose(tuple(failed), True, "Cells that are left out")
     if twice := list(_twice(group)):
-        yield Prose(("Cells that are there more than once:", *twice), listed=True)
+        yield Prose(tuple(twice), True, "Cells that are there more than once")
     if other := list(_other_inputs(group)):
-        yield Prose(("These runs differ in more than they say:", *other), listed=True)
+        yield Prose(tuple(other), True, "These runs differ in more than they say")
     if unstated := tuple(dict.fromkeys(line for one in group.runs for line in one.plan.unstated)):
-        yield Prose(("The study leaves open, or is not reproduced:", *unstated), listed=True)
+        yield Prose(unstated, True, "The study leaves open, or is not reproduced")
     if missing := list(_not_measured(group)):
-        yield Prose(("Not measured:", *missing), listed=True)
+        yield Prose(tuple(missing), True, "Not measured")
 
 
 def _twice(group: Group) -> Iterator[str]:

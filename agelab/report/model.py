@@ -90,6 +90,7 @@ class Prose:
     kind: ClassVar[str] = "prose"
     lines: tuple[str, ...]
     listed: bool = False
+    title: str = ""
 
 
 @dataclass(frozen=True)
