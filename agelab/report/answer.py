@@ -165,7 +165,7 @@ def _time(subject: Subject, place: Place) -> Iterator[str]:
     )
     if more:
         shown = ", ".join(f"{number(value)} s {words}" for value, words in more)
-        yield f"Of the drive's time the aged disk costs more for: {shown}. Processor time differs by {number(cpu)} s."
+        yield f"The drive spends more time on the aged disk: {shown}. Processor time differs by {number(cpu)} s."
     position = sum((value for value, words in more if words in (DRIVE[0][1], DRIVE[1][1])), Fraction())
     if 2 * position > whole.difference:
         yield (

@@ -50,4 +50,4 @@ def number(value: Fraction | float, places: int = 2) -> str:
 
 def percent(share: Fraction) -> str:
     """A share in a sentence."""
-    return f"{shown(100 * share, 1)} %"
+    return f"{shown(100 * share, 2 if Fraction(99, 100) < share < 1 else 1)} %"

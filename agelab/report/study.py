@@ -163,7 +163,9 @@ def _charts(report: Report, ranking: Ranking, rows: Sequence[Row]) -> Iterator[C
             Chart(row.step, f"{row.step}: {words}; {agreement}", draw.bars(bars, "times the lowest"))
         )
     if charts:
-        legend = (Mark("study", THEIRS), *(Mark(one.name, kind) for kind, one in enumerate(report.columns)))
+        names = [column.name for column in report.columns]
+        names = names if len(names) > 1 else ["these runs"]
+        legend = (Mark("study", THEIRS), *(Mark(name, kind) for kind, name in enumerate(names)))
         yield Charts(
             f"Table {ranking.table}, {ranking.layout}, {ranking.metric}: step by step as the study printed it",
             tuple(charts), legend, "Each figure over the lowest of its own source: sizes and machines differ.",
