@@ -15,7 +15,8 @@ esac
 
 # The distribution's Python, whatever the user's PATH prefers: python3-libvirt belongs to it.
 python=/usr/bin/python3
-packages_file=agelab/host-packages.txt
+packages_files=agelab/host-packages.txt
+if [ "$purpose" = test ]; then packages_files="$packages_files tests/host-packages.txt"; fi
 stamp=.venv/agelab-setup
 log=build/setup.log
 
@@ -38,10 +39,12 @@ present() {
 # A package is there when dpkg says so, or when its program came another way; one that dpkg was
 # interrupted in is not, though its program may be in place.
 missing_packages() {
-    names=$(sed -n 's/^\([a-z0-9][^ ]*\) .*/\1/p' $packages_file)
+    # shellcheck disable=SC2086
+    names=$(sed -n 's/^\([a-z0-9][^ ]*\) .*/\1/p' $packages_files)
     # shellcheck disable=SC2086
     states=" $(dpkg-query -W -f '${Package}=${db:Status-Status} ' $names 2>/dev/null || true)"
-    while read -r package program; do
+    # shellcheck disable=SC2086
+    cat $packages_files | while read -r package program; do
         case $package in '' | '#'*) continue ;; esac
         case $states in
         *" $package=installed "*) ;;
@@ -49,7 +52,7 @@ missing_packages() {
         *" $package="*) echo "$package" ;;
         *) present "$program" || echo "$package" ;;
         esac
-    done <$packages_file | tr '\n' ' '
+    done | tr '\n' ' '
 }
 
 install_packages() {

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 
 from agelab.cli.common import open_store
 from agelab.cli.replicate import loaded
-from agelab.cli.replication import described, tau
 from agelab.cli.replication_markdown import lines
 from agelab.errors import AgelabError
 from agelab.published.report import Report, reports
 from agelab.published.verdict import Verdict
+from agelab.published.words import described, tau
 from agelab.results import rundir
 from bench.page import DOCS, line, put
 

@@ -50,6 +50,7 @@ VERBS = {
         "agelab.cli.replicate:replicate",
         "Put runs beside the published study that they follow, claim by claim.",
     ),
+    "report": ("agelab.cli.report:report", "Write runs as one page: the answer, tables, charts, doubts."),
     "calibrate": (
         "agelab.cli.calibrate:calibrate",
         "Measure the floor under every difference of a scenario.",

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agelab.cli.common import json_option, print_json
-from agelab.cli.compare import described, differences_json, input_lines, print_samples, seeds_of
+from agelab.cli.compare import described, differences_json, input_lines, print_samples
 from agelab.cli.request import execute, of_one_kernel, options, request
+from agelab.stats.series import seeds_of
 
 if TYPE_CHECKING:
     from agelab.results.compare import Group, Pair

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agelab.cli.common import json_option, open_store, print_json
+from agelab.stats.series import seeds_of
 
 if TYPE_CHECKING:
     from agelab.model.result import RunPlan
@@ -177,12 +178,6 @@ def print_samples(pair: "Pair", most: int) -> None:
         click.echo(f"  and {len(pair.samples) - most} more samples; agelab compare --all shows them")
     for row in pair.endings if pair.broken else []:
         click.echo(f"  {row.place}: {row.left} | {row.right}")
-
-
-def seeds_of(seeds: Iterable[int]) -> str:
-    """``seed 1``, ``seeds 1,2,3``."""
-    listed = list(seeds)
-    return ("seed " if len(listed) == 1 else "seeds ") + ",".join(map(str, listed))
 
 
 def _short(left: object, right: object, width: int = WIDTH) -> str:

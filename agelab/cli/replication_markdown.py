@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from agelab.cli.replication import counts, described, doubts, exactly, floors, said, shown, tau, title, whose
 from agelab.published.claims import Claim, Claims, Extreme
 from agelab.published.outcome import Outcome, extreme
 from agelab.published.ranking import Column, Ranking, Row
 from agelab.published.report import Report
 from agelab.published.verdict import Judged, Verdict
+from agelab.published.words import counts, described, doubts, exactly, floors, said, shown, tau, title, whose
 
 SHOWN = 7
 """Figures of a claim to print."""

@@ -60,8 +60,7 @@ def print_run(run: RunDirectory) -> None:
 
 def clock_of(plan: RunPlan) -> str:
     """The clock, and whether what it measured is an emulated processor's time."""
-    emulated = plan.clock == "wall" and any(cell.accelerator != "kvm" for cell in plan.cells)
-    return f"{plan.clock} clock" + (", EMULATED" if emulated else "")
+    return f"{plan.clock} clock" + (", EMULATED" if plan.emulated else "")
 
 
 def status_of(end: End | None, going_on: bool) -> str:

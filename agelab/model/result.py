@@ -107,3 +107,8 @@ class RunPlan(Frozen):
         default={},
         description="what was asked for, to be asked again by agelab resume: directory, name, words, more",
     )
+
+    @property
+    def emulated(self) -> bool:
+        """Whether its times are an emulated processor's, in real time: no machine's."""
+        return self.clock == "wall" and any(cell.accelerator != "kvm" for cell in self.cells)

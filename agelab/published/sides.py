@@ -100,7 +100,7 @@ class Side:
     @property
     def emulated(self) -> bool:
         """Whether its times are an emulated processor's."""
-        return self.plan.clock == "wall" and any(cell.accelerator != "kvm" for cell in self._every())
+        return any(run.plan.emulated for run in self.runs)
 
     @property
     def machines(self) -> list[str]:

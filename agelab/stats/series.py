@@ -80,3 +80,9 @@ def rows(left: Mapping[Place, Series], right: Mapping[Place, Series]) -> list[Ro
         Row(left.get(place) or empty(right[place]), right.get(place) or empty(left[place]))
         for place in dict.fromkeys([*left, *right])
     ]
+
+
+def seeds_of(seeds: Iterable[int]) -> str:
+    """``seed 1``, ``seeds 1,2,3``."""
+    listed = list(seeds)
+    return ("seed " if len(listed) == 1 else "seeds ") + ",".join(map(str, listed))

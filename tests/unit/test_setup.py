@@ -14,6 +14,7 @@ BASE = (
     "sh",
     "dirname",
     "sed",
+    "cat",
     "tr",
     "mkdir",
     "flock",
@@ -34,6 +35,8 @@ def project(tmp_path: Path) -> Path:
     (made / "agelab/cli").mkdir(parents=True)
     shutil.copy(PROJECT / "agelab/setup.sh", made / "agelab")
     (made / "agelab/host-packages.txt").write_text("# package program\ncoreutils ls\n")
+    (made / "tests").mkdir()
+    (made / "tests/host-packages.txt").write_text("# package program\n")
     (made / "agelab/__init__.py").write_text(
         '"""A stand-in."""\n\n__version__ = "0"\n\ndef main():\n    print("ran")\n'
     )

@@ -59,6 +59,11 @@ def test_a_log_written_by_hand_runs_alike_on_two_filesystems(tmp_path: Path) -> 
     shown = agelab("show", made.name).stdout
     assert "history log" in shown and "fullness" in shown and " point " in shown
     assert "<svg" in (made / "cells/0/maps/layout-score.svg").read_text()[:200]
+    page = tmp_path / "report.html"
+    assert agelab("report", made.name, "-o", str(page)).returncode == 0
+    text = page.read_text()
+    assert "no floor: 1 seed, five are needed. As measured, " in text and "(drive then)" in text
+    assert text.count("data:image/svg+xml;base64,") == 4  # of each filesystem the block map and the curve
 
 
 def test_a_malformed_log_is_refused_before_anything_runs(tmp_path: Path) -> None:

@@ -1,0 +1,48 @@
+"""``agelab report``: runs as one page to read."""
+
+from pathlib import Path
+
+import click
+
+from agelab.cli.common import open_store
+
+
+@click.command()
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=Path("report.html"),
+    show_default=True,
+    help="Where the page goes; a file that is there is replaced.",
+)
+def report(runs: tuple[str, ...], output: Path) -> None:
+    """Write RUN... as one page that opens offline: the answer, the study beside it, charts, every result.
+
+    RUN is a name of agelab list, its beginning, or latest. Runs of one scenario, scale, clock and data share
+    tables and charts; others stand below one another. A run that is still going on is shown as far as it is.
+    """
+    from agelab.report.gather import load
+    from agelab.report.html import render
+    from agelab.report.page import page
+    from agelab.results import rundir
+
+    store = open_store().runs
+    named = {run.name: run for run in (rundir.find(store, name) for name in runs)}
+    text = render(page([load(run) for run in named.values()]))
+    _write(output, text)
+    click.echo(
+        f"{output}: {len(named)} run{'s' if len(named) > 1 else ''}, {len(text.encode()) / 1e6:.2f} MB"
+    )
+
+
+def _write(output: Path, text: str) -> None:
+    """The whole file, or the one that was there before. Raises InputError where there is no such directory."""
+    from agelab.errors import InputError
+
+    if not output.parent.is_dir():
+        raise InputError(f"{output} cannot be written: {output.parent} is not a directory")
+    partial = output.with_name(f".{output.name}.partial")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(output)

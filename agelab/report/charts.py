@@ -1,0 +1,223 @@
+"""The charts of a group of runs: times, aging, curves, and where time goes."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from agelab.model.metrics import METRICS
+from agelab.report import draw
+from agelab.report.draw import Bar, Line
+from agelab.report.gather import Group, Subject
+from agelab.report.model import Chart, Charts, Mark
+from agelab.report.numbers import text, unit_name
+from agelab.report.steps import AGED, CONTROL, MAP, charted, repeated
+from agelab.stats.digits import scale
+from agelab.stats.order import Summary
+from agelab.stats.series import Place, Series
+
+MOST = 40
+"""Charts of one kind: those of a control file with hundreds of tests stand in the table of results alone."""
+CPU = (
+    ("cpu_user", "user"),
+    ("cpu_system", "system"),
+    ("cpu_iowait", "waiting for a disk"),
+    ("cpu_idle", "idle"),
+)
+BUSY = (
+    ("busy_overhead", "commands"),
+    ("busy_seek", "moving the arm"),
+    ("busy_rotation", "waiting for the sector"),
+    ("busy_transfer", "moving data"),
+)
+AGED_COLOUR = 1
+WHISKERS = "A bar is the median over run seeds; the thin line is the interval that holds it (docs/floor.md)."
+
+
+def times(group: Group) -> Iterator[Charts]:
+    """A chart for each step: how long it took on each subject, all its repetitions together."""
+    steps = charted(group)
+    repetitions = {step: max(at[1] for at in group.places if at[0] == step) for step in steps}
+    charts = []
+    for step in steps[:MOST]:
+        title = step if repetitions[step] == 1 else f"{step}, {repetitions[step]} repetitions together"
+        found = [(one.name, one.total([step], "elapsed")) for one in group.subjects]
+        charts += _bars(title, "s", [(name, series, 0) for name, series in found])
+    if charts:
+        yield Charts("Time of each step", tuple(charts), note=_left_out(len(steps), WHISKERS))
+
+
+def slowdowns(group: Group, places: Sequence[Place]) -> Iterator[Charts]:
+    """The slowdown of each test; below it the times that it is made of."""
+    charts, sides = [], []
+    for place in places[:MOST]:
+        step, repetition, _ = place
+        title = step if repetition == 1 else f"{step}, point {repetition}"
+        found = [(one.name, one.series.get(place), AGED_COLOUR) for one in group.subjects]
+        charts += _bars(title, "times the unaged disk's", found, base=1)
+        where, slash, test = step.rpartition("/")
+        both = [
+            (one.name, one.series.get((f"{where}{slash}{side}{test}", repetition, "elapsed")), kind)
+            for one in group.subjects
+            for side, kind in ((AGED, AGED_COLOUR), (CONTROL, 0))
+        ]
+        sides += _bars(title, "s", both)
+    if charts:
+        note = _left_out(
+            len(places), f"1, the dashed line: no slower than a disk without a history. {WHISKERS}"
+        )
+        yield Charts("Slowdown: time on the aged disk / time on the unaged one", tuple(charts), note=note)
+    if sides:
+        legend = (Mark("aged", AGED_COLOUR), Mark("unaged control", 0))
+        yield Charts("The two times of each test", tuple(sides), legend)
+
+
+def _bars(
+    title: str, unit: str, found: Sequence[tuple[str, Series | None, int]], base: float | None = None
+) -> list[Chart]:
+    """A chart of medians; none where nothing was measured."""
+    shown = [_bar(name, series, kind) for name, series, kind in found if series is not None]
+    if not any(bar.value is not None for bar in shown):
+        return []
+    words = "; ".join(f"{bar.name} {bar.shown}" for bar in shown)
+    return [Chart(title, f"{title}, {unit}: {words}", draw.bars(shown, unit, base=base))]
+
+
+def _bar(name: str, series: Series, kind: int) -> Bar:
+    summary = series.summary
+    if summary is None:
+        return Bar(name, None, "not measured", kind=kind)
+    divisor = scale(series.unit).divisor
+    value = float(summary.median / divisor)
+    if summary.n == 1 or not summary.spread:
+        return Bar(name, value, text(summary, series.unit), kind=kind)
+    low, high = (float(end / divisor) for end in (summary.interval.low, summary.interval.high))
+    return Bar(name, value, text(summary, series.unit), low, high, kind)
+
+
+def _left_out(number: int, note: str) -> str:
+    return note if number <= MOST else f"{note} {number - MOST} more are in the table of all results."
+
+
+def curves(group: Group) -> Iterator[Charts]:
+    """What changes over a history: throughput of its repetitions, layout scores and slowdowns at its points."""
+    wanted: list[tuple[str, str, str]] = []
+    for step in repeated(group):
+        measured = {metric for at, _, metric in group.places if at == step}
+        wanted.append((step, "throughput" if "throughput" in measured else "elapsed", "repetition"))
+    points = [at for at in group.places if at[1] > 1 and at[2] in ("layout_score", "slowdown")]
+    wanted += dict.fromkeys((step, metric, "point of the history") for step, _, metric in points)
+    charts = []
+    for step, metric, axis in wanted[:MOST]:
+        unit = METRICS[metric].unit
+        found = [_line(number, one, step, metric) for number, one in enumerate(group.subjects)]
+        known = [line for line in found if any(y is not None for _, y in line.points)]
+        if not known:
+            continue
+        title = f"{_named(step)}: {metric.replace('_', ' ')}"
+        ends = "; ".join(f"{line.name} from {_end(line, 0)} to {_end(line, -1)}" for line in known)
+        drawn = draw.lines(known, axis, unit_name(unit), shares=metric == "layout_score")
+        charts.append(
+            Chart(title, f"{title}{unit_name(unit) and f', {unit_name(unit)}'}, by {axis}: {ends}", drawn)
+        )
+    if charts:
+        legend = [Mark(one.name, *_style(number)) for number, one in enumerate(group.subjects) if one.counted]
+        yield Charts("Over the history", tuple(charts), tuple(legend), "Medians over run seeds.")
+
+
+def _named(step: str) -> str:
+    return step.removesuffix("/" + MAP) if step.endswith("/" + MAP) else step
+
+
+def _style(number: int) -> tuple[int, int]:
+    """Colour and dash of the line with that number."""
+    return number % draw.COLOURS, number // draw.COLOURS
+
+
+def _line(number: int, subject: Subject, step: str, metric: str) -> Line:
+    points = []
+    for place, series in subject.series.items():
+        if (place[0], place[2]) == (step, metric):
+            summary = series.summary
+            value = float(summary.median / scale(series.unit).divisor) if summary else None
+            points.append((float(place[1]), value))
+    return Line(subject.name, sorted(points), *_style(number))
+
+
+def _end(line: Line, at: int) -> str:
+    values = [value for _, value in line.points if value is not None]
+    return f"{values[at]:.4g}"
+
+
+def processor(group: Group, steps: Sequence[str]) -> Iterator[Charts]:
+    """Where the processor's time went in each step."""
+    yield from _split(
+        group,
+        steps,
+        CPU,
+        "Processor time of each step",
+        "In ticks of 10 ms: of a short step little is known.",
+    )
+
+
+def drive(group: Group, steps: Sequence[str]) -> Iterator[Charts]:
+    """Where a modelled drive's time went in each step."""
+    note = "The drive's own time, of modelled drives alone. A write cache works on after its step has ended."
+    yield from _split(group, steps, BUSY, "Drive time of each step, by cause", note)
+
+
+def _split(
+    group: Group, steps: Sequence[str], metrics: Sequence[tuple[str, str]], title: str, note: str
+) -> Iterator[Charts]:
+    charts = []
+    for step in steps[:MOST]:
+        found: dict[str, dict[int, float]] = {}
+        for subject in group.subjects:
+            parts = {
+                kind: float(summary.median)
+                for kind, (metric, _) in enumerate(metrics)
+                if (summary := _median(subject, step, metric))
+            }
+            if parts and sum(parts.values()):
+                found[subject.name] = parts
+        if found:
+            words = "; ".join(
+                f"{name} {', '.join(f'{metrics[kind][1]} {value:.3g}' for kind, value in parts.items())}"
+                for name, parts in found.items()
+            )
+            charts.append(Chart(step, f"{step}, s: {words}", draw.stacked(found, "s")))
+    if charts:
+        legend = tuple(Mark(name, kind) for kind, (_, name) in enumerate(metrics))
+        yield Charts(title, tuple(charts), legend, _left_out(len(steps), note))
+
+
+def _median(subject: Subject, step: str, metric: str) -> Summary | None:
+    total = subject.total([step], metric)
+    return total.summary if total else None
+
+
+def shares(
+    title: str,
+    found: dict[str, dict[str, dict[str, float]]],
+    most: int,
+    note: str,
+    shown: Callable[[str], str],
+) -> Iterator[Charts]:
+    """Parts of a whole: chart to name to part to share; the largest parts have colours, the others one together."""
+    sums: dict[str, float] = {}
+    for names in found.values():
+        for parts in names.values():
+            for part, share in parts.items():
+                sums[part] = sums.get(part, 0) + share
+    large = sorted(sums, key=lambda part: -sums[part])[:most]
+    charts = []
+    for chart, names in list(found.items())[:MOST]:
+        drawn: dict[str, dict[int, float]] = {}
+        for name, parts in names.items():
+            drawn[name] = {kind: 100 * parts.get(part, 0) for kind, part in enumerate(large)}
+            drawn[name][len(large)] = 100 * sum(share for part, share in parts.items() if part not in large)
+        words = "; ".join(
+            f"{name} {', '.join(f'{part} {100 * parts.get(part, 0):.0f} %' for part in large)}"
+            for name, parts in names.items()
+        )
+        charts.append(Chart(shown(chart), f"{shown(chart)}: {words}", draw.stacked(drawn, "%")))
+    if charts:
+        legend = [Mark(part, kind) for kind, part in enumerate(large)] + [Mark("others", len(large))]
+        yield Charts(title, tuple(charts), tuple(legend), _left_out(len(found), note))

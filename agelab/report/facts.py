@@ -1,0 +1,167 @@
+"""What was run, how to run it again, what is to be doubted, and where every number comes from."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from agelab.errors import InputError
+from agelab.history.report import Report as History
+from agelab.history.report import rendered
+from agelab.model.scenario import Scenario
+from agelab.report.command import again
+from agelab.report.gather import Group, Loaded
+from agelab.report.model import Block, Command, Facts, Prose
+from agelab.scenario import selection
+from agelab.stats.floor import SEEDS_NEEDED, no_floor
+from agelab.stats.series import seeds_of
+
+SHOWN = 3
+"""Places to name of one reason for which something was not measured."""
+MAY_DIFFER = ("kernel", "corpus_sha256", "host", "image", "image_content")
+"""Provenance that differs between kernels and hosts, or that has been looked at already."""
+
+
+def scenario_of(group: Group) -> Scenario | None:
+    """The scenario's file, where it is one of ours and can be read."""
+    with suppress(InputError):
+        return selection.select(group.plan.scenario).scenario
+    return None
+
+
+def ran(group: Group) -> Iterator[Block]:
+    """What was run, in names and words; and the commands."""
+    plan, scenario = group.plan, scenario_of(group)
+    cells = [entry.ran.cell for _, entry in group.entries]
+    statuses = [entry.status for _, entry in group.entries]
+    rows = [("scenario", plan.scenario + (f": {scenario.summary}" if scenario else ""))]
+    if scenario:
+        cited = scenario.citation
+        rows.append(
+            ("after", f"{cited.author}, “{cited.title}”, {cited.year}; measured on {cited.measured_on}")
+        )
+        if plan.scale in scenario.scales and (note := scenario.scales[plan.scale].note):
+            rows.append(("scale", f"{plan.scale}: {note}"))
+        else:
+            rows.append(("scale", plan.scale))
+    else:
+        rows.append(("scale", plan.scale))
+    rows += [
+        ("clock", f"{plan.clock}{', EMULATED: such times are no machine’s' if plan.emulated else ''}"),
+        ("time", str(plan.provenance.get("model", "not stated"))),
+        ("filesystems", ", ".join(one.name for one in group.subjects) or "none"),
+        ("kernel", "; ".join(dict.fromkeys(str(one.plan.kernel or _kernel(one)) for one in group.runs))),
+        ("machine", ", ".join(dict.fromkeys(cell.machine for cell in cells)) or "none"),
+        ("drives", ", ".join(dict.fromkeys(drive for cell in cells for drive in cell.drives)) or "none"),
+        ("defaults", ", ".join(dict.fromkeys(cell.defaults for cell in cells)) or "none"),
+        ("run seeds", seeds_of(group.seeds) if group.seeds else "none"),
+        ("cells", ", ".join(f"{statuses.count(one)} {one}" for one in dict.fromkeys(statuses)) or "none"),
+    ]
+    yield Facts(tuple(rows))
+    commands: dict[str, list[str]] = {}
+    for loaded in group.runs:
+        commands.setdefault(again(loaded.plan), []).append(loaded.plan.run)
+    for text, names in commands.items():
+        if text:
+            yield Command(f"Run it again ({', '.join(names)}), from a clone of agelab:", text)
+        else:
+            yield Prose((f"{', '.join(names)}: the run does not say by which command it was made.",))
+    yield Prose(
+        ("In the virtual clock the same inputs_key gives the same digest, to the last digit, on any host.",)
+    )
+    for name, told in plan.histories.items():
+        with suppress(ValueError):
+            yield Prose(tuple(rendered(History.model_validate(told))), True, f"History {name}")
+    if scenario and scenario.tests:
+        yield Facts(tuple((f"test {test.name}", " ".join(test.run.split())) for test in scenario.tests))
+
+
+def _kernel(loaded: Loaded) -> str:
+    return str(loaded.plan.provenance.get("kernel", "not stated"))
+
+
+def brief(group: Group) -> Iterator[str]:
+    """The doubts that must be read with the answer."""
+    plan = group.plan
+    if plan.emulated:
+        yield "EMULATED: real time of an emulated processor; such times are no machine's."
+    elif plan.clock == "virtual":
+        yield (
+            "A model: guest time counts instructions, and modelled drives follow their data sheets. "
+            "It is no machine's time."
+        )
+    if plan.scale != "paper":
+        yield f"Scale {plan.scale}: sizes are not the study's."
+    few = [len(one.counted) for one in group.subjects if one.counted]
+    if few and min(few) < SEEDS_NEEDED:
+        yield f"{no_floor(*few).capitalize()}: whether a difference is one cannot be said."
+    if going := [one.plan.run for one in group.runs if one.run.going_on]:
+        yield f"Still going on, and shown as far as it is: {', '.join(going)}."
+    bad = [entry for _, entry in group.entries if entry.status not in ("ok", "running")]
+    if bad:
+        yield f"{len(bad)} of {len(group.entries)} cells did not end ok: their reasons stand below, under “Doubts”."
+
+
+def doubts(group: Group) -> Iterator[Block]:
+    """All that speaks against taking a number at its word."""
+    yield Prose(tuple(brief(group)), listed=True)
+    failed = [
+        f"{subject.name}, seed {entry.seed}: {' '.join(entry.ran.why.split())}"
+        for subject, entry in group.entries
+        if not entry.ran.ok
+    ]
+    if failed:
+        yield Prose(tuple(failed), True, "Cells that are left out")
+    if twice := list(_twice(group)):
+        yield Prose(tuple(twice), True, "Cells that are there more than once")
+    if other := list(_other_inputs(group)):
+        yield Prose(tuple(other), True, "These runs differ in more than they say")
+    if unstated := tuple(dict.fromkeys(line for one in group.runs for line in one.plan.unstated)):
+        yield Prose(unstated, True, "The study leaves open, or is not reproduced")
+    if missing := list(_not_measured(group)):
+        yield Prose(tuple(missing), True, "Not measured")
+
+
+def _twice(group: Group) -> Iterator[str]:
+    """Of several cells of one seed the first counts."""
+    for subject in group.subjects:
+        for seed, first in subject.counted.items():
+            same = [entry for entry in subject.entries if entry.seed == seed and entry.ran.ok]
+            digests = {entry.ran.end.digest for entry in same if entry.ran.end}
+            if len(same) > 1:
+                said = (
+                    "with the same digest"
+                    if len(digests) == 1
+                    else "with another digest: their inputs differ"
+                )
+                yield f"{subject.name}, seed {seed}: in {len(same)} cells, {said}; that of {first.run} counts"
+
+
+def _other_inputs(group: Group) -> Iterator[str]:
+    """Provenance that is not the same in all runs."""
+    for name in dict.fromkeys(name for one in group.runs for name in one.plan.provenance):
+        said: dict[str, list[str]] = {}
+        for one in group.runs:
+            said.setdefault(str(one.plan.provenance.get(name, "not stated")), []).append(one.plan.run)
+        if len(said) > 1 and name not in MAY_DIFFER:
+            yield f"{name}: " + "; ".join(
+                f"{value[:16]} in {', '.join(runs)}" for value, runs in said.items()
+            )
+
+
+def _not_measured(group: Group) -> Iterator[str]:
+    """Each reason once, with where."""
+    reasons: dict[str, dict[str, None]] = {}
+    for subject in group.subjects:
+        for (step, _, metric), series in subject.series.items():
+            for _, why in series.missing:
+                reasons.setdefault(why, {})[f"{subject.name} {step} {metric}"] = None
+    for why, places in reasons.items():
+        named = list(places)
+        more = f" and {len(named) - SHOWN} more" if len(named) > SHOWN else ""
+        yield f"{' '.join(why.split())}: {', '.join(named[:SHOWN])}{more}"
+
+
+def provenance(group: Group) -> Iterator[Block]:
+    """Everything that a run says of where it comes from."""
+    for loaded in group.runs:
+        rows = [("run", loaded.plan.run), *((str(k), str(v)) for k, v in loaded.plan.provenance.items())]
+        yield Facts(tuple(rows))

@@ -1,0 +1,208 @@
+"""Runs sorted into what belongs together, and in it into what is compared: everything of a cell but its run seed."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from math import isfinite
+from pathlib import Path
+
+from agelab.model.result import RunPlan, Sample, Status
+from agelab.published.sides import Ran, Run
+from agelab.results.rundir import RunDirectory
+from agelab.results.sweep import Sweep
+from agelab.stats.order import exact
+from agelab.stats.series import Place, Series, series
+
+AXES = ("variant", "layout", "kernel", "defaults", "machine", "drives")
+"""What tells one subject from another, in the order in which a name says it."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A run, and where it lies."""
+
+    run: Run
+    path: Path
+
+    @property
+    def plan(self) -> RunPlan:
+        return self.run.plan
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One cell, and where it lies."""
+
+    run: str
+    number: int
+    directory: Path
+    ran: Ran
+
+    @property
+    def seed(self) -> int:
+        return self.ran.cell.seed
+
+    @property
+    def status(self) -> str:
+        """In one word."""
+        if self.ran.end is None or self.ran.end.status is Status.INTERRUPTED:
+            return "running" if self.ran.going_on else Status.INTERRUPTED.value
+        return self.ran.end.status.value
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is compared: cells that differ in nothing but their run seed."""
+
+    name: str
+    variant: str
+    layout: str
+    entries: tuple[Entry, ...]
+    """Each run seed's cell; of several of one seed those that do not count, too."""
+
+    @cached_property
+    def counted(self) -> Mapping[int, Entry]:
+        """Run seed to the cell that counts: the first that is ok."""
+        found: dict[int, Entry] = {}
+        for entry in self.entries:
+            if entry.ran.ok:
+                found.setdefault(entry.seed, entry)
+        return found
+
+    @cached_property
+    def series(self) -> Mapping[Place, Series]:
+        """What was measured, over the run seeds."""
+        return series((seed, entry.ran.samples) for seed, entry in sorted(self.counted.items()))
+
+    def total(self, steps: Sequence[str], metric: str) -> Series | None:
+        """The sum of a metric over all repetitions of these steps; a cell that lacks one has none.
+
+        None where no cell has any of it.
+        """
+        values: list[tuple[int, Fraction]] = []
+        missing: list[tuple[int, str]] = []
+        unit = None
+        for seed, entry in sorted(self.counted.items()):
+            found = [entry.ran.by_place.get((step, metric), {}) for step in steps]
+            rows = [one for repetitions in found for one in repetitions.values()]
+            unit = rows[0].unit if rows else unit
+            gap = next((one for one in rows if one.value is None), None)
+            if all(found) and gap is None:
+                values.append((seed, sum((exact(one.value or 0) for one in rows), Fraction())))
+            else:
+                missing.append((seed, (gap and gap.not_measured) or "not among this seed's samples"))
+        if unit is None:
+            return None
+        return Series(", ".join(steps), 1, metric, unit, tuple(values), tuple(missing))
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs of one scenario, scale and clock on the same data: their subjects can stand in one table."""
+
+    runs: tuple[Loaded, ...]
+
+    @property
+    def plan(self) -> RunPlan:
+        """The first run's: what belongs to the group is the same in all."""
+        return self.runs[0].plan
+
+    @cached_property
+    def subjects(self) -> tuple[Subject, ...]:
+        """In the order of the plans, each with a name of its own."""
+        found: dict[tuple[str, ...], list[Entry]] = {}
+        kernels = _kernels(loaded.plan for loaded in self.runs)
+        for loaded in self.runs:
+            for number, cell in enumerate(loaded.plan.cells):
+                ran = Ran(
+                    cell, loaded.run.ends[number], loaded.run.samples.get(number, ()), loaded.run.going_on
+                )
+                key = (
+                    cell.variant, cell.layout, kernels.get(str(loaded.plan.kernel), cell.kernel),
+                    cell.defaults, cell.machine, " + ".join(cell.drives),
+                )  # fmt: skip
+                entry = Entry(loaded.plan.run, number, loaded.path / "cells" / str(number), ran)
+                found.setdefault(key, []).append(entry)
+        names = _names(list(found))
+        return tuple(
+            Subject(name, key[0], key[1], tuple(entries))
+            for name, (key, entries) in zip(names, found.items(), strict=True)
+        )
+
+    @property
+    def entries(self) -> list[tuple[Subject, Entry]]:
+        """Every cell with what it is one of."""
+        return [(subject, entry) for subject in self.subjects for entry in subject.entries]
+
+    @property
+    def places(self) -> list[Place]:
+        """All that was measured, in the order in which the first subject that has it measured it."""
+        return list(dict.fromkeys(place for subject in self.subjects for place in subject.series))
+
+    @property
+    def seeds(self) -> list[int]:
+        return sorted({entry.seed for _, entry in self.entries})
+
+
+def load(run: RunDirectory) -> Loaded:
+    """A run from its directory, as far as it is. Raises InputError for one that is damaged."""
+    plan, going_on = run.plan(), run.going_on()
+    samples = {number: [_finite(one) for one in rows] for number, rows in run.samples().items()}
+    ends = [run.end(number) for number in range(len(plan.cells))]
+    return Loaded(Run(plan, ends, samples, going_on), run.path)
+
+
+def _finite(sample: Sample) -> Sample:
+    """What is no number was not measured."""
+    if sample.value is None or isfinite(sample.value):
+        return sample
+    return sample.model_copy(
+        update={"value": None, "not_measured": f"it is {sample.value}, which is no number"}
+    )
+
+
+def together(runs: Iterable[Loaded]) -> list[Group]:
+    """The runs as groups, in their order."""
+    found: list[Group] = []
+    for loaded in runs:
+        for number, group in enumerate(found):
+            if _alike(group, loaded):
+                found[number] = replace(group, runs=(*group.runs, loaded))
+                break
+        else:
+            found.append(Group((loaded,)))
+    return found
+
+
+def _alike(group: Group, loaded: Loaded) -> bool:
+    """Whether a run's cells can stand in one table with the group's."""
+    ours, theirs = group.plan, loaded.plan
+    same = all(
+        getattr(ours, name) == getattr(theirs, name) for name in ("scenario", "scale", "clock", "emulated")
+    )
+    data = {word for one in group.runs for word in _data(one.plan)}
+    # A run of fewer histories has fewer data.
+    return same and (not data or not _data(theirs) or bool(data & _data(theirs)))
+
+
+def _data(plan: RunPlan) -> set[str]:
+    return set(str(plan.provenance.get("corpus_sha256", "")).split("; ")) - {""}
+
+
+def _kernels(plans: Iterable[RunPlan]) -> dict[str, str]:
+    """Each kernel's own name, shorter than all that is known of it."""
+    kernels = tuple(dict.fromkeys(plan.kernel for plan in plans if plan.kernel))
+    return dict(zip(map(str, kernels), Sweep(kernels, {}).names, strict=True))
+
+
+def _names(keys: Sequence[tuple[str, ...]]) -> list[str]:
+    """The variant, and as much more as tells each from the others."""
+    names = [key[0] for key in keys]
+    for axis in range(1, len(AXES)):
+        for name in dict.fromkeys(names):
+            alike = [at for at, one in enumerate(names) if one == name]
+            if len({keys[at][axis] for at in alike}) > 1:
+                for at in alike:
+                    names[at] = f"{name} {keys[at][axis]}"
+    return names

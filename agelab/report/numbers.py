@@ -1,0 +1,53 @@
+"""Numbers as the page shows them, with as many digits as their spread leaves."""
+
+from fractions import Fraction
+
+from agelab.report.model import Cell
+from agelab.stats.digits import decimals, scale, shown
+from agelab.stats.floor import SEEDS_NEEDED
+from agelab.stats.order import Summary
+from agelab.stats.series import Series
+
+MOST = 3
+"""Decimals of a value without a spread, where a table has many of them."""
+
+
+def text(summary: Summary, unit: str = "1", most: int = MOST) -> str:
+    """The median, in the unit that tables show."""
+    as_shown = scale(unit)
+    median, spread = summary.median / as_shown.divisor, summary.spread / as_shown.divisor
+    return shown(median, min(most, decimals(most, spread, median)))
+
+
+def with_spread(summary: Summary, unit: str = "1", most: int = MOST) -> str:
+    """The median, and in brackets the spread where there are run seeds enough for a floor."""
+    if summary.n < SEEDS_NEEDED:
+        return text(summary, unit, most)
+    as_shown = scale(unit)
+    median, spread = summary.median / as_shown.divisor, summary.spread / as_shown.divisor
+    places = min(most + 1, decimals(most, spread, median))
+    return f"{shown(median, places)} ({shown(spread, places)})"
+
+
+def unit_name(unit: str) -> str:
+    """The unit that tables show; nothing for a pure number."""
+    return scale(unit).name.removeprefix("1")
+
+
+def cell(series: Series | None, most: int = MOST) -> Cell:
+    """A dash where there is no such series, a question mark where it could not be measured."""
+    if series is None:
+        return Cell("–")
+    if series.summary is None:
+        return Cell("?")
+    return Cell(with_spread(series.summary, series.unit, most), float(series.summary.median))
+
+
+def number(value: Fraction | float, places: int = 2) -> str:
+    """A number in a sentence."""
+    return shown(Fraction(value), places)
+
+
+def percent(share: Fraction) -> str:
+    """A share in a sentence."""
+    return f"{shown(100 * share, 2 if Fraction(99, 100) < share < 1 else 1)} %"

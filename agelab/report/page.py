@@ -1,0 +1,115 @@
+"""Runs as a page: parts of runs that belong together, each with its answer and its sections."""
+
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.metadata import version
+
+from agelab.report import answer, charts, facts, study, tables
+from agelab.report.gather import Group, Loaded, together
+from agelab.report.model import Answer, Block, Page, Part, Picture, Prose, Section
+from agelab.report.steps import charted
+from agelab.stats.series import Place
+
+PICTURES = 32
+"""Pictures of disks on one page, and"""
+LARGEST = 200_000
+"""the bytes of one: with all of them a page stays below its 3 MB in any run of ours."""
+
+
+def page(runs: Iterable[Loaded]) -> Page:
+    """The page of these runs, in their order."""
+    groups = together(runs)
+    parts = tuple(_part(group, f"part{number}") for number, group in enumerate(groups, 1))
+    return Page("agelab: " + ", ".join(dict.fromkeys(part.title for part in parts)), parts, version("agelab"))
+
+
+def _part(group: Group, where: str) -> Part:
+    plan = group.plan
+    emulated = ", EMULATED" if plan.emulated else ""
+    names = ", ".join(loaded.plan.run for loaded in group.runs)
+    report, unreadable = study.checked(group)
+    answers = [*answer.answers(group), *([study.answer(report)] if report else [])]
+    beside = study.blocks(report, where) if report else ()
+    if unreadable:
+        answers.append(Answer("What of the study?", "Its published data cannot be read.", (unreadable,)))
+    sections = tuple(
+        Section(f"{where}-{id}", title, shown)
+        for id, title, blocks in _sections(group, where, beside)
+        if (shown := tuple(blocks))
+    )
+    return Part(
+        where,
+        plan.scenario,
+        f"scale {plan.scale}, {plan.clock} clock{emulated}; {names}",
+        tuple(answers),
+        tuple(facts.brief(group)),
+        sections,
+    )
+
+
+def _sections(
+    group: Group, where: str, beside: Iterable[Block]
+) -> Iterator[tuple[str, str, Iterable[Block]]]:
+    """Name, title and content of each, in the order of the page."""
+    places = answer.tests(group)
+    steps = _timed(group, places)
+    yield "ran", "What was run, and how to run it again", facts.ran(group)
+    if places:
+        yield "aging", "What aging did", _aging(group, places, where)
+    yield "disks", "Where things lie", [*tables.layouts(group, where), *_pictures(group)]
+    yield "curves", "Repetition by repetition", charts.curves(group)
+    yield "study", "The study and these runs", beside
+    yield "steps", "Step by step", charts.times(group)
+    yield "drive", "What the drive did", charts.drive(group, steps)
+    yield "processor", "What the processor did", charts.processor(group, steps)
+    yield "calls", "System calls", tables.calls(group, where)
+    yield "doubts", "Doubts", facts.doubts(group)
+    yield "everything", "Every result", _everything(group, where)
+    yield "provenance", "Provenance", [tables.cells(group, where), *facts.provenance(group)]
+
+
+def _aging(group: Group, places: Sequence[Place], where: str) -> Iterator[Block]:
+    worst = answer.test_by_test(group, places, where)
+    if worst.rows:
+        yield worst
+    yield from charts.slowdowns(group, places)
+    yield from tables.aging(group, places, where)
+
+
+def _timed(group: Group, places: Sequence[Place]) -> list[str]:
+    """The steps whose time is taken apart: those that make the disk, and the tests on both disks."""
+    tests = [side for step, _, _ in places for side in answer.sides(step)]
+    return [*charted(group), *dict.fromkeys(tests)]
+
+
+def _everything(group: Group, where: str) -> Iterator[Block]:
+    found = tables.everything(group, where)
+    if found.rows:
+        yield found
+
+
+def _pictures(group: Group) -> Iterator[Block]:
+    """What the first cell that counts of each subject has drawn of its disks."""
+    drawn, left = 0, []
+    for subject in group.subjects:
+        entry = next(iter(subject.counted.values()), None)
+        for path in sorted(entry.directory.glob("maps/*.svg")) if entry else ():
+            content = path.read_bytes()
+            if drawn == PICTURES or len(content) > LARGEST:
+                left.append(str(path))
+                continue
+            drawn += 1
+            seed = f", seed {entry.seed}" if entry else ""
+            what = path.stem.replace("-", " ")
+            address = "data:image/svg+xml;base64," + b64encode(content).decode("ascii")
+            yield Picture(
+                f"{subject.name}{seed}: {what}", _in_words(content.decode(errors="replace")), address
+            )
+    if left:
+        yield Prose(("Not on this page, for its size: " + ", ".join(left),))
+
+
+def _in_words(svg: str) -> str:
+    """What a picture of ours says of itself."""
+    _, found, rest = svg.partition("<desc>")
+    return rest.partition("</desc>")[0] if found else ""

@@ -1,0 +1,176 @@
+"""The tables of a group of runs: aging, layouts, system calls, every result."""
+
+from collections.abc import Iterator, Sequence
+
+from agelab.report import charts
+from agelab.report.answer import sides
+from agelab.report.gather import Group
+from agelab.report.model import Block, Cell, Column, Results, Table
+from agelab.report.numbers import cell
+from agelab.report.steps import AGED, CONTROL, MAP, traced
+from agelab.results.ratios import WAITING
+from agelab.stats.digits import number
+from agelab.stats.floor import SEEDS_NEEDED, Difference, Verdict
+from agelab.stats.series import Place
+
+LAYOUT = (
+    ("layout_score", "layout score"),
+    ("fragmented_files", "files in pieces, share"),
+    ("extents_per_file", "extents a file"),
+    ("locality_score", "files that follow the one before, share"),
+    ("locality_distance", "distance to the file before, MB"),
+    ("free_extents", "pieces of free space"),
+    ("free_usable_1mib", "free in runs of 1 MiB and more, share"),
+)
+SMALLEST = 0.005
+"""Of the share of a system call's time: smaller ones are in the table of all results alone."""
+CALLS = 7
+"""System calls that have a colour of their own."""
+
+
+def aging(group: Group, places: Sequence[Place], where: str) -> Iterator[Table]:
+    """A row for each test and subject: both times, the slowdown, and whether it is one."""
+    rows = []
+    for place in places:
+        step, repetition, _ = place
+        for subject in group.subjects:
+            slowdown = subject.series.get(place)
+            if slowdown is None:
+                continue
+            old, new = (subject.series.get((one, repetition, "elapsed")) for one in sides(step))
+            said = "not measured"
+            if old and new and old.summary and new.summary:
+                apart = Difference(new.summary, old.summary)
+                said = {
+                    Verdict.B_HIGHER: "slower, above the floor",
+                    Verdict.A_HIGHER: "faster, above the floor",
+                }.get(apart.verdict, apart.why_no_floor or apart.verdict.value)
+            name = step if repetition == 1 else f"{step} {repetition}"
+            rows.append((Cell(name), Cell(subject.name), cell(old), cell(new), cell(slowdown), Cell(said)))
+    columns = ("test", "filesystem", "aged, s", "unaged, s", "slowdown", "aged against unaged")
+    yield Table(
+        f"{where}-slowdowns",
+        "Every test on the aged disk and on the unaged one: medians, in brackets the spread over run seeds",
+        tuple(Column(name, name in columns[2:5]) for name in columns),
+        tuple(rows),
+    )
+
+
+def layouts(group: Group, where: str) -> Iterator[Table]:
+    """A row for each subject: measures of the map, aged and of the control, at the history's end."""
+    last = max((at[1] for at in group.places if at[0] == AGED + MAP), default=None)
+    if last is None:
+        return
+    there = {at[2] for at in group.places if at[0] == AGED + MAP}
+    measures = [(metric, name) for metric, name in LAYOUT if metric in there]
+    columns = (Column("filesystem"), Column("disk"), *(Column(name, True) for _, name in measures))
+    rows = [
+        (
+            Cell(subject.name),
+            Cell(disk),
+            *(cell(subject.series.get((side + MAP, last, metric)), 4) for metric, _ in measures),
+        )
+        for subject in group.subjects
+        if subject.counted
+        for side, disk in ((AGED, "aged"), (CONTROL, "unaged"))
+    ]
+    caption = "Where things lie: medians, in brackets the spread over run seeds (docs/measures.md)"
+    yield Table(f"{where}-layouts", caption, columns, tuple(rows))
+
+
+def calls(group: Group, where: str) -> Iterator[Block]:
+    """System calls of each step under strace: shares as charts, times and counts as a table."""
+    rows = []
+    parts: dict[str, dict[str, dict[str, float]]] = {}
+    for step in traced(group):
+        for subject in group.subjects:
+            for place, series in subject.series.items():
+                begun, _, call = place[0].rpartition("/")
+                if begun != step or place[2] != "syscall_seconds":
+                    continue
+                share = subject.series.get((place[0], place[1], "syscall_share"))
+                known = share.summary if share else None
+                if known:
+                    parts.setdefault(step, {}).setdefault(subject.name, {})[call] = float(known.median)
+                    if known.median < SMALLEST:
+                        continue
+                elif call not in WAITING:
+                    continue
+                others = (
+                    subject.series.get((place[0], place[1], metric))
+                    for metric in ("syscall_calls", "syscall_errors")
+                )
+                rows.append(
+                    (
+                        Cell(step), Cell(subject.name), Cell(call, code=True), cell(series, 6),
+                        Cell(f"{100 * float(known.median):.1f}", float(known.median)) if known else Cell("waits"),
+                        *(cell(one) for one in others),
+                    )
+                )  # fmt: skip
+    if not rows:
+        return
+    note = "Shares of the time of all calls but those that wait for another process."
+    yield from charts.shares("System calls of each traced step", parts, CALLS, note, str)
+    columns = ("pass and step", "filesystem", "call", "s", "%", "calls", "errors")
+    caption = f"System calls with {100 * SMALLEST:g} % of their step's time and more"
+    yield Table(
+        f"{where}-traced",
+        caption,
+        tuple(Column(name, at > 2) for at, name in enumerate(columns)),
+        tuple(rows),
+    )
+
+
+def everything(group: Group, where: str) -> Results:
+    """A row for each series: every number that the runs have."""
+    rows: list[tuple[str | float | None, ...]] = []
+    for subject in group.subjects:
+        for (step, repetition, metric), series in subject.series.items():
+            summary, unit = series.summary, series.unit.removeprefix("1")
+            if summary is None:
+                why = series.missing[0][1] if series.missing else "not measured"
+                rows.append((subject.name, step, repetition, metric, None, None, None, None, 0, unit, why))
+                continue
+            several = summary.n > 1
+            numbers = (summary.median, summary.interval.low, summary.interval.high, summary.spread)
+            shown = [number(one) for one in numbers]
+            rows.append(
+                (
+                    subject.name, step, repetition, metric, shown[0],
+                    shown[1] if several else None, shown[2] if several else None,
+                    shown[3] if summary.n >= SEEDS_NEEDED else None, summary.n, unit, "",
+                )
+            )  # fmt: skip
+    columns = (
+        Column("filesystem"), Column("step"), Column("repetition", True), Column("metric"), Column("median", True),
+        Column("from", True), Column("to", True), Column("floor", True), Column("seeds", True), Column("unit"),
+        Column("not measured because"),
+    )  # fmt: skip
+    return Results(
+        f"{where}-results",
+        "Every result: the median over run seeds, the interval that holds it, and the floor (from five seeds on)",
+        columns,
+        tuple(rows),
+    )
+
+
+def cells(group: Group, where: str) -> Table:
+    """How each cell ended, with its key and digest."""
+    rows = []
+    for subject, entry in group.entries:
+        end = entry.ran.end
+        rows.append(
+            (
+                Cell(subject.name), Cell(str(entry.seed), entry.seed), Cell(entry.status),
+                Cell(" ".join((end.reason or "").split()) if end else ""),
+                Cell((end and end.inputs_key) or "–", code=True), Cell((end and end.digest) or "–", code=True),
+                Cell(f"{entry.run} {entry.number}"),
+            )
+        )  # fmt: skip
+    columns = ("filesystem", "seed", "status", "reason", "inputs_key", "digest", "run and cell")
+    return Table(
+        f"{where}-cells",
+        "Every cell: equal inputs_key, equal digest, on any host",
+        tuple(Column(name, name == "seed") for name in columns),
+        tuple(rows),
+    )

@@ -1,0 +1,122 @@
+"""Runs of scenario aging as a report finds them: as many samples as real ones, made without a guest."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from random import Random
+
+from agelab.model.metrics import METRICS
+from agelab.model.result import Cell, End, RunKernel, RunPlan, Sample, Status
+from agelab.results.rundir import RunDirectory
+
+COPIES = 12
+TESTS = ("read", "random-read", "write", "list", "search", "space", "remove", "write-large", "read-large")
+COUNTERS = {
+    "cpu_user": 0.04, "cpu_system": 2.0, "cpu_iowait": 5.8, "cpu_idle": 0.0, "requests": 2335, "bytes_read": 272674816,
+    "bytes_written": 1921024, "seeks": 308, "seek_distance": 10873, "cache_hits": 658, "flushes": 0,
+    "busy_overhead": 0.7, "busy_seek": 0.4, "busy_rotation": 1.6, "busy_transfer": 4.0, "copy_late": 0.0,
+    "sequential_share": 0.5, "queue_depth": 1.0, "dynamic_layout_score": 0.98, "request_size": 117599.9,
+    "space_used": 275156992, "fullness": 0.71,
+}  # fmt: skip
+"""What a step has beside its time, and a value of it."""
+MAP = {
+    "files": (1032, 1032), "unmapped_files": (0, 0), "extents": (1235, 968), "extents_per_file": (1.38, 1.08),
+    "fragmented_files": (0.107, 0.017), "layout_score": (0.9948, 0.9989), "extent_length_p50": (53248, 49152),
+    "locality_score": (0.195, 0.295), "locality_distance": (159744, 79872), "free_extents": (429, 4),
+    "free_usable_1mib": (0.432, 1.0),
+}  # fmt: skip
+"""What a map has: on the aged disk, on the control."""
+AGED_MORE = ("busy_seek", "busy_rotation", "cpu_iowait", "seeks")
+
+
+def make(
+    home: Path,
+    slowdowns: Mapping[str, float],
+    *,
+    seeds: Sequence[int] = (1,),
+    spread: float = 0.02,
+    scenario: str = "aging",
+    release: str = "6.1.0-56-amd64",
+    statuses: Mapping[str, Status] = {},
+    reason: str = "this kernel has none",
+    pictures: Path | None = None,
+    unfinished: int = 0,
+) -> str:
+    """A run: variant to how many times as long its tests take on the aged disk; its name.
+
+    ``spread`` is how far apart run seeds lie, relative to a value. ``pictures`` is a directory with a block map for
+    each variant. The last ``unfinished`` cells have not ended.
+    """
+    run = RunDirectory.create(home / "runs", scenario)
+    cells = tuple(
+        Cell(
+            variant=variant, filesystem=variant.partition("-")[0], layout="single", kernel=release,
+            machine="pentium4-2800", drives=("model:seagate-st3120026as",), defaults="period", seed=seed,
+        )
+        for variant in slowdowns for seed in seeds
+    )  # fmt: skip
+    words = {"kernel": "debian:6.1", "seeds": ",".join(map(str, seeds)), "filesystem": ",".join(slowdowns)}
+    run.write_plan(
+        RunPlan(
+            run=run.name, scenario=scenario, scale="quick", clock="virtual", cells=cells,
+            kernel=RunKernel(spec="debian:6.1", release=release, version="6.1.192-2"),
+            provenance={"corpus_sha256": "7654", "model": "guest time is counted in instructions"},
+            unstated=("the size of the drive and of the partition",),
+            command={"directory": "/tmp", "name": scenario, "words": words, "more": {"curve": False}},
+        )
+    )  # fmt: skip
+    lines = []
+    for number, cell in enumerate(cells[: len(cells) - unfinished]):
+        status = statuses.get(cell.variant, Status.OK)
+        if status is Status.OK:
+            drawn = Random(f"{cell.variant} {cell.seed}")
+            order = list(slowdowns).index(cell.variant)
+            for sample in samples(slowdowns[cell.variant], 1 + 0.15 * order, spread, drawn):
+                lines.append(
+                    f'{{"cell":{number},{sample.model_dump_json(exclude_none=sample.value is not None)[1:]}'
+                )
+        ok = status is Status.OK
+        run.finish(
+            number,
+            End(status=status, reason=None if ok else reason, inputs_key=f"sha256:{number:064}",
+                digest=f"sha256:{number:064}" if ok else None, host_seconds=1),
+        )  # fmt: skip
+        picture = pictures / f"{cell.variant}.svg" if pictures else None
+        if picture and picture.exists():
+            (run.cell(number) / "maps").mkdir()
+            (run.cell(number) / "maps" / "block-map.svg").write_bytes(picture.read_bytes())
+    (run.path / "samples.jsonl").write_text("".join(line + "\n" for line in lines))
+    return run.name
+
+
+def samples(slowdown: float, size: float, spread: float, drawn: Random) -> Iterator[Sample]:
+    """What a cell measures whose tests take so many times as long; ``size`` makes it unlike others."""
+
+    def near(value: float) -> float:
+        return round(value * (1 + spread * (drawn.random() - 0.5)), 6)
+
+    def step(name: str, seconds: float, repetition: int = 1, more: float = 1) -> Iterator[Sample]:
+        yield Sample(step=name, metric="elapsed", value=near(seconds), unit="s", repetition=repetition)
+        if name in ("copy", "aged/write", "control/write"):
+            rate = near(47e6 / seconds)
+            yield Sample(step=name, metric="throughput", value=rate, unit="B/s", repetition=repetition)
+        for metric, value in COUNTERS.items():
+            value *= seconds / 8 * (more if metric in AGED_MORE else 1)
+            unit = METRICS[metric].unit
+            yield Sample(step=name, metric=metric, value=near(value), unit=unit, repetition=repetition)
+
+    for name in ("mkfs", "mount"):
+        yield from step(name, 0.1 * size)
+    for repetition in range(1, COPIES + 1):
+        yield from step("copy", size * (1 + 0.02 * slowdown * repetition), repetition)
+        yield from step("delete", 0.08 * size, repetition)
+    yield from step("fill", 3.2 * size)
+    yield from step("free", 0.8 * size)
+    for number, test in enumerate(TESTS, 1):
+        seconds = 8 * size / number
+        aged, control = near(seconds * slowdown), near(seconds)
+        yield from step(f"aged/{test}", aged, more=2 * slowdown)
+        yield from step(f"control/{test}", control)
+        yield Sample(step=test, metric="slowdown", value=round(aged / control, 6), unit="1")
+    for metric, (old, new) in MAP.items():
+        for name, value in (("aged/map", old), ("control/map", new)):
+            yield Sample(step=name, metric=metric, value=near(value), unit=METRICS[metric].unit)

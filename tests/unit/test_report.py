@@ -1,0 +1,421 @@
+"""The page of runs: what it says, and that nothing in a run breaks it."""
+
+import json
+import re
+from collections.abc import Mapping
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from agelab.cli import main
+from agelab.model.metrics import METRICS
+from agelab.model.result import Cell, End, RunPlan, Sample, Status
+from agelab.report import draw
+from agelab.report.answer import answers
+from agelab.report.command import again
+from agelab.report.gather import Group, load, together
+from agelab.report.html import clean, render
+from agelab.report.model import Answer, Charts, Page, Section, Table
+from agelab.report.page import page
+from agelab.results.rundir import RunDirectory
+from tests.unit import published_runs, reported_runs
+
+FIVE = (1, 2, 3, 4, 5)
+HOSTILE = (
+    "</script><script>alert(1)</script>\"'><img src=x onerror=alert(2)>&amp;\x1b[31m\x00\u202e{{ 7 * 7 }}"
+)
+VOID = {"meta", "link", "img", "input", "br"}
+
+
+class Elements(HTMLParser):
+    """What a page is made of; every element that is not void is ended where it was begun."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def named(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.found if name == tag]
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Charts are drawn in the tests that look at them."""
+    monkeypatch.setattr(draw, "_svg", lambda spec: f"<svg>{len(json.dumps(spec))}</svg>")
+
+
+def runs(home: Path, *names: str) -> list[Group]:
+    return together(load(RunDirectory(home / "runs" / name)) for name in names)
+
+
+def answer(home: Path, slowdowns: Mapping[str, float], **more: object) -> Answer:
+    [group] = runs(home, reported_runs.make(home, slowdowns, **more))  # type: ignore[arg-type]
+    return next(answers(group))
+
+
+def made(home: Path, *names: str) -> tuple[Page, Elements]:
+    found = page(load(RunDirectory(home / "runs" / name)) for name in names)
+    return found, Elements(render(found))
+
+
+def test_who_aged_worst_is_said_above_the_floor(tmp_path: Path) -> None:
+    said = answer(tmp_path, {"ext4": 1.4, "btrfs": 2.2, "xfs": 1.2}, seeds=FIVE)
+    assert said.question == "Which filesystem aged worst, and why?"
+    assert said.verdict.startswith("btrfs: reading every file takes 2.")
+    assert "The next is ext4 with 1." in said.verdict
+    assert "more than run seeds alone make" in said.verdict
+    assert said.doubts == ()
+    because = " ".join(said.because)
+    assert "3 of 3 are slower on their aged disk by more than run seeds make." in because
+    assert "mostly distance" in because
+    assert "of its files lie in several pieces (1.7 % unaged)" in because
+    assert "xfs aged least" in because
+
+
+def test_below_the_floor_nobody_is_named(tmp_path: Path) -> None:
+    said = answer(tmp_path, {"ext4": 1.5, "jfs": 1.51, "xfs": 1.1}, seeds=FIVE, spread=0.1)
+    assert said.verdict.startswith("No single one: ")
+    assert "ext4" in said.verdict
+    assert "jfs" in said.verdict
+    assert "xfs" not in said.verdict
+
+
+def test_with_few_seeds_there_is_no_floor_and_nobody_is_named(tmp_path: Path) -> None:
+    said = answer(tmp_path, {"ext4": 1.4, "btrfs": 9.0}, seeds=(1, 2, 3, 4))
+    assert said.verdict.startswith("That cannot be said yet: no floor: 4 seeds, five are needed.")
+    assert "As measured, btrfs" in said.verdict
+    assert "before each has been run with 5 run seeds" in said.doubts[0]
+
+
+def test_one_filesystem_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
+    said = answer(tmp_path, {"ext4": 1.4})
+    assert said.verdict.startswith(
+        "ext4 alone was run, so there is nothing to compare it with: reading every file"
+    )
+    assert said.doubts == ("No floor: 1 seed, five are needed; so whether it aged cannot be said.",)
+
+
+def test_a_study_without_tests_has_the_quickest_and_its_claims(tmp_path: Path) -> None:
+    name = published_runs.make(tmp_path, "tum-2005", published_runs.printed("tum-2005"), seeds=5)
+    found, elements = made(tmp_path, name)
+    [part] = found.parts
+    assert [one.question for one in part.answers] == [
+        "Which was the quickest?", "Does what the study (tum-2005) found still hold?",
+    ]  # fmt: skip
+    assert part.answers[0].verdict.startswith(("reiserfs: all steps together take ", "ext3: all steps"))
+    assert re.match(r"Of its \d+ claims [1-9]\d* replicated, ", part.answers[1].verdict)
+    assert "step by step as the study printed it" in elements.text
+
+
+def test_kernels_are_told_apart_and_share_a_table(tmp_path: Path) -> None:
+    names = [
+        reported_runs.make(tmp_path, {"ext4": slowdown}, seeds=FIVE, release=release)
+        for slowdown, release in ((1.2, "5.10.0-1-amd64"), (2.0, "6.1.0-56-amd64"))
+    ]
+    [group] = runs(tmp_path, *names)
+    assert [one.name for one in group.subjects] == ["ext4 5.10.0-1", "ext4 6.1.0-56"]
+    said = next(answers(group))
+    assert said.question == "Which of these aged worst, and why?"
+    assert said.verdict.startswith("ext4 6.1.0-56: ")
+
+
+def test_further_seeds_of_another_run_join(tmp_path: Path) -> None:
+    names = [reported_runs.make(tmp_path, {"ext4": 1.3}, seeds=seeds) for seeds in ((1, 2), (2, 3, 4, 5))]
+    [group] = runs(tmp_path, *names)
+    [subject] = group.subjects
+    assert sorted(subject.counted) == [1, 2, 3, 4, 5]
+    _, elements = made(tmp_path, *names)
+    assert "ext4, seed 2: in 2 cells" in elements.text
+
+
+def test_runs_that_do_not_belong_together_stand_below_one_another(tmp_path: Path) -> None:
+    one = reported_runs.make(tmp_path, {"ext4": 1.3})
+    other = published_runs.make(tmp_path, "tum-2005", {"ext3": {"read1": 3.0}})
+    found, elements = made(tmp_path, one, other)
+    assert [part.title for part in found.parts] == ["aging", "tum-2005"]
+    ids = [attributes["id"] for _, attributes in elements.found if attributes.get("id")]
+    assert len(ids) == len(set(ids))
+
+
+def test_a_run_that_is_going_on_is_shown_as_far_as_it_is(tmp_path: Path) -> None:
+    name = reported_runs.make(tmp_path, {"ext4": 1.3, "xfs": 1.4}, unfinished=1)
+    with RunDirectory(tmp_path / "runs" / name).held():
+        found, elements = made(tmp_path, name)
+    [part] = found.parts
+    assert f"Still going on, and shown as far as it is: {name}." in part.brief
+    assert "ext4 alone was run" in part.answers[0].verdict
+    assert "xfs, seed 1: the run is still going on" in elements.text
+
+
+@pytest.mark.parametrize("unfinished", [2, 0])
+def test_a_run_of_which_nothing_is_ok(tmp_path: Path, unfinished: int) -> None:
+    status = {"ext4": Status.FAILED, "xfs": Status.PANICKED}
+    name = reported_runs.make(
+        tmp_path, {"ext4": 1, "xfs": 1}, statuses=status, reason=HOSTILE, unfinished=unfinished
+    )
+    found, elements = made(tmp_path, name)
+    [part] = found.parts
+    assert part.answers[0].verdict == "Nothing: no cell ended ok."
+    assert "alert(1)" in " ".join(part.answers[0].because) or unfinished
+    assert "interrupted: it has no end record" in elements.text or not unfinished
+
+
+def test_a_run_without_cells_and_one_without_a_command(tmp_path: Path) -> None:
+    run = RunDirectory.create(tmp_path / "runs", "aging")
+    run.write_plan(
+        RunPlan(run=run.name, scenario="aging", scale="quick", clock="virtual", cells=(), provenance={})
+    )
+    found, elements = made(tmp_path, run.name)
+    assert found.parts[0].answers[0].verdict == "Nothing: no cell ended ok."
+    assert "does not say by which command it was made" in elements.text
+
+
+def test_hostile_names_and_messages_stay_text(tmp_path: Path) -> None:
+    run = RunDirectory.create(tmp_path / "runs", "hostile")
+    cells = tuple(
+        Cell(
+            variant=name, filesystem=HOSTILE, layout=HOSTILE, kernel=HOSTILE, machine=HOSTILE, drives=(HOSTILE,),
+            defaults="period", seed=1,
+        )
+        for name in (HOSTILE, "ext4", "xfs")
+    )  # fmt: skip
+    plan = RunPlan(
+        run=HOSTILE, scenario=HOSTILE, scale=HOSTILE, clock="virtual", cells=cells, unstated=(HOSTILE,),
+        provenance={HOSTILE: HOSTILE}, command={"name": HOSTILE, "words": {"corpus": HOSTILE}, "more": {}},
+    )  # fmt: skip
+    run.write_plan(plan)
+    rows = [
+        {"cell": cell, "step": step, "metric": metric, "value": value, "unit": HOSTILE, "repetition": 1,
+         "not_measured": None if value else HOSTILE}
+        for cell in (0, 1)
+        for step, metric, value in (
+            ("copy", "elapsed", 2.5), (f"aged/{HOSTILE}", "elapsed", 2), (f"control/{HOSTILE}", "elapsed", 1),
+            (HOSTILE, "slowdown", 2), (HOSTILE, HOSTILE, None), (f"strace/copy/{HOSTILE}", "syscall_seconds", 1),
+            (f"strace/copy/{HOSTILE}", "syscall_share", 1),
+        )
+    ]  # fmt: skip
+    (run.path / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for number, status in enumerate(("ok", "ok", "failed")):
+        run.cell(number)
+        (run.path / f"cells/{number}/end.json").write_text(
+            json.dumps({"status": status, "reason": HOSTILE, "host_seconds": 1})
+        )
+    (run.path / "cells/0/maps").mkdir()
+    (run.path / "cells/0/maps/map.svg").write_text(
+        f"<svg><desc>{HOSTILE}</desc><script>alert(3)</script></svg>"
+    )
+    text = render(page([load(run)]))
+    elements = Elements(text)
+    assert len(elements.named("script")) == 2  # the page's own, and the rows of the results
+    assert not any(name.startswith("on") for _, attributes in elements.found for name in attributes)
+    assert {str(image["src"])[:26] for image in elements.named("img")} == {"data:image/svg+xml;base64,"}
+    assert "\\u001b[31m\\u0000\\u202e{{ 7 * 7 }}" in elements.text
+    assert not re.search("[\x00-\x08\x0b-\x1f\u202e]", text)
+    text.encode()
+
+
+def test_what_no_page_can_hold_is_written_as_an_escape() -> None:
+    assert clean("a\tb\n\x1b\ud800é") == "a\tb\n\\u001b\\ud800é"
+
+
+def test_no_number_is_not_measured(tmp_path: Path) -> None:
+    name = reported_runs.make(tmp_path, {"ext4": 1.3})
+    with (tmp_path / "runs" / name / "samples.jsonl").open("a") as file:
+        file.write('{"cell":0,"step":"odd","metric":"elapsed","value":NaN,"unit":"s","repetition":1}\n')
+    _, elements = made(tmp_path, name)
+    assert "it is nan, which is no number" in elements.text
+
+
+def test_the_same_runs_give_the_same_bytes_and_fetch_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    name = reported_runs.make(tmp_path, {"ext4": 1.3, "a<b": 1.4})
+    first, again_ = (render(page([load(RunDirectory(tmp_path / "runs" / name))])) for _ in range(2))
+    assert first == again_
+    elements = Elements(first)
+    fetched = [
+        (tag, name, value)
+        for tag, attributes in elements.found
+        for name, value in attributes.items()
+        if name in ("src", "href", "xlink:href", "action", "srcset")
+        and not str(value).startswith(("#", "data:"))
+    ]
+    assert fetched == []
+    assert "url(" not in first.replace("url(#", "")
+    charts = [attributes for attributes in elements.named("div") if attributes.get("role") == "img"]
+    assert len(charts) > 30
+    assert all(attributes["aria-label"] for attributes in charts)
+    assert "var(--c1)" in first
+
+
+def test_every_result_is_in_the_page(tmp_path: Path) -> None:
+    name = reported_runs.make(tmp_path, {"ext4": 1.3, "xfs": 1.4})
+    _, elements = made(tmp_path, name)
+    [packed] = re.findall(r'\{"words":.*', elements.text)
+    found = json.loads(packed)
+    samples = RunDirectory(tmp_path / "runs" / name).samples()
+    assert len(found["rows"]) == sum(map(len, samples.values()))
+    exact = {(row[0], row[1], row[2], row[3]): row[4] for row in found["rows"]}
+    words = found["words"].index
+    one = next(sample for sample in samples[1] if sample.step == "aged/read" and sample.metric == "elapsed")
+    assert exact[words("xfs"), words("aged/read"), 1, words("elapsed")] == one.value
+
+
+@pytest.mark.parametrize(
+    ("words", "more", "said"),
+    [
+        ({"kernel": "debian:6.1", "seeds": "1", "vcpus": 1}, {}, "make scenario NAME=aging"),
+        (
+            {
+                "kernel": "6.12",
+                "seeds": "1,2",
+                "filesystem": "ext4,xfs",
+                "trace": True,
+                "corpus": "my data.iso",
+            },
+            {"curve": True, "disk": None, "prove_all": False},
+            "make scenario NAME=aging KERNEL=6.12 SEEDS=1,2 FS=ext4,xfs TRACE=1 CORPUS='my data.iso' CURVE=1",
+        ),
+        ({"corpus_seed": 2}, {}, ".venv/bin/agelab run aging --corpus-seed 2"),
+        ({"seeds": "3"}, {"measure": False}, ".venv/bin/agelab age aging --seeds 3"),
+    ],
+)
+def test_the_command_that_makes_it_again(
+    words: dict[str, object], more: dict[str, object], said: str
+) -> None:
+    command = {"directory": "/tmp", "name": "aging", "words": words, "more": more}
+    plan = RunPlan(
+        run="r", scenario="aging", scale="quick", clock="virtual", cells=(), provenance={}, command=command
+    )
+    assert again(plan) == said
+
+
+def test_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
+    name = reported_runs.make(tmp_path, {"ext4": 1.3})
+    output = tmp_path / "my report.html"
+    assert main(["report", "latest", name, "-o", str(output)]) == 0
+    assert capsys.readouterr().out.startswith(f"{output}: 1 run, 0.")
+    assert output.read_text().startswith("<!DOCTYPE html>")
+    assert [path.name for path in tmp_path.iterdir() if path.suffix == ".partial"] == []
+    for argv, words in (
+        (["report"], "Missing argument 'RUN...'"),
+        (["report", "nothing"], "no run 'nothing'"),
+        (["report", name, "-o", str(tmp_path / "no" / "r.html")], "is not a directory"),
+    ):
+        assert main(argv) == 2
+        assert words in capsys.readouterr().err
+
+
+def own_run(home: Path, scenario: str, samples: list[tuple[str, str, int, float | None]]) -> str:
+    """A run of one ext4 cell that has these samples: step, metric, repetition, value."""
+    run = RunDirectory.create(home / "runs", scenario)
+    cell = Cell(
+        variant="ext4", filesystem="ext4", layout="single", kernel="6.1.0-56-amd64", machine="m", drives=("model:x",),
+        defaults="period", seed=1,
+    )  # fmt: skip
+    run.write_plan(
+        RunPlan(run=run.name, scenario=scenario, scale="quick", clock="virtual", cells=(cell,), provenance={})
+    )
+    for step, metric, repetition, value in samples:
+        why = None if value is not None else "the test did not end on both disks"
+        unit = METRICS[metric].unit
+        run.append(
+            0,
+            Sample(step=step, metric=metric, repetition=repetition, value=value, unit=unit, not_measured=why),
+        )
+    run.finish(0, End(status=Status.OK, host_seconds=1))
+    return run.name
+
+
+def section(found: Page, name: str) -> Section:
+    return next(one for one in found.parts[0].sections if one.id == f"part1-{name}")
+
+
+def test_of_a_history_with_points_the_last_one_counts_and_all_are_curves(tmp_path: Path) -> None:
+    samples = [
+        (f"then/{kind}/scan", "elapsed", point, seconds * point)
+        for point in (1, 2, 3)
+        for kind, seconds in (("aged", 2.0), ("control", 1.0))
+    ]
+    samples += [("then/scan", "slowdown", point, 1.0 + point if point < 3 else 7.0) for point in (1, 2, 3)]
+    samples += [("then/mkfs", "elapsed", 1, 0.1)]
+    scores = [("aged/map", "layout_score", point, score) for point, score in ((1, 0.9), (2, None), (3, 0.7))]
+    found, elements = made(tmp_path, own_run(tmp_path, "aging-curve", [*samples, *scores]))
+    verdict = found.parts[0].answers[0].verdict
+    assert "reading every file (drive then) takes 7 times as long" in verdict
+    [charts] = section(found, "curves").blocks
+    assert isinstance(charts, Charts)
+    assert [chart.words for chart in charts.charts] == [
+        "then/scan: slowdown, by point of the history: ext4 from 2 to 7",
+        "aged: layout score, by point of the history: ext4 from 0.9 to 0.7",
+    ]
+    assert "the test did not end on both disks: ext4 aged/map layout_score" in elements.text
+
+
+def test_system_calls_have_their_shares_and_those_that_wait_stand_apart(tmp_path: Path) -> None:
+    calls = (("read", 3.0, 0.75), ("open", 0.99, 0.2475), ("brk", 0.01, 0.0025), ("wait4", 9.0, None))
+    samples = [
+        ("strace/read1/" + call, metric, 1, value)
+        for call, seconds, share in calls
+        for metric, value in (("syscall_seconds", seconds), ("syscall_calls", 10.0), ("syscall_share", share))
+    ]
+    found, _ = made(
+        tmp_path,
+        own_run(
+            tmp_path, "own", [("read1", "elapsed", 1, 4.0), ("strace/read1", "elapsed", 1, 5.0), *samples]
+        ),
+    )
+    charts, table = section(found, "calls").blocks
+    assert isinstance(charts, Charts)
+    assert charts.charts[0].words == "strace/read1: ext4 read 75 %, open 25 %, brk 0 %"
+    assert isinstance(table, Table)
+    assert [[cell.text for cell in row][2:6] for row in table.rows] == [
+        ["read", "3", "75.0", "10"],
+        ["open", "0.990000", "24.8", "10"],
+        ["wait4", "9", "waits", "10"],
+    ]
+    [times] = section(found, "steps").blocks
+    assert isinstance(times, Charts)
+    assert [chart.title for chart in times.charts] == ["read1"]
+
+
+def test_real_time_without_kvm_is_called_emulated(tmp_path: Path) -> None:
+    name = published_runs.make(tmp_path, "tum-2005", {"ext3": {"read1": 3.0}}, clock="wall")
+    found, elements = made(tmp_path, name)
+    assert "EMULATED" in found.parts[0].subtitle
+    assert found.parts[0].brief[0].startswith("EMULATED: ")
+    assert "A model:" not in elements.text
+
+
+def test_where_data_were_counted_the_answer_is_who_held_the_most(tmp_path: Path) -> None:
+    name = own_run(tmp_path, "capacity", [("fill", "elapsed", 1, 4.0), ("count", "content_bytes", 1, 3.2e8)])
+    found, _ = made(tmp_path, name)
+    said = found.parts[0].answers[0]
+    assert (said.question, said.verdict) == (
+        "Which held the most data?",
+        "ext4 alone was run: it held 320 MB.",
+    )
