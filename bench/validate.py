@@ -15,12 +15,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from agelab import kernel as kernels
-from agelab.cli.common import PROJECT, open_store
+from agelab.cli.common import open_store
 from agelab.errors import AgelabError
 from agelab.model.drive import Disk, Drive, Flash
 from agelab.run import inputs
 from agelab.scenario import selection
-from agelab.store import Store, key_of
+from agelab.store import PROJECT, Store, key_of
 from agelab.vm import host
 from bench.common import table
 from bench.guest import Bench, bench

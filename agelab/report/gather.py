@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from math import isfinite
 from pathlib import Path
 
-from agelab.model.result import RunPlan, Sample, Status
+from agelab.model.result import RunPlan, Status
 from agelab.published.sides import Ran, Run
 from agelab.results.rundir import RunDirectory
 from agelab.results.sweep import Sweep
@@ -148,18 +147,9 @@ class Group:
 def load(run: RunDirectory) -> Loaded:
     """A run from its directory, as far as it is. Raises InputError for one that is damaged."""
     plan, going_on = run.plan(), run.going_on()
-    samples = {number: [_finite(one) for one in rows] for number, rows in run.samples().items()}
+    samples = run.samples()
     ends = [run.end(number) for number in range(len(plan.cells))]
     return Loaded(Run(plan, ends, samples, going_on), run.path)
-
-
-def _finite(sample: Sample) -> Sample:
-    """What is no number was not measured."""
-    if sample.value is None or isfinite(sample.value):
-        return sample
-    return sample.model_copy(
-        update={"value": None, "not_measured": f"it is {sample.value}, which is no number"}
-    )
 
 
 def together(runs: Iterable[Loaded]) -> list[Group]:

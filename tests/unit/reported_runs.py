@@ -6,6 +6,7 @@ from random import Random
 
 from agelab.model.metrics import METRICS
 from agelab.model.result import Cell, End, RunKernel, RunPlan, Sample, Status
+from agelab.results.digest import digest, inputs_key
 from agelab.results.rundir import RunDirectory
 
 COPIES = 12
@@ -67,19 +68,22 @@ def make(
     lines = []
     for number, cell in enumerate(cells[: len(cells) - unfinished]):
         status = statuses.get(cell.variant, Status.OK)
+        measured: list[Sample] = []
         if status is Status.OK:
             drawn = Random(f"{cell.variant} {cell.seed}")
             order = list(slowdowns).index(cell.variant)
-            for sample in samples(slowdowns[cell.variant], 1 + 0.15 * order, spread, drawn):
+            measured = list(samples(slowdowns[cell.variant], 1 + 0.15 * order, spread, drawn))
+            for sample in measured:
                 lines.append(
                     f'{{"cell":{number},{sample.model_dump_json(exclude_none=sample.value is not None)[1:]}'
                 )
         ok = status is Status.OK
         run.finish(
             number,
-            End(status=status, reason=None if ok else reason, inputs_key=f"sha256:{number:064}",
-                digest=f"sha256:{number:064}" if ok else None, host_seconds=1),
+            End(status=status, reason=None if ok else reason, inputs_key=inputs_key({"cell": number}),
+                digest=digest(status, measured, {}) if ok else None, host_seconds=1),
         )  # fmt: skip
+        run.write_inputs(number, {"cell": number})
         picture = pictures / f"{cell.variant}.svg" if pictures else None
         if picture and picture.exists():
             (run.cell(number) / "maps").mkdir()

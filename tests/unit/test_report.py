@@ -238,14 +238,6 @@ def test_what_no_page_can_hold_is_written_as_an_escape() -> None:
     assert clean("a\tb\n\x1b\ud800é") == "a\tb\n\\u001b\\ud800é"
 
 
-def test_no_number_is_not_measured(tmp_path: Path) -> None:
-    name = reported_runs.make(tmp_path, {"ext4": 1.3})
-    with (tmp_path / "runs" / name / "samples.jsonl").open("a") as file:
-        file.write('{"cell":0,"step":"odd","metric":"elapsed","value":NaN,"unit":"s","repetition":1}\n')
-    _, elements = made(tmp_path, name)
-    assert "it is nan, which is no number" in elements.text
-
-
 def test_the_same_runs_give_the_same_bytes_and_fetch_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
