@@ -64,6 +64,8 @@ def ran(group: Group) -> Iterator[Block]:
             yield Command(f"Run it again ({', '.join(names)}), from a clone of agelab:", text)
         else:
             yield Prose((f"{', '.join(names)}: the run does not say by which command it was made.",))
+    packed = "\n".join(f"agelab capsule pack {loaded.plan.run}" for loaded in group.runs)
+    yield Command("Hand it on, to be replayed elsewhere and held against this:", packed)
     yield Prose(
         ("In the virtual clock the same inputs_key gives the same digest, to the last digit, on any host.",)
     )
