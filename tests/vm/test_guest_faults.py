@@ -59,9 +59,9 @@ def faults(
     return path
 
 
-def ran(path: Path) -> dict[str, dict[str, Any]]:
+def ran(path: Path, *words: str) -> dict[str, dict[str, Any]]:
     """The cells of that scenario, by variant; each has kept what the step before the fault measured."""
-    cells = {cell["variant"]: cell for cell in run(str(path), code=1)}
+    cells = {cell["variant"]: cell for cell in run(str(path), *words, code=1)}
     for cell in cells.values():
         assert "before" in {sample["step"] for sample in cell["samples"]}
     return cells
@@ -256,7 +256,7 @@ def test_of_two_hundred_cells_exactly_those_are_marked_that_panic_or_hang(tmp_pa
     kinds = {4: "panic", 9: "hang"}
     cells = {f"v{number:03d}": kinds.get(number % 10, "good") for number in range(200)}
     commands = {"panic": "echo c > /proc/sysrq-trigger", "hang": "sleep 100000", "good": "true"}
-    found = ran(faults(tmp_path, commands, cells))
+    found = ran(faults(tmp_path, commands, cells), "--jobs", "2")
     ends = {"good": "ok", "panic": "panicked", "hang": "hung"}
     assert {name: cell["status"] for name, cell in found.items()} == {
         name: ends[kind] for name, kind in cells.items()
