@@ -21,7 +21,7 @@ from agelab.model.history import Logged
 from agelab.model.result import RunPlan
 from agelab.results.rundir import RunDirectory, read
 from agelab.run import made
-from agelab.run.made import MadeOf
+from agelab.run.made import Control, MadeOf, Profiles
 from agelab.scenario import selection
 from agelab.store import Artefact, Store, file_hash
 
@@ -37,6 +37,7 @@ def pack(run: RunDirectory, store: Store, path: Path, *, carry: bool = False) ->
     """
     plan = _packable(run)
     of = read(run.path / made.MADE_OF, MadeOf)
+    scenario = _scenario(run.path / made.SCENARIO, of)
     image = _artefact(store, "image", str(plan.provenance["image"]))
     description = Description.model_validate_json((image / DESCRIPTION).read_bytes())
     kernel = _kernel(plan, of, _artefact(store, "kernel", description.kernel.key))
@@ -45,14 +46,14 @@ def pack(run: RunDirectory, store: Store, path: Path, *, carry: bool = False) ->
         model.KERNEL: _json(_described(kernel)),
         model.IMAGE: (image / DESCRIPTION).read_bytes(),
         made.MADE_OF: _json(of),
-        made.PROFILES: (run.path / made.PROFILES).read_bytes(),
-        made.SCENARIO: (run.path / made.SCENARIO).read_bytes(),
+        made.PROFILES: _json(read(run.path / made.PROFILES, Profiles)),
+        made.SCENARIO: scenario,
     }
     if (run.path / made.CONTROL).exists():
-        found[made.CONTROL] = (run.path / made.CONTROL).read_bytes()
+        found[made.CONTROL] = _json(read(run.path / made.CONTROL, Control))
     for number, _ in enumerate(plan.cells):
         found.update(_cell(run, number))
-    found.update(_logs(plan, of, (run.path / made.SCENARIO).read_text()))
+    found.update(_logs(plan, of, scenario.decode()))
     if carry:
         found.update(_carried(run, of, image, kernel, store))
     manifest = Manifest(
@@ -105,6 +106,17 @@ def _packable(run: RunDirectory) -> RunPlan:
             f"{run.name} is of an agelab that did not write down what a run is made of", hint="run it again"
         )
     return plan
+
+
+def _scenario(path: Path, of: MadeOf) -> bytes:
+    """The scenario's text, as it was when the run began."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+    if of.scenario_sha256 not in (None, hashlib.sha256(content).hexdigest()):
+        raise InputError(f"{path} is damaged: it is not what was written", hint="run it again, then pack")
+    return content
 
 
 def _artefact(store: Store, kind: str, key: str) -> Artefact:

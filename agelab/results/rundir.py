@@ -365,7 +365,7 @@ def write(path: Path, text: str) -> None:
 
 def write_sealed(path: Path, model: BaseModel) -> None:
     """Write it as ``read`` reads it."""
-    write(path, json.dumps(_sealed(json.loads(model.model_dump_json())), indent=1))
+    write(path, json.dumps(_sealed(json.loads(model.model_dump_json(by_alias=True))), indent=1))
 
 
 def read(path: Path, kind: type[AnyModel]) -> AnyModel:

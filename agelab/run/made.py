@@ -1,5 +1,6 @@
 """What a run is made of, kept in its directory: all that is needed to make it once more, elsewhere or later."""
 
+import hashlib
 from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import version
@@ -20,7 +21,7 @@ from agelab.model.drive import Drive
 from agelab.model.filesystem import Filesystem
 from agelab.model.history import Logged
 from agelab.model.machine import Machine
-from agelab.results.rundir import RunDirectory, write
+from agelab.results.rundir import RunDirectory, write_sealed
 from agelab.run.request import Request
 from agelab.run.spec import CellSpec
 from agelab.scenario import selection
@@ -52,6 +53,7 @@ class MadeOf(Frozen):
     drive: BuildRoot | None = Field(description="what the modelled drive's module was built with")
     tools: BuildRoot | None = Field(description="what the guest's own programs were built with")
     sources: dict[str, Source] = Field(description="by history; of a scenario with a corpus it has no name")
+    scenario_sha256: str | None = Field(default=None, description="of the scenario's text, as it is kept")
 
 
 class Profiles(Frozen):
@@ -124,13 +126,15 @@ def profiles(specs: Sequence[CellSpec]) -> Profiles:
 
 def keep(run: RunDirectory, request: Request, specs: Sequence[CellSpec], made: MadeOf) -> None:
     """Write into a new run's directory what it is made of."""
-    write(run.path / MADE_OF, made.model_dump_json(indent=1))
-    write(run.path / PROFILES, profiles(specs).model_dump_json(indent=1, by_alias=True))
-    (run.path / SCENARIO).write_text(request.selection.text)
+    text = request.selection.text.encode()
+    (run.path / SCENARIO).write_bytes(text)
+    told = made.model_copy(update={"scenario_sha256": hashlib.sha256(text).hexdigest()})
+    write_sealed(run.path / MADE_OF, told)
+    write_sealed(run.path / PROFILES, profiles(specs))
     if request.control:
         file = request.control
         kept = Control.model_construct(name=file.path.name, text=file.text, scripts=dict(file.scripts))
-        write(run.path / CONTROL, kept.model_dump_json(indent=1))
+        write_sealed(run.path / CONTROL, kept)
 
 
 @cache

@@ -12,6 +12,8 @@ from agelab.store import MANIFEST, Store
 from tests.vm.cells import agelab, real_guests, scenario, step
 
 pytestmark = [*real_guests, pytest.mark.full]
+OF_A_CAPSULE = ("made-of.json", "profiles.json", "scenario.toml")
+"""Files of a run that a capsule alone is made of."""
 KINDS = ("image", "kernel", "corpus", "clock")
 
 
@@ -53,12 +55,13 @@ def test_a_bit_in_what_a_cell_is_made_of_or_in_its_result(
         assert f"store/{kind}/" in again.stderr, again.stderr
     assert again.stderr.count("it is made again") >= 4
     [run, *_] = sorted((home / "runs").iterdir())
-    for file in sorted(run.rglob("*.json*")):
+    for file in sorted([*run.rglob("*.json*"), *run.glob("*.toml")]):
         if "events" in file.name:
             continue  # what the guest said: its samples are in samples.jsonl
         content = file.read_bytes()
         flip(file, 1)
-        refused = agelab("show", run.name)
+        used_by = ("capsule", "pack") if file.name in OF_A_CAPSULE else ("show",)
+        refused = agelab(*used_by, run.name, cwd=tmp_path)
         assert refused.returncode == 2 and run.name in refused.stderr and "Traceback" not in refused.stderr, (
             file
         )
