@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -109,6 +108,7 @@ def _carried_out(
     capsule: "Capsule", cells: Sequence[int], jobs: int, corpus: str | None, kernel: str | None
 ) -> "RunDirectory":
     """The run that the capsule's cells make here. Raises AgelabError where they cannot be rebuilt."""
+    from agelab import unfinished
     from agelab.capsule import replay
     from agelab.cli.request import execute
     from agelab.debian import Archive, Gone
@@ -116,8 +116,8 @@ def _carried_out(
 
     home = open_store()
     with ExitStack() as held:
-        place = held.enter_context(TemporaryDirectory(dir=home.cache("capsules"), suffix=".partial"))
-        wanted = _request(capsule, cells, jobs, corpus, kernel, Path(place))
+        place = held.enter_context(unfinished.workplace(home.cache("capsules")))
+        wanted = _request(capsule, cells, jobs, corpus, kernel, place)
         answers = replay.answers(capsule) if kernel is None else {}
         store = Store(home.home, home.say, answers=answers)
         try:
