@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from agelab import unfinished
 from agelab.capsule import archive, model
 from agelab.capsule.archive import Content
 from agelab.capsule.model import Asked, CapsuleKernel, Carried, CarriedCorpus, Manifest, Packed
@@ -70,7 +71,7 @@ def pack(run: RunDirectory, store: Store, path: Path, *, carry: bool = False) ->
 
 def _written(path: Path, whole: Mapping[str, Content]) -> Capsule:
     """The capsule in its file, read back: what was damaged before it was packed is seen now."""
-    partial = path.with_name(f".{path.name}.partial")
+    partial = unfinished.beside(path)
     try:
         archive.write(partial, whole)
         found = opened(partial)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agelab.cli.common import json_option, open_store, print_json
+from agelab.cli.common import json_option, open_store, print_json, replaceable
 
 if TYPE_CHECKING:
     from agelab.capsule.read import Capsule
@@ -37,14 +37,11 @@ def capsule() -> None:
 def pack(run: str, output: str | None, with_image: bool) -> None:
     """Write RUN (default: the latest) into one file that replays anywhere."""
     from agelab.capsule import pack as packing
-    from agelab.errors import InputError
     from agelab.results import rundir
 
     store = open_store()
     found = rundir.find(store.runs, run)
-    path = Path(output) if output else Path(found.name + packing.SUFFIX)
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise InputError(f"{path} cannot be written: name a file in a directory that is there")
+    path = replaceable(Path(output) if output else Path(found.name + packing.SUFFIX))
     packed = packing.pack(found, store, path, carry=with_image)
     click.echo(f"{path}: {found.name}, {_cells(len(packed.cells))}, {path.stat().st_size / 1e6:.1f} MB")
     click.echo(f"replay it: agelab capsule replay {path}")

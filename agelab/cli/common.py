@@ -50,6 +50,18 @@ def _others(home: Path) -> str:
     return "to which anybody may write" if found.st_mode & stat.S_IWOTH else ""
 
 
+def replaceable(path: Path) -> Path:
+    """A place for a whole file: one that is there gives way to it. Raises InputError for what is no place for one.
+
+    A device (/dev/null, /dev/stdout) is none: a file put in its place would be the end of it.
+    """
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"{path} cannot be written: {path.parent} is not a directory")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} cannot be written: it is there and no file")
+    return path
+
+
 def print_json(value: object) -> None:
     """Print a JSON value for programs: keys in the order given, one stable layout."""
     click.echo(json.dumps(value, indent=1, ensure_ascii=False))

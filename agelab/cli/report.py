@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from agelab.cli.common import open_store
+from agelab.cli.common import open_store, replaceable
 
 
 @click.command()
@@ -38,11 +38,7 @@ def report(runs: tuple[str, ...], output: Path) -> None:
 
 
 def _write(output: Path, text: str) -> None:
-    """The whole file, or the one that was there before. Raises InputError where there is no such directory."""
-    from agelab.errors import InputError
+    """The whole file, or the one that was there before. Raises InputError for what is no place for a file."""
+    from agelab import unfinished
 
-    if not output.parent.is_dir():
-        raise InputError(f"{output} cannot be written: {output.parent} is not a directory")
-    partial = output.with_name(f".{output.name}.partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(output)
+    unfinished.write(replaceable(output), text.encode())

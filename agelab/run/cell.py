@@ -270,9 +270,7 @@ class CellRunner:
                 cut, goes_on = heard.cut, heard.reboot or heard.cut
                 following = goes_on.next if goes_on and not heard.ended else None
                 if following is not None and (ending is not Ending.STOPPED or following <= first_step):
-                    following = (
-                        None  # it did not get that far, or would not get on: a step may forge an event
-                    )
+                    following = None  # it did not get that far, or a step forged an event
                 ended = ENDED if following is not None else heard.ended
                 # Of what could not be prepared nothing is measured, and nothing else starts from it. Other steps that
                 # failed are told of in the end; after a kernel or filesystem in trouble there is no next boot.

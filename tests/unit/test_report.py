@@ -1,6 +1,7 @@
 """The page of runs: what it says, and that nothing in a run breaks it."""
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from html.parser import HTMLParser
@@ -320,6 +321,19 @@ def test_the_command_line(
     ):
         assert main(argv) == 2
         assert words in capsys.readouterr().err
+
+
+def test_a_page_takes_no_device_s_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
+    name = reported_runs.make(tmp_path, {"ext4": 1.3})
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for argv in (["report", name, "-o", str(pipe)], ["capsule", "pack", name, "-o", str(pipe)]):
+        assert main(argv) == 2
+        assert "it is there and no file" in capsys.readouterr().err
+    assert pipe.is_fifo()
 
 
 def own_run(home: Path, scenario: str, samples: list[tuple[str, str, int, float | None]]) -> str:
