@@ -184,17 +184,18 @@ def test_an_sdist_holds_the_checkout_but_nothing_foreign_and_makes_the_same_whee
 
 
 def test_an_installed_agelab_works_from_anywhere(python: Path, empty: Path, tmp_path: Path) -> None:
-    program, home = python.with_name("agelab"), {"HOME": str(tmp_path)}
+    program, home = python.with_name("agelab"), str(tmp_path)
     where = run([python, "-c", "import agelab; print(agelab.__file__)"], empty).stdout
     assert where.startswith(str(python.parents[1]))
     assert run([program, "--version"], empty).stdout == f"agelab, version {agelab.__version__}\n"
     assert (
-        run([program, "list"], empty, **home).stdout == "no runs yet; make one: agelab run aging-reiserfs\n"
+        run([program, "list"], empty, HOME=home).stdout
+        == "no runs yet; make one: agelab run aging-reiserfs\n"
     )
     assert "Usage: agelab run " in run([program, "run", "--help"], empty).stdout
-    refused = run([program, "run", "no-such"], empty, 2, **home).stderr
+    refused = run([program, "run", "no-such"], empty, 2, HOME=home).stderr
     assert all(name in refused for name in selection.scenario_names())
-    report = json.loads(run([program, "doctor", "--json"], empty, **home).stdout)
+    report = json.loads(run([program, "doctor", "--json"], empty, HOME=home).stdout)
     found = {one["name"]: one["found"] for one in report["findings"]}
     assert found["space"].endswith(f" for {tmp_path}/.local/share/agelab")
     assert found["other packages"] == "all there"
