@@ -8,13 +8,16 @@ if TYPE_CHECKING:
 
 __all__ = ["load"]
 
+__version__ = "0.1.0"
+"""The one place where it stands: the package, its results and pages have it from here."""
+
 
 def load(*runs: str, home: Path | str | None = None) -> "pandas.DataFrame":
     """Runs as one pandas frame: a row for each sample, with all that tells its cell from others.
 
     ``runs`` are names as ``agelab list`` has them, or their beginnings; none means the latest. ``home`` is the store,
-    else AGELAB_HOME or the project's own. Columns: agelab.results.flat.COLUMNS; ``value`` is a number in ``unit``, or
-    NaN with the reason in ``not_measured``. Raises InputError for a run that there is not.
+    where it is not AGELAB_HOME or what stands for that. Columns: agelab.results.flat.COLUMNS; ``value`` is a number
+    in ``unit``, or NaN with the reason in ``not_measured``. Raises InputError for a run that there is not.
     """
     import pandas
 

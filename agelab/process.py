@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from signal import Signals
 
-from agelab import owner
+from agelab import owner, places
 from agelab.errors import HostError
 
 SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -27,7 +27,7 @@ SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PASSED_ON = ("http_proxy", "https_proxy", "ftp_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 WORLD = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--")
 """Before a program: its processes and its mounts are in namespaces of their own, which end with it."""
-PACKAGES_FILE = Path(__file__).with_name("host-packages.txt")
+PACKAGES_FILE = places.HOST_PACKAGES
 
 
 @dataclass(frozen=True)

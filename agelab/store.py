@@ -21,10 +21,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agelab import unfinished
-from agelab.errors import DISK_ERRNOS, AgelabError, HostError
+from agelab import places, unfinished
+from agelab.errors import DISK_ERRNOS, AgelabError, HostError, InputError
 
-PROJECT = Path(__file__).resolve().parents[1]
 MANIFEST = "manifest.json"
 PIECE = 1 << 16
 """Bytes that a disk's content is hashed in."""
@@ -141,9 +140,17 @@ class Artefact:
 
 
 def default_home() -> Path:
-    """The directory that AGELAB_HOME names, or ``.agelab`` in the project."""
+    """The directory that AGELAB_HOME names, or where the store is without it (``agelab.places.store``).
+
+    Raises InputError where it hangs on the home directory of a user who has none.
+    """
     wanted = os.environ.get("AGELAB_HOME")
-    return Path(wanted).expanduser().absolute() if wanted else PROJECT / ".agelab"
+    try:
+        return Path(wanted).expanduser().absolute() if wanted else places.store()
+    except RuntimeError as error:
+        raise InputError(
+            f"there is no place for the store: {error}", hint="name one: AGELAB_HOME=<directory>"
+        ) from error
 
 
 class Store:

@@ -20,7 +20,7 @@ from agelab.errors import AgelabError
 from agelab.model.drive import Disk, Drive, Flash
 from agelab.run import inputs
 from agelab.scenario import selection
-from agelab.store import PROJECT, Store, key_of
+from agelab.store import Store, key_of
 from agelab.vm import host
 from bench.common import table
 from bench.guest import Bench, bench
@@ -41,6 +41,7 @@ from bench.validate_job import (
 from bench.validate_plot import figure
 from bench.validate_report import Curve, Figure, Report, document
 
+PROJECT = Path(__file__).resolve().parents[1]
 PROGRAM = Path(__file__).with_name("validate_guest.py")
 MACHINE = "core2duo-3000"
 """The fastest: what the guest's own work takes of a drive's time is least there."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agelab import process
+from agelab import places, process
 from agelab.bisect.aim import aim, slack
 from agelab.bisect.directory import Directory
 from agelab.bisect.question import Tree
@@ -26,7 +26,6 @@ _TOLD = """status=0
 case $status in 0|125) exit $status;; 21) exit 1;; *) exit $((status | 128));; esac"""
 """Runs a step and tells git: 0 good, 1 bad, 125 skip. Whatever else it ends with is no verdict: git stops at 128."""
 
-_PROJECT = Path(__file__).resolve().parents[2]
 _ENDED = re.compile(r"^# (first bad commit: \[|only skipped commits left to test)", re.MULTILINE)
 _POSSIBLE = re.compile(r"^# possible first bad commit: \[(\w+)\]", re.MULTILINE)
 
@@ -120,7 +119,7 @@ def _run(directory: Directory, step: Sequence[str]) -> None:
     # Whoever interrupts us interrupts the step: it alone ends, then git does, for the step's exit status.
     argv = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *_command(directory), "bisect", "run"]
     argv += ["sh", "-c", _TOLD, "sh", *step]
-    env = {**source.GIT, "PYTHONPATH": str(_PROJECT)}
+    env = {**source.GIT, "PYTHONPATH": str(places.IMPORTED_FROM)}
     try:
         done = process.run(argv, env=env, cwd=directory.path, ok=range(256), grace=GRACE)
     finally:

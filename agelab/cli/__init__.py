@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import click
 from click.exceptions import NoSuchCommand
 
+from agelab import __version__
 from agelab.errors import DISK_ERRNOS, AgelabError, HostError, InputError, unknown
 from agelab.model.shown import plain
 
@@ -81,9 +82,10 @@ class Verbs(click.Group):
     cls=Verbs,
     subcommand_metavar="VERB ...",
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="AGELAB_HOME moves the store of kernels, images and runs (default: .agelab in the project).",
+    epilog="AGELAB_HOME moves the store of kernels, images and runs (default: .agelab in the checkout, of an installed "
+    "agelab ~/.local/share/agelab).",
 )
-@click.version_option(package_name="agelab")
+@click.version_option(__version__)
 def agelab() -> None:
     """A reproducibility sandbox for filesystem benchmarks."""
 

@@ -20,9 +20,9 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print a vers
 
 
 def open_store() -> Store:
-    """The store below AGELAB_HOME, or below ``.agelab`` in the project; nothing is created yet.
+    """The store below AGELAB_HOME, or where it is without that; nothing is created yet.
 
-    Raises InputError when AGELAB_HOME names something that is not a directory, or somebody else's.
+    Raises InputError when that is not a directory, or somebody else's.
     """
     home = default_home()
     if bad := UNFIT.search(str(home)):
@@ -31,7 +31,7 @@ def open_store() -> Store:
             hint="move it with AGELAB_HOME=<a directory without spaces, commas and quotes>",
         )
     if home.exists() and not home.is_dir():
-        raise InputError(f"AGELAB_HOME is {home}, which is not a directory")
+        raise InputError(f"the store cannot be in {home}, which is not a directory")
     if whose := _others(home):
         raise InputError(
             f"the store is in {home}, {whose}: what lies in it (a library for QEMU, compilers) is run as you",

@@ -29,5 +29,5 @@ def list_runs(as_json: bool) -> int:
     elif runs:
         print_runs(runs)
     elif not damaged:
-        click.echo("no runs yet; make one: make scenario NAME=aging-reiserfs")
+        click.echo("no runs yet; make one: agelab run aging-reiserfs")
     return damaged

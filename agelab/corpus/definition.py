@@ -6,9 +6,9 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from agelab import places
 from agelab.corpus.draw import Text
 from agelab.model.base import Frozen, Origin
-from agelab.model.kinds import CORPORA
 from agelab.scenario import files
 
 CD = "debian-iso"
@@ -177,5 +177,5 @@ class Study(Definition):
 @cache
 def definition(kind: str) -> Cd | Study:
     """The stand-in of that kind. Raises InputError when its file is wrong."""
-    path = CORPORA / f"{kind}.toml"
+    path = places.CORPORA / f"{kind}.toml"
     return files.read(path, Cd) if kind == CD else files.read(path, Study)

@@ -9,6 +9,7 @@ from pathlib import Path
 from agelab import process
 from agelab.doctor.finding import Finding, Status
 from agelab.errors import HostError
+from agelab.vm import host
 
 QEMU = "qemu-system-x86_64"
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*")
@@ -103,13 +104,12 @@ def libvirt(proc: Path = Path("/proc")) -> Finding:
     """Whether a libvirt daemon and its Python binding are there, and whether one runs."""
     daemon = next((program for program in _DAEMONS if process.find(program)), None)
     if daemon is None or importlib.util.find_spec("libvirt") is None:
-        program = _DAEMONS[0] if daemon is None else "/usr/lib/python3/dist-packages/libvirt.py"
         return Finding(
             name="libvirt",
             status=Status.MISSING,
             found="" if daemon is None else f"{daemon}, without its Python binding",
             meaning="manages the guests",
-            fix=install(program),
+            fix=install(_DAEMONS[0]) if daemon is None else host.without_binding(),
             required=True,
         )
     finding = probe(Tool("libvirt", (daemon, "--version"), "manages the guests"))

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from agelab import buildroot
+from agelab import buildroot, places
 from agelab.buildroot import BuildRoot, DoesNotBuild, Purpose, Workshop
 from agelab.debian import Archive, dependencies, remember
 from agelab.errors import AgelabError, HostError, InputError
@@ -22,7 +22,7 @@ from agelab.kernel.bundle import Progress, quiet
 from agelab.store import Artefact, Store, file_hash
 
 WHAT = "the drive's module"
-SOURCES = Path(__file__).resolve().parents[2] / "harness" / "drive"
+SOURCES = places.HARNESS / "drive"
 
 RECIPE = 1
 """Raised whenever the same sources and build root would make another module."""

@@ -7,14 +7,12 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import gettempdir
 
-from agelab import process, unfinished
+from agelab import places, process, unfinished
 from agelab.errors import HostError
 from agelab.model.console import panic
 from agelab.store import canonical
 
-PROJECT = Path(__file__).resolve().parents[2]
-DIRECTORY = PROJECT / "packer"
-TEMPLATE = DIRECTORY / "guest.pkr.hcl"
+TEMPLATE = places.PACKER / "guest.pkr.hcl"
 
 GRACE = 30.0
 """Seconds that an interrupted Packer has to end its QEMU."""
@@ -59,7 +57,8 @@ def build(work: Path, variables: Mapping[str, str]) -> None:
 
     if "'" in sys.executable:  # it becomes a word of a shell's in the template
         raise HostError(
-            f"Packer cannot run {sys.executable}: there is a quote in it", hint="move the project elsewhere"
+            f"Packer cannot run {sys.executable}: there is a quote in it",
+            hint="install agelab into an environment elsewhere",
         )
     given = {"python": sys.executable, "work": str(work), "cmdline": CMDLINE, **variables}
     values = work / "values.pkrvars.json"
@@ -68,7 +67,7 @@ def build(work: Path, variables: Mapping[str, str]) -> None:
         "CHECKPOINT_DISABLE": "1",  # no question to anybody whether there is a newer Packer
         "PACKER_CACHE_DIR": str(work / "cache"),
         "PACKER_CONFIG_DIR": str(work),
-        "PYTHONPATH": str(PROJECT),
+        "PYTHONPATH": str(places.IMPORTED_FROM),
     }
     argv = ["packer", "build", "-color=false", f"-var-file={values}", str(TEMPLATE)]
     # Packer's plugins meet at sockets, whose names may have 107 bytes: too few for a path in the store.

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import Field
 
-from agelab import process
+from agelab import places, process
 from agelab.debian import Archive, Package, local_repository, remember
 from agelab.errors import AgelabError, HostError
 from agelab.model.base import Frozen
@@ -18,8 +18,7 @@ from agelab.model.filesystem import Filesystem
 from agelab.scenario.files import read
 from agelab.store import Artefact, Store
 
-PROJECT = Path(__file__).resolve().parents[2]
-DEFINITION = PROJECT / "images" / "guest.toml"
+DEFINITION = places.IMAGES / "guest.toml"
 
 RECIPE = 1
 """Raised whenever the same packages would make a different root."""

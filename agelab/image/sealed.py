@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from pydantic import ValidationError
 
-from agelab import process
+from agelab import places, process
 from agelab.debian import Archive, Package
 from agelab.errors import HostError
 from agelab.image import packer, tools
@@ -20,11 +20,11 @@ from agelab.model.base import Defaults
 from agelab.model.filesystem import Filesystem
 from agelab.store import Artefact, Store, file_hash, key_of
 
-INIT = roots.PROJECT / "images" / "init"
+INIT = places.IMAGES / "init"
 # With the code that writes the initramfs: what changes in it must not hide behind an image made before.
 _PROVISIONING = (
-    *(packer.TEMPLATE, packer.DIRECTORY / "start", packer.DIRECTORY / "prove.py", INIT),
-    *(roots.PROJECT / "agelab" / "kernel" / name for name in ("initramfs.py", "modinfo.py", "modules.py")),
+    *(packer.TEMPLATE, places.PACKER / "start", places.PACKER / "prove.py", INIT),
+    *(places.PACKAGE / "kernel" / name for name in ("initramfs.py", "modinfo.py", "modules.py")),
 )
 
 RECIPE = 1
@@ -172,7 +172,7 @@ def _prove(
         kernel.modules,
         [*proving.modules, "virtio_pci", "virtio_net"],
         {"authorized_keys": (work / "key.pub").read_bytes()},
-        {"start": (packer.DIRECTORY / "start").read_bytes(), **programs},
+        {"start": (places.PACKER / "start").read_bytes(), **programs},
     )
     boot = work / "boot-initramfs"
     boot.write_bytes(base + own)
@@ -186,7 +186,7 @@ def _prove(
             "root": str(root),
             "root_size": str(root.stat().st_size),
             "scratch_size": str(SCRATCH),
-            "prover": str(packer.DIRECTORY / "prove.py"),
+            "prover": str(places.PACKER / "prove.py"),
             "initramfs": str(boot),
         },
     )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from agelab import buildroot
+from agelab import buildroot, places
 from agelab.buildroot import BuildRoot, Purpose
 from agelab.debian import Archive, remember
 from agelab.errors import AgelabError
@@ -18,8 +18,8 @@ from agelab.image import root as roots
 from agelab.kernel.bundle import Progress, quiet
 from agelab.store import Artefact, Store, file_hash
 
-SOURCES = Path(__file__).resolve().parents[2] / "harness" / "tools"
-FILESYSTEMS = SOURCES.with_name("filesystems")
+SOURCES = places.HARNESS / "tools"
+FILESYSTEMS = places.HARNESS / "filesystems"
 """Programs that make and check filesystems for which no package has any: in guests that need them alone."""
 
 RECIPE = 1

@@ -1,10 +1,8 @@
 """Which seeded corpora there are: one data file each in ``agelab/corpus``."""
 
-from pathlib import Path
-
-CORPORA = Path(__file__).resolve().parents[1] / "corpus"
+from agelab import places
 
 
 def corpora() -> list[str]:
     """The kinds that have a file, sorted."""
-    return sorted(path.stem for path in CORPORA.glob("*.toml"))
+    return sorted(path.stem for path in places.CORPORA.glob("*.toml"))

@@ -141,11 +141,9 @@ def rest(side: Side) -> Iterator[str]:
         ran = every & {variant for other, variant, _ in side.cells if other == name}
         if ran != every:
             asked = {
-                "SCALE": side.plan.scale if side.plan.scale == "paper" else "",
-                "DEFAULTS": side.first.defaults if side.first.defaults != scenario.defaults else "",
-                "CLOCK": side.plan.clock if side.plan.clock != "virtual" else "",
+                "scale": side.plan.scale if side.plan.scale == "paper" else "",
+                "defaults": side.first.defaults if side.first.defaults != scenario.defaults else "",
+                "clock": side.plan.clock if side.plan.clock != "virtual" else "",
             }
-            words = " ".join(
-                f"{option}={value}" for option, value in {"NAME": name, **asked}.items() if value
-            )
-            yield f"{len(ran)} of {len(every)} variants were run; for the rest: make scenario {words}"
+            options = "".join(f" --{option} {value}" for option, value in asked.items() if value)
+            yield f"{len(ran)} of {len(every)} variants were run; for the rest: agelab run {name}{options}"

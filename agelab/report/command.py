@@ -3,6 +3,7 @@
 from shlex import quote
 from typing import Any
 
+from agelab import places
 from agelab.model.result import RunPlan
 
 MAKE = {
@@ -21,7 +22,10 @@ OF_NO_INTEREST = ("prove_all", "measure")
 
 
 def again(plan: RunPlan) -> str:
-    """``make scenario NAME=...``, or ``agelab run ...`` for what make has no word for; empty where there is none."""
+    """``make scenario NAME=...``, or ``agelab run ...`` for what make has no word for, and of an installed agelab.
+
+    Empty where there is none.
+    """
     command = plan.command
     name, words, more = (command.get(key) for key in ("name", "words", "more"))
     if not isinstance(words, dict) or not isinstance(more or {}, dict):
@@ -34,12 +38,13 @@ def again(plan: RunPlan) -> str:
     if not name and "control" not in asked:
         return ""
     verb = "age" if (more or {}).get("measure") is False else "run"
-    if name and verb == "run" and set(asked) <= set(MAKE):
+    if name and verb == "run" and set(asked) <= set(MAKE) and not places.INSTALLED:
         return " ".join(
             ["make scenario", f"NAME={quote(str(name))}", *(_made(*item) for item in asked.items())]
         )
     words_of = [part for item in asked.items() for part in _option(*item)]
-    return " ".join([f".venv/bin/agelab {verb}", *([quote(str(name))] if name else []), *words_of])
+    program = "agelab" if places.INSTALLED else ".venv/bin/agelab"
+    return " ".join([program, verb, *([quote(str(name))] if name else []), *words_of])
 
 
 def _made(word: str, value: Any) -> str:

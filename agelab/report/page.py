@@ -2,8 +2,8 @@
 
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
-from importlib.metadata import version
 
+from agelab import __version__
 from agelab.report import answer, charts, facts, study, tables
 from agelab.report.gather import Group, Loaded, together
 from agelab.report.model import Answer, Block, Page, Part, Picture, Prose, Section
@@ -20,7 +20,7 @@ def page(runs: Iterable[Loaded]) -> Page:
     """The page of these runs, in their order."""
     groups = together(runs)
     parts = tuple(_part(group, f"part{number}") for number, group in enumerate(groups, 1))
-    return Page("agelab: " + ", ".join(dict.fromkeys(part.title for part in parts)), parts, version("agelab"))
+    return Page("agelab: " + ", ".join(dict.fromkeys(part.title for part in parts)), parts, __version__)
 
 
 def _part(group: Group, where: str) -> Part:

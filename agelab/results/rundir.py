@@ -317,7 +317,7 @@ def named(runs: Path, name: str) -> RunDirectory:
             return run
     if not known:
         raise InputError(
-            f"no run {name!r}: there are no runs yet", hint="make one: make scenario NAME=aging-reiserfs"
+            f"no run {name!r}: there are no runs yet", hint="make one: agelab run aging-reiserfs"
         )
     begun = [run for run in known if name and run.name.startswith(name)]
     if len(begun) == 1:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from agelab import places
 from agelab.corpus import Corpus
 from agelab.drive.module import source_files
 from agelab.image import Image
@@ -13,19 +14,18 @@ from agelab.store import file_hash, key_of
 from agelab.stored import StoredDisk
 from agelab.vm import clock, host
 
-HARNESS = Path(__file__).resolve().parents[2] / "harness"
 MANAGEMENT = ("-name", "-mon", "-sandbox", "-msg")
 """QEMU options by which libvirt manages a guest, each with one value; they do not reach what runs in it."""
 
 
 def harness_files() -> dict[str, bytes]:
     """The guest side as it goes into each boot: path below /run/agelab to content."""
-    return {f"harness/{path.name}": path.read_bytes() for path in sorted(HARNESS.glob("*.py"))}
+    return {f"harness/{path.name}": path.read_bytes() for path in sorted(places.HARNESS.glob("*.py"))}
 
 
 def harness_start() -> bytes:
     """The guest's first program."""
-    return (HARNESS / "start").read_bytes()
+    return (places.HARNESS / "start").read_bytes()
 
 
 def harness_hash() -> str:

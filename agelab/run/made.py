@@ -3,12 +3,11 @@
 import hashlib
 from collections.abc import Sequence
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 
 from pydantic import Base64Bytes, Field
 
-from agelab import process
+from agelab import __version__, process
 from agelab.buildroot import BuildRoot
 from agelab.corpus import Corpus
 from agelab.drive import module as modules
@@ -89,7 +88,7 @@ def made_of(
     packages = roots.packages(roots.definition(), store, selection.filesystems())
     of_debian = kernel.kind == "debian"
     return MadeOf(
-        agelab=version("agelab"),
+        agelab=__version__,
         programs=host_programs(),
         kernel=packaged.resolved(kernel.spec.partition(":")[2], store) if of_debian else None,
         guest=packages,

@@ -6,10 +6,11 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
+from agelab import places
 from agelab.errors import InputError, unknown
 from agelab.model.base import Frozen
 
-SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
+SCENARIOS = places.SCENARIOS
 """Where the data files of the project are."""
 
 AnyFrozen = TypeVar("AnyFrozen", bound=Frozen)

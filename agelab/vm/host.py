@@ -1,6 +1,7 @@
 """What the host adds to a guest that the plan does not name (QEMU's version, its firmware), and has room for."""
 
 import os
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -12,12 +13,22 @@ from agelab.vm.guest import EMULATOR
 FIRMWARE = ("bios-256k.bin", "kvmvapic.bin", "pvh.bin", "linuxboot_dma.bin")
 """What the virtual clock's machine loads: the BIOS, and the option ROMs of direct kernel boot."""
 FIRMWARE_DIRECTORIES = (Path("/usr/share/seabios"), Path("/usr/share/qemu"))
+BINDING = Path("/usr/lib/python3/dist-packages/libvirt.py")
+"""libvirt's Python binding, as the distribution has it."""
 
 
 @cache
 def qemu() -> str:
     """QEMU's version line, the distribution's package version included."""
     return process.run([EMULATOR, "--version"]).stdout.splitlines()[0]
+
+
+def without_binding() -> str:
+    """What to do where this Python finds no binding of libvirt."""
+    if not BINDING.exists():
+        return f"install the Debian package {process.host_packages()[str(BINDING)]}"
+    environment = "make its environment with /usr/bin/python3 -m venv --system-site-packages"
+    return f"{sys.executable} does not see the system's packages: {environment}"
 
 
 @cache

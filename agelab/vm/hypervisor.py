@@ -12,13 +12,17 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-import libvirt
 from inotify_simple import INotify, flags
 
 from agelab import owner
 from agelab.errors import HostError
-from agelab.vm import daemon
+from agelab.vm import daemon, host
 from agelab.vm.output import Lines, Output
+
+try:
+    import libvirt
+except ImportError as error:
+    raise HostError(f"libvirt's Python binding cannot be used: {error}", host.without_binding()) from error
 
 GONE = (
     libvirt.VIR_ERR_NO_DOMAIN,

@@ -93,7 +93,8 @@ def proved(store: Store, device: Path = DEVICE, *, again: bool = False) -> Verdi
         return _untried(f"not proven: {error}", error.hint)
     if not kernels:
         return _untried(
-            "not proven: no kernel in the store yet", "make image brings one; then agelab doctor again"
+            "not proven: no kernel in the store yet",
+            "agelab image build brings one; then agelab doctor again",
         )
     return _verdict(store, kernels[-1], again)
 

@@ -128,7 +128,7 @@ def test_kvm_without_a_device_or_a_kernel_says_so(tmp_path: Path, device: Path) 
     found = finding(store, device)
     assert found.status is Status.UNKNOWN
     assert found.found == "not proven: no kernel in the store yet"
-    assert found.fix.startswith("make image")
+    assert found.fix.startswith("agelab image build")
 
 
 @pytest.mark.parametrize("boots", [True, False])

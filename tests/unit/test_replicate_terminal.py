@@ -103,7 +103,7 @@ def test_a_run_of_one_variant_says_how_to_have_the_rest(
     ext2 = printed("piszcz-2006")["ext2"]
     make(home, "piszcz-2006", {"ext2": {"touch": ext2["touch"]}})
     shown = said(capsys, "latest")
-    assert "   1 of 6 variants were run; for the rest: make scenario NAME=piszcz-2006\n" in shown
+    assert "   1 of 6 variants were run; for the rest: agelab run piszcz-2006\n" in shown
     # Of four tables there is one with a step of ours: the times of part II.
     tables = shown.partition("\nclaims\n")[0]
     assert tables.count("\ntable ") == 1 and "\n touch\n" in tables and "\n mkdir\n" not in tables
@@ -113,7 +113,7 @@ def test_a_run_of_one_variant_says_how_to_have_the_rest(
     assert "left out" not in whole
     assert "| mkdir |" in said(capsys, "latest", "--markdown")
     make(home, "piszcz-2006", {"ext2": ext2, "xfs": ext2}, scale="paper", defaults="today")
-    words = "make scenario NAME=piszcz-2006 SCALE=paper DEFAULTS=today"
+    words = "agelab run piszcz-2006 --scale paper --defaults today"
     assert f"   2 of 6 variants were run; for the rest: {words}\n" in said(capsys, "latest")
 
 

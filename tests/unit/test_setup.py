@@ -41,16 +41,21 @@ def project(tmp_path: Path) -> Path:
         '"""A stand-in."""\n\n__version__ = "0"\n\ndef main():\n    print("ran")\n'
     )
     (made / "pyproject.toml").write_text(
-        '[build-system]\nrequires = ["flit_core"]\nbuild-backend = "flit_core.buildapi"\n'
+        '[build-system]\nrequires = ["hatchling"]\nbuild-backend = "hatchling.build"\n'
         '[project]\nname = "agelab"\nversion = "0"\ndescription = "x"\nscripts.agelab = "agelab:main"\n'
+        '[tool.hatch.build.targets.wheel]\ndev-mode-dirs = ["."]\n'
     )
-    flit = re.search(
-        r"^flit-core==.*(?:\n +--hash.*)+", (PROJECT / "requirements.txt").read_text(), re.MULTILINE
-    )
-    assert flit
+    backend = [
+        one for one in locked("requirements.txt") if re.search(r"# via.*(hatchling|build-system)", one)
+    ]
     for lock in ("requirements.txt", "requirements-test.txt"):
-        (made / lock).write_text(flit.group() + "\n")
+        (made / lock).write_text("\n".join(backend) + "\n")
     return made
+
+
+def locked(name: str) -> list[str]:
+    """The entries of a lock file: a package, its hashes, and who wants it."""
+    return re.split(r"\n(?=[a-z])", (PROJECT / name).read_text())
 
 
 def path_with(directory: Path, *programs: str, **scripts: str) -> dict[str, str]:
@@ -212,7 +217,7 @@ def test_the_tests_lock_holds_all_of_the_other() -> None:
 @pytest.mark.parametrize("name", ["requirements.txt", "requirements-test.txt"])
 def test_every_locked_package_has_hashes_and_no_index_is_named(name: str) -> None:
     text = (PROJECT / name).read_text()
-    for entry in re.split(r"\n(?=[a-z])", text):
+    for entry in locked(name):
         assert "--hash=sha256:" in entry, entry
     assert "://" not in text
     assert "index-url" not in text
