@@ -27,15 +27,11 @@ class Kind:
 
 KINDS = {
     "scenario": Kind("agelab.model.scenario:Scenario", "a scenario", "scenarios/*.toml"),
-    "filesystem": Kind(
-        "agelab.model.filesystem:Filesystem", "a filesystem", "scenarios/filesystems/*.toml"
-    ),
+    "filesystem": Kind("agelab.model.filesystem:Filesystem", "a filesystem", "scenarios/filesystems/*.toml"),
     "machine": Kind("agelab.model.machine:Machine", "a machine", "scenarios/machines/*.toml"),
     "drive": Kind("agelab.model.drive:Drive", "a modelled drive", "scenarios/drives/*.toml"),
     "recipe": Kind("agelab.kernel.recipes:Recipe", "a kernel's recipe", "scenarios/kernels/*.toml"),
-    "claims": Kind(
-        "agelab.published.claims:Claims", "a study's claims", "scenarios/published/*.claims.toml"
-    ),
+    "claims": Kind("agelab.published.claims:Claims", "a study's claims", "scenarios/published/*.claims.toml"),
     "result": Kind("agelab.model.result:Result", "what agelab show --json prints"),
 }
 

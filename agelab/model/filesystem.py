@@ -18,7 +18,9 @@ class Tooling(Frozen):
     ``mount_options`` are joined with the variant's own into the mount command's ``-o``.
     """
 
-    mkfs: tuple[str, ...] = Field(min_length=1, description="makes it on {device}; options go before the last word")
+    mkfs: tuple[str, ...] = Field(
+        min_length=1, description="makes it on {device}; options go before the last word"
+    )
     mount: tuple[str, ...] = Field(
         default=(),
         description="a command of its own in place of mount -t; {options} in it are those of -o, with commas",
@@ -63,9 +65,13 @@ class Filesystem(Frozen):
     )
     mount_type: str = Field(description="what mount -t takes")
     minimum_mib: int = Field(ge=1, description="the smallest disk its mkfs takes, in MiB")
-    extents: Literal["fiemap", "fibmap", "none"] = Field(description="the kernel's call that tells where files lie")
+    extents: Literal["fiemap", "fibmap", "none"] = Field(
+        description="the kernel's call that tells where files lie"
+    )
     extents_why: str = Field(default="", description="the reason for none")
-    free_space: FreeSpaceTool | NotListed = Field(description="what lists its free space, or why nothing does")
+    free_space: FreeSpaceTool | NotListed = Field(
+        description="what lists its free space, or why nothing does"
+    )
     refuses: tuple[Pattern, ...] = Field(
         default=(),
         description="whole lines of a program's error output (LC_ALL=C) that say what it cannot hold",

@@ -128,5 +128,7 @@ class Result(RunPlan):
     """What ``agelab show --json`` prints of a run."""
 
     version: Literal[1] = Field(alias="schema", description="of this format")
-    cells: tuple[CellResult, ...] = Field(description="every one, also those that have not ended (interrupted)")
+    cells: tuple[CellResult, ...] = Field(
+        description="every one, also those that have not ended (interrupted)"
+    )
     command: dict[str, Any] = Field(default={}, exclude=True)

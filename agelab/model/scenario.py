@@ -125,9 +125,9 @@ class PartitionUse(Frozen):
     """Where a partition under test lies. The place is the drive's, which no scale shrinks."""
 
     drive: int = Field(default=0, ge=0, description="which of the machine's drives, from 0")
-    at: Annotated[
-        Place, PlainValidator(_place_on_drive, json_schema_input_type=Place)
-    ] = Field(description="the drive's first sectors, its last ones, or the MiB from its start")
+    at: Annotated[Place, PlainValidator(_place_on_drive, json_schema_input_type=Place)] = Field(
+        description="the drive's first sectors, its last ones, or the MiB from its start"
+    )
     origin: Origin
     note: Note = ""
 

@@ -38,7 +38,9 @@ class Action(Frozen):
     name: Name = Field(description="what its samples are called by")
     run: str = Field(min_length=1, description="given to sh -ec in the mount point")
     caches: Caches = Field(default="keep", description="what becomes of the guest's page cache before it")
-    sync: bool = Field(default=False, description="whether what is dirty is written after it, timed by itself")
+    sync: bool = Field(
+        default=False, description="whether what is dirty is written after it, timed by itself"
+    )
     pause: float = Field(default=0, ge=0, le=2_000_000, description="seconds before it")
     repeat: Annotated[int, Field(ge=1)] | Literal["parts"] = Field(
         default=1, description="parts: once for each part of the history, which is $REPETITION of $SOURCE"
@@ -56,9 +58,7 @@ class Action(Frozen):
     moves: Literal["corpus"] | None = Field(default=None, description="what it moves, for its throughput")
     records: Annotated[
         tuple[str, ...], BeforeValidator(_several, json_schema_input_type=str | tuple[str, ...])
-    ] = Field(
-        default=(), description="the metrics whose values are the whole numbers that the step prints"
-    )
+    ] = Field(default=(), description="the metrics whose values are the whole numbers that the step prints")
     cut_after: Annotated[
         tuple[float, float] | None,
         BeforeValidator(_window, json_schema_input_type=float | tuple[float, float] | None),
