@@ -2,11 +2,9 @@
 
 import importlib
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import click
-
-DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 @dataclass(frozen=True)
@@ -18,11 +16,6 @@ class Kind:
     what: str
     files: str = ""
     """Where they lie in the project, as a pattern; nothing for what is no file."""
-
-    @property
-    def mode(self) -> Literal["validation", "serialization"]:
-        """Whether it is read by agelab, or written."""
-        return "validation" if self.files else "serialization"
 
 
 KINDS = {
@@ -38,10 +31,12 @@ KINDS = {
 
 def schema_of(name: str) -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of that kind; what a key means is its ``description``."""
+    from agelab.model.schema import of_file, of_output
+
     kind = KINDS[name]
     module, _, attribute = kind.model.partition(":")
     model = getattr(importlib.import_module(module), attribute)
-    return {"$schema": DIALECT, **model.model_json_schema(mode=kind.mode), "title": f"agelab: {kind.what}"}
+    return (of_file if kind.files else of_output)(model, f"agelab: {kind.what}")
 
 
 @click.command()
