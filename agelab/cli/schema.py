@@ -44,7 +44,7 @@ def schema_of(name: str) -> dict[str, Any]:
 def schema(kind: str) -> None:
     """Print the JSON Schema of KIND: of a file that agelab reads, or of a result.
 
-    An editor completes and checks a file by it (docs/reference/files.md). What a schema cannot say, such as that two
+    An editor completes and checks a file by it (docs/reference/scenario.md). What a schema cannot say, such as that two
     names must be the same, agelab says when it reads the file.
     """
     from agelab.cli.common import print_json
