@@ -40,9 +40,11 @@ def schema_of(name: str) -> dict[str, Any]:
 
 
 @click.command()
-@click.argument("kind", type=click.Choice(list(KINDS)))
+@click.argument("kind", metavar="KIND", type=click.Choice(list(KINDS)))
 def schema(kind: str) -> None:
     """Print the JSON Schema of KIND: of a file that agelab reads, or of a result.
+
+    KIND is scenario, filesystem, machine, drive, recipe (of a kernel), claims (of a study), or result.
 
     An editor completes and checks a file by it (docs/reference/scenario.md). What a schema cannot say, such as that two
     names must be the same, agelab says when it reads the file.

@@ -103,4 +103,4 @@ def test_the_gate_stops_where_nothing_can_be_said(ci: Path) -> None:
     script.write_text(script.read_text().replace("seeds=1,2,3,4,5", "seeds=1,2,3"))
     code, said = job(ci, "good")
     assert code == 1
-    assert said.startswith("no verdict: it takes five run seeds")
+    assert said.startswith("no verdict: that takes five run seeds")

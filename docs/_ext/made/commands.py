@@ -23,9 +23,10 @@ def _section(command: click.Command, name: str, parent: click.Context, depth: in
     for paragraph in (command.help or "").split("\n\n"):
         yield plain(paragraph) + "\n"
     records = [param.get_help_record(context) for param in command.get_params(context)]
-    options = [record for record in records if record and not record[0].endswith("--help")]
-    if options:
-        yield table(["option", "what"], ([code(option), plain(what)] for option, what in options))
+    # An argument without words of its own stands in the usage.
+    said = [record for record in records if record and record[1] and not record[0].endswith("--help")]
+    if said:
+        yield table(["option", "what"], ([code(option), plain(what)] for option, what in said))
     if command.epilog:
         yield plain(command.epilog) + "\n"
     if isinstance(command, click.Group):

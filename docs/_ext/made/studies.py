@@ -89,7 +89,7 @@ def _variants(scenario: Scenario) -> Iterator[str]:
         ]
         for one in scenario.variants
     )
-    yield table(["variant", "filesystem", "layouts", "mkfs", "mount", "machine, where it is another"], rows)
+    yield table(["variant", "filesystem", "layouts", "mkfs", "mount", "machine"], rows)
     yield "Beside these options stand those of the filesystem's own file, in `scenarios/filesystems/`.\n"
 
 
