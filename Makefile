@@ -11,7 +11,7 @@ export AGELAB_HOME NAME KERNELS $(SCENARIO_OPTIONS)
 BIN := .venv/bin
 SCENARIOS := $(sort $(patsubst scenarios/%.toml,%,$(wildcard scenarios/*.toml)))
 
-.PHONY: help setup setup-test scenario sweep calibrate name-given image doctor test test-full fuzz bench check lint format lock clean
+.PHONY: help setup setup-test scenario sweep calibrate name-given image doctor site test test-full fuzz bench check lint format lock clean
 
 help: ## list the targets
 	@echo "agelab: a reproducibility sandbox for filesystem benchmarks"
@@ -58,6 +58,10 @@ image: setup ## build the guest image (KERNEL=<kernel spec>, default: the newest
 
 doctor: setup ## say what this host can do, and what to install
 	@$(BIN)/agelab doctor
+
+site: setup-test ## build the documentation as a site: build/site/index.html
+	@$(BIN)/python -m sphinx -W --keep-going -n -q -E -b html -d build/doctrees docs build/site
+	@echo "agelab: build/site/index.html"
 
 # Two files of tests at a time, begun in the order of tests/conftest.py.
 PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder

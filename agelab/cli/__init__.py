@@ -56,6 +56,7 @@ VERBS = {
         "agelab.cli.calibrate:calibrate",
         "Measure the floor under every difference of a scenario.",
     ),
+    "schema": ("agelab.cli.schema:schema", "Print the JSON Schema of a scenario, drive, ..., or a result."),
 }
 
 

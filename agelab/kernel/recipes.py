@@ -20,8 +20,8 @@ _OPTIONS = ("base", "config", "patches")
 class Recipe(Frozen):
     """One file of scenarios/kernels: a kernel that is built."""
 
-    name: Name
-    summary: str
+    name: Name = Field(description="the file's name, without its ending")
+    summary: str = Field(description="what kernel it is, in a line")
     source: str = Field(pattern="^(tree|source):.", description="what is built, as a kernel spec says it")
     base: str = Field("small", description="small, or a .config beside the recipe: a distribution's")
     config: tuple[str, ...] = Field((), description="more lines of configuration: CONFIG_UFS_FS_WRITE=y")

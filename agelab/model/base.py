@@ -4,7 +4,7 @@ import re
 from functools import partial
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
 from agelab.model.kinds import corpora
 from agelab.model.shown import plain
@@ -36,8 +36,14 @@ Text = Annotated[str, AfterValidator(plain)]
 Label = Annotated[str, AfterValidator(partial(plain, kept=""))]
 """The same, in one line: what stands in a table."""
 
-Origin = Literal["published", "inferred", "estimated"]
-"""Where a figure comes from: the study or a data sheet says so; it follows from what it says; a guess."""
+Origin = Annotated[
+    Literal["published", "inferred", "estimated"],
+    Field(description="the study or a data sheet says so; it follows from what it says; a guess"),
+]
+"""Where a figure comes from."""
+
+Note = Annotated[str, Field(description="what else is to be known of it")]
+"""A sentence beside a figure, for whoever reads the file."""
 
 Defaults = Literal["period", "today"]
 """Whether mkfs and mount behave as the study had them, or as the tools do now."""
@@ -52,5 +58,7 @@ def _corpus_kind(name: str) -> str:
     return name
 
 
-CorpusKind = Annotated[str, AfterValidator(_corpus_kind)]
+CorpusKind = Annotated[
+    str, AfterValidator(_corpus_kind), WithJsonSchema({"type": "string", "enum": corpora()})
+]
 """Which seeded corpus: the name of a file in ``agelab/corpus``."""

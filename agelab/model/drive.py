@@ -48,7 +48,7 @@ class Cache(Frozen):
 class Disk(Frozen):
     """Platters and an arm. Seek times are those of reads, settling included, in milliseconds."""
 
-    kind: Literal["disk"]
+    kind: Literal["disk"] = Field(description="which of the two it is")
     rpm: Whole = Field(description="revolutions a minute")
     heads: Whole = Field(description="surfaces that hold data")
     outer_mb_s: Figure = Field(description="sustained rate at the outer edge, 10**6 bytes a second")
@@ -89,7 +89,7 @@ class Disk(Frozen):
 class Flash(Frozen):
     """Chips behind channels: an access takes a channel's time and then that of its bytes, wherever it is."""
 
-    kind: Literal["flash"]
+    kind: Literal["flash"] = Field(description="which of the two it is")
     read_us: Figure = Field(description="a channel's time for a random read, microseconds")
     write_us: Figure = Field(description="a channel's time for a random write, microseconds")
     channels: Whole = Field(description="accesses that it works on at the same time")
@@ -123,15 +123,15 @@ class Drive(Frozen):
     """One file of scenarios/drives/."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$", description="the file's name")
-    summary: str
+    summary: str = Field(description="what drive it is, in a line")
     sources: dict[str, str] = Field(description="what published figures name: title and number of a document")
     sectors: Whole = Field(description="addressable sectors of 512 bytes")
     overhead_us: Figure = Field(description="the electronics' time for a command, microseconds")
     queue_depth: Whole = Field(description="commands it takes at once: 1 without NCQ")
     max_request_kib: Whole = Field(description="the largest request that the kernel sends it, KiB")
-    interface: Interface
-    cache: Cache
-    medium: Medium
+    interface: Interface = Field(description="between drive and host")
+    cache: Cache = Field(description="its own memory")
+    medium: Medium = Field(description="platters and an arm, or chips")
 
     @model_validator(mode="after")
     def _figures_hold_together(self) -> Self:

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from agelab.model.base import Frozen, Origin
+from agelab.model.base import Frozen, Note, Origin
 
 
 class Sourced(Frozen):
@@ -10,22 +10,22 @@ class Sourced(Frozen):
 
     origin: Origin
     source: str = Field(default="", description="a key of the file's table of sources, where it has one")
-    note: str = ""
+    note: Note = ""
 
 
 class Figure(Sourced):
     """A number."""
 
-    value: float = Field(ge=0, le=1e18, allow_inf_nan=False)
+    value: float = Field(ge=0, le=1e18, allow_inf_nan=False, description="in the unit of its key")
 
 
 class Whole(Sourced):
     """A number of things that are counted."""
 
-    value: int = Field(ge=0)
+    value: int = Field(ge=0, description="in the unit of its key")
 
 
 class Flag(Sourced):
     """Whether something is so."""
 
-    value: bool
+    value: bool = Field(description="true or false")

@@ -18,18 +18,20 @@ class Tooling(Frozen):
     ``mount_options`` are joined with the variant's own into the mount command's ``-o``.
     """
 
-    mkfs: tuple[str, ...] = Field(min_length=1)
+    mkfs: tuple[str, ...] = Field(
+        min_length=1, description="makes it on {device}; options go before the last word"
+    )
     mount: tuple[str, ...] = Field(
         default=(),
         description="a command of its own in place of mount -t; {options} in it are those of -o, with commas",
     )
-    mount_options: tuple[str, ...] = ()
+    mount_options: tuple[str, ...] = Field(default=(), description="joined with the variant's into -o")
     read_only_options: tuple[str, ...] = Field(
         default=("ro",),
         min_length=1,
         description="more mount options where nothing may be written, not even a journal be looked after",
     )
-    umount: tuple[str, ...] = ("umount", "{mountpoint}")
+    umount: tuple[str, ...] = Field(default=("umount", "{mountpoint}"), description="unmounts it")
     fsck: tuple[str, ...] = Field(min_length=1, description="a check that changes nothing")
 
 
@@ -49,8 +51,8 @@ class NotListed(Frozen):
 class Filesystem(Frozen):
     """One file of scenarios/filesystems/."""
 
-    name: str
-    summary: str
+    name: str = Field(description="the file's name, without its ending")
+    summary: str = Field(description="what kind it is, in a line")
     packages: tuple[str, ...] = Field(description="Debian packages of the guest that hold its tools")
     modules: tuple[str, ...] = Field(description="kernel modules; their dependencies follow by themselves")
     kernel_config: tuple[str, ...] = Field(
@@ -63,9 +65,13 @@ class Filesystem(Frozen):
     )
     mount_type: str = Field(description="what mount -t takes")
     minimum_mib: int = Field(ge=1, description="the smallest disk its mkfs takes, in MiB")
-    extents: Literal["fiemap", "fibmap", "none"]
+    extents: Literal["fiemap", "fibmap", "none"] = Field(
+        description="the kernel's call that tells where files lie"
+    )
     extents_why: str = Field(default="", description="the reason for none")
-    free_space: FreeSpaceTool | NotListed
+    free_space: FreeSpaceTool | NotListed = Field(
+        description="what lists its free space, or why nothing does"
+    )
     refuses: tuple[Pattern, ...] = Field(
         default=(),
         description="whole lines of a program's error output (LC_ALL=C) that say what it cannot hold",
@@ -87,8 +93,8 @@ class Filesystem(Frozen):
         description="whether that comes before a mount after a power cut: the mount does not replay a journal",
     )
     limits: tuple[str, ...] = Field(default=(), description="known limits, one sentence each")
-    period: Tooling
-    today: Tooling
+    period: Tooling = Field(description="its commands as they worked in the studies' days")
+    today: Tooling = Field(description="its commands as they work now")
 
     @model_validator(mode="after")
     def _reasons_are_given(self) -> Self:

@@ -5,7 +5,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from agelab.model.base import Frozen, Origin
+from agelab.model.base import Frozen, Note, Origin
 from agelab.model.figure import Figure as Figure
 from agelab.model.figure import Sourced, Whole
 
@@ -15,7 +15,7 @@ class MachineDrive(Frozen):
 
     drive: str = Field(description="a file of scenarios/drives/, without its ending")
     origin: Origin
-    note: str = ""
+    note: Note = ""
     queue_depth: Whole | None = Field(
         default=None, description="what the controller lets it queue, where that is less than the drive could"
     )
@@ -36,14 +36,14 @@ class Machine(Frozen):
     that comes nearest to a processor's mean, ``1000 / (clock_mhz * instructions_per_cycle)`` nanoseconds.
     """
 
-    name: str
-    summary: str
+    name: str = Field(description="the file's name, without its ending")
+    summary: str = Field(description="what machine it is, in a line")
     shift: int = Field(ge=0, le=10, description="an instruction takes 2**shift nanoseconds of guest time")
     clock_mhz: Figure = Field(description="the processor's clock, MHz")
     instructions_per_cycle: Figure = Field(description="mean over what a kernel does for a filesystem")
     cpu_model: str = Field(description="libvirt's name of the processor model")
     cpu_without: tuple[str, ...] = Field(description="features taken out of the model")
-    kernel_arguments: tuple[str, ...] = ()
+    kernel_arguments: tuple[str, ...] = Field(default=(), description="more of them for its guests")
     memory_mib: Figure = Field(description="what the study's machine had; a cell may need less")
     swap: Swap | None = Field(
         default=None, description="left out where the study had it off or says nothing of it"

@@ -1,7 +1,7 @@
 """Results as they are kept and shown: schema 1 of ``agelab show --json``."""
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -28,19 +28,21 @@ class Status(StrEnum):
 class Sample(Frozen):
     """One measured value, or the reason why there is none."""
 
-    step: Label
-    metric: Label
-    value: Annotated[float | int, Field(ge=-LARGEST, le=LARGEST)] | None
-    unit: Label
-    repetition: Count = 1
-    not_measured: Text | None = None
+    step: Label = Field(description="of the scenario, with its phase before it: aged/read")
+    metric: Label = Field(description="a name of agelab.model.metrics")
+    value: Annotated[float | int, Field(ge=-LARGEST, le=LARGEST)] | None = Field(
+        description="in the metric's unit; null where nothing was measured"
+    )
+    unit: Label = Field(description="the metric's")
+    repetition: Count = Field(default=1, description="of the step, from 1")
+    not_measured: Text | None = Field(default=None, description="the reason where there is no value")
 
 
 class Stuck(Frozen):
     """A task that did not go on when its step's time was over."""
 
-    pid: Count
-    name: Label
+    pid: Count = Field(description="its number in the guest")
+    name: Label = Field(description="of its program")
     state: Label = Field(description="as proc(5) has it: D is blocked in the kernel")
     waits_in: Label = Field(description="the kernel's function, where it tells")
     stack: tuple[Label, ...] = Field(description="the calls that led there, the innermost first")
@@ -49,31 +51,31 @@ class Stuck(Frozen):
 class Cell(Frozen):
     """What a cell is: everything that tells it from the others of its run."""
 
-    variant: str
-    filesystem: str
-    layout: str
-    kernel: str
-    machine: str
-    drives: tuple[str, ...]
-    defaults: Defaults
-    seed: int
+    variant: str = Field(description="of the scenario")
+    filesystem: str = Field(description="a file of scenarios/filesystems")
+    layout: str = Field(description="single or raid0")
+    kernel: str = Field(description="what uname -r says")
+    machine: str = Field(description="a file of scenarios/machines")
+    drives: tuple[str, ...] = Field(description="under test, as specs: model:seagate-st3120026as")
+    defaults: Defaults = Field(description="of mkfs and mount: the studies' or today's")
+    seed: int = Field(description="the run seed")
     accelerator: str = Field(default="tcg", description="what ran the guest: kvm, or tcg (QEMU's emulation)")
 
 
 class End(Frozen):
     """The end record of a cell: the cell is finished when this is there."""
 
-    status: Status
-    reason: Text | None = None
+    status: Status = Field(description="how it ended")
+    reason: Text | None = Field(default=None, description="why it is not ok")
     stuck: tuple[Stuck, ...] = Field(default=(), description="of a hung cell, the tasks that did not go on")
-    inputs_key: str | None = None
-    digest: str | None = None
+    inputs_key: str | None = Field(default=None, description="the hash of all that shapes the digits")
+    digest: str | None = Field(default=None, description="the hash of all samples; none in the wall clock")
     disk: str | None = Field(default=None, description="key of the stored disk that it kept or started from")
     maps: dict[str, str] = Field(default={}, description="what the map boot brought back: name -> sha256")
     measured: str | None = Field(
         default=None, description="what the digest is the hash of, in any clock: damage is noticed by it"
     )
-    host_seconds: float
+    host_seconds: float = Field(description="what it took on the host")
 
 
 class RunKernel(Frozen):
@@ -90,13 +92,13 @@ class RunKernel(Frozen):
 class RunPlan(Frozen):
     """What a run set out to do, written before its first cell."""
 
-    run: str
-    scenario: str
-    scale: str
-    clock: str
-    cells: tuple[Cell, ...]
+    run: str = Field(description="its name: moment and scenario")
+    scenario: str = Field(description="what was run")
+    scale: str = Field(description="quick, paper, or what a control file's data are")
+    clock: str = Field(description="virtual or wall")
+    cells: tuple[Cell, ...] = Field(description="every one that it set out to run")
     kernel: RunKernel | None = Field(default=None, description="None where the run does not say it")
-    provenance: dict[str, Any]
+    provenance: dict[str, Any] = Field(description="what made it: image, harness, QEMU, corpus, drives, host")
     histories: dict[str, dict[str, Any]] = Field(
         default={}, description="what each history is, and how far it is what was asked for"
     )
@@ -112,3 +114,21 @@ class RunPlan(Frozen):
     def emulated(self) -> bool:
         """Whether its times are an emulated processor's, in real time: no machine's."""
         return self.clock == "wall" and any(cell.accelerator != "kvm" for cell in self.cells)
+
+
+class CellResult(Cell, End):
+    """A cell of a result: what it is, how it ended, what was measured."""
+
+    measured: str | None = Field(default=None, exclude=True)
+    host_seconds: float = Field(default=0, exclude=True)
+    samples: tuple[Sample, ...] = Field(description="in the order in which they came")
+
+
+class Result(RunPlan):
+    """What ``agelab show --json`` prints of a run."""
+
+    version: Literal[1] = Field(alias="schema", description="of this format")
+    cells: tuple[CellResult, ...] = Field(
+        description="every one, also those that have not ended (interrupted)"
+    )
+    command: dict[str, Any] = Field(default={}, exclude=True)

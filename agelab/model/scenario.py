@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, PlainValidator, model_validator
 
-from agelab.model.base import CorpusKind, Defaults, Frozen, Layout, Name, Origin
+from agelab.model.base import CorpusKind, Defaults, Frozen, Layout, Name, Note, Origin
 from agelab.model.history import History
 from agelab.model.machine import Figure
 from agelab.model.metrics import METRICS
@@ -33,19 +33,19 @@ PHASES = ("aged", "control", "curve", "making", "map")
 class Citation(Frozen):
     """The study behind the scenario."""
 
-    title: str
-    author: str
-    year: int
-    language: str
-    measured_on: str
+    title: str = Field(description="in English")
+    author: str = Field(description="or authors")
+    year: int = Field(description="in which it was published")
+    language: str = Field(description="in which it is written: en, de, ru, zh")
+    measured_on: str = Field(description="its machine, kernel and drives")
 
 
 class Variant(Frozen):
     """A filesystem with the options that make it another variant."""
 
-    name: Name
-    filesystem: Name
-    mkfs_options: tuple[str, ...] = ()
+    name: Name = Field(description="what follows the scenario's name: aging-ext3-journal")
+    filesystem: Name = Field(description="a file of scenarios/filesystems, without its ending")
+    mkfs_options: tuple[str, ...] = Field(default=(), description="beside those of the filesystem's file")
     period_mkfs_options: tuple[str, ...] = Field(
         default=(),
         description="beside them, with the period defaults alone: what the study's mkfs did unasked",
@@ -54,7 +54,7 @@ class Variant(Frozen):
         default=(),
         description="beside them, with today's alone: what today's mkfs makes as large on every disk, scaled",
     )
-    mount_options: tuple[str, ...] = ()
+    mount_options: tuple[str, ...] = Field(default=(), description="beside those of the filesystem's file")
     script: str = Field(
         default="",
         description="what makes it and may mount it, in place of mkfs and mount: a program of the guest's",
@@ -91,17 +91,17 @@ class Scale(Frozen):
     the disk is written over as often as before, with fewer and relatively larger copies.
     """
 
-    shrink: int = Field(ge=1, le=10**9)
-    history: int = Field(default=1, ge=1, le=10**9)
-    note: str = ""
+    shrink: int = Field(ge=1, le=10**9, description="by what every size is divided")
+    history: int = Field(default=1, ge=1, le=10**9, description="by what repetitions of cycles are divided")
+    note: Note = ""
 
 
 class CorpusUse(Frozen):
     """The source data of a scenario."""
 
-    kind: CorpusKind
+    kind: CorpusKind = Field(description="a file of agelab/corpus, without its ending")
     mib: Figure = Field(description="size at paper scale, MiB")
-    held_in_ram: bool = False
+    held_in_ram: bool = Field(default=False, description="whether it costs no drive's time: read from memory")
 
 
 class MemoryUse(Frozen):
@@ -110,6 +110,9 @@ class MemoryUse(Frozen):
     available_mib: Figure = Field(description="MemAvailable at the first step, at paper scale, MiB")
     dirty_percent: Figure = Field(description="vm.dirty_ratio")
     dirty_background_percent: Figure = Field(description="vm.dirty_background_ratio")
+
+
+Place = Literal["outer", "inner"] | Annotated[int, Field(ge=0)]
 
 
 def _place_on_drive(raw: object) -> object:
@@ -122,11 +125,11 @@ class PartitionUse(Frozen):
     """Where a partition under test lies. The place is the drive's, which no scale shrinks."""
 
     drive: int = Field(default=0, ge=0, description="which of the machine's drives, from 0")
-    at: Annotated[Literal["outer", "inner"] | int, PlainValidator(_place_on_drive)] = Field(
+    at: Annotated[Place, PlainValidator(_place_on_drive, json_schema_input_type=Place)] = Field(
         description="the drive's first sectors, its last ones, or the MiB from its start"
     )
     origin: Origin
-    note: str = ""
+    note: Note = ""
 
 
 class DiskUse(Frozen):
@@ -140,7 +143,9 @@ class DiskUse(Frozen):
         default=None,
         description="what lies on it at most, MiB at paper scale, where that is less: room for it is needed",
     )
-    partitions: tuple[PartitionUse, ...] = Field(min_length=1, max_length=2)
+    partitions: tuple[PartitionUse, ...] = Field(
+        min_length=1, max_length=2, description="one, or the two that RAID-0 is made of"
+    )
     drives: tuple[Annotated[str, Field(pattern=r"^model:")], ...] = Field(
         default=(), description="drives in place of the machine's: model:<name> or model:none"
     )
@@ -153,30 +158,30 @@ class BesideUse(Frozen):
     The steps find it at $BESIDE. What they write to it is gone with their boot.
     """
 
-    filesystem: Name
+    filesystem: Name = Field(description="a file of scenarios/filesystems, without its ending")
     mib: Figure = Field(description="size at paper scale, MiB")
-    partition: PartitionUse
+    partition: PartitionUse = Field(description="where it lies")
     holds: Literal["corpus"] = Field(description="what was copied to it; the steps have it at $SOURCE")
     origin: Origin = Field(description="of the filesystem's kind")
-    note: str = ""
+    note: Note = ""
 
 
 class Scenario(Frozen):
     """One file of scenarios/."""
 
-    name: Name
-    summary: str
-    citation: Citation
-    machine: Name
-    defaults: Defaults
-    corpus: CorpusUse | None = None
+    name: Name = Field(description="the file's name, without its ending")
+    summary: str = Field(description="what is done, in a line")
+    citation: Citation = Field(description="the study that it follows")
+    machine: Name = Field(description="a file of scenarios/machines, without its ending")
+    defaults: Defaults = Field(description="mkfs and mount as in the study's days, or as the tools do now")
+    corpus: CorpusUse | None = Field(default=None, description="the data; the steps have them at $SOURCE")
     histories: tuple[History, ...] = Field(
         default=(),
         description="in place of a corpus: each variant runs with each of them, as <variant>-<history>",
     )
-    memory: MemoryUse
-    disk: DiskUse
-    beside: BesideUse | None = None
+    memory: MemoryUse = Field(description="what the first step finds")
+    disk: DiskUse = Field(description="the disk under test")
+    beside: BesideUse | None = Field(default=None, description="one more filesystem, with the data on it")
     counts: dict[Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")], Figure] = Field(
         default={}, description="numbers at paper scale; the steps have theirs in the environment"
     )
@@ -184,8 +189,11 @@ class Scenario(Frozen):
         default={},
         description="MiB at paper scale; the steps have them in the environment, in bytes at theirs",
     )
-    scales: dict[Literal["quick", "paper"], Scale]
-    variants: tuple[Variant, ...] = Field(min_length=1)
+    scales: dict[Literal["quick", "paper"], Scale] = Field(
+        default={"quick": Scale(shrink=1), "paper": Scale(shrink=1)},
+        description="by how much its sizes shrink; without it none does",
+    )
+    variants: tuple[Variant, ...] = Field(min_length=1, description="what is measured, each in a fresh guest")
     makes: Literal["prepared", "aged"] = Field(
         default="prepared",
         description="what the steps leave on the disk: a tree, or one that has been used for long",
@@ -196,12 +204,12 @@ class Scenario(Frozen):
     tests: tuple[Action, ...] = Field(
         default=(), description="what is measured of it, on a fork and in a new boot; and of the control"
     )
-    control: Control | None = None
+    control: Control | None = Field(default=None, description="the unaged control, tested in the same way")
     measures: tuple[Literal["extents", "free_space"], ...] = Field(
         default=(), description="what is found out about where things lie on it, on a fork of its own"
     )
-    curve: Curve | None = None
-    ratios: tuple[Ratio, ...] = ()
+    curve: Curve | None = Field(default=None, description="points at which the disk is looked at on the way")
+    ratios: tuple[Ratio, ...] = Field(default=(), description="of a step's last repetition to its first")
     unstated: tuple[str, ...] = Field(default=(), description="what the study leaves unsaid")
 
     @model_validator(mode="after")

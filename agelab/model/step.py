@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from agelab.model.base import Frozen, Name, Origin, Pattern
+from agelab.model.base import Frozen, Name, Note, Origin, Pattern
 
 IMPLICIT = ("boot", "mkfs", "mount", "map")
 """Steps that every cell has without its scenario saying so."""
@@ -35,10 +35,12 @@ def _window(raw: object) -> object:
 class Action(Frozen):
     """One step: a shell command in the mount point, and what to do around it."""
 
-    name: Name
-    run: str = Field(min_length=1, description="given to sh -ec")
-    caches: Caches = "keep"
-    sync: bool = False
+    name: Name = Field(description="what its samples are called by")
+    run: str = Field(min_length=1, description="given to sh -ec in the mount point")
+    caches: Caches = Field(default="keep", description="what becomes of the guest's page cache before it")
+    sync: bool = Field(
+        default=False, description="whether what is dirty is written after it, timed by itself"
+    )
     pause: float = Field(default=0, ge=0, le=2_000_000, description="seconds before it")
     repeat: Annotated[int, Field(ge=1)] | Literal["parts"] = Field(
         default=1, description="parts: once for each part of the history, which is $REPETITION of $SOURCE"
@@ -54,15 +56,18 @@ class Action(Frozen):
         default=1800, gt=0, le=2_000_000, description="guest seconds after which it counts as hung"
     )
     moves: Literal["corpus"] | None = Field(default=None, description="what it moves, for its throughput")
-    records: Annotated[tuple[str, ...], BeforeValidator(_several)] = Field(
-        default=(), description="the metrics whose values are the whole numbers that the step prints"
-    )
-    cut_after: Annotated[tuple[float, float] | None, BeforeValidator(_window)] = Field(
+    records: Annotated[
+        tuple[str, ...], BeforeValidator(_several, json_schema_input_type=str | tuple[str, ...])
+    ] = Field(default=(), description="the metrics whose values are the whole numbers that the step prints")
+    cut_after: Annotated[
+        tuple[float, float] | None,
+        BeforeValidator(_window, json_schema_input_type=float | tuple[float, float] | None),
+    ] = Field(
         default=None,
         description="guest seconds after which the power is cut, or from and to: the run seed says when",
     )
     origin: Origin
-    note: str = ""
+    note: Note = ""
 
     @model_validator(mode="after")
     def _is_cut_before_its_deadline(self) -> Self:
@@ -77,8 +82,8 @@ class Action(Frozen):
 class Cycle(Frozen):
     """Steps that are repeated together, in turn."""
 
-    repeat: int = Field(ge=1)
-    cycle: tuple[Action, ...] = Field(min_length=1)
+    repeat: int = Field(ge=1, description="how often all of them are done; which time it is is $REPETITION")
+    cycle: tuple[Action, ...] = Field(min_length=1, description="the steps, one after the other")
 
 
 def _kind_of_step(raw: object) -> str:
@@ -97,7 +102,7 @@ class Experiment(Frozen):
     What is prepared in the same way is prepared once and forked.
     """
 
-    name: Name
+    name: Name = Field(description="what its samples are called by")
     prepare: str = Field(
         default="", description="given to sh -ec in the mount point; nothing: an empty filesystem"
     )
@@ -106,7 +111,7 @@ class Experiment(Frozen):
     moves: Literal["corpus"] | None = Field(default=None, description="what it moves, for its throughput")
     deadline: float = Field(default=7200, gt=0, le=2_000_000, description="guest seconds")
     origin: Origin
-    note: str = ""
+    note: Note = ""
 
 
 class Trace(Frozen):
@@ -132,8 +137,10 @@ class Curve(Frozen):
     these drives, one after the other, whatever drive the history was carried out on.
     """
 
-    step: Name
-    after: tuple[Annotated[int, Field(ge=1)], ...] | Literal["each"]
+    step: Name = Field(description="after whose repetitions they come")
+    after: tuple[Annotated[int, Field(ge=1)], ...] | Literal["each"] = Field(
+        description="after which repetitions"
+    )
     tested_on: dict[Name, Annotated[str, Field(pattern=r"^model:")]] = Field(
         default={}, description="drives, by the names that their steps begin with"
     )
@@ -146,6 +153,6 @@ class Curve(Frozen):
 class Ratio(Frozen):
     """One metric of a step's last repetition over that of its first."""
 
-    step: Name
-    metric: str
-    name: str
+    step: Name = Field(description="that is repeated")
+    metric: str = Field(description="of which the ratio is")
+    name: str = Field(description="the metric that the ratio is: throughput_ratio")

@@ -50,10 +50,10 @@ AnyBanded = TypeVar("AnyBanded", bound=Frozen)
 class Check(Frozen):
     """What every test has: where to look, and of how many of its comparisons it must be true."""
 
-    steps: tuple[StepName, ...] = Field(min_length=1)
-    metric: str = "elapsed"
+    steps: tuple[StepName, ...] = Field(min_length=1, description="of the scenario, or sums of them")
+    metric: str = Field(default="elapsed", description="what is compared")
     table: TableName | None = Field(default=None, description="the study's first table where none is named")
-    layouts: tuple[Layout, ...] = Field(default=("single",), min_length=1)
+    layouts: tuple[Layout, ...] = Field(default=("single",), min_length=1, description="in which layouts")
     over: Literal["every", "most", "some"] = Field(
         default="every", description="of its comparisons: all, more than half, at least one"
     )
@@ -68,9 +68,9 @@ class Check(Frozen):
 class Pairs(Check):
     """Two subjects in each comparison: each of ``of`` with each of ``to``, or the pairs as they stand."""
 
-    of: tuple[Ref, ...] = ()
-    to: tuple[Ref, ...] = ()
-    pairs: tuple[tuple[Ref, Ref], ...] = ()
+    of: tuple[Ref, ...] = Field(default=(), description="the ones")
+    to: tuple[Ref, ...] = Field(default=(), description="the others")
+    pairs: tuple[tuple[Ref, Ref], ...] = Field(default=(), description="in place of both: one and other")
 
     @model_validator(mode="after")
     def _one_or_the_other(self) -> Self:
@@ -86,10 +86,10 @@ class Pairs(Check):
 class Ratio(Pairs):
     """The one's value over the other's lies in a band."""
 
-    kind: Literal["ratio"]
+    kind: Literal["ratio"] = Field(description="which test it is")
     to_step: StepName | None = Field(default=None, description="the other's step, where it is another one")
-    at_least: PositiveFloat | None = None
-    at_most: PositiveFloat | None = None
+    at_least: PositiveFloat | None = Field(default=None, description="the band's lower end")
+    at_most: PositiveFloat | None = Field(default=None, description="its upper end")
 
     @model_validator(mode="after")
     def _has_a_band(self) -> Self:
@@ -99,17 +99,17 @@ class Ratio(Pairs):
 class Same(Pairs):
     """No difference: the larger value exceeds the smaller one by no more than a share of it."""
 
-    kind: Literal["same"]
-    within: PositiveFloat
+    kind: Literal["same"] = Field(description="which test it is")
+    within: PositiveFloat = Field(description="the share")
 
 
 class Amount(Check):
     """The value itself lies in a band."""
 
-    kind: Literal["value"]
-    of: Refs
-    at_least: PositiveFloat | None = None
-    at_most: PositiveFloat | None = None
+    kind: Literal["value"] = Field(description="which test it is")
+    of: Refs = Field(description="whose value")
+    at_least: PositiveFloat | None = Field(default=None, description="the band's lower end")
+    at_most: PositiveFloat | None = Field(default=None, description="its upper end")
 
     @model_validator(mode="after")
     def _has_a_band(self) -> Self:
@@ -119,44 +119,44 @@ class Amount(Check):
 class Extreme(Check):
     """Each of ``of`` is lower (higher) than each of ``among``, by the factor ``margin`` or more."""
 
-    kind: Literal["lowest", "highest"]
-    of: Refs
-    among: Refs
-    margin: float = Field(default=1, ge=1)
+    kind: Literal["lowest", "highest"] = Field(description="which test it is")
+    of: Refs = Field(description="those that are so")
+    among: Refs = Field(description="the others")
+    margin: float = Field(default=1, ge=1, description="the factor between them, at least")
 
 
 class Order(Check):
     """Nothing in a group is higher than anything in the next one."""
 
-    kind: Literal["order"]
-    groups: tuple[Refs, ...] = Field(min_length=2)
+    kind: Literal["order"] = Field(description="which test it is")
+    groups: tuple[Refs, ...] = Field(min_length=2, description="the lowest first")
 
 
 class Kept(Check):
     """The lowest, the highest, or the whole order is the same in two layouts."""
 
-    kind: Literal["kept"]
-    what: Literal["lowest", "highest", "order"]
-    among: Refs
-    between: tuple[Layout, Layout] = ("single", "raid0")
+    kind: Literal["kept"] = Field(description="which test it is")
+    what: Literal["lowest", "highest", "order"] = Field(description="that is the same")
+    among: Refs = Field(description="of which")
+    between: tuple[Layout, Layout] = Field(default=("single", "raid0"), description="the two layouts")
 
 
 class Gain(Check):
     """From one layout to the other nothing gains as much as ``of``: as a factor, or in the metric's unit."""
 
-    kind: Literal["gain"]
-    of: Ref
-    among: Refs
-    measure: Literal["ratio", "difference"] = "ratio"
-    between: tuple[Layout, Layout] = ("single", "raid0")
+    kind: Literal["gain"] = Field(description="which test it is")
+    of: Ref = Field(description="what gains the most")
+    among: Refs = Field(description="the others")
+    measure: Literal["ratio", "difference"] = Field(default="ratio", description="how a gain is counted")
+    between: tuple[Layout, Layout] = Field(default=("single", "raid0"), description="the two layouts")
 
 
 class Spread(Check):
     """Highest over lowest of ``of`` is less than that of ``than``."""
 
-    kind: Literal["spread"]
-    of: Refs
-    than: Refs
+    kind: Literal["spread"] = Field(description="which test it is")
+    of: Refs = Field(description="those that lie together")
+    than: Refs = Field(description="those that lie apart")
 
 
 AnyTest = Annotated[
@@ -176,30 +176,30 @@ class Gone(Frozen):
     """Why a younger kernel cannot behave like that any more, whatever its options."""
 
     since: Annotated[str, Field(pattern=r"^\d+(\.\d+)*$")] = Field(description="the first such release")
-    why: str = Field(min_length=1)
+    why: str = Field(min_length=1, description="what has changed")
 
 
 class Conflict(Frozen):
     """What in the study itself speaks against the claim."""
 
     against: str = Field(description="'table', or the id of another claim")
-    note: str = Field(min_length=1)
+    note: str = Field(min_length=1, description="what it says")
 
 
 class Claim(Frozen):
     """One finding that the study states."""
 
-    id: Name
+    id: Name = Field(description="its name among the study's claims")
     says: str = Field(min_length=1, description="in our own words")
-    test: AnyTest | None = None
+    test: AnyTest | None = Field(default=None, description="what must be true of values")
     scale: Literal["quick", "paper"] = Field(default="quick", description="the smallest that can show it")
-    defaults: Defaults | Literal["either"] = "either"
+    defaults: Defaults | Literal["either"] = Field(default="either", description="those that can show it")
     unprinted: str = Field(
         default="", description="why the study's own table cannot show it: a chart without figures, say"
     )
     untestable: str = Field(default="", description="why no run of ours can show it")
-    gone: Gone | None = None
-    conflict: Conflict | None = None
+    gone: Gone | None = Field(default=None, description="the kernel since which it cannot be so")
+    conflict: Conflict | None = Field(default=None, description="what in the study speaks against it")
 
     @model_validator(mode="after")
     def _can_be_judged(self) -> Self:
@@ -213,8 +213,8 @@ class Claim(Frozen):
 class TableUse(Frozen):
     """What one table is, and what of ours belongs beside it."""
 
-    id: TableName
-    about: str
+    id: TableName = Field(description="as the figures' file has it")
+    about: str = Field(description="what it is a table of")
     scenario: Name | None = Field(
         default=None, description="whose runs have it, where that is not the study's own scenario"
     )
@@ -233,24 +233,24 @@ class TableUse(Frozen):
 class StandIns(Frozen):
     """Filesystems of ours in place of one that no run can have."""
 
-    filesystems: tuple[Name, ...] = Field(min_length=1)
+    filesystems: tuple[Name, ...] = Field(min_length=1, description="ours")
     why: str = Field(min_length=1, description="why the study's own filesystem cannot be run")
 
 
 class Claims(Frozen):
     """One file: the study's tables, and what it says of them."""
 
-    study: Name
+    study: Name = Field(description="the file's name, without its endings")
     about: str = Field(description="whose it is, of when, on what")
     resolution: float = Field(
         default=0, ge=0, description="by how much two printed values may differ and yet be one, in their unit"
     )
-    tables: tuple[TableUse, ...] = Field(min_length=1)
+    tables: tuple[TableUse, ...] = Field(min_length=1, description="the study's, the first one the default")
     sums: dict[StepName, tuple[StepName, ...]] = Field(
         default={}, description="steps that are the sum of others, where a test or a table has them"
     )
-    stand_ins: StandIns | None = None
-    claims: tuple[Claim, ...] = Field(min_length=1)
+    stand_ins: StandIns | None = Field(default=None, description="where its own filesystem cannot be run")
+    claims: tuple[Claim, ...] = Field(min_length=1, description="its findings")
 
     @model_validator(mode="after")
     def _names_hold_together(self) -> Self:

@@ -1,0 +1,54 @@
+"""``agelab schema``: what files and results may hold, as JSON Schema, for editors and other programs."""
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What there is a schema of."""
+
+    model: str
+    """module:class"""
+    what: str
+    files: str = ""
+    """Where they lie in the project, as a pattern; nothing for what is no file."""
+
+
+KINDS = {
+    "scenario": Kind("agelab.model.scenario:Scenario", "a scenario", "scenarios/*.toml"),
+    "filesystem": Kind("agelab.model.filesystem:Filesystem", "a filesystem", "scenarios/filesystems/*.toml"),
+    "machine": Kind("agelab.model.machine:Machine", "a machine", "scenarios/machines/*.toml"),
+    "drive": Kind("agelab.model.drive:Drive", "a modelled drive", "scenarios/drives/*.toml"),
+    "recipe": Kind("agelab.kernel.recipes:Recipe", "a kernel's recipe", "scenarios/kernels/*.toml"),
+    "claims": Kind("agelab.published.claims:Claims", "a study's claims", "scenarios/published/*.claims.toml"),
+    "result": Kind("agelab.model.result:Result", "what agelab show --json prints"),
+}
+
+
+def schema_of(name: str) -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of that kind; what a key means is its ``description``."""
+    from agelab.model.schema import of_file, of_output
+
+    kind = KINDS[name]
+    module, _, attribute = kind.model.partition(":")
+    model = getattr(importlib.import_module(module), attribute)
+    return (of_file if kind.files else of_output)(model, f"agelab: {kind.what}")
+
+
+@click.command()
+@click.argument("kind", metavar="KIND", type=click.Choice(list(KINDS)))
+def schema(kind: str) -> None:
+    """Print the JSON Schema of KIND: of a file that agelab reads, or of a result.
+
+    KIND is scenario, filesystem, machine, drive, recipe (of a kernel), claims (of a study), or result.
+
+    An editor completes and checks a file by it (docs/reference/scenario.md). What a schema cannot say, such as that two
+    names must be the same, agelab says when it reads the file.
+    """
+    from agelab.cli.common import print_json
+
+    print_json(schema_of(kind))

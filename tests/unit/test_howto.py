@@ -1,0 +1,106 @@
+"""The how-tos: what they show is what works."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agelab.scenario import selection
+
+PROJECT = Path(__file__).parents[2]
+HOWTO = PROJECT / "docs/howto"
+SEEDS = (1, 2, 3, 4, 5)
+
+
+def block(page: str, language: str) -> str:
+    """The one block of a page in that language."""
+    [found] = re.findall(rf"^```{language}\n(.*?)^```$", (HOWTO / page).read_text(), re.M | re.S)
+    return str(found)
+
+
+def test_the_page_shows_the_scenario_in_ten_lines_and_it_is_one() -> None:
+    path = HOWTO / "ten-lines.toml"
+    assert block("own-scenario.md", "toml") == path.read_text()
+    assert len(path.read_text().splitlines()) == 10
+    chosen = selection.select(str(path))
+    assert [variant.name for variant in chosen.variants] == ["ext4", "xfs"]
+    assert [step.name for step in chosen.scenario.actions()] == ["copy", "read", "remove"]
+    assert {name: scale.shrink for name, scale in chosen.scenario.scales.items()} == {"quick": 1, "paper": 1}
+    assert chosen.scenario.at("quick") == chosen.scenario.at("paper") == chosen.scenario
+
+
+STUB = """#!{python}
+import os, sys
+sys.path[:0] = [{project!r}]
+if sys.argv[1] == "run":
+    from tests.unit import reported_runs
+    from pathlib import Path
+    kernel, seeds = sys.argv[sys.argv.index("--kernel") + 1], sys.argv[sys.argv.index("--seeds") + 1]
+    if kernel == "broken":
+        sys.exit(2)
+    from agelab.model.result import Status
+    ends = {{"ext4": Status.PANICKED}} if kernel == "panics" else {{}}
+    slowdowns = {{"ext4": 2.2 if kernel == "slow" else 1.5}}
+    home, drawn = Path(os.environ["AGELAB_HOME"]), [int(seed) for seed in seeds.split(",")]
+    reported_runs.make(home, slowdowns, seeds=drawn, statuses=ends)
+    sys.exit(kernel == "panics")
+from agelab.cli import main
+sys.exit(main())
+"""
+"""agelab, but that no guest runs: what a run measures is made up."""
+
+
+@pytest.fixture
+def ci(tmp_path: Path) -> Path:
+    """A CI job's directory, with the page's two files."""
+    (tmp_path / "bin").mkdir()
+    stub = tmp_path / "bin/agelab"
+    stub.write_text(STUB.format(python=sys.executable, project=str(PROJECT)))
+    stub.chmod(0o755)
+    (tmp_path / "gate.sh").write_text(block("ci.md", "sh"))
+    (tmp_path / "gate.py").write_text(block("ci.md", "python"))
+    return tmp_path
+
+
+def job(ci: Path, kernel: str) -> tuple[int, str]:
+    environment = {
+        **os.environ,
+        "PATH": f"{ci / 'bin'}:{os.environ['PATH']}",
+        "BASE": "good",
+        "KERNEL": kernel,
+    }
+    done = subprocess.run(
+        ["sh", "gate.sh"], cwd=ci, env=environment, capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_the_gate_lets_what_is_as_quick_pass_and_stops_what_is_slower(ci: Path) -> None:
+    assert job(ci, "good") == (0, "")
+    base = (ci / "base").read_text()
+    code, said = job(ci, "slow")
+    assert code == 1
+    assert re.search(r"^slower: aged/read 1: \+4\d\.\d%, floor 0\.\d+ s$", said, re.M)
+    assert (ci / "base").read_text() == base
+    assert (ci / "cells.xml").read_text().count("<testcase ") == len(SEEDS)
+
+
+def test_the_gate_stops_what_failed_with_its_cells_for_ci(ci: Path) -> None:
+    assert job(ci, "panics")[0] == 1
+    assert (ci / "cells.xml").read_text().count('<failure message="this kernel has none"') == len(SEEDS)
+
+
+def test_the_gate_stops_where_there_is_no_run(ci: Path) -> None:
+    assert job(ci, "broken") == (2, "")
+    assert not (ci / "cells.xml").exists()
+
+
+def test_the_gate_stops_where_nothing_can_be_said(ci: Path) -> None:
+    script = ci / "gate.sh"
+    script.write_text(script.read_text().replace("seeds=1,2,3,4,5", "seeds=1,2,3"))
+    code, said = job(ci, "good")
+    assert code == 1
+    assert said.startswith("no verdict: that takes five run seeds")
