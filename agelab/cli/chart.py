@@ -1,7 +1,13 @@
 """Small charts of one line, in characters."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+Place = tuple[str, int, str]
+"""Step, repetition, metric."""
+DRAWN = {"throughput": (1e6, "MB/s"), "elapsed": (1, "s")}
+"""What a step's curve is of, the first that it has; what a figure is divided by, and the unit."""
+OFTEN = 3
+"""Repetitions from which on a step has a curve."""
 BLOCKS, ASCII = "▁▂▃▄▅▆▇█", "_.-:=+*#"
 """From the lowest to the highest, for a terminal that has them and for one that has letters alone."""
 
@@ -32,3 +38,30 @@ def row(values: Sequence[float | None], encoding: str) -> str:
         else steps[round((len(steps) - 1) * (value - low) / (high - low)) if high > low else 0]
         for value in values
     )
+
+
+def curves(values: Mapping[Place, float | None], encoding: str) -> dict[str, str]:
+    """Each step that was repeated, with what is drawn: its throughput, where it has one, else its time.
+
+    First and last figure, between them a character for each repetition.
+    """
+    found: dict[str, dict[str, dict[int, float | None]]] = {}
+    for (step, repetition, metric), value in values.items():
+        if metric in DRAWN:
+            found.setdefault(step, {}).setdefault(metric, {})[repetition] = value
+    drawn = {}
+    for step, metrics in found.items():
+        metric = next(name for name in DRAWN if name in metrics)
+        if len(metrics[metric]) >= OFTEN:
+            scale, unit = DRAWN[metric]
+            drawn[f"{step} 1-{max(metrics[metric])}, {unit}"] = _curve(metrics[metric], scale, encoding)
+    return drawn
+
+
+def _curve(values: Mapping[int, float | None], scale: float, encoding: str) -> str:
+    ordered = [values[number] for number in sorted(values)]
+    first, last = (
+        "?" if value is None else f"{value / scale:.{1 if value >= 10 * scale else 3}f}"
+        for value in (ordered[0], ordered[-1])
+    )
+    return f"{first} {row(ordered, encoding)} {last}"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from agelab.cli import measures, points, recovery
+from agelab.cli import chart, measures, points, recovery
 from agelab.cli.syscalls import print_syscalls, traced
 from agelab.cli.terminal import Head, open_console, print_table
 from agelab.history.report import Report, rendered
@@ -38,19 +38,20 @@ RECORDED = {"space_left": "left for data", "content_bytes": "in all files"}
 CPU = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle")
 
 
-def print_run(run: RunDirectory) -> None:
-    """Every cell of the run: its steps, and below them its key and digest."""
+def print_run(run: RunDirectory, *, curves: bool = False) -> None:
+    """Every cell of the run: its steps, and below them its key and digest.
+
+    With ``curves`` also what repeated steps took from the first to the last time.
+    """
     console = open_console()
     plan, going_on, samples = run.plan(), run.going_on(), run.samples()
-    console.print(f"\n{plan.run}: {plan.scenario}, scale {plan.scale}, {clock_of(plan)}", style="bold")
-    console.print(f"  kernel {plan.provenance.get('kernel')}; {plan.provenance.get('qemu')}", soft_wrap=True)
-    console.print(f"  {plan.provenance.get('model')}", soft_wrap=True)
+    print_head(console, plan)
     for name, told in plan.histories.items():
         console.print(f"\nhistory {name}", style="bold")
         for line in rendered(Report.model_validate(told)):
             console.print(f"  {line}", soft_wrap=True)
     for number, cell in enumerate(plan.cells):
-        _print_cell(console, cell, run.end(number), samples.get(number, []), going_on)
+        _print_cell(console, cell, run.end(number), samples.get(number, []), going_on, curves)
         for picture in sorted(run.cell(number).glob("maps/*.svg")):
             console.print(f"  picture     {picture}", soft_wrap=True)
     if plan.unstated:
@@ -58,6 +59,13 @@ def print_run(run: RunDirectory) -> None:
         for line in plan.unstated:
             console.print(f"  - {line}", soft_wrap=True)
     console.print(f"\nthe whole result: agelab show {plan.run} --json", soft_wrap=True)
+
+
+def print_head(console: Console, plan: RunPlan) -> None:
+    """Which run it is, and what is to be known of its times."""
+    console.print(f"\n{plan.run}: {plan.scenario}, scale {plan.scale}, {clock_of(plan)}", style="bold")
+    console.print(f"  kernel {plan.provenance.get('kernel')}; {plan.provenance.get('qemu')}", soft_wrap=True)
+    console.print(f"  {plan.provenance.get('model')}", soft_wrap=True)
 
 
 def clock_of(plan: RunPlan) -> str:
@@ -73,7 +81,7 @@ def status_of(end: End | None, going_on: bool) -> str:
 
 
 def _print_cell(
-    console: Console, cell: Cell, end: End | None, samples: Sequence[Sample], going_on: bool
+    console: Console, cell: Cell, end: End | None, samples: Sequence[Sample], going_on: bool, curves: bool
 ) -> None:
     console.print(
         f"\n{cell.variant}, {cell.layout} on {', '.join(cell.drives)}, {cell.machine}, "
@@ -86,6 +94,9 @@ def _print_cell(
         apart = traced(samples)
         steps = [one for one in samples if not one.step.startswith(phases) and apart.isdisjoint(_within(one))]
         _print_steps(console, steps)
+        drawn = {(one.step, one.repetition, one.metric): one.value for one in steps} if curves else {}
+        for name, curve in chart.curves(drawn, console.encoding).items():
+            console.print(f"  {name}: {curve}", soft_wrap=True)
         print_syscalls(console, samples)
         if labels:
             points.print_points(console, samples, labels)
