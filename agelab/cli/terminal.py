@@ -12,17 +12,13 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
+from agelab.cli import DUMB, unadorned
+
 WHOLE = 10_000
 """Characters of a line where nobody watches."""
-DUMB = ("dumb", "unknown")
 Stands = Literal["left", "right", "wrapped"]
 """How a column stands: to the left, to the right, or to the left on as many lines as it takes."""
 Head = tuple[str, Stands]
-
-
-def plain() -> bool:
-    """Whether colours and bold letters are not wanted (no-color.org), or the terminal has none."""
-    return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") in DUMB
 
 
 def moves(console: Console) -> bool:
@@ -42,7 +38,7 @@ def open_console(*, stderr: bool = False) -> Console:
         highlight=False,
         markup=False,
         width=None if watched else WHOLE,
-        color_system=None if plain() else "auto",
+        color_system=None if unadorned() else "auto",
     )
 
 
