@@ -108,7 +108,7 @@ def _scenarios(incomplete: str) -> Iterator[str]:
 
 
 def _runs(incomplete: str = "") -> Iterator[str]:
-    """The newest first, as agelab list has them."""
+    """The newest first, as agelab list has them; the newest of all has a name of its own, too."""
     found = sorted((path.parent.name for path in (_home() / "runs").glob("*/plan.json")), reverse=True)
     yield from ["latest", *found] if found else []
 
@@ -161,12 +161,10 @@ WORDS: dict[str, Words] = {
     "calibrate name": _scenarios,
     "bisect scenario": lambda incomplete: _names(""),
     "run": _runs,
-    "runs": _runs,
-    "names": _runs,
+    "runs": _groups,
+    "names": _groups,
     "compare left": _groups,
     "compare right": _groups,
-    "compare names": _groups,
-    "compare runs": _groups,
     "kernel": _kernels,
     "spec": _kernels,
     "specs": _kernels,

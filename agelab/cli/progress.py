@@ -85,9 +85,11 @@ class Course:
         now, running = self.clock(), list(self.running.items())
         waiting = [self.cells[number] for number in list(self.waiting)]
         begun = [(self.cells[number], now - since) for number, since in running]
+        done = f"{len(self.cells) - len(waiting) - len(running)} of {len(self.cells)} cells done"
+        if not waiting and not running:
+            return done
         left = timeleft.left(waiting, begun, self.jobs, list(self.took), self.before)
-        done = len(self.cells) - len(waiting) - len(running)
-        return f"{done} of {len(self.cells)} cells done; time left: {timeleft.words(left)}"
+        return f"{done}; time left: {timeleft.words(left)}"
 
 
 @contextmanager
