@@ -63,7 +63,7 @@ def _print_ranking(report: Report, ranking: Ranking) -> None:
         else f"{name} -"
         for name, one in zip(names, ranking.overall, strict=True)
     ]
-    _print_columns(head, lines)
+    _print_columns(head, lines, together=3)
     click.echo(f" tau-b of the sums: {', '.join(overall)}")
 
 
@@ -104,10 +104,10 @@ def _row_lines(row: Row) -> list[list[str]]:
     return [*found, ["   tau-b", "", "", "", *taus]]
 
 
-def _print_columns(head: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
+def _print_columns(head: Sequence[str], lines: Iterable[Sequence[str]], together: int = 1) -> None:
     """Columns of figures; what they are figures of is to the left, and may take several lines."""
     heads: list[Head] = [(name, "right" if at else "wrapped") for at, name in enumerate(head)]
-    print_table(open_console(), heads, list(lines))
+    print_table(open_console(), heads, list(lines), together=together)
 
 
 def _print_claim(

@@ -43,13 +43,20 @@ def open_console(*, stderr: bool = False) -> Console:
 
 
 def print_table(
-    console: Console, heads: Sequence[Head], rows: Sequence[Sequence[str]], *, named: bool = True
+    console: Console,
+    heads: Sequence[Head],
+    rows: Sequence[Sequence[str]],
+    *,
+    named: bool = True,
+    together: int = 1,
 ) -> None:
     """Rows below their heads, where the columns are ``named``; what is too wide is printed in parts.
 
-    Each part begins with the first column; no figure is cut.
+    Each part begins with the first column; of the others so many at a time are kept ``together``. No figure is cut.
     """
-    for part in _parts(heads, rows, console.width):
+    for at, part in enumerate(_parts(heads, rows, console.width, together)):
+        if at:
+            console.print()
         table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", show_header=named)
         for name, stands in (heads[at] for at in part):
             justify: Literal["left", "right"] = "right" if stands == "right" else "left"
@@ -59,18 +66,21 @@ def print_table(
         console.print(table)
 
 
-def _parts(heads: Sequence[Head], rows: Sequence[Sequence[str]], width: int) -> list[list[int]]:
-    """The columns of each part: as many as there is room for, and one at least beside the first."""
+def _parts(
+    heads: Sequence[Head], rows: Sequence[Sequence[str]], width: int, together: int
+) -> list[list[int]]:
+    """The columns of each part: as many as there is room for, and some at least beside the first."""
     needed = [
         1
         + max(cell_len(line) for cell in (name, *(row[at] for row in rows)) for line in _lines(cell, stands))
         for at, (name, stands) in enumerate(heads)
     ]
     parts = [[0]]
-    for at in range(1, len(heads)):
-        if len(parts[-1]) > 1 and sum(needed[one] for one in parts[-1]) + needed[at] > width:
+    for first in range(1, len(heads), together):
+        kept = list(range(first, min(first + together, len(heads))))
+        if len(parts[-1]) > 1 and sum(needed[one] for one in (*parts[-1], *kept)) > width:
             parts.append([0])
-        parts[-1].append(at)
+        parts[-1] += kept
     return parts
 
 

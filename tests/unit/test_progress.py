@@ -5,9 +5,12 @@ import pty
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+
+from tests.unit.published_runs import make, printed
 
 GOING = [sys.executable, "-m", "tests.unit.going_run"]
 PROJECT = Path(__file__).parents[2]
@@ -29,11 +32,16 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def watched(home: Path, *words: str, **more: str) -> str:
+    """All that a terminal of 80 columns gets of a run that goes on."""
+    return on_a_terminal([*GOING, str(home), *words], **more)
+
+
+def on_a_terminal(command: Sequence[str], **more: str) -> str:
     """All that a terminal of 80 columns gets."""
     ours, theirs = pty.openpty()
     environ = environment(COLUMNS="80", **more)
     with subprocess.Popen(
-        [*GOING, str(home), *words], stdin=theirs, stdout=theirs, stderr=theirs, env=environ, cwd=PROJECT
+        command, stdin=theirs, stdout=theirs, stderr=theirs, env=environ, cwd=PROJECT
     ) as child:
         os.close(theirs)
         found = b""
@@ -95,3 +103,22 @@ def test_a_terminal_that_obeys_nothing_or_keeps_a_log_gets_the_same(
 def test_no_color_leaves_the_movement_and_takes_the_colours(tmp_path: Path) -> None:
     text = watched(tmp_path, "2", NO_COLOR="1")
     assert "\x1b[2K" in text and not re.search(r"\x1b\[[0-9;]*m", text)
+
+
+@pytest.mark.parametrize(
+    ("more", "obeyed"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
+)
+def test_tables_and_titles_are_plain_where_that_is_wanted(
+    tmp_path: Path, more: dict[str, str], obeyed: bool
+) -> None:
+    make(tmp_path, "tum-2005", printed("tum-2005"))
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; from agelab.cli import main; sys.exit(main())",
+        "replicate",
+        "latest",
+    ]
+    text = on_a_terminal(command, AGELAB_HOME=str(tmp_path), **more)
+    [head] = [line for line in text.split("\n") if "theirs" in line and "rank" in line]
+    assert ("\x1b[1m" in head) is obeyed and ("\x1b" in text) is obeyed

@@ -123,8 +123,16 @@ def test_a_table_that_is_too_wide_comes_in_parts_and_loses_no_figure(
     rows = [(" copy", *(f"{at}.123456" for at in range(12)))]
     print_table(Console(width=80, color_system=None), heads, rows)
     lines = capsys.readouterr().out.splitlines()
-    assert max(map(len, lines)) <= 80 and len(lines) == 4
-    assert [line.split()[0] for line in lines] == ["step", "copy"] * 2
-    assert [word for line in lines[1::2] for word in line.split()[1:]] == list(rows[0][1:])
+    assert max(map(len, lines)) <= 80 and [line[:5] for line in lines] == [
+        " step",
+        " copy",
+        "",
+        " step",
+        " copy",
+    ]
+    assert [word for line in lines[1::3] for word in line.split()[1:]] == list(rows[0][1:])
+    print_table(Console(width=80, color_system=None), heads, rows, together=5)
+    figures = [line.split()[1:] for line in capsys.readouterr().out.splitlines() if line.startswith(" copy")]
+    assert list(map(len, figures)) == [5, 5, 2]
     print_table(Console(width=1000, color_system=None), heads, rows)
     assert len(capsys.readouterr().out.splitlines()) == 2
