@@ -25,6 +25,11 @@ INTERRUPTED = 130
 FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 FULL = "free some space there (AGELAB_HOME, or where its output goes); a run that had begun goes on: agelab resume"
 
+DUMB = ("dumb", "unknown")
+"""Terminals (TERM) that obey no sequences."""
+ASKED, COMPLETION = "_AGELAB_COMPLETE", "agelab.cli.completion"
+"""What a shell sets when it asks how a word can go on, and the module that knows."""
+
 # verb -> (module:attribute, what it does). A verb's module loads when the verb is used, so that the
 # help of agelab itself is quick.
 VERBS = {
@@ -57,6 +62,10 @@ VERBS = {
         "Measure the floor under every difference of a scenario.",
     ),
     "schema": ("agelab.cli.schema:schema", "Print the JSON Schema of a scenario, drive, ..., or a result."),
+    "completion": (
+        "agelab.cli.completion:completion",
+        "Print what makes a shell complete these words.",
+    ),
 }
 
 
@@ -72,6 +81,8 @@ class Verbs(click.Group):
         module, _, attribute = VERBS[cmd_name][0].partition(":")
         command = getattr(importlib.import_module(module), attribute)
         assert isinstance(command, click.Command)
+        if ASKED in os.environ:
+            importlib.import_module(COMPLETION).attach(cmd_name, command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -99,8 +110,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             signal.signal(number, signal.default_int_handler)
     # Whatever the user's umask allows: what others may write to, others could have run as this user.
     os.umask(os.umask(0o022) | 0o022)
+    if ASKED in os.environ:
+        importlib.import_module(COMPLETION)  # before click looks for what answers a shell
     try:
-        result = agelab.main(argv, prog_name="agelab", standalone_mode=False)
+        result = agelab.main(
+            argv, prog_name="agelab", standalone_mode=False, color=False if unadorned() else None
+        )
         sys.stdout.flush()
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
@@ -126,6 +141,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception:
         return _bug()
     return result if isinstance(result, int) else 0
+
+
+def unadorned() -> bool:
+    """Whether colours and bold letters are not wanted (no-color.org), or the terminal has none."""
+    return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") in DUMB
 
 
 def _bug() -> int:

@@ -15,11 +15,11 @@ def age(name: str, curve: bool, **words: Any) -> int:
     from agelab import stored
     from agelab.cli.common import open_store
     from agelab.cli.disk import print_disks
-    from agelab.cli.tables import print_run
+    from agelab.cli.summary import print_result
     from agelab.run import runner
 
     finished = execute(request(name, of_one_kernel(words), keep_disk=True, measure=False, curve=curve))
-    print_run(finished)
+    print_result(finished)
     ends = [finished.end(number) for number, _ in enumerate(finished.plan().cells)]
     made = {end.disk for end in ends if end and end.disk}
     print_disks([disk for disk in stored.every(open_store()) if disk.key in made])

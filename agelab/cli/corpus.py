@@ -66,15 +66,21 @@ def make(kind: str, size: int, seed: int, source: Path | None, as_json: bool) ->
 @json_option
 def list_corpora(as_json: bool) -> None:
     """List the corpora in the store, oldest first."""
+    from agelab.cli.terminal import Head, open_console, print_table
     from agelab.corpus.recipe import every
 
     found = every(open_store())
     if as_json:
         print_json({"schema": 1, "corpora": [_facts(one) for one in found]})
         return
-    for one in found:
-        click.echo(f"{one.key[:12]}  {one.size / 1e6:8.1f} MB  {one.files:7d} files  {one.description}")
-    if not found:
+    rows = [
+        (one.key[:12], f" {one.size / 1e6:8.1f} MB ", f" {one.files:7d} files ", one.description)
+        for one in found
+    ]
+    if rows:
+        heads: list[Head] = [("", "left"), ("", "left"), ("", "left"), ("", "wrapped")]
+        print_table(open_console(), heads, rows, named=False)
+    else:
         click.echo("none yet; a run makes what it needs, or: agelab corpus make")
 
 

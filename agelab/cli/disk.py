@@ -135,27 +135,24 @@ def rm(keys: tuple[str, ...]) -> None:
 
 def print_disks(disks: Sequence[StoredDisk]) -> None:
     """One line for each disk."""
-    import sys
-
-    from rich.console import Console
-    from rich.table import Table
-
-    from agelab.cli.tables import WIDE
+    from agelab.cli.terminal import Head, open_console, print_table
     from agelab.stored import SHORT
 
-    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else WIDE)
-    table = Table(box=None, padding=(0, 1), header_style="bold")
-    for name in ("disk", "is", "from", "filesystem", "defaults", "layout", "seed", "kernel", "MB", "MB here"):
-        table.add_column(name, no_wrap=True, justify="right" if name.startswith("MB") else "left")
+    names = ("disk", "is", "from", "filesystem", "defaults", "layout", "seed", "kernel")
+    heads: list[Head] = [
+        *((f" {name}", "left") for name in names), *((f" {name}", "right") for name in ("MB", "MB here"))
+    ]  # fmt: skip
+    rows = []
     for found in disks:
         recipe = found.recipe
         origin = f"{recipe.scenario}-{recipe.variant}, {recipe.scale}" if recipe.scenario else "import"
         seed = "" if recipe.run_seed is None else str(recipe.run_seed)
-        table.add_row(
+        cells = (
             *(found.key[:SHORT], recipe.makes, origin, recipe.filesystem, recipe.defaults, recipe.layout),
             *(seed, recipe.kernel or "", f"{sum(recipe.sizes) / 1e6:.0f}", f"{found.occupied / 1e6:.0f}"),
         )
-    console.print(table)
+        rows.append([f" {cell}" for cell in cells])
+    print_table(open_console(), heads, rows)
 
 
 def _told(found: StoredDisk) -> dict[str, Any]:

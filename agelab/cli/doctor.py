@@ -1,11 +1,11 @@
 """agelab doctor: what this host can do."""
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from agelab.cli.common import json_option, open_store, print_json
+from agelab.cli.terminal import open_console
 from agelab.doctor import Report, Status, examine, leftovers
 from agelab.errors import HostError
 
@@ -32,7 +32,7 @@ def doctor(as_json: bool, again: bool, clean: bool) -> int:
     if as_json:
         print_json({**report.model_dump(mode="json", by_alias=True), "virtual_clock": report.virtual_clock})
     else:
-        Console().print(table(report))
+        open_console().print(table(report))
         click.echo(f"The virtual clock {'can' if report.virtual_clock else 'cannot'} run here.")
     return 0 if report.virtual_clock else HostError.exit_code
 

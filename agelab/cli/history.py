@@ -113,14 +113,15 @@ def check(file: Path, as_json: bool) -> None:
 @json_option
 def profiles(as_json: bool) -> None:
     """List the profiles of engine profile, and the studies that they come from."""
+    from agelab.cli.terminal import open_console, print_table
     from agelab.history.profile import profiles as every
 
     found = every()
     if as_json:
         print_json({"schema": 1, "profiles": [one.model_dump(mode="json") for one in found]})
         return
-    for one in found:
-        click.echo(f"{one.name:14} {one.title}\n{'':14} read by {one.read_by}")
+    rows = [row for one in found for row in ((f"{one.name:14}", one.title), ("", f"read by {one.read_by}"))]
+    print_table(open_console(), [("", "left"), ("", "wrapped")], rows, named=False)
 
 
 def _options(engine: str) -> str:

@@ -28,6 +28,7 @@ def kernel() -> None:
 @json_option
 def list_kernels(refresh: bool, as_json: bool) -> None:
     """List the kernels of all the mirror's suites, and those in the store."""
+    from agelab.cli.terminal import Head, open_console, print_table
     from agelab.kernel import available
 
     store = open_store()
@@ -35,12 +36,14 @@ def list_kernels(refresh: bool, as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
+    table = []
     for row in rows:
         mark = "*" if row["stored"] else " "
         where, note = row["suite"] or "the store alone", row["key"][:12] if row["spec"] is None else ""
         note = "no headers: model:none alone" if row["headers"] is False else note
-        line = f"{mark} {row['spec'] or row['release']:<36} {row['version']:<22} {where:<18} {note}"
-        click.echo(line.rstrip())
+        table.append((f"{mark} {row['spec'] or row['release']}", row["version"], where, note))
+    heads: list[Head] = [("", "left"), ("", "left"), ("", "wrapped"), ("", "wrapped")]
+    print_table(open_console(), heads, table, named=False)
     click.echo("* in the store")
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from rich.console import Console
-from rich.table import Table
 
+from agelab.cli.terminal import Head, print_table
 from agelab.model.result import Sample
 
 AGED, CONTROL = "aged/", "control/"
@@ -41,42 +41,37 @@ def print_measures(console: Console, samples: Sequence[Sample]) -> None:
     )
     tests = {test: None for test in tests if test[0] not in IMPLICIT}
     if tests:
-        console.print(_tests(values, tests))
+        _print_tests(console, values, tests)
     if rows := [metric for metric in LABELS if (AGED + MAP, metric, 1) in values]:
-        console.print(_layout(values, rows))
+        _print_layout(console, values, rows)
         for reason in _reasons(samples):
             console.print(f"  not measured: {reason}", soft_wrap=True)
 
 
-def _tests(values: Values, tests: Mapping[tuple[str, int], None]) -> Table:
+def _print_tests(console: Console, values: Values, tests: Mapping[tuple[str, int], None]) -> None:
     """One row for each test: how long it took on the aged disk, on the control, and what the drive was asked."""
-    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
-    for name in (" test", "aged\ns", "control\ns", "\nslowdown", "dynamic layout\naged", "score\ncontrol"):
-        table.add_column(name, justify="left" if name == " test" else "right", no_wrap=True)
+    names = ("aged\ns", "control\ns", "\nslowdown", "dynamic layout\naged", "score\ncontrol")
+    heads: list[Head] = [(" test", "left"), *((name, "right") for name in names)]
+    rows = []
     for test, number in tests:
         label = f" {test}" if sum(name == test for name, _ in tests) == 1 else f" {test} {number}"
         both = [values.get((side + test, "elapsed", number)) for side in (AGED, CONTROL)]
         scores = [values.get((side + test, "dynamic_layout_score", number)) for side in (AGED, CONTROL)]
         slowdown = values.get((test, "slowdown", number))
-        table.add_row(
-            label,
-            *(shown(one, 6) for one in both),
-            shown(slowdown, 3),
-            *(shown(one, 4) for one in scores),
+        rows.append(
+            (label, *(shown(one, 6) for one in both), shown(slowdown, 3), *(shown(one, 4) for one in scores))
         )
-    return table
+    print_table(console, heads, rows)
 
 
-def _layout(values: Values, rows: Sequence[str]) -> Table:
+def _print_layout(console: Console, values: Values, metrics: Sequence[str]) -> None:
     """One row for each measure of the maps."""
-    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
-    for name in (" layout", "aged", "control"):
-        table.add_column(name, justify="left" if name == " layout" else "right", no_wrap=True)
-    for metric in rows:
+    rows = []
+    for metric in metrics:
         scale, decimals = _scale(metric)
         both = (values.get((side + MAP, metric, 1)) for side in (AGED, CONTROL))
-        table.add_row(f" {LABELS[metric]}", *(shown(one, decimals, scale) for one in both))
-    return table
+        rows.append((f" {LABELS[metric]}", *(shown(one, decimals, scale) for one in both)))
+    print_table(console, [(" layout", "left"), ("aged", "right"), ("control", "right")], rows)
 
 
 def _scale(metric: str) -> tuple[float, int]:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console
-from rich.table import Table
 
 from agelab.cli.measures import AGED, CONTROL, MAP, shown
+from agelab.cli.terminal import Head, print_table
 from agelab.model.result import Sample
 
 Column = tuple[str, str, str, float, int]
@@ -24,17 +24,15 @@ def print_points(console: Console, samples: Sequence[Sample], labels: Sequence[s
     columns = list(_columns(samples, labels))
     values = {(one.step, one.metric, one.repetition): one for one in samples}
     points = sorted({one.repetition for one in samples if one.metric == "slowdown" or one.step == AGED + MAP})
-    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column(" point", no_wrap=True)
-    for heading, *_ in columns:
-        table.add_column(heading, justify="right", no_wrap=True)
+    heads: list[Head] = [(" point", "left"), *((heading, "right") for heading, *_ in columns)]
+    rows = []
     for point in points:
         cells = (
             shown(values.get((step, metric, point)), decimals, scale)
             for _, step, metric, scale, decimals in columns
         )
-        table.add_row(f" {point}", *cells)
-    console.print(table)
+        rows.append((f" {point}", *cells))
+    print_table(console, heads, rows)
     gaps = dict.fromkeys(
         one.not_measured
         for one in samples

@@ -1,22 +1,27 @@
-"""What a user sees while a run goes on: a moving line on a terminal, a few plain lines elsewhere."""
+"""What a user sees while a run goes on: moving lines on a terminal, a few plain lines elsewhere (docs/terminal.md)."""
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-)
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Column
 
+from agelab.cli import timeleft
+from agelab.cli.terminal import moves, open_console
 from agelab.model.result import Cell, End
 from agelab.model.step import Cycle
+from agelab.results.rundir import RunDirectory
+from agelab.results.took import earlier
 from agelab.run import runner
+
+REDRAWN = 2
+"""Times a second that the moving lines are drawn."""
+ROOM = 110
+"""Characters of a line from which on a bar may be long."""
 
 
 def repetitions(request: runner.Request) -> int | None:
@@ -38,46 +43,103 @@ def repetitions(request: runner.Request) -> int | None:
     return count + (measured if request.measure else 0)
 
 
-def _label(cell: Cell, kernel: bool) -> str:
-    layout = "" if cell.layout == "single" else f", {cell.layout}"
-    return f"{cell.variant}{layout}, {f'{cell.kernel}, ' if kernel else ''}seed {cell.seed}"
+@dataclass
+class Course:
+    """How far the cells of runs have come."""
+
+    jobs: int
+    cells: list[Cell] = field(default_factory=list)
+    waiting: list[int] = field(default_factory=list)
+    """Numbers of the cells that have not begun, in their turn."""
+    running: dict[int, float] = field(default_factory=dict)
+    """Number to when the cell began."""
+    took: list[tuple[Cell, End]] = field(default_factory=list)
+    before: list[tuple[Cell, End]] = field(default_factory=list)
+    clock: Callable[[], float] = time.monotonic
+
+    def set_out(self, runs: Sequence[RunDirectory], waiting: Sequence[int]) -> None:
+        """There are these runs' cells, of which those wait."""
+        self.cells = [cell for run in runs for cell in run.plan().cells]
+        self.waiting = list(waiting)
+        self.before = list(earlier(runs[0]))
+
+    def begin(self, number: int) -> None:
+        self.waiting.remove(number)
+        self.running[number] = self.clock()
+
+    def end(self, number: int, end: End) -> None:
+        del self.running[number]
+        self.took.append((self.cells[number], end))
+
+    def name(self, number: int) -> str:
+        """Number and count of cells, and what the cell is, where cells differ in it."""
+        cell = self.cells[number]
+        layout = "" if cell.layout == "single" else f", {cell.layout}"
+        kernel = f", {cell.kernel}" if len({one.kernel for one in self.cells}) > 1 else ""
+        return f"cell {number + 1}/{len(self.cells)}: {cell.variant}{layout}{kernel}, seed {cell.seed}"
+
+    def __rich__(self) -> str:
+        """Cells done, and the time that is left; nothing before it is known which cells there are."""
+        if not self.cells:
+            return ""
+        now, running = self.clock(), list(self.running.items())
+        waiting = [self.cells[number] for number in list(self.waiting)]
+        begun = [(self.cells[number], now - since) for number, since in running]
+        done = f"{len(self.cells) - len(waiting) - len(running)} of {len(self.cells)} cells done"
+        if not waiting and not running:
+            return done
+        left = timeleft.left(waiting, begun, self.jobs, list(self.took), self.before)
+        return f"{done}; time left: {timeleft.words(left)}"
 
 
 @contextmanager
 def shown(requests: Sequence[runner.Request]) -> Iterator[runner.Progress]:
-    """The callbacks of runs, drawn on standard error for as long as the body runs: a line for each cell at work."""
-    cells = sum(len(one.layouts(variant)) for one in requests for _, variant, _, _ in one.turns)
+    """The callbacks of runs, told on standard error for as long as the body runs.
+
+    On a terminal a line for each cell at work, with its step, and one for all cells, below what has been said.
+    Elsewhere a line when a cell begins and one when it ends.
+    """
+    console = open_console(stderr=True)
+    watched = moves(console)
+    course = Course(requests[0].jobs)
     total = repetitions(requests[0])
-    several = len(requests) > 1
-    console = Console(stderr=True, highlight=False, markup=False)
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=30),
-        MofNCompleteColumn(),
-        TextColumn("steps"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        lines: dict[int, TaskID] = {}
+    bar = _bars(console)
+    lines: dict[int, TaskID] = {}
 
-        def stage(line: str) -> None:
-            console.print(f"  {line}")
+    def say(line: str) -> None:
+        console.print(f"  {line}", soft_wrap=True)
 
-        def cell(cell: Cell, number: int) -> None:
-            name = f"cell {number + 1}/{cells}: {_label(cell, several)}"
-            lines[number] = bar.add_task(f"{name}: starting the guest", total=total, name=name)
-            if not console.is_terminal:
-                console.print(f"  {name}")
+    def cell(cell: Cell, number: int) -> None:
+        course.begin(number)
+        if watched:
+            lines[number] = bar.add_task(f"{course.name(number)}: starting the guest", total=total)
+        else:
+            say(course.name(number))
 
-        def step(number: int, said: str) -> None:
-            name = bar.tasks[bar.task_ids.index(lines[number])].fields["name"]
+    def step(number: int, said: str) -> None:
+        if watched:
             implied = said == "ready" or said.rpartition(" ")[0].rpartition("/")[2] == "mkfs"
-            bar.update(lines[number], advance=not implied, description=f"{name}: {said}")
+            bar.update(lines[number], advance=not implied, description=f"{course.name(number)}: {said}")
 
-        def ended(cell: Cell, number: int, end: End) -> None:
+    def ended(cell: Cell, number: int, end: End) -> None:
+        course.end(number, end)
+        if watched:
             bar.remove_task(lines.pop(number))
-            why = f": {' '.join(end.reason.split())}" if end.reason else ""
-            console.print(f"  {_label(cell, several)}: {end.status} in {end.host_seconds:.0f} s{why}")
+        why = f": {' '.join(end.reason.split())}" if end.reason else ""
+        say(f"{course.name(number)}: {end.status} in {end.host_seconds:.0f} s{why}")
 
-        yield runner.Progress(stage, cell, step, ended)
+    told = runner.Progress(say, cell, step, ended, course.set_out)
+    if not watched:
+        yield told
+        return
+    with Live(Group(bar, course), console=console, transient=True, refresh_per_second=REDRAWN):
+        yield told
+
+
+def _bars(console: Console) -> Progress:
+    """A line for each cell at work, that fits."""
+    said = TextColumn(
+        "{task.description}", markup=False, table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")
+    )
+    bar = BarColumn(bar_width=30 if console.width >= ROOM else 10)
+    return Progress(said, bar, MofNCompleteColumn(), TimeElapsedColumn(), console=console, expand=True)

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import click
 
+from agelab.cli.terminal import Head, open_console, print_table
 from agelab.published.claims import Claim
 from agelab.published.ranking import Ranking, Row
 from agelab.published.report import Report
@@ -62,7 +63,7 @@ def _print_ranking(report: Report, ranking: Ranking) -> None:
         else f"{name} -"
         for name, one in zip(names, ranking.overall, strict=True)
     ]
-    _print_columns(head, lines)
+    _print_columns(head, lines, together=3)
     click.echo(f" tau-b of the sums: {', '.join(overall)}")
 
 
@@ -103,16 +104,10 @@ def _row_lines(row: Row) -> list[list[str]]:
     return [*found, ["   tau-b", "", "", "", *taus]]
 
 
-def _print_columns(head: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
-    """Columns as wide as their cells, the first one to the left."""
-    rows = [head, *lines]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for number, row in enumerate(rows):
-        first, *rest = (
-            cell.ljust(width) if not at else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        click.secho(" ".join([first, *rest]).rstrip(), bold=number == 0)
+def _print_columns(head: Sequence[str], lines: Iterable[Sequence[str]], together: int = 1) -> None:
+    """Columns of figures; what they are figures of is to the left, and may take several lines."""
+    heads: list[Head] = [(name, "right" if at else "wrapped") for at, name in enumerate(head)]
+    print_table(open_console(), heads, list(lines), together=together)
 
 
 def _print_claim(

@@ -21,7 +21,7 @@ def resume(run: str, jobs: int | None, erase: str | None) -> int:
     """
     from agelab.cli.request import execute, request
     from agelab.cli.run import run as fresh
-    from agelab.cli.tables import print_run
+    from agelab.cli.summary import print_result
     from agelab.errors import InputError
     from agelab.results import rundir
     from agelab.run import runner
@@ -50,5 +50,5 @@ def resume(run: str, jobs: int | None, erase: str | None) -> int:
             execute(request(said["name"], words, **said["more"]), store, found)
     else:
         click.echo(f"{found.name}: nothing is left to run: each of its cells has ended")
-    print_run(found)
+    print_result(found)
     return 0 if runner.succeeded(found) else 1

@@ -29,8 +29,8 @@ def run(name: str | None, disk: str | None, keep_disk: bool, curve: bool, **word
 
     With --kernel more than once it is a sweep: a run for each kernel, and one table of all.
     """
+    from agelab.cli.summary import print_result
     from agelab.cli.sweep import swept
-    from agelab.cli.tables import print_run
     from agelab.errors import AgelabError
     from agelab.run import runner
 
@@ -41,7 +41,7 @@ def run(name: str | None, disk: str | None, keep_disk: bool, curve: bool, **word
     wanted = [request(name, {**words, "kernel": spec}, **more) for spec in specs]
     if len(wanted) == 1:
         finished = [execute(wanted[0])]
-        print_run(finished[0])
+        print_result(finished[0])
     else:
         _can_sweep(wanted)
         ran = execute_all(wanted)

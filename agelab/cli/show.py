@@ -17,4 +17,4 @@ def show(run: str, as_json: bool) -> None:
     if as_json:
         print_json(found.as_json())
     else:
-        print_run(found)
+        print_run(found, curves=True)

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from agelab.stats.series import Place
 
 SCHEMA = 1
-WIDTH = 18
-"""Characters of a kernel's column."""
 LEGEND = (
     "in %: the change of the median since the kernel before; * above the floor of the run seeds, = nothing, "
     "~ below the floor, ? no floor (five run seeds are needed)"
@@ -90,16 +88,18 @@ def _places(found: "Sweep", asked: Sequence[str]) -> "list[Place]":
 
 def print_sweep(found: "Sweep", places: "Sequence[Place]") -> None:
     """A table for each metric, below it why there are gaps."""
+    from agelab.cli.terminal import Head, open_console, print_table
+
     rows = list(found.entries)
-    first = max((len(_name(row)) for row in rows), default=0) + 2
+    console = open_console()
+    heads: list[Head] = [("", "left"), *((f" {name}", "right") for name in found.names)]
     for place in places:
         unit = _scale(found, place).name
         click.echo(f"\n{_title(place)}{unit and f', {unit}'}")
-        click.echo(" " * first + "".join(f"{name:>{WIDTH}.{WIDTH - 1}}" for name in found.names))
-        for row in rows:
-            cells = (_cell(found, row, column, place) for column in range(len(found.kernels)))
-            click.echo(f"{_name(row):<{first}}" + "".join(f"{cell:>{WIDTH}}" for cell in cells))
-    click.echo(f"\n{LEGEND}")
+        columns = range(len(found.kernels))
+        cells = [[_name(row), *(_cell(found, row, column, place) for column in columns)] for row in rows]
+        print_table(console, heads, cells)
+    console.print(f"\n{LEGEND}")
     for row in rows:
         for kernel, entry in zip(found.names, found.entries[row], strict=True):
             if entry and entry.why:

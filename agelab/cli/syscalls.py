@@ -3,13 +3,16 @@
 from collections.abc import Mapping, Sequence
 
 from rich.console import Console
-from rich.table import Table
 
+from agelab.cli.terminal import Head, print_table
 from agelab.model.result import Sample
 from agelab.results.ratios import WAITING
 
 SMALLEST = 0.005
 """Calls with a smaller share of their step's time go into one row."""
+HEADS: tuple[Head, ...] = (
+    (" system call", "left"), ("s", "right"), ("%", "right"), ("calls", "right"), ("errors", "right")
+)  # fmt: skip
 METRICS = ("syscall_seconds", "syscall_calls", "syscall_errors")
 
 Calls = Mapping[str, Mapping[str, Sample]]
@@ -30,14 +33,10 @@ def print_syscalls(console: Console, samples: Sequence[Sample]) -> None:
             steps.setdefault(step, {}).setdefault(call, {})[sample.metric] = sample
     if not steps:
         return
-    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
-    for name in (" system call", "s", "%", "calls", "errors"):
-        table.add_column(name, justify="left" if name == " system call" else "right", no_wrap=True)
+    rows: list[tuple[str, ...]] = []
     for step, calls in steps.items():
-        table.add_row(f" {step}, {took.get(step) or 0:.6f} s in all")
-        for row in _rows(calls):
-            table.add_row(*row)
-    console.print(table)
+        rows += [(f" {step}, {took.get(step) or 0:.6f} s in all", "", "", "", ""), *_rows(calls)]
+    print_table(console, HEADS, rows)
 
 
 def _rows(calls: Calls) -> list[tuple[str, ...]]:

@@ -1,13 +1,13 @@
 """Results on a terminal."""
 
-import sys
 from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
 
-from agelab.cli import measures, points, recovery
+from agelab.cli import chart, measures, points, recovery
 from agelab.cli.syscalls import print_syscalls, traced
+from agelab.cli.terminal import Head, open_console, print_table
 from agelab.history.report import Report, rendered
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
 from agelab.model.step import IMPLICIT
@@ -27,28 +27,31 @@ COLUMNS = (
     "MB\nused",
     SEEKS,
 )
-WIDE = 160
-"""Characters of a line where nobody watches."""
 SPARED = ("drives", "layout", "clock")
 """What a list of runs leaves out, one after the other, where a terminal has no room for it; agelab show has it."""
+FOLDED = "its cells"
+"""What then stands on several lines, before"""
+SPARED_LAST = ("scale", "defaults")
+"""are left out, too."""
 RECORDED = {"space_left": "left for data", "content_bytes": "in all files"}
 """What steps have found themselves."""
 CPU = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle")
 
 
-def print_run(run: RunDirectory) -> None:
-    """Every cell of the run: its steps, and below them its key and digest."""
-    console = _console()
+def print_run(run: RunDirectory, *, curves: bool = False) -> None:
+    """Every cell of the run: its steps, and below them its key and digest.
+
+    With ``curves`` also what repeated steps took from the first to the last time.
+    """
+    console = open_console()
     plan, going_on, samples = run.plan(), run.going_on(), run.samples()
-    console.print(f"\n{plan.run}: {plan.scenario}, scale {plan.scale}, {clock_of(plan)}", style="bold")
-    console.print(f"  kernel {plan.provenance.get('kernel')}; {plan.provenance.get('qemu')}", soft_wrap=True)
-    console.print(f"  {plan.provenance.get('model')}", soft_wrap=True)
+    print_head(console, plan)
     for name, told in plan.histories.items():
         console.print(f"\nhistory {name}", style="bold")
         for line in rendered(Report.model_validate(told)):
             console.print(f"  {line}", soft_wrap=True)
     for number, cell in enumerate(plan.cells):
-        _print_cell(console, cell, run.end(number), samples.get(number, []), going_on)
+        _print_cell(console, cell, run.end(number), samples.get(number, []), going_on, curves)
         for picture in sorted(run.cell(number).glob("maps/*.svg")):
             console.print(f"  picture     {picture}", soft_wrap=True)
     if plan.unstated:
@@ -56,6 +59,13 @@ def print_run(run: RunDirectory) -> None:
         for line in plan.unstated:
             console.print(f"  - {line}", soft_wrap=True)
     console.print(f"\nthe whole result: agelab show {plan.run} --json", soft_wrap=True)
+
+
+def print_head(console: Console, plan: RunPlan) -> None:
+    """Which run it is, and what is to be known of its times."""
+    console.print(f"\n{plan.run}: {plan.scenario}, scale {plan.scale}, {clock_of(plan)}", style="bold")
+    console.print(f"  kernel {plan.provenance.get('kernel')}; {plan.provenance.get('qemu')}", soft_wrap=True)
+    console.print(f"  {plan.provenance.get('model')}", soft_wrap=True)
 
 
 def clock_of(plan: RunPlan) -> str:
@@ -71,7 +81,7 @@ def status_of(end: End | None, going_on: bool) -> str:
 
 
 def _print_cell(
-    console: Console, cell: Cell, end: End | None, samples: Sequence[Sample], going_on: bool
+    console: Console, cell: Cell, end: End | None, samples: Sequence[Sample], going_on: bool, curves: bool
 ) -> None:
     console.print(
         f"\n{cell.variant}, {cell.layout} on {', '.join(cell.drives)}, {cell.machine}, "
@@ -82,11 +92,11 @@ def _print_cell(
         labels = points.on_the_way(samples)
         phases = (measures.AGED, measures.CONTROL, "curve/", *(f"{label}/" for label in labels))
         apart = traced(samples)
-        console.print(
-            _steps(
-                [one for one in samples if not one.step.startswith(phases) and apart.isdisjoint(_within(one))]
-            )
-        )
+        steps = [one for one in samples if not one.step.startswith(phases) and apart.isdisjoint(_within(one))]
+        _print_steps(console, steps)
+        drawn = {(one.step, one.repetition, one.metric): one.value for one in steps} if curves else {}
+        for name, curve in chart.curves(drawn, console.encoding).items():
+            console.print(f"  {name}: {curve}", soft_wrap=True)
         print_syscalls(console, samples)
         if labels:
             points.print_points(console, samples, labels)
@@ -119,27 +129,26 @@ def _print_cell(
         console.print(f"  inputs_key  {end.inputs_key}\n  digest      {digest}", soft_wrap=True)
 
 
-def _steps(samples: Sequence[Sample]) -> Table:
+def _print_steps(console: Console, samples: Sequence[Sample]) -> None:
     """One row for each step; of a repeated one its first and last repetition."""
-    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
     # Not every scenario says what its steps move, and only a modelled drive knows its arm.
     measured = {sample.metric for sample in samples}
     left_out = {name for name, metric in ((RATE, "throughput"), (SEEKS, "seeks")) if metric not in measured}
-    for name in COLUMNS:
-        if name not in left_out:
-            table.add_column(name, justify="left" if name == " step" else "right", no_wrap=True)
+    shown = [at for at, name in enumerate(COLUMNS) if name not in left_out]
+    heads: list[Head] = [(COLUMNS[at], "right" if at else "left") for at in shown]
     by_step: dict[str, dict[int, dict[str, Sample]]] = {}
     for sample in samples:
         repetitions = by_step.setdefault(_shortened(sample.step), {})
         repetitions.setdefault(sample.repetition, {}).setdefault(sample.metric, sample)
+    rows = []
     for step, repetitions in by_step.items():
         timed = {number: metrics for number, metrics in repetitions.items() if "elapsed" in metrics}
         numbers = sorted(timed)
         for number in dict.fromkeys(numbers[:1] + numbers[-1:]):
             label = " " + step if len(numbers) == 1 else f" {step} {number}/{len(numbers)}"
-            cells = zip(COLUMNS, (label, *_row(timed[number])), strict=True)
-            table.add_row(*(cell for name, cell in cells if name not in left_out))
-    return table
+            cells = (label, *_row(timed[number]))
+            rows.append([cells[at] for at in shown])
+    print_table(console, heads, rows)
 
 
 def _within(sample: Sample) -> set[str]:
@@ -180,34 +189,36 @@ def _shown(metrics: dict[str, Sample], name: str, unit: float, decimals: int) ->
     return "?" if value is None else f"{value / unit:.{decimals}f}"
 
 
-def _console() -> Console:
-    """A program that reads it, or a pager, gets whole lines."""
-    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else WIDE)
-
-
 def print_runs(runs: Sequence[RunDirectory]) -> None:
     """One line for each run: what it was, and how its cells ended."""
-    console = _console()
+    console = open_console()
     rows = [_listed(run) for run in runs]
     columns = [name for name in rows[0] if name != "seeds" or any(row[name] for row in rows)]
-    widths = {name: _width(name, rows) for name in columns}
-    for name in SPARED if console.is_terminal else ():
-        if sum(widths[one] for one in columns) > console.width:
-            columns.remove(name)
+    widths = {name: _width(name, rows, parts=name == "drives") for name in columns}
+
+    def spare(names: Sequence[str]) -> None:
+        for name in names:
+            if sum(widths[one] for one in columns) > console.width:
+                columns.remove(name)
+
+    spare(SPARED)
+    if sum(widths[one] for one in columns) > console.width:
+        widths[FOLDED] = _width(FOLDED, rows, parts=True)
+    spare(SPARED_LAST)
     console.width = max(console.width, sum(widths[one] for one in columns))
     table = Table(box=None, padding=(0, 1), header_style="bold")
     for name in columns:
-        table.add_column(name, no_wrap=name != "drives", overflow="fold")
+        table.add_column(name, no_wrap=name not in ("drives", FOLDED), overflow="fold")
     for row in rows:
         table.add_row(*(row[name] for name in columns))
     console.print(table)
 
 
-def _width(column: str, rows: Sequence[dict[str, str]]) -> int:
-    """What it needs with a blank on either side; drives can stand below one another."""
+def _width(column: str, rows: Sequence[dict[str, str]], *, parts: bool) -> int:
+    """What it needs with a blank on either side, where its ``parts`` can stand below one another or not."""
     cells = [row[column] for row in rows]
-    parts = [drive for cell in cells for drive in cell.split()] if column == "drives" else cells
-    return 2 + max(map(len, (column, *parts)))
+    lines = [part for cell in cells for part in cell.split(", ")] if parts else cells
+    return 2 + max(map(len, (column, *lines)))
 
 
 def _listed(run: RunDirectory) -> dict[str, str]:

@@ -15,6 +15,7 @@ from agelab.errors import InputError
 from agelab.image import Image, tools
 from agelab.kernel import Kernel
 from agelab.model.result import Cell, End, Status
+from agelab.results.rundir import RunDirectory
 from agelab.run import room, sources
 from agelab.run.journal import Journal
 from agelab.run.made import MadeOf, made_of
@@ -29,6 +30,10 @@ from agelab.vm import clock, kvm
 from agelab.vm.guest import Accelerator
 
 
+def _unheard(runs: Sequence[RunDirectory], waiting: Sequence[int]) -> None:
+    """Who listens to each cell alone."""
+
+
 @dataclass(frozen=True)
 class Progress:
     """What a run tells while it goes on: ``stage`` one line for each thing made, the rest of the cell of a number."""
@@ -37,6 +42,8 @@ class Progress:
     cell: Callable[[Cell, int], None]
     step: Callable[[int, str], None]
     ended: Callable[[Cell, int, End], None]
+    set_out: Callable[[Sequence[RunDirectory], Sequence[int]], None] = _unheard
+    """Before the first cell: the runs, whose cells are numbered through, and which of those are left, in their turn."""
 
 
 @dataclass(frozen=True)

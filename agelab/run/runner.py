@@ -101,6 +101,7 @@ def carry_out_all(
         turns = [(run, number) for run in runs for number in run.run.unfinished()]
         # Through a process of its own a filesystem takes longest: such cells start first, and none waits for them.
         turns.sort(key=lambda turn: "fuse" not in turn[0].ready.specs[turn[1]].filesystem.modules)
+        progress.set_out([run.run for run in runs], [run.first + number for run, number in turns])
         works = [partial(_carry_out_one, run, number, hypervisor, store, progress) for run, number in turns]
         _in_turn(works, requests[0].jobs, hypervisor)
         ran = iter(runs)

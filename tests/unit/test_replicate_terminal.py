@@ -19,7 +19,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     assert main(["replicate", *words]) == 0
-    return capsys.readouterr().out
+    return "\n".join(line.rstrip() for line in capsys.readouterr().out.split("\n"))
 
 
 def test_a_run_that_is_going_on_is_called_so(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

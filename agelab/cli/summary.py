@@ -1,0 +1,102 @@
+"""A run at its end: of several cells what their variants came to, and how each cell ended. ``agelab show`` has all."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from agelab.cli import chart
+from agelab.cli.tables import print_head, print_run, status_of
+from agelab.cli.terminal import WHOLE, Head, open_console, print_table
+from agelab.report import answer
+from agelab.report.gather import Group, Subject, load
+from agelab.report.numbers import with_spread
+from agelab.report.ranked import Ranked, by_summary, ranked
+from agelab.report.steps import charted, repeated
+from agelab.results.rundir import RunDirectory
+
+BAR = 16
+"""Characters of the longest bar."""
+SHORT = len("sha256:") + 12
+"""Characters of a digest where there is no room for all of it."""
+
+
+def print_result(run: RunDirectory) -> None:
+    """What a run has come to: of a single cell all of it, of several the summary."""
+    plan = run.plan()
+    if len(plan.cells) == 1:
+        print_run(run)
+        return
+    console, group = open_console(), Group((load(run),))
+    print_head(console, plan)
+    # A cut comes at another moment with each run seed: times say little of it.
+    if all(metric != "cut_after" for _, _, metric in group.places):
+        for one in answer.answers(group):
+            console.print(f"\n{one.question}", style="bold")
+            console.print(one.verdict)
+        _print_bars(console, group)
+    _print_cells(console, run)
+    console.print(f"\nevery sample: agelab show {run.name}", soft_wrap=True)
+    console.print(f"as a page:    agelab report {run.name}", soft_wrap=True)
+
+
+def _ordered(group: Group) -> tuple[str, str, Ranked]:
+    """What the report, too, puts the variants in order by, its unit, and the order."""
+    for place in answer.tests(group):
+        if (order := ranked(group, place)).order:
+            return f"slowdown of {place[0]}", "1", order
+    if held := [place for place in group.places if place[2] == "content_bytes"]:
+        return "MB that it holds", "B", ranked(group, held[-1])
+    steps = charted(group)
+    totals = [(one, one.total(steps, "elapsed") if steps else None) for one in group.subjects]
+    order = by_summary([(one, series.summary if series else None) for one, series in totals], highest=False)
+    return "s, all steps", "s", order
+
+
+def _print_bars(console: Console, group: Group) -> None:
+    """A line for each variant with a figure: its median, the spread where there is a floor, a bar from zero."""
+    name, unit, order = _ordered(group)
+    if not order.order:
+        return
+    most = max(float(summary.median) for _, summary in order.order)
+    drawn = {
+        subject.name: _curves(subject, repeated(group)[:1], console.encoding) for subject, _ in order.order
+    }
+    curves = list(dict.fromkeys(head for of in drawn.values() for head in of))
+    heads: list[Head] = [("", "left"), (name, "right"), ("", "left")]
+    heads += [(f" {head}", "left") for head in curves]
+    rows = []
+    for subject, summary in order.order:
+        bar = chart.bar(float(summary.median), most, BAR, console.encoding)
+        more = (f" {drawn[subject.name].get(head, '')}" for head in curves)
+        rows.append((f" {subject.name}", with_spread(summary, unit), f"{bar:<{BAR}}", *more))
+    console.print()
+    print_table(console, heads, rows)
+    spread = "in brackets: the spread over run seeds; a difference that is not above it says nothing"
+    console.print(spread if order.floored else f"{order.why_no_floor}; with fewer an order says nothing")
+
+
+def _curves(subject: Subject, steps: Sequence[str], encoding: str) -> dict[str, str]:
+    """How the steps went on from repetition to repetition: the medians over run seeds."""
+    medians = {
+        place: float(series.summary.median) if series.summary else None
+        for place, series in subject.series.items()
+        if place[0] in steps
+    }
+    return chart.curves(medians, encoding)
+
+
+def _print_cells(console: Console, run: RunDirectory) -> None:
+    """How each cell ended, and its digest, or why it has none."""
+    plan, going_on = run.plan(), run.going_on()
+    rows = []
+    for number, cell in enumerate(plan.cells):
+        end = run.end(number)
+        layout = "" if cell.layout == "single" else f", {cell.layout}"
+        digest = end.digest if end and end.digest else ""
+        if console.width < WHOLE:
+            digest = digest[:SHORT]
+        reason = " ".join(end.reason.split()) if end and end.reason else ""
+        name = f" {cell.variant}{layout}, seed {cell.seed}"
+        rows.append((name, status_of(end, going_on), "; ".join(filter(None, (digest, reason)))))
+    console.print()
+    print_table(console, [(" cell", "left"), ("status", "left"), ("digest", "wrapped")], rows)

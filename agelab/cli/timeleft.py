@@ -1,0 +1,85 @@
+"""How much time is left of a run, from what cells have taken: time of the host, which no result has."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from heapq import heapify, heapreplace
+from math import inf
+from statistics import mean
+
+from agelab.model.result import Cell, End, Status
+
+TELLING = (Status.OK, Status.UNSUPPORTED)
+"""A cell that ended so says what others of its kind take; one that was cut short does not."""
+UNITS = ((90, "s", 1, 10), (5400, "min", 60, 1), (inf, "h", 3600, 0.5))
+"""Below how many seconds which unit is said, its seconds, and in steps of how many."""
+
+Took = Sequence[tuple[Cell, End]]
+
+
+@dataclass(frozen=True)
+class Left:
+    """Seconds, from .. to."""
+
+    low: float
+    high: float
+
+
+def of_cell(cell: Cell, took: Took, before: Took) -> Left | None:
+    """What a cell can be expected to take, by what others took in this run and in earlier ones (``before``).
+
+    What its kind took in this run, else what it took earlier; else the mean of its filesystem in this run, else of
+    all. None where nothing is known.
+    """
+    for known in (took, before):
+        own = [end.host_seconds for one, end in known if _kind(one) == _kind(cell) and end.status in TELLING]
+        if own:
+            return Left(min(own), max(own))
+    ended = [(one, end.host_seconds) for one, end in took or before if end.status is Status.OK]
+    alike = [seconds for one, seconds in ended if one.filesystem == cell.filesystem]
+    others = alike or [seconds for _, seconds in ended]
+    return Left(mean(others), mean(others)) if others else None
+
+
+def left(
+    waiting: Sequence[Cell], running: Sequence[tuple[Cell, float]], jobs: int, took: Took, before: Took = ()
+) -> Left | None:
+    """The time until the last cell has ended, or None while of some cell nothing is known.
+
+    ``waiting`` are the cells that have not begun, in their turn, so many ``jobs`` at a time; ``running`` are the
+    others, with the seconds since each began. One that takes longer than any before it is taken to end at any moment.
+    """
+    to_come = [of_cell(cell, took, before) for cell in waiting]
+    begun = [(of_cell(cell, took, before), since) for cell, since in running]
+    whole = [one for one in to_come if one]
+    rest = [(one, since) for one, since in begun if one]
+    if len(whole) < len(to_come) or len(rest) < len(begun):
+        return None
+    return Left(
+        _until_the_last([one.low for one in whole], [one.low - since for one, since in rest], jobs),
+        _until_the_last([one.high for one in whole], [one.high - since for one, since in rest], jobs),
+    )
+
+
+def _until_the_last(waiting: Sequence[float], running: Sequence[float], jobs: int) -> float:
+    """When the last one ends, where whoever is free takes the next."""
+    free = [max(0.0, rest) for rest in running] + [0.0] * (jobs - len(running))
+    heapify(free)
+    for seconds in waiting:
+        heapreplace(free, free[0] + seconds)
+    return max(free)
+
+
+def words(time: Left | None) -> str:
+    """``about 4 min``, ``4-6 min``, and what to say where there is no figure. It never says less than nothing."""
+    if time is None:
+        return "not known before a cell has ended"
+    if time.high < 1:
+        return "any moment now, by what cells took before"
+    _, unit, size, step = next(one for one in UNITS if time.high < one[0])
+    low, high = (max(step, step * round(seconds / size / step)) for seconds in (time.low, time.high))
+    return f"about {high:g} {unit}" if low == high else f"{low:g}-{high:g} {unit}"
+
+
+def _kind(cell: Cell) -> tuple[object, ...]:
+    """What cells have in common that take about the same."""
+    return cell.variant, cell.layout, cell.drives

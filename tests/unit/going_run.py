@@ -1,0 +1,43 @@
+"""A run that goes on without a guest: ``python -m tests.unit.going_run HOME [ENDED]``, told as ``agelab run`` tells it.
+
+Six cells in HOME, two at a time; ENDED of them (or none) have ended before. The last one is unsupported.
+"""
+
+import sys
+from pathlib import Path
+
+from agelab.cli.progress import shown
+from agelab.cli.request import request
+from agelab.cli.run import run as verb
+from agelab.model.result import End, Status
+from agelab.results.rundir import RunDirectory
+from tests.unit.reported_runs import make
+
+
+def main(home: Path, ended: int) -> None:
+    """Begin the cells that are left, two at a time, and end them."""
+    name = make(home, {"ext4": 1.2, "xfs": 1.4, "reiserfs-journal": 1.3}, seeds=(1, 2), unfinished=6 - ended)
+    run = RunDirectory(home / "runs" / name)
+    words = verb.make_context("run", ["aging", "--jobs", "2"]).params
+    with shown([request("aging", {**words, "kernel": "debian:6.1"})]) as progress:
+        progress.stage("kernel debian:6.1")
+        left = run.unfinished()
+        progress.set_out([run], left)
+        cells = run.plan().cells
+        for pair in zip(left[::2], left[1::2], strict=True):
+            for number in pair:
+                progress.cell(cells[number], number)
+            for step in ("ready", "mkfs 1", "copy 1", "aged/random-read 1"):
+                for number in pair:
+                    progress.step(number, step)
+                progress.stage(f"{step} of both")  # whatever is said has the moving lines drawn again
+            for number in pair:
+                status = Status.UNSUPPORTED if number == 5 else Status.OK
+                reason = "this kernel has none" if number == 5 else None
+                progress.ended(
+                    cells[number], number, End(status=status, reason=reason, host_seconds=200 + number)
+                )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0)

@@ -1,0 +1,138 @@
+"""What a run prints when it has come to its end, and small charts."""
+
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from agelab.cli import chart, main, summary
+from agelab.cli.summary import print_result
+from agelab.cli.terminal import Head, print_table
+from agelab.model.result import Sample, Status
+from agelab.results.rundir import RunDirectory
+from tests.unit.reported_runs import COPIES, make
+
+
+def watched(monkeypatch: pytest.MonkeyPatch, width: int = 80) -> None:
+    """Standard output is a terminal of that width."""
+    console = Console(width=width, color_system=None, highlight=False, markup=False)
+    monkeypatch.setattr(summary, "open_console", lambda: console)
+
+
+def ended(run: RunDirectory, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    print_result(run)
+    return [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+
+
+def made(home: Path, *words: object, **more: object) -> RunDirectory:
+    return RunDirectory(home / "runs" / make(home, *words, **more))  # type: ignore[arg-type]
+
+
+def test_the_summary_has_the_worst_first_a_line_for_each_cell_and_says_that_there_is_no_floor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    watched(monkeypatch)
+    run = made(
+        tmp_path, {"ext4": 1.2, "xfs": 2.4, "reiser4": 1, "reiserfs-journal": 1.2}, seeds=(1, 2),
+        statuses={"reiser4": Status.UNSUPPORTED}, unfinished=1,
+    )  # fmt: skip
+    lines = ended(run, capsys)
+    assert max(map(len, lines[4:])) <= 80
+    bars = [line.split() for line in lines if "━" in line]
+    assert [(row[0], len(row[2])) for row in bars] == [("xfs", 16), ("ext4", 8), ("reiserfs-journal", 8)]
+    assert all(len(row[4]) == COPIES for row in bars)
+    assert any("That cannot be said yet: no floor: 1 seed, five are needed." in line for line in lines)
+    assert "no floor: 1 seed, five are needed; with fewer an order says nothing" in lines
+    assert "faster" not in "".join(lines) and "slower" not in "".join(lines)
+    digest = run.end(0)
+    assert digest and digest.digest
+    assert f" ext4, seed 1             ok          {digest.digest[:19]}" in lines
+    assert " reiser4, seed 2          unsupported this kernel has none" in lines
+    assert " reiserfs-journal, seed 2 interrupted" in lines
+    assert f"every sample: agelab show {run.name}" in lines
+
+
+def test_with_a_floor_the_spread_stands_beside_the_median(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    watched(monkeypatch)
+    lines = ended(made(tmp_path, {"ext4": 1.2, "xfs": 2.4}, seeds=(1, 2, 3, 4, 5)), capsys)
+    [xfs] = [line for line in lines if line.startswith(" xfs ") and "━" in line]
+    assert "(0.0" in xfs
+    assert (
+        "in brackets: the spread over run seeds; a difference that is not above it says nothing"
+        in " ".join(lines)
+    )
+
+
+def test_elsewhere_digests_are_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = made(tmp_path, {"ext4": 1.2, "xfs": 2.4})
+    end = run.end(1)
+    assert end and f" xfs, seed 1  ok     {end.digest}" in ended(run, capsys)
+
+
+def test_a_run_of_one_cell_prints_all_of_it_and_only_show_draws_its_curves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = made(tmp_path, {"ext4": 1.2})
+    lines = ended(run, capsys)
+    assert f" copy {COPIES}/{COPIES} " in "\n".join(lines) and "▁" not in "".join(lines)
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
+    assert main(["show"]) == 0
+    shown = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    drawn = [line for line in shown if "▁" in line]
+    assert [line.split(":")[0] for line in drawn] == [f"  copy 1-{COPIES}, MB/s", f"  delete 1-{COPIES}, s"]
+    assert [line for line in shown if line not in drawn] == lines
+
+
+def test_a_run_whose_every_cell_failed_has_no_bars(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    watched(monkeypatch)
+    failed = dict.fromkeys(("ext4", "xfs"), Status.FAILED)
+    lines = ended(made(tmp_path, {"ext4": 1.2, "xfs": 2.4}, statuses=failed), capsys)
+    assert "Nothing: no cell ended ok." in lines and "━" not in "".join(lines)
+    assert " xfs, seed 1  failed this kernel has none" in lines
+
+
+def test_a_power_cut_has_no_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    watched(monkeypatch)
+    run = made(tmp_path, {"ext4": 1.2, "xfs": 2.4})
+    run.append(0, Sample(step="copy", metric="cut_after", value=0.5, unit="s"))
+    lines = ended(run, capsys)
+    assert (
+        "━" not in "".join(lines)
+        and "aged worst" not in "".join(lines)
+        and " xfs, seed 1  ok" in "\n".join(lines)
+    )
+
+
+def test_bars_begin_at_zero_and_curves_go_from_the_lowest_to_the_highest() -> None:
+    assert chart.bar(1, 2, 8, "utf-8") == "━━━━" and chart.bar(1.1, 2, 8, "utf-8") == "━━━━╸"
+    assert chart.bar(2, 2, 8, "ascii") == "########" and chart.bar(0, 0, 8, "utf-8") == ""
+    assert chart.row([1, 2, None, 8], "utf-8") == "▁▂ █" and chart.row([1, 8], "iso-8859-1") == "_#"
+    assert chart.row([3, 3, 3], "utf-8") == "▁▁▁" and chart.row([None], "utf-8") == ""
+
+
+def test_a_table_that_is_too_wide_comes_in_parts_and_loses_no_figure(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    heads: list[Head] = [(" step", "left"), *((f"column {at}", "right") for at in range(12))]
+    rows = [(" copy", *(f"{at}.123456" for at in range(12)))]
+    print_table(Console(width=80, color_system=None), heads, rows)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80 and [line[:5] for line in lines] == [
+        " step",
+        " copy",
+        "",
+        " step",
+        " copy",
+    ]
+    assert [word for line in lines[1::3] for word in line.split()[1:]] == list(rows[0][1:])
+    print_table(Console(width=80, color_system=None), heads, rows, together=5)
+    figures = [line.split()[1:] for line in capsys.readouterr().out.splitlines() if line.startswith(" copy")]
+    assert list(map(len, figures)) == [5, 7]
+    print_table(Console(width=1000, color_system=None), heads, rows)
+    assert len(capsys.readouterr().out.splitlines()) == 2

@@ -1,0 +1,123 @@
+"""The time that is left of a run, by what cells took."""
+
+from pathlib import Path
+
+import pytest
+
+from agelab.cli.timeleft import Left, left, of_cell, words
+from agelab.model.result import Cell, End, RunPlan, Status
+from agelab.results.rundir import RunDirectory
+from agelab.results.took import LOOKED_AT, NEWEST, earlier
+
+Took = list[tuple[Cell, End]]
+
+
+def cell(variant: str, seed: int = 1, drive: str = "model:x") -> Cell:
+    return Cell(
+        variant=variant, filesystem=variant.partition("-")[0], layout="single", kernel="6.1", machine="m",
+        drives=(drive,), defaults="period", seed=seed,
+    )  # fmt: skip
+
+
+def took(variant: str, *seconds: float, status: Status = Status.OK, drive: str = "model:x") -> Took:
+    return [(cell(variant, drive=drive), End(status=status, host_seconds=one)) for one in seconds]
+
+
+def test_a_cell_takes_what_its_kind_took_here_else_before_else_what_others_take() -> None:
+    here = took("ext4", 30, 50) + took("ext3", 40)
+    assert of_cell(cell("ext4"), here, took("ext4", 500)) == Left(30, 50)
+    assert of_cell(cell("xfs"), here, took("xfs", 90, 70)) == Left(70, 90)
+    assert of_cell(cell("ext4-journal"), here, ()) == Left(40, 40)  # of its filesystem
+    assert of_cell(cell("xfs"), here, ()) == Left(40, 40)  # of all: (30 + 50 + 40) / 3
+    assert of_cell(cell("xfs"), (), took("ext4", 10, 20)) == Left(15, 15)
+    assert of_cell(cell("xfs"), (), ()) is None
+
+
+def test_cells_on_another_drive_are_others_and_one_that_was_cut_short_says_nothing() -> None:
+    assert of_cell(cell("ext4"), took("ext4", 5, drive="model:none"), took("ext4", 60)) == Left(60, 60)
+    for status in (Status.FAILED, Status.HUNG, Status.PANICKED, Status.INTERRUPTED):
+        assert of_cell(cell("ext4"), took("ext4", 5, status=status), ()) is None
+    unsupported = took("reiser4", 0.5, status=Status.UNSUPPORTED) + took("xfs", 80)
+    assert of_cell(cell("reiser4", 2), unsupported, ()) == Left(0.5, 0.5)
+    assert of_cell(cell("jfs"), unsupported, ()) == Left(80, 80)
+
+
+def test_cells_run_side_by_side_and_whoever_is_free_takes_the_next() -> None:
+    known = took("ext4", 100) + took("zfs", 300)
+    four = [cell("ext4", seed) for seed in range(4)]
+    assert left(four, [], 1, known) == Left(400, 400)
+    assert left(four, [], 2, known) == Left(200, 200)
+    # zfs has 260 s to go; beside it four of 100 s follow one another on the other place.
+    assert left(four[:2], [(cell("zfs"), 40), (four[2], 30)], 2, known) == Left(270, 270)
+    assert left(four, [(cell("zfs"), 0)], 2, known) == Left(400, 400)
+
+
+def test_it_is_a_range_where_cells_of_a_kind_took_more_and_less() -> None:
+    assert left([cell("ext4")], [(cell("ext4"), 20)], 1, took("ext4", 60, 90)) == Left(100, 160)
+
+
+def test_nothing_is_said_while_of_some_cell_nothing_is_known() -> None:
+    assert left([cell("ext4")], [(cell("xfs"), 5)], 1, ()) is None
+    assert words(None) == "not known before a cell has ended"
+
+
+def test_it_never_falls_below_zero() -> None:
+    late = left([], [(cell("ext4"), 1000)], 1, took("ext4", 60))
+    assert late == Left(0, 0) and words(late) == "any moment now, by what cells took before"
+    assert left([cell("ext4")], [(cell("ext4"), 1000)], 1, took("ext4", 60)) == Left(60, 60)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (2, 2, "about 10 s"),
+        (38, 42, "about 40 s"),
+        (28, 52, "30-50 s"),
+        (0, 89, "10-90 s"),
+        (90, 91, "about 2 min"),
+        (200, 400, "3-7 min"),
+        (5399, 5399, "about 90 min"),
+        (5400, 5400, "about 1.5 h"),
+        (4000, 9000, "1-2.5 h"),
+    ],
+)
+def test_its_words(low: float, high: float, said: str) -> None:
+    assert words(Left(low, high)) == said
+
+
+def begun(
+    home: Path, variant: str, seconds: float | None, scale: str = "quick", **said: object
+) -> RunDirectory:
+    run = RunDirectory.create(home, "aging")
+    run.write_plan(
+        RunPlan(
+            run=run.name, scenario="aging", scale=scale, clock="virtual", cells=(cell(variant),), provenance={},
+            command={"directory": "/", "name": "aging", "words": said, "more": {}},
+        )
+    )  # fmt: skip
+    if seconds is not None:
+        run.finish(0, End(status=Status.OK, host_seconds=seconds))
+    return run
+
+
+def test_earlier_runs_are_the_newest_that_were_asked_the_same(tmp_path: Path) -> None:
+    begun(tmp_path, "ext4", 1, kernel="debian:5.10", seeds="1,2", jobs=2, layout=None)
+    begun(tmp_path, "ext4", 2, scale="paper")
+    begun(tmp_path, "ext4", 3, layout="raid0")
+    begun(tmp_path, "ext4", 4, crash_at="copy+1")
+    now = begun(tmp_path, "xfs", None, kernel="debian:6.1", trace=False)
+    assert [end.host_seconds for _, end in earlier(now)] == [1]
+    for seconds in range(10, 10 + NEWEST):
+        begun(tmp_path, "xfs", seconds)
+    assert sorted(end.host_seconds for _, end in earlier(now)) == [10, 11, 12]
+
+
+def test_few_runs_are_read_and_a_damaged_one_is_passed_over(tmp_path: Path) -> None:
+    begun(tmp_path, "ext4", 1)
+    broken = begun(tmp_path, "ext4", 2)
+    (broken.path / "plan.json").write_text("{")
+    now = begun(tmp_path, "ext4", None)
+    assert [end.host_seconds for _, end in earlier(now)] == [1]
+    for _ in range(LOOKED_AT):
+        begun(tmp_path, "ext4", 3, scale="paper")
+    assert list(earlier(now)) == []
