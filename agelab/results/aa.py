@@ -69,7 +69,8 @@ class Conditions(Frozen):
         return cls(vcpus=plan.provenance.get("vcpus", 1), jobs=jobs, drives=tuple(sorted(drives)))
 
     def __str__(self) -> str:
-        return f"{self.vcpus} vcpus, {self.jobs} jobs, {', '.join(self.drives)}"
+        counts = ((self.vcpus, "vcpu"), (self.jobs, "job"))
+        return ", ".join([*(f"{n} {what}{'s' * (n > 1)}" for n, what in counts), *self.drives])
 
 
 class Seen(Frozen):
@@ -176,7 +177,7 @@ def host_floors(home: Path, plan: RunPlan) -> HostFloors:
         return HostFloors(why=_unknown(home, host))
     fitting = [one for one in record.calibrations if one.conditions == wanted]
     if not fitting:
-        return HostFloors(why=f"no A/A of this host with {wanted}: {CALIBRATE} ...")
+        return HostFloors(why=f"no A/A of this host with {wanted}: {CALIBRATE}")
     shares: dict[tuple[str, str], Fraction] = {}
     for floor in (floor for one in fitting for floor in one.floors):
         place = (floor.kind, floor.metric)

@@ -41,7 +41,7 @@ def firmware() -> dict[str, str]:
 
 @cache
 def described() -> str:
-    """What decides how fast real time passes here: the kernel, the processors, and by what the kernel tells the time."""
+    """What decides how long things take in real time: the kernel, the processors, by what the kernel tells the time."""
     system = f"{platform.system()} {platform.release()} {platform.machine()}"
     model = cpu_model(Path("/proc/cpuinfo").read_text()) or "unnamed processors"
     source = CLOCKSOURCE.read_text().strip() if CLOCKSOURCE.exists() else "unknown"

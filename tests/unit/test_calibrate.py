@@ -117,13 +117,6 @@ def test_a_cell_that_did_not_finish_proves_nothing(runs: Runs, capsys: pytest.Ca
     assert "  no A/A: not finished: " in said(capsys, code=1)
 
 
-def test_real_time_is_not_asked_to_be_the_same(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
-    runs.clock, runs.second = "wall", {1: 1.05}
-    shown = said(capsys, "--clock", "wall")
-    assert "no A/A: real time is not the same twice (1 of 2 samples differ)" in shown
-    assert "wall clock; real time, each seed one repetition of it" in shown
-
-
 def test_programs_get_the_proof_and_every_floor(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(said(capsys, "--json"))
     assert (found["schema"], found["clock"]) == (1, "virtual")
