@@ -95,7 +95,9 @@ def print_calibration(one: "Calibration", everything: bool) -> None:
     click.echo(f"  Two later medians of {n} seeds in one place are no farther apart, with {covers}")
     click.echo("  at least, while the host stays what it was")
     if any(floor.metric == "elapsed" and floor.share > WIDE for floor in one.floors):
-        click.echo(f"  A floor above {percent(WIDE)} hides most differences: end other work, take KVM where it")
+        click.echo(
+            f"  A floor above {percent(WIDE)} hides most differences: end other work, take KVM where it"
+        )
         click.echo("  is to be had, and calibrate again")
 
 
