@@ -86,6 +86,8 @@ def _in_the_wall_clock(wanted: "Request", everything: bool, as_json: bool) -> in
     from agelab.results import aa
     from agelab.results import compare as results
 
+    store = open_store()
+    aa.records(store.home)  # a bad one is refused now, and not when the guests have run
     seeded, again = shown.twice(wanted, execute)
     pairs = [*zip(results.groups(seeded), results.groups(again), strict=True)]
     cells = [pair for one, other in pairs for pair in results.by_seed(one, other)]
@@ -96,7 +98,7 @@ def _in_the_wall_clock(wanted: "Request", everything: bool, as_json: bool) -> in
             hint="something was upgraded or replaced meanwhile: calibrate again",
         )
     found = shown.calibration(seeded, again, pairs)
-    path = aa.add(open_store(), *found) if found else None
+    path = aa.add(store, *found) if found else None
     if as_json:
         print_json(shown.host_json(seeded, again, pairs, found))
     else:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import BaseModel, Field
 
@@ -63,14 +63,25 @@ class Conditions(Frozen):
     @classmethod
     def of(cls, plan: RunPlan) -> Self:
         """Those of a run."""
-        words: Mapping[str, Any] = plan.command.get("words") or {}
-        jobs = min(int(words.get("jobs", 1)), len(plan.cells))
-        drives = dict.fromkeys(drive for cell in plan.cells for drive in cell.drives)
-        return cls(vcpus=plan.provenance.get("vcpus", 1), jobs=jobs, drives=tuple(sorted(drives)))
+        words = plan.command.get("words")
+        jobs = _count(words.get("jobs")) if isinstance(words, Mapping) else 1
+        drives = sorted({drive for cell in plan.cells for drive in cell.drives})
+        vcpus = _count(plan.provenance.get("vcpus"))
+        return cls(vcpus=vcpus, jobs=min(jobs, len(plan.cells)), drives=tuple(drives))
+
+    def cover(self, other: "Conditions") -> bool:
+        """Whether what was found under these holds under those: of more drives it is the widest of all."""
+        same = (self.vcpus, self.jobs) == (other.vcpus, other.jobs)
+        return same and set(other.drives) <= set(self.drives)
 
     def __str__(self) -> str:
         counts = ((self.vcpus, "vcpu"), (self.jobs, "job"))
         return ", ".join([*(f"{n} {what}{'s' * (n > 1)}" for n, what in counts), *self.drives])
+
+
+def _count(said: object) -> int:
+    """A number of a run's plan; one where it says none."""
+    return said if isinstance(said, int) and 0 < said < LARGEST else 1
 
 
 class Seen(Frozen):
@@ -175,7 +186,7 @@ def host_floors(home: Path, plan: RunPlan) -> HostFloors:
     record = _of_host(home, host)
     if record is None:
         return HostFloors(why=_unknown(home, host))
-    fitting = [one for one in record.calibrations if one.conditions == wanted]
+    fitting = [one for one in record.calibrations if one.conditions.cover(wanted)]
     if not fitting:
         return HostFloors(why=f"no A/A of this host with {wanted}: {CALIBRATE}")
     shares: dict[tuple[str, str], Fraction] = {}

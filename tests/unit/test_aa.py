@@ -234,6 +234,8 @@ def test_a_bad_record_is_refused_by_name(
     assert main(["calibrate", "--show"]) == 2
     shown = " ".join(capsys.readouterr().err.split())
     assert f"{path} {why}" in shown and f"rm {path}" in shown
+    assert main(["calibrate", "aging-ext4", "--clock", "wall"]) == 2
+    assert len(guests.asked) == 2, "no guest runs for what cannot be recorded"
     with pytest.raises(InputError, match=path.name):
         aa.host_floors(home, ran(home, A).plan())
 
@@ -261,6 +263,28 @@ def test_a_median_of_zero_has_no_share(home: Path) -> None:
         sides = [compare.groups(ran(home, values))[0] for values in (zeros, other)]
         found = aa.floors([(sides[0], sides[1])])
         assert [one.metric for one in found] == wanted and not any(one.share for one in found)
+
+
+def test_a_calibration_of_several_drives_covers_each_of_them(
+    guests: Guests, said: Callable[..., str], home: Path
+) -> None:
+    wall(said)
+    [known] = aa.records(home)
+    [one] = known.calibrations
+    both = one.conditions.model_copy(update={"drives": ("model:a", "model:b")})
+    for drives, fits in (
+        (("model:a",), True),
+        (("model:a", "model:b"), True),
+        (("model:a", "model:c"), False),
+    ):
+        assert both.cover(one.conditions.model_copy(update={"drives": drives})) is fits
+
+
+@pytest.mark.parametrize("command", [{"words": {"jobs": "two"}}, {"words": {"jobs": -1}}, {"words": [2]}, {}])
+def test_a_plan_that_says_no_number_of_jobs_has_one(home: Path, command: dict[str, Any]) -> None:
+    plan = ran(home, A, vcpus=None).plan().model_copy(update={"command": command})
+    conditions = aa.Conditions.of(plan)
+    assert (conditions.jobs, conditions.vcpus) == (1, 1)
 
 
 def test_show_and_a_scenario_do_not_go_together(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
