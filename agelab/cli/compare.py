@@ -12,9 +12,9 @@ from agelab.stats.series import seeds_of
 if TYPE_CHECKING:
     from agelab.model.result import RunPlan
     from agelab.results.compare import Difference, Group, Pair
+    from agelab.results.judged import Judged
     from agelab.results.rundir import RunDirectory
     from agelab.results.sides import Comparison
-    from agelab.stats.compared import Compared
 
 SHOWN = 20
 """Differing samples to print for one pair of cells."""
@@ -58,16 +58,22 @@ def compare(
     """
     from agelab.errors import InputError
     from agelab.results import sides as results
+    from agelab.results.judged import HostFloor, judged, labels, why_empty
 
-    runs = open_store().runs
-    asked = [results.side(runs, words) for words in sides]
+    store = open_store()
+    asked = [results.side(store.runs, words) for words in sides]
     if base and len(asked) > 1:
         raise InputError(
             "--base chooses among the variants of one run; of several runs the first one is the base"
         )
     found = [results.of_one(asked[0], base)] if len(asked) == 1 else results.of_several(asked)
-    doubts = {id(other): _doubts(one.base, other, anyway) for one in found for other in one.others}
-    tables = [_judged(one) for one in found]
+    doubts = {id(other): labels(one.base, other, anyway) for one in found for other in one.others}
+    tables = []
+    for one in found:
+        host = HostFloor(store.home, one.base, one.others)
+        tables.append(judged(one, host))
+        for other in one.others:
+            doubts[id(other)] += host.unknown
     if as_json:
         print_json(_json(found, tables, doubts))
     else:
@@ -76,64 +82,15 @@ def compare(
             click.echo(f"not compared, for no other run has it: {line}")
         for one, table in zip(found, tables, strict=True):
             if len(one.others) == 1 or each:
-                for other, judged in zip(one.others, table, strict=True):
-                    _print_pair(one.base, other, judged, doubts[id(other)], every_input, everything)
+                for other, rows in zip(one.others, table, strict=True):
+                    _print_pair(one.base, other, rows, doubts[id(other)], every_input, everything)
             else:
                 _print_several(one, table, doubts, every_input, everything)
-    empty = [group for one in found for group in (one.base, *one.others) if not group.counted]
     if not any(one.base.counted and other.counted for one in found for other in one.others):
-        raise InputError("; ".join(dict.fromkeys(map(_why_empty, empty))))
+        empty = [group for one in found for group in (one.base, *one.others) if not group.counted]
+        raise InputError("; ".join(dict.fromkeys(map(why_empty, empty))))
     broken = any(cells.broken for one in found for other in one.others for cells in _cells(one.base, other))
     return int(broken)
-
-
-def _why_empty(group: "Group") -> str:
-    """Why a group has no result."""
-    why = dict.fromkeys(
-        " ".join(f"{ran.end.status}: {ran.end.reason or ''}".split()) if ran.end else "not ended"
-        for ran in group.cells.values()
-    )
-    return f"no cell of {group.name} of {group.run.name} is ok ({'; '.join(why)})"
-
-
-def _doubts(one: "Group", other: "Group", anyway: bool) -> list[str]:
-    """What a table of these two must be labelled with. Raises InputError for what is not comparable, unless told."""
-    from agelab.errors import InputError
-    from agelab.results import comparable
-
-    ours, theirs = one.run.plan(), other.run.plan()
-    found = comparable.unlike(ours, theirs)
-    if found and not anyway:
-        raise InputError(
-            f"{one.run.name} and {other.run.name} are not comparable: {'; '.join(found)}",
-            hint="--anyway compares them all the same, and labels the tables",
-        )
-    labels = [f"NOT COMPARABLE: {line}" for line in found]
-    together = [comparable.jobs(plan) for plan in (ours, theirs)]
-    if {ours.clock, theirs.clock} == {"wall"} and together[0] != together[1]:
-        labels.append(
-            f"cells at a time: {together[0]} | {together[1]}; in real time those that run together disturb each other"
-        )
-    if one.run.name == other.run.name and one.cell == other.cell:
-        labels.append("A and B are the same cells: no difference can show, the floor is their spread")
-    return labels
-
-
-def _judged(one: "Comparison") -> "list[tuple[list[Compared], list[Compared]]]":
-    """Of each other side what may be said of each step, and of each repetition of those that have several."""
-    from agelab.stats.compared import against
-    from agelab.stats.series import by_step, series
-
-    base, *others = (series(group.counted) for group in (one.base, *one.others))
-    steps = against(by_step(base), [by_step(other) for other in others])
-    several = {
-        (step, metric) for table in (base, *others) for step, repetition, metric in table if repetition > 1
-    }
-    picked = [
-        {place: found for place, found in table.items() if (place[0], place[2]) in several}
-        for table in (base, *others)
-    ]
-    return list(zip(steps, against(picked[0], picked[1:]), strict=True))
 
 
 def _print_runs(found: "Sequence[Comparison]") -> None:
@@ -171,7 +128,7 @@ def described(plan: "RunPlan") -> str:
 def _print_pair(
     one: "Group",
     other: "Group",
-    judged: "tuple[list[Compared], list[Compared]]",
+    judged: "Judged",
     doubts: Sequence[str],
     every_input: bool,
     everything: bool,
@@ -201,9 +158,8 @@ def _print_pair(
         for letter, group in (("A", one), ("B", other)):
             for line in _left_out(group):
                 click.echo(f"  left out of the table: {letter}, {line}")
-        steps, repetitions = judged
         if one.counted and other.counted:
-            print_two([*steps, *repetitions] if everything else steps, everything)
+            print_two(judged.rows(everything), everything)
 
 
 def _print_endings(cells: "Sequence[Pair]", several: bool, everything: bool) -> None:
@@ -239,7 +195,7 @@ def _left_out(group: "Group") -> list[str]:
 
 def _print_several(
     one: "Comparison",
-    judged: "Sequence[tuple[list[Compared], list[Compared]]]",
+    judged: "Sequence[Judged]",
     doubts: "Mapping[int, Sequence[str]]",
     every_input: bool,
     everything: bool,
@@ -271,10 +227,10 @@ def _print_several(
                 click.echo(click.wrap_text(f"inputs that differ: {differ}", columns(), " " * 3, " " * 5))
             _print_endings([pair for pair in cells if pair.broken], True, everything)
         for line in _left_out(group):
-            click.echo(f"   left out of the table: {line}")
+            click.echo(click.wrap_text(f"left out of the table: {line}", columns(), " " * 3, " " * 5))
     counted = [at for at, group in enumerate(one.others) if group.counted]
     if one.base.counted and counted:
-        tables = [[*judged[at][0], *(judged[at][1] if everything else [])] for at in counted]
+        tables = [judged[at].rows(everything) for at in counted]
         print_several(tables, [told[0], *(told[at + 1] for at in counted)], everything)
         click.echo("  (--each: medians, intervals and floors of each; --json: all)")
 
@@ -356,7 +312,7 @@ def differences_json(found: "Iterable[Difference]") -> list[dict[str, Any]]:
 
 def _json(
     found: "Sequence[Comparison]",
-    tables: "Sequence[Sequence[tuple[list[Compared], list[Compared]]]]",
+    tables: "Sequence[Sequence[Judged]]",
     doubts: "Mapping[int, list[str]]",
 ) -> dict[str, Any]:
     from agelab.cli.ratios import rows_json
@@ -388,10 +344,10 @@ def _json(
                 "right": side(other),
                 "labels": doubts[id(other)],
                 "cells": [cells(pair) for pair in _cells(one.base, other)],
-                "rows": rows_json(steps),
-                "repetitions": rows_json(repetitions),
+                "rows": rows_json(judged.steps),
+                "repetitions": rows_json(judged.repetitions),
             }
             for one, table in zip(found, tables, strict=True)
-            for other, (steps, repetitions) in zip(one.others, table, strict=True)
+            for other, judged in zip(one.others, table, strict=True)
         ],
     }

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from agelab.model.result import RunPlan
+from agelab.results.aa import Conditions
 
 
 def unlike(ours: RunPlan, theirs: RunPlan) -> list[str]:
@@ -22,13 +23,18 @@ def _unlike(ours: RunPlan, theirs: RunPlan) -> Iterator[str]:
         yield "corpus " + " | ".join(min(words)[:12] for words in (one, other))
 
 
+def real_time(ours: RunPlan, theirs: RunPlan) -> list[str]:
+    """What else than the question may make two runs of the wall clock differ."""
+    found = []
+    together = [Conditions.of(plan).jobs for plan in (ours, theirs)]
+    if together[0] != together[1]:
+        found.append(f"cells at a time: {together[0]} | {together[1]}; in real time they disturb each other")
+    hosts = [str(plan.provenance.get("host", "not stated")) for plan in (ours, theirs)]
+    if hosts[0] != hosts[1]:
+        found.append(f"host: {hosts[0]} | {hosts[1]}: what differs may be the host")
+    return found
+
+
 def data(plan: RunPlan) -> set[str]:
     """The hashes of the data that a run worked on, as far as it says."""
     return set(str(plan.provenance.get("corpus_sha256", "")).split("; ")) - {""}
-
-
-def jobs(plan: RunPlan) -> int:
-    """How many of its cells ran at a time; 1 where the run does not say it."""
-    words = plan.command.get("words")
-    said = str(words.get("jobs")) if isinstance(words, dict) else ""
-    return int(said) if said.isdecimal() else 1

@@ -370,3 +370,25 @@ def test_later_medians_keep_to_it(draw: str) -> None:
 def test_a_run_from_before_the_processor_was_recorded_has_no_floors(home: Path) -> None:
     old: RunPlan = ran(home, A, host="Linux 6.1.0 x86_64").plan()
     assert aa.host_floors(home, old).why.startswith("no A/A of this host")
+
+
+def test_compare_calls_nothing_slower_below_the_floor_of_the_host(
+    guests: Guests, said: Callable[..., str], home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A and B spread by a third of A's median and differ by 42 %, which this host does by itself (47 %)."""
+    one, other = ran(home, A), ran(home, {seed: (value or 0) + 0.5 for seed, value in A.items()})
+    assert main(["compare", one.name, other.name]) == 0
+    shown = capsys.readouterr().out
+    assert "B slower" in shown and "  floor of the run seeds alone: " in shown
+    wall(said)
+    assert main(["compare", one.name, other.name]) == 0
+    shown = capsys.readouterr().out
+    assert "copy 1.20 1.70 1.42 1.15 1.73 47.1% below floor" in [
+        " ".join(line.split()) for line in shown.splitlines()
+    ]
+    assert "floor of the run seeds alone" not in shown
+    elsewhere = ran(home, {seed: (value or 0) + 0.5 for seed, value in A.items()}, host="another, 1 x CPU")
+    assert main(["compare", one.name, elsewhere.name]) == 0
+    shown = capsys.readouterr().out
+    assert "host: Linux 6.1.0 x86_64, 2 x AMD EPYC, clocksource tsc | another, 1 x CPU: what differs" in shown
+    assert "floor of the run seeds alone: " in shown
