@@ -151,11 +151,10 @@ def of_several(sides: Sequence[Side]) -> list[Comparison]:
 def left_out(comparisons: Sequence[Comparison], sides: Sequence[Side]) -> Iterator[str]:
     """What of the runs stands in no comparison, because another run has not got it."""
     there = {(group.run.name, group.name) for one in comparisons for group in (one.base, *one.others)}
-    for one in sides:
-        if not one.chosen:
-            for group in one.groups():
-                if (one.run.name, group.name) not in there:
-                    yield f"{group.name} of {one.run.name}"
+    for one in sides if not any(one.chosen for one in sides) else ():
+        for group in one.groups():
+            if (one.run.name, group.name) not in there:
+                yield f"{group.name} of {one.run.name}"
 
 
 def names(found: Sequence[Group]) -> list[str]:
