@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 SCHEMA = 1
 WIDTH = 18
 """Characters of a kernel's column."""
+STEM = 60
+"""Characters of a plot's file name: of four bytes each they are fewer than a file's name may have."""
 LEGEND = (
     "in %: the change of the median since the kernel before; * above the floor of the run seeds, = nothing, "
     "~ below the floor, ? no floor (five run seeds are needed)"
@@ -157,7 +159,7 @@ def draw(found: "Sweep", places: "Sequence[Place]", directory: Path) -> list[Pat
     from agelab.layout import curve
 
     directory.mkdir(parents=True, exist_ok=True)
-    drawn = []
+    drawn: list[Path] = []
     for place in places:
         unit = _scale(found, place)
         lines = {
@@ -169,7 +171,10 @@ def draw(found: "Sweep", places: "Sequence[Place]", directory: Path) -> list[Pat
             for row in found.entries
         }
         words = _title(place)
-        path = directory / f"{words.replace(', ', '-').replace('/', '-').replace(' ', '-')}.svg"
+        name = words.replace(", ", "-").replace("/", "-").replace(" ", "-")[:STEM]
+        path = directory / f"{name}.svg"
+        if path in drawn:
+            path = directory / f"{name}-{len(drawn)}.svg"
         path.write_text(
             curve.plot(words, "kernel", f"{place[2]}{unit.name and f', {unit.name}'}", lines, found.names)
         )

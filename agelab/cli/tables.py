@@ -1,7 +1,8 @@
 """Results on a terminal."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -10,6 +11,7 @@ from agelab.cli import measures, points, recovery
 from agelab.cli.syscalls import print_syscalls, traced
 from agelab.history.report import Report, rendered
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
+from agelab.model.shown import plain
 from agelab.model.step import IMPLICIT
 from agelab.results.rundir import RunDirectory
 
@@ -39,23 +41,32 @@ CPU = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle")
 def print_run(run: RunDirectory) -> None:
     """Every cell of the run: its steps, and below them its key and digest."""
     console = _console()
-    plan, going_on, samples = run.plan(), run.going_on(), run.samples()
+    going_on = run.going_on()
+    plan, ends, samples = run.found()
     console.print(f"\n{plan.run}: {plan.scenario}, scale {plan.scale}, {clock_of(plan)}", style="bold")
     console.print(f"  kernel {plan.provenance.get('kernel')}; {plan.provenance.get('qemu')}", soft_wrap=True)
     console.print(f"  {plan.provenance.get('model')}", soft_wrap=True)
     for name, told in plan.histories.items():
         console.print(f"\nhistory {name}", style="bold")
-        for line in rendered(Report.model_validate(told)):
+        for line in _history(told):
             console.print(f"  {line}", soft_wrap=True)
     for number, cell in enumerate(plan.cells):
-        _print_cell(console, cell, run.end(number), samples.get(number, []), going_on)
-        for picture in sorted(run.cell(number).glob("maps/*.svg")):
-            console.print(f"  picture     {picture}", soft_wrap=True)
+        _print_cell(console, cell, ends[number], samples.get(number, []), going_on)
+        for picture in sorted(run.path.glob(f"cells/{number}/maps/*.svg")):
+            console.print(f"  picture     {plain(str(picture))}", soft_wrap=True)
     if plan.unstated:
         console.print("\nwhat the study leaves open, or is not reproduced:")
         for line in plan.unstated:
             console.print(f"  - {line}", soft_wrap=True)
     console.print(f"\nthe whole result: agelab show {plan.run} --json", soft_wrap=True)
+
+
+def _history(told: Mapping[str, Any]) -> list[str]:
+    """What is told of a history, where this agelab knows how."""
+    try:
+        return rendered(Report.model_validate(told))
+    except ValueError:
+        return ["told in a way that is not known here: agelab show --json has it"]
 
 
 def clock_of(plan: RunPlan) -> str:
@@ -182,7 +193,7 @@ def _shown(metrics: dict[str, Sample], name: str, unit: float, decimals: int) ->
 
 def _console() -> Console:
     """A program that reads it, or a pager, gets whole lines."""
-    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else WIDE)
+    return Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else WIDE)
 
 
 def print_runs(runs: Sequence[RunDirectory]) -> None:

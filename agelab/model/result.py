@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from agelab.model.base import Defaults, Frozen, Label, Text
+from agelab.model.base import Defaults, Frozen, Label, Text, Told
 
 SCHEMA = 1
 LARGEST = 1 << 64
@@ -49,15 +49,17 @@ class Stuck(Frozen):
 class Cell(Frozen):
     """What a cell is: everything that tells it from the others of its run."""
 
-    variant: str
-    filesystem: str
-    layout: str
-    kernel: str
-    machine: str
-    drives: tuple[str, ...]
+    variant: Label
+    filesystem: Label
+    layout: Label
+    kernel: Label
+    machine: Label
+    drives: tuple[Label, ...]
     defaults: Defaults
-    seed: int
-    accelerator: str = Field(default="tcg", description="what ran the guest: kvm, or tcg (QEMU's emulation)")
+    seed: Count
+    accelerator: Label = Field(
+        default="tcg", description="what ran the guest: kvm, or tcg (QEMU's emulation)"
+    )
 
 
 class End(Frozen):
@@ -66,22 +68,24 @@ class End(Frozen):
     status: Status
     reason: Text | None = None
     stuck: tuple[Stuck, ...] = Field(default=(), description="of a hung cell, the tasks that did not go on")
-    inputs_key: str | None = None
-    digest: str | None = None
-    disk: str | None = Field(default=None, description="key of the stored disk that it kept or started from")
+    inputs_key: Label | None = None
+    digest: Label | None = None
+    disk: Label | None = Field(
+        default=None, description="key of the stored disk that it kept or started from"
+    )
     maps: dict[str, str] = Field(default={}, description="what the map boot brought back: name -> sha256")
     measured: str | None = Field(
         default=None, description="what the digest is the hash of, in any clock: damage is noticed by it"
     )
-    host_seconds: float
+    host_seconds: float = Field(ge=0, le=LARGEST)
 
 
 class RunKernel(Frozen):
     """The kernel that a run's cells boot."""
 
-    spec: str = Field(description="as it was asked for: debian:6.1")
-    release: str = Field(description="what uname -r says: 6.1.0-50-amd64")
-    version: str = Field(description="of the package or the source: 6.1.192-2")
+    spec: Label = Field(description="as it was asked for: debian:6.1")
+    release: Label = Field(description="what uname -r says: 6.1.0-50-amd64")
+    version: Label = Field(description="of the package or the source: 6.1.192-2")
 
     def __str__(self) -> str:
         return f"{self.spec} = {self.release} ({self.version})"
@@ -90,23 +94,29 @@ class RunKernel(Frozen):
 class RunPlan(Frozen):
     """What a run set out to do, written before its first cell."""
 
-    run: str
-    scenario: str
-    scale: str
-    clock: str
+    run: Label
+    scenario: Label
+    scale: Label
+    clock: Label
     cells: tuple[Cell, ...]
     kernel: RunKernel | None = Field(default=None, description="None where the run does not say it")
-    provenance: dict[str, Any]
-    histories: dict[str, dict[str, Any]] = Field(
+    provenance: Told
+    histories: dict[Label, Told] = Field(
         default={}, description="what each history is, and how far it is what was asked for"
     )
-    unstated: tuple[str, ...] = Field(
+    unstated: tuple[Label, ...] = Field(
         default=(), description="what the study leaves open, or what of it is not reproduced"
     )
     command: dict[str, Any] = Field(
         default={},
         description="what was asked for, to be asked again by agelab resume: directory, name, words, more",
     )
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether its command has all that it takes to ask for the same again."""
+        kinds = {"directory": str, "name": str, "words": dict, "more": dict}
+        return all(isinstance(self.command.get(name), kind) for name, kind in kinds.items())
 
     @property
     def emulated(self) -> bool:

@@ -189,7 +189,7 @@ def groups(run: RunDirectory, variant: str | None = None) -> list[Group]:
 
     Raises InputError for a variant that the run has not.
     """
-    plan, found = run.plan(), run.samples()
+    plan, ends, found = run.found()
     variants = list(dict.fromkeys(cell.variant for cell in plan.cells))
     if variant is not None and variant not in variants:
         raise unknown(f"variant in run {run.name}", variant, variants)
@@ -197,7 +197,7 @@ def groups(run: RunDirectory, variant: str | None = None) -> list[Group]:
     for number, cell in enumerate(plan.cells):
         if variant in (None, cell.variant):
             rows = tuple(found.get(number, ()))
-            ran = Ran(run.name, plan.clock == "virtual", cell, run.end(number), run.inputs(number), rows)
+            ran = Ran(run.name, plan.clock == "virtual", cell, ends[number], run.inputs(number), rows)
             sorted_out.setdefault((cell.variant, cell.layout), {})[cell.seed] = ran
     return [Group(run, *key, cells) for key, cells in sorted_out.items()]
 

@@ -98,6 +98,8 @@ class Sweep:
 def of(runs: Sequence[RunDirectory]) -> Sweep:
     """The sweep that these runs make. Raises InputError for runs that do not belong into one table."""
     plans = [run.plan() for run in runs]
+    if empty := [plan.run for plan in plans if not plan.cells]:
+        raise InputError(f"{empty[0]} has no cells: there is nothing to put into a table")
     kinds = {(plan.scenario, plan.scale, plan.clock, plan.cells[0].defaults) for plan in plans}
     if len(kinds) > 1:
         said = "; ".join(", ".join(kind) for kind in sorted(kinds))
@@ -128,7 +130,7 @@ def _must_be_alike(plans: Sequence[RunPlan]) -> None:
             raise InputError(
                 f"these runs do not belong into one table: {variant} has {what} {'; '.join(values)}"
             )
-    corpora = [set(plan.provenance.get("corpus_sha256", "").split("; ")) - {""} for plan in plans]
+    corpora = [set(str(plan.provenance.get("corpus_sha256", "")).split("; ")) - {""} for plan in plans]
     known = [one for one in corpora if one]  # a run of fewer histories has fewer
     if any(not one & known[0] for one in known):
         raise InputError(
