@@ -16,7 +16,7 @@ from agelab.bisect.question import Question
 from agelab.bisect.rounds import bound
 from agelab.bisect.verdict import Verdict
 from agelab.model.base import Frozen
-from agelab.results import rundir
+from agelab.results import sealed
 from agelab.stats.decide import Decision
 from agelab.stats.digits import Scale, decimals, scale, shown
 
@@ -138,8 +138,8 @@ def keep(directory: Directory, found: Found) -> Answer:
         script=str(directory.path / script.FILE),
     )
     script.write(directory, question, found.before, found.after, answer.names[-1])
-    rundir.write(directory.path / FILE, answer.model_dump_json(indent=1))
-    rundir.write(directory.path / "answer.txt", "\n".join(text(answer)))
+    sealed.write(directory.path / FILE, answer.model_dump_json(indent=1))
+    sealed.write(directory.path / "answer.txt", "\n".join(text(answer)))
     return answer
 
 

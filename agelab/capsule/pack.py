@@ -20,7 +20,8 @@ from agelab.kernel import Kernel, modinfo, provenance
 from agelab.kernel.modules import BUILTIN, CONFIG, INDEX
 from agelab.model.history import Logged
 from agelab.model.result import RunPlan
-from agelab.results.rundir import RunDirectory, read
+from agelab.results.rundir import RunDirectory
+from agelab.results.sealed import read
 from agelab.run import made
 from agelab.run.made import Control, MadeOf, Profiles
 from agelab.scenario import selection
@@ -39,7 +40,7 @@ def pack(run: RunDirectory, store: Store, path: Path, *, carry: bool = False) ->
     plan = _packable(run)
     of = read(run.path / made.MADE_OF, MadeOf)
     scenario = _scenario(run.path / made.SCENARIO, of)
-    image = _artefact(store, "image", str(plan.provenance["image"]))
+    image = _artefact(store, "image", str(plan.provenance.get("image")))
     description = Description.model_validate_json((image / DESCRIPTION).read_bytes())
     kernel = _kernel(plan, of, _artefact(store, "kernel", description.kernel.key))
     found: dict[str, Content] = {
@@ -102,7 +103,7 @@ def _packable(run: RunDirectory) -> RunPlan:
             f"{run.name}: {len(left)} of {len(plan.cells)} cells have not ended: there is nothing to hold them against",
             hint=f"agelab resume {run.name}",
         )
-    if not (run.path / made.MADE_OF).exists():
+    if not plan.repeatable or not (run.path / made.MADE_OF).exists():
         raise InputError(
             f"{run.name} is of an agelab that did not write down what a run is made of", hint="run it again"
         )

@@ -12,9 +12,12 @@ from agelab.cli.common import open_store
 if TYPE_CHECKING:
     from agelab.results.rundir import RunDirectory
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""With what a formula begins."""
+
 
 def _csv(runs: "Sequence[RunDirectory]") -> Iterator[str]:
-    """RFC 4180, with a head; what is missing is empty."""
+    """RFC 4180, with a head; what is missing is empty, and what a spreadsheet would run is marked as text."""
     import csv
     import io
 
@@ -24,8 +27,16 @@ def _csv(runs: "Sequence[RunDirectory]") -> Iterator[str]:
     writer = csv.DictWriter(text, flat.COLUMNS, lineterminator="\n")
     writer.writeheader()
     for run in runs:
-        writer.writerows(flat.rows(run))
+        writer.writerows({name: _inert(value) for name, value in row.items()} for row in flat.rows(run))
     yield from text.getvalue().split("\n")[:-1]
+
+
+def _inert(value: object) -> object:
+    """A text that a spreadsheet would take for a formula, with an apostrophe before it; numbers are no texts.
+
+    By OWASP's "CSV Injection": a cell that begins so is run, whether or not it is in quotes.
+    """
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
 def _jsonl(runs: "Sequence[RunDirectory]") -> Iterator[str]:
@@ -97,6 +108,6 @@ def _write(lines: Iterable[str], output: Path | None) -> None:
 
     text = "".join(f"{line}\n" for line in lines)
     try:
-        output.write_text(text)
+        output.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(f"{output} cannot be written: {error.strerror}") from error

@@ -11,14 +11,15 @@ CHANGED = tuple(f"unsynced_{what}" for what in ("whole", "older", "short", "zero
 def lines(samples: Sequence[Sample]) -> Iterator[str]:
     """A line for each cut, recovery and check, and for the files that were looked for."""
     for one in samples:
-        whole = f"{one.value:.0f}" if one.value is not None else "?"
+        whole, seconds = ("?", "?") if one.value is None else (f"{one.value:.0f}", f"{one.value:.6f}")
         match one.metric:
             case "cut_after":
-                yield f"{one.step} {one.repetition}: power cut {one.value:.3f} s after its begin"
+                after = "?" if one.value is None else f"{one.value:.3f}"
+                yield f"{one.step} {one.repetition}: power cut {after} s after its begin"
             case "mount_status" if one.value:
                 yield f"{one.step}: the mount failed, exit {whole}"
             case "recovery_time":
-                yield f"{one.step}: mounted again after {one.value:.6f} s"
+                yield f"{one.step}: mounted again after {seconds} s"
             case "fsck_status":
                 yield f"{one.step}: " + (f"exit {whole}" if one.value else "clean")
             case "files_synced":

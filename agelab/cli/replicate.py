@@ -58,11 +58,15 @@ def replicate(runs: tuple[str, ...], everything: bool, markdown: bool, as_json: 
 
 
 def loaded(run: "RunDirectory") -> "Run":
-    """The run as it lies on disk."""
+    """The run as it lies on disk. Raises InputError for one without cells."""
+    from agelab.errors import InputError
     from agelab.published.sides import Run
 
-    plan, going_on = run.plan(), run.going_on()
-    return Run(plan, [run.end(number) for number in range(len(plan.cells))], run.samples(), going_on)
+    going_on = run.going_on()
+    plan, ends, samples = run.found()
+    if not plan.cells:
+        raise InputError(f"{run.name} has no cells: there is nothing to put beside a study")
+    return Run(plan, ends, samples, going_on)
 
 
 def _report_json(report: "Report") -> dict[str, Any]:

@@ -8,6 +8,7 @@ from agelab.published.ranking import Column, Ranking, Row
 from agelab.published.report import Report
 from agelab.published.verdict import Judged, Verdict
 from agelab.published.words import counts, described, doubts, exactly, floors, said, shown, tau, title, whose
+from agelab.results.steps import escaped
 
 SHOWN = 7
 """Figures of a claim to print."""
@@ -17,8 +18,8 @@ def lines(report: Report) -> Iterator[str]:
     """One study: what ran, the rankings, the verdicts."""
     yield from (f"## {report.study.name}", "", f"{report.study.claims.about}.", "")
     for letter, side in report.sides:
-        yield f"- **{letter}**: {described(side)}: {counts(report, letter)}. {_runs(side.names)}."
-        yield from (f"  - left out: {line}" for line in side.left_out)
+        yield f"- **{letter}**: {escaped(described(side))}: {counts(report, letter)}. {_runs(side.names)}."
+        yield from (f"  - left out: {escaped(line)}" for line in side.left_out)
         yield from (f"  - {line}" for line in [floors(report, letter)] if line)
     yield ""
     for ranking in report.rankings:
@@ -27,7 +28,12 @@ def lines(report: Report) -> Iterator[str]:
 
 
 def _runs(names: Sequence[str]) -> str:
-    return f"{'Run' if len(names) == 1 else 'Runs'} {', '.join(f'`{name}`' for name in names)}"
+    return f"{'Run' if len(names) == 1 else 'Runs'} {', '.join(f'`{_bare(name)}`' for name in names)}"
+
+
+def _bare(name: str) -> str:
+    """A name between backquotes, which it must not end."""
+    return name.replace("`", "'")
 
 
 def _row(cells: Sequence[str]) -> str:
@@ -111,5 +117,7 @@ def _figures(outcome: Outcome) -> str:
 def _verdict(one: Judged) -> str:
     figures = _figures(one.ours) if one.ours else "-"
     if one.verdict is Verdict.UNTESTED:
-        return f"{one.verdict}: {one.reason}" + (f"; ours: {figures}" if figures != "-" else "")
-    return f"**{one.verdict}**: " + (f"{figures} ({said(one)})" if figures != "-" else said(one))
+        return f"{one.verdict}: {escaped(one.reason)}" + (f"; ours: {figures}" if figures != "-" else "")
+    return f"**{one.verdict}**: " + (
+        f"{figures} ({escaped(said(one))})" if figures != "-" else escaped(said(one))
+    )

@@ -30,8 +30,9 @@ def resume(run: str, jobs: int | None, erase: str | None) -> int:
     found = rundir.find(store.runs, run)
     if found.going_on():
         raise InputError(f"{found.name} is still going on")
-    said = found.plan().command
-    if not said:
+    plan = found.plan()
+    said = plan.command
+    if not plan.repeatable:
         raise InputError(f"{found.name} does not say what was asked for", hint="begin a new run")
     # An option that is younger than the run, or not of its verb, was not asked for.
     options = [option for option in fresh.params if isinstance(option, click.Option)]

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from agelab.stats.series import Place
 
 SCHEMA = 1
+STEM = 60
+"""Characters of a plot's file name: of four bytes each they are fewer than a file's name may have."""
 LEGEND = (
     "in %: the change of the median since the kernel before; * a difference: above the floor, and p <= 0.05 in a rank "
     "test corrected for all changes of the table; ! above the floor, but maybe chance; ~ below the floor; = nothing; "
@@ -165,7 +167,7 @@ def draw(found: "Sweep", places: "Sequence[Place]", directory: Path) -> list[Pat
     from agelab.layout import curve
 
     directory.mkdir(parents=True, exist_ok=True)
-    drawn = []
+    drawn: list[Path] = []
     for place in places:
         unit = _scale(found, place)
         lines = {
@@ -177,7 +179,10 @@ def draw(found: "Sweep", places: "Sequence[Place]", directory: Path) -> list[Pat
             for row in found.entries
         }
         words = _title(place)
-        path = directory / f"{words.replace(', ', '-').replace('/', '-').replace(' ', '-')}.svg"
+        name = words.replace(", ", "-").replace("/", "-").replace(" ", "-")[:STEM]
+        path = directory / f"{name}.svg"
+        if path in drawn:
+            path = directory / f"{name}-{len(drawn)}.svg"
         path.write_text(
             curve.plot(words, "kernel", f"{place[2]}{unit.name and f', {unit.name}'}", lines, found.names)
         )

@@ -1,6 +1,7 @@
 """Results on a terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -10,6 +11,7 @@ from agelab.cli.syscalls import print_syscalls, traced
 from agelab.cli.terminal import Head, open_console, print_table
 from agelab.history.report import Report, rendered
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
+from agelab.model.shown import plain
 from agelab.model.step import IMPLICIT
 from agelab.results.rundir import RunDirectory
 
@@ -44,16 +46,17 @@ def print_run(run: RunDirectory, *, curves: bool = False) -> None:
     With ``curves`` also what repeated steps took from the first to the last time.
     """
     console = open_console()
-    plan, going_on, samples = run.plan(), run.going_on(), run.samples()
+    going_on = run.going_on()
+    plan, ends, samples = run.found()
     print_head(console, plan)
     for name, told in plan.histories.items():
         console.print(f"\nhistory {name}", style="bold")
-        for line in rendered(Report.model_validate(told)):
+        for line in _history(told):
             console.print(f"  {line}", soft_wrap=True)
     for number, cell in enumerate(plan.cells):
-        _print_cell(console, cell, run.end(number), samples.get(number, []), going_on, curves)
-        for picture in sorted(run.cell(number).glob("maps/*.svg")):
-            console.print(f"  picture     {picture}", soft_wrap=True)
+        _print_cell(console, cell, ends[number], samples.get(number, []), going_on, curves)
+        for picture in sorted(run.path.glob(f"cells/{number}/maps/*.svg")):
+            console.print(f"  picture     {plain(str(picture))}", soft_wrap=True)
     if plan.unstated:
         console.print("\nwhat the study leaves open, or is not reproduced:")
         for line in plan.unstated:
@@ -66,6 +69,14 @@ def print_head(console: Console, plan: RunPlan) -> None:
     console.print(f"\n{plan.run}: {plan.scenario}, scale {plan.scale}, {clock_of(plan)}", style="bold")
     console.print(f"  kernel {plan.provenance.get('kernel')}; {plan.provenance.get('qemu')}", soft_wrap=True)
     console.print(f"  {plan.provenance.get('model')}", soft_wrap=True)
+
+
+def _history(told: Mapping[str, Any]) -> list[str]:
+    """What is told of a history, where this agelab knows how."""
+    try:
+        return rendered(Report.model_validate(told))
+    except ValueError:
+        return ["told in a way that is not known here: agelab show --json has it"]
 
 
 def clock_of(plan: RunPlan) -> str:

@@ -37,6 +37,7 @@ def open_console(*, stderr: bool = False) -> Console:
         stderr=stderr,
         highlight=False,
         markup=False,
+        emoji=False,
         width=None if watched else WHOLE,
         color_system=None if unadorned() else "auto",
     )

@@ -1,13 +1,12 @@
 """The base of every type that holds data from outside: frozen, and unknown keys are errors."""
 
 import re
-from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
 from agelab.model.kinds import corpora
-from agelab.model.shown import plain
+from agelab.model.shown import plain, plain_json
 
 
 class Frozen(BaseModel):
@@ -33,8 +32,22 @@ Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
 Text = Annotated[str, AfterValidator(plain)]
 """Words of any length that were made elsewhere, without what a terminal obeys (agelab.model.shown)."""
 
-Label = Annotated[str, AfterValidator(partial(plain, kept=""))]
+LONGEST = 4096
+"""Characters of a name: as many as a path has bytes. A table's column is as wide as its longest."""
+
+
+def _label(text: str) -> str:
+    shown = plain(text, kept="")
+    if len(shown) > LONGEST:
+        raise ValueError(f"a name of {len(shown)} characters, and not of {LONGEST} at most")
+    return shown
+
+
+Label = Annotated[str, AfterValidator(_label)]
 """The same, in one line: what stands in a table."""
+
+Told = Annotated[dict[str, Any], AfterValidator(plain_json)]
+"""What is said of a thing, name by name: as JSON has it, each text in one line."""
 
 Origin = Annotated[
     Literal["published", "inferred", "estimated"],

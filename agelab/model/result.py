@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from agelab.model.base import Defaults, Frozen, Label, Text
+from agelab.model.base import Defaults, Frozen, Label, Text, Told
 
 SCHEMA = 1
 LARGEST = 1 << 64
@@ -51,15 +51,15 @@ class Stuck(Frozen):
 class Cell(Frozen):
     """What a cell is: everything that tells it from the others of its run."""
 
-    variant: str = Field(description="of the scenario")
-    filesystem: str = Field(description="a file of scenarios/filesystems")
-    layout: str = Field(description="single or raid0")
-    kernel: str = Field(description="what uname -r says")
-    machine: str = Field(description="a file of scenarios/machines")
-    drives: tuple[str, ...] = Field(description="under test, as specs: model:seagate-st3120026as")
+    variant: Label = Field(description="of the scenario")
+    filesystem: Label = Field(description="a file of scenarios/filesystems")
+    layout: Label = Field(description="single or raid0")
+    kernel: Label = Field(description="what uname -r says")
+    machine: Label = Field(description="a file of scenarios/machines")
+    drives: tuple[Label, ...] = Field(description="under test, as specs: model:seagate-st3120026as")
     defaults: Defaults = Field(description="of mkfs and mount: the studies' or today's")
-    seed: int = Field(description="the run seed")
-    accelerator: str = Field(default="tcg", description="what ran the guest: kvm, or tcg (QEMU's emulation)")
+    seed: Count = Field(description="the run seed")
+    accelerator: Label = Field(default="tcg", description="what ran the guest: kvm, or tcg (QEMU's emulation)")
 
 
 class End(Frozen):
@@ -68,22 +68,22 @@ class End(Frozen):
     status: Status = Field(description="how it ended")
     reason: Text | None = Field(default=None, description="why it is not ok")
     stuck: tuple[Stuck, ...] = Field(default=(), description="of a hung cell, the tasks that did not go on")
-    inputs_key: str | None = Field(default=None, description="the hash of all that shapes the digits")
-    digest: str | None = Field(default=None, description="the hash of all samples; none in the wall clock")
-    disk: str | None = Field(default=None, description="key of the stored disk that it kept or started from")
+    inputs_key: Label | None = Field(default=None, description="the hash of all that shapes the digits")
+    digest: Label | None = Field(default=None, description="the hash of all samples; none in the wall clock")
+    disk: Label | None = Field(default=None, description="key of the stored disk that it kept or started from")
     maps: dict[str, str] = Field(default={}, description="what the map boot brought back: name -> sha256")
     measured: str | None = Field(
         default=None, description="what the digest is the hash of, in any clock: damage is noticed by it"
     )
-    host_seconds: float = Field(description="what it took on the host")
+    host_seconds: float = Field(ge=0, le=LARGEST, description="what it took on the host")
 
 
 class RunKernel(Frozen):
     """The kernel that a run's cells boot."""
 
-    spec: str = Field(description="as it was asked for: debian:6.1")
-    release: str = Field(description="what uname -r says: 6.1.0-50-amd64")
-    version: str = Field(description="of the package or the source: 6.1.192-2")
+    spec: Label = Field(description="as it was asked for: debian:6.1")
+    release: Label = Field(description="what uname -r says: 6.1.0-50-amd64")
+    version: Label = Field(description="of the package or the source: 6.1.192-2")
 
     def __str__(self) -> str:
         return f"{self.spec} = {self.release} ({self.version})"
@@ -92,23 +92,29 @@ class RunKernel(Frozen):
 class RunPlan(Frozen):
     """What a run set out to do, written before its first cell."""
 
-    run: str = Field(description="its name: moment and scenario")
-    scenario: str = Field(description="what was run")
-    scale: str = Field(description="quick, paper, or what a control file's data are")
-    clock: str = Field(description="virtual or wall")
+    run: Label = Field(description="its name: moment and scenario")
+    scenario: Label = Field(description="what was run")
+    scale: Label = Field(description="quick, paper, or what a control file's data are")
+    clock: Label = Field(description="virtual or wall")
     cells: tuple[Cell, ...] = Field(description="every one that it set out to run")
     kernel: RunKernel | None = Field(default=None, description="None where the run does not say it")
-    provenance: dict[str, Any] = Field(description="what made it: image, harness, QEMU, corpus, drives, host")
-    histories: dict[str, dict[str, Any]] = Field(
+    provenance: Told = Field(description="what made it: image, harness, QEMU, corpus, drives, host")
+    histories: dict[Label, Told] = Field(
         default={}, description="what each history is, and how far it is what was asked for"
     )
-    unstated: tuple[str, ...] = Field(
+    unstated: tuple[Label, ...] = Field(
         default=(), description="what the study leaves open, or what of it is not reproduced"
     )
     command: dict[str, Any] = Field(
         default={},
         description="what was asked for, to be asked again by agelab resume: directory, name, words, more",
     )
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether its command has all that it takes to ask for the same again."""
+        kinds = {"directory": str, "name": str, "words": dict, "more": dict}
+        return all(isinstance(self.command.get(name), kind) for name, kind in kinds.items())
 
     @property
     def emulated(self) -> bool:

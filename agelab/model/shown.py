@@ -5,10 +5,13 @@ as one of two types (``Text``, ``Label`` of agelab.model.base) holds it without 
 """
 
 import unicodedata
+from typing import Any
 
 ORDERS = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 """Unicode's categories of what is not shown but obeyed: controls (C0, DEL, C1), formats (those for the direction of
 writing among them), lone surrogates, separators of lines and of paragraphs."""
+NO_TEXT = "\ufffe\uffff"
+"""No characters by Unicode, though it lets them by; XML has no way to write them, and they end whoever draws charts."""
 LAYOUT = "\n\t"
 """What a text of several lines needs."""
 
@@ -18,5 +21,20 @@ def plain(text: str, kept: str = LAYOUT) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(
-        ascii(one)[1:-1] if one not in kept and unicodedata.category(one) in ORDERS else one for one in text
+        ascii(one)[1:-1]
+        if one not in kept and (unicodedata.category(one) in ORDERS or one in NO_TEXT)
+        else one
+        for one in text
     )
+
+
+def plain_json(value: Any) -> Any:
+    """The same for every text in a JSON value, names among them: each in one line."""
+    match value:
+        case str():
+            return plain(value, kept="")
+        case dict():
+            return {plain(str(name), kept=""): plain_json(one) for name, one in value.items()}
+        case list() | tuple():
+            return [plain_json(one) for one in value]
+    return value

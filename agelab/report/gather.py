@@ -147,9 +147,8 @@ class Group:
 
 def load(run: RunDirectory) -> Loaded:
     """A run from its directory, as far as it is. Raises InputError for one that is damaged."""
-    plan, going_on = run.plan(), run.going_on()
-    samples = run.samples()
-    ends = [run.end(number) for number in range(len(plan.cells))]
+    going_on = run.going_on()
+    plan, ends, samples = run.found()
     return Loaded(Run(plan, ends, samples, going_on), run.path)
 
 

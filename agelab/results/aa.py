@@ -208,7 +208,7 @@ def add(store: Store, host: Host, calibration: Calibration) -> Path:
         before = _of_host(store.home, host)
         kept = [one for one in before.calibrations if one.question != calibration.question] if before else []
         path.parent.mkdir(parents=True, exist_ok=True)
-        rundir.write_sealed(path, Record(schema=SCHEMA, host=host, calibrations=(*kept, calibration)))
+        sealed.write_sealed(path, Record(schema=SCHEMA, host=host, calibrations=(*kept, calibration)))
     return path
 
 
@@ -262,10 +262,10 @@ def _of_host(home: Path, host: Host) -> Record | None:
 def _read(path: Path) -> Record:
     """One record. Raises InputError naming the file."""
     try:
-        version = rundir.read(path, _Versioned).version
+        version = sealed.read(path, _Versioned).version
         if version != SCHEMA:
             raise InputError(f"{path} is of schema {version}; this agelab reads schema {SCHEMA}")
-        record = rundir.read(path, Record)
+        record = sealed.read(path, Record)
         if record.host.key != path.stem:
             raise InputError(f"{path} is damaged: it is another host's")
     except InputError as error:

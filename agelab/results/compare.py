@@ -194,11 +194,11 @@ class Group:
 
 def groups(run: RunDirectory) -> list[Group]:
     """The run's cells by what they are, their run seed apart."""
-    plan, found = run.plan(), run.samples()
+    plan, ends, found = run.found()
     sorted_out: dict[Cell, dict[int, Ran]] = {}
     for number, cell in enumerate(plan.cells):
         rows = tuple(found.get(number, ()))
-        ran = Ran(run.name, plan.clock == "virtual", cell, run.end(number), run.inputs(number), rows)
+        ran = Ran(run.name, plan.clock == "virtual", cell, ends[number], run.inputs(number), rows)
         sorted_out.setdefault(cell.model_copy(update={"seed": 0}), {})[cell.seed] = ran
     return [Group(run, cell.variant, cell.layout, cells) for cell, cells in sorted_out.items()]
 

@@ -30,7 +30,7 @@ def lines(runs: Sequence[RunDirectory]) -> Iterator[str]:
         suites.append(_suite(run))
     ElementTree.indent(suites)
     yield '<?xml version="1.0" encoding="UTF-8"?>'
-    yield from ElementTree.tostring(suites, encoding="unicode").splitlines()
+    yield from ElementTree.tostring(suites, encoding="unicode").split("\n")
 
 
 def _suite(run: RunDirectory) -> ElementTree.Element:
@@ -56,7 +56,9 @@ def _case(scenario: str, cell: Cell, end: End | None) -> ElementTree.Element:
         told = ElementTree.SubElement(case, kind, message=plain(why.partition("\n")[0]), type=str(status))
         told.text = plain(why)
     if end and end.digest:
-        ElementTree.SubElement(case, "system-out").text = f"inputs_key {end.inputs_key}\ndigest {end.digest}"
+        ElementTree.SubElement(case, "system-out").text = plain(
+            f"inputs_key {end.inputs_key}\ndigest {end.digest}"
+        )
     return case
 
 

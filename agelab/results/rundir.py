@@ -1,6 +1,6 @@
 """The run directory: ``plan.json``, ``samples.jsonl``, ``cells/<n>/``. Written as things land, never rewritten.
 
-Each object and each line carries its seal, the hash of the rest of it: a changed bit is noticed when it is read.
+Each object and each line carries its seal (agelab.results.sealed): a changed bit is noticed when it is read.
 """
 
 import fcntl
@@ -12,21 +12,17 @@ import re
 import shutil
 import time
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, BinaryIO, Protocol, TypeVar
+from typing import IO, Any, Protocol, TypeVar
 
-from pydantic import BaseModel, ValidationError
-
-from agelab import unfinished
 from agelab.errors import InputError, nearest
 from agelab.model.result import SCHEMA, End, RunKernel, RunPlan, Sample, Status
+from agelab.model.shown import plain, plain_json
+from agelab.results import sealed
 from agelab.results.digest import digest, inputs_key
-from agelab.store import canonical, key_of
-
-AnyModel = TypeVar("AnyModel", bound=BaseModel)
 
 
 class Place(Protocol):
@@ -43,8 +39,6 @@ NEWEST = 3
 ALL = "all runs: agelab list"
 TRANSIENT = ("*initramfs", "*disk-[0-9]*", "fork-*", "results")
 """What a cell's guests are given, by its name in the cell's directory (agelab.run.boots, cell and forks)."""
-SEAL = "seal"
-"""What the hash of the rest is called."""
 LOOKS = 10
 """Times to try for a lock, 10 ms apart."""
 
@@ -60,7 +54,8 @@ class RunDirectory:
 
     @property
     def name(self) -> str:
-        return self.path.name
+        """What it is called; a directory may have been renamed to anything."""
+        return plain(self.path.name, kept="")
 
     @classmethod
     def create(cls, runs: Path, label: str) -> "RunDirectory":
@@ -78,7 +73,7 @@ class RunDirectory:
 
     def write_plan(self, plan: RunPlan) -> None:
         """Say what the run sets out to do, before its first cell."""
-        write_sealed(self.path / "plan.json", plan)
+        sealed.write_sealed(self.path / "plan.json", plan, schema=SCHEMA)
         note_latest(self.path)
 
     def cell(self, number: int) -> Path:
@@ -123,20 +118,41 @@ class RunDirectory:
             shutil.rmtree(self.cell(number))
 
     def _add(self, row: dict[str, Any]) -> None:
-        add_line(self.path / "samples.jsonl", row)
+        sealed.add_line(self.path / "samples.jsonl", row)
 
     def write_inputs(self, number: int, inputs: dict[str, Any]) -> None:
         """Keep what the cell's key is the hash of, so that two runs can be compared input by input."""
-        write(self.cell(number) / "inputs.json", json.dumps(inputs, indent=1, sort_keys=True))
+        sealed.write(self.cell(number) / "inputs.json", json.dumps(inputs, indent=1, sort_keys=True))
 
     def finish(self, number: int, end: End) -> None:
         """Write the end record: from here on the cell is finished."""
-        write_sealed(self.cell(number) / "end.json", end)
+        sealed.write_sealed(self.cell(number) / "end.json", end)
 
     def plan(self) -> RunPlan:
-        """What the run set out to do; of an older run the kernel is read from its provenance."""
-        plan = read(self.path / "plan.json", RunPlan)
+        """What the run set out to do; of an older run the kernel is read from its provenance.
+
+        Raises InputError for one that is damaged, and for one of another schema than this agelab's.
+        """
+        path = self.path / "plan.json"
+        with sealed.readable(path):
+            said = sealed.opened(json.loads(path.read_bytes()))
+            self._check_schema(said.pop("schema", SCHEMA))  # in the first runs it was not said
+            plan = sealed.validated(said, RunPlan)
         return plan if plan.kernel else plan.model_copy(update={"kernel": _kernel_in_words(plan)})
+
+    def _check_schema(self, schema: object) -> None:
+        """Raise InputError for results that this agelab cannot read, however sound they are."""
+        if type(schema) is int and schema > SCHEMA:
+            raise InputError(
+                f"{self.name} was made by a newer agelab: its results are of schema {schema}, "
+                f"this one reads {SCHEMA}",
+                hint="read it with that agelab, or a newer one than this",
+            )
+        if type(schema) is not int or schema != SCHEMA:
+            raise InputError(
+                f"{self.name} says its results are of schema {json.dumps(schema)[:60]}: there has been no such one",
+                hint=f"the first was {SCHEMA}; have the run made again: make scenario",
+            )
 
     def unfinished(self) -> list[int]:
         """The cells that have no end yet, or one that came from outside."""
@@ -146,15 +162,22 @@ class RunDirectory:
     def end(self, number: int) -> End | None:
         """The end record of a cell, or None while it has none."""
         path = self.path / "cells" / str(number) / "end.json"
-        return read(path, End) if path.exists() else None
+        with sealed.readable(path), suppress(FileNotFoundError):
+            return sealed.validated(sealed.opened(json.loads(path.read_bytes())), End)
+        return None
 
     def inputs(self, number: int) -> dict[str, Any]:
-        """What the cell's key is the hash of; empty for a cell that never ran. Raises InputError for damage."""
+        """What the cell's key is the hash of, to be shown; empty for a cell that never ran.
+
+        Raises InputError for damage.
+        """
+        return dict(plain_json(self._inputs(number)))
+
+    def _inputs(self, number: int) -> dict[str, Any]:
         path = self.path / "cells" / str(number) / "inputs.json"
-        if not path.exists():
-            return {}
-        with _readable(path):
+        with sealed.readable(path), suppress(FileNotFoundError):
             return dict(json.loads(path.read_bytes()))
+        return {}
 
     def samples(self) -> dict[int, list[Sample]]:
         """Cell number to its samples, in the order they came. A last line cut short is left out.
@@ -163,26 +186,35 @@ class RunDirectory:
         """
         found: dict[int, list[Sample]] = {}
         path = self.path / "samples.jsonl"
-        with _readable(path):
-            for raw in lines(path):
-                number = int(raw.pop("cell"))
+        with sealed.readable(path):
+            for raw in sealed.lines(path):
+                number = raw.pop("cell")
+                if type(number) is not int:
+                    raise ValueError("a cell is called by its number")
                 if raw == {"again": True}:
                     found.pop(number, None)
                 else:
                     found.setdefault(number, []).append(Sample.model_validate(raw))
         return found
 
+    def found(self) -> tuple[RunPlan, list[End | None], dict[int, list[Sample]]]:
+        """The plan, each cell's end and the samples, while somebody may be adding to them.
+
+        The ends are read first: of a cell that has one the samples are then all there.
+        """
+        plan = self.plan()
+        ends = [self.end(number) for number in range(len(plan.cells))]
+        return plan, ends, self.samples()
+
     def verify(self) -> None:
         """Work out again what the cells' ends say of them. Raises InputError for one that is not what was measured.
 
         A cell without an end has nothing to be held against but the seals of its lines, one of an older run neither.
         """
-        numbers, going_on = range(len(self.plan().cells)), self.going_on()
-        # Read before the samples, which all came before them.
-        ends = [self.end(number) for number in numbers]
-        samples = self.samples()
+        going_on = self.going_on()
+        _, ends, samples = self.found()
         for number, end in enumerate(ends):
-            again = going_on and end is not None and end.status is Status.INTERRUPTED
+            again = end is not None and end.status is Status.INTERRUPTED and (going_on or self.going_on())
             if end is None or again:
                 continue
             for name in self._damaged(number, end, samples.get(number, [])):
@@ -191,27 +223,30 @@ class RunDirectory:
                     hint=f"to measure that cell again: rm {self.path / 'cells' / str(number) / 'end.json'}; "
                     f"agelab resume {self.name}",
                 )
-        if beyond := sorted(set(samples) - set(numbers)):
+        if beyond := sorted(set(samples) - set(range(len(ends)))):
             raise InputError(f"{self.path / 'samples.jsonl'} is damaged: the run has no cell {beyond[0]}")
 
     def _damaged(self, number: int, end: End, samples: Sequence[Sample]) -> Iterator[str]:
         """Which of a cell's files are not what its end says, or gone."""
-        if end.inputs_key and inputs_key(self.inputs(number)) != end.inputs_key:
+        if end.inputs_key and inputs_key(self._inputs(number)) != end.inputs_key:
             yield f"cells/{number}/inputs.json"
         recorded = end.measured or end.digest
         if recorded and digest(end.status, samples, end.maps) != recorded:
             yield "samples.jsonl"
         for name, wanted in end.maps.items():
+            if not _MAP.fullmatch(name):
+                yield f"cells/{number}/end.json"
+                continue
             path = self.path / "cells" / str(number) / map_file(name)
             if not (path.is_file() and _unpacked_hash(path) == wanted):
                 yield str(path.relative_to(self.path))
 
     def as_json(self) -> dict[str, Any]:
         """The whole result in the documented schema."""
-        plan, samples = self.plan(), self.samples()
+        plan, ends, samples = self.found()
         cells = []
         for number, cell in enumerate(plan.cells):
-            end = self.end(number) or End(
+            end = ends[number] or End(
                 status=Status.INTERRUPTED, reason="it has no end record", host_seconds=0
             )
             rows = [
@@ -233,26 +268,8 @@ class RunDirectory:
 
 def _kernel_in_words(plan: RunPlan) -> RunKernel | None:
     """The kernel of a run from before the plan had it in fields, or None where its provenance does not say it."""
-    match = _KERNEL.fullmatch(plan.provenance.get("kernel", ""))
+    match = _KERNEL.fullmatch(str(plan.provenance.get("kernel", "")))
     return RunKernel(**match.groupdict()) if match else None
-
-
-def add_line(path: Path, row: Mapping[str, Any]) -> None:
-    """Add a JSON line to a file, in place of a last one that was cut short."""
-    with path.open("ab+") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        end = _whole_lines(file)
-        file.truncate(end)
-        file.write(json.dumps(_sealed(row)).encode() + b"\n")
-
-
-def lines(path: Path) -> list[dict[str, Any]]:
-    """The JSON lines of a file that need not be there; a last one that was cut short is left out.
-
-    Raises ValueError for a line that is not what was written.
-    """
-    content = path.read_bytes() if path.exists() else b""
-    return [_opened(json.loads(line)) for line in content.split(b"\n")[:-1]]
 
 
 def map_file(name: str) -> Path:
@@ -287,7 +304,7 @@ def every(runs: Path) -> list[RunDirectory]:
 
 def note_latest(path: Path) -> None:
     """Say that this is the newest of its kind: names tell the hour, and a clock may be put back."""
-    write(path.parent / LATEST, path.name)
+    sealed.write(path.parent / LATEST, path.name)
 
 
 def latest(known: Sequence[AnyPlace]) -> AnyPlace:
@@ -344,59 +361,6 @@ def _lock(file: IO[str]) -> None:
             time.sleep(0.01)
         else:
             return
-
-
-def _whole_lines(file: BinaryIO) -> int:
-    """Where the last whole line ends."""
-    end = file.seek(0, os.SEEK_END)
-    if not end:
-        return 0
-    file.seek(end - 1)
-    if file.read(1) == b"\n":
-        return end
-    file.seek(0)
-    return file.read().rfind(b"\n") + 1
-
-
-def write(path: Path, text: str) -> None:
-    """A whole file of that text with a newline, or the one that was there before."""
-    unfinished.write(path, f"{text}\n".encode())
-
-
-def write_sealed(path: Path, model: BaseModel) -> None:
-    """Write it as ``read`` reads it."""
-    write(path, json.dumps(_sealed(json.loads(model.model_dump_json(by_alias=True))), indent=1))
-
-
-def read(path: Path, kind: type[AnyModel]) -> AnyModel:
-    """What a JSON file says. Raises InputError for one that is damaged or not there."""
-    with _readable(path):
-        return kind.model_validate_json(canonical(_opened(json.loads(path.read_bytes()))))
-
-
-@contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    """Name the file that cannot be read. Raises InputError."""
-    try:
-        yield
-    except ValidationError as error:
-        raise InputError(f"{path} is damaged: {error.errors()[0]['msg']}") from error
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError(f"{path} is damaged: {error}") from error
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from error
-
-
-def _sealed(value: Mapping[str, Any]) -> dict[str, Any]:
-    return {**value, SEAL: key_of(value)}
-
-
-def _opened(value: dict[str, Any]) -> dict[str, Any]:
-    """What was sealed; of an older run what was not. Raises ValueError where it is not what was written."""
-    seal = value.pop(SEAL, None)
-    if seal is not None and seal != key_of(value):
-        raise ValueError("it is not what was written")
-    return value
 
 
 def _unpacked_hash(path: Path) -> str | None:

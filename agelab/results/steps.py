@@ -91,13 +91,13 @@ def _markdown(tables: Iterable[Table]) -> Iterator[str]:
     """Tables in the manner of GitHub; names and reasons cannot break out of their cell."""
     for number, one in enumerate(tables):
         yield from ([""] if number else [])
-        yield from (f"**{_escaped(one.title)}**, seconds of guest time", "")
+        yield from (f"**{escaped(one.title)}**, seconds of guest time", "")
         if one.rows:
             yield _row(["step", *one.columns])
             yield f"|---|{'---:|' * len(one.columns)}"
             yield from (_row([step, *_cells(row, seconds)]) for step, row in one.rows.items())
         yield from ([""] if one.notes else [])
-        yield from (f"- {_escaped(note)}" for note in one.notes)
+        yield from (f"- {escaped(note)}" for note in one.notes)
 
 
 def _cells(row: Sequence[Fraction | None], form: Callable[[Fraction], str]) -> list[str]:
@@ -105,11 +105,12 @@ def _cells(row: Sequence[Fraction | None], form: Callable[[Fraction], str]) -> l
 
 
 def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(map(_escaped, cells))} |"
+    return f"| {' | '.join(map(escaped, cells))} |"
 
 
-def _escaped(text: str) -> str:
-    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", " ".join(text.split()))
+def escaped(text: str) -> str:
+    """The text in one line of Markdown, in which nothing of it is Markdown or HTML."""
+    return re.sub(r"([\\`*_\[\]<>|#&~])", r"\\\1", " ".join(text.split()))
 
 
 LAYOUTS: Mapping[str, Callable[[Sequence[Table]], Iterator[str]]] = {

@@ -103,6 +103,8 @@ class Sweep:
 def of(runs: Sequence[RunDirectory]) -> Sweep:
     """The sweep that these runs make. Raises InputError for runs that do not belong into one table."""
     plans = [run.plan() for run in runs]
+    if empty := [plan.run for plan in plans if not plan.cells]:
+        raise InputError(f"{empty[0]} has no cells: there is nothing to put into a table")
     kinds = {(plan.scenario, plan.scale, plan.clock, plan.cells[0].defaults) for plan in plans}
     if len(kinds) > 1:
         said = "; ".join(", ".join(kind) for kind in sorted(kinds))

@@ -20,7 +20,8 @@ from agelab.model.drive import Drive
 from agelab.model.filesystem import Filesystem
 from agelab.model.history import Logged
 from agelab.model.machine import Machine
-from agelab.results.rundir import RunDirectory, write_sealed
+from agelab.results.rundir import RunDirectory
+from agelab.results.sealed import write_sealed
 from agelab.run.request import Request
 from agelab.run.spec import CellSpec
 from agelab.scenario import selection

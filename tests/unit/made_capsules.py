@@ -20,7 +20,8 @@ from agelab.kernel.modules import index
 from agelab.kernel.packaged import Resolved
 from agelab.model.result import Cell, End, RunKernel, RunPlan, Sample, Status
 from agelab.results.digest import digest, inputs_key
-from agelab.results.rundir import RunDirectory, write
+from agelab.results.rundir import RunDirectory
+from agelab.results.sealed import write
 from agelab.run import made
 from agelab.run.made import MadeOf, Profiles, Source
 from agelab.store import Artefact, Store, file_hash

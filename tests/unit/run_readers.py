@@ -1,0 +1,142 @@
+"""Every reader of runs, and what of its output must hold whatever a run has: its own standard parser takes it."""
+
+import csv
+import io
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from agelab.cli import main
+from agelab.results import flat
+from agelab.results.rundir import RunDirectory
+
+OBEYED = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]"
+)
+
+
+def text(out: str, run: RunDirectory) -> None:
+    """Text for a terminal: it names the run."""
+    assert out.strip()
+
+
+def of_json(out: str, run: RunDirectory) -> None:
+    assert json.loads(out)["schema"] == 1
+
+
+def of_csv(out: str, run: RunDirectory) -> None:
+    """Numbers are numbers, texts are the run's own; what a spreadsheet would run has an apostrophe before it."""
+    reader = csv.DictReader(io.StringIO(out, newline=""))
+    for row, other in zip(reader, flat.rows(run), strict=True):
+        assert set(row) == set(flat.COLUMNS)
+        for name, value in other.items():
+            runs = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
+            assert row[name] == "'" * runs + ("" if value is None else str(value))
+    assert tuple(reader.fieldnames or ()) == flat.COLUMNS
+
+
+def of_lines(out: str, run: RunDirectory) -> None:
+    assert all(tuple(json.loads(line)) == flat.COLUMNS for line in out.split("\n")[:-1])
+
+
+def of_junit(out: str, run: RunDirectory) -> None:
+    [suite] = ElementTree.fromstring(out.encode())
+    assert len(suite) == len(run.plan().cells) == int(suite.get("tests", ""))
+    assert suite.get("name") == run.name
+
+
+def of_markdown(out: str, run: RunDirectory) -> None:
+    """A row has as many cells as the head, and no line is a heading, HTML or a link."""
+    table = [re.sub(r"\\.", "", line) for line in out.split("\n") if line.startswith("|")]
+    assert len({line.count("|") for line in table}) <= 1
+    assert not re.search(r"<\w|!\[|\]\(|^#", re.sub(r"\\.", "", out), re.MULTILINE)
+
+
+def of_markdown_page(out: str, run: RunDirectory) -> None:
+    assert out.startswith("## ") and run.name in out
+    assert not re.search(r"<\w|!\[|\]\(", re.sub(r"\\.", "", out))
+
+
+READERS: dict[str, tuple[tuple[str, ...], Callable[[str, RunDirectory], None]]] = {
+    "show": (("show", "RUN"), text),
+    "show-json": (("show", "RUN", "--json"), of_json),
+    "list": (("list",), text),
+    "list-json": (("list", "--json"), of_json),
+    "csv": (("export", "RUN"), of_csv),
+    "jsonl": (("export", "RUN", "--format", "jsonl"), of_lines),
+    "junit": (("export", "RUN", "--format", "junit"), of_junit),
+    "markdown": (("export", "RUN", "--format", "markdown"), of_markdown),
+    "minutes": (("export", "RUN", "--format", "minutes"), text),
+    "seconds": (("export", "RUN", "--format", "seconds"), text),
+    "compare": (("compare", "RUN", "RUN", "--all", "--inputs"), text),
+    "compare-json": (("compare", "RUN", "RUN", "--json"), of_json),
+    "sweep": (("sweep", "RUN"), text),
+    "sweep-json": (("sweep", "RUN", "--json"), of_json),
+    "sweep-plots": (("sweep", "RUN", "--plots", "plots"), text),
+    "replicate": (("replicate", "RUN", "--all"), text),
+    "replicate-json": (("replicate", "RUN", "--json"), of_json),
+    "replicate-markdown": (("replicate", "RUN", "--markdown"), of_markdown_page),
+}
+"""Each reader's words, and what of its output must hold."""
+PACK, RESUME = ("capsule", "pack", "RUN"), ("resume", "RUN")
+REFUSED = {"pack": PACK, "resume": RESUME}
+"""Those that make something of a run: what they are given here is not fit for it."""
+WORDS = {**{name: words for name, (words, _) in READERS.items()}, **REFUSED, "report": ("report", "RUN")}
+
+
+def read(
+    words: tuple[str, ...], run: RunDirectory, capsys: pytest.CaptureFixture[str]
+) -> tuple[int, str, str]:
+    """Exit code, output and errors of a reader; both without orders for a terminal, and never a traceback."""
+    code = main([run.name if word == "RUN" else word for word in words])
+    out, err = capsys.readouterr()
+    assert "Traceback" not in err and code in (0, 1, 2), err
+    assert not OBEYED.search(out) and not OBEYED.search(err)
+    assert err.startswith("agelab: ") and len(err) < 2000 if code == 2 else not err
+    return code, out, err
+
+
+def good(reader: str, run: RunDirectory, capsys: pytest.CaptureFixture[str]) -> str:
+    """The output of a reader that must succeed."""
+    words, holds = READERS[reader]
+    code, out, err = read(words, run, capsys)
+    assert code == 0, err
+    holds(out, run)
+    for drawn in Path("plots").glob("*"):
+        assert drawn.suffix == ".svg" and ElementTree.parse(drawn)
+    return out
+
+
+class Text(HTMLParser):
+    """What a page shows, and the elements in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elements: set[str] = set()
+        self.handlers: list[str] = []
+        self.words: list[str] = []
+        self.asked: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.add(tag)
+        self.handlers += [name for name, _ in attrs if name.startswith("on")]
+        self.asked += [value or "" for name, value in attrs if name in ("src", "href", "action", "data")]
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def page(run: RunDirectory, capsys: pytest.CaptureFixture[str]) -> Text:
+    """The report of a run, which asks for nothing and runs nothing."""
+    code, out, err = read(("report", "RUN", "-o", "page.html"), run, capsys)
+    assert code == 0 and "page.html" in out, err
+    found = Text()
+    found.feed(Path("page.html").read_text(encoding="utf-8"))
+    assert not found.handlers and "iframe" not in found.elements
+    assert all(asked.startswith(("#", "data:")) for asked in found.asked)
+    return found
