@@ -130,6 +130,9 @@ class Answer:
     verdict: str
     because: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    named: str = ""
+    """Whom the verdict is on, where it is on one."""
+    chart: Chart | None = None
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
 
-from agelab.report import answer, charts, facts, study, tables
+from agelab.report import across, answer, charts, facts, study, tables
 from agelab.report.gather import Group, Loaded, together
 from agelab.report.model import Answer, Block, Page, Part, Picture, Prose, Section
-from agelab.report.steps import charted
+from agelab.report.steps import charted, sides
 from agelab.stats.series import Place
 
 PICTURES = 32
@@ -51,7 +51,7 @@ def _sections(
     group: Group, where: str, beside: Iterable[Block]
 ) -> Iterator[tuple[str, str, Iterable[Block]]]:
     """Name, title and content of each, in the order of the page."""
-    places = answer.tests(group)
+    places = across.tests(group)
     steps = _timed(group, places)
     yield "ran", "What was run, and how to run it again", facts.ran(group)
     if places:
@@ -69,7 +69,7 @@ def _sections(
 
 
 def _aging(group: Group, places: Sequence[Place], where: str) -> Iterator[Block]:
-    worst = answer.test_by_test(group, places, where)
+    worst = across.test_by_test(group, places, where)
     if worst.rows:
         yield worst
     yield from charts.slowdowns(group, places)
@@ -78,7 +78,7 @@ def _aging(group: Group, places: Sequence[Place], where: str) -> Iterator[Block]
 
 def _timed(group: Group, places: Sequence[Place]) -> list[str]:
     """The steps whose time is taken apart: those that make the disk, and the tests on both disks."""
-    tests = [side for step, _, _ in places for side in answer.sides(step)]
+    tests = [side for step, _, _ in places for side in sides(step)]
     return [*charted(group), *dict.fromkeys(tests)]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agelab.report.gather import Group, Subject
+from agelab.report.gather import Subject
 from agelab.stats.floor import SEEDS_NEEDED, Difference, no_floor
 from agelab.stats.order import Summary
 from agelab.stats.series import Place
@@ -33,16 +33,21 @@ class Ranked:
             if abs((apart := Difference(summary, self.first[1])).difference) <= (apart.floor or 0)
         ]
 
+    def with_seeds(self) -> "tuple[Ranked, list[tuple[Subject, Summary]]]":
+        """Those that have run seeds enough for a floor, and the others; all, where fewer than two have."""
+        enough = [one for one in self.order if one[1].n >= SEEDS_NEEDED]
+        if len(enough) < 2:
+            return self, []
+        return Ranked(tuple(enough)), [one for one in self.order if one not in enough]
+
     @property
     def why_no_floor(self) -> str:
         return no_floor(*(summary.n for _, summary in self.order))
 
 
-def ranked(group: Group, place: Place, *, highest: bool = True) -> Ranked:
+def ranked(subjects: Sequence[Subject], place: Place, *, highest: bool = True) -> Ranked:
     """The subjects that have the place, by their medians."""
-    return by_summary(
-        [(one, there.summary) for one in group.subjects if (there := one.series.get(place))], highest
-    )
+    return by_summary([(one, there.summary) for one in subjects if (there := one.series.get(place))], highest)
 
 
 def by_summary(found: Sequence[tuple[Subject, Summary | None]], highest: bool) -> Ranked:

@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from agelab.report import charts
-from agelab.report.answer import sides
 from agelab.report.gather import Group
 from agelab.report.model import Block, Cell, Column, Results, Table
 from agelab.report.numbers import cell
-from agelab.report.steps import AGED, CONTROL, MAP, traced
+from agelab.report.steps import AGED, CONTROL, MAP, sides, traced
 from agelab.results.ratios import WAITING
 from agelab.stats.digits import number
 from agelab.stats.floor import SEEDS_NEEDED, Difference, Verdict
