@@ -6,6 +6,7 @@ from importlib.metadata import version
 
 from agelab.report import across, answer, charts, facts, study, tables
 from agelab.report.gather import Group, Loaded, together
+from agelab.report.maps import taken_apart
 from agelab.report.model import Answer, Block, Page, Part, Picture, Prose, Section
 from agelab.report.steps import charted, sides
 from agelab.stats.series import Place
@@ -101,10 +102,12 @@ def _pictures(group: Group) -> Iterator[Block]:
             drawn += 1
             seed = f", seed {entry.seed}" if entry else ""
             what = path.stem.replace("-", " ")
+            title = f"{subject.name}{seed}: {what}"
+            if parts := taken_apart(title, content):
+                yield parts
+                continue
             address = "data:image/svg+xml;base64," + b64encode(content).decode("ascii")
-            yield Picture(
-                f"{subject.name}{seed}: {what}", _in_words(content.decode(errors="replace")), address
-            )
+            yield Picture(title, _in_words(content.decode(errors="replace")), address)
     if left:
         yield Prose(("Not on this page, for its size: " + ", ".join(left),))
 
