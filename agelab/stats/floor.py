@@ -28,6 +28,8 @@ class Difference:
 
     left: Summary
     right: Summary
+    host: Fraction | None = None
+    """A further floor: the difference / the median of A that the host shows by chance, where that is known."""
 
     @property
     def difference(self) -> Fraction:
@@ -41,10 +43,10 @@ class Difference:
 
     @property
     def floor(self) -> Fraction | None:
-        """The larger of both spreads, or None where a sample has fewer than SEEDS_NEEDED values."""
+        """The larger of both spreads and of what the host shows by chance; None with fewer than SEEDS_NEEDED values."""
         if min(self.left.n, self.right.n) < SEEDS_NEEDED:
             return None
-        return max(self.left.spread, self.right.spread)
+        return max(self.left.spread, self.right.spread, (self.host or 0) * abs(self.left.median))
 
     @property
     def verdict(self) -> Verdict:

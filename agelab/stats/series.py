@@ -56,6 +56,38 @@ def series(cells: Iterable[tuple[int, Sequence[Sample]]]) -> dict[Place, Series]
     return found
 
 
+MEAN = 0
+"""Stands for the repetition of a step's mean over its repetitions."""
+
+
+def by_step(found: Mapping[Place, Series]) -> dict[Place, Series]:
+    """One series for each step and metric, a number for each run: of a step that it repeats the mean.
+
+    A run that lacks one of the repetitions has none. Their place has MEAN for a repetition, and what is done once
+    keeps its own. For runs are what is drawn again (``bootstrap``), whole.
+    """
+    steps: dict[tuple[str, str], list[Series]] = {}
+    for one in found.values():
+        steps.setdefault((one.step, one.metric), []).append(one)
+    means = [several[0] if len(several) == 1 else _mean(several) for several in steps.values()]
+    return {one.place: one for one in means}
+
+
+def _mean(several: Sequence[Series]) -> Series:
+    values: dict[int, list[Fraction]] = {}
+    missing: dict[int, str] = {}
+    for one in several:
+        for seed, value in one.values:
+            values.setdefault(seed, []).append(value)
+        for seed, why in one.missing:
+            missing.setdefault(seed, why)
+    whole = tuple(
+        (seed, sum(own, Fraction()) / len(own)) for seed, own in values.items() if seed not in missing
+    )
+    first = several[0]
+    return Series(first.step, MEAN, first.metric, first.unit, whole, tuple(missing.items()))
+
+
 @dataclass(frozen=True)
 class Row:
     """The same metric of the same repetition in two groups of cells, A and B."""

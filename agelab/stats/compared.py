@@ -1,0 +1,111 @@
+"""What may be said of two sides, A and B, by one metric of one step: the floor first, and then the rank test.
+
+Nobody is called slower or faster, higher or lower, below the floor (``floor``); above it the rank test must exclude
+chance as well, corrected for all comparisons of the metric (``ranks``). See docs/floor.md.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from fractions import Fraction
+
+from agelab.model.metrics import METRICS
+from agelab.stats.bootstrap import Between, ratios
+from agelab.stats.floor import Difference
+from agelab.stats.floor import Verdict as Floored
+from agelab.stats.ranks import LEVEL, Test, enough, tested
+from agelab.stats.series import Row
+
+
+class Verdict(StrEnum):
+    """What is said of B, seen from A."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+    CHANCE = "maybe chance"
+    """Above the floor, but the rank test cannot exclude chance."""
+    BELOW = "below the floor"
+    EQUAL = "equal"
+    NO_FLOOR = "no floor"
+    NOT_MEASURED = "not measured"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A row, and all that is known of it."""
+
+    row: Row
+    difference: Difference | None
+    """None where a side was not measured."""
+    interval: Between | None
+    """Of the ratio; None where a side has fewer than two runs, or a value that is not above zero."""
+    test: Test | None
+
+    @property
+    def ratio(self) -> Fraction | None:
+        """Median of B / median of A; None where that is zero."""
+        found = self.difference
+        return found.right.median / found.left.median if found and found.left.median else None
+
+    @property
+    def verdict(self) -> Verdict:
+        """Floor and rank test together."""
+        if self.difference is None or self.test is None:
+            return Verdict.NOT_MEASURED
+        floored = self.difference.verdict
+        if floored not in (Floored.A_HIGHER, Floored.B_HIGHER):
+            return Verdict(floored.value)
+        if self.test.corrected > LEVEL:
+            return Verdict.CHANCE
+        return Verdict.HIGHER if floored is Floored.B_HIGHER else Verdict.LOWER
+
+    @property
+    def differs(self) -> bool:
+        """Whether B is called higher or lower."""
+        return self.verdict in (Verdict.HIGHER, Verdict.LOWER)
+
+    @property
+    def word(self) -> str:
+        """The verdict in the metric's own word: B is ``slower``, ``faster``, ``higher``, ``lower``; else why not."""
+        metric = METRICS.get(self.row.left.metric)
+        if self.differs and metric:
+            return metric.word(self.verdict is Verdict.HIGHER)
+        return self.verdict.value
+
+    @property
+    def reason(self) -> str | None:
+        """Why there is no word for the difference, in a sentence; None where there is one, or nothing to say."""
+        if self.verdict is Verdict.CHANCE and self.test:
+            return (
+                f"above the floor, but chance is not excluded (p {self.test.corrected:.2g} of "
+                f"{self.test.family} comparisons): {enough(self.test.family)} seeds on each side could"
+            )
+        if self.verdict is Verdict.NOT_MEASURED:
+            sides = (("A", self.row.left), ("B", self.row.right))
+            said = [
+                f"{letter}: {(one.missing or [(0, 'no sample')])[0][1]}"
+                for letter, one in sides
+                if not one.values
+            ]
+            return "; ".join(said)
+        return self.difference.why_no_floor if self.difference else None
+
+
+def compared(rows: Sequence[Row], floors: Mapping[str, Fraction] = {}) -> list[Compared]:
+    """Each row judged; the rows of one metric are one family of comparisons.
+
+    ``floors`` has a further floor for a metric: the relative difference (of A's median) that a host shows by chance.
+    """
+    families: dict[str, list[int]] = {}
+    for at, row in enumerate(rows):
+        families.setdefault(row.left.metric, []).append(at)
+    tests: dict[int, Test | None] = {}
+    for members in families.values():
+        tests.update(zip(members, tested([rows[at] for at in members]), strict=True))
+    found = []
+    for at, (row, interval) in enumerate(zip(rows, ratios(rows), strict=True)):
+        difference = row.difference
+        if difference:
+            difference = replace(difference, host=floors.get(row.left.metric))
+        found.append(Compared(row, difference, interval, tests[at]))
+    return found

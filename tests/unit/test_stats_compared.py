@@ -1,0 +1,218 @@
+"""The rank test, its correction, outliers, and the verdict that floor and test give together."""
+
+from fractions import Fraction
+from itertools import combinations
+from random import Random
+
+import pytest
+import scipy.stats
+
+from agelab.model.metrics import METRICS
+from agelab.stats import ranks
+from agelab.stats.compared import Compared, Verdict, compared
+from agelab.stats.floor import Difference
+from agelab.stats.floor import Verdict as Floored
+from agelab.stats.order import exact, summary
+from agelab.stats.outliers import farthest, outliers
+from agelab.stats.ranks import enough, least
+from agelab.stats.series import Row, Series
+
+
+def of(*values: float, metric: str = "elapsed", step: str = "copy") -> Series:
+    return Series(step, 1, metric, "s", tuple((n, exact(v)) for n, v in enumerate(values, start=1)), ())
+
+
+def row(a: tuple[float, ...], b: tuple[float, ...], metric: str = "elapsed") -> Row:
+    return Row(of(*a, metric=metric), of(*b, metric=metric))
+
+
+ONE = (1.0, 1.1, 1.2, 1.3, 1.4)
+TWO = (2.0, 2.1, 2.2, 2.3, 2.4)
+
+
+def test_the_rank_test_is_scipys() -> None:
+    random = Random(1)
+    rows = [
+        row(tuple(random.gauss(0, 1) for _ in range(n)), tuple(random.gauss(0.5, 1) for _ in range(m)))
+        for n, m in ((5, 5), (3, 8), (5, 7), (12, 9)) for _ in range(20)
+    ]  # fmt: skip
+    found = ranks.tested(rows)
+    for one, test in zip(rows, found, strict=True):
+        a, b = ([float(v) for _, v in side.values] for side in (one.left, one.right))
+        said = scipy.stats.mannwhitneyu(b, a, method="exact")
+        assert test and test.p == pytest.approx(said.pvalue)
+        assert float(test.delta) == pytest.approx(2 * said.statistic / (len(a) * len(b)) - 1)
+    ps = [test.p for test in found if test]
+    fair = scipy.stats.false_discovery_control(ps, method="bh")
+    assert [test.corrected for test in found if test] == pytest.approx(list(fair))
+    assert {test.family for test in found if test} == {80}
+
+
+def test_p_by_hand() -> None:
+    """Of the 252 orders of five and five two are as one-sided as apart; delta counts pairs."""
+    [test] = ranks.tested([row(ONE, TWO)])
+    assert test and test.delta == 1 and test.p == pytest.approx(2 / 252)
+    [test] = ranks.tested([row((1, 2, 3, 4, 10), (5, 6, 7, 8, 9))])  # 20 of 25 pairs are won: U = 20
+    won = sum(sum(range(1, 11)) - sum(c) - 15 >= 20 for c in combinations(range(1, 11), 5))
+    assert test and test.delta == Fraction(3, 5)
+    assert test.p == pytest.approx(2 * won / 252)
+
+
+def test_tied_values_of_few_runs_go_through_every_order() -> None:
+    """The normal approximation would say 0.004 of five and five, which no order of ten values can give."""
+    [apart, same] = ranks.tested([row((3,) * 5, (7,) * 5), row((3,) * 5, (3,) * 5)])
+    assert apart and apart.delta == 1 and apart.p == pytest.approx(2 / 252)
+    assert same and same.p == 1 and same.delta == 0
+    [found] = ranks.tested(
+        [row((1, 1, 2), (2, 3, 3))]
+    )  # of 20 orders 2 and their mirrors have a rank sum of 14.5 and more
+    assert found and found.p == pytest.approx(2 * 2 / 20)
+
+
+def test_ties_in_many_runs_are_scipys_approximation() -> None:
+    a, b = tuple(range(9)), tuple(range(3, 12))
+    [found] = ranks.tested([row(a, b)])
+    assert found and found.p == pytest.approx(scipy.stats.mannwhitneyu(b, a, method="asymptotic").pvalue)
+
+
+def test_what_was_not_measured_is_in_no_family() -> None:
+    found = ranks.tested([row(ONE, TWO), row(ONE, ())])
+    assert found[1] is None and found[0] and found[0].family == 1
+    assert ranks.tested([row((), ())]) == [None]
+
+
+def test_the_least_p_and_the_seeds_that_reach_the_level() -> None:
+    assert [least(5, 5), least(3, 3), least(1, 1)] == [Fraction(2, 252), Fraction(1, 10), 1]
+    assert [enough(family) for family in (1, 6, 7, 45, 1000)] == [4, 5, 6, 7, 9]
+    for family in (1, 6, 7, 45, 1000):
+        n = enough(family)
+        assert least(n, n) * family <= Fraction(1, 20) < least(n - 1, n - 1) * family
+
+
+def drawn(random: Random, middle: float) -> tuple[float, ...]:
+    return tuple(round(random.gauss(middle, 1), 2) for _ in range(5))
+
+
+def judged(*rows: Row) -> list[Compared]:
+    return compared(rows)
+
+
+@pytest.mark.parametrize(
+    ("metric", "word"),
+    [
+        ("elapsed", "slower"),
+        ("throughput", "faster"),
+        ("layout_score", "higher"),
+        ("slowdown", "higher"),
+        ("x", "higher"),
+    ],
+)
+def test_the_word_is_the_metrics(metric: str, word: str) -> None:
+    opposite = {"slower": "faster", "faster": "slower", "higher": "lower"}[word]
+    [up] = judged(row(ONE, TWO, metric))
+    [down] = judged(row(TWO, ONE, metric))
+    assert (up.verdict, up.word, down.verdict, down.word) == (Verdict.HIGHER, word, Verdict.LOWER, opposite)
+    assert up.differs and up.reason is None
+    assert up.ratio == Fraction(22, 12) and up.interval and up.interval.low <= up.ratio <= up.interval.high
+
+
+@pytest.mark.parametrize(
+    ("other", "verdict"),
+    [
+        ((1.4, 1.5, 1.6, 1.7, 1.8), Verdict.BELOW),  # p = 0.016, yet no more than seeds make
+        (ONE, Verdict.EQUAL),
+        ((9.0,) * 4, Verdict.NO_FLOOR),
+        ((), Verdict.NOT_MEASURED),
+    ],
+)
+def test_without_a_floor_below_it_nobody_is_slower(other: tuple[float, ...], verdict: Verdict) -> None:
+    [found] = judged(row(ONE, other))
+    assert (found.verdict, found.word, found.differs) == (verdict, verdict.value, False)
+
+
+def test_above_the_floor_but_one_of_many_comparisons_may_be_chance() -> None:
+    """2/252 is below the level for six comparisons, and not for seven: seven rows of which one differs."""
+    same = [row(ONE, ONE) for _ in range(5)]
+    assert judged(row(ONE, TWO), *same)[0].word == "slower"
+    [found, *_] = judged(row(ONE, TWO), *same, row(ONE, ONE))
+    assert found.difference and found.difference.verdict is Floored.B_HIGHER
+    assert (found.verdict, found.word) == (Verdict.CHANCE, "maybe chance")
+    assert found.reason == (
+        "above the floor, but chance is not excluded (p 0.056 of 7 comparisons): 6 seeds on each side could"
+    )
+    # Another metric is another family.
+    assert judged(row(ONE, TWO), *same, row(ONE, ONE, "seeks"))[0].word == "slower"
+
+
+def test_no_word_stands_below_the_floor_whatever_the_values() -> None:
+    random = Random(2)
+    for _ in range(300):
+        shifts = [random.choice((5, 8)) for _ in range(3)]
+        rows = [row(drawn(random, 5), drawn(random, shift)) for shift in shifts]
+        for found in compared(rows):
+            assert found.difference and found.test
+            above = abs(found.difference.difference) > (found.difference.floor or 0)
+            assert found.differs == (above and found.test.corrected <= 0.05)
+
+
+def test_a_difference_that_is_none_is_called_one_as_rarely_as_the_level_says() -> None:
+    """Of families without any difference 5 % at most have a word in them (Benjamini and Hochberg, theorem 1)."""
+    random = Random(3)
+    wrong = 0
+    for _ in range(400):
+        rows = [
+            row(tuple(random.random() for _ in range(5)), tuple(random.random() for _ in range(5)))
+            for _ in range(4)
+        ]
+        wrong += any(one.differs for one in compared(rows))
+    assert wrong / 400 <= 0.05
+
+
+def test_a_hosts_own_floor_raises_the_floor() -> None:
+    a, b = summary([exact(v) for v in ONE]), summary([exact(v) for v in TWO])
+    assert Difference(a, b, Fraction(1, 10)).floor == exact(0.4)  # that of the seeds is the larger one
+    assert Difference(a, b, Fraction(9, 10)).floor == exact(1.08)
+    assert Difference(a, b, Fraction(9, 10)).verdict is Floored.BELOW
+    assert Difference(b, a, Fraction(9, 10)).verdict is Floored.BELOW
+    few = summary([exact(1)])
+    assert Difference(few, b, Fraction(9, 10)).floor is None
+    [found] = compared([row(ONE, TWO)], {"elapsed": Fraction(9, 10)})
+    assert found.verdict is Verdict.BELOW
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ((1, 2, 3, 4, 5), []),
+        ((10, 11, 12, 13, 100), [5]),
+        ((12, 11, -90, 13, 10), [3]),
+        ((7, 7, 7, 7, 8), [5]),
+        ((7, 7, 7, 7, 7), []),
+        ((1, 1.1, 1.2, 9, 9.1), []),  # two that lie together are a cluster
+        ((1, 2, 3, 100), []),  # four say nothing
+        ((1, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 80, 9), [8, 9]),
+    ],
+)
+def test_outliers_are_named_with_their_seed(values: tuple[float, ...], named: list[int]) -> None:
+    found = outliers(of(*values))
+    assert [seed for seed, _ in found] == named
+    assert all(value == exact(values[seed - 1]) for seed, value in found)
+
+
+def test_the_limits_are_grubbs_own_table() -> None:
+    """Two-sided, 5 %: the column of 2.5 % of his table I."""
+    table = {5: 1.715, 6: 1.887, 7: 2.020, 8: 2.126, 9: 2.215, 10: 2.290, 20: 2.709}
+    assert {n: farthest(n) for n in table} == pytest.approx(table, abs=0.001)
+
+
+def test_of_series_of_normal_values_one_in_twenty_has_a_name() -> None:
+    random = Random(5)
+    named = sum(bool(outliers(of(*(round(random.gauss(9, 1), 6) for _ in range(5))))) for _ in range(2000))
+    assert 0.035 < named / 2000 < 0.065
+
+
+def test_which_way_is_better_is_said_of_what_has_a_speed() -> None:
+    assert {name for name, metric in METRICS.items() if metric.speed} == {
+        "elapsed", "sync_elapsed", "throughput", "recovery_time",
+    }  # fmt: skip
+    assert all(metric.better for metric in METRICS.values() if metric.speed)
