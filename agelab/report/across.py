@@ -8,7 +8,7 @@ from statistics import geometric_mean
 from agelab.report.gather import Group, Subject
 from agelab.report.model import Cell, Column, Table
 from agelab.report.numbers import number, text
-from agelab.report.ranked import Ranked, by_summary, ranked
+from agelab.report.ranked import Ranked, by_median, ranked
 from agelab.stats.floor import Difference
 from agelab.stats.order import exact
 from agelab.stats.series import Place, Series
@@ -63,7 +63,7 @@ def together(subject: Subject, places: Sequence[Place]) -> Series:
 
 def over_all(subjects: Sequence[Subject], places: Sequence[Place]) -> Ranked:
     """The subjects by their slowdown over all tests."""
-    return by_summary([(one, together(one, places).summary) for one in subjects], highest=True)
+    return by_median([(one, together(one, places)) for one in subjects])
 
 
 @dataclass(frozen=True)
@@ -119,6 +119,12 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
+def _told(order: Ranked) -> str:
+    """What may be said of the first and the next."""
+    against = order.compared[0]
+    return "above the floor" if against.differs else against.reason or against.word
+
+
 def test_by_test(group: Group, places: Sequence[Place], where: str) -> Table:
     """For each test, and all together, the highest slowdown, the next, and what may be said of the difference."""
     found = [
@@ -144,7 +150,7 @@ def test_by_test(group: Group, places: Sequence[Place], where: str) -> Table:
                 Cell(text(summary), float(summary.median)), Cell(f"{following.name} {text(of)}"),
                 Cell(number(apart.difference, 3), float(apart.difference)),
                 Cell("–") if floor is None else Cell(number(floor, 3), float(floor)),
-                Cell(apart.why_no_floor or ("below the floor" if order.tied else "above the floor")),
+                Cell(apart.why_no_floor or _told(order)),
             )
         )  # fmt: skip
     columns = ("test", "what it does", "slowed down most", "times", "next", "difference", "floor", "verdict")

@@ -7,7 +7,7 @@ from agelab.report.charts import order_of
 from agelab.report.gather import Group, Subject
 from agelab.report.model import Answer
 from agelab.report.numbers import number, text, unit_name
-from agelab.report.ranked import Ranked, by_summary, ranked
+from agelab.report.ranked import Ranked, by_median, ranked
 from agelab.report.steps import charted
 from agelab.stats.floor import SEEDS_NEEDED, Difference, Verdict
 from agelab.stats.series import Place, Series
@@ -136,7 +136,7 @@ def _least(order: Ranked) -> Iterator[str]:
     if len(order.order) < 3:
         return
     subject, summary = order.order[-1]
-    rest = by_summary(order.order, highest=False)
+    rest = Ranked(order.order[::-1], order.series[::-1])
     if not order.floored:
         words = f"The smallest slowdown, as measured, is {subject.name}'s: {text(summary)}."
     elif rest.tied:
@@ -170,9 +170,7 @@ def _compared(
     highest: bool,
 ) -> Answer:
     """The first by a sum or a count, and the next; nobody below the floor."""
-    everyone = by_summary(
-        [(one, series.summary if series else None) for one, series in found], highest=highest
-    )
+    everyone = by_median(found, highest=highest)
     if not everyone.order:
         return Answer(question, "That was not measured: no cell has all that it takes.")
     unit = next(series.unit for _, series in found if series)

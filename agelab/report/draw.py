@@ -136,7 +136,7 @@ def bars(found: Sequence[Bar], axis: str, *, base: float | None = None, side_by_
 
 
 def stacked(found: Mapping[str, Mapping[int, float]], axis: str) -> str:
-    """Horizontal bars made of parts: name to the number of a colour to an amount."""
+    """Horizontal bars made of parts: name to the number of a colour to an amount; percents are of a whole."""
     rows = [
         {"n": name, "v": value, "k": str(kind), "o": kind}
         for name, parts in found.items()
@@ -146,7 +146,13 @@ def stacked(found: Mapping[str, Mapping[int, float]], axis: str) -> str:
     spec = {
         "data": {"values": rows},
         "height": _rows(1),
-        "mark": {"type": "bar", "height": {"band": 0.76}, "stroke": "var(--paper)", "strokeWidth": 0.6},
+        "mark": {
+            "type": "bar",
+            "clip": axis == "%",
+            "height": {"band": 0.76},
+            "stroke": "var(--paper)",
+            "strokeWidth": 0.6,
+        },
         "encoding": {
             "y": _names(list(found)),
             "x": {
@@ -154,7 +160,7 @@ def stacked(found: Mapping[str, Mapping[int, float]], axis: str) -> str:
                 "type": "quantitative",
                 "title": axis or None,
                 "axis": {"tickCount": 4},
-                "scale": {"nice": False},
+                "scale": {"nice": False, **({"domain": [0, 100]} if axis == "%" else {})},
             },
             "order": {"field": "o"},
             "color": {

@@ -10,6 +10,7 @@ from agelab.model.scenario import Scenario
 from agelab.report.command import again
 from agelab.report.gather import Group, Loaded
 from agelab.report.model import Block, Command, Facts, Prose
+from agelab.report.summary import named
 from agelab.scenario import selection
 from agelab.stats.floor import SEEDS_NEEDED, no_floor
 from agelab.stats.series import seeds_of
@@ -90,6 +91,11 @@ def brief(group: Group) -> Iterator[str]:
             "A model: guest time counts instructions, and modelled drives follow their data sheets. "
             "It is no machine's time."
         )
+    if len(group.seeds) > 1:
+        yield (
+            "Spread, intervals and p are over run seeds: each perturbs what should not matter"
+            + ("; the same seed gives the same digits." if plan.clock == "virtual" else ".")
+        )
     if plan.scale != "paper":
         yield f"Scale {plan.scale}: sizes are not the study's."
     few = [len(one.counted) for one in group.subjects if one.counted]
@@ -116,6 +122,9 @@ def doubts(group: Group) -> Iterator[Block]:
         yield Prose(tuple(twice), True, "Cells that are there more than once")
     if other := list(_other_inputs(group)):
         yield Prose(tuple(other), True, "These runs differ in more than they say")
+    if far := named(group):
+        title = "Times that lie far from their other seeds' (Grubbs' test, 5 %); they are in every figure"
+        yield Prose(tuple(far), True, title)
     if unstated := tuple(dict.fromkeys(line for one in group.runs for line in one.plan.unstated)):
         yield Prose(unstated, True, "The study leaves open, or is not reproduced")
     if missing := list(_not_measured(group)):

@@ -11,7 +11,7 @@ from agelab.published.sides import Ran, Run
 from agelab.results.rundir import RunDirectory
 from agelab.results.sweep import Sweep
 from agelab.stats.order import exact
-from agelab.stats.series import Place, Series, series
+from agelab.stats.series import Place, Series, by_step, series
 
 AXES = ("variant", "layout", "kernel", "defaults", "machine", "drives")
 """What tells one subject from another, in the order in which a name says it."""
@@ -73,6 +73,15 @@ class Subject:
     def series(self) -> Mapping[Place, Series]:
         """What was measured, over the run seeds."""
         return series((seed, entry.ran.samples) for seed, entry in sorted(self.counted.items()))
+
+    @cached_property
+    def steps(self) -> Mapping[tuple[str, str], Series]:
+        """Step and metric to the one number that each run seed has of them: of repetitions the mean."""
+        return {(one.step, one.metric): one for one in by_step(self.series).values()}
+
+    def step(self, step: str, metric: str) -> Series | None:
+        """One of them."""
+        return self.steps.get((step, metric))
 
     def total(self, steps: Sequence[str], metric: str) -> Series | None:
         """The sum of a metric over all repetitions of these steps; a cell that lacks one has none.

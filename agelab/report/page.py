@@ -4,7 +4,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
 
-from agelab.report import across, answer, charts, facts, study, tables
+from agelab.report import across, answer, charts, facts, study, summary, tables
 from agelab.report.gather import Group, Loaded, together
 from agelab.report.maps import taken_apart
 from agelab.report.model import Answer, Block, Page, Part, Picture, Prose, Section
@@ -60,7 +60,7 @@ def _sections(
     yield "disks", "Where things lie", [*tables.layouts(group, where), *_pictures(group)]
     yield "curves", "Repetition by repetition", charts.curves(group)
     yield "study", "The study and these runs", beside
-    yield "steps", "Step by step", charts.times(group)
+    yield "steps", "Step by step", [*charts.times(group), *summary.by_step(group, steps, where)]
     yield "drive", "What the drive did", charts.drive(group, steps)
     yield "processor", "What the processor did", charts.processor(group, steps)
     yield "calls", "System calls", tables.calls(group, where)
@@ -74,7 +74,7 @@ def _aging(group: Group, places: Sequence[Place], where: str) -> Iterator[Block]
     if worst.rows:
         yield worst
     yield from charts.slowdowns(group, places)
-    yield from tables.aging(group, places, where)
+    yield from summary.by_test(group, places, where)
 
 
 def _timed(group: Group, places: Sequence[Place]) -> list[str]:
