@@ -93,6 +93,10 @@ def elsewhere(named: Subject, subjects: Sequence[Subject], places: Sequence[Plac
     own = clear.pop(named.name, [])
     floored = all(order.floored for _, order in orders)
     short = f"{named.name} is {'the worst' if floored else 'slowed down most'} in {len(own)} of {len(orders)} tests"
+    if elsewhere := sum(map(len, clear.values())):
+        short += f", another is in {elsewhere}"
+    if unclear:
+        short += f", in {len(unclear)} nobody can be named"
     said = f"It is {named.name} in {_listed(own)}" if own else f"It is {named.name} in no test"
     for name, at in sorted(clear.items(), key=lambda one: -len(one[1])):
         said += f"; {name} in {_listed(at)}"
@@ -107,7 +111,7 @@ def elsewhere(named: Subject, subjects: Sequence[Subject], places: Sequence[Plac
             f"the next is {following.name} with {text(next_of)}{sure if whole.floored else ''}."
         )
         if whole.floored and whole.tied:
-            short += ", and over all of them together the floor tells nobody from the next"
+            short += "; over all of them together nobody can be named"
         else:
             short += (
                 f", and over all of them together {'it is, too' if first is named else f'it is {first.name}'}"

@@ -109,13 +109,14 @@ def _seeds(count: int) -> str:
 
 def _not_there(group: Group) -> Iterator[str]:
     """Those of which no cell ended ok, and why: nobody is left out in silence."""
+    reasons: dict[str, list[str]] = {}
     for subject in group.subjects:
-        if subject.counted:
-            continue
-        first = subject.entries[0]
-        reason = " ".join(first.ran.why.split())
-        reason = reason if len(reason) <= LONGEST else f"{reason[:LONGEST]}…"
-        yield f"Not measured: {subject.name} ({reason})."
+        if not subject.counted:
+            reason = " ".join(subject.entries[0].ran.why.split())
+            reason = reason if len(reason) <= LONGEST else f"{reason[:LONGEST]}…"
+            reasons.setdefault(reason, []).append(subject.name)
+    for reason, names in reasons.items():
+        yield f"Not measured: {', '.join(names)} ({reason})."
 
 
 def _all(order: Ranked, place: Place) -> Iterator[str]:

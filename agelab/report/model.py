@@ -31,6 +31,7 @@ class Table:
     caption: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
 
 
 @dataclass(frozen=True)

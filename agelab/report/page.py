@@ -94,15 +94,16 @@ def _pictures(group: Group) -> Iterator[Block]:
     drawn, left = 0, []
     for subject in group.subjects:
         entry = next(iter(subject.counted.values()), None)
-        for path in sorted(entry.directory.glob("maps/*.svg")) if entry else ():
+        if entry is None:
+            continue
+        for path in sorted(entry.directory.glob("maps/*.svg")):
             content = path.read_bytes()
             if drawn == PICTURES or len(content) > LARGEST:
-                left.append(str(path))
+                left.append(f"{entry.run}/cells/{entry.number}/maps/{path.name}")
                 continue
             drawn += 1
-            seed = f", seed {entry.seed}" if entry else ""
             what = path.stem.replace("-", " ")
-            title = f"{subject.name}{seed}: {what}"
+            title = f"{subject.name}, seed {entry.seed}: {what}"
             if parts := taken_apart(title, content):
                 yield parts
                 continue

@@ -26,8 +26,8 @@ STEP = (
     Column("Cliff’s delta", True), Column("p", True), Column("against the quickest"),
 )  # fmt: skip
 TEST = (
-    Column("test"), Column("filesystem"), Column("seeds", True), Column("aged, s", True), Column("mean", True),
-    Column("unaged, s", True), Column("mean", True), Column("aged / unaged", True), Column("its interval", True),
+    Column("test"), Column("filesystem"), Column("seeds", True), Column("aged, s", True), Column("mean, s", True),
+    Column("unaged, s", True), Column("mean, s", True), Column("slowdown", True), Column("its interval", True),
     Column("Cliff’s delta", True), Column("p", True), Column("aged against unaged"),
 )  # fmt: skip
 SAID = (
@@ -63,43 +63,44 @@ def by_step(group: Group, steps: Sequence[str], where: str) -> Iterator[Table]:
                 Cell(_word(one) if one else "the quickest"),
             )
         )  # fmt: skip
-    caption = f"Step by step, each filesystem against the quickest. {SAID}"
-    yield Table(f"{where}-steps", caption, STEP, tuple(rows))
+    yield Table(
+        f"{where}-compared", "Step by step, each filesystem against the quickest", STEP, tuple(rows), SAID
+    )
 
 
 def by_test(group: Group, places: Sequence[Place], where: str) -> Iterator[Table]:
     """A row for each test and subject: the aged disk held against the unaged one."""
-    found: list[tuple[str, Subject, Series | None, Series | None]] = []
-    for step, repetition, metric in places:
+    found: list[tuple[str, Subject, Series, Row]] = []
+    for place in places:
+        step, repetition, _ = place
         name = step if repetition == 1 else f"{step} {repetition}"
         for subject in group.subjects:
-            if (step, repetition, metric) in subject.series:
-                old, new = (subject.series.get((one, repetition, "elapsed")) for one in sides(step))
-                found.append((name, subject, old, new))
-    judged = compared([Row(new or _none(old), old or _none(new)) for _, _, old, new in found])
+            if slowdown := subject.series.get(place):
+                empty = Series(step, repetition, "elapsed", "s", (), ())
+                old, new = (subject.series.get((one, repetition, "elapsed"), empty) for one in sides(step))
+                found.append((name, subject, slowdown, Row(new, old)))
+    judged = compared([row for *_, row in found])
+    told = estimates({at: slowdown for at, (_, _, slowdown, _) in enumerate(found)})
     rows = []
-    for (name, subject, old, new), one in zip(found, judged, strict=True):
-        n = len(old.values) if old else 0
+    for at, ((name, subject, slowdown, row), one) in enumerate(zip(found, judged, strict=True)):
+        n, summary = len(slowdown.values), slowdown.summary
         rows.append(
             (
-                Cell(name), Cell(subject.name), Cell(str(n), n), *_both(old), *_both(new), *_effect(one),
-                Cell(_word(one)),
+                Cell(name), Cell(subject.name), Cell(str(n), n), *_both(row.right), *_both(row.left),
+                Cell(text(summary), float(summary.median)) if summary else Cell("?"),
+                _between(told[at].median_interval, slowdown) if at in told else Cell("–"),
+                *_effect(one)[2:], Cell(_word(one)),
             )
         )  # fmt: skip
     if rows:
-        what = "; ".join(f"{place[0]}: {does(place[0])}" for place in places)
-        caption = f"Every test on the aged disk and on the unaged one. {SAID} ({what})"
-        yield Table(f"{where}-slowdowns", caption, TEST, tuple(rows))
+        what = "; ".join(f"{place[0]} is {does(place[0])}" for place in places)
+        caption = "Every test on the aged disk and on the unaged one"
+        yield Table(f"{where}-slowdowns", caption, TEST, tuple(rows), f"{SAID} Of the tests {what}.")
 
 
-def _none(like: Series | None) -> Series:
-    step, repetition, metric = like.place if like else ("", 1, "elapsed")
-    return Series(step, repetition, metric, "s", (), ())
-
-
-def _both(series: Series | None) -> tuple[Cell, Cell]:
+def _both(series: Series) -> tuple[Cell, Cell]:
     """Median and mean."""
-    if series is None or (summary := series.summary) is None:
+    if (summary := series.summary) is None:
         return Cell("?"), Cell("?")
     mean = sum((value for _, value in series.values), exact(0)) / summary.n
     places = min(MOST, decimals(MOST, summary.spread, mean))
