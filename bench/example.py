@@ -29,7 +29,7 @@ FLAGS = (
     "--disable-sync",
     "--disable-lcd-text",
 )
-WIDTH, HIGHEST, MARGIN = 1120, 900, 20
+WIDTH, HIGHEST, MARGIN = 1100, 545, 20
 """Pixels of the page, which a picture has twice."""
 LARGEST = 300_000
 """Bytes of a picture."""
@@ -74,7 +74,7 @@ def local(text: str, directories: Iterable[str]) -> list[str]:
 
 
 def picture(browser: Browser, shown: Path, scheme: str) -> bytes:
-    """The top of the page, from its title to the end of the first answer, as PNG."""
+    """The top of the page, from its title to the last line of the first answer that there is room for, as PNG."""
     context = browser.new_context(
         viewport={"width": WIDTH, "height": HIGHEST},
         device_scale_factor=2,
@@ -82,12 +82,16 @@ def picture(browser: Browser, shown: Path, scheme: str) -> bytes:
     )
     opened = context.new_page()
     opened.goto(shown.as_uri())
-    title = opened.locator("h1").first.bounding_box()
-    answer = opened.locator(".answer").first.bounding_box()
-    if title is None or answer is None:
+    bounds = [
+        box
+        for one in opened.locator("h1, .answer:first-of-type :is(.verdict, li, figure)").all()
+        if (box := one.bounding_box())
+    ]
+    if not bounds:
         raise AgelabError(f"{shown} has no answer")
-    top = title["y"] - MARGIN
-    height = min(HIGHEST, answer["y"] + answer["height"] + MARGIN - top)
+    top = bounds[0]["y"] - MARGIN
+    ends = [box["y"] + box["height"] - top for box in bounds]
+    height = max(end for end in ends if end <= HIGHEST) + MARGIN / 2
     taken = opened.screenshot(
         clip={"x": 0, "y": top, "width": WIDTH, "height": height}, full_page=True, type="png"
     )

@@ -113,9 +113,7 @@ def elsewhere(named: Subject, subjects: Sequence[Subject], places: Sequence[Plac
         if whole.floored and whole.tied:
             short += "; over all of them together nobody can be named"
         else:
-            short += (
-                f", and over all of them together {'it is, too' if first is named else f'it is {first.name}'}"
-            )
+            short += f"; over all of them together it is {first.name}{', too' if first is named else ''}"
     return Elsewhere(f"{short}.", tuple(lines))
 
 
