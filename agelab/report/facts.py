@@ -98,9 +98,12 @@ def brief(group: Group) -> Iterator[str]:
         )
     if plan.scale != "paper":
         yield f"Scale {plan.scale}: sizes are not the study's."
-    few = [len(one.counted) for one in group.subjects if one.counted]
-    if few and min(few) < SEEDS_NEEDED:
-        yield f"{no_floor(*few).capitalize()}: whether a difference is one cannot be said."
+    seeds = {one.name: len(one.counted) for one in group.subjects if one.counted}
+    few = [name for name, count in seeds.items() if count < SEEDS_NEEDED]
+    if few and len(few) == len(seeds):
+        yield f"{no_floor(*seeds.values()).capitalize()}: whether a difference is one cannot be said."
+    elif few:
+        yield f"Fewer than five run seeds, so no floor: {', '.join(few)}."
     if going := [one.plan.run for one in group.runs if one.run.going_on]:
         yield f"Still going on, and shown as far as it is: {', '.join(going)}."
     bad = [entry for _, entry in group.entries if entry.status not in ("ok", "running")]

@@ -134,7 +134,7 @@ def test_whoever_has_too_few_seeds_stands_apart(tmp_path: Path) -> None:
     said = answer(tmp_path, {"ext4": 1.4, "btrfs": 2.2, "xfs": 9.0}, seeds=FIVE, unfinished=3)
     assert said.named == "btrfs"
     assert re.fullmatch(
-        r"Not in this order, for want of run seeds: xfs \(9\.\d+, 2 seeds\)\.", said.doubts[0]
+        r"Not in this order, for want of run seeds: xfs \([89]\.\d+, 2 seeds\)\.", said.doubts[0]
     )
 
 

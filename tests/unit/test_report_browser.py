@@ -208,7 +208,7 @@ def test_a_page_that_is_printed_has_all_that_was_filtered(browser: Browser, repo
     page.emulate_media(media="print")
     assert note.is_visible()
     page.emulate_media(media="screen")
-    box.get_by_role("searchbox").fill("btrfs elapsed")
+    box.get_by_role("searchbox").fill("btrfs aged/")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert 100 < rows.count() < 1000
     assert str(rows.count()) in box.locator("output").inner_text()
@@ -291,6 +291,8 @@ def test_printing_shows_all_of_a_table_in_black_on_white(browser: Browser, repor
     hidden = "all => all.filter((one) => one.scrollHeight > one.clientHeight + 1).length"
     assert page.locator(".scroll").evaluate_all(hidden) == 0
     assert not page.locator("nav").is_visible()
+    # An answer that is longer than a page must not leave the first one empty.
+    assert page.evaluate("getComputedStyle(document.querySelector('.answer')).breakInside") == "auto"
     assert len(page.pdf()) > 50_000
 
 
