@@ -1,4 +1,7 @@
-"""``agelab calibrate``: how far run seeds alone move each result, and that equal inputs move none."""
+"""``agelab calibrate``: how far run seeds alone move each result, and that equal inputs move none.
+
+In the wall clock equal inputs do move each result: by how much on this host is recorded (agelab.cli.aa).
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agelab.cli.common import json_option, print_json
+from agelab.cli.common import json_option, open_store, print_json
 from agelab.cli.compare import described, differences_json, input_lines, print_samples
 from agelab.cli.request import execute, of_one_kernel, options, request
 from agelab.stats.series import seeds_of
@@ -14,6 +17,7 @@ from agelab.stats.series import seeds_of
 if TYPE_CHECKING:
     from agelab.results.compare import Group, Pair
     from agelab.results.rundir import RunDirectory
+    from agelab.run.runner import Request
 
 SCHEMA = 1
 SEEDS = "1,2,3,4,5"
@@ -22,37 +26,47 @@ SHOWN = 5
 
 
 @click.command(
-    epilog="Exit: 0; 1 some cell not ok, or equal inputs gave different samples; 2 wrong input; "
+    epilog="Exit: 0; 1 some cell not ok, or equal inputs gave different samples (virtual clock); 2 wrong input; "
     "3 the host cannot do it; 130 interrupted.",
 )
 @options
 @click.option("--all", "everything", is_flag=True, help="Every metric and repetition.")
+@click.option("--show", is_flag=True, help="Run nothing: show what is recorded of hosts in the wall clock.")
 @json_option
-def calibrate(name: str, everything: bool, as_json: bool, **words: Any) -> int:
+def calibrate(name: str | None, everything: bool, show: bool, as_json: bool, **words: Any) -> int:
     """Measure the floor under every difference of a scenario.
 
     Runs it with at least five run seeds and, in a run of its own, with the first of them once more: that one must
     give the same samples, to the last digit (A/A). What the seeds differ by is each result's floor.
+
+    In the wall clock all of it runs twice, and what that differs by is recorded as this host's floor, for each kind of
+    step.
     """
     from agelab.errors import InputError
-    from agelab.results import compare as results
     from agelab.stats.floor import SEEDS_NEEDED
 
+    if show:
+        return _show(name, everything, as_json)
+    if not name:
+        raise InputError("name a scenario", hint="agelab calibrate aging-ext4; agelab calibrate --help")
     words = of_one_kernel(words)
     wanted = request(name, words)
-    seeds = wanted.run_seeds
-    if len(seeds) < SEEDS_NEEDED:
+    if len(wanted.run_seeds) < SEEDS_NEEDED:
         raise InputError(
             f"--seeds {words['seeds']}: a floor takes at least {SEEDS_NEEDED} run seeds",
             hint=f"leave the option out for {SEEDS}",
         )
-    if any(drive.real for drive in wanted.drives):
-        raise InputError(
-            "a real disk is not the same twice: there is nothing to prove, and after one run it holds data",
-            hint=f"agelab run {name} --seeds {SEEDS} ..., then agelab compare latest latest: medians and spreads",
-        )
+    of_clock = _in_the_wall_clock if wanted.clock == "wall" else _in_the_virtual_clock
+    return of_clock(wanted, everything, as_json)
+
+
+def _in_the_virtual_clock(wanted: "Request", everything: bool, as_json: bool) -> int:
+    """All seeds, and the first of them once more."""
+    from agelab.results import compare as results
+
+    seeds = wanted.run_seeds
     seeded = execute(wanted)
-    first = {**wanted.command, "words": {**words, "seeds": str(seeds[0])}}
+    first = {**wanted.command, "words": {**wanted.command["words"], "seeds": str(seeds[0])}}
     again = execute(replace(wanted, run_seeds=seeds[:1], command=first))
     calibrated = [
         (group, results.Pair(group.cells[seeds[0]], other.cells[seeds[0]]))
@@ -65,20 +79,71 @@ def calibrate(name: str, everything: bool, as_json: bool, **words: Any) -> int:
     return 0 if all(_good(group, proof) for group, proof in calibrated) else 1
 
 
+def _in_the_wall_clock(wanted: "Request", everything: bool, as_json: bool) -> int:
+    """All seeds, and all of them once more; recorded. Raises InputError where the two were not the same thing."""
+    from agelab.cli import aa as shown
+    from agelab.errors import InputError
+    from agelab.results import aa
+    from agelab.results import compare as results
+
+    store = open_store()
+    aa.records(store.home)  # a bad one is refused now, and not when the guests have run
+    seeded, again = shown.twice(wanted, execute)
+    pairs = [*zip(results.groups(seeded), results.groups(again), strict=True)]
+    cells = [pair for one, other in pairs for pair in results.by_seed(one, other)]
+    if other := next((pair for pair in cells if pair.inputs and not pair.unfinished), None):
+        raise InputError(
+            f"{seeded.name} and {again.name} had other inputs, so nothing is recorded: "
+            f"{'; '.join(input_lines(other.inputs, every=False))}",
+            hint="something was upgraded or replaced meanwhile: calibrate again",
+        )
+    found = shown.calibration(seeded, again, pairs)
+    path = aa.add(store, *found) if found else None
+    if as_json:
+        print_json(shown.host_json(seeded, again, pairs, found))
+    else:
+        click.echo(f"\n{described(seeded.plan())}")
+        shown.print_cells(pairs)
+        if found:
+            shown.print_host(found[0])
+            shown.print_calibration(found[1], everything)
+            click.echo(f"recorded in {path}; agelab calibrate --show")
+        else:
+            click.echo("nothing is recorded: no five run seeds measured anything both times")
+    return 0 if all(ran.ok for pair in cells for ran in (pair.left, pair.right)) else 1
+
+
+def _show(name: str | None, everything: bool, as_json: bool) -> int:
+    from agelab.cli.aa import print_records, records_json
+    from agelab.errors import InputError
+    from agelab.results import aa
+
+    if name:
+        raise InputError(f"--show shows all that is recorded: leave {name} out")
+    records = aa.records(open_store().home)
+    if as_json:
+        print_json({"schema": SCHEMA, "hosts": records_json(records)})
+    else:
+        print_records(records, everything)
+    return 0
+
+
 calibrate.params = [
     click.Option(
         ["--seeds"], default=SEEDS, show_default=True, help="Run seeds, comma-separated: five or more."
     )
     if parameter.name == "seeds"
+    else click.Argument(["name"], metavar="[SCENARIO[-VARIANT]]", required=False)
+    if parameter.name == "name"
     else parameter
     for parameter in calibrate.params
 ]
 
 
 def _good(group: "Group", proof: "Pair") -> bool:
-    """Whether every cell is ok, and the first one the same twice where that can be asked."""
+    """Whether every cell is ok, and the first one the same twice."""
     ended = all(ran.ok for ran in [*group.cells.values(), proof.right])
-    return ended and ((proof.equal and proof.compared > 0) or not proof.virtual)
+    return ended and proof.equal and proof.compared > 0
 
 
 def _print(
@@ -123,8 +188,6 @@ def _print_proof(proof: "Pair") -> None:
         click.echo(f"  A/A FAILED: the second execution had other inputs; {differ}")
         for line in input_lines(proof.inputs, every=True):
             click.echo(f"  input {line}")
-    elif not proof.virtual:
-        click.echo(f"  no A/A: real time is not the same twice ({differ})")
     elif proof.broken:
         click.echo(f"  A/A FAILED: EQUAL INPUTS AND DIFFERENT SAMPLES: {differ}; first:")
         print_samples(proof, SHOWN)
@@ -159,7 +222,7 @@ def _json(
                 ],
                 "same_twice": {
                     "seed": proof.left.cell.seed,
-                    "proven": proof.virtual and proof.equal and proof.compared > 0,
+                    "proven": proof.equal and proof.compared > 0,
                     "inputs_key": proof.left.end.inputs_key if proof.left.end else None,
                     "digests": [ran.end.digest if ran.end else None for ran in (proof.left, proof.right)],
                     "compared": proof.compared,

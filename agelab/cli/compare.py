@@ -1,6 +1,6 @@
-"""``agelab compare``: which inputs differ between two runs, and which results by more than the floor."""
+"""``agelab compare``: which inputs differ between runs or variants, and which results by more than chance."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,9 @@ from agelab.stats.series import seeds_of
 if TYPE_CHECKING:
     from agelab.model.result import RunPlan
     from agelab.results.compare import Difference, Group, Pair
+    from agelab.results.judged import Judged
     from agelab.results.rundir import RunDirectory
+    from agelab.results.sides import Comparison
 
 SHOWN = 20
 """Differing samples to print for one pair of cells."""
@@ -20,60 +22,99 @@ PLACES = 2
 """Places to name of an input that differs in more than one."""
 WIDTH = 60
 """Characters to print of a value."""
-BRIEF = 24
+BRIEF = 16
 """The same where only the first look is wanted: both values fit a line of 80."""
-SCHEMA = 1
+SCHEMA = 2
 CHOSEN = ("filesystem", "layout", "kernel", "machine", "drives", "defaults", "accelerator")
 """What of a cell its run chose, beside variant and seed."""
 
 
 @click.command()
-@click.argument("left", metavar="A")
-@click.argument("right", metavar="B")
+@click.argument("sides", nargs=-1, required=True, metavar="A [B...]")
+@click.option(
+    "--base", metavar="CHOICE", help="Of one run: what the others are compared with, like ext4,raid0."
+)
+@click.option("--anyway", is_flag=True, help="Compare what is not comparable, and label it.")
+@click.option("--each", is_flag=True, help="Of three sides and more: a whole table for each.")
 @click.option("--inputs", "every_input", is_flag=True, help="Every place in which the inputs differ.")
 @click.option("--all", "everything", is_flag=True, help="Every metric, repetition and differing sample.")
 @json_option
-def compare(left: str, right: str, every_input: bool, everything: bool, as_json: bool) -> int:
-    """Name the inputs, then the results, in which A and B differ.
+def compare(
+    sides: tuple[str, ...],
+    base: str | None,
+    anyway: bool,
+    each: bool,
+    every_input: bool,
+    everything: bool,
+    as_json: bool,
+) -> int:
+    """Name the inputs, then the results, in which B and others differ from A.
 
-    A and B are runs (names of agelab list, their beginnings, or latest), or single variants of them: latest:ext4
-    latest:xfs. Cells of equal run seed are compared input by input; of several seeds the medians, against the floor.
+    A, B... are runs (names of agelab list, their beginnings, or latest), or some of their cells: latest:ext4,
+    latest:ext4,raid0, latest:kernel=6.1, machine=, drives=, defaults=. A alone: each of its variants against the
+    first, or --base. Cells of equal run seed are compared input by input; of several seeds the medians, as ratios.
 
-    Exit: 0; 1 where equal inputs gave different samples.
+    Exit: 0; 1 where equal inputs gave different samples; 2 where nothing can be compared.
     """
-    from agelab.results import compare as results
+    from agelab.errors import InputError
+    from agelab.results import sides as results
+    from agelab.results.judged import HostFloor, judged, labels, why_empty
 
-    runs = open_store().runs
-    (one, ours), (other, theirs) = _asked(runs, left), _asked(runs, right)
-    # A variant named on one side alone is meant on both.
-    named = ours is not None and theirs is not None
-    pairs = results.pairs(
-        results.groups(one, ours or theirs), results.groups(other, theirs or ours), named=named
-    )
-    broken = any(cells.broken for pair in pairs for cells in results.by_seed(*pair))
+    store = open_store()
+    asked = [results.side(store.runs, words) for words in sides]
+    if base and len(asked) > 1:
+        raise InputError(
+            "--base chooses among the variants of one run; of several runs the first one is the base"
+        )
+    found = [results.of_one(asked[0], base)] if len(asked) == 1 else results.of_several(asked)
+    doubts = {id(other): labels(one.base, other, anyway) for one in found for other in one.others}
+    tables = []
+    for one in found:
+        host = HostFloor(store.home, one.base, one.others)
+        tables.append(judged(one, host))
+        for other in one.others:
+            doubts[id(other)] += host.unknown
     if as_json:
-        print_json(_json(one, other, pairs))
-        return int(broken)
-    for letter, run in (("A", one), ("B", other)):
-        click.echo(f"{letter}  {run.name}: {described(run.plan())}")
-    if not pairs:
-        click.echo("the runs share no variant; two variants are compared so: RUN:ext4 RUN:xfs")
-    for pair in pairs:
-        _print_pair(*pair, every_input, everything)
+        print_json(_json(found, tables, doubts))
+    else:
+        _print_runs(found)
+        for line in results.left_out(found, asked) if len(asked) > 1 else ():
+            click.echo(f"not compared, for no other run has it: {line}")
+        for one, table in zip(found, tables, strict=True):
+            if len(one.others) == 1 or each:
+                for other, rows in zip(one.others, table, strict=True):
+                    _print_pair(one.base, other, rows, doubts[id(other)], every_input, everything)
+            else:
+                _print_several(one, table, doubts, every_input, everything)
+    if not any(one.base.counted and other.counted for one in found for other in one.others):
+        empty = [group for one in found for group in (one.base, *one.others) if not group.counted]
+        raise InputError("; ".join(dict.fromkeys(map(why_empty, empty))))
+    broken = any(cells.broken for one in found for other in one.others for cells in _cells(one.base, other))
     return int(broken)
 
 
-def _asked(runs: Any, words: str) -> "tuple[RunDirectory, str | None]":
-    """The run that RUN or RUN:VARIANT names, and the variant."""
-    from agelab.errors import InputError
-    from agelab.results import rundir
+def _print_runs(found: "Sequence[Comparison]") -> None:
+    """Which runs they are, each by its letter."""
+    groups = [
+        (chr(ord("A") + at), group) for one in found for at, group in enumerate((one.base, *one.others))
+    ]
+    said: dict[str, tuple[list[str], RunDirectory]] = {}
+    for letter, group in groups:
+        letters, _ = said.setdefault(group.run.name, ([], group.run))
+        if letter not in letters:
+            letters.append(letter)
+    for letters, run in said.values():
+        names = f"{letters[0]}-{letters[-1]}" if len(letters) > 2 else ",".join(letters)
+        click.echo(f"{names}  {run.name}: {described(run.plan())}")
+        if run.going_on():
+            click.echo("   it is still going on: compared as far as it is")
 
-    name, colon, variant = words.partition(":")
-    if colon and not variant:
-        raise InputError(
-            f"{words!r} names no variant", hint=f"like {name}:ext4, or {name} for all of its variants"
-        )
-    return rundir.find(runs, name), variant or None
+
+def _cells(one: "Group", other: "Group") -> "list[Pair]":
+    """The cells of equal run seed; where no seed is equal, the first of each."""
+    from agelab.results.compare import by_seed
+
+    return by_seed(one, other)
 
 
 def described(plan: "RunPlan") -> str:
@@ -84,22 +125,26 @@ def described(plan: "RunPlan") -> str:
     return f"{plan.scenario}, scale {plan.scale}, {clock_of(plan)}{note}"
 
 
-def _print_pair(one: "Group", other: "Group", every_input: bool, everything: bool) -> None:
-    from agelab.cli.floors import print_rows
-    from agelab.results import compare as results
-    from agelab.stats.series import rows, series
+def _print_pair(
+    one: "Group",
+    other: "Group",
+    judged: "Judged",
+    doubts: Sequence[str],
+    every_input: bool,
+    everything: bool,
+) -> None:
+    from agelab.cli.ratios import print_two
 
-    names = [f"{group.variant}, {group.layout}" for group in (one, other)]
+    names = [group.name for group in (one, other)]
     seeds = [seeds_of(group.cells) for group in (one, other)]
     click.echo("\n" + " | ".join(dict.fromkeys(names)) + ": " + " | ".join(seeds))
-    cells = results.by_seed(one, other)
+    for line in doubts:
+        click.secho(f"  {line}", bold=True)
+    cells = _cells(one, other)
     for line in _chosen(cells[0]):
         click.echo(f"  {line}")
-    differing: dict[str, Difference] = {}
-    for pair in cells:
-        for difference in pair.inputs:
-            differing.setdefault(difference.place, difference)
-    for line in input_lines(list(differing.values()), every_input):
+    differing = _differing(cells)
+    for line in input_lines(differing, every_input):
         click.echo(f"  input {line}")
     if differing and not every_input:
         click.echo("  (--inputs shows each place of these inputs, and more of each value)")
@@ -108,6 +153,17 @@ def _print_pair(one: "Group", other: "Group", every_input: bool, everything: boo
             "  (no run seed is equal: a seed by itself changes the plan, the initramfs and QEMU's command)"
         )
     several = max(len(one.cells), len(other.cells)) > 1
+    _print_endings(cells, several, everything)
+    if several:
+        for letter, group in (("A", one), ("B", other)):
+            for line in _left_out(group):
+                click.echo(f"  left out of the table: {letter}, {line}")
+        if one.counted and other.counted:
+            print_two(judged.rows(everything), everything)
+
+
+def _print_endings(cells: "Sequence[Pair]", several: bool, everything: bool) -> None:
+    """What inputs and samples say together, seed by seed."""
     for said, those in groupby(cells, _said):
         found = list(those)
         which = f": {seeds_of(pair.left.cell.seed for pair in found)}" if several else ""
@@ -116,13 +172,67 @@ def _print_pair(one: "Group", other: "Group", every_input: bool, everything: boo
         for pair in found:
             if pair.broken or not several:
                 print_samples(pair, SHOWN if not everything else pair.compared)
-    for letter, group in (("A", one), ("B", other)):
-        for seed, ran in group.cells.items():
-            if several and not ran.ok:
-                why = ran.end.reason or ran.end.status if ran.end else "it has no end record"
-                click.echo(f"  left out of the table: {letter}, seed {seed}: {why}")
-    if several:
-        print_rows(rows(series(one.counted), series(other.counted)), everything)
+
+
+def _differing(cells: "Iterable[Pair]") -> "list[Difference]":
+    """Each place in which the inputs of some pair differ."""
+    found: dict[str, Difference] = {}
+    for pair in cells:
+        for difference in pair.inputs:
+            found.setdefault(difference.place, difference)
+    return list(found.values())
+
+
+def _left_out(group: "Group") -> list[str]:
+    """The cells of a group that do not count, and why."""
+    reasons: dict[str, list[int]] = {}
+    for seed, ran in group.cells.items():
+        if not ran.ok:
+            why = ran.end.reason or ran.end.status.value if ran.end else "it has no end record"
+            reasons.setdefault(" ".join(why.split()), []).append(seed)
+    return [f"{seeds_of(seeds)}: {why}" for why, seeds in reasons.items()]
+
+
+def _print_several(
+    one: "Comparison",
+    judged: "Sequence[Judged]",
+    doubts: "Mapping[int, Sequence[str]]",
+    every_input: bool,
+    everything: bool,
+) -> None:
+    """Several sides against the base, in one table."""
+    from agelab.cli.floors import columns
+    from agelab.cli.ratios import print_several
+    from agelab.results.sides import names
+
+    groups = (one.base, *one.others)
+    letters = [chr(ord("A") + at) for at in range(len(groups))]
+    told = names(groups)
+    told = told if all(told) else letters
+    click.echo("")
+    for letter, name, group in zip(letters, told, groups, strict=True):
+        click.echo(
+            f"{letter}  {group.name}{'' if name in (letter, group.variant) else f' ({name})'}: "
+            f"{seeds_of(group.cells)}{', the base' if group is one.base else ''}"
+        )
+        for line in doubts.get(id(group), ()):
+            click.secho(f"   {line}", bold=True)
+        if group is not one.base:
+            cells = [pair for pair in _cells(one.base, group) if pair.left.inputs and pair.right.inputs]
+            differing = _differing(cells)
+            for line in input_lines(differing, True) if every_input else ():
+                click.echo(f"   input {line}")
+            if differing and not every_input:
+                differ = ", ".join(sorted({found.name for found in differing}))
+                click.echo(click.wrap_text(f"inputs that differ: {differ}", columns(), " " * 3, " " * 5))
+            _print_endings([pair for pair in cells if pair.broken], True, everything)
+        for line in _left_out(group):
+            click.echo(click.wrap_text(f"left out of the table: {line}", columns(), " " * 3, " " * 5))
+    counted = [at for at, group in enumerate(one.others) if group.counted]
+    if one.base.counted and counted:
+        tables = [judged[at].rows(everything) for at in counted]
+        print_several(tables, [told[0], *(told[at + 1] for at in counted)], everything)
+        click.echo("  (--each: medians, intervals and floors of each; --json: all)")
 
 
 def _chosen(pair: "Pair") -> list[str]:
@@ -147,7 +257,8 @@ def input_lines(differing: "Sequence[Difference]", every: bool) -> list[str]:
         else:
             places = ", ".join(difference.place for difference in found[:PLACES])
             more = ", ..." if len(found) > PLACES else ""
-            lines.append(f"{name}: {len(found)} places ({places}{more})")
+            named = f" ({places}{more})"
+            lines.append(f"{name}: {len(found)} places{named if len(named) < WIDTH else ''}")
     return lines
 
 
@@ -200,17 +311,20 @@ def differences_json(found: "Iterable[Difference]") -> list[dict[str, Any]]:
 
 
 def _json(
-    one: "RunDirectory", other: "RunDirectory", pairs: "Sequence[tuple[Group, Group]]"
+    found: "Sequence[Comparison]",
+    tables: "Sequence[Sequence[Judged]]",
+    doubts: "Mapping[int, list[str]]",
 ) -> dict[str, Any]:
-    from agelab.cli.floors import row_json
-    from agelab.results import compare as results
-    from agelab.stats.series import rows, series
+    from agelab.cli.ratios import rows_json
 
     def side(group: "Group") -> dict[str, Any]:
+        plan = group.run.plan()
         cells = [
             {"seed": s, "status": r.end.status if r.end else "interrupted"} for s, r in group.cells.items()
         ]
-        return {"variant": group.variant, "layout": group.layout, "cells": cells}
+        about = group.cell.model_dump(mode="json", exclude={"seed"})
+        return {"run": group.run.name, "scenario": plan.scenario, "scale": plan.scale, "clock": plan.clock, **about,
+                "going_on": group.run.going_on(), "cells": cells}  # fmt: skip
 
     def cells(pair: "Pair") -> dict[str, Any]:
         return {
@@ -224,15 +338,16 @@ def _json(
 
     return {
         "schema": SCHEMA,
-        "left": {"run": one.name, "clock": one.plan().clock},
-        "right": {"run": other.name, "clock": other.plan().clock},
         "pairs": [
             {
-                "left": side(left),
-                "right": side(right),
-                "cells": [cells(pair) for pair in results.by_seed(left, right)],
-                "rows": [row_json(row) for row in rows(series(left.counted), series(right.counted))],
+                "left": side(one.base),
+                "right": side(other),
+                "labels": doubts[id(other)],
+                "cells": [cells(pair) for pair in _cells(one.base, other)],
+                "rows": rows_json(judged.steps),
+                "repetitions": rows_json(judged.repetitions),
             }
-            for left, right in pairs
+            for one, table in zip(found, tables, strict=True)
+            for other, judged in zip(one.others, table, strict=True)
         ],
     }

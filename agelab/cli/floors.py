@@ -1,50 +1,33 @@
-"""Tables and JSON of medians, intervals and floors: what ``compare`` and ``calibrate`` share."""
+"""Tables and JSON of medians, intervals and floors, as ``calibrate`` prints them; ``ratios`` shares their parts."""
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from agelab.stats.digits import decimals, number, scale, shown
-from agelab.stats.floor import SEEDS_NEEDED, Verdict, false_alarms, no_floor
+from agelab.stats.floor import SEEDS_NEEDED, no_floor
+from agelab.stats.series import MEAN
 
 if TYPE_CHECKING:
     from agelab.stats.order import Summary
-    from agelab.stats.series import Row, Series
+    from agelab.stats.series import Series
 
 Item = TypeVar("Item")
-
-
-def print_rows(found: "Sequence[Row]", everything: bool) -> None:
-    """Two groups of cells against each other: a line for each step, below a line for each metric."""
-    lines = [
-        (metric, [step, *_row_cells(row)])
-        for metric, step, row in _in_order(found, lambda row: row.left, everything)
-    ]
-    _print_table(["  step", "median A", "median B", "B - A", "%", "floor", "verdict"], lines)
-    differences = [row.difference for row in found if row.difference]
-    floored = [difference for difference in differences if difference.floor is not None]
-    for line in sorted({d.why_no_floor for d in differences if d.why_no_floor}):
-        click.echo(f"  {line}")
-    if floored:
-        above = sum(d.verdict in (Verdict.A_HIGHER, Verdict.B_HIGHER) for d in floored)
-        chance = max(false_alarms(d.left.n, d.right.n) for d in floored)
-        shown_too = "" if everything else " (--all shows each)"
-        click.echo(f"  above the floor: {above} of all {len(floored)} results{shown_too};")
-        click.echo(f"  where nothing differs chance puts {percent(chance)} of them there at most, on average")
 
 
 def print_series(found: "Sequence[Series]", everything: bool) -> None:
     """One group of cells: for each step of each metric the median, its interval, and the floor."""
     lines = [
         (metric, [step, *_series_cells(one)])
-        for metric, step, one in _in_order(found, lambda one: one, everything)
+        for metric, step, one in in_order(found, lambda one: one, everything)
     ]
-    _print_table(["  step", "median", "from", "to", "floor", "floor %", ""], lines)
+    print_table(["  step", "median", "from", "to", "floor", "floor %", ""], lines)
 
 
-def _in_order(
+def in_order(
     found: "Sequence[Item]", series: "Callable[[Item], Series]", everything: bool
 ) -> Iterator[tuple[str, str, Item]]:
     """The items to show, metric by metric and step by step: the metric with its unit, the step's name, the item.
@@ -65,25 +48,8 @@ def _in_order(
             for turn in sorted(repetitions if everything else {min(repetitions), last}):
                 unit = scale(series(repetitions[turn]).unit).name
                 label = f"  {step} {turn}/{last}" if last > 1 else f"  {step}"
+                label = f"  {step}, mean" if turn == MEAN else label
                 yield f"{metric}, {unit}".removesuffix(", 1"), label, repetitions[turn]
-
-
-def _row_cells(row: "Row") -> list[str]:
-    difference = row.difference
-    if difference is None:
-        missing = [letter for letter, one in (("A", row.left), ("B", row.right)) if not one.values]
-        return [_median(row.left), _median(row.right), "", "", "", f"{' and '.join(missing)} not measured"]
-    unit = scale(row.left.unit)
-    medians = [summary.median / unit.divisor for summary in (difference.left, difference.right)]
-    spread = max(difference.left.spread, difference.right.spread) / unit.divisor
-    places = decimals(unit.decimals, spread, *medians)
-    return [
-        *(shown(median, places) for median in medians),
-        _signed(difference.difference / unit.divisor, places),
-        _relative(difference.relative),
-        "-" if difference.floor is None else shown(spread, places),
-        difference.verdict.value,
-    ]
 
 
 def _series_cells(one: "Series") -> list[str]:
@@ -104,7 +70,7 @@ def _series_cells(one: "Series") -> list[str]:
     ]
 
 
-def _median(one: "Series") -> str:
+def median_of(one: "Series") -> str:
     """The median by itself, or that there is none."""
     if one.summary is None:
         return "?"
@@ -113,30 +79,25 @@ def _median(one: "Series") -> str:
     return shown(median, decimals(unit.decimals, spread, median))
 
 
-def _signed(value: Fraction, places: int) -> str:
-    text = shown(value, places)
-    return text if text.startswith("-") or not value else f"+{text}"
-
-
-def _relative(share: Fraction | None) -> str:
-    """Per cent with a decimal; from ten times on without."""
-    return "-" if share is None else _signed(100 * share, 1 if abs(share) < 10 else 0)
-
-
 def percent(share: Fraction) -> str:
     """A share in words: 93.75 %."""
     text = f"{float(100 * share):.2f}"
     return f"{text.rstrip('0').rstrip('.')} %"
 
 
-def _print_table(head: list[str], lines: Sequence[tuple[str, list[str]]]) -> None:
-    """Columns as wide as their cells, the first and the last to the left; a line of its own before each new metric."""
+def print_table(head: list[str], lines: Sequence[tuple[str, list[str]]]) -> None:
+    """Columns as wide as their cells, the first and the last to the left; a line of its own before each new metric.
+
+    Where a line would be longer than the terminal is wide the first column has lines of its own.
+    """
     rows = [head, *(cells for _, cells in lines)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    narrow = sum(widths) + len(widths) - 1 > columns()
 
     def line(cells: list[str]) -> str:
         middle = [cell.rjust(width) for cell, width in zip(cells, widths, strict=True)][1:-1]
-        return " ".join([cells[0].ljust(widths[0]), *middle, cells[-1]]).rstrip()
+        first = f"{cells[0]}\n   " if narrow else cells[0].ljust(widths[0])
+        return " ".join([first, *middle, cells[-1]]).rstrip()
 
     click.secho(line(head), bold=True)
     before = None
@@ -147,7 +108,12 @@ def _print_table(head: list[str], lines: Sequence[tuple[str, list[str]]]) -> Non
         before = metric
 
 
-def _summary_json(summary: "Summary | None") -> dict[str, Any] | None:
+def columns() -> int:
+    """Characters to a line: the terminal's, or 80."""
+    return get_terminal_size((80, 24)).columns
+
+
+def summary_json(summary: "Summary | None") -> dict[str, Any] | None:
     if summary is None:
         return None
     return {
@@ -166,31 +132,15 @@ def series_json(one: "Series") -> dict[str, Any]:
     enough = summary is not None and summary.n >= SEEDS_NEEDED
     relative = summary.relative_spread if summary and enough else None
     return {
-        **_place_json(one),
+        **place_json(one),
         "values": {str(seed): number(value) for seed, value in one.values},
         "not_measured": {str(seed): why for seed, why in one.missing},
-        "summary": _summary_json(summary),
+        "summary": summary_json(summary),
         "floor": number(summary.spread) if summary and enough else None,
         "floor_relative": None if relative is None else number(relative),
         "reason": no_floor(len(one.values)) if not enough else None,
     }
 
 
-def row_json(row: "Row") -> dict[str, Any]:
-    """A row for programs: exact numbers in the metric's own unit."""
-    difference = row.difference
-    relative = difference.relative if difference else None
-    return {
-        **_place_json(row.left),
-        "left": _summary_json(row.left.summary),
-        "right": _summary_json(row.right.summary),
-        "difference": number(difference.difference) if difference else None,
-        "difference_relative": None if relative is None else number(relative),
-        "floor": None if difference is None or difference.floor is None else number(difference.floor),
-        "verdict": difference.verdict.value if difference else "not measured",
-        "reason": difference.why_no_floor if difference else None,
-    }
-
-
-def _place_json(one: "Series") -> dict[str, Any]:
+def place_json(one: "Series") -> dict[str, Any]:
     return {"step": one.step, "repetition": one.repetition, "metric": one.metric, "unit": one.unit}

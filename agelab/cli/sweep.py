@@ -1,6 +1,6 @@
 """``agelab sweep``: runs of one scenario on several kernels as one table, and as plots."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,22 +8,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agelab.cli.common import json_option, open_store, print_json
+from agelab.cli.ratios import MARKS
 
 if TYPE_CHECKING:
     from agelab.errors import AgelabError
     from agelab.results.rundir import RunDirectory
     from agelab.results.sweep import Sweep
+    from agelab.stats.compared import Compared
     from agelab.stats.digits import Scale
-    from agelab.stats.floor import Difference
     from agelab.stats.series import Place
 
 SCHEMA = 1
 WIDTH = 18
 """Characters of a kernel's column."""
-LEGEND = (
-    "in %: the change of the median since the kernel before; * above the floor of the run seeds, = nothing, "
-    "~ below the floor, ? no floor (five run seeds are needed)"
-)
+LEGEND = """in %: the change of the median since the kernel before; * a difference: above the
+floor, and p <= 0.05 in a rank test corrected for all changes of the table;
+! above the floor, but maybe chance; ~ below the floor; = nothing;
+? no floor (five run seeds are needed)"""
 
 
 @click.command()
@@ -94,10 +95,11 @@ def print_sweep(found: "Sweep", places: "Sequence[Place]") -> None:
     first = max((len(_name(row)) for row in rows), default=0) + 2
     for place in places:
         unit = _scale(found, place).name
+        changes = found.changes(place)
         click.echo(f"\n{_title(place)}{unit and f', {unit}'}")
         click.echo(" " * first + "".join(f"{name:>{WIDTH}.{WIDTH - 1}}" for name in found.names))
         for row in rows:
-            cells = (_cell(found, row, column, place) for column in range(len(found.kernels)))
+            cells = (_cell(found, row, column, place, changes) for column in range(len(found.kernels)))
             click.echo(f"{_name(row):<{first}}" + "".join(f"{cell:>{WIDTH}}" for cell in cells))
     click.echo(f"\n{LEGEND}")
     for row in rows:
@@ -128,7 +130,13 @@ def _scale(found: "Sweep", place: "Place") -> "Scale":
     return replace(unit, name="") if unit.name == "1" else unit
 
 
-def _cell(found: "Sweep", row: tuple[str, str], column: int, place: "Place") -> str:
+def _cell(
+    found: "Sweep",
+    row: tuple[str, str],
+    column: int,
+    place: "Place",
+    changes: "Mapping[tuple[tuple[str, str], int], Compared]",
+) -> str:
     """The median, and how much it is more or less than on the kernel before."""
     from agelab.stats.digits import decimals, scale, shown
 
@@ -138,17 +146,16 @@ def _cell(found: "Sweep", row: tuple[str, str], column: int, place: "Place") -> 
     unit = scale(there.unit)
     median, spread = there.summary.median / unit.divisor, there.summary.spread / unit.divisor
     text = shown(median, min(4, decimals(unit.decimals, spread, median)))
-    change = found.change(row, column, place)
+    change = changes.get((row, column))
     return f"{text} {_change(change)}" if change else text
 
 
-def _change(change: "Difference") -> str:
-    from agelab.stats.floor import Verdict
-
-    mark = {Verdict.BELOW: "~", Verdict.EQUAL: "=", Verdict.NO_FLOOR: "?"}.get(change.verdict, "*")
-    if not change.difference:
+def _change(change: "Compared") -> str:
+    difference = change.difference
+    if difference is None or not difference.difference:
         return "="
-    relative = change.relative
+    mark = "*" if change.differs else MARKS.get(change.verdict.value, "!")
+    relative = difference.relative
     return f"{float(100 * relative):+.1f}%{mark}" if relative is not None else mark
 
 
@@ -181,12 +188,14 @@ def _json(found: "Sweep", places: "Sequence[Place]") -> dict[str, Any]:
     from agelab.stats.digits import number
 
     rows = []
+    changes = {place: found.changes(place) for place in places}
     for row, entries in found.entries.items():
         for column, entry in enumerate(entries):
             if entry is None:
                 continue
             for place in places:
-                there, change = found.series(row, column, place), found.change(row, column, place)
+                there, change = found.series(row, column, place), changes[place].get((row, column))
+                apart = change.difference if change else None
                 summary = there.summary if there else None
                 rows.append(
                     {
@@ -200,8 +209,10 @@ def _json(found: "Sweep", places: "Sequence[Place]") -> dict[str, Any]:
                         "seeds": summary.n if summary else 0,
                         "median": number(summary.median) if summary else None,
                         "spread": number(summary.spread) if summary else None,
-                        "change": number(change.difference) if change else None,
+                        "change": number(apart.difference) if apart else None,
                         "verdict": change.verdict.value if change else None,
+                        "word": change.word if change else None,
+                        "p_corrected": change.test.corrected if change and change.test else None,
                         "status": "unsupported" if entry.unsupported else "ok" if not entry.why else "not ok",
                         "reason": entry.why or None,
                     }

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from agelab.model.result import RunPlan, Status
 from agelab.published.sides import Ran, Run
+from agelab.results.comparable import data
 from agelab.results.rundir import RunDirectory
 from agelab.results.sweep import Sweep
 from agelab.stats.order import exact
@@ -180,13 +181,9 @@ def _alike(group: Group, loaded: Loaded) -> bool:
     same = all(
         getattr(ours, name) == getattr(theirs, name) for name in ("scenario", "scale", "clock", "emulated")
     )
-    data = {word for one in group.runs for word in _data(one.plan)}
+    ours_has = {word for one in group.runs for word in data(one.plan)}
     # A run of fewer histories has fewer data.
-    return same and (not data or not _data(theirs) or bool(data & _data(theirs)))
-
-
-def _data(plan: RunPlan) -> set[str]:
-    return set(str(plan.provenance.get("corpus_sha256", "")).split("; ")) - {""}
+    return same and (not ours_has or not data(theirs) or bool(ours_has & data(theirs)))
 
 
 def _kernels(plans: Iterable[RunPlan]) -> dict[str, str]:

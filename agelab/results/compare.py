@@ -6,7 +6,6 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from typing import Any
 
-from agelab.errors import unknown
 from agelab.model.result import Cell, End, Sample, Status
 from agelab.results.rundir import RunDirectory
 
@@ -183,23 +182,25 @@ class Group:
         """Run seed and samples of the cells that are ok."""
         return [(seed, ran.samples) for seed, ran in self.cells.items() if ran.ok]
 
+    @property
+    def cell(self) -> Cell:
+        """What they are, but for the seed."""
+        return next(iter(self.cells.values())).cell
 
-def groups(run: RunDirectory, variant: str | None = None) -> list[Group]:
-    """The run's cells by variant and layout, of one variant alone where it is named.
+    @property
+    def name(self) -> str:
+        return f"{self.variant}, {self.layout}"
 
-    Raises InputError for a variant that the run has not.
-    """
+
+def groups(run: RunDirectory) -> list[Group]:
+    """The run's cells by what they are, their run seed apart."""
     plan, found = run.plan(), run.samples()
-    variants = list(dict.fromkeys(cell.variant for cell in plan.cells))
-    if variant is not None and variant not in variants:
-        raise unknown(f"variant in run {run.name}", variant, variants)
-    sorted_out: dict[tuple[str, str], dict[int, Ran]] = {}
+    sorted_out: dict[Cell, dict[int, Ran]] = {}
     for number, cell in enumerate(plan.cells):
-        if variant in (None, cell.variant):
-            rows = tuple(found.get(number, ()))
-            ran = Ran(run.name, plan.clock == "virtual", cell, run.end(number), run.inputs(number), rows)
-            sorted_out.setdefault((cell.variant, cell.layout), {})[cell.seed] = ran
-    return [Group(run, *key, cells) for key, cells in sorted_out.items()]
+        rows = tuple(found.get(number, ()))
+        ran = Ran(run.name, plan.clock == "virtual", cell, run.end(number), run.inputs(number), rows)
+        sorted_out.setdefault(cell.model_copy(update={"seed": 0}), {})[cell.seed] = ran
+    return [Group(run, cell.variant, cell.layout, cells) for cell, cells in sorted_out.items()]
 
 
 def pairs(ours: Sequence[Group], theirs: Sequence[Group], named: bool) -> list[tuple[Group, Group]]:

@@ -8,11 +8,12 @@ from fractions import Fraction
 from agelab.errors import InputError
 from agelab.kernel.versions import is_version, order
 from agelab.model.result import RunKernel, RunPlan, Sample, Status
+from agelab.results.comparable import data
 from agelab.results.compare import groups
 from agelab.results.rundir import RunDirectory
-from agelab.stats.floor import Difference
+from agelab.stats.compared import Compared, compared
 from agelab.stats.order import exact
-from agelab.stats.series import Place, Series, series
+from agelab.stats.series import Place, Row, Series, series
 
 TOTAL: Place = ("all steps", 1, "elapsed")
 """The sum of what all steps of a cell took."""
@@ -76,13 +77,17 @@ class Sweep:
         found = entry.measured.get(place) if entry else None
         return found if found and found.values else None
 
-    def change(self, row: tuple[str, str], column: int, place: Place) -> Difference | None:
-        """Against the last kernel before that has a value; None for the first one."""
-        now = self.series(row, column, place)
-        before = next((one for at in range(column - 1, -1, -1) if (one := self.series(row, at, place))), None)
-        if now is None or before is None or now.summary is None or before.summary is None:
-            return None
-        return Difference(before.summary, now.summary)
+    def changes(self, place: Place) -> dict[tuple[tuple[str, str], int], Compared]:
+        """Row and column to what changed since the last kernel before that has a value; all are one family."""
+        found: dict[tuple[tuple[str, str], int], Row] = {}
+        for row in self.entries:
+            before: Series | None = None
+            for column in range(len(self.kernels)):
+                now = self.series(row, column, place)
+                if now and before:
+                    found[row, column] = Row(before, now)
+                before = now or before
+        return dict(zip(found, compared([*found.values()]), strict=True))
 
     def last_seen(self, row: tuple[str, str]) -> str | None:
         """The newest kernel on which a variant ran that a younger one does not support; None for others."""
@@ -128,8 +133,7 @@ def _must_be_alike(plans: Sequence[RunPlan]) -> None:
             raise InputError(
                 f"these runs do not belong into one table: {variant} has {what} {'; '.join(values)}"
             )
-    corpora = [set(plan.provenance.get("corpus_sha256", "").split("; ")) - {""} for plan in plans]
-    known = [one for one in corpora if one]  # a run of fewer histories has fewer
+    known = [one for one in map(data, plans) if one]  # a run of fewer histories has fewer
     if any(not one & known[0] for one in known):
         raise InputError(
             "these runs do not belong into one table: their corpora differ",

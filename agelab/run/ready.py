@@ -66,7 +66,9 @@ def make_ready(
     """
     # Held until the last cell has ended: nobody else takes a disk from under the run.
     scenario = request.selection.scenario
-    claims = held.enter_context(claimed(request.drives, request.erase))
+    claims = request.claims
+    if claims is None:
+        claims = held.enter_context(claimed(request.drives, request.erase))
     disk = _stored(request, store, progress, held)
     users = sources.users(request, store, progress.stage)
     shrink = sources.shrink(request, users)

@@ -36,6 +36,8 @@ class Request:
     """Drives in place of the scenario's; empty for those."""
     erase: tuple[str, ...]
     """Serials or tokens of real disks whose content may be lost."""
+    claims: tuple[Claim, ...] | None = field(default=None, kw_only=True)
+    """Of the real drives, where somebody holds them already: for several runs, say."""
     clock: Clock
     vcpus: int
     kernel: str

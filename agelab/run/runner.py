@@ -1,6 +1,5 @@
 """A run: what is needed is made or found, then one cell after the other."""
 
-import platform
 import shlex
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -289,7 +288,7 @@ def _run_plan(
             "profiles": key_of([_profiles(spec) for spec in specs]),
             "vcpus": request.vcpus,
             "qemu": host.qemu(),
-            "host": f"{platform.system()} {platform.release()} {platform.machine()}",
+            "host": host.described(),
             "accelerator": cells[0].accelerator,
             "model": MODELS[request.clock, cells[0].accelerator == "kvm"] + disturbed,
         },

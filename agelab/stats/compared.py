@@ -4,7 +4,7 @@ Nobody is called slower or faster, higher or lower, below the floor (``floor``);
 chance as well, corrected for all comparisons of the metric (``ranks``). See docs/floor.md.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -14,7 +14,7 @@ from agelab.stats.bootstrap import Between, ratios
 from agelab.stats.floor import Difference
 from agelab.stats.floor import Verdict as Floored
 from agelab.stats.ranks import LEVEL, Test, enough, tested
-from agelab.stats.series import Row
+from agelab.stats.series import Place, Row, Series, rows
 
 
 class Verdict(StrEnum):
@@ -91,21 +91,30 @@ class Compared:
         return self.difference.why_no_floor if self.difference else None
 
 
-def compared(rows: Sequence[Row], floors: Mapping[str, Fraction] = {}) -> list[Compared]:
-    """Each row judged; the rows of one metric are one family of comparisons.
+HostFloor = Callable[[Row], Fraction | None]
+"""The difference / the median of A that the host shows by chance, where that is known."""
 
-    ``floors`` has a further floor for a metric: the relative difference (of A's median) that a host shows by chance.
-    """
+
+def compared(found: Sequence[Row], host: HostFloor = lambda row: None) -> list[Compared]:
+    """Each row judged; the rows of one metric are one family of comparisons. ``host`` may raise a row's floor."""
     families: dict[str, list[int]] = {}
-    for at, row in enumerate(rows):
+    for at, row in enumerate(found):
         families.setdefault(row.left.metric, []).append(at)
     tests: dict[int, Test | None] = {}
     for members in families.values():
-        tests.update(zip(members, tested([rows[at] for at in members]), strict=True))
-    found = []
-    for at, (row, interval) in enumerate(zip(rows, ratios(rows), strict=True)):
-        difference = row.difference
-        if difference:
-            difference = replace(difference, host=floors.get(row.left.metric))
-        found.append(Compared(row, difference, interval, tests[at]))
-    return found
+        tests.update(zip(members, tested([found[at] for at in members]), strict=True))
+    return [
+        Compared(
+            row, replace(row.difference, host=host(row)) if row.difference else None, interval, tests[at]
+        )
+        for at, (row, interval) in enumerate(zip(found, ratios(found), strict=True))
+    ]
+
+
+def against(
+    base: Mapping[Place, Series], others: Sequence[Mapping[Place, Series]], host: HostFloor = lambda row: None
+) -> list[list[Compared]]:
+    """For each of the others its rows against the base's; a metric's rows of all of them are one family."""
+    tables = [rows(base, other) for other in others]
+    found = iter(compared([row for table in tables for row in table], host))
+    return [[next(found) for _ in table] for table in tables]

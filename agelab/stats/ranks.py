@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
 
+from agelab.stats.floor import SEEDS_NEEDED
 from agelab.stats.series import Row
 
 LEVEL = Fraction(5, 100)
@@ -29,9 +30,9 @@ class Test:
     p: float
     """Mann-Whitney's, two-sided: the chance of an order at least as one-sided if both are alike."""
     corrected: float
-    """The same for all comparisons of its family, after Benjamini and Hochberg."""
+    """The same for all comparisons of its family, after Benjamini and Hochberg; 1 for what is in no family."""
     family: int
-    """Comparisons that it was corrected for, itself among them."""
+    """Comparisons that it was corrected for, itself among them; 0 for what is in no family."""
 
 
 def least(n: int, m: int) -> Fraction:
@@ -48,23 +49,41 @@ def enough(family: int) -> int:
 
 
 def tested(rows: Sequence[Row]) -> list[Test | None]:
-    """One family of comparisons; None for a row of which a side has no value, and which is in no family then.
+    """The rank tests of one family of comparisons; None for a row of which a side has no value.
 
     Exact where no values are tied, and with ties where all orders can be gone through; else by the normal
-    approximation with ties (scipy.stats.mannwhitneyu).
+    approximation with ties (scipy.stats.mannwhitneyu). A row without a floor is in no family, and neither is one all of
+    whose values are the same: it could never be called a difference (R. E. Tarone, "A modified Bonferroni method for
+    discrete data", Biometrics 46 (1990), 515-522; for this correction P. B. Gilbert, Applied Statistics 54 (2005),
+    143-158).
     """
     from scipy.stats import false_discovery_control
 
     known = [at for at, row in enumerate(rows) if row.left.values and row.right.values]
-    if not known:
-        return [None] * len(rows)
-    found = _mann_whitney([rows[at] for at in known])
-    corrected = false_discovery_control([p for _, p in found], method="bh")
-    done: dict[int, Test] = {}
-    for at, (u, p), fair in zip(known, found, corrected, strict=True):
-        pairs = len(rows[at].left.values) * len(rows[at].right.values)
-        done[at] = Test(2 * Fraction(u) / pairs - 1, p, float(fair), len(known))
-    return [done.get(at) for at in range(len(rows))]
+    found = dict(zip(known, _mann_whitney([rows[at] for at in known]), strict=True))
+    family = [at for at in known if _may_differ(rows[at])]
+    fair = false_discovery_control([found[at][1] for at in family], method="bh") if family else []
+    corrected = dict(zip(family, map(float, fair), strict=True))
+    return [
+        Test(
+            _delta(row, found[at][0]),
+            found[at][1],
+            corrected.get(at, 1.0),
+            len(family) if at in corrected else 0,
+        )
+        if at in found
+        else None
+        for at, row in enumerate(rows)
+    ]
+
+
+def _may_differ(row: Row) -> bool:
+    both = [[value for _, value in side.values] for side in (row.left, row.right)]
+    return min(map(len, both)) >= SEEDS_NEEDED and len({*both[0], *both[1]}) > 1
+
+
+def _delta(row: Row, u: float) -> Fraction:
+    return 2 * Fraction(u) / (len(row.left.values) * len(row.right.values)) - 1
 
 
 def _mann_whitney(rows: Sequence[Row]) -> list[tuple[float, float]]:
@@ -85,7 +104,8 @@ def _mann_whitney(rows: Sequence[Row]) -> list[tuple[float, float]]:
         orders, which = np.unique(ordered, axis=0, return_inverse=True)
         tied = (np.diff(np.sort(orders, axis=1), axis=1) == 0).any(axis=1)
         u, p = np.zeros(len(orders)), np.ones(len(orders))
-        through = PermutationMethod(n_resamples=ORDERS) if comb(n + m, n) <= ORDERS else "asymptotic"
+        few = min(n, m) > 1 and comb(n + m, n) <= ORDERS
+        through = PermutationMethod(n_resamples=ORDERS) if few else "asymptotic"
         for those, method in ((~tied, "exact"), (tied, through)):
             if those.any():
                 a, b = orders[those, :n], orders[those, n:]

@@ -1,6 +1,7 @@
 """What the host adds to a guest that the plan does not name (QEMU's version, its firmware), and has room for."""
 
 import os
+import platform
 from functools import cache
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from agelab.vm.guest import EMULATOR
 
 FIRMWARE = ("bios-256k.bin", "kvmvapic.bin", "pvh.bin", "linuxboot_dma.bin")
 """What the virtual clock's machine loads: the BIOS, and the option ROMs of direct kernel boot."""
+CLOCKSOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 FIRMWARE_DIRECTORIES = (Path("/usr/share/seabios"), Path("/usr/share/qemu"))
 
 
@@ -35,6 +37,21 @@ def firmware() -> dict[str, str]:
                 hint="install the packages seabios and qemu-system-x86",
             )
     return found
+
+
+@cache
+def described() -> str:
+    """What decides how long things take in real time: the kernel, the processors, by what the kernel tells the time."""
+    system = f"{platform.system()} {platform.release()} {platform.machine()}"
+    model = cpu_model(Path("/proc/cpuinfo").read_text()) or "unnamed processors"
+    source = CLOCKSOURCE.read_text().strip() if CLOCKSOURCE.exists() else "unknown"
+    return f"{system}, {os.cpu_count()} x {model}, clocksource {source}"
+
+
+def cpu_model(cpuinfo: str) -> str:
+    """The processor's name in /proc/cpuinfo, or nothing where it has none."""
+    names = (line.partition(":")[2].strip() for line in cpuinfo.splitlines() if line.startswith("model name"))
+    return next(names, "")
 
 
 def memory_available() -> int:

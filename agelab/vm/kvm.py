@@ -112,7 +112,7 @@ def _verdict(store: Store, kernel: Artefact, again: bool) -> Verdict:
     known = {
         "qemu": host.qemu(),
         "host_kernel": platform.release(),
-        "cpu": cpu_model(Path("/proc/cpuinfo").read_text()),
+        "cpu": host.cpu_model(Path("/proc/cpuinfo").read_text()),
         "kernel": kernel.key,
     }
     remembered = store.cache("doctor") / f"kvm-{key_of(known)}.json"
@@ -122,9 +122,3 @@ def _verdict(store: Store, kernel: Artefact, again: bool) -> Verdict:
     verdict = boot(image)
     unfinished.write(remembered, verdict.model_dump_json().encode())
     return verdict
-
-
-def cpu_model(cpuinfo: str) -> str:
-    """The processor's name in /proc/cpuinfo, or nothing where it has none."""
-    names = (line.partition(":")[2].strip() for line in cpuinfo.splitlines() if line.startswith("model name"))
-    return next(names, "")

@@ -1,5 +1,7 @@
 """calibrate: what it runs, and what it says of the same cell twice."""
 
+import gzip
+import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -8,8 +10,9 @@ import pytest
 
 from agelab.cli import calibrate as verb
 from agelab.cli import main
-from agelab.model.result import Status
+from agelab.model.result import End, Status
 from agelab.results import rundir
+from agelab.results.digest import digest
 from agelab.results.rundir import RunDirectory
 from agelab.run.runner import Request
 from tests.unit.test_compare import ONE, Values, make
@@ -95,6 +98,29 @@ def test_another_sample_is_loud(runs: Runs, capsys: pytest.CaptureFixture[str]) 
     assert "please report it" in shown
 
 
+def test_another_map_alone_is_loud(
+    runs: Runs, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Equal samples are not enough: what came back beside them (where files lie) is compared by its hash."""
+
+    def execute(request: Request) -> RunDirectory:
+        run = runs.execute(request)
+        content = b"" if len(runs.asked) == 1 else b"elsewhere"
+        back = {"aged/extents": hashlib.sha256(content).hexdigest()}
+        extents = run.cell(0) / rundir.map_file("aged/extents")
+        extents.parent.mkdir(parents=True)
+        extents.write_bytes(gzip.compress(content))
+        said = digest(Status.OK, run.samples()[0], back)
+        run.finish(0, End(status=Status.OK, digest=said, maps=back, host_seconds=1))
+        run.verify()
+        return run
+
+    monkeypatch.setattr(verb, "execute", execute)
+    shown = said(capsys, code=1)
+    assert "A/A FAILED: EQUAL INPUTS AND DIFFERENT SAMPLES: 0 of 2 samples differ; first:\n" in shown
+    assert "  digest: sha256:" in shown and "  maps.aged/extents: " in shown
+
+
 def test_other_inputs_are_no_proof(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
     runs.inputs[1] = {"kernel": "upgraded meanwhile"}
     shown = said(capsys, code=1)
@@ -115,13 +141,6 @@ def test_a_cell_that_is_not_ok_is_no_figure_and_an_exit_code(
 def test_a_cell_that_did_not_finish_proves_nothing(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
     runs.ends = {1: Status.INTERRUPTED}
     assert "  no A/A: not finished: " in said(capsys, code=1)
-
-
-def test_real_time_is_not_asked_to_be_the_same(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
-    runs.clock, runs.second = "wall", {1: 1.05}
-    shown = said(capsys, "--clock", "wall")
-    assert "no A/A: real time is not the same twice (1 of 2 samples differ)" in shown
-    assert "wall clock; real time, each seed one repetition of it" in shown
 
 
 def test_programs_get_the_proof_and_every_floor(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:

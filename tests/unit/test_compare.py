@@ -34,28 +34,40 @@ def make(
     layout: str = "single",
     ends: dict[int, Status | None] | None = None,
     label: str = "small",
+    more: dict[str, Values] | None = None,
+    again: Values | None = None,
+    plan: dict[str, Any] | None = None,
+    cell: dict[str, Any] | None = None,
 ) -> str:
-    """A run with a cell for each variant and seed, and what each took to copy; its name."""
+    """A run with a cell for each variant and seed, and what each took to copy; its name.
+
+    ``more``: what other steps took; ``again``: the second copy; ``plan`` and ``cell``: what else is to be said there.
+    """
     run = RunDirectory.create(home / "runs", label)
     cells = [
         Cell(
             variant=variant, filesystem=variant, layout=layout, kernel="6.1", machine="m", drives=("model:none",),
             defaults="period", seed=seed, accelerator="kvm" if clock == "wall" else "tcg",
-        )
+        ).model_copy(update=cell or {})
         for variant, values in elapsed.items() for seed in values
     ]  # fmt: skip
-    plan = RunPlan(
+    written = RunPlan(
         run=run.name, scenario="small", scale="quick", clock=clock, cells=tuple(cells), provenance={}
     )
-    run.write_plan(plan)
-    for number, cell in enumerate(cells):
-        value = elapsed[cell.variant][cell.seed]
-        found = {"seeds": {"run": cell.seed}, "plan": {"mkfs": cell.variant}, **(inputs or {})}
+    run.write_plan(written.model_copy(update=plan or {}))
+    for number, one in enumerate(cells):
+        value = elapsed[one.variant][one.seed]
+        found = {"seeds": {"run": one.seed}, "plan": {"mkfs": one.variant}, **(inputs or {})}
         run.write_inputs(number, found)
         why = None if value is not None else "no way to know"
         run.append(number, Sample(step="copy", metric="elapsed", value=value, unit="s", not_measured=why))
+        for step, taken in (more or {}).items():
+            run.append(number, Sample(step=step, metric="elapsed", value=taken[one.seed], unit="s"))
+        if again:
+            value = again[one.seed]
+            run.append(number, Sample(step="copy", metric="elapsed", value=value, unit="s", repetition=2))
         run.append(number, Sample(step="copy", metric="seeks", value=7, unit="1"))
-        status = (ends or {}).get(cell.seed, Status.OK)
+        status = (ends or {}).get(one.seed, Status.OK)
         if status:
             why = None if status is Status.OK else "it stopped"
             said = digest(status, run.samples()[number], {})
@@ -78,17 +90,17 @@ ONE = seeds(1.0, 1.1, 1.2, 1.3, 1.4)
 @pytest.mark.parametrize(
     ("other", "row"),
     [
-        (seeds(2.0, 2.1, 2.2, 2.3, 2.4), "copy 1.20 2.20 +1.00 +83.3 0.40 B higher"),
-        (seeds(0.1, 0.2, 0.3, 0.4, 0.5), "copy 1.20 0.30 -0.90 -75.0 0.40 A higher"),
-        (seeds(1.4, 1.5, 1.6, 1.7, 1.8), "copy 1.20 1.60 +0.40 +33.3 0.40 below the floor"),
-        (seeds(1.0, 2.0, 2.0, 2.0, 2.0), "copy 1.2 2.0 +0.8 +66.7 1.0 below the floor"),
-        (seeds(1.2, 1.2, 1.2, 1.2, 1.2), "copy 1.20 1.20 0.00 0.0 0.40 equal"),
-        (seeds(9.0, 9.0, 9.0, 9.0), "copy 1.20 9.00 +7.80 +650.0 - no floor"),
-        (seeds(9.0, 9.0, 9.0, 9.0, None), "copy 1.20 9.00 +7.80 +650.0 - no floor"),
+        (seeds(2.0, 2.1, 2.2, 2.3, 2.4), "copy 1.20 2.20 1.83 1.54 2.20 33.3% B slower"),
+        (seeds(0.1, 0.2, 0.3, 0.4, 0.5), "copy 1.20 0.30 0.25 0.08 0.42 33.3% B faster"),
+        (seeds(1.4, 1.5, 1.6, 1.7, 1.8), "copy 1.20 1.60 1.33 1.08 1.64 33.3% below floor"),
+        (seeds(1.0, 2.0, 2.0, 2.0, 2.0), "copy 1.2 2.0 1.67 0.83 2.00 83.3% below floor"),
+        (seeds(1.2, 1.2, 1.2, 1.2, 1.2), "copy 1.20 1.20 1.00 0.86 1.20 33.3% equal"),
+        (seeds(9.0, 9.0, 9.0, 9.0), "copy 1.20 9.00 7.50 6.43 9.00 - no floor"),
+        (seeds(9.0, 9.0, 9.0, 9.0, None), "copy 1.20 9.00 7.50 6.43 9.00 - no floor"),
         (seeds(None, None, None, None, None), "copy 1.20 ? B not measured"),
     ],
 )
-def test_a_row_has_both_medians_and_a_verdict(
+def test_a_row_has_both_medians_their_ratio_and_a_verdict(
     home: Path, capsys: pytest.CaptureFixture[str], other: Values, row: str
 ) -> None:
     a = make(home, {"ext4": ONE})
@@ -99,16 +111,60 @@ def test_a_row_has_both_medians_and_a_verdict(
     assert "input kernel: None | new" in shown
 
 
-def test_the_share_that_chance_puts_above_the_floor_is_said(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_how_much_of_all_differs_is_said(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a = make(home, {"ext4": ONE})
     b = make(home, {"ext4": seeds(2.0, 2.1, 2.2, 2.3, 2.4)}, inputs={"kernel": "new"})
     shown = said(capsys, a, b)
-    assert "above the floor: 1 of all 2 results (--all shows each);" in shown
-    assert "chance puts 4.76 % of them there at most, on average" in shown
+    assert "1 of all 2 results differ (--all shows each): above the floor, and" in shown
+    assert "p <= 0.05 in a rank test corrected for the comparisons of the metric" in shown
+    assert "maybe chance" not in shown and "outlier" not in shown
     assert "seeks" not in shown
     assert "seeks" in said(capsys, a, b, "--all")
+
+
+def test_above_the_floor_but_maybe_chance_is_said_with_the_seeds_it_takes(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Seven steps of which one differs: p is 7 * 2/252, and six seeds on each side give 7 * 2/924."""
+    same = {f"step{n}": ONE for n in range(6)}
+    a = make(home, {"ext4": ONE}, more=same)
+    b = make(home, {"ext4": seeds(2.0, 2.1, 2.2, 2.3, 2.4)}, inputs={"kernel": "new"}, more=same)
+    shown = said(capsys, a, b)
+    assert "copy 1.20 2.20 1.83 1.54 2.20 33.3% maybe chance" in [
+        " ".join(line.split()) for line in shown.splitlines()
+    ]
+    assert "maybe chance: above the floor, but p is 0.056 or more (1 of all);" in shown
+    assert "6 seeds on each side can tell a single one of 7 comparisons" in shown
+    assert "0 of all" in shown and "slower" not in shown
+
+
+def test_outliers_are_named_and_counted(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a = make(home, {"ext4": ONE})
+    b = make(home, {"ext4": {**ONE, 4: 77.0}}, inputs={"kernel": "new"})
+    shown = said(capsys, a, b)
+    assert "  outlier, counted: B, seed 4: copy elapsed 77 s\n" in shown
+    [row, _] = json.loads(said(capsys, a, b, "--json"))["pairs"][0]["rows"]
+    assert (row["left"]["outliers"], row["right"]["outliers"]) == ({}, {"4": 77})
+    assert row["right"]["spread"] == 76
+
+
+def test_a_repeated_step_is_one_line_its_mean_and_all_shows_each(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    again: Values = {seed: (value or 0) + 1 for seed, value in ONE.items()}
+    a = make(home, {"ext4": ONE}, again=again)
+    b = make(home, {"ext4": ONE}, again=again, inputs={"kernel": "new"})
+    shown = [line.split() for line in said(capsys, a, b).splitlines()]
+    assert [line[:3] for line in shown if line[:1] == ["copy,"]] == [["copy,", "mean", "1.70"]]
+    assert not [line for line in shown if line[:2] == ["copy", "1/2"]]
+    shown = [line.split() for line in said(capsys, a, b, "--all").splitlines()]
+    assert [line[:3] for line in shown if line[:1] == ["copy"] and "/2" in line[1]] == [
+        ["copy", "1/2", "1.20"],
+        ["copy", "2/2", "2.20"],
+    ]
+    [pair] = json.loads(said(capsys, a, b, "--json"))["pairs"]
+    assert [(row["repetition"], row["left"]["median"]) for row in pair["rows"][:1]] == [(0, 1.7)]
+    assert [(row["repetition"], row["left"]["median"]) for row in pair["repetitions"]] == [(1, 1.2), (2, 2.2)]
 
 
 def test_two_variants_of_one_run(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,7 +172,7 @@ def test_two_variants_of_one_run(home: Path, capsys: pytest.CaptureFixture[str])
     shown = said(capsys, "latest:ext4", f"{both}:xfs")
     assert "\next4, single | xfs, single: seeds 1,2,3,4,5 | seeds 1,2,3,4,5\n" in shown
     assert "  filesystem: ext4 | xfs\n  input plan.mkfs: ext4 | xfs\n" in shown
-    assert "B higher" in shown and "EQUAL INPUTS" not in shown
+    assert "B slower" in shown and "EQUAL INPUTS" not in shown
     # Named on one side it is meant on both; unnamed, every variant is compared with itself.
     assert said(capsys, both, "latest:xfs").count("equal inputs, equal samples") == 1
     assert said(capsys, both, both).count("equal inputs, equal samples: seeds 1,2,3,4,5") == 2
@@ -132,7 +188,11 @@ def test_a_variant_that_is_not_there_is_named(home: Path, capsys: pytest.Capture
 
 def test_runs_without_a_common_variant(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = make(home, {"ext4": ONE}), make(home, {"xfs": ONE})
-    assert "share no variant; two variants are compared so" in said(capsys, a, b)
+    assert main(["compare", a, b]) == 2
+    err = capsys.readouterr().err
+    assert f"share no variant: {a}: ext4, single; {b}: xfs, single" in err
+    assert "agelab compare RUN:ext4 RUN:xfs" in err
+    assert "B" in said(capsys, f"{a}:ext4", f"{b}:xfs")
 
 
 def test_layouts_of_one_variant_are_compared_and_named(
@@ -192,7 +252,7 @@ def test_real_time_is_compared_by_the_same_rule_and_breaks_no_promise(
     shown = said(capsys, a, b)
     assert "wall clock; real time, each seed one repetition of it" in shown
     assert "equal inputs; real time is not the same twice" in shown
-    assert "B higher" in shown and "EQUAL INPUTS" not in shown
+    assert "B slower" in shown and "EQUAL INPUTS" not in shown
 
 
 def test_inputs_are_one_line_each_until_every_place_is_asked_for(
@@ -240,8 +300,9 @@ def test_programs_get_exact_numbers(home: Path, capsys: pytest.CaptureFixture[st
     a = make(home, {"ext4": seeds(0.1, 0.2, 0.3, 0.4, 0.5)})
     b = make(home, {"ext4": seeds(1.1, 1.1, 1.1, 1.1, 1.3)}, inputs={"kernel": "new"})
     found = json.loads(said(capsys, a, b, "--json"))
-    assert (found["schema"], found["left"]["run"], found["right"]["run"]) == (1, a, b)
     [pair] = found["pairs"]
+    assert (found["schema"], pair["left"]["run"], pair["right"]["run"]) == (2, a, b)
+    assert pair["labels"] == [] and pair["repetitions"] == []
     assert pair["left"]["variant"] == "ext4"
     assert [cell["seed"] for cell in pair["left"]["cells"]] == [1, 2, 3, 4, 5]
     assert pair["cells"][0]["inputs"] == [{"place": "kernel", "left": None, "right": "new"}]
@@ -250,19 +311,212 @@ def test_programs_get_exact_numbers(home: Path, capsys: pytest.CaptureFixture[st
         "repetition": 1,
         "metric": "elapsed",
         "unit": "s",
-        "left": {"n": 5, "median": 0.3, "low": 0.1, "high": 0.5, "coverage": 0.9375, "spread": 0.4},
-        "right": {"n": 5, "median": 1.1, "low": 1.1, "high": 1.3, "coverage": 0.9375, "spread": 0.2},
+        "left": {
+            "n": 5, "median": 0.3, "low": 0.1, "high": 0.5, "coverage": 0.9375, "spread": 0.4,
+            "median_interval": [0.1, 0.5], "mean": 0.3, "mean_interval": pytest.approx([0.18, 0.42]), "outliers": {},
+        },
+        "right": {
+            "n": 5, "median": 1.1, "low": 1.1, "high": 1.3, "coverage": 0.9375, "spread": 0.2,
+            "median_interval": [1.1, 1.3], "mean": 1.14, "mean_interval": pytest.approx([1.1, 1.22]),
+            "outliers": {"5": 1.3},
+        },
         "difference": 0.8,
         "difference_relative": pytest.approx(8 / 3),
+        "ratio": pytest.approx(11 / 3),
+        "ratio_interval": pytest.approx([2.2, 11]),
+        "cliffs_delta": 1,
+        "p": pytest.approx(2 / 252),
+        "p_corrected": pytest.approx(2 / 252),
+        "comparisons": 1,
         "floor": 0.4,
-        "verdict": "B higher",
+        "verdict": "higher",
+        "word": "slower",
         "reason": None,
-    }
+    }  # fmt: skip
 
 
 def test_a_table_fits_eighty_columns(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a = make(home, {"ext4": seeds(1234.123456, 1234.5, 1234.6, 1234.7, 1234.8)})
     b = make(home, {"ext4": seeds(1234.123456, 1234.5, 1234.6, 1234.7, 1234.9)}, inputs={"kernel": "new"})
-    table = said(capsys, a, b).partition("median A")[2]
+    table = said(capsys, a, b).partition("  step")[2]
     assert max(len(line) for line in table.splitlines()) <= 80
     assert "…" not in table
+
+
+SLOW = seeds(2.0, 2.1, 2.2, 2.3, 2.4)
+MIDDLE = seeds(1.1, 1.2, 1.3, 1.4, 1.5)
+
+
+def lines(shown: str) -> list[str]:
+    return [" ".join(line.split()) for line in shown.splitlines()]
+
+
+def test_one_run_alone_is_each_variant_against_the_first(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make(home, {"ext4": ONE, "xfs": SLOW, "jfs": MIDDLE})
+    shown = lines(said(capsys, "latest"))
+    assert "A ext4, single: seeds 1,2,3,4,5, the base" in shown
+    assert "B xfs, single: seeds 1,2,3,4,5" in shown and "inputs that differ: plan" in shown
+    assert "step ext4 xfs jfs" in shown
+    assert "copy 1.20 1.83 slower 1.08 ~" in shown
+    shown = lines(said(capsys, "latest", "--base", "xfs"))
+    assert "A xfs, single: seeds 1,2,3,4,5, the base" in shown
+    assert "copy 2.20 0.55 faster 0.59 faster" in shown
+    # A family has all sides: two comparisons of the metric.
+    rows = [pair["rows"][0] for pair in json.loads(said(capsys, "latest", "--json"))["pairs"]]
+    assert [row["comparisons"] for row in rows] == [2, 2]
+    each = said(capsys, "latest", "--each")
+    assert "\next4, single | xfs, single: seeds" in each and "\next4, single | jfs, single: seeds" in each
+
+
+def test_many_sides_stand_in_parts_of_eighty_columns(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [f"filesystem-{number}" for number in range(10)]
+    make(
+        home,
+        {name: SLOW if at % 2 else ONE for at, name in enumerate(names)},
+        more={"control/random-read": ONE},
+    )
+    shown = said(capsys, "latest", "--all")
+    assert max(len(line) for line in shown.splitlines()) <= 80
+    heads = [line.split()[1:] for line in shown.splitlines() if line.split()[:2] == ["step", names[0]]]
+    assert len(heads) > 1 and [name for head in heads for name in head[1:]] == names[1:]
+
+
+def test_three_runs_are_ratios_against_the_first(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = [
+        make(home, {"ext4": took, "xfs": ONE}, inputs={"k": n}) for n, took in enumerate((ONE, SLOW, MIDDLE))
+    ]
+    shown = lines(said(capsys, *runs))
+    assert "step A B C" in shown
+    assert shown.count("copy 1.20 1.83 slower 1.08 ~") == 1 and shown.count("copy 1.20 1.00 = 1.00 =") == 1
+    assert [line[0] for line in shown if " small, scale quick" in line] == ["A", "B", "C"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("ext4,raid0", "xfs,layout=raid0"),
+        ("filesystem=ext4,kernel=6.1,layout=raid0", "variant=xfs,raid0"),
+        ("ext4,machine=m,drives=model:none,defaults=period", "xfs"),
+    ],
+)
+def test_cells_are_chosen_by_what_they_are(
+    home: Path, capsys: pytest.CaptureFixture[str], one: str, other: str
+) -> None:
+    make(home, {"ext4": ONE, "xfs": SLOW}, layout="raid0", cell={"kernel": "6.1.0-56-amd64"})
+    shown = said(capsys, f"latest:{one}", f"latest:{other}")
+    assert "ext4, raid0 | xfs, raid0" in shown and "B slower" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["latest:kernel=6.12", "latest"], "no kernel in run"),  # 6.1 is no 6.12, and 6.12 no 6.1
+        (["latest:color=red", "latest"], "no choice 'color'; did you mean"),
+        (["latest:ext4,xfs", "latest"], "names two of one kind: ext4 and xfs"),
+        (["latest:ext5", "latest"], "did you mean ext4"),
+        (["latest:ext4"], "has ext4, single alone: there is nothing to compare it with"),
+        (["latest", "--base", "jfs"], "no variant in run"),
+        (["latest", "latest", "--base", "xfs"], "--base chooses among the variants of one run"),
+        (["nowhere", "latest"], "no run 'nowhere'"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(
+    home: Path, capsys: pytest.CaptureFixture[str], words: list[str], why: str
+) -> None:
+    make(home, {"ext4": ONE, "xfs": SLOW})
+    assert main(["compare", *words]) == 2
+    assert why.removesuffix("; did you mean") in capsys.readouterr().err
+
+
+WALL = {"clock": "wall"}
+
+
+@pytest.mark.parametrize(
+    ("plan", "cell", "why"),
+    [
+        ({"scale": "paper"}, {}, "scale quick | paper"),
+        ({"scenario": "other"}, {}, "scenario small | other"),
+        (WALL, {}, "clock virtual | wall"),
+        ({"provenance": {"corpus_sha256": "b" * 64}}, {}, "corpus aaaaaaaaaaaa | bbbbbbbbbbbb"),
+    ],
+)
+def test_what_is_not_comparable_is_refused_unless_told_and_labelled(
+    home: Path, capsys: pytest.CaptureFixture[str], plan: dict[str, Any], cell: dict[str, Any], why: str
+) -> None:
+    a = make(home, {"ext4": ONE}, plan={"provenance": {"corpus_sha256": "a" * 64}})
+    b = make(home, {"ext4": SLOW}, inputs={"x": 1}, plan=plan, cell=cell)
+    assert main(["compare", a, b]) == 2
+    captured = capsys.readouterr()
+    assert f"{a} and {b} are not comparable: {why}" in captured.err and "--anyway" in captured.err
+    assert captured.out == ""
+    shown = said(capsys, a, b, "--anyway")
+    assert f"  NOT COMPARABLE: {why}\n" in shown and "B slower" in shown
+    found = json.loads(said(capsys, a, b, "--anyway", "--json"))
+    assert found["pairs"][0]["labels"] == [f"NOT COMPARABLE: {why}"]
+    third = make(home, {"ext4": MIDDLE}, inputs={"x": 2}, plan={"provenance": {"corpus_sha256": "a" * 64}})
+    assert f"   NOT COMPARABLE: {why}\n" in said(capsys, a, b, third, "--anyway")
+
+
+def test_an_emulated_processor_is_not_compared_with_kvm(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a = make(home, {"ext4": ONE}, clock="wall")
+    b = make(home, {"ext4": SLOW}, clock="wall", cell={"accelerator": "tcg"})
+    assert main(["compare", a, b]) == 2
+    assert "not comparable: processor KVM | emulated" in capsys.readouterr().err
+
+
+def test_runs_that_share_some_of_their_data_are_comparable(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a = make(home, {"ext4": ONE}, plan={"provenance": {"corpus_sha256": "aa; bb"}})
+    b = make(home, {"ext4": SLOW}, inputs={"x": 1}, plan={"provenance": {"corpus_sha256": "bb"}})
+    assert "B slower" in said(capsys, a, b)
+
+
+def test_cells_that_ran_together_in_real_time_are_labelled(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a = make(home, {"ext4": ONE}, clock="wall", plan={"command": {"words": {"jobs": 2}}})
+    b = make(home, {"ext4": SLOW}, clock="wall", plan={"command": {"words": {"jobs": "hostile"}}})
+    assert "cells at a time: 2 | 1; in real time they disturb each other" in said(capsys, a, b)
+    c = make(home, {"ext4": ONE}, plan={"command": {"words": {"jobs": 2}}})
+    d = make(home, {"ext4": SLOW}, inputs={"x": 1})
+    assert "cells at a time" not in said(capsys, c, d)
+
+
+def test_the_same_cells_twice_are_called_that(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make(home, {"ext4": ONE})
+    assert "A and B are the same cells: no difference can show" in said(capsys, "latest", "latest")
+
+
+def test_a_side_without_an_ok_cell_has_no_table(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dead: dict[int, Status | None] = dict.fromkeys(ONE, Status.PANICKED)
+    a, b = make(home, {"ext4": ONE}), make(home, {"ext4": ONE}, inputs={"kernel": "new"}, ends=dead)
+    assert main(["compare", a, b]) == 2
+    captured = capsys.readouterr()
+    assert f"no cell of ext4, single of {b} is ok (panicked: it stopped)" in captured.err
+    assert "input kernel: None | new" in captured.out and "verdict" not in captured.out
+    # One of three that is left: the others have their table.
+    shown = said(capsys, a, b, make(home, {"ext4": SLOW}, inputs={"kernel": "newer"}))
+    assert "left out of the table: seeds 1,2,3,4,5: it stopped" in shown and "step A C" in lines(shown)
+
+
+def test_a_run_that_goes_on_is_compared_as_far_as_it_is(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a = make(home, {"ext4": ONE})
+    b = make(home, {"ext4": SLOW}, inputs={"kernel": "new"}, ends={5: None})
+    monkeypatch.setattr(RunDirectory, "going_on", lambda self: self.name == b)
+    shown = said(capsys, a, b)
+    assert "it is still going on: compared as far as it is" in shown
+    assert "left out of the table: B, seed 5: it has no end record" in shown
+
+
+def test_what_no_other_run_has_is_named(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = make(home, {"ext4": ONE, "jfs": ONE}), make(home, {"ext4": SLOW, "xfs": ONE}, inputs={"x": 1})
+    shown = said(capsys, a, b)
+    assert f"not compared, for no other run has it: jfs, single of {a}" in shown
+    assert f"not compared, for no other run has it: xfs, single of {b}" in shown

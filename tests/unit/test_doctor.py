@@ -14,7 +14,7 @@ from agelab.doctor import Finding, Report, Status, tools
 from agelab.doctor.host import memory, passthrough, space
 from agelab.doctor.kvm import finding
 from agelab.store import Store
-from agelab.vm import kvm
+from agelab.vm import host, kvm
 
 # The serial console of Debian's 6.1 kernel without a root, shortened; and of one that hung under KVM.
 BOOTED = """\
@@ -168,8 +168,8 @@ def test_a_damaged_store_leaves_kvm_unproven(tmp_path: Path, device: Path) -> No
 
 
 def test_what_the_processor_is_called() -> None:
-    assert kvm.cpu_model("processor\t: 0\nmodel name\t: AMD EPYC\nflags\t: fpu\n") == "AMD EPYC"
-    assert kvm.cpu_model("") == ""
+    assert host.cpu_model("processor\t: 0\nmodel name\t: AMD EPYC\nflags\t: fpu\n") == "AMD EPYC"
+    assert host.cpu_model("") == ""
 
 
 @pytest.mark.parametrize(

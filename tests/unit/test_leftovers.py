@@ -121,7 +121,12 @@ def test_nothing_is_left_over_where_nothing_was_killed(store: Store) -> None:
 def test_what_is_not_finished_is_removed_unless_somebody_is_at_work_on_it(
     store: Store, tmp_path: Path
 ) -> None:
-    places = ["store/kernel/.k.partial", "cache/debs/.agelab.1.partial", "bisects/b/.q.1.partial"]
+    places = [
+        "store/kernel/.k.partial",
+        "cache/debs/.agelab.1.partial",
+        "bisects/b/.q.1.partial",
+        "floors/.f.json.1.partial",
+    ]
     left = [store.home / place for place in places]
     for path in left:
         path.mkdir(parents=True)
@@ -131,10 +136,10 @@ def test_what_is_not_finished_is_removed_unless_somebody_is_at_work_on_it(
         unfinished.directory(store.root / "image" / ".i.partial") as other,
     ):
         finding = leftovers.finding(store)
-        assert finding.found.startswith("3, ") and finding.fix == "agelab doctor --clean"
+        assert finding.found.startswith("4, ") and finding.fix == "agelab doctor --clean"
         lines = said(store)
         assert alive.exists() and other.exists()
-    assert [any(str(path) in line for line in lines) for path in left] == [True] * 3
+    assert [any(str(path) in line for line in lines) for path in left] == [True] * 4
     assert not any(path.exists() for path in left)
     assert not alive.exists() and not other.exists()
 

@@ -176,7 +176,7 @@ def test_a_hosts_own_floor_raises_the_floor() -> None:
     assert Difference(b, a, Fraction(9, 10)).verdict is Floored.BELOW
     few = summary([exact(1)])
     assert Difference(few, b, Fraction(9, 10)).floor is None
-    [found] = compared([row(ONE, TWO)], {"elapsed": Fraction(9, 10)})
+    [found] = compared([row(ONE, TWO)], lambda row: Fraction(9, 10))
     assert found.verdict is Verdict.BELOW
 
 

@@ -1,8 +1,10 @@
-"""The floor of a small scenario, from real guests, and that the same cell twice is the same."""
+"""The floor of a small scenario, from real guests: the same cell twice, in the virtual clock and in the wall clock."""
 
 import json
 import time
 from pathlib import Path
+
+import pytest
 
 from tests.vm.cells import agelab, real_guests, scenario, step
 
@@ -39,3 +41,32 @@ def test_the_same_cell_twice_is_the_same_and_five_seeds_are_a_floor(tmp_path: Pa
     [pair] = compared["pairs"]
     assert [cell["samples"] for cell in pair["cells"]] == [[]]
     assert {row["verdict"] for row in pair["rows"]} <= {"no floor", "not measured"}
+
+
+@pytest.mark.full
+def test_in_real_time_the_same_thing_twice_is_this_hosts_floor(tmp_path: Path) -> None:
+    delete = step("delete", "rm -r copy")
+    file, disk = str(scenario(tmp_path, COPY + delete)), tmp_path / "disk.img"
+    with disk.open("wb") as image:
+        image.truncate(400 << 20)
+    began = time.monotonic()
+    done = agelab("calibrate", file, "--disks", f"file:{disk}?cache=writeback&aio=threads", "--json")
+    print(f"{time.monotonic() - began:.1f} host seconds")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(done.stdout)
+    ran = [(cell["run"], cell["seed"], cell["status"]) for cell in found["cells"]]
+    assert ran == [(run, seed, "ok") for run in (found["run"], found["again"]) for seed in SEEDS]
+    recorded = found["recorded"]
+    assert found["emulated"] is (recorded["host"]["accelerator"] == "tcg")
+    elapsed = {one["kind"]: one for one in recorded["floors"] if one["metric"] == "elapsed"}
+    assert {"mkfs", "mount", "write", "delete"} <= set(elapsed)
+    for one in elapsed.values():
+        # No two medians of A and A' are farther apart than the floor, and real time is never the same twice.
+        assert 0 < one["floor_relative"] >= one["apart_relative"]
+        assert len(one["widest"]["first"]) == len(one["widest"]["second"]) == len(SEEDS)
+    hosts = json.loads(agelab("calibrate", "--show", "--json").stdout)["hosts"]
+    [host] = [host for host in hosts if host["host"] == recorded["host"]]
+    assert recorded["runs"] in [one["runs"] for one in host["calibrations"]]
+    # What A left did not keep A' from the disk; it keeps everybody else, who does not name it.
+    refused = agelab("calibrate", file, "--disks", f"file:{disk}")
+    assert refused.returncode == 2 and "holds data: ext4" in refused.stderr

@@ -1,0 +1,99 @@
+"""A comparison's tables: what may be said of each step, and what must stand beside it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+
+from agelab.errors import InputError
+from agelab.results import comparable, kinds
+from agelab.results.aa import HostFloors, host_floors
+from agelab.results.compare import Group
+from agelab.results.sides import Comparison
+from agelab.stats.compared import Compared, against
+from agelab.stats.series import Row, by_step, series
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One side against the base."""
+
+    steps: list[Compared]
+    """A row for each step and metric: of a step that is repeated the mean."""
+    repetitions: list[Compared]
+    """A row for each repetition of those."""
+
+    def rows(self, everything: bool) -> list[Compared]:
+        """The steps, or all of it."""
+        return [*self.steps, *(self.repetitions if everything else [])]
+
+
+@dataclass(frozen=True)
+class HostFloor:
+    """What chance makes of a difference in real time, on the hosts on which the sides were measured."""
+
+    home: Path
+    base: Group
+    others: Sequence[Group]
+    known: list[HostFloors] = field(init=False)
+    """Of each run; nothing in the virtual clock."""
+
+    def __post_init__(self) -> None:
+        plans = {group.run.name: group.run.plan() for group in (self.base, *self.others)}
+        real = [plan for plan in plans.values() if plan.clock == "wall"]
+        object.__setattr__(self, "known", [host_floors(self.home, plan) for plan in real])
+
+    @property
+    def unknown(self) -> list[str]:
+        """Why a host's chance is in no floor below."""
+        return list(
+            dict.fromkeys(f"floor of the run seeds alone: {one.why}" for one in self.known if one.why)
+        )
+
+    def __call__(self, row: Row) -> Fraction | None:
+        """The largest of the step's kind, as a share of the median."""
+        if not self.known:
+            return None
+        inputs = next(iter(self.base.cells.values())).inputs
+        kind = kinds.of_cell(inputs).of(row.left.step)
+        found = [one.floor(kind, row.left.metric) for one in self.known]
+        return max((share for share in found if share is not None), default=None)
+
+
+def judged(one: Comparison, host: HostFloor) -> list[Judged]:
+    """Of each other side what may be said of it."""
+    tables = [series(group.counted) for group in (one.base, *one.others)]
+    base, *others = map(by_step, tables)
+    steps = against(base, others, host)
+    repeated = {(step, metric) for table in tables for step, turn, metric in table if turn > 1}
+    base, *others = (
+        {place: found for place, found in table.items() if (place[0], place[2]) in repeated}
+        for table in tables
+    )
+    return [Judged(*both) for both in zip(steps, against(base, others, host), strict=True)]
+
+
+def labels(one: Group, other: Group, anyway: bool) -> list[str]:
+    """What a table of these two must be labelled with. Raises InputError for what is not comparable, unless told."""
+    ours, theirs = one.run.plan(), other.run.plan()
+    unlike = comparable.unlike(ours, theirs)
+    if unlike and not anyway:
+        raise InputError(
+            f"{one.run.name} and {other.run.name} are not comparable: {'; '.join(unlike)}",
+            hint="--anyway compares them all the same, and labels the tables",
+        )
+    found = [f"NOT COMPARABLE: {line}" for line in unlike]
+    if ours.clock == theirs.clock == "wall":
+        found += comparable.real_time(ours, theirs)
+    if one.run.name == other.run.name and one.cell == other.cell:
+        found.append("A and B are the same cells: no difference can show, the floor is their spread")
+    return found
+
+
+def why_empty(group: Group) -> str:
+    """Why a group has no result."""
+    why = dict.fromkeys(
+        " ".join(f"{ran.end.status}: {ran.end.reason or ''}".split()) if ran.end else "not ended"
+        for ran in group.cells.values()
+    )
+    return f"no cell of {group.name} of {group.run.name} is ok ({'; '.join(why)})"

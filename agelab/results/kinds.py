@@ -1,0 +1,67 @@
+"""What kind of work a step does: steps of one kind are what the chance of a host is the same for.
+
+The kinds are few, and the same on every host and filesystem: a step of every cell (mkfs, mount ...) is its own kind, a
+scenario's or a user's own is known by the programs that its command names, not by what it is called.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agelab.model.step import CHECKING, IMPLICIT, RECOVERING
+
+OTHER = "other"
+RECOVERY = "recovery"
+PROGRAMS = {
+    "write": ("cp", "dd", "ln", "mkdir", "mv", "replay", "split", "spool", "tar", "tee", "touch", "truncate"),
+    "delete": ("rm", "rmdir", "unlink", "-delete"),
+    "read": ("cat", "df", "du", "find", "grep", "ls", "md5sum", "random-read", "sha256sum", "stat", "wc"),
+}  # fmt: skip
+"""Kind to the programs whose work it is. A command that names several is of the first kind that it names one of."""
+_WORD = re.compile(r"[\w.-]+", re.ASCII)
+
+
+def of_command(command: str) -> str:
+    """The kind of a step's command, a text for sh(1)."""
+    words = set(_WORD.findall(command))
+    return next((kind for kind, names in PROGRAMS.items() if words.intersection(names)), OTHER)
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """The kinds of a cell's steps."""
+
+    commands: Mapping[str, str]
+    """What runs in each step, by ``<phase>/<step>`` and ``<step>``."""
+
+    def of(self, step: str) -> str:
+        """The kind of a step as samples name it: ``copy``, ``aged/read``, ``control/mount``, ``strace/read1/open``."""
+        phases, _, name = step.rpartition("/")
+        if name in IMPLICIT:
+            return name
+        if name in (*RECOVERING, CHECKING):
+            return RECOVERY
+        known = next((self.commands[one] for one in (step, name, phases) if one in self.commands), None)
+        return OTHER if known is None else of_command(known)
+
+
+def of_cell(inputs: Mapping[str, Any]) -> Kinds:
+    """The kinds of the steps that a cell's inputs plan."""
+    found: dict[str, str] = {}
+    for phase, name, command in _planned(inputs):
+        found.setdefault(f"{phase}/{name}", command)
+        found.setdefault(name, command)
+    return Kinds(found)
+
+
+def _planned(inputs: Mapping[str, Any], phase: str = "") -> Iterator[tuple[str, str, str]]:
+    """Phase, step and command of all that the guests' plans say."""
+    for key, value in inputs.items():
+        if not isinstance(value, Mapping):
+            continue
+        if key == "plan":
+            for step in value.get("steps") or ():
+                yield phase, str(step["name"]), str(step["run"])
+        else:
+            yield from _planned(value, str(key))

@@ -1,0 +1,394 @@
+"""A/A in the wall clock: of which kind a step is, what is recorded of a host, and what is read of it again."""
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+from random import Random
+from statistics import median
+from typing import Any
+
+import pytest
+
+from agelab.cli import calibrate as verb
+from agelab.cli import main
+from agelab.errors import InputError
+from agelab.model.result import RunPlan, Status
+from agelab.results import aa, compare, kinds
+from agelab.results.aa import Host
+from agelab.results.rundir import RunDirectory
+from agelab.run.runner import Request
+from agelab.scenario import selection
+from agelab.stats.again import coverage
+from agelab.store import Store
+from tests.unit.test_compare import Values, make, seeds
+
+A, AGAIN = seeds(1.0, 1.1, 1.2, 1.3, 1.4), seeds(1.2, 1.3, 1.25, 1.4, 1.6)
+FLOOR = Fraction("0.6") / Fraction("1.275")
+"""1.6 - 1.0, of the median of all ten."""
+HOST = {
+    "host": "Linux 6.1.0 x86_64, 2 x AMD EPYC, clocksource tsc",
+    "qemu": "QEMU 7.2",
+    "accelerator": "tcg",
+    "vcpus": 1,
+}
+COPY = {"plan": {"steps": [{"name": "copy", "run": "cp -r a b"}]}}
+
+
+def ran(
+    home: Path, values: Values, *, jobs: int = 1, inputs: dict[str, Any] = COPY, **more: Any
+) -> RunDirectory:
+    """A run of the wall clock on HOST, or on one that differs from it by ``more``."""
+    ends = more.pop("ends", None)
+    run = RunDirectory(home / "runs" / make(home, {"ext4": values}, clock="wall", inputs=inputs, ends=ends))
+    command = {"words": {"jobs": jobs}}
+    run.write_plan(run.plan().model_copy(update={"provenance": {**HOST, **more}, "command": command}))
+    return run
+
+
+class Guests:
+    """Stand in for A and A'."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.values = [A, AGAIN]
+        self.more: list[dict[str, Any]] = [{}, {}]
+        self.asked: list[Request] = []
+
+    def execute(self, request: Request) -> RunDirectory:
+        number = len(self.asked) % 2
+        self.asked.append(request)
+        return ran(self.home, self.values[number], jobs=request.jobs, **self.more[number])
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def guests(home: Path, monkeypatch: pytest.MonkeyPatch) -> Guests:
+    found = Guests(home)
+    monkeypatch.setattr(verb, "execute", found.execute)
+    return found
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    def say(*words: str, code: int = 0) -> str:
+        assert main(["calibrate", *words]) == code
+        return capsys.readouterr().out
+
+    return say
+
+
+def wall(said: Callable[..., str], *more: str, code: int = 0) -> str:
+    return said("aging-ext4", "--clock", "wall", *more, code=code)
+
+
+def record(home: Path) -> Path:
+    [path] = (home / "floors").iterdir()
+    return path
+
+
+def test_all_seeds_run_twice_and_what_they_differ_by_is_recorded(
+    guests: Guests, said: Callable[..., str], home: Path
+) -> None:
+    shown = wall(said)
+    first, second = guests.asked
+    assert first == second and first.run_seeds == (1, 2, 3, 4, 5)
+    lines = [" ".join(line.split()) for line in shown.splitlines()]
+    assert lines[lines.index("elapsed") + 1] == "write 1 7.84 47.06 ext4 copy"
+    assert "2 x AMD EPYC, clocksource tsc; EMULATED" in lines
+    assert "with 91.2 %" in shown and f"recorded in {record(home)}" in shown
+    assert all(len(line) <= 80 for line in shown.splitlines() if str(home) not in line)
+    assert "seeks" not in shown and "seeks" in wall(said, "--all")
+
+
+def test_the_floor_is_looked_up_by_kind_for_runs_like_it(
+    guests: Guests, said: Callable[..., str], home: Path
+) -> None:
+    wall(said)
+    floors = aa.host_floors(home, ran(home, A).plan())
+    assert floors.floor("write", "elapsed") == FLOOR and floors.why == ""
+    assert floors.floor("write", "seeks") == 0, "the same seven every time"
+    assert floors.floor("read", "elapsed") is None and floors.floor("write", "extents") is None
+
+
+def test_the_widest_of_several_calibrations_counts_and_the_same_one_again_replaces(
+    guests: Guests, said: Callable[..., str], home: Path
+) -> None:
+    plan = ran(home, A).plan()
+    wall(said)
+    guests.values = [A, A]
+    wall(said)
+    narrow = Fraction("0.4") / Fraction("1.2")
+    assert aa.host_floors(home, plan).floor("write", "elapsed") == narrow
+    store, [known] = Store(home), aa.records(home)
+    [one] = known.calibrations
+    wider = one.floors[0].widest.model_copy(update={"second": (1.0, 1.2, 1.2, 1.2, 2.4)})
+    floor = one.floors[0].model_copy(update={"widest": wider})
+    aa.add(store, known.host, one.model_copy(update={"scenario": "other", "floors": (floor,)}))
+    assert len(aa.records(home)[0].calibrations) == 2
+    assert aa.host_floors(home, plan).floor("write", "elapsed") == Fraction("1.4") / Fraction("1.2")
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"host": "Linux 6.9.0 x86_64, 2 x AMD EPYC, clocksource tsc"}, "is stale (kernel was Linux 6.1.0 x86_64)"),
+        ({"qemu": "QEMU 10.0"}, "is stale (qemu was QEMU 7.2)"),
+        ({"host": "Linux 6.1.0 x86_64, 8 x Intel, clocksource tsc"}, "no A/A of this host: agelab calibrate"),
+        ({"accelerator": "kvm"}, "no A/A of this host: agelab calibrate"),
+        ({"vcpus": 2}, "no A/A of this host with 2 vcpus, 1 job, model:none: agelab calibrate"),
+        ({"jobs": 2}, "no A/A of this host with 1 vcpu, 2 jobs, model:none: agelab calibrate"),
+    ],
+)  # fmt: skip
+def test_another_host_or_other_conditions_have_none(
+    guests: Guests, said: Callable[..., str], home: Path, more: dict[str, Any], why: str
+) -> None:
+    wall(said)
+    floors = aa.host_floors(home, ran(home, A, **more).plan())
+    assert floors.floor("write", "elapsed") is None
+    assert why in floors.why and floors.why.endswith("--clock wall")
+
+
+def test_without_a_record_it_says_how_to_make_one(home: Path, said: Callable[..., str]) -> None:
+    floors = aa.host_floors(home, ran(home, A).plan())
+    assert floors.why == "no A/A of this host: agelab calibrate <scenario>-<variant> --clock wall"
+    assert said("--show") == f"no A/A of any host is recorded: {aa.CALIBRATE}\n"
+
+
+def test_what_is_recorded_is_shown(guests: Guests, said: Callable[..., str], home: Path) -> None:
+    made = wall(said)
+    shown = said("--show")
+    assert "  write" in shown and all(line in made for line in shown.splitlines())
+    found = json.loads(said("--show", "--json"))
+    [host] = found["hosts"]
+    assert found["schema"] == 1 and host["host"]["accelerator"] == "tcg"
+    elapsed = next(one for one in host["calibrations"][0]["floors"] if one["metric"] == "elapsed")
+    assert elapsed["floor_relative"] == float(FLOOR) and elapsed["widest"]["second"] == [*AGAIN.values()]
+
+
+def test_programs_get_what_was_recorded(guests: Guests, said: Callable[..., str]) -> None:
+    found = json.loads(wall(said, "--json"))
+    assert (found["clock"], found["emulated"], len(found["cells"])) == ("wall", False, 10)
+    assert [found["run"], found["again"]] == found["recorded"]["runs"]
+
+
+def test_other_inputs_are_not_the_same_thing(
+    guests: Guests, said: Callable[..., str], home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    guests.more[1] = {"inputs": {**COPY, "kernel": "upgraded"}}
+    wall(said, code=2)
+    assert not (home / "floors").exists()
+
+
+def test_a_cell_that_is_not_ok_leaves_too_few(guests: Guests, said: Callable[..., str], home: Path) -> None:
+    guests.more[1] = {"ends": {4: Status.HUNG}}
+    shown = wall(said, code=1)
+    assert "not ok, in no figure below: ext4, seed 4 of" in shown
+    assert "nothing is recorded: no five run seeds" in shown and not (home / "floors").exists()
+
+
+def test_real_drives_are_held_from_the_first_run_to_the_last(
+    guests: Guests, said: Callable[..., str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    image = tmp_path / "disk.img"
+    image.write_bytes(bytes(1 << 20))
+    said("aging-ext4", "--disks", f"file:{image}")
+    first, second = guests.asked
+    assert first.claims and first.claims == second.claims
+    with image.open("r+b") as file:
+        file.seek(1080)
+        file.write(b"\x53\xef")  # ext2's magic number
+    assert main(["calibrate", "aging-ext4", "--disks", f"file:{image}"]) == 2
+    assert "holds data: ext" in capsys.readouterr().err and len(guests.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        (lambda text: text[: len(text) // 2], "is damaged"),
+        (lambda text: text.replace("1.6", "1.5"), "is damaged: it is not what was written"),
+        (lambda text: "[" * 100_000, "is damaged"),
+        (lambda text: '{"schema": 0, "floors": []}', "is of schema 0; this agelab reads schema 1"),
+        (lambda text: '{"schema": 1, "host": 7}', "is damaged"),
+        (lambda text: '{"schema": NaN}', "is damaged"),
+        (lambda text: "[1]", "is damaged"),
+    ],
+)
+def test_a_bad_record_is_refused_by_name(
+    guests: Guests,
+    said: Callable[..., str],
+    home: Path,
+    capsys: pytest.CaptureFixture[str],
+    spoil: Callable[[str], str],
+    why: str,
+) -> None:
+    wall(said)
+    path = record(home)
+    path.write_text(spoil(path.read_text()))
+    assert main(["calibrate", "--show"]) == 2
+    shown = " ".join(capsys.readouterr().err.split())
+    assert f"{path} {why}" in shown and f"rm {path}" in shown
+    assert main(["calibrate", "aging-ext4", "--clock", "wall"]) == 2
+    assert len(guests.asked) == 2, "no guest runs for what cannot be recorded"
+    with pytest.raises(InputError, match=path.name):
+        aa.host_floors(home, ran(home, A).plan())
+
+
+def test_a_record_under_another_hosts_name_is_refused(
+    guests: Guests, said: Callable[..., str], home: Path
+) -> None:
+    wall(said)
+    path = record(home)
+    path.rename(path.with_name(f"{Host(kernel='x', processor='y', qemu='z', accelerator='kvm').key}.json"))
+    with pytest.raises(InputError, match="it is another host's"):
+        aa.records(home)
+
+
+def test_words_of_a_record_do_not_reach_a_terminal(
+    guests: Guests, said: Callable[..., str], home: Path
+) -> None:
+    guests.more = [{"qemu": "QEMU \x1b[2J\x1b]0;owned\x07"}] * 2
+    assert "\x1b" not in wall(said) and "\x1b" not in said("--show")
+
+
+def test_a_median_of_zero_has_no_share(home: Path) -> None:
+    zeros, some = seeds(0, 0, 0, 0, 0), seeds(0, 0, 0, 0.1, 0.2)
+    for other, wanted in ((zeros, ["elapsed", "seeks"]), (some, ["seeks"])):
+        sides = [compare.groups(ran(home, values))[0] for values in (zeros, other)]
+        found = aa.floors([(sides[0], sides[1])])
+        assert [one.metric for one in found] == wanted and not any(one.share for one in found)
+
+
+def test_a_calibration_of_several_drives_covers_each_of_them(
+    guests: Guests, said: Callable[..., str], home: Path
+) -> None:
+    wall(said)
+    [known] = aa.records(home)
+    [one] = known.calibrations
+    both = one.conditions.model_copy(update={"drives": ("model:a", "model:b")})
+    for drives, fits in (
+        (("model:a",), True),
+        (("model:a", "model:b"), True),
+        (("model:a", "model:c"), False),
+    ):
+        assert both.cover(one.conditions.model_copy(update={"drives": drives})) is fits
+
+
+@pytest.mark.parametrize("command", [{"words": {"jobs": "two"}}, {"words": {"jobs": -1}}, {"words": [2]}, {}])
+def test_a_plan_that_says_no_number_of_jobs_has_one(home: Path, command: dict[str, Any]) -> None:
+    plan = ran(home, A, vcpus=None).plan().model_copy(update={"command": command})
+    conditions = aa.Conditions.of(plan)
+    assert (conditions.jobs, conditions.vcpus) == (1, 1)
+
+
+def test_show_and_a_scenario_do_not_go_together(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["calibrate", "aging-ext4", "--show"]) == 2
+    assert main(["calibrate"]) == 2
+    said = capsys.readouterr().err
+    assert "leave aging-ext4 out" in said and "name a scenario" in said
+
+
+@pytest.mark.parametrize(
+    ("command", "kind"),
+    [
+        ('cp -r "$SOURCE/." "copy-$REPETITION"', "write"),
+        ("find . -type f | sort | xargs -d '\\n' rm -f", "delete"),
+        ("find . -empty -delete", "delete"),
+        ("( find . -type f -print0 | xargs -0 cat ) > /dev/null", "read"),
+        ('find . -print0 | random-read "$CORPUS_SEED" 500', "read"),
+        ("rm -r old; cp -r new old", "write"),
+        ("sh /run/agelab/control/mine.sh", "other"),
+        ("./copy --rm-all", "other"),
+    ],
+)
+def test_the_kind_of_a_command(command: str, kind: str) -> None:
+    assert kinds.of_command(command) == kind
+
+
+def test_every_step_of_the_scenarios_has_a_kind() -> None:
+    """But for one that makes a file with head: to say of it that it reads would be wrong."""
+    other = []
+    for name in selection.scenario_names():
+        scenario = selection.select(name).scenario
+        commands = [(one.name, one.run) for one in (*scenario.actions(), *scenario.tests)]
+        commands += [(one.name, one.perform) for one in scenario.experiments]
+        other += [step for step, command in commands if kinds.of_command(command) == kinds.OTHER]
+    assert other == ["make-ten"]
+
+
+def test_the_kind_of_a_step_in_any_phase() -> None:
+    def plan(*steps: tuple[str, str]) -> dict[str, Any]:
+        return {"plan": {"steps": [{"name": name, "run": run} for name, run in steps]}}
+
+    known = kinds.of_cell(
+        {
+            "making": plan(("copy", "cp a b"), ("work", "rm b")),
+            "measuring": {
+                "phases": {"aged": plan(("work", "cat b")), "strace/ls": plan(("strace/ls", "ls"))}
+            },
+        }
+    )
+    steps = {
+        "mkfs": "mkfs", "control/mount": "mount", "aged/map": "map", "boot": "boot", "fsck": "recovery",
+        "copy": "write", "work": "delete", "aged/work": "read", "control/work": "delete",
+        "strace/ls/openat": "read", "never/planned": "other",
+    }  # fmt: skip
+    assert {step: known.of(step) for step in steps} == steps
+
+
+@pytest.mark.parametrize(("seen", "later"), [(4, 2), (4, 3), (6, 3), (6, 4)])
+def test_the_coverage_counts_the_orders(seen: int, later: int) -> None:
+    """Every place that later values can have among the seen ones, in rank order, is equally likely.
+
+    Of an even number the upper one of the middle two must be above, or their mean cannot be.
+    """
+    orders = [*combinations(range(seen + later), later)]
+    highest = [max(set(range(seen + later)) - set(order)) for order in orders]
+    above = sum(sorted(order)[later // 2] > top for order, top in zip(orders, highest, strict=True))
+    assert coverage(seen, later) == max(Fraction(0), 1 - Fraction(4 * above, len(orders)))
+
+
+@pytest.mark.parametrize("draw", ["random", "lognormvariate"])
+def test_later_medians_keep_to_it(draw: str) -> None:
+    source = Random(1)
+    kept = 0
+    for _ in range(2000):
+        one, other, later, last = (
+            [source.lognormvariate(0, 2) if draw == "lognormvariate" else source.random() for _ in range(5)]
+            for _ in range(4)
+        )
+        kept += abs(median(later) - median(last)) <= max(*one, *other) - min(*one, *other)
+    assert float(coverage(10, 5)) == pytest.approx(0.912, abs=1e-3) and kept / 2000 > coverage(10, 5)
+
+
+def test_a_run_from_before_the_processor_was_recorded_has_no_floors(home: Path) -> None:
+    old: RunPlan = ran(home, A, host="Linux 6.1.0 x86_64").plan()
+    assert aa.host_floors(home, old).why.startswith("no A/A of this host")
+
+
+def test_compare_calls_nothing_slower_below_the_floor_of_the_host(
+    guests: Guests, said: Callable[..., str], home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A and B spread by a third of A's median and differ by 42 %, which this host does by itself (47 %)."""
+    one, other = ran(home, A), ran(home, {seed: (value or 0) + 0.5 for seed, value in A.items()})
+    assert main(["compare", one.name, other.name]) == 0
+    shown = capsys.readouterr().out
+    assert "B slower" in shown and "  floor of the run seeds alone: " in shown
+    wall(said)
+    assert main(["compare", one.name, other.name]) == 0
+    shown = capsys.readouterr().out
+    assert "copy 1.20 1.70 1.42 1.15 1.73 47.1% below floor" in [
+        " ".join(line.split()) for line in shown.splitlines()
+    ]
+    assert "floor of the run seeds alone" not in shown
+    elsewhere = ran(home, {seed: (value or 0) + 0.5 for seed, value in A.items()}, host="another, 1 x CPU")
+    assert main(["compare", one.name, elsewhere.name]) == 0
+    shown = capsys.readouterr().out
+    assert "host: Linux 6.1.0 x86_64, 2 x AMD EPYC, clocksource tsc | another, 1 x CPU: what differs" in shown
+    assert "floor of the run seeds alone: " in shown
