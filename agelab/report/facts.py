@@ -91,6 +91,11 @@ def brief(group: Group) -> Iterator[str]:
             "A model: guest time counts instructions, and modelled drives follow their data sheets. "
             "It is no machine's time."
         )
+    if plan.clock == "wall":
+        yield (
+            "Real time: the floor on this page is that of the repetitions alone. What a host shows by chance "
+            "(agelab calibrate --clock wall) is in the floor of agelab compare."
+        )
     if len(group.seeds) > 1:
         yield (
             "Spread, intervals and p are over run seeds: each perturbs what should not matter"
