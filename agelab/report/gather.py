@@ -144,7 +144,7 @@ class Group:
         """Every cell with what it is one of."""
         return [(subject, entry) for subject in self.subjects for entry in subject.entries]
 
-    @property
+    @cached_property
     def places(self) -> list[Place]:
         """All that was measured, in the order in which the first subject that has it measured it."""
         return list(dict.fromkeys(place for subject in self.subjects for place in subject.series))

@@ -202,7 +202,7 @@ def test_a_block_map_is_taken_apart(path: Path) -> None:
     assert {re.sub(" [0-9]+ ", " y ", disk.view, count=1) for disk in found.disks} == {"75 y 898 324"}
     assert all(len(shares) == 2 for _, _, shares in found.rows)
     assert "free " in found.words(0)
-    drawn = re.findall(r'd="([^"]+)"', content.decode())
+    drawn = re.findall(r' d="([^"]+)"', content.decode())
     assert sorted(drawn) == sorted(
         path for disk in found.disks for path in (disk.outline, *(d for _, d in disk.layers))
     )
