@@ -84,7 +84,7 @@ def picture(browser: Browser, shown: Path, scheme: str) -> bytes:
     opened.goto(shown.as_uri())
     bounds = [
         box
-        for one in opened.locator("h1, .answer:first-of-type :is(.verdict, li, figure)").all()
+        for one in opened.locator("h1, .answer:first-of-type :is(.verdict, li)").all()
         if (box := one.bounding_box())
     ]
     if not bounds:
