@@ -60,7 +60,7 @@ def by_step(group: Group, steps: Sequence[str], where: str) -> Iterator[Table]:
                 Cell(name), Cell(subject.name), Cell(str(len(series.values)), len(series.values)), *_both(series),
                 _between(told[at].median_interval, series),
                 *(_effect(one) if one else (Cell("1", 1), Cell("–"), Cell("–"), Cell("–"))),
-                Cell(_word(one) if one else "the quickest"),
+                Cell(_word(one) if one else "lowest median"),
             )
         )  # fmt: skip
     yield Table(
