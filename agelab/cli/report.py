@@ -33,7 +33,8 @@ def report(runs: tuple[str, ...], output: Path) -> None:
     text = render(page([load(run) for run in named.values()]))
     _write(output, text)
     click.echo(
-        f"{output}: {len(named)} run{'s' if len(named) > 1 else ''}, {len(text.encode()) / 1e6:.2f} MB"
+        f"{output}: {len(named)} run{'s' if len(named) > 1 else ''}, {len(text.encode()) / 1e6:.2f} MB\n"
+        f"open it in any browser: {output.absolute().as_uri()}"
     )
 
 

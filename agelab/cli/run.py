@@ -54,6 +54,7 @@ def run(name: str | None, disk: str | None, keep_disk: bool, curve: bool, **word
         swept(finished, unfit)
         if unfit:
             return 1
+    click.echo(f"a page to read: agelab report {' '.join(run.name for run in finished)} -o report.html")
     return 0 if all(map(runner.succeeded, finished)) else 1
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from agelab.errors import InputError, unknown
@@ -50,8 +51,13 @@ def read(name: str, directory: Path | None = None) -> Study:
 
 
 def every() -> list[Study]:
-    """All studies."""
-    return [read(name) for name in names()]
+    """All studies; their files are read once."""
+    return [_once(name, files.SCENARIOS / DIRECTORY) for name in names()]
+
+
+@cache
+def _once(name: str, directory: Path) -> Study:
+    return read(name, directory)
 
 
 def of_scenario(scenario: str) -> Study:

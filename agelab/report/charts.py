@@ -8,6 +8,7 @@ from agelab.report.draw import Bar, Line
 from agelab.report.gather import Group, Subject
 from agelab.report.model import Chart, Charts, Mark
 from agelab.report.numbers import text, unit_name
+from agelab.report.ranked import Ranked
 from agelab.report.steps import AGED, CONTROL, MAP, charted, repeated
 from agelab.stats.digits import scale
 from agelab.stats.order import Summary
@@ -27,7 +28,7 @@ BUSY = (
     ("busy_rotation", "waiting for the sector"),
     ("busy_transfer", "moving data"),
 )
-AGED_COLOUR = 1
+AGED_COLOUR, FIRST_COLOUR = 1, 7
 WHISKERS = "A bar is the median over run seeds; the thin line is the interval that holds it (docs/floor.md)."
 
 
@@ -69,6 +70,23 @@ def slowdowns(group: Group, places: Sequence[Place]) -> Iterator[Charts]:
         yield Charts("The two times of each test", tuple(sides), legend)
 
 
+def order_of(title: str, order: Ranked, group: Group, *, unit: str = "1", base: float | None = None) -> Chart:
+    """The subjects from the first to the last, the first one by its colour; those without a figure at the end."""
+    shown = [
+        _summary_bar(one.name, summary, unit, FIRST_COLOUR if at == 0 else AGED_COLOUR)
+        for at, (one, summary) in enumerate(order.order)
+    ]
+    known = {one.name for one, _ in order.order}
+    shown += [
+        Bar(one.name, None, "not measured" if one.counted else one.entries[0].status, kind=AGED_COLOUR)
+        for one in group.subjects
+        if one.name not in known
+    ]
+    words = "; ".join(f"{bar.name} {bar.shown}" for bar in shown)
+    axis = "times the unaged disk's" if base else unit_name(unit)
+    return Chart(title, f"{title}: {words}", draw.bars(shown, axis, base=base, side_by_side=False))
+
+
 def _bars(
     title: str, unit: str, found: Sequence[tuple[str, Series | None, int]], base: float | None = None
 ) -> list[Chart]:
@@ -81,15 +99,18 @@ def _bars(
 
 
 def _bar(name: str, series: Series, kind: int) -> Bar:
-    summary = series.summary
-    if summary is None:
+    if series.summary is None:
         return Bar(name, None, "not measured", kind=kind)
-    divisor = scale(series.unit).divisor
+    return _summary_bar(name, series.summary, series.unit, kind)
+
+
+def _summary_bar(name: str, summary: Summary, unit: str, kind: int) -> Bar:
+    divisor = scale(unit).divisor
     value = float(summary.median / divisor)
     if summary.n == 1 or not summary.spread:
-        return Bar(name, value, text(summary, series.unit), kind=kind)
+        return Bar(name, value, text(summary, unit), kind=kind)
     low, high = (float(end / divisor) for end in (summary.interval.low, summary.interval.high))
-    return Bar(name, value, text(summary, series.unit), low, high, kind)
+    return Bar(name, value, text(summary, unit), low, high, kind)
 
 
 def _left_out(number: int, note: str) -> str:

@@ -49,7 +49,7 @@ class Bar:
     """Where the median may lie, both or none."""
     high: float | None = None
     kind: int = 0
-    """Which colour; where a name has several bars, they stand below one another in this order."""
+    """Which colour."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,11 @@ def colour(number: int) -> str:
     return f"var(--c{number % COLOURS})"
 
 
-def bars(found: Sequence[Bar], axis: str, *, base: float | None = None) -> str:
-    """Horizontal bars with their figures; ``base`` draws a line where a value means no change."""
+def bars(found: Sequence[Bar], axis: str, *, base: float | None = None, side_by_side: bool = True) -> str:
+    """Horizontal bars with their figures; ``base`` draws a line where a value means no change.
+
+    Bars of several kinds stand below one another, or, if not ``side_by_side``, each in a name's one place.
+    """
     names = list(dict.fromkeys(bar.name for bar in found))
     kinds = list(dict.fromkeys(bar.kind for bar in found))
     rows = [
@@ -76,7 +79,7 @@ def bars(found: Sequence[Bar], axis: str, *, base: float | None = None) -> str:
         for bar in found
     ]
     reach = max((max(bar.value or 0, bar.high or 0) for bar in found), default=0) or 1
-    several = len(kinds) > 1
+    several = side_by_side and len(kinds) > 1
     y = _names(names)
     offset: dict[str, Any] = (
         {"yOffset": {"field": "k", "type": "nominal", "sort": [str(kind) for kind in kinds]}}
@@ -129,11 +132,11 @@ def bars(found: Sequence[Bar], axis: str, *, base: float | None = None) -> str:
                 "encoding": {"x": {"field": "b", **x}},
             }
         )
-    return _svg({"data": {"values": rows}, "height": _rows(len(kinds)), "layer": layers})
+    return _svg({"data": {"values": rows}, "height": _rows(len(kinds) if several else 1), "layer": layers})
 
 
 def stacked(found: Mapping[str, Mapping[int, float]], axis: str) -> str:
-    """Horizontal bars made of parts: name to the number of a colour to an amount."""
+    """Horizontal bars made of parts: name to the number of a colour to an amount; percents are of a whole."""
     rows = [
         {"n": name, "v": value, "k": str(kind), "o": kind}
         for name, parts in found.items()
@@ -143,7 +146,13 @@ def stacked(found: Mapping[str, Mapping[int, float]], axis: str) -> str:
     spec = {
         "data": {"values": rows},
         "height": _rows(1),
-        "mark": {"type": "bar", "height": {"band": 0.76}, "stroke": "var(--paper)", "strokeWidth": 0.6},
+        "mark": {
+            "type": "bar",
+            "clip": axis == "%",
+            "height": {"band": 0.76},
+            "stroke": "var(--paper)",
+            "strokeWidth": 0.6,
+        },
         "encoding": {
             "y": _names(list(found)),
             "x": {
@@ -151,7 +160,7 @@ def stacked(found: Mapping[str, Mapping[int, float]], axis: str) -> str:
                 "type": "quantitative",
                 "title": axis or None,
                 "axis": {"tickCount": 4},
-                "scale": {"nice": False},
+                "scale": {"nice": False, **({"domain": [0, 100]} if axis == "%" else {})},
             },
             "order": {"field": "o"},
             "color": {

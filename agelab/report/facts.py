@@ -10,6 +10,7 @@ from agelab.model.scenario import Scenario
 from agelab.report.command import again
 from agelab.report.gather import Group, Loaded
 from agelab.report.model import Block, Command, Facts, Prose
+from agelab.report.summary import named
 from agelab.scenario import selection
 from agelab.stats.floor import SEEDS_NEEDED, no_floor
 from agelab.stats.series import seeds_of
@@ -90,11 +91,24 @@ def brief(group: Group) -> Iterator[str]:
             "A model: guest time counts instructions, and modelled drives follow their data sheets. "
             "It is no machine's time."
         )
+    if plan.clock == "wall":
+        yield (
+            "Real time: the floor on this page is that of the repetitions alone. What a host shows by chance "
+            "(agelab calibrate --clock wall) is in the floor of agelab compare."
+        )
+    if len(group.seeds) > 1:
+        yield (
+            "Spread, intervals and p are over run seeds: each perturbs what should not matter"
+            + ("; the same seed gives the same digits." if plan.clock == "virtual" else ".")
+        )
     if plan.scale != "paper":
         yield f"Scale {plan.scale}: sizes are not the study's."
-    few = [len(one.counted) for one in group.subjects if one.counted]
-    if few and min(few) < SEEDS_NEEDED:
-        yield f"{no_floor(*few).capitalize()}: whether a difference is one cannot be said."
+    seeds = {one.name: len(one.counted) for one in group.subjects if one.counted}
+    few = [name for name, count in seeds.items() if count < SEEDS_NEEDED]
+    if few and len(few) == len(seeds):
+        yield f"{no_floor(*seeds.values()).capitalize()}: whether a difference is one cannot be said."
+    elif few:
+        yield f"Fewer than five run seeds, so no floor: {', '.join(few)}."
     if going := [one.plan.run for one in group.runs if one.run.going_on]:
         yield f"Still going on, and shown as far as it is: {', '.join(going)}."
     bad = [entry for _, entry in group.entries if entry.status not in ("ok", "running")]
@@ -116,6 +130,9 @@ def doubts(group: Group) -> Iterator[Block]:
         yield Prose(tuple(twice), True, "Cells that are there more than once")
     if other := list(_other_inputs(group)):
         yield Prose(tuple(other), True, "These runs differ in more than they say")
+    if far := named(group):
+        title = "Times that lie far from their other seeds' (Grubbs' test, 5 %); they are in every figure"
+        yield Prose(tuple(far), True, title)
     if unstated := tuple(dict.fromkeys(line for one in group.runs for line in one.plan.unstated)):
         yield Prose(unstated, True, "The study leaves open, or is not reproduced")
     if missing := list(_not_measured(group)):

@@ -12,7 +12,7 @@ from agelab.results.comparable import data
 from agelab.results.rundir import RunDirectory
 from agelab.results.sweep import Sweep
 from agelab.stats.order import exact
-from agelab.stats.series import Place, Series, series
+from agelab.stats.series import Place, Series, by_step, series
 
 AXES = ("variant", "layout", "kernel", "defaults", "machine", "drives")
 """What tells one subject from another, in the order in which a name says it."""
@@ -75,6 +75,15 @@ class Subject:
         """What was measured, over the run seeds."""
         return series((seed, entry.ran.samples) for seed, entry in sorted(self.counted.items()))
 
+    @cached_property
+    def steps(self) -> Mapping[tuple[str, str], Series]:
+        """Step and metric to the one number that each run seed has of them: of repetitions the mean."""
+        return {(one.step, one.metric): one for one in by_step(self.series).values()}
+
+    def step(self, step: str, metric: str) -> Series | None:
+        """One of them."""
+        return self.steps.get((step, metric))
+
     def total(self, steps: Sequence[str], metric: str) -> Series | None:
         """The sum of a metric over all repetitions of these steps; a cell that lacks one has none.
 
@@ -135,7 +144,7 @@ class Group:
         """Every cell with what it is one of."""
         return [(subject, entry) for subject in self.subjects for entry in subject.entries]
 
-    @property
+    @cached_property
     def places(self) -> list[Place]:
         """All that was measured, in the order in which the first subject that has it measured it."""
         return list(dict.fromkeys(place for subject in self.subjects for place in subject.series))

@@ -31,6 +31,7 @@ class Table:
     caption: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,33 @@ class Picture:
 
 
 @dataclass(frozen=True)
+class DiskMap:
+    """One disk of a block map: its cells as a path for each kind, what lies higher first, and their outline."""
+
+    heading: str
+    view: str
+    layers: tuple[tuple[str, str], ...]
+    outline: str
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class BlockMap:
+    """Disks block by block, and the share of each kind (its name, in words, on each disk)."""
+
+    kind: ClassVar[str] = "blockmap"
+    title: str
+    scale: str
+    disks: tuple[DiskMap, ...]
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, str, tuple[str, ...]], ...]
+
+    def words(self, disk: int) -> str:
+        """One disk for whoever does not see it."""
+        return "; ".join(f"{name} {shares[disk]}" for _, name, shares in self.rows)
+
+
+@dataclass(frozen=True)
 class Prose:
     """Paragraphs, or a list."""
 
@@ -110,7 +138,7 @@ class Command:
     text: str
 
 
-Block = Table | Results | Charts | Picture | Prose | Facts | Command
+Block = Table | Results | Charts | Picture | BlockMap | Prose | Facts | Command
 
 
 @dataclass(frozen=True)
@@ -130,6 +158,9 @@ class Answer:
     verdict: str
     because: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    named: str = ""
+    """Whom the verdict is on, where it is on one."""
+    chart: Chart | None = None
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,11 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 
 from agelab import __version__
-from agelab.report import answer, charts, facts, study, tables
+from agelab.report import across, answer, charts, facts, study, summary, tables
 from agelab.report.gather import Group, Loaded, together
+from agelab.report.maps import taken_apart
 from agelab.report.model import Answer, Block, Page, Part, Picture, Prose, Section
-from agelab.report.steps import charted
+from agelab.report.steps import charted, sides
 from agelab.stats.series import Place
 
 PICTURES = 32
@@ -51,7 +52,7 @@ def _sections(
     group: Group, where: str, beside: Iterable[Block]
 ) -> Iterator[tuple[str, str, Iterable[Block]]]:
     """Name, title and content of each, in the order of the page."""
-    places = answer.tests(group)
+    places = across.tests(group)
     steps = _timed(group, places)
     yield "ran", "What was run, and how to run it again", facts.ran(group)
     if places:
@@ -59,7 +60,7 @@ def _sections(
     yield "disks", "Where things lie", [*tables.layouts(group, where), *_pictures(group)]
     yield "curves", "Repetition by repetition", charts.curves(group)
     yield "study", "The study and these runs", beside
-    yield "steps", "Step by step", charts.times(group)
+    yield "steps", "Step by step", [*charts.times(group), *summary.by_step(group, steps, where)]
     yield "drive", "What the drive did", charts.drive(group, steps)
     yield "processor", "What the processor did", charts.processor(group, steps)
     yield "calls", "System calls", tables.calls(group, where)
@@ -69,16 +70,16 @@ def _sections(
 
 
 def _aging(group: Group, places: Sequence[Place], where: str) -> Iterator[Block]:
-    worst = answer.test_by_test(group, places, where)
+    worst = across.test_by_test(group, places, where)
     if worst.rows:
         yield worst
     yield from charts.slowdowns(group, places)
-    yield from tables.aging(group, places, where)
+    yield from summary.by_test(group, places, where)
 
 
 def _timed(group: Group, places: Sequence[Place]) -> list[str]:
     """The steps whose time is taken apart: those that make the disk, and the tests on both disks."""
-    tests = [side for step, _, _ in places for side in answer.sides(step)]
+    tests = [side for step, _, _ in places for side in sides(step)]
     return [*charted(group), *dict.fromkeys(tests)]
 
 
@@ -93,18 +94,21 @@ def _pictures(group: Group) -> Iterator[Block]:
     drawn, left = 0, []
     for subject in group.subjects:
         entry = next(iter(subject.counted.values()), None)
-        for path in sorted(entry.directory.glob("maps/*.svg")) if entry else ():
+        if entry is None:
+            continue
+        for path in sorted(entry.directory.glob("maps/*.svg")):
             content = path.read_bytes()
             if drawn == PICTURES or len(content) > LARGEST:
-                left.append(str(path))
+                left.append(f"{entry.run}/cells/{entry.number}/maps/{path.name}")
                 continue
             drawn += 1
-            seed = f", seed {entry.seed}" if entry else ""
             what = path.stem.replace("-", " ")
+            title = f"{subject.name}, seed {entry.seed}: {what}"
+            if parts := taken_apart(title, content):
+                yield parts
+                continue
             address = "data:image/svg+xml;base64," + b64encode(content).decode("ascii")
-            yield Picture(
-                f"{subject.name}{seed}: {what}", _in_words(content.decode(errors="replace")), address
-            )
+            yield Picture(title, _in_words(content.decode(errors="replace")), address)
     if left:
         yield Prose(("Not on this page, for its size: " + ", ".join(left),))
 

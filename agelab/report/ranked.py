@@ -1,12 +1,14 @@
-"""Subjects by one metric, and which of them the floor does not tell apart."""
+"""Subjects by one metric, and which of them chance and the floor do not tell apart."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from agelab.report.gather import Group, Subject
-from agelab.stats.floor import SEEDS_NEEDED, Difference, no_floor
+from agelab.report.gather import Subject
+from agelab.stats.compared import Compared, compared
+from agelab.stats.floor import SEEDS_NEEDED, no_floor
 from agelab.stats.order import Summary
-from agelab.stats.series import Place
+from agelab.stats.series import Place, Row, Series
 
 
 @dataclass(frozen=True)
@@ -14,6 +16,8 @@ class Ranked:
     """Subjects by one metric, the highest first (or the lowest)."""
 
     order: tuple[tuple[Subject, Summary], ...]
+    series: tuple[Series, ...]
+    """Of each the series, in the same order."""
 
     @property
     def first(self) -> tuple[Subject, Summary]:
@@ -24,28 +28,46 @@ class Ranked:
         """Whether each has run seeds enough for a floor."""
         return all(summary.n >= SEEDS_NEEDED for _, summary in self.order)
 
+    @cached_property
+    def compared(self) -> list[Compared]:
+        """The first one, as B, against each of the others."""
+        return compared([Row(one, self.series[0]) for one in self.series[1:]])
+
     @property
     def tied(self) -> list[tuple[Subject, Summary]]:
-        """Those that the floor does not tell from the first one."""
+        """Those that are not told from the first one: below the floor, or by a rank test that allows for chance.
+
+        Without a floor those that are equal to it.
+        """
+        floored = self.floored
         return [
-            (subject, summary)
-            for subject, summary in self.order[1:]
-            if abs((apart := Difference(summary, self.first[1])).difference) <= (apart.floor or 0)
+            one
+            for one, against in zip(self.order[1:], self.compared, strict=True)
+            if (not against.differs if floored else one[1].median == self.first[1].median)
         ]
+
+    def with_seeds(self) -> "tuple[Ranked, list[tuple[Subject, Summary]]]":
+        """Those that have run seeds enough for a floor, and the others; all, where fewer than two have."""
+        enough = [at for at, (_, summary) in enumerate(self.order) if summary.n >= SEEDS_NEEDED]
+        if len(enough) < 2:
+            return self, []
+        left = [one for at, one in enumerate(self.order) if at not in enough]
+        return Ranked(tuple(self.order[at] for at in enough), tuple(self.series[at] for at in enough)), left
 
     @property
     def why_no_floor(self) -> str:
         return no_floor(*(summary.n for _, summary in self.order))
 
 
-def ranked(group: Group, place: Place, *, highest: bool = True) -> Ranked:
-    """The subjects that have the place, by their medians."""
-    return by_summary(
-        [(one, there.summary) for one in group.subjects if (there := one.series.get(place))], highest
+def ranked(subjects: Sequence[Subject], place: Place) -> Ranked:
+    """The subjects that have the place, the highest median first."""
+    return by_median([(one, one.series.get(place)) for one in subjects])
+
+
+def by_median(found: Sequence[tuple[Subject, Series | None]], *, highest: bool = True) -> Ranked:
+    """Those that have a value, by their medians."""
+    known = [(one, series.summary, series) for one, series in found if series and series.summary]
+    known.sort(key=lambda one: one[1].median, reverse=highest)
+    return Ranked(
+        tuple((subject, summary) for subject, summary, _ in known), tuple(series for *_, series in known)
     )
-
-
-def by_summary(found: Sequence[tuple[Subject, Summary | None]], highest: bool) -> Ranked:
-    """Those that have one, by their medians."""
-    known = [(subject, summary) for subject, summary in found if summary]
-    return Ranked(tuple(sorted(known, key=lambda one: one[1].median, reverse=highest)))

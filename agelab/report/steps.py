@@ -8,6 +8,12 @@ OWN = ("mkfs", "mount")
 """Steps that every cell has, at the beginning."""
 
 
+def sides(step: str) -> tuple[str, str]:
+    """The steps of a test on the aged disk and on its control."""
+    where, slash, test = step.rpartition("/")
+    return f"{where}{slash}{AGED}{test}", f"{where}{slash}{CONTROL}{test}"
+
+
 def charted(group: Group) -> list[str]:
     """The steps that make a disk, or the experiments: whatever took time but tests, what prepares, and traces."""
     traced = {step.rpartition("/")[0] for step, _, metric in group.places if metric.startswith("syscall_")}

@@ -1,17 +1,15 @@
-"""The tables of a group of runs: aging, layouts, system calls, every result."""
+"""The tables of a group of runs: layouts, system calls, every result."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from agelab.report import charts
-from agelab.report.answer import sides
 from agelab.report.gather import Group
 from agelab.report.model import Block, Cell, Column, Results, Table
 from agelab.report.numbers import cell
 from agelab.report.steps import AGED, CONTROL, MAP, traced
 from agelab.results.ratios import WAITING
 from agelab.stats.digits import number
-from agelab.stats.floor import SEEDS_NEEDED, Difference, Verdict
-from agelab.stats.series import Place
+from agelab.stats.floor import SEEDS_NEEDED
 
 LAYOUT = (
     ("layout_score", "layout score"),
@@ -26,34 +24,6 @@ SMALLEST = 0.005
 """Of the share of a system call's time: smaller ones are in the table of all results alone."""
 CALLS = 7
 """System calls that have a colour of their own."""
-
-
-def aging(group: Group, places: Sequence[Place], where: str) -> Iterator[Table]:
-    """A row for each test and subject: both times, the slowdown, and whether it is one."""
-    rows = []
-    for place in places:
-        step, repetition, _ = place
-        for subject in group.subjects:
-            slowdown = subject.series.get(place)
-            if slowdown is None:
-                continue
-            old, new = (subject.series.get((one, repetition, "elapsed")) for one in sides(step))
-            said = "not measured"
-            if old and new and old.summary and new.summary:
-                apart = Difference(new.summary, old.summary)
-                said = {
-                    Verdict.B_HIGHER: "slower, above the floor",
-                    Verdict.A_HIGHER: "faster, above the floor",
-                }.get(apart.verdict, apart.why_no_floor or apart.verdict.value)
-            name = step if repetition == 1 else f"{step} {repetition}"
-            rows.append((Cell(name), Cell(subject.name), cell(old), cell(new), cell(slowdown), Cell(said)))
-    columns = ("test", "filesystem", "aged, s", "unaged, s", "slowdown", "aged against unaged")
-    yield Table(
-        f"{where}-slowdowns",
-        "Every test on the aged disk and on the unaged one: medians, in brackets the spread over run seeds",
-        tuple(Column(name, name in columns[2:5]) for name in columns),
-        tuple(rows),
-    )
 
 
 def layouts(group: Group, where: str) -> Iterator[Table]:
@@ -109,7 +79,10 @@ def calls(group: Group, where: str) -> Iterator[Block]:
                 )  # fmt: skip
     if not rows:
         return
-    note = "Shares of the time of all calls but those that wait for another process."
+    note = (
+        "Shares of the time of all calls but those that wait for another process. strace counts the processor's time "
+        "in the kernel, strace -w (pass strace-w) the time from a call's begin to its end."
+    )
     yield from charts.shares("System calls of each traced step", parts, CALLS, note, str)
     columns = ("pass and step", "filesystem", "call", "s", "%", "calls", "errors")
     caption = f"System calls with {100 * SMALLEST:g} % of their step's time and more"

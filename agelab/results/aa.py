@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 from agelab.errors import InputError
 from agelab.model.base import Frozen, Label
 from agelab.model.result import LARGEST, Count, RunPlan
-from agelab.results import kinds, rundir
+from agelab.results import kinds, sealed
 from agelab.results.compare import Group
 from agelab.stats.digits import number
 from agelab.stats.floor import SEEDS_NEEDED

@@ -8,6 +8,7 @@ H. A. David and H. N. Nagaraja, "Order Statistics", 3rd ed. 2003, section 7.1. A
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from math import comb
 from statistics import median
 
@@ -49,6 +50,7 @@ def exact(value: int | float) -> Fraction:
     return Fraction(str(value))
 
 
+@cache
 def coverage(n: int, k: int) -> Fraction:
     """The chance that the k-th smallest and the k-th largest of n values enclose the population's median.
 
@@ -58,6 +60,7 @@ def coverage(n: int, k: int) -> Fraction:
     return 1 - Fraction(2 * sum(comb(n, i) for i in range(k)), 2**n)
 
 
+@cache
 def rank(n: int) -> int:
     """The k of the narrowest symmetric interval that covers with LEVEL; 1, the widest, where none does."""
     return max((k for k in range(1, (n + 1) // 2 + 1) if coverage(n, k) >= LEVEL), default=1)

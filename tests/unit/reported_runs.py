@@ -41,11 +41,13 @@ def make(
     reason: str = "this kernel has none",
     pictures: Path | None = None,
     unfinished: int = 0,
+    odd: Mapping[tuple[str, str], float] = {},
 ) -> str:
     """A run: variant to how many times as long its tests take on the aged disk; its name.
 
     ``spread`` is how far apart run seeds lie, relative to a value. ``pictures`` is a directory with a block map for
-    each variant. The last ``unfinished`` cells have not ended.
+    each variant. The last ``unfinished`` cells have not ended. ``odd`` gives tests of a variant
+    a slowdown of their own.
     """
     run = RunDirectory.create(home / "runs", scenario)
     cells = tuple(
@@ -72,7 +74,8 @@ def make(
         if status is Status.OK:
             drawn = Random(f"{cell.variant} {cell.seed}")
             order = list(slowdowns).index(cell.variant)
-            measured = list(samples(slowdowns[cell.variant], 1 + 0.15 * order, spread, drawn))
+            own = {test: slowdown for (variant, test), slowdown in odd.items() if variant == cell.variant}
+            measured = list(samples(slowdowns[cell.variant], 1 + 0.15 * order, spread, drawn, own))
             for sample in measured:
                 lines.append(
                     f'{{"cell":{number},{sample.model_dump_json(exclude_none=sample.value is not None)[1:]}'
@@ -92,7 +95,9 @@ def make(
     return run.name
 
 
-def samples(slowdown: float, size: float, spread: float, drawn: Random) -> Iterator[Sample]:
+def samples(
+    slowdown: float, size: float, spread: float, drawn: Random, odd: Mapping[str, float] = {}
+) -> Iterator[Sample]:
     """What a cell measures whose tests take so many times as long; ``size`` makes it unlike others."""
 
     def near(value: float) -> float:
@@ -117,7 +122,7 @@ def samples(slowdown: float, size: float, spread: float, drawn: Random) -> Itera
     yield from step("free", 0.8 * size)
     for number, test in enumerate(TESTS, 1):
         seconds = 8 * size / number
-        aged, control = near(seconds * slowdown), near(seconds)
+        aged, control = near(seconds * odd.get(test, slowdown)), near(seconds)
         yield from step(f"aged/{test}", aged, more=2 * slowdown)
         yield from step(f"control/{test}", control)
         yield Sample(step=test, metric="slowdown", value=round(aged / control, 6), unit="1")

@@ -17,11 +17,14 @@ from agelab.report.answer import answers
 from agelab.report.command import again
 from agelab.report.gather import Group, load, together
 from agelab.report.html import clean, render
+from agelab.report.maps import taken_apart
 from agelab.report.model import Answer, Charts, Page, Section, Table
 from agelab.report.page import page
 from agelab.results.rundir import RunDirectory
+from bench import example
 from tests.unit import published_runs, reported_runs
 
+PICTURES = Path(__file__).parents[2] / "docs" / "aging"
 FIVE = (1, 2, 3, 4, 5)
 HOSTILE = (
     "</script><script>alert(1)</script>\"'><img src=x onerror=alert(2)>&amp;\x1b[31m\x00\u202e{{ 7 * 7 }}"
@@ -82,7 +85,8 @@ def made(home: Path, *names: str) -> tuple[Page, Elements]:
 def test_who_aged_worst_is_said_above_the_floor(tmp_path: Path) -> None:
     said = answer(tmp_path, {"ext4": 1.4, "btrfs": 2.2, "xfs": 1.2}, seeds=FIVE)
     assert said.question == "Which filesystem aged worst, and why?"
-    assert said.verdict.startswith("btrfs: reading every file takes 2.")
+    assert said.named == "btrfs"
+    assert said.verdict.startswith("Reading every file takes 2.")
     assert "The next is ext4 with 1." in said.verdict
     assert "more than run seeds alone make" in said.verdict
     assert said.doubts == ()
@@ -91,6 +95,135 @@ def test_who_aged_worst_is_said_above_the_floor(tmp_path: Path) -> None:
     assert "mostly distance" in because
     assert "of its files lie in several pieces (1.7 % unaged)" in because
     assert "xfs aged least" in because
+    assert said.verdict.endswith(
+        "btrfs is the worst in 9 of 9 tests; over all of them together it is btrfs, too."
+    )
+    assert said.chart is not None
+    assert re.match(
+        r"Slowdown: reading every file, aged / unaged: btrfs 2\.\d+; ext4 1\.\d+; xfs", said.chart.words
+    )
+
+
+def test_other_tests_that_have_another_worst_are_in_the_answer(tmp_path: Path) -> None:
+    odd = {("xfs", "list"): 9.0, ("xfs", "remove"): 9.0, ("xfs", "write"): 9.0, ("ext4", "space"): 2.2}
+    said = answer(tmp_path, {"ext4": 1.4, "btrfs": 2.2, "xfs": 1.9}, seeds=FIVE, odd=odd)
+    assert said.named == "btrfs"
+    assert said.verdict.endswith(
+        "btrfs is the worst in 5 of 9 tests, another is in 3, in 1 nobody can be named; "
+        "over all of them together it is xfs."
+    )
+    because = " ".join(said.because)
+    assert (
+        "Test by test the worst is not always the same. It is btrfs in read, random-read, search" in because
+    )
+    assert "xfs in write, list and remove; in space run seeds alone may make the order." in because
+    assert "Over all 9 tests together (the geometric mean) xfs is slowed down most: 3." in because
+
+
+def test_whoever_was_not_measured_is_named_in_the_answer(tmp_path: Path) -> None:
+    status = {"reiser4": Status.UNSUPPORTED, "ufs": Status.UNSUPPORTED}
+    slowdowns = {"ext4": 1.4, "reiser4": 1, "btrfs": 2.2, "ufs": 1}
+    said = answer(tmp_path, slowdowns, seeds=FIVE, statuses=status)
+    assert said.named == "btrfs"
+    assert said.doubts == ("Not measured: reiser4, ufs (unsupported: this kernel has none).",)
+    assert said.chart is not None
+    assert said.chart.words.endswith("reiser4 unsupported; ufs unsupported")
+
+
+def test_whoever_has_too_few_seeds_stands_apart(tmp_path: Path) -> None:
+    said = answer(tmp_path, {"ext4": 1.4, "btrfs": 2.2, "xfs": 9.0}, seeds=FIVE, unfinished=3)
+    assert said.named == "btrfs"
+    assert re.fullmatch(
+        r"Not in this order, for want of run seeds: xfs \([89]\.\d+, 2 seeds\)\.", said.doubts[0]
+    )
+
+
+def test_the_statistics_of_each_test_and_step(tmp_path: Path) -> None:
+    name = reported_runs.make(tmp_path, {"ext4": 1.001, "xfs": 2.5}, seeds=FIVE, spread=0.05)
+    found, elements = made(tmp_path, name)
+    tables = {
+        one.id: one for part in found.parts[0].sections for one in part.blocks if isinstance(one, Table)
+    }
+    tests = tables["part1-slowdowns"]
+    assert [column.name for column in tests.columns][-5:] == [
+        "slowdown", "its interval", "Cliff’s delta", "p", "aged against unaged",
+    ]  # fmt: skip
+    by_name = {(row[0].text, row[1].text): [cell.text for cell in row] for row in tests.rows}
+    assert {row[-1] for (_, variant), row in by_name.items() if variant == "ext4"} <= {
+        "below the floor",
+        "equal",
+    }
+    assert {row[-1] for (_, variant), row in by_name.items() if variant == "xfs"} == {"slower"}
+    assert by_name["read", "xfs"][2] == "5"
+    assert by_name["read", "xfs"][-3] == "1.00"
+    low, high = map(float, by_name["read", "xfs"][-4].split(" to "))
+    assert low <= float(by_name["read", "xfs"][-5]) <= high
+    steps = tables["part1-compared"]
+    copy = {row[1].text: row for row in steps.rows if row[0].text == "copy, mean of a repetition"}
+    assert copy["ext4"][-1].text == "lowest median"
+    assert copy["xfs"][-1].text == "slower"
+    assert (copy["xfs"][6].value or 0) > 1
+    assert (
+        elements.text.count("Spread, intervals and p are over run seeds") == 2
+    )  # at the top, and among the doubts
+
+
+def test_a_seed_far_from_the_others_is_named_and_kept(tmp_path: Path) -> None:
+    names = [
+        reported_runs.make(
+            tmp_path, {"ext4": 1.3}, seeds=(seed,), odd={("ext4", "list"): 5.0} if seed == 4 else {}
+        )
+        for seed in FIVE
+    ]
+    _, elements = made(tmp_path, *names)
+    assert re.search(r"ext4, list, slowdown: seed 4 has 4\.\d+, the median is 1\.3", elements.text)
+
+
+def test_no_place_of_this_machine_is_in_the_page(tmp_path: Path) -> None:
+    name = reported_runs.make(tmp_path, {"btrfs": 1.3, "zfs": 1.4}, pictures=PICTURES)
+    directory = tmp_path / "runs" / name
+    (directory / "cells/1/maps/large.svg").write_bytes(b" " * 300_000)
+    _, elements = made(tmp_path, name)
+    text = render(page([load(RunDirectory(directory))]))
+    assert "make scenario NAME=aging" in text
+    assert example.local(text, [*example.places(RunDirectory(directory)), str(tmp_path)]) == []
+    assert re.findall("[^ \"'<]*/tmp\\b", text) == []
+    assert f"Not on this page, for its size: {name}/cells/1/maps/large.svg" in elements.text
+
+
+@pytest.mark.parametrize("path", sorted(PICTURES.glob("[!cu]*.svg")), ids=lambda path: path.stem)
+def test_a_block_map_is_taken_apart(path: Path) -> None:
+    content = path.read_bytes()
+    found = taken_apart("a map", content)
+    assert found is not None
+    assert found.columns == ("aged", "control")
+    assert [disk.heading.partition(";")[0] for disk in found.disks] == ["aged", "control"]
+    assert {kind for disk in found.disks for kind, _ in disk.layers} <= {kind for kind, _, _ in found.rows}
+    assert {re.sub(" [0-9]+ ", " y ", disk.view, count=1) for disk in found.disks} == {"75 y 898 324"}
+    assert all(len(shares) == 2 for _, _, shares in found.rows)
+    assert "free " in found.words(0)
+    drawn = re.findall(r' d="([^"]+)"', content.decode())
+    assert sorted(drawn) == sorted(
+        path for disk in found.disks for path in (disk.outline, *(d for _, d in disk.layers))
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("<path ", "<script>alert(1)</script><path "),
+        ("<path ", '<image href="http://127.0.0.1/"/><path '),
+        ('d="M', 'd="url(x)M'),
+        ('fill="#f7f7f2" d', 'fill="url(http://127.0.0.1/)" d'),
+        ("<title>", '<!DOCTYPE x [<!ENTITY a "b">]><title>'),
+        ("</svg>", ""),
+        ("<path ", "<gone "),
+    ],
+)
+def test_what_is_no_block_map_of_ours_is_not_taken_apart(old: str, new: str) -> None:
+    text = (PICTURES / "btrfs.svg").read_text()
+    assert old in text
+    assert taken_apart("a map", text.replace(old, new).encode()) is None
 
 
 def test_below_the_floor_nobody_is_named(tmp_path: Path) -> None:
@@ -110,8 +243,9 @@ def test_with_few_seeds_there_is_no_floor_and_nobody_is_named(tmp_path: Path) ->
 
 def test_one_filesystem_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
     said = answer(tmp_path, {"ext4": 1.4})
+    assert said.named == "ext4"
     assert said.verdict.startswith(
-        "ext4 alone was run, so there is nothing to compare it with: reading every file"
+        "It alone was run, so there is nothing to compare it with: reading every file"
     )
     assert said.doubts == ("No floor: 1 seed, five are needed; so whether it aged cannot be said.",)
 
@@ -123,7 +257,8 @@ def test_a_study_without_tests_has_the_quickest_and_its_claims(tmp_path: Path) -
     assert [one.question for one in part.answers] == [
         "Which was the quickest?", "Does what the study (tum-2005) found still hold?",
     ]  # fmt: skip
-    assert part.answers[0].verdict.startswith(("reiserfs: all steps together take ", "ext3: all steps"))
+    assert part.answers[0].named in ("reiserfs", "ext3")
+    assert part.answers[0].verdict.startswith("All steps together take ")
     assert re.match(r"Of its \d+ claims [1-9]\d* replicated, ", part.answers[1].verdict)
     assert "step by step as the study printed it" in elements.text
 
@@ -137,7 +272,7 @@ def test_kernels_are_told_apart_and_share_a_table(tmp_path: Path) -> None:
     assert [one.name for one in group.subjects] == ["ext4 5.10.0-1", "ext4 6.1.0-56"]
     said = next(answers(group))
     assert said.question == "Which of these aged worst, and why?"
-    assert said.verdict.startswith("ext4 6.1.0-56: ")
+    assert said.named == "ext4 6.1.0-56"
 
 
 def test_further_seeds_of_another_run_join(tmp_path: Path) -> None:
@@ -164,7 +299,9 @@ def test_a_run_that_is_going_on_is_shown_as_far_as_it_is(tmp_path: Path) -> None
         found, elements = made(tmp_path, name)
     [part] = found.parts
     assert f"Still going on, and shown as far as it is: {name}." in part.brief
-    assert "ext4 alone was run" in part.answers[0].verdict
+    assert part.answers[0].named == "ext4"
+    assert "It alone was run" in part.answers[0].verdict
+    assert part.answers[0].doubts[-1] == "Not measured: xfs (the run is still going on)."
     assert "xfs, seed 1: the run is still going on" in elements.text
 
 
@@ -311,7 +448,9 @@ def test_the_command_line(
     name = reported_runs.make(tmp_path, {"ext4": 1.3})
     output = tmp_path / "my report.html"
     assert main(["report", "latest", name, "-o", str(output)]) == 0
-    assert capsys.readouterr().out.startswith(f"{output}: 1 run, 0.")
+    out = capsys.readouterr().out
+    assert out.startswith(f"{output}: 1 run, 0.")
+    assert out.endswith(f"open it in any browser: {output.as_uri()}\n")
     assert output.read_text().startswith("<!DOCTYPE html>")
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".partial"] == []
     for argv, words in (
@@ -404,9 +543,11 @@ def test_system_calls_have_their_shares_and_those_that_wait_stand_apart(tmp_path
         ["open", "0.990000", "24.8", "10"],
         ["wait4", "9", "waits", "10"],
     ]
-    [times] = section(found, "steps").blocks
+    times, table = section(found, "steps").blocks
     assert isinstance(times, Charts)
     assert [chart.title for chart in times.charts] == ["read1"]
+    assert isinstance(table, Table)
+    assert [row[0].text for row in table.rows] == ["read1"]
 
 
 def test_real_time_without_kvm_is_called_emulated(tmp_path: Path) -> None:
@@ -421,7 +562,8 @@ def test_where_data_were_counted_the_answer_is_who_held_the_most(tmp_path: Path)
     name = own_run(tmp_path, "capacity", [("fill", "elapsed", 1, 4.0), ("count", "content_bytes", 1, 3.2e8)])
     found, _ = made(tmp_path, name)
     said = found.parts[0].answers[0]
-    assert (said.question, said.verdict) == (
+    assert (said.question, said.named, said.verdict) == (
         "Which held the most data?",
-        "ext4 alone was run: it held 320 MB.",
+        "ext4",
+        "It alone was run: it held 320 MB.",
     )

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from struct import unpack
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from agelab.model.result import Status
@@ -13,6 +15,7 @@ from agelab.report.gather import load
 from agelab.report.html import render
 from agelab.report.page import page as page_of
 from agelab.results.rundir import RunDirectory
+from bench import example
 from tests.unit import reported_runs
 
 CHROMIUM = "/usr/bin/chromium"
@@ -48,7 +51,7 @@ CONTRAST = """
       const style = getComputedStyle(element);
       return ratio(element.closest("svg") ? style.fill : style.color, behind(element));
     });
-  const marks = [...document.querySelectorAll(".charts path[fill^='var(']")]
+  const marks = [...document.querySelectorAll(".drawn path[fill^='var(']")]
     .map((element) => ratio(getComputedStyle(element).fill, paper));
   return { paper, words: Math.min(...words), marks: Math.min(...marks), counted: [words.length, marks.length] };
 }
@@ -106,9 +109,10 @@ def test_it_loads_alone_and_without_a_complaint(browser: Browser, report: Path) 
     assert len(charts) > 50
     sizes = [chart.bounding_box() for chart in charts]
     assert all(size and size["width"] > 200 and size["height"] > 40 for size in sizes)
-    loaded = "images => images.map((image) => image.complete && image.naturalWidth)"
-    assert all(shown.page.locator(".picture img").evaluate_all(loaded))
-    assert shown.page.locator(".picture img").count() == 2
+    assert shown.page.locator(".blockmap").count() == 2
+    maps = [one.bounding_box() for one in shown.page.locator(".disks svg").all()]
+    assert len(maps) == 4
+    assert all(size and size["width"] > 400 and size["height"] > 100 for size in maps)
 
 
 def test_the_policy_keeps_out_what_is_not_the_pages_own(browser: Browser, report: Path) -> None:
@@ -176,6 +180,47 @@ def test_a_phone_scrolls_down_alone(browser: Browser, report: Path) -> None:
       .filter((one) => one.getBoundingClientRect().right > innerWidth && !one.closest(".scroll, pre, .unseen"))
       .map((one) => one.outerHTML.slice(0, 90))"""
     assert page.locator("main *").evaluate_all(wide) == []
+
+
+def test_block_maps_have_the_colours_and_the_width_of_the_page(browser: Browser, report: Path) -> None:
+    fill = "kind => getComputedStyle(document.querySelector(`.disks .map-${kind}`)).fill"
+    kinds = ("short", "long", "whole", "own", "free")
+    pages = {scheme: opened(browser, report, color_scheme=scheme).page for scheme in ("light", "dark")}
+    colours = {scheme: [page.evaluate(fill, kind) for kind in kinds] for scheme, page in pages.items()}
+    assert all(len(set(one)) == len(kinds) for one in colours.values())
+    assert all(light != dark for light, dark in zip(colours["light"], colours["dark"], strict=True))
+    pages["dark"].get_by_role("button", name="Dark").click()
+    assert [pages["dark"].evaluate(fill, kind) for kind in kinds] == colours["light"]
+    phone = opened(browser, report, viewport=PHONE).page
+    sizes = [one.bounding_box() for one in phone.locator(".disks svg").all()]
+    assert len(sizes) == 4
+    assert all(size and size["x"] >= 0 and 300 < size["width"] <= PHONE["width"] for size in sizes)
+
+
+def test_a_page_that_is_printed_has_all_that_was_filtered(browser: Browser, report: Path) -> None:
+    page = opened(browser, report).page
+    box = page.locator("[data-table=data]")
+    rows, note = box.locator("tbody tr"), box.locator(".printed")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert rows.count() == 100  # more than a thousand: those of the screen, and a word on the rest
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert not note.is_visible()
+    page.emulate_media(media="print")
+    assert note.is_visible()
+    page.emulate_media(media="screen")
+    box.get_by_role("searchbox").fill("btrfs aged/")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert 100 < rows.count() < 1000
+    assert str(rows.count()) in box.locator("output").inner_text()
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert rows.count() == min(100, rows.count())
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_rules_of_wcag_find_no_violation(browser: Browser, report: Path, scheme: str) -> None:
+    found = Axe().run(opened(browser, report, color_scheme=scheme).page)
+    assert [(one["id"], one["nodes"][0]["html"]) for one in found.response["violations"]] == []
+    assert len(found.response["passes"]) > 40
 
 
 def test_both_colour_schemes_have_contrast(browser: Browser, report: Path) -> None:
@@ -246,4 +291,16 @@ def test_printing_shows_all_of_a_table_in_black_on_white(browser: Browser, repor
     hidden = "all => all.filter((one) => one.scrollHeight > one.clientHeight + 1).length"
     assert page.locator(".scroll").evaluate_all(hidden) == 0
     assert not page.locator("nav").is_visible()
+    # An answer that is longer than a page must not leave the first one empty.
+    assert page.evaluate("getComputedStyle(document.querySelector('.answer')).breakInside") == "auto"
     assert len(page.pdf()) > 50_000
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_picture_of_the_top_is_sharp_and_small(browser: Browser, report: Path, scheme: str) -> None:
+    taken = example.picture(browser, report, scheme)
+    width, height = unpack(">II", taken[16:24])
+    assert taken.startswith(b"\x89PNG")
+    assert width == 2 * example.WIDTH
+    assert 600 < height <= 2 * example.HIGHEST + example.MARGIN
+    assert len(taken) < example.LARGEST

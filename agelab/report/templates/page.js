@@ -1,7 +1,7 @@
 "use strict";
 // Sorting and filtering of the tables, pages of the long one, the switch of colours, copying of commands.
 (() => {
-  const PAGE = 100, FEW = 8;
+  const PAGE = 100, FEW = 8, PRINTED = 1000;
   const said = document.getElementById("said");
   const element = (name, attributes = {}, text = "") => {
     const made = document.createElement(name);
@@ -53,7 +53,7 @@
     };
     const count = element("output"), before = element("button", { type: "button" }, "Previous"),
       after = element("button", { type: "button" }, "Next");
-    const draw = (tell) => {
+    const draw = (tell, most = 0) => {
       let found = rows.filter((row) => {
         row.low ??= row.texts.join("\n").toLowerCase();
         return words.every((word) => row.low.includes(word));
@@ -61,7 +61,8 @@
       if (column >= 0) found = [...found].sort(compare);
       const last = Math.max(0, Math.ceil(found.length / PAGE) - 1);
       page = Math.min(page, last);
-      const from = long ? page * PAGE : 0, part = long ? found.slice(from, from + PAGE) : found;
+      const whole = !long || found.length <= most;
+      const from = whole ? 0 : page * PAGE, part = whole ? found : found.slice(from, from + PAGE);
       body.replaceChildren(...part.map((row) => shown(row, numbers)));
       count.textContent = long && found.length
         ? `rows ${from + 1} to ${from + part.length} of ${found.length}` + (found.length < rows.length ? ` (all: ${rows.length})` : "")
@@ -101,6 +102,10 @@
       box.prepend(tools);
     }
     draw("");
+    if (long) {
+      addEventListener("beforeprint", () => draw("", PRINTED));
+      addEventListener("afterprint", () => draw(""));
+    }
   });
 
   const root = document.documentElement, theme = document.getElementById("theme");

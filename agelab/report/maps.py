@@ -1,0 +1,80 @@
+"""The block maps that cells have left, taken apart: the page draws them in its own colours, as wide as a screen.
+
+Nothing of the file becomes markup. What is taken from it are texts, which the template escapes, and paths of numbers;
+a picture that is not exactly what ``agelab.layout.picture`` writes is not taken apart, and stays an image.
+"""
+
+import re
+from xml.etree import ElementTree
+
+from agelab.layout.picture import CELL_HEIGHT, CELL_WIDTH, COLUMNS, FILL, LEFT
+from agelab.report.model import BlockMap, DiskMap
+
+SVG = "{http://www.w3.org/2000/svg}"
+PATH = re.compile(r"[MmHhVvZz0-9 .-]*")
+ROW = re.compile(rf"M{LEFT} (\d+)h")
+KIND = {fill: kind.name.lower() for kind, fill in FILL.items()}
+HEADING, WORDS, NOTE, LABEL = ("12", "600"), ("12", "400"), ("11", "400"), ("10", "400")
+"""Size and weight of the letters of what a picture says."""
+
+
+class NotOurs(ValueError):
+    """A picture that is not what we write."""
+
+
+def taken_apart(title: str, content: bytes) -> BlockMap | None:
+    """The picture's parts, or None where it is not one of ours."""
+    try:
+        return _parts(title, content)
+    except (NotOurs, ElementTree.ParseError, LookupError, ValueError):
+        return None
+
+
+def _parts(title: str, content: bytes) -> BlockMap:
+    if b"<!" in content:  # no entities, no document types
+        raise NotOurs
+    root = ElementTree.fromstring(content)
+    scale = ""
+    disks: list[DiskMap] = []
+    heads: list[str] = []
+    rows: list[list[str]] = []
+    headings: list[str] = []
+    layers: list[tuple[str, str]] = []
+    for one in root:
+        name, words = one.tag.removeprefix(SVG), (one.text or "").strip()
+        letters = (one.get("font-size", ""), one.get("font-weight", ""))
+        if name == "path":
+            path = one.get("d", "")
+            if not PATH.fullmatch(path):
+                raise NotOurs
+            if one.get("fill") != "none":
+                layers.append((KIND[one.get("fill", "")], path))
+                continue
+            disks.append(DiskMap(" ".join(headings), _view(path), tuple(layers), path, ()))
+            headings, layers = [], []
+        elif name == "rect" and one.get("fill") in KIND and one.get("height") == "13":
+            rows.append([KIND[one.get("fill", "")]])
+        elif name == "text" and rows:
+            rows[-1].append(words)
+        elif name == "text" and letters == HEADING:
+            (heads if one.get("text-anchor") == "end" else headings).append(words)
+        elif name == "text" and letters == NOTE and disks:
+            last = disks[-1]
+            disks[-1] = DiskMap(last.heading, last.view, last.layers, last.outline, (*last.notes, words))
+        elif name == "text" and letters == WORDS and not disks:
+            scale = words
+        elif name not in ("title", "desc", "defs", "rect", "text"):
+            raise NotOurs
+    if not disks or not rows or {len(row) for row in rows} != {2 + len(heads)}:
+        raise NotOurs
+    kinds = tuple((row[0], row[1], tuple(row[2:])) for row in rows)
+    return BlockMap(title, scale, tuple(disks), tuple(heads), kinds)
+
+
+def _view(outline: str) -> str:
+    """The part of the picture that holds the cells of a disk."""
+    places = [int(found) for found in ROW.findall(outline)]
+    if not places:
+        raise NotOurs
+    height = places[-1] - places[0] + CELL_HEIGHT
+    return f"{LEFT - 1} {places[0] - 1} {COLUMNS * CELL_WIDTH + 2} {height + 2}"

@@ -1,0 +1,101 @@
+"""Why a test takes longer on an aged disk: what the drive and the processor do more, and what lies worse."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from agelab.report.gather import Subject
+from agelab.report.numbers import number, percent, text
+from agelab.report.steps import AGED, CONTROL, MAP, sides
+from agelab.stats.floor import Difference, Verdict
+from agelab.stats.series import Place
+
+WORSE = (
+    ("fragmented_files", True, "of its files lie in several pieces"),
+    ("layout_score", False, "of its blocks follow the one before in their file"),
+    ("locality_score", False, "of its files begin right behind the file listed before them"),
+    ("free_usable_1mib", False, "of its free space is in runs of 1 MiB and more"),
+)
+"""Measures of a map, whether higher is worse, and what a share of it is."""
+DRIVE = (
+    ("busy_seek", "moving its arm"),
+    ("busy_rotation", "waiting for the sector to come round"),
+    ("busy_transfer", "moving data"),
+    ("busy_overhead", "on the commands themselves"),
+)
+"""Where a modelled drive's time goes."""
+
+
+def more(subject: Subject, place: Place, metric: str) -> Difference | None:
+    """A metric of a test, from the control to the aged disk."""
+    step, repetition, _ = place
+    old, new = (subject.series.get((one, repetition, metric)) for one in sides(step))
+    if not (old and new and old.summary and new.summary):
+        return None
+    return Difference(new.summary, old.summary)
+
+
+def time(subject: Subject, place: Place) -> Iterator[str]:
+    """Where the time went that the test takes more."""
+    whole = more(subject, place, "elapsed")
+    if whole is None:
+        return
+    said = {
+        Verdict.B_HIGHER: "more than run seeds make, so it aged",
+        Verdict.A_HIGHER: "less, by more than run seeds make: it did not age",
+        Verdict.NO_FLOOR: "as measured",
+    }.get(whole.verdict, "which is no more than run seeds make: whether it aged cannot be said")
+    yield (
+        f"On {subject.name} the test takes {text(whole.right)} s aged and {text(whole.left)} s unaged "
+        f"({number(whole.difference)} s difference, {said})."
+    )
+    if whole.difference <= 0:
+        return
+    parts = [(one, words) for metric, words in DRIVE if (one := more(subject, place, metric))]
+    processor = [one for metric in ("cpu_user", "cpu_system") if (one := more(subject, place, metric))]
+    cpu = sum((one.difference for one in processor), Fraction())
+    if not parts:
+        yield f"Of that, {number(cpu)} s is processor time; this drive does not say where its own time went."
+        return
+    longer = sorted(
+        ((one.difference, words) for one, words in parts if one.difference > 0 and _counts(one)), reverse=True
+    )
+    if longer:
+        shown = ", ".join(f"{number(value)} s {words}" for value, words in longer)
+        yield f"The drive spends more time on the aged disk: {shown}. Processor time differs by {number(cpu)} s."
+    position = sum((value for value, words in longer if words in (DRIVE[0][1], DRIVE[1][1])), Fraction())
+    if 2 * position > whole.difference:
+        yield (
+            "So it is mostly distance: for the same data the drive goes to more places, or to farther ones "
+            f"({number(position)} s more of that)."
+        )
+    elif 2 * cpu > whole.difference:
+        yield "So it is mostly the filesystem's own work on the processor, not the drive."
+
+
+def _counts(one: Difference) -> bool:
+    return one.verdict not in (Verdict.BELOW, Verdict.EQUAL)
+
+
+def layout(subject: Subject) -> Iterator[str]:
+    """What lies worse on the aged disk than on the control."""
+    found = []
+    known = False
+    for metric, higher_is_worse, words in WORSE:
+        last = max((at for at in subject.series if at[0] == AGED + MAP and at[2] == metric), default=None)
+        if last is None:
+            continue
+        old, new = subject.series[last].summary, None
+        if there := subject.series.get((CONTROL + MAP, last[1], metric)):
+            new = there.summary
+        if old is None or new is None:
+            continue
+        known = True
+        one = Difference(new, old)
+        if _counts(one) and (one.difference > 0) == higher_is_worse:
+            found.append(f"{percent(old.median)} {words} ({percent(new.median)} unaged)")
+    if found:
+        yield f"What lies worse on {subject.name}'s aged disk: {'; '.join(found)}."
+    elif known:
+        yield f"No measure of {subject.name}'s layout is worse than the unaged disk's."
+    else:
+        yield f"Where things lie on {subject.name} was not measured."
