@@ -7,10 +7,10 @@ from rich.console import Console
 from agelab.cli import chart
 from agelab.cli.tables import print_head, print_run, status_of
 from agelab.cli.terminal import WHOLE, Head, open_console, print_table
-from agelab.report import answer
+from agelab.report import across, answer
 from agelab.report.gather import Group, Subject, load
 from agelab.report.numbers import with_spread
-from agelab.report.ranked import Ranked, by_summary, ranked
+from agelab.report.ranked import Ranked, by_median, ranked
 from agelab.report.steps import charted, repeated
 from agelab.results.rundir import RunDirectory
 
@@ -32,24 +32,22 @@ def print_result(run: RunDirectory) -> None:
     if all(metric != "cut_after" for _, _, metric in group.places):
         for one in answer.answers(group):
             console.print(f"\n{one.question}", style="bold")
-            console.print(one.verdict)
+            console.print(f"{one.named}. {one.verdict}" if one.named else one.verdict)
         _print_bars(console, group)
     _print_cells(console, run)
     console.print(f"\nevery sample: agelab show {run.name}", soft_wrap=True)
-    console.print(f"as a page:    agelab report {run.name}", soft_wrap=True)
 
 
 def _ordered(group: Group) -> tuple[str, str, Ranked]:
     """What the report, too, puts the variants in order by, its unit, and the order."""
-    for place in answer.tests(group):
-        if (order := ranked(group, place)).order:
+    for place in across.tests(group):
+        if (order := ranked(group.subjects, place)).order:
             return f"slowdown of {place[0]}", "1", order
     if held := [place for place in group.places if place[2] == "content_bytes"]:
-        return "MB that it holds", "B", ranked(group, held[-1])
+        return "MB that it holds", "B", ranked(group.subjects, held[-1])
     steps = charted(group)
     totals = [(one, one.total(steps, "elapsed") if steps else None) for one in group.subjects]
-    order = by_summary([(one, series.summary if series else None) for one, series in totals], highest=False)
-    return "s, all steps", "s", order
+    return "s, all steps", "s", by_median(totals, highest=False)
 
 
 def _print_bars(console: Console, group: Group) -> None:

@@ -102,7 +102,9 @@ def print_sweep(found: "Sweep", places: "Sequence[Place]") -> None:
         changes = found.changes(place)
         click.echo(f"\n{_title(place)}{unit and f', {unit}'}")
         columns = range(len(found.kernels))
-        cells = [[_name(row), *(_cell(found, row, column, place, changes) for column in columns)] for row in rows]
+        cells = [
+            [_name(row), *(_cell(found, row, column, place, changes) for column in columns)] for row in rows
+        ]
         print_table(console, heads, cells)
     console.print(f"\n{LEGEND}")
     for row in rows:

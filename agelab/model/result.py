@@ -59,7 +59,9 @@ class Cell(Frozen):
     drives: tuple[Label, ...] = Field(description="under test, as specs: model:seagate-st3120026as")
     defaults: Defaults = Field(description="of mkfs and mount: the studies' or today's")
     seed: Count = Field(description="the run seed")
-    accelerator: Label = Field(default="tcg", description="what ran the guest: kvm, or tcg (QEMU's emulation)")
+    accelerator: Label = Field(
+        default="tcg", description="what ran the guest: kvm, or tcg (QEMU's emulation)"
+    )
 
 
 class End(Frozen):
@@ -70,7 +72,9 @@ class End(Frozen):
     stuck: tuple[Stuck, ...] = Field(default=(), description="of a hung cell, the tasks that did not go on")
     inputs_key: Label | None = Field(default=None, description="the hash of all that shapes the digits")
     digest: Label | None = Field(default=None, description="the hash of all samples; none in the wall clock")
-    disk: Label | None = Field(default=None, description="key of the stored disk that it kept or started from")
+    disk: Label | None = Field(
+        default=None, description="key of the stored disk that it kept or started from"
+    )
     maps: dict[str, str] = Field(default={}, description="what the map boot brought back: name -> sha256")
     measured: str | None = Field(
         default=None, description="what the digest is the hash of, in any clock: damage is noticed by it"
