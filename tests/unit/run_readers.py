@@ -29,6 +29,13 @@ def of_json(out: str, run: RunDirectory) -> None:
     assert json.loads(out)["schema"] == 1
 
 
+def of_pairs(out: str, run: RunDirectory) -> None:
+    """Each pair of groups says what was compared."""
+    said = json.loads(out)
+    assert said["schema"] == 2
+    assert all({"left", "right", "labels", "cells", "rows"} <= set(pair) for pair in said["pairs"])
+
+
 def of_csv(out: str, run: RunDirectory) -> None:
     """Numbers are numbers, texts are the run's own; what a spreadsheet would run has an apostrophe before it."""
     reader = csv.DictReader(io.StringIO(out, newline=""))
@@ -74,7 +81,7 @@ READERS: dict[str, tuple[tuple[str, ...], Callable[[str, RunDirectory], None]]] 
     "minutes": (("export", "RUN", "--format", "minutes"), text),
     "seconds": (("export", "RUN", "--format", "seconds"), text),
     "compare": (("compare", "RUN", "RUN", "--all", "--inputs"), text),
-    "compare-json": (("compare", "RUN", "RUN", "--json"), of_json),
+    "compare-json": (("compare", "RUN", "RUN", "--json"), of_pairs),
     "sweep": (("sweep", "RUN"), text),
     "sweep-json": (("sweep", "RUN", "--json"), of_json),
     "sweep-plots": (("sweep", "RUN", "--plots", "plots"), text),

@@ -36,6 +36,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "home"
 
 
+NOTHING_TO_COMPARE = ("no cell has begun", "no cells", "none is ok", "all unsupported")
+"""Of such runs no cell is ok."""
 STATES: dict[str, Callable[[Path], RunDirectory]] = {
     "no cell has begun": lambda home: bad_runs.going_on(home, 0, 0),
     "some have ended": lambda home: bad_runs.going_on(home, 1, 1),
@@ -58,6 +60,9 @@ def test_a_run_that_has_not_ended_is_read_as_far_as_it_is(
             frame = agelab.load()
             assert set(frame["cell"]) == {0, 1, 2}
             assert set(frame["status"]) <= {"ok", "interrupted"}
+        elif reader.startswith("compare") and state in NOTHING_TO_COMPARE:
+            code, _, err = read(READERS[reader][0], run, capsys)
+            assert code == 2 and run.name in err
         elif reader in REFUSED:
             code, _, err = read(REFUSED[reader], run, capsys)
             assert code == 2 and run.name in err
@@ -109,6 +114,9 @@ def test_a_run_with_nothing_in_it_is_read(
     elif state == "no cells" and reader.startswith(("sweep", "replicate")):
         code, _, err = read(READERS[reader][0], run, capsys)
         assert code == 2 and f"{run.name} has no cells" in err
+    elif reader.startswith("compare") and state in NOTHING_TO_COMPARE:
+        code, _, err = read(READERS[reader][0], run, capsys)
+        assert code == 2 and run.name in err
     elif reader in REFUSED:
         code, _, err = read(REFUSED[reader], run, capsys)
         assert code == 2 and run.name in err

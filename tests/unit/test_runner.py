@@ -206,11 +206,18 @@ def test_what_was_not_asked_for_is_not_asked_for_again(
         CliRunner().invoke(resume, ["latest"], catch_exceptions=False)
 
 
+ASKED = {"directory": ".", "name": "aging-ext4", "words": {}, "more": {}}
+"""What a run keeps of its command."""
+
+
 @pytest.mark.parametrize(
     ("command", "said"),
     [
         ({}, "does not say what was asked for"),
-        ({"words": {"control": "mine/control.ctl"}}, "is of a control file, which has a journal of its own"),
+        (
+            {**ASKED, "words": {"control": "mine/control.ctl"}},
+            "is of a control file, which has a journal of its own",
+        ),
     ],
 )
 def test_what_cannot_be_resumed_is_said(
@@ -227,7 +234,7 @@ def test_a_run_that_has_ended_is_shown_and_nothing_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = RunDirectory(tmp_path / "runs" / _run(tmp_path, 1, 1.5, Status.FAILED))
-    run.write_plan(run.plan().model_copy(update={"command": {"words": {"control": None}}}))
+    run.write_plan(run.plan().model_copy(update={"command": {**ASKED, "words": {"control": None}}}))
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
     done = CliRunner().invoke(resume, [], standalone_mode=False)
     assert done.return_value == 1 and "status      failed" in done.output
