@@ -3,11 +3,12 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import monotonic, sleep
 
 import pytest
 
@@ -28,13 +29,27 @@ def compiled(program: str, directory: Path, sources: Path = tools.SOURCES) -> Pa
 
 @contextmanager
 def mounted(image: Path, where: Path, *options: str) -> Iterator[Path]:
-    """The filesystem in an image."""
+    """The filesystem in an image.
+
+    A process that has begun meanwhile with mounts of its own (another test's builder) keeps a copy of the mount until
+    it ends, and nothing else can be done with the image before.
+    """
     where.mkdir(exist_ok=True)
     process.run(["mount", "-o", ",".join(("loop", *options)), str(image), str(where)])
     try:
         yield where
     finally:
         process.run(["umount", str(where)])
+        until(lambda: not process.run(["losetup", "--associated", str(image)]).stdout)
+
+
+def until(done: Callable[[], bool]) -> None:
+    """Wait for what another process brings about. Raises TimeoutError after a minute."""
+    end = monotonic() + 60
+    while not done():
+        if monotonic() > end:
+            raise TimeoutError("nothing happened for a minute")
+        sleep(0.05)
 
 
 def made(image: Path, mib: int, mkfs: Sequence[str]) -> None:

@@ -18,6 +18,7 @@ from agelab.kernel.modules import BUILTIN, INDEX, index
 from agelab.model.filesystem import Filesystem
 from agelab.scenario.files import every
 from agelab.store import Store
+from tests.unit.native_tools import until
 
 PACKAGE = Package(name="busybox-static", version="1", filename="b.deb", size=1, sha256="0" * 64)
 
@@ -280,4 +281,5 @@ def test_what_a_builder_mounts_and_starts_ends_with_it(tmp_path: Path) -> None:
         process.run(["sh", "-c", script, str(tmp_path)], alone=True, vain=(tmp_path / "ready").exists)
     assert not (tmp_path / "on" / "mounted").exists()
     assert str(tmp_path) not in Path("/proc/self/mounts").read_text()
-    assert not process.run(["pgrep", "-f", str(tmp_path)], ok=(0, 1)).stdout.splitlines()
+    # Its processes have been killed, and the kernel ends them a moment later.
+    until(lambda: not process.run(["pgrep", "-f", str(tmp_path)], ok=(0, 1)).stdout)
