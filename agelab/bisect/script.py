@@ -57,7 +57,7 @@ def text(home: Path, question: Question, before: str, after: str, name: str) -> 
             'for kernel in "$before" "$after"; do',
             f'  said=$("$agelab" run {run} --kernel "$kernel") || status=$?',
             "  printf '%s\\n' \"$said\"",
-            "  set -- \"$@\" $(printf '%s\\n' \"$said\" | sed -n 's/.*: agelab show \\(.*\\) --json.*/\\1/p')",
+            "  set -- \"$@\" $(printf '%s\\n' \"$said\" | sed -n 's/.*: agelab show \\([^ ]*\\).*/\\1/p')",
             "done",
         ]
     lines += [

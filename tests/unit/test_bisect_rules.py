@@ -264,11 +264,23 @@ def test_a_script_says_a_seed_of_nought_too(store: Store) -> None:
     assert "--corpus-seed 0" in said and "--trace" not in said and "--erase" not in said
 
 
-def test_a_script_of_real_disks_runs_one_kernel_after_the_other(store: Store) -> None:
+def test_a_script_of_real_disks_runs_one_kernel_after_the_other(store: Store, tmp_path: Path) -> None:
     directory = toy.asked(store, planted(20), words={"jobs": 1, "disks": "file:/x"})
     text = script.text(store.home, directory.question(), "a", "b", "c")
     assert 'for kernel in "$before" "$after"; do' in text
-    subprocess.run(["sh", "-n"], input=text, text=True, check=True)
+    # A run of several cells ends with other words than one of a single cell.
+    fake = tmp_path / "agelab"
+    fake.write_text(
+        '#!/bin/sh\necho "$@" >> said\n'
+        'case "$*" in *"--kernel a") echo "every sample: agelab show one";; '
+        '*"--kernel b") echo "the whole result: agelab show two --json";; esac\n'
+    )
+    fake.chmod(0o755)
+    text = text.replace("cd / ||", f"cd {tmp_path} ||")
+    subprocess.run(
+        ["sh"], input=text, env={"AGELAB": str(fake), "PATH": "/usr/bin:/bin"}, text=True, check=True
+    )
+    assert (tmp_path / "said").read_text().splitlines()[-1].startswith("sweep one two")
 
 
 def test_a_symptom_needs_one_seed_and_no_metric(store: Store) -> None:

@@ -91,7 +91,7 @@ class Chaos:
         code = self.start(*words).wait()
         said = (self.store.home / "said.log").read_text()
         assert code == 0, said[-3000:]
-        return str(re.findall(r"agelab show (\S+) --json", said)[-1])
+        return str(re.findall(r"agelab show (\S+)", said)[-1])
 
     def said(self) -> str:
         """What it has said lately."""
