@@ -121,12 +121,13 @@ def _verdict(claim: Claim, side: Side, ours: Outcome | None) -> tuple[Verdict, s
 
 
 def _counted(ours: Outcome) -> str:
-    """Of how many comparisons it is true; of a single one what it came to."""
-    number = len(ours.comparisons)
-    if number == 1:
+    """Of how many of the comparisons that could be made it is true; of a single one what it came to."""
+    made = sum(one.holds is not None for one in ours.comparisons)
+    if len(ours.comparisons) == 1:
         return ours.comparisons[0].note or ("it is so" if ours.holds else "it is not so")
     wanted = {"every": "", "most": ", more than half are needed", "some": ", one is needed"}[ours.over]
-    return f"{ours.true} of {number} are so{wanted}"
+    left = len(ours.comparisons) - made
+    return f"{ours.true} of {made} are so{wanted}" + (f"; {left} could not be compared" if left else "")
 
 
 def _first(reasons: Sequence[str]) -> str:

@@ -92,7 +92,8 @@ def elsewhere(named: Subject, subjects: Sequence[Subject], places: Sequence[Plac
             clear.setdefault(order.first[0].name, []).append(step)
     own = clear.pop(named.name, [])
     floored = all(order.floored for _, order in orders)
-    short = f"{named.name} is {'the worst' if floored else 'slowed down most'} in {len(own)} of {len(orders)} tests"
+    has = "is the worst" if floored else "has the highest"
+    short = f"{named.name} {has} in {len(own)} of {len(orders)} tests"
     if elsewhere := sum(map(len, clear.values())):
         short += f", another is in {elsewhere}"
     if unclear:
@@ -104,17 +105,24 @@ def elsewhere(named: Subject, subjects: Sequence[Subject], places: Sequence[Plac
         said += f"; in {_listed(unclear)} run seeds alone may make the order"
     lines = [f"Test by test the worst is not always the same. {said}." if clear or unclear else f"{said}."]
     if len(whole.order) > 1:
-        (first, of), (following, next_of) = whole.order[:2]
-        sure = ", above the floor" if not whole.tied else ", which run seeds alone may make"
-        lines.append(
-            f"Over all {len(places)} tests together (the geometric mean) {first.name} is slowed down most: {text(of)}; "
-            f"the next is {following.name} with {text(next_of)}{sure if whole.floored else ''}."
-        )
+        lines.append(_over_all(whole, len(places)))
+        first = whole.first[0]
         if whole.floored and whole.tied:
             short += "; over all of them together nobody can be named"
         else:
             short += f"; over all of them together it is {first.name}{', too' if first is named else ''}"
     return Elsewhere(f"{short}.", tuple(lines))
+
+
+def _over_all(whole: Ranked, tests: int) -> str:
+    """Who is slowed down most over all tests, and nobody below the floor."""
+    (first, of), (following, next_of) = whole.order[:2]
+    said = f"Over all {tests} tests together (the geometric mean of the slowdowns)"
+    if whole.floored and whole.tied:
+        names = ", ".join(f"{one.name} ({text(at)})" for one, at in whole.tied)
+        return f"{said} nobody can be named: the highest is {first.name}'s {text(of)}, which is not told from {names}."
+    sure = ", above the floor" if whole.floored else ", as measured"
+    return f"{said} {first.name} has the most: {text(of)}; the next is {following.name} with {text(next_of)}{sure}."
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -155,10 +163,10 @@ def test_by_test(group: Group, places: Sequence[Place], where: str) -> Table:
                 Cell(apart.why_no_floor or _told(order)),
             )
         )  # fmt: skip
-    columns = ("test", "what it does", "slowed down most", "times", "next", "difference", "floor", "verdict")
+    columns = ("test", "what it does", "highest slowdown", "times", "next", "difference", "floor", "verdict")
     return Table(
         f"{where}-worst",
-        "Test by test: what is slowed down most, and whether that is more than run seeds make",
+        "Test by test: the highest slowdown, and whether it is more than run seeds make",
         tuple(Column(name, name in ("times", "difference", "floor")) for name in columns),
         tuple(rows),
     )

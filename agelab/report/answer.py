@@ -8,7 +8,7 @@ from agelab.report.gather import Group, Subject
 from agelab.report.model import Answer
 from agelab.report.numbers import number, text, unit_name
 from agelab.report.ranked import Ranked, by_median, ranked
-from agelab.report.steps import charted
+from agelab.report.steps import charted, sides
 from agelab.stats.floor import SEEDS_NEEDED, Difference, Verdict
 from agelab.stats.series import Place, Series
 
@@ -50,8 +50,10 @@ def aged(group: Group, places: Sequence[Place]) -> Answer:
         "holds the same files"
     )
     doubts = []
-    named = worst.name
+    named = f"{worst.name}, in {across.does(place[0])}"
+    because: list[str] = []
     if not nexts:
+        named = worst.name
         verdict = f"It alone was run, so there is nothing to compare it with: {ratio}."
         doubts += (
             [] if order.floored else [f"{_capital(order.why_no_floor)}; so whether it aged cannot be said."]
@@ -60,7 +62,7 @@ def aged(group: Group, places: Sequence[Place]) -> Answer:
         named = ""
         verdict = (
             f"That cannot be said yet: {order.why_no_floor}. "
-            f"As measured, {worst.name} is slowed down most: {ratio}."
+            f"As measured, the highest slowdown is {worst.name}'s: {ratio}."
         )
         following, of = nexts[0]
         doubts.append(
@@ -71,16 +73,18 @@ def aged(group: Group, places: Sequence[Place]) -> Answer:
         named = ""
         names = ", ".join(f"{one.name} ({text(of)})" for one, of in order.tied)
         verdict = (
-            f"No single one: {worst.name} is slowed down most ({ratio}), but not by more than run seeds alone move a "
-            f"result from {names}."
+            f"No single one: the highest slowdown is {worst.name}'s ({ratio}), but it is not told from that of "
+            f"{names}: run seeds alone may make the difference."
         )
     else:
         following, of = nexts[0]
         apart = Difference(of, worst_of)
         verdict = (
-            f"{_capital(ratio)}. The next is {following.name} with {text(of)}; the difference of "
-            f"{number(apart.difference)} is more than run seeds alone make (the floor, {number(apart.floor or 0)})."
+            f"That takes {text(worst_of)} times as long on its aged disk as on an unaged one that holds the same "
+            f"files. The next is {following.name} with {text(of)}; the difference of {number(apart.difference, 3)} is "
+            f"more than run seeds alone make (the floor, {number(apart.floor or 0, 3)})."
         )
+        because += [*_sure(order), *why.next_to(worst, following, place)]
     if left_out:
         few = ", ".join(f"{one.name} ({text(of)}, {_seeds(of.n)})" for one, of in left_out)
         doubts.append(f"Not in this order, for want of run seeds: {few}.")
@@ -90,13 +94,41 @@ def aged(group: Group, places: Sequence[Place]) -> Answer:
     verdict += f" {elsewhere.short}" if elsewhere else ""
     because = [
         *why.time(worst, place),
-        *why.layout(worst),
+        *why.layout(worst, place),
+        *because,
+        *_slowest(order, place),
         *(elsewhere.lines if elsewhere else ()),
         *_all(order, place),
         *_least(order),
     ]
     chart = order_of(f"Slowdown: {across.does(place[0])}, aged / unaged", everyone, group, base=1)
     return Answer(question, verdict, tuple(because), tuple(doubts), named, chart)
+
+
+def _sure(order: Ranked) -> Iterator[str]:
+    """How sure the first place is: the rank test against each of the others, and on how many run seeds it stands."""
+    found = [one.test for one in order.compared if one.test]
+    if found:
+        seeds = " to ".join(map(str, sorted({*(f(one.n for _, one in order.order) for f in (min, max))})))
+        yield (
+            f"How sure: {seeds} run seeds each; of the rank tests against the {len(found)} others (Mann and Whitney's, "
+            f"corrected for all of them) the largest p is {max(one.corrected for one in found):.2g}."
+        )
+
+
+def _slowest(order: Ranked, place: Place) -> Iterator[str]:
+    """Who takes longest on the aged disk, where it is another: slowed down most is not slowest."""
+    aged, _ = sides(place[0])
+    found = ranked([one for one, _ in order.order], (aged, place[1], "elapsed"))
+    if len(found.order) < 2 or not found.floored or found.tied or found.first[0] is order.first[0]:
+        return
+    slowest, of = found.first
+    mine = next((summary for one, summary in found.order if one is order.first[0]), None)
+    if mine:
+        yield (
+            f"Slowed down most is not slowest: on its aged disk {slowest.name} takes longest, {text(of)} s, and "
+            f"{order.first[0].name} {text(mine)} s."
+        )
 
 
 def _capital(words: str) -> str:

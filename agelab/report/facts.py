@@ -13,7 +13,6 @@ from agelab.report.model import Block, Command, Facts, Prose
 from agelab.report.summary import named
 from agelab.scenario import selection
 from agelab.stats.floor import SEEDS_NEEDED, no_floor
-from agelab.stats.series import seeds_of
 
 SHOWN = 3
 """Places to name of one reason for which something was not measured."""
@@ -53,7 +52,7 @@ def ran(group: Group) -> Iterator[Block]:
         ("machine", ", ".join(dict.fromkeys(cell.machine for cell in cells)) or "none"),
         ("drives", ", ".join(dict.fromkeys(drive for cell in cells for drive in cell.drives)) or "none"),
         ("defaults", ", ".join(dict.fromkeys(cell.defaults for cell in cells)) or "none"),
-        ("run seeds", seeds_of(group.seeds) if group.seeds else "none"),
+        ("run seeds", ", ".join(map(str, group.seeds)) or "none"),
         ("cells", ", ".join(f"{statuses.count(one)} {one}" for one in dict.fromkeys(statuses)) or "none"),
     ]
     yield Facts(tuple(rows))

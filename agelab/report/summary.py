@@ -36,6 +36,11 @@ SAID = (
     "Slower and faster are said above the floor alone."
 )
 
+RATIO = (
+    "The slowdown is the median of the run seeds' own: of each seed its time on the aged disk over its time on the "
+    "unaged one. It need not be the ratio of the two medians."
+)
+
 
 def by_step(group: Group, steps: Sequence[str], where: str) -> Iterator[Table]:
     """A row for each step and subject, held against the step's quickest."""
@@ -95,7 +100,7 @@ def by_test(group: Group, places: Sequence[Place], where: str) -> Iterator[Table
     if rows:
         what = "; ".join(f"{place[0]} is {does(place[0])}" for place in places)
         caption = "Every test on the aged disk and on the unaged one"
-        yield Table(f"{where}-slowdowns", caption, TEST, tuple(rows), f"{SAID} Of the tests {what}.")
+        yield Table(f"{where}-slowdowns", caption, TEST, tuple(rows), f"{SAID} {RATIO} Of the tests {what}.")
 
 
 def _both(series: Series) -> tuple[Cell, Cell]:

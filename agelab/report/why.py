@@ -3,19 +3,23 @@
 from collections.abc import Iterator
 from fractions import Fraction
 
+from agelab.report import across
 from agelab.report.gather import Subject
 from agelab.report.numbers import number, percent, text
 from agelab.report.steps import AGED, CONTROL, MAP, sides
 from agelab.stats.floor import Difference, Verdict
 from agelab.stats.series import Place
 
-WORSE = (
+FILES = (
     ("fragmented_files", True, "of its files lie in several pieces"),
     ("layout_score", False, "of its blocks follow the one before in their file"),
     ("locality_score", False, "of its files begin right behind the file listed before them"),
-    ("free_usable_1mib", False, "of its free space is in runs of 1 MiB and more"),
 )
-"""Measures of a map, whether higher is worse, and what a share of it is."""
+"""Measures of a map that whoever reads meets, whether higher is worse, and what a share of it is;"""
+FREE = (("free_usable_1mib", False, "of its free space is in runs of 1 MiB and more"),)
+"""those that whoever writes meets."""
+WRITES = ("write", "write-large")
+"""Tests that write."""
 DRIVE = (
     ("busy_seek", "moving its arm"),
     ("busy_rotation", "waiting for the sector to come round"),
@@ -35,7 +39,7 @@ def more(subject: Subject, place: Place, metric: str) -> Difference | None:
 
 
 def time(subject: Subject, place: Place) -> Iterator[str]:
-    """Where the time went that the test takes more."""
+    """Where the time went that the test takes more; nothing of causes where that may be run seeds alone."""
     whole = more(subject, place, "elapsed")
     if whole is None:
         return
@@ -45,14 +49,13 @@ def time(subject: Subject, place: Place) -> Iterator[str]:
         Verdict.NO_FLOOR: "as measured",
     }.get(whole.verdict, "which is no more than run seeds make: whether it aged cannot be said")
     yield (
-        f"On {subject.name} the test takes {text(whole.right)} s aged and {text(whole.left)} s unaged "
+        f"On {subject.name} {across.does(place[0])} takes {text(whole.right)} s aged and {text(whole.left)} s unaged "
         f"({number(whole.difference)} s difference, {said})."
     )
-    if whole.difference <= 0:
+    if whole.difference <= 0 or not _counts(whole):
         return
     parts = [(one, words) for metric, words in DRIVE if (one := more(subject, place, metric))]
-    processor = [one for metric in ("cpu_user", "cpu_system") if (one := more(subject, place, metric))]
-    cpu = sum((one.difference for one in processor), Fraction())
+    cpu = _processor(subject, place)
     if not parts:
         yield f"Of that, {number(cpu)} s is processor time; this drive does not say where its own time went."
         return
@@ -61,26 +64,73 @@ def time(subject: Subject, place: Place) -> Iterator[str]:
     )
     if longer:
         shown = ", ".join(f"{number(value)} s {words}" for value, words in longer)
-        yield f"The drive spends more time on the aged disk: {shown}. Processor time differs by {number(cpu)} s."
+        yield (
+            f"The drive spends more time on the aged disk: {shown}. Processor time differs by {number(cpu)} s. "
+            "(Differences of medians; they need not add up.)"
+        )
     position = sum((value for value, words in longer if words in (DRIVE[0][1], DRIVE[1][1])), Fraction())
     if 2 * position > whole.difference:
         yield (
-            "So it is mostly distance: for the same data the drive goes to more places, or to farther ones "
-            f"({number(position)} s more of that)."
+            f"So it is mostly positioning: the way to where the next data lie, and the wait until they come round "
+            f"({number(position)} s of the {number(whole.difference)} s){_seeks(subject, place)}."
         )
     elif 2 * cpu > whole.difference:
         yield "So it is mostly the filesystem's own work on the processor, not the drive."
+
+
+def _processor(subject: Subject, place: Place) -> Fraction:
+    """By how much processor time differs, in seconds."""
+    found = [one for metric in ("cpu_user", "cpu_system") if (one := more(subject, place, metric))]
+    return sum((one.difference for one in found), Fraction())
+
+
+def _seeks(subject: Subject, place: Place) -> str:
+    """How often the arm moves more, where it does."""
+    one = more(subject, place, "seeks")
+    if one is None or one.difference <= 0 or not _counts(one):
+        return ""
+    return f"; the arm moves {number(one.right.median, 0)} times instead of {number(one.left.median, 0)}"
+
+
+def next_to(worst: Subject, following: Subject, place: Place) -> Iterator[str]:
+    """Why the one and not the next: what each takes more, as a share of its own unaged time."""
+    ours, theirs = (_shares(one, place) for one in (worst, following))
+    if not ours or not theirs:
+        return
+    yield (
+        f"Why {worst.name} and not {following.name}: in % of its own unaged time, {worst.name} takes {ours} more; "
+        f"{following.name} {theirs}."
+    )
+
+
+def _shares(subject: Subject, place: Place) -> str:
+    """Positioning, moving data and the processor, in % of the unaged time; nothing where one is not known."""
+    whole = more(subject, place, "elapsed")
+    found = [more(subject, place, metric) for metric, _ in DRIVE]
+    if whole is None or not whole.left.median:
+        return ""
+    parts = [one.difference for one in found if one]
+    if len(parts) < len(DRIVE):
+        return ""
+    seek, rotation, transfer, _ = parts
+    named = (
+        (seek + rotation, "for positioning"),
+        (transfer, "for moving data"),
+        (_processor(subject, place), "of the processor"),
+    )
+    return ", ".join(f"{number(100 * value / whole.left.median, 0)} {words}" for value, words in named)
 
 
 def _counts(one: Difference) -> bool:
     return one.verdict not in (Verdict.BELOW, Verdict.EQUAL)
 
 
-def layout(subject: Subject) -> Iterator[str]:
-    """What lies worse on the aged disk than on the control."""
+def layout(subject: Subject, place: Place) -> Iterator[str]:
+    """What lies worse on the aged disk than on the control, of all that a test like this one meets."""
     found = []
     known = False
-    for metric, higher_is_worse, words in WORSE:
+    writes = place[0].rpartition("/")[2] in WRITES
+    for metric, higher_is_worse, words in FREE if writes else FILES:
         last = max((at for at in subject.series if at[0] == AGED + MAP and at[2] == metric), default=None)
         if last is None:
             continue

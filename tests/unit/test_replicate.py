@@ -2,6 +2,7 @@
 
 import json
 import re
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 from agelab.cli import main
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
 from agelab.published import study
+from agelab.published.outcome import Comparison, Outcome
+from agelab.published.verdict import _counted
 from agelab.results.rundir import RunDirectory
 from tests.unit.published_runs import make, printed
 
@@ -336,3 +339,9 @@ def test_a_run_without_a_study_is_wrong_input(home: Path, capsys: pytest.Capture
     assert main(["replicate"]) == 2
     assert main(["replicate", "latest", "--json", "--markdown"]) == 2
     assert "--json and --markdown: one of them" in capsys.readouterr().err
+
+
+def test_comparisons_that_could_not_be_made_are_not_counted_as_false() -> None:
+    made, not_made = Comparison("a", Fraction(1), False), Comparison("b", None, None, "not ended")
+    found = _counted(Outcome("every", (made, not_made, not_made)))
+    assert found == "0 of 1 are so; 2 could not be compared"

@@ -237,10 +237,8 @@ def test_both_colour_schemes_have_contrast(browser: Browser, report: Path) -> No
 def test_the_switch_turns_the_colours(browser: Browser, report: Path) -> None:
     page = opened(browser, report, color_scheme="dark").page
     paper = "getComputedStyle(document.body).backgroundColor"
-    switch = page.get_by_role("button", name="Dark")
     dark = page.evaluate(paper)
-    assert switch.get_attribute("aria-pressed") == "true"
-    switch.click()
+    page.get_by_role("button", name="Light").click()
     assert page.evaluate(paper) == "rgb(255, 255, 255)"
     page.reload()
     assert page.evaluate(paper) == "rgb(255, 255, 255)"

@@ -111,7 +111,7 @@
   const root = document.documentElement, theme = document.getElementById("theme");
   const system = matchMedia("(prefers-color-scheme: dark)");
   const dark = () => (root.dataset.theme ?? (system.matches ? "dark" : "light")) === "dark";
-  const label = () => theme.setAttribute("aria-pressed", String(dark()));
+  const label = () => { theme.textContent = dark() ? "Light" : "Dark"; };
   const keep = (value) => { try { localStorage.setItem("agelab-theme", value); } catch { /* a reader may forbid it */ } };
   try {
     const kept = localStorage.getItem("agelab-theme");
