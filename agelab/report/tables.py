@@ -117,7 +117,7 @@ def everything(group: Group, where: str) -> Results:
     columns = (
         Column("filesystem"), Column("step"), Column("repetition", True), Column("metric"), Column("median", True),
         Column("from", True), Column("to", True), Column("floor", True), Column("seeds", True), Column("unit"),
-        Column("not measured because"),
+        Column("reason"),
     )  # fmt: skip
     return Results(
         f"{where}-results",

@@ -15,10 +15,10 @@ import agelab
 from agelab.cli import main
 from agelab.model.shown import plain
 from agelab.results.rundir import RunDirectory
+from bench.example import CHROMIUM, FLAGS
 from tests.unit import bad_runs
 from tests.unit.bad_runs import HOSTILE
 from tests.unit.run_readers import OBEYED, PACK, READERS, REFUSED, RESUME, WORDS, good, page, read
-from tests.unit.test_report_browser import CHROMIUM, FLAGS
 
 STRANGE = (
     "img:not([src^='data:']), main script:not([type='application/json']), "

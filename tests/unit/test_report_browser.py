@@ -16,13 +16,9 @@ from agelab.report.html import render
 from agelab.report.page import page as page_of
 from agelab.results.rundir import RunDirectory
 from bench import example
+from bench.example import CHROMIUM, FLAGS
 from tests.unit import reported_runs
 
-CHROMIUM = "/usr/bin/chromium"
-FLAGS = (
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-)  # fmt: skip
 PICTURES = Path(__file__).parents[2] / "docs" / "aging"
 PHONE = {"width": 360, "height": 740}
 CONTRAST = """
@@ -189,7 +185,7 @@ def test_block_maps_have_the_colours_and_the_width_of_the_page(browser: Browser,
     colours = {scheme: [page.evaluate(fill, kind) for kind in kinds] for scheme, page in pages.items()}
     assert all(len(set(one)) == len(kinds) for one in colours.values())
     assert all(light != dark for light, dark in zip(colours["light"], colours["dark"], strict=True))
-    pages["dark"].get_by_role("button", name="Dark").click()
+    pages["dark"].get_by_role("button", name="Light").click()
     assert [pages["dark"].evaluate(fill, kind) for kind in kinds] == colours["light"]
     phone = opened(browser, report, viewport=PHONE).page
     sizes = [one.bounding_box() for one in phone.locator(".disks svg").all()]

@@ -15,7 +15,8 @@ from agelab.cli.schema import KINDS, schema_of
 from agelab.model.metrics import METRICS
 from agelab.published import study
 from agelab.scenario import selection
-from tests.unit.test_report_browser import CHROMIUM, FLAGS, PHONE, opened
+from bench.example import CHROMIUM, FLAGS
+from tests.unit.test_report_browser import PHONE, opened
 
 PROJECT = Path(__file__).parents[2]
 HOST = "http://agelab.test"
