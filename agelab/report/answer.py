@@ -84,7 +84,7 @@ def aged(group: Group, places: Sequence[Place]) -> Answer:
             f"files. The next is {following.name} with {text(of)}; the difference of {number(apart.difference, 3)} is "
             f"more than run seeds alone make (the floor, {number(apart.floor or 0, 3)})."
         )
-        because += [*_sure(order), *why.next_to(worst, following, place)]
+        because += [*why.next_to(worst, following, place), *_sure(order)]
     if left_out:
         few = ", ".join(f"{one.name} ({text(of)}, {_seeds(of.n)})" for one, of in left_out)
         doubts.append(f"Not in this order, for want of run seeds: {few}.")

@@ -72,7 +72,7 @@ def time(subject: Subject, place: Place) -> Iterator[str]:
     if 2 * position > whole.difference:
         yield (
             f"So it is mostly positioning: the way to where the next data lie, and the wait until they come round "
-            f"({number(position)} s of the {number(whole.difference)} s){_seeks(subject, place)}."
+            f"({number(position)} s more of it){_seeks(subject, place)}."
         )
     elif 2 * cpu > whole.difference:
         yield "So it is mostly the filesystem's own work on the processor, not the drive."
@@ -98,27 +98,24 @@ def next_to(worst: Subject, following: Subject, place: Place) -> Iterator[str]:
     if not ours or not theirs:
         return
     yield (
-        f"Why {worst.name} and not {following.name}: in % of its own unaged time, {worst.name} takes {ours} more; "
-        f"{following.name} {theirs}."
+        f"Why {worst.name} and not {following.name}: of its own unaged time {worst.name} takes {ours[0]} more for "
+        f"positioning, {ours[1]} for moving data, {ours[2]} on the processor; {following.name} "
+        f"{theirs[0]}, {theirs[1]} and {theirs[2]}."
     )
 
 
-def _shares(subject: Subject, place: Place) -> str:
-    """Positioning, moving data and the processor, in % of the unaged time; nothing where one is not known."""
+def _shares(subject: Subject, place: Place) -> list[str]:
+    """What is more for positioning, for moving data, on the processor, in % of the unaged time; nothing unless all."""
     whole = more(subject, place, "elapsed")
-    found = [more(subject, place, metric) for metric, _ in DRIVE]
-    if whole is None or not whole.left.median:
-        return ""
+    found = [more(subject, place, metric) for metric, _ in DRIVE[:3]]
     parts = [one.difference for one in found if one]
-    if len(parts) < len(DRIVE):
-        return ""
-    seek, rotation, transfer, _ = parts
-    named = (
-        (seek + rotation, "for positioning"),
-        (transfer, "for moving data"),
-        (_processor(subject, place), "of the processor"),
+    if whole is None or not whole.left.median or len(parts) < len(found):
+        return []
+    seek, rotation, transfer = parts
+    shares = (
+        100 * one / whole.left.median for one in (seek + rotation, transfer, _processor(subject, place))
     )
-    return ", ".join(f"{number(100 * value / whole.left.median, 0)} {words}" for value, words in named)
+    return [f"{number(one, 0)} %" for one in shares]
 
 
 def _counts(one: Difference) -> bool:
