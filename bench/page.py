@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agelab.cli.common import open_store
 from agelab.cli.request import execute, request
-from agelab.errors import AgelabError
+from agelab.errors import AgelabError, InputError
 from agelab.results import rundir
 from agelab.results.rundir import RunDirectory
 from bench.common import ARGUMENTS
@@ -54,6 +54,11 @@ def command(
         if options.run:
             store = open_store()
             runs = [rundir.find(store.runs, name) for name in options.run.split(",")]
+            for other in (run for run in runs if run.plan().scenario != scenario):
+                raise InputError(
+                    f"{other.name} is a run of scenario {other.plan().scenario}: this table is of {scenario}",
+                    hint=f"agelab list names runs; without --run a new one is made: make scenario NAME={scenario}",
+                )
         else:
             runs = [execute(request(scenario, {**ARGUMENTS, "seeds": options.seeds, "jobs": options.jobs}))]
         text = report(runs)
