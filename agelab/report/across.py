@@ -152,7 +152,7 @@ def test_by_test(group: Group, places: Sequence[Place], where: str) -> Table:
         if len(order.order) < 2:
             continue
         (subject, summary), (following, of) = order.order[:2]
-        apart = Difference(of, summary)
+        apart = order.compared[0].difference or Difference(of, summary)
         floor = apart.floor
         rows.append(
             (

@@ -78,7 +78,7 @@ def aged(group: Group, places: Sequence[Place]) -> Answer:
         )
     else:
         following, of = nexts[0]
-        apart = Difference(of, worst_of)
+        apart = order.compared[0].difference or Difference(of, worst_of)
         verdict = (
             f"That takes {text(worst_of)} times as long on its aged disk as on an unaged one that holds the same "
             f"files. The next is {following.name} with {text(of)}; the difference of {number(apart.difference, 3)} is "

@@ -91,9 +91,11 @@ def brief(group: Group) -> Iterator[str]:
             "It is no machine's time."
         )
     if plan.clock == "wall":
-        yield (
-            "Real time: the floor on this page is that of the repetitions alone. What a host shows by chance "
-            "(agelab calibrate --clock wall) is in the floor of agelab compare."
+        why = group.chance.why
+        yield "Real time: " + (
+            f"the floor on this page is that of the run seeds alone ({'; '.join(why)})."
+            if why
+            else "a floor on this page is no smaller than what this host shows by chance, the same thing run twice."
         )
     if len(group.seeds) > 1:
         yield (

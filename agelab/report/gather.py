@@ -1,13 +1,15 @@
 """Runs sorted into what belongs together, and in it into what is compared: everything of a cell but its run seed."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 
 from agelab.model.result import RunPlan, Status
 from agelab.published.sides import Ran, Run
+from agelab.report import chance
+from agelab.report.chance import Chance
 from agelab.results.comparable import data
 from agelab.results.rundir import RunDirectory
 from agelab.results.sweep import Sweep
@@ -60,6 +62,8 @@ class Subject:
     layout: str
     entries: tuple[Entry, ...]
     """Each run seed's cell; of several of one seed those that do not count, too."""
+    chance: Chance = field(default_factory=Chance)
+    """What the hosts show by chance."""
 
     @cached_property
     def counted(self) -> Mapping[int, Entry]:
@@ -118,6 +122,11 @@ class Group:
         return self.runs[0].plan
 
     @cached_property
+    def chance(self) -> Chance:
+        """What the hosts of these runs show by chance."""
+        return chance.of([(one.path, one.plan) for one in self.runs])
+
+    @cached_property
     def subjects(self) -> tuple[Subject, ...]:
         """In the order of the plans, each with a name of its own."""
         found: dict[tuple[str, ...], list[Entry]] = {}
@@ -135,7 +144,7 @@ class Group:
                 found.setdefault(key, []).append(entry)
         names = _names(list(found))
         return tuple(
-            Subject(name, key[0], key[1], tuple(entries))
+            Subject(name, key[0], key[1], tuple(entries), self.chance)
             for name, (key, entries) in zip(names, found.items(), strict=True)
         )
 

@@ -31,7 +31,8 @@ class Ranked:
     @cached_property
     def compared(self) -> list[Compared]:
         """The first one, as B, against each of the others."""
-        return compared([Row(one, self.series[0]) for one in self.series[1:]])
+        rows = [Row(one, self.series[0]) for one in self.series[1:]]
+        return compared(rows, self.first[0].chance) if rows else []
 
     @property
     def tied(self) -> list[tuple[Subject, Summary]]:

@@ -54,7 +54,9 @@ def by_step(group: Group, steps: Sequence[str], where: str) -> Iterator[Table]:
     if not found:
         return
     against = [at for at, (_, _, best, series) in enumerate(found) if series is not best]
-    judged = dict(zip(against, compared([Row(found[at][2], found[at][3]) for at in against]), strict=True))
+    judged = dict(
+        zip(against, compared([Row(found[at][2], found[at][3]) for at in against], group.chance), strict=True)
+    )
     told = estimates({at: series for at, (_, _, _, series) in enumerate(found)})
     rows = []
     for at, (step, subject, _, series) in enumerate(found):
@@ -84,7 +86,7 @@ def by_test(group: Group, places: Sequence[Place], where: str) -> Iterator[Table
                 empty = Series(step, repetition, "elapsed", "s", (), ())
                 old, new = (subject.series.get((one, repetition, "elapsed"), empty) for one in sides(step))
                 found.append((name, subject, slowdown, Row(new, old)))
-    judged = compared([row for *_, row in found])
+    judged = compared([row for *_, row in found], group.chance)
     told = estimates({at: slowdown for at, (_, _, slowdown, _) in enumerate(found)})
     rows = []
     for at, ((name, subject, slowdown, row), one) in enumerate(zip(found, judged, strict=True)):

@@ -1,6 +1,7 @@
 """Why a test takes longer on an aged disk: what the drive and the processor do more, and what lies worse."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 
 from agelab.report import across
@@ -8,7 +9,7 @@ from agelab.report.gather import Subject
 from agelab.report.numbers import number, percent, text
 from agelab.report.steps import AGED, CONTROL, MAP, sides
 from agelab.stats.floor import Difference, Verdict
-from agelab.stats.series import Place
+from agelab.stats.series import Place, Row
 
 FILES = (
     ("fragmented_files", True, "of its files lie in several pieces"),
@@ -33,9 +34,13 @@ def more(subject: Subject, place: Place, metric: str) -> Difference | None:
     """A metric of a test, from the control to the aged disk."""
     step, repetition, _ = place
     old, new = (subject.series.get((one, repetition, metric)) for one in sides(step))
-    if not (old and new and old.summary and new.summary):
+    if not (old and new):
         return None
-    return Difference(new.summary, old.summary)
+    return _apart(subject, Row(new, old))
+
+
+def _apart(subject: Subject, row: Row) -> Difference | None:
+    return replace(row.difference, host=subject.chance(row)) if row.difference else None
 
 
 def time(subject: Subject, place: Place) -> Iterator[str]:
@@ -131,15 +136,13 @@ def layout(subject: Subject, place: Place) -> Iterator[str]:
         last = max((at for at in subject.series if at[0] == AGED + MAP and at[2] == metric), default=None)
         if last is None:
             continue
-        old, new = subject.series[last].summary, None
-        if there := subject.series.get((CONTROL + MAP, last[1], metric)):
-            new = there.summary
-        if old is None or new is None:
+        there = subject.series.get((CONTROL + MAP, last[1], metric))
+        one = _apart(subject, Row(there, subject.series[last])) if there else None
+        if one is None:
             continue
         known = True
-        one = Difference(new, old)
         if _counts(one) and (one.difference > 0) == higher_is_worse:
-            found.append(f"{percent(old.median)} {words} ({percent(new.median)} unaged)")
+            found.append(f"{percent(one.right.median)} {words} ({percent(one.left.median)} unaged)")
     if found:
         yield f"What lies worse on {subject.name}'s aged disk: {'; '.join(found)}."
     elif known:

@@ -15,6 +15,9 @@ from agelab.cli import calibrate as verb
 from agelab.cli import main
 from agelab.errors import InputError
 from agelab.model.result import RunPlan, Status
+from agelab.report import facts, summary
+from agelab.report.answer import answers
+from agelab.report.gather import load, together
 from agelab.results import aa, compare, kinds
 from agelab.results.aa import Host
 from agelab.results.rundir import RunDirectory
@@ -40,8 +43,20 @@ def ran(
     home: Path, values: Values, *, jobs: int = 1, inputs: dict[str, Any] = COPY, **more: Any
 ) -> RunDirectory:
     """A run of the wall clock on HOST, or on one that differs from it by ``more``."""
+    return made(home, {"ext4": values}, jobs=jobs, inputs=inputs, **more)
+
+
+def made(
+    home: Path,
+    values: dict[str, Values],
+    *,
+    jobs: int = 1,
+    inputs: dict[str, Any] = COPY,
+    **more: Any,
+) -> RunDirectory:
+    """The same of several variants."""
     ends = more.pop("ends", None)
-    run = RunDirectory(home / "runs" / make(home, {"ext4": values}, clock="wall", inputs=inputs, ends=ends))
+    run = RunDirectory(home / "runs" / make(home, values, clock="wall", inputs=inputs, ends=ends))
     command = {"words": {"jobs": jobs}}
     run.write_plan(run.plan().model_copy(update={"provenance": {**HOST, **more}, "command": command}))
     return run
@@ -392,3 +407,26 @@ def test_compare_calls_nothing_slower_below_the_floor_of_the_host(
     shown = capsys.readouterr().out
     assert "host: Linux 6.1.0 x86_64, 2 x AMD EPYC, clocksource tsc | another, 1 x CPU: what differs" in shown
     assert "floor of the run seeds alone: " in shown
+
+
+def test_a_report_calls_nothing_slower_below_the_floor_of_the_host(
+    guests: Guests, said: Callable[..., str], home: Path
+) -> None:
+    slower: Values = {seed: (value or 0) + 0.5 for seed, value in A.items()}
+    run = made(home, {"ext4": A, "xfs": slower})
+
+    def verdicts() -> tuple[list[str], str]:
+        [group] = together([load(run)])
+        [table] = summary.by_step(group, ["copy"], "part")
+        return [row[-1].text for row in table.rows], " ".join(facts.brief(group))
+
+    words, doubts = verdicts()
+    assert words == ["lowest median", "slower"]
+    assert "the floor on this page is that of the run seeds alone (no A/A of this host" in doubts
+    wall(said)
+    words, doubts = verdicts()
+    assert words == ["lowest median", "below the floor"]
+    assert "no smaller than what this host shows by chance" in doubts
+    [group] = together([load(run)])
+    [answer] = answers(group)
+    assert answer.verdict.startswith("No single one: ")
