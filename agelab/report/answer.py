@@ -44,65 +44,63 @@ def aged(group: Group, places: Sequence[Place]) -> Answer:
         return Answer(question, "That was not measured.", (f"No test has a slowdown: {reason}.",))
     everyone = ranked(group.subjects, place)
     order, left_out = everyone.with_seeds()
-    (worst, worst_of), nexts = order.first, order.order[1:]
-    ratio = (
-        f"{across.does(place[0])} takes {text(worst_of)} times as long on its aged disk as on an unaged one that "
-        "holds the same files"
-    )
-    doubts = []
-    named = f"{worst.name}, in {across.does(place[0])}"
-    because: list[str] = []
-    if not nexts:
-        named = worst.name
-        verdict = f"It alone was run, so there is nothing to compare it with: {ratio}."
-        doubts += (
-            [] if order.floored else [f"{_capital(order.why_no_floor)}; so whether it aged cannot be said."]
-        )
-    elif not order.floored:
-        named = ""
-        verdict = (
-            f"That cannot be said yet: {order.why_no_floor}. "
-            f"As measured, the highest slowdown is {worst.name}'s: {ratio}."
-        )
-        following, of = nexts[0]
-        doubts.append(
-            f"The next, {following.name}, has {text(of)}. Whether that difference is one nobody knows before each has "
-            f"been run with {SEEDS_NEEDED} run seeds."
-        )
-    elif order.tied:
-        named = ""
-        names = ", ".join(f"{one.name} ({text(of)})" for one, of in order.tied)
-        verdict = (
-            f"No single one: the highest slowdown is {worst.name}'s ({ratio}), but it is not told from that of "
-            f"{names}: run seeds alone may make the difference."
-        )
-    else:
-        following, of = nexts[0]
-        apart = order.compared[0].difference or Difference(of, worst_of)
-        verdict = (
-            f"That takes {text(worst_of)} times as long on its aged disk as on an unaged one that holds the same "
-            f"files. The next is {following.name} with {text(of)}; the difference of {number(apart.difference, 3)} is "
-            f"more than run seeds alone make (the floor, {number(apart.floor or 0, 3)})."
-        )
-        because += [*why.next_to(worst, following, place), *_sure(order)]
+    worst = order.first[0]
+    named, verdict, doubts = _first(order, place)
     if left_out:
         few = ", ".join(f"{one.name} ({text(of)}, {_seeds(of.n)})" for one, of in left_out)
         doubts.append(f"Not in this order, for want of run seeds: {few}.")
     doubts += _not_there(group)
-    compared = [one for one, _ in order.order]
-    elsewhere = across.elsewhere(worst, compared, places)
-    verdict += f" {elsewhere.short}" if elsewhere else ""
+    elsewhere = across.elsewhere(worst, [one for one, _ in order.order], places)
     because = [
         *why.time(worst, place),
         *why.layout(worst, place),
-        *because,
+        *(why.next_to(worst, order.order[1][0], place) if order.clear else ()),
+        *(_sure(order) if order.clear else ()),
         *_slowest(order, place),
         *(elsewhere.lines if elsewhere else ()),
         *_all(order, place),
         *_least(order),
     ]
     chart = order_of(f"Slowdown: {across.does(place[0])}, aged / unaged", everyone, group, base=1)
+    verdict += f" {elsewhere.short}" if elsewhere else ""
     return Answer(question, verdict, tuple(because), tuple(doubts), named, chart)
+
+
+def _first(order: Ranked, place: Place) -> tuple[str, str, list[str]]:
+    """Who is named, what is said of the first, and what is to be doubted of it: nobody is named below the floor."""
+    (worst, worst_of), nexts = order.first, order.order[1:]
+    times = (
+        f"takes {text(worst_of)} times as long on its aged disk as on an unaged one that holds the same files"
+    )
+    ratio = f"{across.does(place[0])} {times}"
+    if not nexts:
+        doubts = [f"{_capital(order.why_no_floor)}; so whether it aged cannot be said."]
+        verdict = f"It alone was run, so there is nothing to compare it with: {ratio}."
+        return worst.name, verdict, [] if order.floored else doubts
+    following, of = nexts[0]
+    if not order.floored:
+        verdict = (
+            f"That cannot be said yet: {order.why_no_floor}. "
+            f"As measured, the highest slowdown is {worst.name}'s: {ratio}."
+        )
+        doubt = (
+            f"The next, {following.name}, has {text(of)}. Whether that difference is one nobody knows before each has "
+            f"been run with {SEEDS_NEEDED} run seeds."
+        )
+        return "", verdict, [doubt]
+    if order.tied:
+        names = ", ".join(f"{one.name} ({text(of)})" for one, of in order.tied)
+        verdict = (
+            f"No single one: the highest slowdown is {worst.name}'s ({ratio}), but it is not told from that of "
+            f"{names}: run seeds alone may make the difference."
+        )
+        return "", verdict, []
+    apart = order.compared[0].difference or Difference(of, worst_of)
+    verdict = (
+        f"That {times}. The next is {following.name} with {text(of)}; the difference of "
+        f"{number(apart.difference, 3)} is more than run seeds alone make (the floor, {number(apart.floor or 0, 3)})."
+    )
+    return f"{worst.name}, in {across.does(place[0])}", verdict, []
 
 
 def _sure(order: Ranked) -> Iterator[str]:

@@ -47,6 +47,11 @@ class Ranked:
             if (not against.differs if floored else one[1].median == self.first[1].median)
         ]
 
+    @property
+    def clear(self) -> bool:
+        """Whether the first one is told from all others."""
+        return len(self.order) > 1 and self.floored and not self.tied
+
     def with_seeds(self) -> "tuple[Ranked, list[tuple[Subject, Summary]]]":
         """Those that have run seeds enough for a floor, and the others; all, where fewer than two have."""
         enough = [at for at, (_, summary) in enumerate(self.order) if summary.n >= SEEDS_NEEDED]
