@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from agelab.model.result import Cell, End, Status
 from agelab.results.rundir import RunDirectory
+from agelab.stats.series import seeds_of
 
 RUNNING, WAITING = "running", "waiting"
 """What a cell without an end is while its run goes on: begun, or to come."""
@@ -40,19 +41,13 @@ def called(cell: Cell) -> str:
 
 
 def names(some: Iterable[Cell], every: Iterable[Cell]) -> str:
-    """``ext4, xfs (seeds 2-3)``: some of the cells; their run seeds only where they are not all of the run's."""
+    """``ext4, xfs (seeds 2,3)``: some of the cells; their run seeds only where they are not all of the run's."""
     seeds = {cell.seed for cell in every}
     found: dict[str, list[int]] = {}
     for cell in some:
         found.setdefault(called(cell), []).append(cell.seed)
-    words = [one if seeds <= set(of) else f"{one} ({in_words(of)})" for one, of in found.items()]
+    words = [one if seeds <= set(of) else f"{one} ({seeds_of(of)})" for one, of in found.items()]
     return ("; " if any(", " in word for word in words) else ", ").join(words)
-
-
-def in_words(seeds: Iterable[int]) -> str:
-    """``seed 1``, ``seeds 1-3,7``."""
-    known = sorted(seeds)
-    return f"seed{'s' if len(known) > 1 else ''} {ranges(known)}"
 
 
 def ranges(numbers: Sequence[int]) -> str:

@@ -14,6 +14,7 @@ from agelab.report.numbers import with_spread
 from agelab.report.ranked import Ranked, by_median, ranked
 from agelab.report.steps import charted, repeated
 from agelab.results.rundir import RunDirectory
+from agelab.stats.series import seeds_of
 
 BAR = 16
 """Characters of the longest bar."""
@@ -120,7 +121,7 @@ def _print_together(console: Console, run: RunDirectory) -> None:
         (f" {len(some)}", status, ": ".join(filter(None, (cells.names(some, every), why))))
         for (status, why), some in found.items()
     ]
-    of = cells.in_words({cell.seed for cell in every})
+    of = seeds_of(dict.fromkeys(cell.seed for cell in every))
     print_table(console, [(" cells", "right"), ("status", "left"), (f"{of} of", "wrapped")], rows)
 
 

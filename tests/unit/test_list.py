@@ -105,5 +105,5 @@ def test_cells_are_named_by_variant_and_layout_and_by_seed_only_where_some_are_m
              defaults="today", seed=seed)
         for variant in ("ext4", "xfs") for layout in ("single", "raid0") for seed in (1, 2, 3)
     ]  # fmt: skip
-    assert names(cells[:3], cells) == "ext4" and names(cells[6:8], cells) == "xfs (seeds 1-2)"
+    assert names(cells[:3], cells) == "ext4" and names(cells[6:8], cells) == "xfs (seeds 1,2)"
     assert names(cells[:4], cells) == "ext4; ext4, raid0 (seed 1)"
