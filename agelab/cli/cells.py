@@ -30,7 +30,12 @@ def _going(run: RunDirectory, number: int) -> str:
     return RUNNING if (run.path / "cells" / str(number)).exists() else WAITING
 
 
-def counted(statuses: Sequence[str]) -> str:
+def counted(number: int) -> str:
+    """``1 cell``, ``2 cells``."""
+    return "1 cell" if number == 1 else f"{number} cells"
+
+
+def each(statuses: Sequence[str]) -> str:
     """``60 ok, 5 unsupported``: how many there are of each."""
     return ", ".join(f"{statuses.count(one)} {one}" for one in sorted(set(statuses), key=ORDER.index))
 

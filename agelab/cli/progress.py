@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
-from agelab.cli import timeleft
+from agelab.cli import cells, timeleft
 from agelab.cli.measures import AGED, CONTROL
 from agelab.cli.terminal import moves, open_console
 from agelab.model.result import Cell, End
@@ -89,9 +89,8 @@ class Course:
     def name(self, number: int) -> str:
         """Number and count of cells, and what the cell is, where cells differ in it."""
         cell = self.cells[number]
-        layout = "" if cell.layout == "single" else f", {cell.layout}"
         kernel = f", {cell.kernel}" if len({one.kernel for one in self.cells}) > 1 else ""
-        return f"cell {number + 1}/{len(self.cells)}: {cell.variant}{layout}{kernel}, seed {cell.seed}"
+        return f"cell {number + 1}/{len(self.cells)}: {cells.called(cell)}{kernel}, seed {cell.seed}"
 
     def __rich__(self) -> str:
         """Cells done, and the time that is left; nothing before it is known which cells there are."""
@@ -100,7 +99,7 @@ class Course:
         now, running = self.clock(), list(self.running.items())
         waiting = [self.cells[number] for number in list(self.waiting)]
         begun = [(self.cells[number], now - since) for number, since in running]
-        done = f"{len(self.cells) - len(waiting) - len(running)} of {len(self.cells)} cells done"
+        done = f"{len(self.cells) - len(waiting) - len(running)} of {cells.counted(len(self.cells))} done"
         if not waiting and not running:
             return done
         left = timeleft.left(waiting, begun, self.jobs, list(self.took), self.before)

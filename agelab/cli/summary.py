@@ -104,7 +104,11 @@ def _print_each(console: Console, run: RunDirectory) -> None:
         why = _why(end)
         told = "as above" if why and why == above else why
         rows.append(
-            (f" {cells.called(cell)}, seed {cell.seed}", status, "; ".join(filter(None, (shown, told))))
+            (
+                f" {cells.called(cell)}, seed {cell.seed}",
+                status,
+                "; ".join(filter(None, (shown, told))),
+            )
         )
         above = why
     print_table(console, [(" cell", "left"), ("status", "left"), ("digest", "wrapped")], rows)

@@ -62,8 +62,10 @@ def print_run(run: RunDirectory, *, curves: bool = False) -> None:
         for picture in sorted(run.path.glob(f"cells/{number}/maps/*.svg")):
             console.print(f"  picture     {plain(str(picture))}", soft_wrap=True)
     for status, found in empty.items():
-        count = "1 cell" if len(found) == 1 else f"{len(found)} cells"
-        print_wrapped(console, f"\n{count} {status}, nothing measured: {cells.names(found, plan.cells)}")
+        print_wrapped(
+            console,
+            f"\n{cells.counted(len(found))} {status}, nothing measured: {cells.names(found, plan.cells)}",
+        )
     if plan.unstated:
         console.print("\nwhat the study leaves open, or is not reproduced:")
         for line in plan.unstated:
@@ -244,5 +246,5 @@ def _listed(run: RunDirectory) -> dict[str, str]:
         "seeds": cells.ranges(seeds) if seeds != [1] else "",
         "layout": ", ".join(dict.fromkeys(cell.layout for cell in plan.cells)),
         "drives": ", ".join(dict.fromkeys(drive for cell in plan.cells for drive in cell.drives)),
-        FOLDED: cells.counted(statuses),
+        FOLDED: cells.each(statuses),
     }
