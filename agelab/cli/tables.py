@@ -136,8 +136,13 @@ def _print_cell(
         for call in task.stack:
             console.print(f"                {call}", soft_wrap=True)
     if end.inputs_key:
-        digest = end.digest or "none: only a finished cell of the virtual clock has one"
-        console.print(f"  inputs_key  {end.inputs_key}\n  digest      {digest}", soft_wrap=True)
+        console.print(f"  inputs_key  {end.inputs_key}", soft_wrap=True)
+        if end.digest:
+            console.print(f"  digest      {end.digest}", soft_wrap=True)
+        else:
+            print_wrapped(
+                console, "  digest      none: only a finished cell of the virtual clock has one", 14
+            )
 
 
 def _print_steps(console: Console, samples: Sequence[Sample]) -> None:

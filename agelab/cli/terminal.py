@@ -49,16 +49,21 @@ def print_wrapped(console: Console, line: str, hang: int = 0) -> None:
 
     No word is broken: what is longer than the terminal is wide can still be copied.
     """
-    for row in line.split("\n"):
-        parts = wrap(
-            row,
-            console.width,
-            subsequent_indent=" " * hang,
-            break_long_words=False,
-            break_on_hyphens=False,
-            replace_whitespace=False,
-        )
-        console.print("\n".join(parts), soft_wrap=True)
+    rows = [line]
+    if console.width < WHOLE:
+        rows = [
+            part
+            for row in line.split("\n")
+            for part in wrap(
+                row,
+                console.width,
+                subsequent_indent=" " * hang,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+            or [""]
+        ]
+    console.print("\n".join(rows), soft_wrap=True)
 
 
 def print_table(
