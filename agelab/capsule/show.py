@@ -8,11 +8,6 @@ from agelab.model.result import Cell
 SCHEMA = 1
 
 
-def plain(line: str) -> str:
-    """The line with everything escaped that is no printable character: it came from somebody else."""
-    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in line)
-
-
 def cell_name(cell: Cell) -> str:
     """What tells a cell from the others."""
     return f"{cell.variant}, {cell.layout}, seed {cell.seed}"

@@ -37,13 +37,16 @@ def capsule() -> None:
 def pack(run: str, output: str | None, with_image: bool) -> None:
     """Write RUN (default: the latest) into one file that replays anywhere."""
     from agelab.capsule import pack as packing
+    from agelab.cli import cells
     from agelab.results import rundir
 
     store = open_store()
     found = rundir.find(store.runs, run)
     path = replaceable(Path(output) if output else Path(found.name + packing.SUFFIX))
     packed = packing.pack(found, store, path, carry=with_image)
-    click.echo(f"{path}: {found.name}, {_cells(len(packed.cells))}, {path.stat().st_size / 1e6:.1f} MB")
+    click.echo(
+        f"{path}: {found.name}, {cells.counted(len(packed.cells))}, {path.stat().st_size / 1e6:.1f} MB"
+    )
     click.echo(f"replay it: agelab capsule replay {path}")
 
 
@@ -208,12 +211,8 @@ def _json(capsule: "Capsule", run: "RunDirectory | None", judged: "Sequence[Verd
     }
 
 
-def _cells(number: int) -> str:
-    return "1 cell" if number == 1 else f"{number} cells"
-
-
 def _say(line: str) -> None:
     """Print what came out of a file: nothing in it moves the terminal."""
-    from agelab.capsule.show import plain
+    from agelab.model.shown import plain
 
-    click.echo(plain(line))
+    click.echo(plain(line, kept=""))

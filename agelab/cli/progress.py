@@ -1,7 +1,7 @@
 """What a user sees while a run goes on: moving lines on a terminal, a few plain lines elsewhere (docs/terminal.md)."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -10,10 +10,11 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
-from agelab.cli import timeleft
+from agelab.cli import cells, timeleft
+from agelab.cli.measures import AGED, CONTROL
 from agelab.cli.terminal import moves, open_console
 from agelab.model.result import Cell, End
-from agelab.model.step import Cycle
+from agelab.model.step import CONTROL_COPY, IMPLICIT, PREPARING, Cycle
 from agelab.results.rundir import RunDirectory
 from agelab.results.took import earlier
 from agelab.run import runner
@@ -24,23 +25,37 @@ ROOM = 110
 """Characters of a line from which on a bar may be long."""
 
 
-def repetitions(request: runner.Request) -> int | None:
-    """How many step repetitions a cell of that request has; None where a history decides it."""
+def repetitions(request: runner.Request) -> dict[str, int] | None:
+    """The steps of a cell of that request and how often each is done; None where a history decides it."""
     scenario = request.turns[0][0]
+    found: dict[str, int] = {}
     if scenario.experiments:
         prepared = len({one.prepare for one in scenario.experiments} - {""})
-        return prepared + sum(1 + one.traced * len(scenario.traces) for one in scenario.experiments)
+        found = {f"prepared-{number + 1}/{PREPARING}": 1 for number in range(prepared)}
+        for one in scenario.experiments:
+            found |= {
+                prefix + one.name: 1
+                for prefix in ("", *(f"{trace.name}/" for trace in scenario.traces if one.traced))
+            }
+        return found
     if any(action.repeat == "parts" for action in scenario.actions()):
         return None
-    count = 0
     for step in scenario.steps if request.disk is None else ():
-        actions = step.cycle if isinstance(step, Cycle) else (step,)
-        count += sum(int(action.repeat) for action in actions) * (
-            step.repeat if isinstance(step, Cycle) else 1
-        )
-    tests = sum(int(test.repeat) for test in scenario.tests)
-    measured = tests + (tests + 1 if scenario.control else 0)
-    return count + (measured if request.measure else 0)
+        turns, actions = (step.repeat, step.cycle) if isinstance(step, Cycle) else (1, (step,))
+        found |= {action.name: turns * int(action.repeat) for action in actions}
+    phases = (AGED, *((CONTROL,) if scenario.control else ())) if request.measure else ()
+    for phase in phases:
+        found |= {phase + test.name: int(test.repeat) for test in scenario.tests}
+    if CONTROL in phases:
+        found[CONTROL + CONTROL_COPY] = 1
+    return found
+
+
+def worded(said: str, known: Mapping[str, int]) -> str:
+    """A step that has ended (``copy 7``) as the tables name it: ``copy 7/12``; one that is done once has no number."""
+    step = said.rpartition(" ")[0]
+    often = known.get(step, 1 if step.rpartition("/")[2] in IMPLICIT else None)
+    return said if often is None else step if often == 1 else f"{said}/{often}"
 
 
 @dataclass
@@ -74,9 +89,8 @@ class Course:
     def name(self, number: int) -> str:
         """Number and count of cells, and what the cell is, where cells differ in it."""
         cell = self.cells[number]
-        layout = "" if cell.layout == "single" else f", {cell.layout}"
         kernel = f", {cell.kernel}" if len({one.kernel for one in self.cells}) > 1 else ""
-        return f"cell {number + 1}/{len(self.cells)}: {cell.variant}{layout}{kernel}, seed {cell.seed}"
+        return f"cell {number + 1}/{len(self.cells)}: {cells.called(cell)}{kernel}, seed {cell.seed}"
 
     def __rich__(self) -> str:
         """Cells done, and the time that is left; nothing before it is known which cells there are."""
@@ -85,7 +99,7 @@ class Course:
         now, running = self.clock(), list(self.running.items())
         waiting = [self.cells[number] for number in list(self.waiting)]
         begun = [(self.cells[number], now - since) for number, since in running]
-        done = f"{len(self.cells) - len(waiting) - len(running)} of {len(self.cells)} cells done"
+        done = f"{len(self.cells) - len(waiting) - len(running)} of {cells.counted(len(self.cells))} done"
         if not waiting and not running:
             return done
         left = timeleft.left(waiting, begun, self.jobs, list(self.took), self.before)
@@ -102,7 +116,8 @@ def shown(requests: Sequence[runner.Request]) -> Iterator[runner.Progress]:
     console = open_console(stderr=True)
     watched = moves(console)
     course = Course(requests[0].jobs)
-    total = repetitions(requests[0])
+    known = repetitions(requests[0])
+    total = None if known is None else sum(known.values())
     bar = _bars(console)
     lines: dict[int, TaskID] = {}
 
@@ -119,7 +134,8 @@ def shown(requests: Sequence[runner.Request]) -> Iterator[runner.Progress]:
     def step(number: int, said: str) -> None:
         if watched:
             implied = said == "ready" or said.rpartition(" ")[0].rpartition("/")[2] == "mkfs"
-            bar.update(lines[number], advance=not implied, description=f"{course.name(number)}: {said}")
+            told = worded(said, known or {})
+            bar.update(lines[number], advance=not implied, description=f"{course.name(number)}: {told}")
 
     def ended(cell: Cell, number: int, end: End) -> None:
         course.end(number, end)

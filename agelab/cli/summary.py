@@ -4,20 +4,26 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from agelab.cli import chart
-from agelab.cli.tables import print_head, print_run, status_of
-from agelab.cli.terminal import WHOLE, Head, open_console, print_table
+from agelab.cli import cells, chart
+from agelab.cli.tables import print_head, print_run
+from agelab.cli.terminal import WHOLE, Head, open_console, print_table, print_wrapped
+from agelab.model.result import Cell, End
 from agelab.report import across, answer
 from agelab.report.gather import Group, Subject, load
 from agelab.report.numbers import with_spread
 from agelab.report.ranked import Ranked, by_median, ranked
 from agelab.report.steps import charted, repeated
 from agelab.results.rundir import RunDirectory
+from agelab.stats.series import seeds_of
 
 BAR = 16
 """Characters of the longest bar."""
 SHORT = len("sha256:") + 12
 """Characters of a digest where there is no room for all of it."""
+REASONS = 2
+"""Lines of why the answer is what it is; the report has all."""
+FEW = 16
+"""Cells up to which each has a line."""
 
 
 def print_result(run: RunDirectory) -> None:
@@ -32,10 +38,14 @@ def print_result(run: RunDirectory) -> None:
     if all(metric != "cut_after" for _, _, metric in group.places):
         for one in answer.answers(group):
             console.print(f"\n{one.question}", style="bold")
-            console.print(f"{one.named}. {one.verdict}" if one.named else one.verdict)
+            print_wrapped(console, f"{one.named}. {one.verdict}" if one.named else one.verdict)
+            # Where nothing ended ok the cells below say why.
+            for line in one.because[:REASONS] if any(subject.counted for subject in group.subjects) else ():
+                print_wrapped(console, f"- {line}", 2)
         _print_bars(console, group)
-    _print_cells(console, run)
-    console.print(f"\nevery sample: agelab show {run.name}", soft_wrap=True)
+    console.print()
+    (_print_each if len(plan.cells) <= FEW else _print_together)(console, run)
+    print_wrapped(console, f"\nevery sample, key and digest: agelab show {run.name}")
 
 
 def _ordered(group: Group) -> tuple[str, str, Ranked]:
@@ -69,8 +79,10 @@ def _print_bars(console: Console, group: Group) -> None:
         rows.append((f" {subject.name}", with_spread(summary, unit), f"{bar:<{BAR}}", *more))
     console.print()
     print_table(console, heads, rows)
-    spread = "in brackets: the spread over run seeds; a difference that is not above it says nothing"
-    console.print(spread if order.floored else f"{order.why_no_floor}; with fewer an order says nothing")
+    spread = "in brackets: the spread over run seeds; only a difference above it says anything"
+    print_wrapped(
+        console, spread if order.floored else f"{order.why_no_floor}; with fewer an order says nothing"
+    )
 
 
 def _curves(subject: Subject, steps: Sequence[str], encoding: str) -> dict[str, str]:
@@ -83,18 +95,46 @@ def _curves(subject: Subject, steps: Sequence[str], encoding: str) -> dict[str, 
     return chart.curves(medians, encoding)
 
 
-def _print_cells(console: Console, run: RunDirectory) -> None:
+def _print_each(console: Console, run: RunDirectory) -> None:
     """How each cell ended, and its digest, or why it has none."""
-    plan, going_on = run.plan(), run.going_on()
-    rows = []
-    for number, cell in enumerate(plan.cells):
-        end = run.end(number)
-        layout = "" if cell.layout == "single" else f", {cell.layout}"
-        digest = end.digest if end and end.digest else ""
-        if console.width < WHOLE:
-            digest = digest[:SHORT]
-        reason = " ".join(end.reason.split()) if end and end.reason else ""
-        name = f" {cell.variant}{layout}, seed {cell.seed}"
-        rows.append((name, status_of(end, going_on), "; ".join(filter(None, (digest, reason)))))
-    console.print()
+    rows, above = [], ""
+    for cell, status, end in _ended(run):
+        digest = end.digest or "" if end else ""
+        shown = digest[:SHORT] if console.width < WHOLE else digest
+        why = _why(end)
+        told = "as above" if why and why == above else why
+        rows.append(
+            (
+                f" {cells.called(cell)}, seed {cell.seed}",
+                status,
+                "; ".join(filter(None, (shown, told))),
+            )
+        )
+        above = why
     print_table(console, [(" cell", "left"), ("status", "left"), ("digest", "wrapped")], rows)
+
+
+def _print_together(console: Console, run: RunDirectory) -> None:
+    """How the cells ended: those that ended alike in one line, and why once."""
+    ended = _ended(run)
+    every = [cell for cell, _, _ in ended]
+    found: dict[tuple[str, str], list[Cell]] = {}
+    for cell, status, end in ended:
+        found.setdefault((status, _why(end)), []).append(cell)
+    rows = [
+        (f" {len(some)}", status, ": ".join(filter(None, (cells.names(some, every), why))))
+        for (status, why), some in found.items()
+    ]
+    of = seeds_of(dict.fromkeys(cell.seed for cell in every))
+    print_table(console, [(" cells", "right"), ("status", "left"), (f"{of} of", "wrapped")], rows)
+
+
+def _ended(run: RunDirectory) -> list[tuple[Cell, str, End | None]]:
+    """Each cell, its status in a word, and its end."""
+    plan = run.plan()
+    ends = [run.end(number) for number in range(len(plan.cells))]
+    return list(zip(plan.cells, cells.statuses(run, ends), ends, strict=True))
+
+
+def _why(end: End | None) -> str:
+    return " ".join(end.reason.split()) if end and end.reason else ""

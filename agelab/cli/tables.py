@@ -6,9 +6,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from agelab.cli import chart, measures, points, recovery
+from agelab.cli import cells, chart, measures, points, recovery
 from agelab.cli.syscalls import print_syscalls, traced
-from agelab.cli.terminal import Head, open_console, print_table
+from agelab.cli.terminal import Head, open_console, print_table, print_wrapped
 from agelab.history.report import Report, rendered
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
 from agelab.model.shown import plain
@@ -46,29 +46,38 @@ def print_run(run: RunDirectory, *, curves: bool = False) -> None:
     With ``curves`` also what repeated steps took from the first to the last time.
     """
     console = open_console()
-    going_on = run.going_on()
     plan, ends, samples = run.found()
+    statuses = cells.statuses(run, ends)
     print_head(console, plan)
     for name, told in plan.histories.items():
         console.print(f"\nhistory {name}", style="bold")
         for line in _history(told):
             console.print(f"  {line}", soft_wrap=True)
+    empty: dict[str, list[Cell]] = {}
     for number, cell in enumerate(plan.cells):
-        _print_cell(console, cell, ends[number], samples.get(number, []), going_on, curves)
+        if ends[number] is None and number not in samples:
+            empty.setdefault(statuses[number], []).append(cell)
+            continue
+        _print_cell(console, cell, ends[number], samples.get(number, []), statuses[number], curves)
         for picture in sorted(run.path.glob(f"cells/{number}/maps/*.svg")):
             console.print(f"  picture     {plain(str(picture))}", soft_wrap=True)
+    for status, found in empty.items():
+        print_wrapped(
+            console,
+            f"\n{cells.counted(len(found))} {status}, nothing measured: {cells.names(found, plan.cells)}",
+        )
     if plan.unstated:
         console.print("\nwhat the study leaves open, or is not reproduced:")
         for line in plan.unstated:
-            console.print(f"  - {line}", soft_wrap=True)
+            print_wrapped(console, f"  - {line}", 4)
     console.print(f"\nthe whole result: agelab show {plan.run} --json", soft_wrap=True)
 
 
 def print_head(console: Console, plan: RunPlan) -> None:
     """Which run it is, and what is to be known of its times."""
     console.print(f"\n{plan.run}: {plan.scenario}, scale {plan.scale}, {clock_of(plan)}", style="bold")
-    console.print(f"  kernel {plan.provenance.get('kernel')}; {plan.provenance.get('qemu')}", soft_wrap=True)
-    console.print(f"  {plan.provenance.get('model')}", soft_wrap=True)
+    print_wrapped(console, f"  kernel {plan.provenance.get('kernel')}; {plan.provenance.get('qemu')}", 2)
+    print_wrapped(console, f"  {plan.provenance.get('model')}", 2)
 
 
 def _history(told: Mapping[str, Any]) -> list[str]:
@@ -84,20 +93,14 @@ def clock_of(plan: RunPlan) -> str:
     return f"{plan.clock} clock" + (", EMULATED" if plan.emulated else "")
 
 
-def status_of(end: End | None, going_on: bool) -> str:
-    """The cell's status, or that its run has not come to its end yet."""
-    if end is None or end.status is Status.INTERRUPTED:
-        return "running" if going_on else Status.INTERRUPTED.value
-    return end.status.value
-
-
 def _print_cell(
-    console: Console, cell: Cell, end: End | None, samples: Sequence[Sample], going_on: bool, curves: bool
+    console: Console, cell: Cell, end: End | None, samples: Sequence[Sample], status: str, curves: bool
 ) -> None:
-    console.print(
+    print_wrapped(
+        console,
         f"\n{cell.variant}, {cell.layout} on {', '.join(cell.drives)}, {cell.machine}, "
         f"{cell.defaults} defaults, seed {cell.seed}",
-        soft_wrap=True,
+        2,
     )
     if samples:
         labels = points.on_the_way(samples)
@@ -122,22 +125,24 @@ def _print_cell(
                 console.print(f"  {sample.step}: {RECORDED[sample.metric]}: {said}", soft_wrap=True)
         for line in recovery.lines(samples):
             console.print(f"  {line}", soft_wrap=True)
-    status = status_of(end, going_on)
-    if end is None or status == "running":
-        why = "" if status == "running" else ": it has no end record"
+    if end is None or status == cells.WAITING:
+        why = ": it has no end record" if status == Status.INTERRUPTED else ""
         console.print(f"  status      {status}{why}")
         return
-    console.print(
-        f"  status      {status}" + (f": {' '.join(end.reason.split())}" if end.reason else ""),
-        soft_wrap=True,
-    )
+    why = f": {' '.join(end.reason.split())}" if end.reason else ""
+    print_wrapped(console, f"  status      {status}{why}", 14)
     for task in end.stuck:
         console.print(f"  task        {task.name} ({task.pid}) {task.state} {task.waits_in}", soft_wrap=True)
         for call in task.stack:
             console.print(f"                {call}", soft_wrap=True)
     if end.inputs_key:
-        digest = end.digest or "none: only a finished cell of the virtual clock has one"
-        console.print(f"  inputs_key  {end.inputs_key}\n  digest      {digest}", soft_wrap=True)
+        console.print(f"  inputs_key  {end.inputs_key}", soft_wrap=True)
+        if end.digest:
+            console.print(f"  digest      {end.digest}", soft_wrap=True)
+        else:
+            print_wrapped(
+                console, "  digest      none: only a finished cell of the virtual clock has one", 14
+            )
 
 
 def _print_steps(console: Console, samples: Sequence[Sample]) -> None:
@@ -215,6 +220,7 @@ def print_runs(runs: Sequence[RunDirectory]) -> None:
     spare(SPARED)
     if sum(widths[one] for one in columns) > console.width:
         widths[FOLDED] = _width(FOLDED, rows, parts=True)
+        rows = [{**row, FOLDED: row[FOLDED].replace(", ", ",\n")} for row in rows]
     spare(SPARED_LAST)
     console.width = max(console.width, sum(widths[one] for one in columns))
     table = Table(box=None, padding=(0, 1), header_style="bold")
@@ -234,27 +240,16 @@ def _width(column: str, rows: Sequence[dict[str, str]], *, parts: bool) -> int:
 
 def _listed(run: RunDirectory) -> dict[str, str]:
     """The run's line, by column; run seeds only where they are not just 1."""
-    plan, going_on = run.plan(), run.going_on()
-    statuses = [status_of(run.end(number), going_on) for number in range(len(plan.cells))]
+    plan = run.plan()
+    statuses = cells.statuses(run, [run.end(number) for number in range(len(plan.cells))])
     seeds = sorted({cell.seed for cell in plan.cells})
     return {
         "run": plan.run,
         "scale": plan.scale,
         "clock": clock_of(plan).replace(" clock", ""),
         "defaults": ", ".join(dict.fromkeys(cell.defaults for cell in plan.cells)),
-        "seeds": ranges(seeds) if seeds != [1] else "",
+        "seeds": cells.ranges(seeds) if seeds != [1] else "",
         "layout": ", ".join(dict.fromkeys(cell.layout for cell in plan.cells)),
         "drives": ", ".join(dict.fromkeys(drive for cell in plan.cells for drive in cell.drives)),
-        "its cells": ", ".join(f"{statuses.count(status)} {status}" for status in dict.fromkeys(statuses)),
+        FOLDED: cells.each(statuses),
     }
-
-
-def ranges(numbers: Sequence[int]) -> str:
-    """``1-3,7`` of 1, 2, 3, 7."""
-    rows: list[list[int]] = []
-    for number in numbers:
-        if rows and number == rows[-1][-1] + 1:
-            rows[-1].append(number)
-        else:
-            rows.append([number])
-    return ",".join(f"{row[0]}-{row[-1]}" if len(row) > 1 else str(row[0]) for row in rows)

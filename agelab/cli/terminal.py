@@ -6,6 +6,7 @@ docs/terminal.md says it to the user.
 import os
 import sys
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import Literal
 
 from rich.cells import cell_len
@@ -41,6 +42,28 @@ def open_console(*, stderr: bool = False) -> Console:
         width=None if watched else WHOLE,
         color_system=None if unadorned() else "auto",
     )
+
+
+def print_wrapped(console: Console, line: str, hang: int = 0) -> None:
+    """A line of words, where somebody watches on as many as it takes; those after the first begin so far inside.
+
+    No word is broken: what is longer than the terminal is wide can still be copied.
+    """
+    rows = [line]
+    if console.width < WHOLE:
+        rows = [
+            part
+            for row in line.split("\n")
+            for part in wrap(
+                row,
+                console.width,
+                subsequent_indent=" " * hang,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+            or [""]
+        ]
+    console.print("\n".join(rows), soft_wrap=True)
 
 
 def print_table(

@@ -5,13 +5,17 @@ from pathlib import Path
 from typing import TypeVar
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from agelab import places
 from agelab.errors import InputError, unknown
 from agelab.model.base import Frozen
+from agelab.model.figure import Figure, Whole
 
 SCENARIOS = places.SCENARIOS
 """Where the data files of the project are."""
+
+FIGURES = (Figure.__name__, Whole.__name__)
 
 AnyFrozen = TypeVar("AnyFrozen", bound=Frozen)
 
@@ -53,14 +57,26 @@ def complaints(path: Path, error: ValidationError) -> list[str]:
     for place, item in found.items():
         if place and any(other.startswith((f"{place}.", f"{place}[")) for other in found):
             continue
-        whole = isinstance(item["input"], dict)
-        told = whole or item["type"] in ("missing", "extra_forbidden")
-        value = "" if told else f" (it is {item['input']!r:.60})"
-        message = {"missing": "is missing", "extra_forbidden": "is not a known key"}.get(
-            item["type"], item["msg"].removeprefix("Value error, ")
-        )
-        lines.append(f"{path}: {place + ': ' if place else ''}{message}{value}")
+        lines.append(f"{path}: {place + ': ' if place else ''}{_wrong(item)}")
     return lines
+
+
+def _wrong(item: ErrorDetails) -> str:
+    """What is wrong, and of a value of another kind than is wanted how it is written."""
+    value = item["input"]
+    match item["type"]:
+        case "missing":
+            return "is missing"
+        case "extra_forbidden":
+            return "is not a known key"
+        case "model_type" if item["ctx"]["class_name"] in FIGURES:
+            return f'is no figure, which says where it is from: {{ value = {value!r:.60}, origin = "estimated" }}'
+        case "model_type":
+            return f"is no table of keys and values (it is {value!r:.60})"
+        case "tuple_type" if isinstance(value, str):
+            return f"is no list: [{value!r:.60}]"
+    said = item["msg"].removeprefix("Value error, ")
+    return said if isinstance(value, dict) else f"{said} (it is {value!r:.60})"
 
 
 def _place(location: tuple[int | str, ...]) -> str:

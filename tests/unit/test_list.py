@@ -6,8 +6,11 @@ import pytest
 from rich.console import Console
 
 from agelab.cli import main, tables
-from agelab.cli.tables import ranges
+from agelab.cli.cells import names, ranges
+from agelab.model.result import Cell, End, Status
+from agelab.results.rundir import RunDirectory
 from tests.unit.published_runs import make
+from tests.unit.reported_runs import make as made
 
 TIMES = {"ext4": {"copy": 1.0}, "reiserfs": {"copy": 1.0}}
 
@@ -77,3 +80,30 @@ def test_a_narrow_terminal_gets_fewer_columns_and_whole_words(
 
 def test_seeds_in_a_row_are_a_range() -> None:
     assert [ranges(one) for one in ([3], [1, 2], [1, 2, 3, 7, 9, 10])] == ["3", "1-2", "1-3,7,9-10"]
+
+
+def test_of_a_run_that_goes_on_cells_run_or_wait_for_their_turn(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = made(home, {"ext4": 1.2, "xfs": 1.4}, seeds=(1, 2), unfinished=3)
+    run = RunDirectory(home / "runs" / name)
+    assert listed(capsys)[1].split("  ")[-1].strip() == "1 ok, 3 interrupted"
+    with run.held():
+        run.cell(1)  # begun
+        run.finish(3, End(status=Status.INTERRUPTED, reason="the host ended it", host_seconds=1))
+        assert listed(capsys)[1].split("  ")[-1].strip() == "1 ok, 1 running, 2 waiting"
+        assert main(["show"]) == 0
+        shown = capsys.readouterr().out
+    assert "\n1 cell running, nothing measured: ext4 (seed 2)\n" in shown
+    assert "\n1 cell waiting, nothing measured: xfs (seed 1)\n" in shown
+    assert "  status      waiting\n" in shown and "interrupted" not in shown
+
+
+def test_cells_are_named_by_variant_and_layout_and_by_seed_only_where_some_are_missing() -> None:
+    cells = [
+        Cell(variant=variant, filesystem="ext4", layout=layout, kernel="6.1", machine="m", drives=("model:x",),
+             defaults="today", seed=seed)
+        for variant in ("ext4", "xfs") for layout in ("single", "raid0") for seed in (1, 2, 3)
+    ]  # fmt: skip
+    assert names(cells[:3], cells) == "ext4" and names(cells[6:8], cells) == "xfs (seeds 1,2)"
+    assert names(cells[:4], cells) == "ext4; ext4, raid0 (seed 1)"

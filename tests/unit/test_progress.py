@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from agelab.cli.progress import worded
 from tests.unit.published_runs import make, printed
 
 GOING = [sys.executable, "-m", "tests.unit.going_run"]
@@ -65,7 +66,7 @@ def test_a_terminal_has_the_steps_the_cells_done_and_the_time_left(tmp_path: Pat
     assert "\x1b[2K" in text and "\x1b[1A" in text
     lines = drawn(re.sub(r"\x1b\[[0-9;]*m", "", text))
     assert max(map(len, lines)) <= 80
-    assert any(re.match(r"cell 2/6: ext4, seed 2: copy 1 .* 1/45 0:00:0\d$", line) for line in lines)
+    assert any(re.match(r"cell 2/6: ext4, seed 2: copy 1/12 .* 1/45 0:00:0\d$", line) for line in lines)
     assert "0 of 6 cells done; time left: not known before a cell has ended" in lines
     assert "2 of 6 cells done; time left: about 7 min" in lines
     assert "4 of 6 cells done; time left: about 3 min" in lines
@@ -122,3 +123,10 @@ def test_tables_and_titles_are_plain_where_that_is_wanted(
     text = on_a_terminal(command, AGELAB_HOME=str(tmp_path), **more)
     [head] = [line for line in text.split("\n") if "theirs" in line and "rank" in line]
     assert ("\x1b[1m" in head) is obeyed and ("\x1b" in text) is obeyed
+
+
+def test_a_step_is_counted_as_the_tables_count_it() -> None:
+    known = {"copy": 12, "fill": 1}
+    said = ("copy 7", "fill 1", "aged/mkfs 1", "ready", "replay 3", "copy 2: power cut")
+    told = ["copy 7/12", "fill", "aged/mkfs", "ready", "replay 3", "copy 2: power cut"]
+    assert [worded(one, known) for one in said] == told

@@ -116,9 +116,9 @@ def test_brackets_in_what_a_guest_said_are_shown_as_they_are(
     assert "no such file: [/mnt/a] [bold]" in shown and "  - the size of the [disk]\n" in shown
 
 
-@pytest.mark.parametrize("end", [None, Status.INTERRUPTED])
-def test_cells_of_a_run_that_is_going_on_are_running(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], end: Status | None
+@pytest.mark.parametrize(("end", "status"), [(None, "running"), (Status.INTERRUPTED, "waiting")])
+def test_cells_of_a_run_that_is_going_on_are_running_or_wait(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], end: Status | None, status: str
 ) -> None:
     run = RunDirectory(tmp_path / "runs" / _run(tmp_path, 1, 1.5, end))
     print_run(run)
@@ -129,7 +129,7 @@ def test_cells_of_a_run_that_is_going_on_are_running(
         print_runs([run])
         assert run.as_json()["cells"][0]["status"] == "interrupted"
     shown = capsys.readouterr().out
-    assert "  status      running\n" in shown and " 1 running " in shown and "interrupted" not in shown
+    assert f"  status      {status}\n" in shown and f" 1 {status} " in shown and "interrupted" not in shown
 
 
 @pytest.mark.parametrize(

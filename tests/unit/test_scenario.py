@@ -118,6 +118,16 @@ def complaint(directory: Path, before: str, after: str) -> str:
             "variants[2].filesystem: no filesystem 'xfz'; did you mean xfs",
         ),
         ('step = "copy"', 'step = "cope"', "ratio 'throughput_ratio': no step 'cope'"),
+        (
+            'mib = { value = 320, origin = "estimated"',
+            "mib = 320 #",
+            'disk.mib: is no figure, which says where it is from: { value = 320, origin = "estimated" }',
+        ),
+        (
+            'filesystem = "xfs"',
+            'filesystem = "xfs"\nmount_options = "noatime"',
+            "variants[2].mount_options: is no list: ['noatime']",
+        ),
         ('name = "small"', 'name = "tiny"', "name: is 'tiny', the file's name is 'small'"),
         ("[corpus]", "[corpus", "not valid TOML"),
         (

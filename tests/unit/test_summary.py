@@ -8,7 +8,9 @@ from rich.console import Console
 from agelab.cli import chart, main, summary
 from agelab.cli.summary import print_result
 from agelab.cli.terminal import Head, print_table
-from agelab.model.result import Sample, Status
+from agelab.model.result import End, Sample, Status
+from agelab.report.answer import answers
+from agelab.report.gather import Group, load
 from agelab.results.rundir import RunDirectory
 from tests.unit.reported_runs import COPIES, make
 
@@ -47,9 +49,39 @@ def test_the_summary_has_the_worst_first_a_line_for_each_cell_and_says_that_ther
     digest = run.end(0)
     assert digest and digest.digest
     assert f" ext4, seed 1             ok          {digest.digest[:19]}" in lines
-    assert " reiser4, seed 2          unsupported this kernel has none" in lines
+    assert " reiser4, seed 1          unsupported this kernel has none" in lines
     assert " reiserfs-journal, seed 2 interrupted" in lines
-    assert f"every sample: agelab show {run.name}" in lines
+    assert " reiser4, seed 2          unsupported as above" in lines
+    assert f"every sample, key and digest: agelab show {run.name}" in lines
+
+
+def test_many_cells_fit_a_screen_and_those_that_ended_alike_have_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    watched(monkeypatch)
+    reason = "reiser4 is in no kernel of Debian's, and its module does not build against this one either"
+    thirteen = {f"xfs-{number}": 1 + number / 5 for number in range(12)} | {"reiser4": 1}
+    run = made(
+        tmp_path, thirteen, seeds=(1, 2, 3, 4, 5), statuses={"reiser4": Status.UNSUPPORTED}, reason=reason
+    )
+    run.finish(2, End(status=Status.FAILED, reason="step copy exited 1", host_seconds=1))
+    run.finish(3, End(status=Status.FAILED, reason="step copy exited 1", host_seconds=1))
+    lines = ended(run, capsys)
+    assert len(lines) <= 45 and max(map(len, lines)) <= 80
+    said = " ".join(" ".join(lines).split())
+    assert "58 ok xfs-0 (seeds 1,2,5), xfs-1, xfs-2, xfs-3," in said and "xfs-11 2 failed" in said
+    assert "2 failed xfs-0 (seeds 3,4): step copy exited 1 5 unsupported reiser4: reiser4 is in no" in said
+    assert said.count("is in no kernel") == 1 and "sha256" not in said
+
+
+def test_the_answer_says_why_where_there_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    watched(monkeypatch)
+    run = made(tmp_path, {"ext4": 1.2, "xfs": 2.4}, seeds=(1, 2, 3, 4, 5))
+    [answer] = answers(Group((load(run),)))
+    said = " ".join(" ".join(ended(run, capsys)).split())
+    assert f"- {answer.because[0]} - {answer.because[1]} slowdown of read" in said
 
 
 def test_with_a_floor_the_spread_stands_beside_the_median(
@@ -59,10 +91,7 @@ def test_with_a_floor_the_spread_stands_beside_the_median(
     lines = ended(made(tmp_path, {"ext4": 1.2, "xfs": 2.4}, seeds=(1, 2, 3, 4, 5)), capsys)
     [xfs] = [line for line in lines if line.startswith(" xfs ") and "━" in line]
     assert "(0.0" in xfs
-    assert (
-        "in brackets: the spread over run seeds; a difference that is not above it says nothing"
-        in " ".join(lines)
-    )
+    assert "in brackets: the spread over run seeds; only a difference above it says anything" in lines
 
 
 def test_elsewhere_digests_are_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,7 +121,8 @@ def test_a_run_whose_every_cell_failed_has_no_bars(
     failed = dict.fromkeys(("ext4", "xfs"), Status.FAILED)
     lines = ended(made(tmp_path, {"ext4": 1.2, "xfs": 2.4}, statuses=failed), capsys)
     assert "Nothing: no cell ended ok." in lines and "━" not in "".join(lines)
-    assert " xfs, seed 1  failed this kernel has none" in lines
+    assert " ext4, seed 1 failed this kernel has none" in lines and " xfs, seed 1  failed as above" in lines
+    assert sum("this kernel has none" in line for line in lines) == 1
 
 
 def test_a_power_cut_has_no_order(
