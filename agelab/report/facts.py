@@ -32,7 +32,7 @@ def ran(group: Group) -> Iterator[Block]:
     plan, scenario = group.plan, scenario_of(group)
     cells = [entry.ran.cell for _, entry in group.entries]
     statuses = [entry.status for _, entry in group.entries]
-    rows = [("scenario", plan.scenario + (f": {scenario.summary}" if scenario else ""))]
+    rows = [("scenario", plan.scenario + (f": {_summary(scenario, plan.scale)}" if scenario else ""))]
     if scenario:
         cited = scenario.citation
         rows.append(
@@ -74,6 +74,13 @@ def ran(group: Group) -> Iterator[Block]:
             yield Prose(tuple(rendered(History.model_validate(told))), True, f"History {name}")
     if scenario and scenario.tests:
         yield Facts(tuple((f"test {test.name}", " ".join(test.run.split())) for test in scenario.tests))
+
+
+def _summary(scenario: Scenario, scale: str) -> str:
+    """What the scenario does, as often as it says at its own size."""
+    divided = next((one.history for name, one in scenario.scales.items() if name == scale), 1)
+    fewer = f" (at scale {scale} the repetitions are divided by {divided})" if divided > 1 else ""
+    return scenario.summary + fewer
 
 
 def _kernel(loaded: Loaded) -> str:

@@ -196,6 +196,10 @@ def test_no_place_of_this_machine_is_in_the_page(tmp_path: Path) -> None:
     _, elements = made(tmp_path, name)
     text = render(page([load(RunDirectory(directory))]))
     assert "make scenario NAME=aging" in text
+    assert (
+        "24 times; fill the disk; then measure what is left of its speed (at scale quick the repetitions are "
+        in text
+    )
     assert example.local(text, [*example.places(RunDirectory(directory)), str(tmp_path)]) == []
     assert re.findall("[^ \"'<]*/tmp\\b", text) == []
     assert f"Not on this page, for its size: {name}/cells/1/maps/large.svg" in elements.text
