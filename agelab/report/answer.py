@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from agelab.report import across, why
 from agelab.report.charts import order_of
-from agelab.report.gather import Group, Subject
+from agelab.report.gather import GOING, Group, Subject
 from agelab.report.model import Answer
 from agelab.report.numbers import number, text, unit_name
 from agelab.report.ranked import Ranked, by_median, ranked
@@ -22,7 +22,7 @@ def answers(group: Group) -> Iterator[Answer]:
         yield Answer(
             "What came out?",
             "Nothing yet: no cell has come to its end."
-            if any(entry.status == "running" for _, entry in group.entries)
+            if any(entry.status in GOING for _, entry in group.entries)
             else "Nothing: no cell ended ok.",
             tuple(dict.fromkeys(f"{subject.name}: {entry.ran.why}" for subject, entry in group.entries)),
         )

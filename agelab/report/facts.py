@@ -8,7 +8,7 @@ from agelab.history.report import Report as History
 from agelab.history.report import rendered
 from agelab.model.scenario import Scenario
 from agelab.report.command import again
-from agelab.report.gather import Group, Loaded
+from agelab.report.gather import GOING, Group, Loaded
 from agelab.report.model import Block, Command, Facts, Prose
 from agelab.report.summary import named
 from agelab.scenario import selection
@@ -119,7 +119,7 @@ def brief(group: Group) -> Iterator[str]:
         yield f"Fewer than five run seeds, so no floor: {', '.join(few)}."
     if going := [one.plan.run for one in group.runs if one.run.going_on]:
         yield f"Still going on, and shown as far as it is: {', '.join(going)}."
-    bad = [entry for _, entry in group.entries if entry.status not in ("ok", "running")]
+    bad = [entry for _, entry in group.entries if entry.status not in ("ok", *GOING)]
     if bad:
         yield f"{len(bad)} of {len(group.entries)} cells did not end ok: their reasons stand below, under “Doubts”."
 

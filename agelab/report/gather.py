@@ -16,6 +16,8 @@ from agelab.results.sweep import Sweep
 from agelab.stats.order import exact
 from agelab.stats.series import Place, Series, by_step, series
 
+GOING = ("running", "waiting")
+"""What a cell without an end is while its run goes on."""
 AXES = ("variant", "layout", "kernel", "defaults", "machine", "drives")
 """What tells one subject from another, in the order in which a name says it."""
 
@@ -49,7 +51,9 @@ class Entry:
     def status(self) -> str:
         """In one word."""
         if self.ran.end is None or self.ran.end.status is Status.INTERRUPTED:
-            return "running" if self.ran.going_on else Status.INTERRUPTED.value
+            if not self.ran.going_on:
+                return Status.INTERRUPTED.value
+            return "running" if self.ran.end is None and self.directory.exists() else "waiting"
         return self.ran.end.status.value
 
 

@@ -340,6 +340,11 @@ def test_a_run_that_is_going_on_is_shown_as_far_as_it_is(tmp_path: Path) -> None
     assert "It alone was run" in part.answers[0].verdict
     assert part.answers[0].doubts[-1] == "Not measured: xfs (the run is still going on)."
     assert "xfs, seed 1: the run is still going on" in elements.text
+    assert "1 ok, 1 waiting" in elements.text
+    (tmp_path / "runs" / name / "cells/1").mkdir()
+    with RunDirectory(tmp_path / "runs" / name).held():
+        _, elements = made(tmp_path, name)
+    assert "1 ok, 1 running" in elements.text
 
 
 @pytest.mark.parametrize("unfinished", [2, 0])
