@@ -1,5 +1,6 @@
 """``agelab compare``: which inputs differ between runs or variants, and which results by more than chance."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ WIDTH = 60
 """Characters to print of a value."""
 BRIEF = 16
 """The same where only the first look is wanted: both values fit a line of 80."""
+NOTHING = "nothing"
 SCHEMA = 2
 CHOSEN = ("filesystem", "layout", "kernel", "machine", "drives", "defaults", "accelerator")
 """What of a cell its run chose, beside variant and seed."""
@@ -58,7 +60,7 @@ def compare(
     """
     from agelab.errors import InputError
     from agelab.results import sides as results
-    from agelab.results.judged import HostFloor, judged, labels, why_empty
+    from agelab.results.judged import HostFloor, judged, labels, nothing_counts
 
     store = open_store()
     asked = [results.side(store.runs, words) for words in sides]
@@ -68,6 +70,9 @@ def compare(
         )
     found = [results.of_one(asked[0], base)] if len(asked) == 1 else results.of_several(asked)
     doubts = {id(other): labels(one.base, other, anyway) for one in found for other in one.others}
+    pairs = [(one.base, other) for one in found for other in one.others]
+    if not any(one.begun and other.begun for one, other in pairs):
+        raise nothing_counts(found)
     tables = []
     for one in found:
         host = HostFloor(store.home, one.base, one.others)
@@ -78,19 +83,17 @@ def compare(
         print_json(_json(found, tables, doubts))
     else:
         _print_runs(found)
-        for line in results.left_out(found, asked) if len(asked) > 1 else ():
-            click.echo(f"not compared, for no other run has it: {line}")
+        for run, groups in results.left_out(found, asked).items() if len(asked) > 1 else ():
+            _wrapped(f"not compared, for not every run has them: of {run} {'; '.join(groups)}", "")
         for one, table in zip(found, tables, strict=True):
             if len(one.others) == 1 or each:
                 for other, rows in zip(one.others, table, strict=True):
                     _print_pair(one.base, other, rows, doubts[id(other)], every_input, everything)
             else:
                 _print_several(one, table, doubts, every_input, everything)
-    if not any(one.base.counted and other.counted for one in found for other in one.others):
-        empty = [group for one in found for group in (one.base, *one.others) if not group.counted]
-        raise InputError("; ".join(dict.fromkeys(map(why_empty, empty))))
-    broken = any(cells.broken for one in found for other in one.others for cells in _cells(one.base, other))
-    return int(broken)
+    if not any(one.counted and other.counted for one, other in pairs):
+        raise nothing_counts(found)
+    return int(any(cells.broken for pair in pairs for cells in _cells(*pair)))
 
 
 def _print_runs(found: "Sequence[Comparison]") -> None:
@@ -175,9 +178,9 @@ def _print_endings(cells: "Sequence[Pair]", several: bool, everything: bool) -> 
 
 
 def _differing(cells: "Iterable[Pair]") -> "list[Difference]":
-    """Each place in which the inputs of some pair differ."""
+    """Each place in which the inputs of some pair differ; a cell that has not begun has none to differ in."""
     found: dict[str, Difference] = {}
-    for pair in cells:
+    for pair in (pair for pair in cells if pair.left.inputs and pair.right.inputs):
         for difference in pair.inputs:
             found.setdefault(difference.place, difference)
     return list(found.values())
@@ -188,8 +191,7 @@ def _left_out(group: "Group") -> list[str]:
     reasons: dict[str, list[int]] = {}
     for seed, ran in group.cells.items():
         if not ran.ok:
-            why = ran.end.reason or ran.end.status.value if ran.end else "it has no end record"
-            reasons.setdefault(" ".join(why.split()), []).append(seed)
+            reasons.setdefault(ran.why, []).append(seed)
     return [f"{seeds_of(seeds)}: {why}" for why, seeds in reasons.items()]
 
 
@@ -201,7 +203,6 @@ def _print_several(
     everything: bool,
 ) -> None:
     """Several sides against the base, in one table."""
-    from agelab.cli.floors import columns
     from agelab.cli.ratios import print_several
     from agelab.results.sides import names
 
@@ -218,16 +219,16 @@ def _print_several(
         for line in doubts.get(id(group), ()):
             click.secho(f"   {line}", bold=True)
         if group is not one.base:
-            cells = [pair for pair in _cells(one.base, group) if pair.left.inputs and pair.right.inputs]
+            cells = _cells(one.base, group)
             differing = _differing(cells)
             for line in input_lines(differing, True) if every_input else ():
                 click.echo(f"   input {line}")
             if differing and not every_input:
                 differ = ", ".join(sorted({found.name for found in differing}))
-                click.echo(click.wrap_text(f"inputs that differ: {differ}", columns(), " " * 3, " " * 5))
+                _wrapped(f"inputs that differ: {differ}")
             _print_endings([pair for pair in cells if pair.broken], True, everything)
         for line in _left_out(group):
-            click.echo(click.wrap_text(f"left out of the table: {line}", columns(), " " * 3, " " * 5))
+            _wrapped(f"left out of the table: {line}")
     counted = [at for at, group in enumerate(one.others) if group.counted]
     if one.base.counted and counted:
         tables = [judged[at].rows(everything) for at in counted]
@@ -244,6 +245,13 @@ def _chosen(pair: "Pair") -> list[str]:
 
 def _plain(value: Any) -> str:
     return ", ".join(value) if isinstance(value, tuple) else str(value)
+
+
+def _wrapped(text: str, indent: str = "   ") -> None:
+    """A line that may be long."""
+    from agelab.cli.floors import columns
+
+    click.echo(click.wrap_text(text, columns(), indent, f"{indent}  "))
 
 
 def input_lines(differing: "Sequence[Difference]", every: bool) -> list[str]:
@@ -266,7 +274,7 @@ def _values(difference: "Difference", width: int) -> str:
     """Both values; of lists the words that went and came."""
     if difference.words is None:
         return _short(difference.left, difference.right, width)
-    gone, come = (" ".join(str(word) for word in words) or "nothing" for words in difference.words)
+    gone, come = (" ".join(map(_value, words)) or NOTHING for words in difference.words)
     return f"only A: {_cut(gone, 0, width)} | only B: {_cut(come, 0, width)}"
 
 
@@ -284,16 +292,23 @@ def _said(pair: "Pair") -> str:
 def print_samples(pair: "Pair", most: int) -> None:
     """The samples that differ, so many at most; where equal inputs must not differ, how the cells ended, too."""
     for row in pair.samples[:most]:
-        click.echo(f"  sample {row.place}: {row.left} | {row.right}")
+        click.echo(f"  sample {row.place}: {_value(row.left)} | {_value(row.right)}")
     if len(pair.samples) > most:
         click.echo(f"  and {len(pair.samples) - most} more samples; agelab compare --all shows them")
     for row in pair.endings if pair.broken else []:
-        click.echo(f"  {row.place}: {row.left} | {row.right}")
+        click.echo(f"  {row.place}: {_value(row.left)} | {_value(row.right)}")
+
+
+def _value(value: object) -> str:
+    """As JSON has it, but a text without quotes; ``nothing`` for what one of two does not have."""
+    if value is None or isinstance(value, str):
+        return NOTHING if value is None else value
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _short(left: object, right: object, width: int = WIDTH) -> str:
     """Both values side by side; long ones from a little before the place where they part."""
-    one, other = str(left), str(right)
+    one, other = _value(left), _value(right)
     parted = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
     start = max(0, parted - width // 3) if max(len(one), len(other)) > width else 0
     return f"{_cut(one, start, width)} | {_cut(other, start, width)}"

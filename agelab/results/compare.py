@@ -113,6 +113,13 @@ class Ran:
         """Whether its samples count in a statistic."""
         return self.end is not None and self.end.status is Status.OK
 
+    @property
+    def why(self) -> str:
+        """Why they do not count, where they do not."""
+        if self.end is None:
+            return "not ended" if self.inputs else "not begun"
+        return " ".join((self.end.reason or self.end.status.value).split())
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -181,6 +188,11 @@ class Group:
     def counted(self) -> list[tuple[int, Sequence[Sample]]]:
         """Run seed and samples of the cells that are ok."""
         return [(seed, ran.samples) for seed, ran in self.cells.items() if ran.ok]
+
+    @property
+    def begun(self) -> bool:
+        """Whether any of them has: before that there are not even inputs to compare."""
+        return any(ran.inputs or ran.end for ran in self.cells.values())
 
     @property
     def cell(self) -> Cell:

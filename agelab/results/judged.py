@@ -8,10 +8,13 @@ from pathlib import Path
 from agelab.errors import InputError
 from agelab.results import comparable, kinds
 from agelab.results.aa import HostFloors, host_floors
-from agelab.results.compare import Group
+from agelab.results.compare import Group, Ran
 from agelab.results.sides import Comparison
 from agelab.stats.compared import Compared, against
 from agelab.stats.series import Row, by_step, series
+
+NAMED = 6
+"""Groups to name of those that have no ok cell."""
 
 
 @dataclass(frozen=True)
@@ -90,10 +93,24 @@ def labels(one: Group, other: Group, anyway: bool) -> list[str]:
     return found
 
 
-def why_empty(group: Group) -> str:
-    """Why a group has no result."""
-    why = dict.fromkeys(
-        " ".join(f"{ran.end.status}: {ran.end.reason or ''}".split()) if ran.end else "not ended"
-        for ran in group.cells.values()
-    )
-    return f"no cell of {group.name} of {group.run.name} is ok ({'; '.join(why)})"
+def nothing_counts(found: Sequence[Comparison]) -> InputError:
+    """The error where no side has an ok cell to compare with the base's: which have none, and why."""
+    empty = [group for one in found for group in (one.base, *one.others) if not group.counted]
+    why: dict[tuple[str, str], list[str]] = {}
+    for group in empty:
+        reasons = "; ".join(dict.fromkeys(_why(ran) for ran in group.cells.values()))
+        why.setdefault((group.run.name, reasons), []).append(group.name)
+    lines = []
+    for (run, reasons), names in why.items():
+        named = list(dict.fromkeys(names))
+        more = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
+        lines.append(f"no cell of {'; '.join(named[:NAMED])}{more} of {run} is ok ({reasons})")
+    ok = [group for one in found for group in one.others if group.counted]
+    hint = "agelab list shows how far a run is" if any(group.run.going_on() for group in empty) else ""
+    if len(ok) > 1 and len(found) == 1:
+        hint = f"--base {ok[0].variant}: that one has ok cells, and is not alone in it"
+    return InputError(". ".join(lines), hint=hint)
+
+
+def _why(ran: Ran) -> str:
+    return f"{ran.end.status}: {ran.why}" if ran.end else ran.why

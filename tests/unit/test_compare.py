@@ -108,7 +108,7 @@ def test_a_row_has_both_medians_their_ratio_and_a_verdict(
     shown = said(capsys, a, b)
     assert row in [" ".join(line.split()) for line in shown.splitlines()]
     assert ("  no floor: 4 seeds, five are needed\n" in shown) is row.endswith("no floor")
-    assert "input kernel: None | new" in shown
+    assert "input kernel: nothing | new" in shown
 
 
 def test_how_much_of_all_differs_is_said(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -181,7 +181,7 @@ def test_two_variants_of_one_run(home: Path, capsys: pytest.CaptureFixture[str])
 def test_a_variant_that_is_not_there_is_named(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make(home, {"ext4": ONE})
     assert main(["compare", "latest:ext3", "latest"]) == 2
-    assert "no variant in run" in (err := capsys.readouterr().err) and "did you mean ext4?" in err
+    assert "has no variant or layout 'ext3'; it has ext4, single\n" in capsys.readouterr().err
     assert main(["compare", "latest:", "latest"]) == 2
     assert "'latest:' names no variant" in capsys.readouterr().err
 
@@ -239,7 +239,7 @@ def test_what_is_not_ok_is_left_out_and_named(home: Path, capsys: pytest.Capture
     b = make(home, {"ext4": {**ONE, 4: 99.0, 5: 99.0}}, inputs={"x": 1}, ends={4: Status.HUNG, 5: None})
     shown = said(capsys, a, b)
     assert "  left out of the table: B, seed 4: it stopped\n" in shown
-    assert "  left out of the table: B, seed 5: it has no end record\n" in shown
+    assert "  left out of the table: B, seed 5: not ended\n" in shown
     assert f"  not finished: {b}: seed 5\n" in shown
     assert "no floor: 3 seeds, five are needed" in shown
 
@@ -412,12 +412,23 @@ def test_cells_are_chosen_by_what_they_are(
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["latest:kernel=6.12", "latest"], "no kernel in run"),  # 6.1 is no 6.12, and 6.12 no 6.1
+        (
+            ["latest:kernel=6.12", "latest"],
+            "has no kernel '6.12'; it has 6.1\n",
+        ),  # 6.1 is no 6.12, and 6.12 no 6.1
         (["latest:color=red", "latest"], "no choice 'color'; did you mean"),
         (["latest:ext4,xfs", "latest"], "names two of one kind: ext4 and xfs"),
-        (["latest:ext5", "latest"], "did you mean ext4"),
+        (["latest:ext5", "latest"], "has no variant or layout 'ext5'; it has ext4, xfs, single\n"),
+        (
+            ["latest:ext4,defaults=today", "latest"],
+            "has no defaults 'today' of variant ext4; it has period\n",
+        ),
         (["latest:ext4"], "has ext4, single alone: there is nothing to compare it with"),
-        (["latest", "--base", "jfs"], "no variant in run"),
+        (["latest", "--base", "jfs"], "has no variant or layout 'jfs'; it has ext4, xfs, single\n"),
+        (
+            ["latest", "--base", "ext4,layout=raid0"],
+            "has no base 'ext4,layout=raid0'; it has ext4, single, xfs",
+        ),
         (["latest", "latest", "--base", "xfs"], "--base chooses among the variants of one run"),
         (["nowhere", "latest"], "no run 'nowhere'"),
     ],
@@ -498,7 +509,7 @@ def test_a_side_without_an_ok_cell_has_no_table(home: Path, capsys: pytest.Captu
     assert main(["compare", a, b]) == 2
     captured = capsys.readouterr()
     assert f"no cell of ext4, single of {b} is ok (panicked: it stopped)" in captured.err
-    assert "input kernel: None | new" in captured.out and "verdict" not in captured.out
+    assert "input kernel: nothing | new" in captured.out and "verdict" not in captured.out
     # One of three that is left: the others have their table.
     shown = said(capsys, a, b, make(home, {"ext4": SLOW}, inputs={"kernel": "newer"}))
     assert "left out of the table: seeds 1,2,3,4,5: it stopped" in shown and "step A C" in lines(shown)
@@ -512,11 +523,58 @@ def test_a_run_that_goes_on_is_compared_as_far_as_it_is(
     monkeypatch.setattr(RunDirectory, "going_on", lambda self: self.name == b)
     shown = said(capsys, a, b)
     assert "it is still going on: compared as far as it is" in shown
-    assert "left out of the table: B, seed 5: it has no end record" in shown
+    assert "left out of the table: B, seed 5: not ended" in shown
 
 
 def test_what_no_other_run_has_is_named(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = make(home, {"ext4": ONE, "jfs": ONE}), make(home, {"ext4": SLOW, "xfs": ONE}, inputs={"x": 1})
     shown = said(capsys, a, b)
-    assert f"not compared, for no other run has it: jfs, single of {a}" in shown
-    assert f"not compared, for no other run has it: xfs, single of {b}" in shown
+    assert f"not compared, for not every run has them: of {a} jfs, single" in " ".join(shown.split())
+    assert f"not compared, for not every run has them: of {b} xfs, single" in " ".join(shown.split())
+
+
+def test_of_a_cell_that_has_not_begun_no_input_differs(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It has none yet; what the other one has is no difference."""
+    whole = {"making": {"plan": {"beside": None, "steps": [True]}}}
+    name = make(home, {"ext4": ONE, "xfs": ONE, "jfs": ONE}, inputs=whole, ends={4: None, 5: None})
+    run = rundir.find(home / "runs", name)
+    for number in (3, 4, *range(5, 10)):
+        (run.cell(number) / "inputs.json").unlink()
+        (run.cell(number) / "end.json").unlink(missing_ok=True)
+    shown = said(capsys, "latest:ext4", "latest:jfs")
+    assert "beside" not in shown and "input making" not in shown
+    assert "left out of the table: A, seeds 4,5: not begun\n" in shown
+    assert "left out of the table: B, seeds 4,5: not ended\n" in shown
+    # Where nothing has begun there is nothing to print before the error.
+    assert main(["compare", "latest:ext4", "latest:xfs"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == "" and f"no cell of xfs, single of {name} is ok (not begun)" in captured.err
+
+
+def test_the_error_of_many_sides_without_an_ok_cell_is_short_and_names_a_base(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    variants = [f"filesystem-{number}" for number in range(13)]
+    name = make(home, dict.fromkeys(variants, seeds(1.0)), ends={1: None})
+    assert main(["compare", name]) == 2
+    captured = capsys.readouterr()
+    assert (
+        captured.err.count("\n") == 1 and captured.err.count("single") == 6 and "and 7 more" in captured.err
+    )
+    name = make(home, dict.fromkeys(variants[:3], seeds(1.0)))
+    (rundir.find(home / "runs", name).cell(0) / "end.json").unlink()
+    assert main(["compare", name]) == 2
+    assert "--base filesystem-1: that one has ok cells" in capsys.readouterr().err
+
+
+def test_values_that_differ_are_no_words_of_python(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a = make(home, {"ext4": ONE}, inputs={"beside": {"size": None}, "sealed": True, "at": 1.5})
+    b = make(home, {"ext4": ONE}, inputs={"beside": None, "sealed": False, "at": [{"k": None}]})
+    shown = said(capsys, a, b, "--inputs")
+    assert '  input beside: {"size": null} | nothing\n' in shown
+    assert "  input sealed: true | false\n" in shown
+    assert '  input at: 1.5 | [{"k": null}]\n' in shown
+    one, other = make(home, {"ext4": seeds(1.0)}), make(home, {"ext4": seeds(None)}, inputs={"x": 1})
+    assert "  sample copy 1 elapsed: 1.0 | nothing\n" in said(capsys, one, other, code=0)
