@@ -77,8 +77,8 @@ def compare(
     for one in found:
         host = HostFloor(store.home, one.base, one.others)
         tables.append(judged(one, host))
-        for other in one.others:
-            doubts[id(other)] += host.unknown
+        for other, rows in zip(one.others, tables[-1], strict=True):
+            doubts[id(other)] += [*host.unknown, *host.uncovered(rows.steps)]
     if as_json:
         print_json(_json(found, tables, doubts))
     else:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 
 from agelab.errors import InputError
@@ -14,7 +15,7 @@ from agelab.stats.compared import Compared, against
 from agelab.stats.series import Row, by_step, series
 
 NAMED = 6
-"""Groups to name of those that have no ok cell."""
+"""Groups, or kinds of steps, to name in one line."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +55,27 @@ class HostFloor:
         )
 
     def __call__(self, row: Row) -> Fraction | None:
-        """The largest of the step's kind, as a share of the median."""
-        if not self.known:
-            return None
-        inputs = next(iter(self.base.cells.values())).inputs
-        kind = kinds.of_cell(inputs).of(row.left.step)
-        found = [one.floor(kind, row.left.metric) for one in self.known]
+        """The largest of the step's kind, as a share of the larger median."""
+        found = [one.floor(self._kind(row), row.left.metric) for one in self.known]
         return max((share for share in found if share is not None), default=None)
+
+    def uncovered(self, rows: Sequence[Compared]) -> list[str]:
+        """What is called different although no A/A of a host that is known has measured such steps."""
+        found = dict.fromkeys(
+            f"{one.row.left.metric} of {self._kind(one.row)}"
+            for one in rows
+            if self.known and not self.unknown and one.differs and self(one.row) is None
+        )
+        more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+        said = f"{', '.join(list(found)[:NAMED])}{more}"
+        return [f"floor of the run seeds alone, for no A/A of this host has it: {said}"] if found else []
+
+    def _kind(self, row: Row) -> str:
+        return self._kinds.of(row.left.step)
+
+    @cached_property
+    def _kinds(self) -> kinds.Kinds:
+        return kinds.of_cell(next(iter(self.base.cells.values())).inputs)
 
 
 def judged(one: Comparison, host: HostFloor) -> list[Judged]:

@@ -92,7 +92,7 @@ class Compared:
 
 
 HostFloor = Callable[[Row], Fraction | None]
-"""The difference / the median of A that the host shows by chance, where that is known."""
+"""How wide values spread by chance on the host, as a share of their median, where that is known."""
 
 
 def compared(found: Sequence[Row], host: HostFloor = lambda row: None) -> list[Compared]:

@@ -200,13 +200,28 @@ def test_a_difference_that_is_none_is_called_one_as_rarely_as_the_level_says() -
 def test_a_hosts_own_floor_raises_the_floor() -> None:
     a, b = summary([exact(v) for v in ONE]), summary([exact(v) for v in TWO])
     assert Difference(a, b, Fraction(1, 10)).floor == exact(0.4)  # that of the seeds is the larger one
-    assert Difference(a, b, Fraction(9, 10)).floor == exact(1.08)
+    assert Difference(a, b, Fraction(9, 10)).floor == Difference(b, a, Fraction(9, 10)).floor == exact(1.98)
     assert Difference(a, b, Fraction(9, 10)).verdict is Floored.BELOW
     assert Difference(b, a, Fraction(9, 10)).verdict is Floored.BELOW
     few = summary([exact(1)])
     assert Difference(few, b, Fraction(9, 10)).floor is None
     [found] = compared([row(ONE, TWO)], lambda row: Fraction(9, 10))
     assert found.verdict is Verdict.BELOW
+
+
+def test_two_medians_of_what_a_host_has_shown_are_below_its_floor_either_way_round() -> None:
+    """Whichever is called A, and however much faster the host has become since: the floor is a share of the larger."""
+    seen = [exact(v) for v in (0.5, 0.8, 1, 1, 1.1, 1.4)]
+    share = (max(seen) - min(seen)) / summary(seen).median
+    for one, other in combinations(seen, 2):
+        for times in (Fraction(1, 9), 1, 7):
+            few, many = (summary([value * times] * 5) for value in (one, other))
+            for a, b in ((few, many), (many, few)):
+                assert Difference(a, b, share).verdict in (Floored.BELOW, Floored.EQUAL)
+    slow, fast = summary([exact(2)] * 5), summary([exact(1)] * 5)
+    for share in (Fraction(4, 10), Fraction(6, 10)):
+        said = [Difference(*pair, share).verdict is Floored.BELOW for pair in ((slow, fast), (fast, slow))]
+        assert said == [share > Fraction(1, 2)] * 2
 
 
 @pytest.mark.parametrize(
