@@ -26,7 +26,7 @@ WIDTH = 60
 BRIEF = 16
 """The same where only the first look is wanted: both values fit a line of 80."""
 NOTHING = "nothing"
-SCHEMA = 2
+SCHEMA = 3
 CHOSEN = ("filesystem", "layout", "kernel", "machine", "drives", "defaults", "accelerator")
 """What of a cell its run chose, beside variant and seed."""
 
@@ -76,11 +76,11 @@ def compare(
     tables = []
     for one in found:
         host = HostFloor(store.home, one.base, one.others)
-        tables.append(judged(one, host))
+        tables.append(judged(one, host, everything))
         for other, rows in zip(one.others, tables[-1], strict=True):
             doubts[id(other)] += [*host.unknown, *host.uncovered(rows.steps)]
     if as_json:
-        print_json(_json(found, tables, doubts))
+        print_json(_json(found, tables, doubts, everything))
     else:
         _print_runs(found)
         for run, groups in results.left_out(found, asked).items() if len(asked) > 1 else ():
@@ -162,7 +162,7 @@ def _print_pair(
             for line in _left_out(group):
                 click.echo(f"  left out of the table: {letter}, {line}")
         if one.counted and other.counted:
-            print_two(judged.rows(everything), everything)
+            print_two(judged.rows, everything)
 
 
 def _print_endings(cells: "Sequence[Pair]", several: bool, everything: bool) -> None:
@@ -231,7 +231,7 @@ def _print_several(
             _wrapped(f"left out of the table: {line}")
     counted = [at for at, group in enumerate(one.others) if group.counted]
     if one.base.counted and counted:
-        tables = [judged[at].rows(everything) for at in counted]
+        tables = [judged[at].rows for at in counted]
         print_several(tables, [told[0], *(told[at + 1] for at in counted)], everything)
         click.echo("  (--each: medians, intervals and floors of each; --json: all)")
 
@@ -329,6 +329,7 @@ def _json(
     found: "Sequence[Comparison]",
     tables: "Sequence[Sequence[Judged]]",
     doubts: "Mapping[int, list[str]]",
+    everything: bool,
 ) -> dict[str, Any]:
     from agelab.cli.ratios import rows_json
 
@@ -342,10 +343,13 @@ def _json(
                 "going_on": group.run.going_on(), "cells": cells}  # fmt: skip
 
     def cells(pair: "Pair") -> dict[str, Any]:
+        each = everything or pair.broken or not pair.samples
         return {
             "seeds": [pair.left.cell.seed, pair.right.cell.seed],
             "inputs": differences_json(pair.inputs),
-            "samples": differences_json(pair.samples),
+            "compared": pair.compared,
+            "differing": len(pair.samples),
+            "samples": differences_json(pair.samples) if each else None,
             "finished": not pair.unfinished,
             "endings": differences_json(pair.endings),
             "promise_broken": pair.broken,
@@ -360,7 +364,7 @@ def _json(
                 "labels": doubts[id(other)],
                 "cells": [cells(pair) for pair in _cells(one.base, other)],
                 "rows": rows_json(judged.steps),
-                "repetitions": rows_json(judged.repetitions),
+                "repetitions": rows_json(judged.repetitions) if everything else None,
             }
             for one, table in zip(found, tables, strict=True)
             for other, judged in zip(one.others, table, strict=True)

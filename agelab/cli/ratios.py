@@ -171,6 +171,7 @@ def _row_json(one: "Compared", left: "Estimate | None", right: "Estimate | None"
         "floor": None if difference is None or difference.floor is None else number(difference.floor),
         "verdict": one.verdict.value,
         "word": one.word,
+        "better": one.better,
         "reason": one.reason,
     }
 

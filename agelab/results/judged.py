@@ -25,11 +25,12 @@ class Judged:
     steps: list[Compared]
     """A row for each step and metric: of a step that is repeated the mean."""
     repetitions: list[Compared]
-    """A row for each repetition of those."""
+    """A row for each repetition of those; nothing where they were not asked for."""
 
-    def rows(self, everything: bool) -> list[Compared]:
-        """The steps, or all of it."""
-        return [*self.steps, *(self.repetitions if everything else [])]
+    @property
+    def rows(self) -> list[Compared]:
+        """All of it."""
+        return [*self.steps, *self.repetitions]
 
 
 @dataclass(frozen=True)
@@ -78,14 +79,14 @@ class HostFloor:
         return kinds.of_cell(next(iter(self.base.cells.values())).inputs)
 
 
-def judged(one: Comparison, host: HostFloor) -> list[Judged]:
-    """Of each other side what may be said of it."""
+def judged(one: Comparison, host: HostFloor, everything: bool) -> list[Judged]:
+    """Of each other side what may be said of it; of each repetition with ``everything`` alone."""
     tables = [series(group.counted) for group in (one.base, *one.others)]
     base, *others = map(by_step, tables)
     steps = against(base, others, host)
     repeated = {(step, metric) for table in tables for step, turn, metric in table if turn > 1}
     base, *others = (
-        {place: found for place, found in table.items() if (place[0], place[2]) in repeated}
+        {place: found for place, found in table.items() if everything and (place[0], place[2]) in repeated}
         for table in tables
     )
     return [Judged(*both) for both in zip(steps, against(base, others, host), strict=True)]

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
+from functools import cached_property
+from typing import Literal
 
 from agelab.model.metrics import METRICS
 from agelab.stats.bootstrap import Between, ratios
@@ -47,7 +49,7 @@ class Compared:
         found = self.difference
         return found.right.median / found.left.median if found and found.left.median else None
 
-    @property
+    @cached_property
     def verdict(self) -> Verdict:
         """Floor and rank test together."""
         if self.difference is None or self.test is None:
@@ -63,6 +65,14 @@ class Compared:
     def differs(self) -> bool:
         """Whether B is called higher or lower."""
         return self.verdict in (Verdict.HIGHER, Verdict.LOWER)
+
+    @property
+    def better(self) -> Literal["left", "right"] | None:
+        """Which side is the better one; None where neither is called anything, or the metric has no better way."""
+        metric = METRICS.get(self.row.left.metric)
+        if not self.differs or metric is None or metric.better is None:
+            return None
+        return "right" if (metric.better == "higher") == (self.verdict is Verdict.HIGHER) else "left"
 
     @property
     def word(self) -> str:

@@ -162,7 +162,7 @@ def test_a_repeated_step_is_one_line_its_mean_and_all_shows_each(
         ["copy", "1/2", "1.20"],
         ["copy", "2/2", "2.20"],
     ]
-    [pair] = json.loads(said(capsys, a, b, "--json"))["pairs"]
+    [pair] = json.loads(said(capsys, a, b, "--json", "--all"))["pairs"]
     assert [(row["repetition"], row["left"]["median"]) for row in pair["rows"][:1]] == [(0, 1.7)]
     assert [(row["repetition"], row["left"]["median"]) for row in pair["repetitions"]] == [(1, 1.2), (2, 2.2)]
 
@@ -301,8 +301,8 @@ def test_programs_get_exact_numbers(home: Path, capsys: pytest.CaptureFixture[st
     b = make(home, {"ext4": seeds(1.1, 1.1, 1.1, 1.1, 1.3)}, inputs={"kernel": "new"})
     found = json.loads(said(capsys, a, b, "--json"))
     [pair] = found["pairs"]
-    assert (found["schema"], pair["left"]["run"], pair["right"]["run"]) == (2, a, b)
-    assert pair["labels"] == [] and pair["repetitions"] == []
+    assert (found["schema"], pair["left"]["run"], pair["right"]["run"]) == (3, a, b)
+    assert pair["labels"] == [] and pair["repetitions"] is None
     assert pair["left"]["variant"] == "ext4"
     assert [cell["seed"] for cell in pair["left"]["cells"]] == [1, 2, 3, 4, 5]
     assert pair["cells"][0]["inputs"] == [{"place": "kernel", "left": None, "right": "new"}]
@@ -331,8 +331,31 @@ def test_programs_get_exact_numbers(home: Path, capsys: pytest.CaptureFixture[st
         "floor": 0.4,
         "verdict": "higher",
         "word": "slower",
+        "better": "left",
         "reason": None,
     }  # fmt: skip
+
+
+def test_programs_get_each_repetition_and_sample_when_they_ask_for_all(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run of sixty-five cells had 25 MB of them."""
+    a = make(home, {"ext4": ONE}, again=ONE)
+    b = make(home, {"ext4": SLOW}, again={**SLOW, 1: 1.0}, inputs={"kernel": "new"})
+    [lean] = json.loads(said(capsys, a, b, "--json"))["pairs"]
+    assert lean["repetitions"] is None
+    assert [(cell["compared"], cell["differing"], cell["samples"]) for cell in lean["cells"]] == [
+        (3, 1, None),
+        *[(3, 2, None)] * 4,
+    ]
+    [whole] = json.loads(said(capsys, a, b, "--json", "--all"))["pairs"]
+    assert [row["repetition"] for row in whole["repetitions"]] == [1, 2]
+    assert whole["cells"][0]["samples"] == [{"place": "copy 1 elapsed", "left": 1.0, "right": 2.0}]
+    assert whole["rows"] == lean["rows"]
+    # What breaks the promise is always there, and so is that nothing differs.
+    c = make(home, {"ext4": {**ONE, 3: 1.25}}, again=ONE)
+    [pair] = json.loads(said(capsys, a, c, "--json", code=1))["pairs"]
+    assert [len(cell["samples"]) for cell in pair["cells"]] == [0, 0, 1, 0, 0]
 
 
 def test_a_table_fits_eighty_columns(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -142,6 +142,14 @@ def test_the_word_is_the_metrics(metric: str, word: str) -> None:
     [down] = judged(row(TWO, ONE, metric))
     assert (up.verdict, up.word, down.verdict, down.word) == (Verdict.HIGHER, word, Verdict.LOWER, opposite)
     assert up.differs and up.reason is None
+    better = {
+        "elapsed": "left",
+        "throughput": "right",
+        "layout_score": "right",
+        "slowdown": "left",
+        "x": None,
+    }
+    assert up.better == better[metric] and (down.better == up.better) is (metric == "x")
     assert up.ratio == Fraction(22, 12) and up.interval and up.interval.low <= up.ratio <= up.interval.high
 
 
@@ -157,6 +165,7 @@ def test_the_word_is_the_metrics(metric: str, word: str) -> None:
 def test_without_a_floor_below_it_nobody_is_slower(other: tuple[float, ...], verdict: Verdict) -> None:
     [found] = judged(row(ONE, other))
     assert (found.verdict, found.word, found.differs) == (verdict, verdict.value, False)
+    assert found.better is None
 
 
 def test_above_the_floor_but_one_of_many_comparisons_may_be_chance() -> None:
