@@ -58,6 +58,7 @@ def compare(
 
     Exit: 0; 1 where equal inputs gave different samples; 2 where nothing can be compared.
     """
+    from agelab.cli.floors import wrapped
     from agelab.errors import InputError
     from agelab.results import sides as results
     from agelab.results.judged import HostFloor, judged, labels, nothing_counts
@@ -84,7 +85,7 @@ def compare(
     else:
         _print_runs(found)
         for run, groups in results.left_out(found, asked).items() if len(asked) > 1 else ():
-            _wrapped(f"not compared, for not every run has them: of {run} {'; '.join(groups)}", "")
+            click.echo(wrapped(f"not compared, for not every run has them: of {run} {'; '.join(groups)}", ""))
         for one, table in zip(found, tables, strict=True):
             if len(one.others) == 1 or each:
                 for other, rows in zip(one.others, table, strict=True):
@@ -203,6 +204,7 @@ def _print_several(
     everything: bool,
 ) -> None:
     """Several sides against the base, in one table."""
+    from agelab.cli.floors import wrapped
     from agelab.cli.ratios import print_several
     from agelab.results.sides import names
 
@@ -225,10 +227,10 @@ def _print_several(
                 click.echo(f"   input {line}")
             if differing and not every_input:
                 differ = ", ".join(sorted({found.name for found in differing}))
-                _wrapped(f"inputs that differ: {differ}")
+                click.echo(wrapped(f"inputs that differ: {differ}", "   "))
             _print_endings([pair for pair in cells if pair.broken], True, everything)
         for line in _left_out(group):
-            _wrapped(f"left out of the table: {line}")
+            click.echo(wrapped(f"left out of the table: {line}", "   "))
     counted = [at for at, group in enumerate(one.others) if group.counted]
     if one.base.counted and counted:
         tables = [judged[at].rows for at in counted]
@@ -245,13 +247,6 @@ def _chosen(pair: "Pair") -> list[str]:
 
 def _plain(value: Any) -> str:
     return ", ".join(value) if isinstance(value, tuple) else str(value)
-
-
-def _wrapped(text: str, indent: str = "   ") -> None:
-    """A line that may be long."""
-    from agelab.cli.floors import columns
-
-    click.echo(click.wrap_text(text, columns(), indent, f"{indent}  "))
 
 
 def input_lines(differing: "Sequence[Difference]", every: bool) -> list[str]:

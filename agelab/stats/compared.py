@@ -83,6 +83,13 @@ class Compared:
         return self.verdict.value
 
     @property
+    def said(self) -> str:
+        """The same for a reader: of what is no speed ``better`` or ``worse``, where the metric has a better way."""
+        if self.better and not METRICS[self.row.left.metric].speed:
+            return "better" if self.better == "right" else "worse"
+        return self.word
+
+    @property
     def reason(self) -> str | None:
         """Why there is no word for the difference, in a sentence; None where there is one, or nothing to say."""
         if self.verdict is Verdict.CHANCE and self.test:

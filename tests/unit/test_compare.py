@@ -107,7 +107,10 @@ def test_a_row_has_both_medians_their_ratio_and_a_verdict(
     b = make(home, {"ext4": other}, inputs={"kernel": "new"})
     shown = said(capsys, a, b)
     assert row in [" ".join(line.split()) for line in shown.splitlines()]
-    assert ("  no floor: 4 seeds, five are needed\n" in shown) is row.endswith("no floor")
+    short = " ".join(shown.split())
+    assert ("no floor: five run seeds are needed" in short or "no floor of" in short) is row.endswith(
+        "no floor"
+    )
     assert "input kernel: nothing | new" in shown
 
 
@@ -133,9 +136,63 @@ def test_above_the_floor_but_maybe_chance_is_said_with_the_seeds_it_takes(
     assert "copy 1.20 2.20 1.83 1.54 2.20 33.3% maybe chance" in [
         " ".join(line.split()) for line in shown.splitlines()
     ]
+    shown = " ".join(shown.split())
     assert "maybe chance: above the floor, but p is 0.056 or more (1 of all);" in shown
     assert "6 seeds on each side can tell a single one of 7 comparisons" in shown
     assert "0 of all" in shown and "slower" not in shown
+
+
+def test_which_seeds_are_missing_and_why_is_said(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a = make(home, {"ext4": ONE})
+    b = make(home, {"ext4": seeds(9.0, None, 9.0, 9.0, None)}, inputs={"kernel": "new"})
+    said_of_rows = "no floor of copy elapsed: B has seeds 1,3,4, five are needed; seeds 2,5: no way to know"
+    assert said_of_rows in " ".join(said(capsys, a, b).split())
+    b = make(home, {"ext4": seeds(*[None] * 5)}, inputs={"kernel": "new"})
+    assert "  not measured: B, copy elapsed: seeds 1,2,3,4,5: no way to know\n" in said(capsys, a, b)
+    names = {"ext4": ONE, "xfs": seeds(1.0, 1.1), "jfs": seeds(1.0, 1.1, 1.2)}
+    make(home, names)
+    shown = said(capsys, "latest")
+    assert "needed on each side; xfs has seeds 1,2, jfs has seeds 1,2,3" in " ".join(shown.split())
+
+
+def test_a_table_ends_with_what_it_comes_to(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a = make(home, {"ext4": ONE}, more={"mkfs": ONE, "fill": SLOW})
+    b = make(home, {"ext4": SLOW}, more={"mkfs": ONE, "fill": ONE}, inputs={"kernel": "new"})
+    for run, value in ((a, 0.2), (b, 0.9)):
+        there = rundir.find(home / "runs", run)
+        for number in range(5):
+            for metric in ("slowdown", "layout_score", "extents"):
+                known = value if metric != "extents" else 3
+                there.append(number, Sample(step="read", metric=metric, value=known + number / 100, unit="1"))
+            end = there.end(number)
+            assert end is not None
+            again = {"digest": digest(end.status, there.samples()[number], {})}
+            there.finish(number, end.model_copy(update=again))
+    shown = lines(said(capsys, a, b))
+    at = shown.index("in short, B is slower faster worse better none shown most")
+    assert shown[at + 1 :] == [
+        "elapsed 1 1 0 0 1 copy 1.83",
+        "slowdown 0 0 1 0 0 read 4.18",
+        "layout_score 0 0 0 1 0 read 4.18",
+        "none shown: extents",
+    ]
+    assert [line.endswith("B worse") for line in shown if line.startswith("read 0.22")] == [True, False]
+    shown = lines(said(capsys, a, b, b))
+    at = shown.index("in short slower faster worse better none shown most of elapsed")
+    assert shown[at + 1 : at + 3] == ["B 1 1 1 1 2 copy 1.83", "C 1 1 1 1 2 copy 1.83"]
+    same = make(home, {"ext4": ONE}, inputs={"kernel": "newer"}, more={"mkfs": ONE, "fill": SLOW})
+    assert lines(said(capsys, same, same))[-1] == "no difference is shown: elapsed"
+
+
+def test_a_ratio_that_is_called_a_difference_is_not_shown_as_one(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = seeds(100.00001, 100.00002, 100.00003, 100.00004, 100.00005)
+    a = make(home, {"ext4": base})
+    b = make(home, {"ext4": {n: (v or 0) + 0.001 for n, v in base.items()}}, inputs={"kernel": "new"})
+    shown = said(capsys, a, b)
+    assert "copy 100.000030 100.001030 1.00001 1.00001 1.00001 <0.1% B slower" in lines(shown)
+    assert "copy 1.00001" in lines(shown)[-1]
 
 
 def test_outliers_are_named_and_counted(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -241,7 +298,7 @@ def test_what_is_not_ok_is_left_out_and_named(home: Path, capsys: pytest.Capture
     assert "  left out of the table: B, seed 4: it stopped\n" in shown
     assert "  left out of the table: B, seed 5: not ended\n" in shown
     assert f"  not finished: {b}: seed 5\n" in shown
-    assert "no floor: 3 seeds, five are needed" in shown
+    assert "  no floor: five run seeds are needed on each side; B has seeds 1,2,3\n" in shown
 
 
 def test_real_time_is_compared_by_the_same_rule_and_breaks_no_promise(
