@@ -99,9 +99,7 @@ def compare(
 
 def _print_runs(found: "Sequence[Comparison]") -> None:
     """Which runs they are, each by its letter."""
-    groups = [
-        (chr(ord("A") + at), group) for one in found for at, group in enumerate((one.base, *one.others))
-    ]
+    groups = [(_letter(at), group) for one in found for at, group in enumerate((one.base, *one.others))]
     said: dict[str, tuple[list[str], RunDirectory]] = {}
     for letter, group in groups:
         letters, _ = said.setdefault(group.run.name, ([], group.run))
@@ -112,6 +110,11 @@ def _print_runs(found: "Sequence[Comparison]") -> None:
         click.echo(f"{names}  {run.name}: {described(run.plan())}")
         if run.going_on():
             click.echo("   it is still going on: compared as far as it is")
+
+
+def _letter(at: int) -> str:
+    """A to Z, then AA, AB."""
+    return (_letter(at // 26 - 1) if at >= 26 else "") + chr(ord("A") + at % 26)
 
 
 def _cells(one: "Group", other: "Group") -> "list[Pair]":
@@ -209,11 +212,12 @@ def _print_several(
     from agelab.results.sides import names
 
     groups = (one.base, *one.others)
-    letters = [chr(ord("A") + at) for at in range(len(groups))]
+    letters = [_letter(at) for at in range(len(groups))]
     told = names(groups)
     told = told if all(told) else letters
     click.echo("")
-    for letter, name, group in zip(letters, told, groups, strict=True):
+    labelled = list(zip(letters, told, groups, strict=True))
+    for letter, name, group in (one for one in labelled if one[2].begun):
         click.echo(
             f"{letter}  {group.name}{'' if name in (letter, group.variant) else f' ({name})'}: "
             f"{seeds_of(group.cells)}{', the base' if group is one.base else ''}"
@@ -229,8 +233,10 @@ def _print_several(
                 differ = ", ".join(sorted({found.name for found in differing}))
                 click.echo(wrapped(f"inputs that differ: {differ}", "   "))
             _print_endings([pair for pair in cells if pair.broken], True, everything)
-        for line in _left_out(group):
-            click.echo(wrapped(f"left out of the table: {line}", "   "))
+        if left_out := _left_out(group):
+            click.echo(wrapped(f"left out of the table: {'; '.join(left_out)}", "   "))
+    if waiting := [f"{letter} {group.name}" for letter, _, group in labelled if not group.begun]:
+        click.echo(wrapped(f"not begun: {'; '.join(waiting)}", ""))
     counted = [at for at, group in enumerate(one.others) if group.counted]
     if one.base.counted and counted:
         tables = [judged[at].rows for at in counted]

@@ -46,7 +46,9 @@ def ratio(value: Fraction, ends: Sequence[Fraction], apart: bool) -> list[str]:
     places = 3 if value < 100 else 0
     if ends:
         low, high = ends
-        places = max(2, decimals(4, high - low)) if high < 10 else 1 if high < 1000 else 0
+        places = max(2, decimals(4, high - low, value)) if high < 10 else 1 if high < 1000 else 0
+    if 0 < value < 1:
+        places = min(MOST, max(places, FIGURES - 1 - floor(log10(value))))
     while apart and places < MOST and shown(value, places) == shown(Fraction(1), places):
         places += 1
     return [shown(one, places) for one in (value, *ends)]

@@ -649,6 +649,26 @@ def test_the_error_of_many_sides_without_an_ok_cell_is_short_and_names_a_base(
     assert "--base filesystem-1: that one has ok cells" in capsys.readouterr().err
 
 
+def test_of_several_sides_those_that_have_not_begun_are_one_line(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = make(home, {"ext4": ONE, "xfs": SLOW, "jfs": ONE, "zfs": ONE}, ends={})
+    run = rundir.find(home / "runs", name)
+    for number in (8, 9, *range(10, 20)):
+        (run.cell(number) / "end.json").unlink()
+        if number != 8:
+            (run.cell(number) / "inputs.json").unlink()
+    shown = said(capsys, "latest").splitlines()
+    assert "   left out of the table: seed 4: not ended; seed 5: not begun" in shown
+    assert "not begun: C jfs, single; D zfs, single" in shown and not any(line[:3] == "C  " for line in shown)
+
+
+def test_more_sides_than_letters_have_two_of_them(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make(home, {f"fs{number}": seeds(1.0) for number in range(29)})
+    shown = said(capsys, "latest")
+    assert shown.startswith("A-AC  ") and "\nZ  fs25, single" in shown and "\nAC  fs28, single" in shown
+
+
 def test_values_that_differ_are_no_words_of_python(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a = make(home, {"ext4": ONE}, inputs={"beside": {"size": None}, "sealed": True, "at": 1.5})
     b = make(home, {"ext4": ONE}, inputs={"beside": None, "sealed": False, "at": [{"k": None}]})
