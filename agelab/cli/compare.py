@@ -73,7 +73,7 @@ def compare(
     doubts = {id(other): labels(one.base, other, anyway) for one in found for other in one.others}
     pairs = [(one.base, other) for one in found for other in one.others]
     if not any(one.begun and other.begun for one, other in pairs):
-        raise nothing_counts(found)
+        raise nothing_counts(found, of_one=len(asked) == 1)
     tables = []
     for one in found:
         host = HostFloor(store.home, one.base, one.others)
@@ -93,7 +93,7 @@ def compare(
             else:
                 _print_several(one, table, doubts, every_input, everything)
     if not any(one.counted and other.counted for one, other in pairs):
-        raise nothing_counts(found)
+        raise nothing_counts(found, of_one=len(asked) == 1)
     return int(any(cells.broken for pair in pairs for cells in _cells(*pair)))
 
 

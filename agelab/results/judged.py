@@ -109,8 +109,11 @@ def labels(one: Group, other: Group, anyway: bool) -> list[str]:
     return found
 
 
-def nothing_counts(found: Sequence[Comparison]) -> InputError:
-    """The error where no side has an ok cell to compare with the base's: which have none, and why."""
+def nothing_counts(found: Sequence[Comparison], of_one: bool) -> InputError:
+    """The error where no side has an ok cell to compare with the base's: which have none, and why.
+
+    ``of_one``: all sides are of one run, which has other ones for a base.
+    """
     empty = [group for one in found for group in (one.base, *one.others) if not group.counted]
     why: dict[tuple[str, str], list[str]] = {}
     for group in empty:
@@ -123,7 +126,7 @@ def nothing_counts(found: Sequence[Comparison]) -> InputError:
         lines.append(f"no cell of {'; '.join(named[:NAMED])}{more} of {run} is ok ({reasons})")
     ok = [group for one in found for group in one.others if group.counted]
     hint = "agelab list shows how far a run is" if any(group.run.going_on() for group in empty) else ""
-    if len(ok) > 1 and len(found) == 1:
+    if len(ok) > 1 and of_one:
         hint = f"--base {ok[0].variant}: that one has ok cells, and is not alone in it"
     return InputError(". ".join(lines), hint=hint)
 

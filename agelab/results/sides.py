@@ -45,6 +45,8 @@ class Side:
 def side(runs: Path, words: str) -> Side:
     """What the words mean. Raises InputError for a run that is not there, and for a choice that none is."""
     name, colon, choices = words.partition(":")
+    if not name:
+        raise InputError(f"{words!r} names no run", hint="like latest:ext4; agelab list names them")
     if colon and not choices.strip(","):
         raise InputError(
             f"{words!r} names no variant", hint=f"like {name}:ext4, or {name} for all of its variants"

@@ -81,6 +81,7 @@ READERS: dict[str, tuple[tuple[str, ...], Callable[[str, RunDirectory], None]]] 
     "minutes": (("export", "RUN", "--format", "minutes"), text),
     "seconds": (("export", "RUN", "--format", "seconds"), text),
     "compare": (("compare", "RUN", "RUN", "--all", "--inputs"), text),
+    "compare-several": (("compare", "RUN", "RUN", "RUN", "--all", "--inputs"), text),
     "compare-json": (("compare", "RUN", "RUN", "--json", "--all"), of_pairs),
     "sweep": (("sweep", "RUN"), text),
     "sweep-json": (("sweep", "RUN", "--json"), of_json),

@@ -511,6 +511,8 @@ def test_cells_are_chosen_by_what_they_are(
         ),
         (["latest", "latest", "--base", "xfs"], "--base chooses among the variants of one run"),
         (["nowhere", "latest"], "no run 'nowhere'"),
+        ([":ext4", "latest"], "':ext4' names no run"),
+        (["", "latest"], "'' names no run"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(
@@ -647,6 +649,9 @@ def test_the_error_of_many_sides_without_an_ok_cell_is_short_and_names_a_base(
     (rundir.find(home / "runs", name).cell(0) / "end.json").unlink()
     assert main(["compare", name]) == 2
     assert "--base filesystem-1: that one has ok cells" in capsys.readouterr().err
+    sides = [f"{name}:{variant}" for variant in variants[:3]]
+    assert main(["compare", *sides]) == 2
+    assert "--base" not in capsys.readouterr().err, "of several sides there is none"
 
 
 def test_of_several_sides_those_that_have_not_begun_are_one_line(
