@@ -163,8 +163,7 @@ def _print(
         _print_proof(proof)
         for ran in [*group.cells.values(), proof.right]:
             if not ran.ok:
-                status = f"{ran.end.status}: {ran.end.reason}" if ran.end else "no end record"
-                click.echo(f"  not ok, in no figure below: seed {ran.cell.seed} of {ran.run}: {status}")
+                click.echo(f"  not ok, in no figure below: seed {ran.cell.seed} of {ran.run}: {ran.ended}")
         if n := len(group.counted):
             covers = percent(coverage(n, rank(n)))
             click.echo(

@@ -61,7 +61,8 @@ class Difference:
 def inputs(left: Any, right: Any, place: str = "") -> Iterator[Difference]:
     """Each differing leaf of two input records, with its place: ``seeds.run``, ``qemu.command[12]``.
 
-    Lists of different length are one difference; its ``words`` tell what came and what went.
+    Lists of different length are one difference; its ``words`` tell what came and what went. 1, 1.0 and true are three
+    values: a cell's key is the hash of what is written.
     """
     if isinstance(left, Mapping) and isinstance(right, Mapping):
         for key in sorted({*left, *right}):
@@ -69,7 +70,7 @@ def inputs(left: Any, right: Any, place: str = "") -> Iterator[Difference]:
     elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
         for number, (one, other) in enumerate(zip(left, right, strict=True)):
             yield from inputs(one, other, f"{place}[{number}]")
-    elif left != right:
+    elif type(left) is not type(right) or left != right:
         yield Difference(place, left, right)
 
 
@@ -119,6 +120,11 @@ class Ran:
         if self.end is None:
             return "not ended" if self.inputs else "not begun"
         return " ".join((self.end.reason or self.end.status.value).split())
+
+    @property
+    def ended(self) -> str:
+        """How it ended, with the reason; or that it has not."""
+        return f"{self.end.status}: {self.why}" if self.end and self.end.reason else self.why
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from agelab.errors import InputError
 from agelab.results import comparable, kinds
 from agelab.results.aa import HostFloors, host_floors
-from agelab.results.compare import Group, Ran
+from agelab.results.compare import Group
 from agelab.results.sides import Comparison
 from agelab.stats.compared import Compared, against
 from agelab.stats.series import Row, by_step, series
@@ -117,7 +117,7 @@ def nothing_counts(found: Sequence[Comparison], of_one: bool) -> InputError:
     empty = [group for one in found for group in (one.base, *one.others) if not group.counted]
     why: dict[tuple[str, str], list[str]] = {}
     for group in empty:
-        reasons = "; ".join(dict.fromkeys(_why(ran) for ran in group.cells.values()))
+        reasons = "; ".join(dict.fromkeys(ran.ended for ran in group.cells.values()))
         why.setdefault((group.run.name, reasons), []).append(group.name)
     lines = []
     for (run, reasons), names in why.items():
@@ -129,7 +129,3 @@ def nothing_counts(found: Sequence[Comparison], of_one: bool) -> InputError:
     if len(ok) > 1 and of_one:
         hint = f"--base {ok[0].variant}: that one has ok cells, and is not alone in it"
     return InputError(". ".join(lines), hint=hint)
-
-
-def _why(ran: Ran) -> str:
-    return f"{ran.end.status}: {ran.why}" if ran.end else ran.why

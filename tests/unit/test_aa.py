@@ -357,6 +357,13 @@ def test_the_kind_of_a_step_in_any_phase() -> None:
     assert {step: known.of(step) for step in steps} == steps
 
 
+@pytest.mark.parametrize("steps", ["ab", 7, [7], [["name", "run"]], [{"name": "a"}], {"name": "a"}, None])
+def test_inputs_that_plan_nothing_have_steps_of_no_kind(steps: object) -> None:
+    """A run from elsewhere has its own inputs; what they say is no reason to end with a traceback."""
+    assert kinds.of_cell({"plan": {"steps": steps}}).of("a") == kinds.OTHER
+    assert kinds.of_cell({"plan": steps, "making": steps}).of("a") == kinds.OTHER
+
+
 @pytest.mark.parametrize(("seen", "later"), [(4, 2), (4, 3), (6, 3), (6, 4)])
 def test_the_coverage_counts_the_orders(seen: int, later: int) -> None:
     """Every place that later values can have among the seen ones, in rank order, is equally likely.

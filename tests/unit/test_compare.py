@@ -324,6 +324,14 @@ def test_inputs_are_one_line_each_until_every_place_is_asked_for(
     assert "  input qemu.command: only A: nothing | only B: -x\n" in shown
 
 
+def test_values_that_python_calls_equal_are_other_inputs() -> None:
+    """Their key is the hash of what is written: 1 is not true, and not 1.0."""
+    assert [one.place for one in compare.inputs({"a": 1, "b": 1, "c": 0}, {"a": True, "b": 1.0, "c": 0})] == [
+        "a",
+        "b",
+    ]
+
+
 def test_of_two_lists_the_words_that_went_and_came() -> None:
     one, other = ["-m", "768", "-smp", "1", "-cpu", "a"], ["-m", "512", "-smp", "1", "-cpu", "a", "-s"]
     [found] = compare.inputs({"command": one}, {"command": other})
