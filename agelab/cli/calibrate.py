@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agelab.cli.common import json_option, open_store, print_json
-from agelab.cli.compare import described, differences_json, input_lines, print_samples
+from agelab.cli.compare import described
+from agelab.cli.differences import differences_json, input_lines, print_samples
 from agelab.cli.request import execute, of_one_kernel, options, request
 from agelab.stats.series import seeds_of
 
