@@ -153,24 +153,24 @@ def _print_pair(
             "  (no run seed is equal: a seed by itself changes the plan, the initramfs and QEMU's command)"
         )
     several = max(len(one.cells), len(other.cells)) > 1
-    _print_endings(cells, several, everything)
-    if several:
-        for letter, group in (("A", one), ("B", other)):
-            for line in _left_out(group):
-                click.echo(f"  left out of the table: {letter}, {line}")
-        if one.counted and other.counted:
-            print_two(judged.rows, everything)
+    table = bool(one.counted and other.counted and (several or differing))
+    _print_endings(cells, several, everything, each=not several and (everything or not table))
+    for letter, group in (("A", one), ("B", other)):
+        for line in _left_out(group) if several else ():
+            click.echo(f"  left out of the table: {letter}, {line}")
+    if table:
+        print_two(judged.rows, everything)
 
 
-def _print_endings(cells: "Sequence[Pair]", several: bool, everything: bool) -> None:
-    """What inputs and samples say together, seed by seed."""
+def _print_endings(cells: "Sequence[Pair]", several: bool, everything: bool, each: bool = False) -> None:
+    """What inputs and samples say together, seed by seed; samples where they break the promise, or with ``each``."""
     for said, those in groupby(cells, _said):
         found = list(those)
         which = f": {seeds_of(pair.left.cell.seed for pair in found)}" if several else ""
         if said:
             click.echo(f"  {said}{which}")
         for pair in found:
-            if pair.broken or not several:
+            if pair.broken or each:
                 print_samples(pair, SHOWN if not everything else pair.compared)
 
 

@@ -690,4 +690,10 @@ def test_values_that_differ_are_no_words_of_python(home: Path, capsys: pytest.Ca
     assert "  input sealed: true | false\n" in shown
     assert '  input at: 1.5 | [{"k": null}]\n' in shown
     one, other = make(home, {"ext4": seeds(1.0)}), make(home, {"ext4": seeds(None)}, inputs={"x": 1})
-    assert "  sample copy 1 elapsed: 1.0 | nothing\n" in said(capsys, one, other, code=0)
+    assert "  sample copy 1 elapsed: 1.0 | nothing\n" in said(capsys, one, other, "--all")
+    # One run seed each: the ratios, and why there is no verdict; of equal inputs what differs.
+    other = make(home, {"ext4": seeds(2.5)}, inputs={"x": 1})
+    shown = said(capsys, one, other)
+    assert "copy 1.000000 2.500000 2.500 - no floor" in lines(shown)
+    assert "  no floor: five run seeds are needed on each side; A has seed 1, B has seed 1\n" in shown
+    assert "sample copy" not in shown
