@@ -1,7 +1,7 @@
 """The command line: verbs, exit codes, and one clear message for whatever goes wrong.
 
 Exit codes: 0 all is well; 1 some cell is not ok; 2 wrong usage or input; 3 this host cannot do it;
-70 a bug in agelab; 130 interrupted. A verb that returns a number exits with it.
+70 a bug in agelab; 130 interrupted; 141 whoever read its output has gone. A verb that returns a number exits with it.
 """
 
 import contextlib
@@ -22,6 +22,8 @@ from agelab.model.shown import plain
 
 INTERNAL_ERROR = 70
 INTERRUPTED = 130
+READER_GONE = 128 + signal.SIGPIPE
+"""What a shell says of any command whose reader (a pager, head) goes before the output ends."""
 FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 FULL = "free some space there (AGELAB_HOME, or where its output goes); a run that had begun goes on: agelab resume"
 
@@ -130,9 +132,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         click.echo("agelab: interrupted", err=True)
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader (a pager, head) has gone; Python would complain again when it flushes at exit.
+        # Python would complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return READER_GONE
+    except SystemExit:
+        if ASKED in os.environ:  # click has answered a shell
+            raise
+        return READER_GONE  # it ends by itself for a BrokenPipeError alone, and has seen to the flush
     except OSError as error:
         if error.errno not in DISK_ERRNOS:
             return _bug()
@@ -170,7 +176,8 @@ def _usage(error: click.UsageError) -> AgelabError:
 
 
 def _complain(error: AgelabError) -> int:
-    click.echo(f"agelab: {plain(str(error))}", err=True)
-    if error.hint:
-        click.echo(f"  {plain(error.hint)}", err=True)
+    with contextlib.suppress(BrokenPipeError):
+        click.echo(f"agelab: {plain(str(error))}", err=True)
+        if error.hint:
+            click.echo(f"  {plain(error.hint)}", err=True)
     return error.exit_code

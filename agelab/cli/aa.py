@@ -66,14 +66,8 @@ def print_cells(pairs: "Sequence[tuple[Group, Group]]") -> None:
     """Which cells are in no figure, and why."""
     for ran in (ran for pair in pairs for group in pair for ran in group.cells.values()):
         if not ran.ok:
-            status = (
-                f"{ran.end.status}: {' '.join((ran.end.reason or '').split())}"
-                if ran.end
-                else "no end record"
-            )
-            click.echo(
-                f"  not ok, in no figure below: {ran.cell.variant}, seed {ran.cell.seed} of {ran.run}: {status}"
-            )
+            which = f"{ran.cell.variant}, seed {ran.cell.seed} of {ran.run}"
+            click.echo(f"  not ok, in no figure below: {which}: {ran.ended}")
 
 
 def print_calibration(one: "Calibration", everything: bool) -> None:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agelab.cli.common import json_option, open_store, print_json
-from agelab.cli.compare import described, differences_json, input_lines, print_samples
+from agelab.cli.compare import described
+from agelab.cli.differences import differences_json, input_lines, print_samples
 from agelab.cli.request import execute, of_one_kernel, options, request
 from agelab.stats.series import seeds_of
 
@@ -163,8 +164,7 @@ def _print(
         _print_proof(proof)
         for ran in [*group.cells.values(), proof.right]:
             if not ran.ok:
-                status = f"{ran.end.status}: {ran.end.reason}" if ran.end else "no end record"
-                click.echo(f"  not ok, in no figure below: seed {ran.cell.seed} of {ran.run}: {status}")
+                click.echo(f"  not ok, in no figure below: seed {ran.cell.seed} of {ran.run}: {ran.ended}")
         if n := len(group.counted):
             covers = percent(coverage(n, rank(n)))
             click.echo(

@@ -174,7 +174,7 @@ def _numbers(said: str | None, there: int) -> list[int]:
 
 def _print(capsule: "Capsule", run: "RunDirectory | None", judged: "Sequence[Verdict]") -> None:
     from agelab.capsule.show import cell_name
-    from agelab.cli.compare import input_lines
+    from agelab.cli.differences import input_lines
 
     for one in judged:
         _say(f"{one.number}  {cell_name(one.ran.cell)}: {one.came}: {one.why}")
@@ -189,7 +189,7 @@ def _print(capsule: "Capsule", run: "RunDirectory | None", judged: "Sequence[Ver
 
 
 def _json(capsule: "Capsule", run: "RunDirectory | None", judged: "Sequence[Verdict]") -> dict[str, Any]:
-    from agelab.cli.compare import differences_json
+    from agelab.cli.differences import differences_json
 
     return {
         "schema": SCHEMA,

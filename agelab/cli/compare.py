@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agelab.cli.common import json_option, open_store, print_json
+from agelab.cli.differences import differences_json, input_lines, print_samples
 from agelab.stats.series import seeds_of
 
 if TYPE_CHECKING:
@@ -18,13 +19,7 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 """Differing samples to print for one pair of cells."""
-PLACES = 2
-"""Places to name of an input that differs in more than one."""
-WIDTH = 60
-"""Characters to print of a value."""
-BRIEF = 16
-"""The same where only the first look is wanted: both values fit a line of 80."""
-SCHEMA = 2
+SCHEMA = 3
 CHOSEN = ("filesystem", "layout", "kernel", "machine", "drives", "defaults", "accelerator")
 """What of a cell its run chose, beside variant and seed."""
 
@@ -56,9 +51,10 @@ def compare(
 
     Exit: 0; 1 where equal inputs gave different samples; 2 where nothing can be compared.
     """
+    from agelab.cli.floors import wrapped
     from agelab.errors import InputError
     from agelab.results import sides as results
-    from agelab.results.judged import HostFloor, judged, labels, why_empty
+    from agelab.results.judged import HostFloor, judged, labels, nothing_counts
 
     store = open_store()
     asked = [results.side(store.runs, words) for words in sides]
@@ -68,36 +64,35 @@ def compare(
         )
     found = [results.of_one(asked[0], base)] if len(asked) == 1 else results.of_several(asked)
     doubts = {id(other): labels(one.base, other, anyway) for one in found for other in one.others}
+    pairs = [(one.base, other) for one in found for other in one.others]
+    if not any(one.begun and other.begun for one, other in pairs):
+        raise nothing_counts(found, of_one=len(asked) == 1)
     tables = []
     for one in found:
         host = HostFloor(store.home, one.base, one.others)
-        tables.append(judged(one, host))
-        for other in one.others:
-            doubts[id(other)] += host.unknown
+        tables.append(judged(one, host, everything))
+        for other, rows in zip(one.others, tables[-1], strict=True):
+            doubts[id(other)] += [*host.unknown, *host.uncovered(rows.steps)]
     if as_json:
-        print_json(_json(found, tables, doubts))
+        print_json(_json(found, tables, doubts, everything))
     else:
         _print_runs(found)
-        for line in results.left_out(found, asked) if len(asked) > 1 else ():
-            click.echo(f"not compared, for no other run has it: {line}")
+        for run, groups in results.left_out(found, asked).items() if len(asked) > 1 else ():
+            click.echo(wrapped(f"not compared, for not every run has them: of {run} {'; '.join(groups)}", ""))
         for one, table in zip(found, tables, strict=True):
             if len(one.others) == 1 or each:
                 for other, rows in zip(one.others, table, strict=True):
                     _print_pair(one.base, other, rows, doubts[id(other)], every_input, everything)
             else:
                 _print_several(one, table, doubts, every_input, everything)
-    if not any(one.base.counted and other.counted for one in found for other in one.others):
-        empty = [group for one in found for group in (one.base, *one.others) if not group.counted]
-        raise InputError("; ".join(dict.fromkeys(map(why_empty, empty))))
-    broken = any(cells.broken for one in found for other in one.others for cells in _cells(one.base, other))
-    return int(broken)
+    if not any(one.counted and other.counted for one, other in pairs):
+        raise nothing_counts(found, of_one=len(asked) == 1)
+    return int(any(cells.broken for pair in pairs for cells in _cells(*pair)))
 
 
 def _print_runs(found: "Sequence[Comparison]") -> None:
     """Which runs they are, each by its letter."""
-    groups = [
-        (chr(ord("A") + at), group) for one in found for at, group in enumerate((one.base, *one.others))
-    ]
+    groups = [(_letter(at), group) for one in found for at, group in enumerate((one.base, *one.others))]
     said: dict[str, tuple[list[str], RunDirectory]] = {}
     for letter, group in groups:
         letters, _ = said.setdefault(group.run.name, ([], group.run))
@@ -108,6 +103,11 @@ def _print_runs(found: "Sequence[Comparison]") -> None:
         click.echo(f"{names}  {run.name}: {described(run.plan())}")
         if run.going_on():
             click.echo("   it is still going on: compared as far as it is")
+
+
+def _letter(at: int) -> str:
+    """A to Z, then AA, AB."""
+    return (_letter(at // 26 - 1) if at >= 26 else "") + chr(ord("A") + at % 26)
 
 
 def _cells(one: "Group", other: "Group") -> "list[Pair]":
@@ -153,31 +153,31 @@ def _print_pair(
             "  (no run seed is equal: a seed by itself changes the plan, the initramfs and QEMU's command)"
         )
     several = max(len(one.cells), len(other.cells)) > 1
-    _print_endings(cells, several, everything)
-    if several:
-        for letter, group in (("A", one), ("B", other)):
-            for line in _left_out(group):
-                click.echo(f"  left out of the table: {letter}, {line}")
-        if one.counted and other.counted:
-            print_two(judged.rows(everything), everything)
+    table = bool(one.counted and other.counted and (several or differing))
+    _print_endings(cells, several, everything, each=not several and (everything or not table))
+    for letter, group in (("A", one), ("B", other)):
+        for line in _left_out(group) if several else ():
+            click.echo(f"  left out of the table: {letter}, {line}")
+    if table:
+        print_two(judged.rows, everything)
 
 
-def _print_endings(cells: "Sequence[Pair]", several: bool, everything: bool) -> None:
-    """What inputs and samples say together, seed by seed."""
+def _print_endings(cells: "Sequence[Pair]", several: bool, everything: bool, each: bool = False) -> None:
+    """What inputs and samples say together, seed by seed; samples where they break the promise, or with ``each``."""
     for said, those in groupby(cells, _said):
         found = list(those)
         which = f": {seeds_of(pair.left.cell.seed for pair in found)}" if several else ""
         if said:
             click.echo(f"  {said}{which}")
         for pair in found:
-            if pair.broken or not several:
+            if pair.broken or each:
                 print_samples(pair, SHOWN if not everything else pair.compared)
 
 
 def _differing(cells: "Iterable[Pair]") -> "list[Difference]":
-    """Each place in which the inputs of some pair differ."""
+    """Each place in which the inputs of some pair differ; a cell that has not begun has none to differ in."""
     found: dict[str, Difference] = {}
-    for pair in cells:
+    for pair in (pair for pair in cells if pair.left.inputs and pair.right.inputs):
         for difference in pair.inputs:
             found.setdefault(difference.place, difference)
     return list(found.values())
@@ -188,8 +188,7 @@ def _left_out(group: "Group") -> list[str]:
     reasons: dict[str, list[int]] = {}
     for seed, ran in group.cells.items():
         if not ran.ok:
-            why = ran.end.reason or ran.end.status.value if ran.end else "it has no end record"
-            reasons.setdefault(" ".join(why.split()), []).append(seed)
+            reasons.setdefault(ran.why, []).append(seed)
     return [f"{seeds_of(seeds)}: {why}" for why, seeds in reasons.items()]
 
 
@@ -201,16 +200,17 @@ def _print_several(
     everything: bool,
 ) -> None:
     """Several sides against the base, in one table."""
-    from agelab.cli.floors import columns
+    from agelab.cli.floors import wrapped
     from agelab.cli.ratios import print_several
     from agelab.results.sides import names
 
     groups = (one.base, *one.others)
-    letters = [chr(ord("A") + at) for at in range(len(groups))]
+    letters = [_letter(at) for at in range(len(groups))]
     told = names(groups)
     told = told if all(told) else letters
     click.echo("")
-    for letter, name, group in zip(letters, told, groups, strict=True):
+    labelled = list(zip(letters, told, groups, strict=True))
+    for letter, name, group in (one for one in labelled if one[2].begun):
         click.echo(
             f"{letter}  {group.name}{'' if name in (letter, group.variant) else f' ({name})'}: "
             f"{seeds_of(group.cells)}{', the base' if group is one.base else ''}"
@@ -218,19 +218,21 @@ def _print_several(
         for line in doubts.get(id(group), ()):
             click.secho(f"   {line}", bold=True)
         if group is not one.base:
-            cells = [pair for pair in _cells(one.base, group) if pair.left.inputs and pair.right.inputs]
+            cells = _cells(one.base, group)
             differing = _differing(cells)
             for line in input_lines(differing, True) if every_input else ():
                 click.echo(f"   input {line}")
             if differing and not every_input:
                 differ = ", ".join(sorted({found.name for found in differing}))
-                click.echo(click.wrap_text(f"inputs that differ: {differ}", columns(), " " * 3, " " * 5))
+                click.echo(wrapped(f"inputs that differ: {differ}", "   "))
             _print_endings([pair for pair in cells if pair.broken], True, everything)
-        for line in _left_out(group):
-            click.echo(click.wrap_text(f"left out of the table: {line}", columns(), " " * 3, " " * 5))
+        if left_out := _left_out(group):
+            click.echo(wrapped(f"left out of the table: {'; '.join(left_out)}", "   "))
+    if waiting := [f"{letter} {group.name}" for letter, _, group in labelled if not group.begun]:
+        click.echo(wrapped(f"not begun: {'; '.join(waiting)}", ""))
     counted = [at for at, group in enumerate(one.others) if group.counted]
     if one.base.counted and counted:
-        tables = [judged[at].rows(everything) for at in counted]
+        tables = [judged[at].rows for at in counted]
         print_several(tables, [told[0], *(told[at + 1] for at in counted)], everything)
         click.echo("  (--each: medians, intervals and floors of each; --json: all)")
 
@@ -246,30 +248,6 @@ def _plain(value: Any) -> str:
     return ", ".join(value) if isinstance(value, tuple) else str(value)
 
 
-def input_lines(differing: "Sequence[Difference]", every: bool) -> list[str]:
-    """A line for each input that differs, or with ``every`` for each place in it."""
-    lines = []
-    for name, those in groupby(sorted(differing, key=lambda d: d.name), lambda d: d.name):
-        found = list(those)
-        if every or len(found) == 1:
-            width = WIDTH if every else BRIEF
-            lines += [f"{difference.place}: {_values(difference, width)}" for difference in found]
-        else:
-            places = ", ".join(difference.place for difference in found[:PLACES])
-            more = ", ..." if len(found) > PLACES else ""
-            named = f" ({places}{more})"
-            lines.append(f"{name}: {len(found)} places{named if len(named) < WIDTH else ''}")
-    return lines
-
-
-def _values(difference: "Difference", width: int) -> str:
-    """Both values; of lists the words that went and came."""
-    if difference.words is None:
-        return _short(difference.left, difference.right, width)
-    gone, come = (" ".join(str(word) for word in words) or "nothing" for words in difference.words)
-    return f"only A: {_cut(gone, 0, width)} | only B: {_cut(come, 0, width)}"
-
-
 def _said(pair: "Pair") -> str:
     """What inputs and samples say together; nothing where both differ."""
     if pair.unfinished:
@@ -281,39 +259,11 @@ def _said(pair: "Pair") -> str:
     return "" if pair.inputs else "equal inputs; real time is not the same twice"
 
 
-def print_samples(pair: "Pair", most: int) -> None:
-    """The samples that differ, so many at most; where equal inputs must not differ, how the cells ended, too."""
-    for row in pair.samples[:most]:
-        click.echo(f"  sample {row.place}: {row.left} | {row.right}")
-    if len(pair.samples) > most:
-        click.echo(f"  and {len(pair.samples) - most} more samples; agelab compare --all shows them")
-    for row in pair.endings if pair.broken else []:
-        click.echo(f"  {row.place}: {row.left} | {row.right}")
-
-
-def _short(left: object, right: object, width: int = WIDTH) -> str:
-    """Both values side by side; long ones from a little before the place where they part."""
-    one, other = str(left), str(right)
-    parted = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
-    start = max(0, parted - width // 3) if max(len(one), len(other)) > width else 0
-    return f"{_cut(one, start, width)} | {_cut(other, start, width)}"
-
-
-def _cut(text: str, start: int, width: int) -> str:
-    """So many characters of it, with dots where it has more."""
-    before, after = "..." if start else "", "..." if len(text) > start + width else ""
-    return before + text[start : start + width] + after
-
-
-def differences_json(found: "Iterable[Difference]") -> list[dict[str, Any]]:
-    """Places that differ, for programs."""
-    return [{"place": d.place, "left": d.left, "right": d.right} for d in found]
-
-
 def _json(
     found: "Sequence[Comparison]",
     tables: "Sequence[Sequence[Judged]]",
     doubts: "Mapping[int, list[str]]",
+    everything: bool,
 ) -> dict[str, Any]:
     from agelab.cli.ratios import rows_json
 
@@ -327,10 +277,13 @@ def _json(
                 "going_on": group.run.going_on(), "cells": cells}  # fmt: skip
 
     def cells(pair: "Pair") -> dict[str, Any]:
+        each = everything or pair.broken or not pair.samples
         return {
             "seeds": [pair.left.cell.seed, pair.right.cell.seed],
             "inputs": differences_json(pair.inputs),
-            "samples": differences_json(pair.samples),
+            "compared": pair.compared,
+            "differing": len(pair.samples),
+            "samples": differences_json(pair.samples) if each else None,
             "finished": not pair.unfinished,
             "endings": differences_json(pair.endings),
             "promise_broken": pair.broken,
@@ -345,7 +298,7 @@ def _json(
                 "labels": doubts[id(other)],
                 "cells": [cells(pair) for pair in _cells(one.base, other)],
                 "rows": rows_json(judged.steps),
-                "repetitions": rows_json(judged.repetitions),
+                "repetitions": rows_json(judged.repetitions) if everything else None,
             }
             for one, table in zip(found, tables, strict=True)
             for other, judged in zip(one.others, table, strict=True)

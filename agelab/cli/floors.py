@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from shutil import get_terminal_size
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -86,7 +87,7 @@ def percent(share: Fraction) -> str:
 
 
 def print_table(head: list[str], lines: Sequence[tuple[str, list[str]]]) -> None:
-    """Columns as wide as their cells, the first and the last to the left; a line of its own before each new metric.
+    """Columns as wide as their cells, the first and the last to the left; before each new metric a line with its name.
 
     Where a line would be longer than the terminal is wide the first column has lines of its own.
     """
@@ -102,10 +103,16 @@ def print_table(head: list[str], lines: Sequence[tuple[str, list[str]]]) -> None
     click.secho(line(head), bold=True)
     before = None
     for metric, cells in lines:
-        if metric != before:
+        if metric and metric != before:
             click.secho(f" {metric}", bold=True)
         click.echo(line(cells))
         before = metric
+
+
+def wrapped(text: str, indent: str) -> str:
+    """A sentence in lines that fit, parted between words alone: ``random-read`` is one."""
+    more = f"{indent}  "
+    return fill(text, columns(), initial_indent=indent, subsequent_indent=more, break_on_hyphens=False)
 
 
 def columns() -> int:

@@ -6,19 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from agelab.cli.findings import print_notes, ratio_texts
 from agelab.cli.floors import columns, in_order, median_of, place_json, print_table, summary_json
 from agelab.stats.digits import decimals, number, scale, shown
 
 if TYPE_CHECKING:
     from agelab.stats.bootstrap import Between, Estimate
     from agelab.stats.compared import Compared
+    from agelab.stats.floor import Difference
     from agelab.stats.series import Series
 
 MARKS = {"below the floor": "~", "equal": "=", "no floor": "?"}
 """What stands for the commonest verdicts where there is no room for words."""
+LEAST = Fraction(1, 10)
+"""The smallest floor that is shown as a number, in per cent."""
 BRIEF = {"below the floor": "below floor"}
-OUTLIERS = 6
-"""Outliers to name below a table."""
 
 
 def print_two(found: "Sequence[Compared]", everything: bool) -> None:
@@ -26,7 +28,7 @@ def print_two(found: "Sequence[Compared]", everything: bool) -> None:
     lines = list(in_order(found, lambda one: one.row.left, everything))
     head = ["  step", "A", "B", "B/A", "from", "to", "floor", "verdict"]
     print_table(head, [(metric, [step, *_cells(one)]) for metric, step, one in lines])
-    _print_notes([found], [one for _, _, one in lines], "AB", everything)
+    print_notes([found], [lines], "AB", everything)
 
 
 def print_several(found: "Sequence[Sequence[Compared]]", names: Sequence[str], everything: bool) -> None:
@@ -62,14 +64,13 @@ def print_several(found: "Sequence[Sequence[Compared]]", names: Sequence[str], e
             for at, (metric, step) in enumerate(labels)
         ]
         print_table(["  step", names[0], *(f" {head}" for head in heads)], rows)
-    seen = [one for table in tables for _, _, one in table]
     click.echo("  ~ below the floor: no more than run seeds make; = equal; ? no floor")
-    _print_notes(found, seen, names, everything)
+    print_notes(found, tables, names, everything)
 
 
 def _short(one: "Compared | None") -> str:
     """Ratio and verdict."""
-    return "" if one is None else f"{_ratios(one)[0]:>6} {MARKS.get(one.verdict.value, one.word)}"
+    return "" if one is None else f"{ratio_texts(one)[0]:>6} {MARKS.get(one.verdict.value, one.said)}"
 
 
 def _cells(one: "Compared") -> list[str]:
@@ -82,66 +83,22 @@ def _cells(one: "Compared") -> list[str]:
     medians = [summary.median / unit.divisor for summary in (difference.left, difference.right)]
     spread = max(difference.left.spread, difference.right.spread) / unit.divisor
     places = decimals(unit.decimals, spread, *medians)
-    share, middle = difference.floor, abs(difference.left.median)
     return [
         *(shown(median, places) for median in medians),
-        *_ratios(one),
-        "-" if share is None or not middle else f"{shown(100 * share / middle, 1 if share < middle else 0)}%",
-        f"B {one.word}" if one.differs else BRIEF.get(one.word, one.word),
+        *ratio_texts(one),
+        _floor(difference),
+        f"B {one.said}" if one.differs else BRIEF.get(one.said, one.said),
     ]
 
 
-def _ratios(one: "Compared") -> list[str]:
-    """The ratio and its interval, with as many digits as that leaves."""
-    if one.ratio is None:
-        return ["-", "", ""]
-    if one.interval is None:
-        return [shown(one.ratio, 3 if one.ratio < 100 else 0), "", ""]
-    low, high = Fraction(one.interval.low), Fraction(one.interval.high)
-    places = max(2, decimals(4, high - low)) if high < 10 else 1 if high < 1000 else 0
-    return [shown(value, places) for value in (one.ratio, low, high)]
-
-
-def _print_notes(
-    found: "Sequence[Sequence[Compared]]", seen: "Sequence[Compared]", names: Sequence[str], everything: bool
-) -> None:
-    """What the words of the table mean where they are not plain, how much of all differs, and outliers."""
-    from agelab.stats.compared import Verdict
-    from agelab.stats.outliers import outliers
-    from agelab.stats.ranks import LEVEL, enough
-
-    every = [one for side in found for one in side]
-    known = [one for one in every if one.difference]
-    for line in sorted({d.why_no_floor for one in known if (d := one.difference) and d.why_no_floor}):
-        click.echo(f"  {line}")
-    floored = [one for one in known if one.verdict is not Verdict.NO_FLOOR]
-    chance = [one for one in floored if one.verdict is Verdict.CHANCE]
-    if floored:
-        differ = sum(one.differs for one in floored)
-        more = "" if everything else " (--all shows each)"
-        click.echo(f"  {differ} of all {len(floored)} results differ{more}: above the floor, and")
-        click.echo(f"  p <= {float(LEVEL)} in a rank test corrected for the comparisons of the metric")
-    if chance:
-        family = max(one.test.family for one in chance if one.test)
-        least = min(one.test.corrected for one in chance if one.test)
-        click.echo(f"  maybe chance: above the floor, but p is {least:.2g} or more ({len(chance)} of all);")
-        click.echo(f"  {enough(family)} seeds on each side can tell a single one of {family} comparisons")
-    named: dict[tuple[str, str, int, str], str] = {}
-    shown_rows = set(map(id, seen))
-    for name, side in zip(names[1:], found, strict=True):
-        for one in (one for one in side if id(one) in shown_rows):
-            for letter, measured in ((names[0], one.row.left), (name, one.row.right)):
-                for seed, value in outliers(measured):
-                    named[measured.step, measured.metric, seed, letter] = _value(measured, value)
-    for (step, metric, seed, letter), text in list(named.items())[:OUTLIERS]:
-        click.echo(f"  outlier, counted: {letter}, seed {seed}: {step} {metric} {text}")
-    if len(named) > OUTLIERS:
-        click.echo(f"  and {len(named) - OUTLIERS} more outliers: --json names each")
-
-
-def _value(one: "Series", value: Fraction) -> str:
-    unit = scale(one.unit)
-    return f"{float(value / unit.divisor):.6g} {unit.name}".removesuffix(" 1")
+def _floor(difference: "Difference") -> str:
+    """The floor as a share of A's median."""
+    if difference.floor is None or not difference.left.median:
+        return "-"
+    share = 100 * difference.floor / abs(difference.left.median)
+    if share < LEAST:
+        return f"<{float(LEAST)}%" if share else "0%"
+    return f"{shown(share, 1 if share < 100 else 0)}%"
 
 
 def rows_json(found: "Sequence[Compared]") -> list[dict[str, Any]]:
@@ -171,6 +128,7 @@ def _row_json(one: "Compared", left: "Estimate | None", right: "Estimate | None"
         "floor": None if difference is None or difference.floor is None else number(difference.floor),
         "verdict": one.verdict.value,
         "word": one.word,
+        "better": one.better,
         "reason": one.reason,
     }
 

@@ -123,7 +123,7 @@ class KindFloor(Frozen):
 
     @property
     def share(self) -> Fraction:
-        """The floor: a difference of medians, as a share of the median, that chance makes here."""
+        """The floor: how wide values spread by chance here, as a share of their median."""
         return self.widest.share or Fraction(0)
 
 
@@ -170,7 +170,7 @@ class HostFloors:
     """Why nothing is known of this host under these conditions, and what to do; nothing where something is."""
 
     def floor(self, kind: str, metric: str) -> Fraction | None:
-        """The floor of a difference of medians, as a share of the median; None where none was measured.
+        """The floor of a difference of medians, as a share of the larger; None where none was measured.
 
         ``kind`` is what ``agelab.results.kinds`` calls the step.
         """
@@ -215,7 +215,8 @@ def add(store: Store, host: Host, calibration: Calibration) -> Path:
 def floors(pairs: Iterable[tuple[Group, Group]]) -> tuple[KindFloor, ...]:
     """What the same groups of cells, run twice, differ by: A and A' of each variant and layout.
 
-    A metric counts where five run seeds and more have measured it, both times, and not by zeros alone.
+    A metric counts where five run seeds and more have measured it, both times, unless its median is zero and some
+    values are not.
     """
     found: dict[tuple[str, str], list[tuple[str, Seen]]] = {}
     for one, other in pairs:

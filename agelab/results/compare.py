@@ -61,7 +61,8 @@ class Difference:
 def inputs(left: Any, right: Any, place: str = "") -> Iterator[Difference]:
     """Each differing leaf of two input records, with its place: ``seeds.run``, ``qemu.command[12]``.
 
-    Lists of different length are one difference; its ``words`` tell what came and what went.
+    Lists of different length are one difference; its ``words`` tell what came and what went. 1, 1.0 and true are three
+    values: a cell's key is the hash of what is written.
     """
     if isinstance(left, Mapping) and isinstance(right, Mapping):
         for key in sorted({*left, *right}):
@@ -69,7 +70,7 @@ def inputs(left: Any, right: Any, place: str = "") -> Iterator[Difference]:
     elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
         for number, (one, other) in enumerate(zip(left, right, strict=True)):
             yield from inputs(one, other, f"{place}[{number}]")
-    elif left != right:
+    elif type(left) is not type(right) or left != right:
         yield Difference(place, left, right)
 
 
@@ -112,6 +113,18 @@ class Ran:
     def ok(self) -> bool:
         """Whether its samples count in a statistic."""
         return self.end is not None and self.end.status is Status.OK
+
+    @property
+    def why(self) -> str:
+        """Why they do not count, where they do not."""
+        if self.end is None:
+            return "not ended" if self.inputs else "not begun"
+        return " ".join((self.end.reason or self.end.status.value).split())
+
+    @property
+    def ended(self) -> str:
+        """How it ended, with the reason; or that it has not."""
+        return f"{self.end.status}: {self.why}" if self.end and self.end.reason else self.why
 
 
 @dataclass(frozen=True)
@@ -181,6 +194,11 @@ class Group:
     def counted(self) -> list[tuple[int, Sequence[Sample]]]:
         """Run seed and samples of the cells that are ok."""
         return [(seed, ran.samples) for seed, ran in self.cells.items() if ran.ok]
+
+    @property
+    def begun(self) -> bool:
+        """Whether any of them has: before that there are not even inputs to compare."""
+        return any(ran.inputs or ran.end for ran in self.cells.values())
 
     @property
     def cell(self) -> Cell:

@@ -60,8 +60,9 @@ def _planned(inputs: Mapping[str, Any], phase: str = "") -> Iterator[tuple[str, 
     for key, value in inputs.items():
         if not isinstance(value, Mapping):
             continue
-        if key == "plan":
-            for step in value.get("steps") or ():
-                yield phase, str(step["name"]), str(step["run"])
-        else:
+        if key != "plan":
             yield from _planned(value, str(key))
+        elif isinstance(steps := value.get("steps"), list):
+            for step in steps:
+                if isinstance(step, Mapping) and {"name", "run"} <= step.keys():
+                    yield phase, str(step["name"]), str(step["run"])

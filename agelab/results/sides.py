@@ -1,6 +1,6 @@
 """What ``agelab compare`` is asked to compare: ``RUN[:CHOICE,...]`` as groups of cells."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,8 @@ from agelab.results.rundir import RunDirectory
 
 AXES = ("variant", "filesystem", "layout", "kernel", "machine", "drives", "defaults")
 """What of a cell can be chosen."""
+LISTED = 24
+"""Names to list where none is the one that was asked for."""
 
 
 @dataclass(frozen=True)
@@ -30,18 +32,21 @@ class Side:
         wanted = {axis: value for axis, value in (more or {}).items() if axis not in taken} | dict(
             self.chosen
         )
-        found = groups(self.run)
-        for axis, value in wanted.items():
-            have = sorted({said(group.cell, axis) for group in found})
+        found, narrowed = groups(self.run), ""
+        for axis, value in sorted(wanted.items(), key=lambda choice: AXES.index(choice[0])):
+            have = [said(group.cell, axis) for group in found]
             found = [group for group in found if fits(group.cell, axis, value)]
             if not found:
-                raise unknown(f"{axis} in run {self.run.name}", value, have)
+                raise absent(self.run, f"{axis} {value!r}{narrowed}", have)
+            narrowed += f" of {axis} {value}"
         return found
 
 
 def side(runs: Path, words: str) -> Side:
     """What the words mean. Raises InputError for a run that is not there, and for a choice that none is."""
     name, colon, choices = words.partition(":")
+    if not name:
+        raise InputError(f"{words!r} names no run", hint="like latest:ext4; agelab list names them")
     if colon and not choices.strip(","):
         raise InputError(
             f"{words!r} names no variant", hint=f"like {name}:ext4, or {name} for all of its variants"
@@ -57,12 +62,10 @@ def chosen(run: RunDirectory, choices: str) -> dict[str, str]:
     for word in filter(None, choices.split(",")):
         axis, equals, value = word.partition("=")
         if not equals:
-            known = {axis: {said(cell, axis) for cell in cells} for axis in ("variant", "layout")}
+            known = {axis: [said(cell, axis) for cell in cells] for axis in ("variant", "layout")}
             axis = next((axis for axis, values in known.items() if word in values), "")
             if not axis:
-                raise unknown(
-                    f"variant in run {run.name}", word, sorted({v for vs in known.values() for v in vs})
-                )
+                raise absent(run, f"variant or layout {word!r}", [v for vs in known.values() for v in vs])
             value = word
         elif axis not in AXES:
             raise unknown("choice", axis, AXES)
@@ -70,6 +73,13 @@ def chosen(run: RunDirectory, choices: str) -> dict[str, str]:
             raise InputError(f"{choices!r} names two of one kind: {found[axis]} and {value}")
         found[axis] = value
     return found
+
+
+def absent(run: RunDirectory, what: str, have: Iterable[str]) -> InputError:
+    """The error for a choice that no cell of a run fits, with all that there is instead: a near name is no answer."""
+    names = list(dict.fromkeys(have))
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return InputError(f"run {run.name} has no {what}; it has {', '.join(names[:LISTED])}{more}")
 
 
 def said(cell: Cell, axis: str) -> str:
@@ -107,7 +117,7 @@ def of_one(one: Side, base: str | None) -> Comparison:
             -1,
         )
         if at < 0:
-            raise unknown(f"base in {one.words}", base, [group.name for group in found])
+            raise absent(one.run, f"base {base!r}", [group.name for group in found])
     if len(found) < 2:
         raise InputError(
             f"{one.words} has {found[0].name} alone: there is nothing to compare it with",
@@ -148,13 +158,15 @@ def of_several(sides: Sequence[Side]) -> list[Comparison]:
     return whole
 
 
-def left_out(comparisons: Sequence[Comparison], sides: Sequence[Side]) -> Iterator[str]:
-    """What of the runs stands in no comparison, because another run has not got it."""
+def left_out(comparisons: Sequence[Comparison], sides: Sequence[Side]) -> Mapping[str, list[str]]:
+    """What of each run stands in no comparison, because another run has not got it: nothing where sides choose."""
     there = {(group.run.name, group.name) for one in comparisons for group in (one.base, *one.others)}
-    for one in sides if not any(one.chosen for one in sides) else ():
-        for group in one.groups():
-            if (one.run.name, group.name) not in there:
-                yield f"{group.name} of {one.run.name}"
+    found: dict[str, list[str]] = {}
+    for one in sides if not any(side.chosen for side in sides) else ():
+        names = [group.name for group in one.groups() if (one.run.name, group.name) not in there]
+        if names:
+            found[one.run.name] = names
+    return found
 
 
 def names(found: Sequence[Group]) -> list[str]:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
+from functools import cached_property
+from typing import Literal
 
 from agelab.model.metrics import METRICS
 from agelab.stats.bootstrap import Between, ratios
@@ -47,7 +49,7 @@ class Compared:
         found = self.difference
         return found.right.median / found.left.median if found and found.left.median else None
 
-    @property
+    @cached_property
     def verdict(self) -> Verdict:
         """Floor and rank test together."""
         if self.difference is None or self.test is None:
@@ -65,12 +67,27 @@ class Compared:
         return self.verdict in (Verdict.HIGHER, Verdict.LOWER)
 
     @property
+    def better(self) -> Literal["left", "right"] | None:
+        """Which side is the better one; None where neither is called anything, or the metric has no better way."""
+        metric = METRICS.get(self.row.left.metric)
+        if not self.differs or metric is None or metric.better is None:
+            return None
+        return "right" if (metric.better == "higher") == (self.verdict is Verdict.HIGHER) else "left"
+
+    @property
     def word(self) -> str:
         """The verdict in the metric's own word: B is ``slower``, ``faster``, ``higher``, ``lower``; else why not."""
         metric = METRICS.get(self.row.left.metric)
         if self.differs and metric:
             return metric.word(self.verdict is Verdict.HIGHER)
         return self.verdict.value
+
+    @property
+    def said(self) -> str:
+        """The same for a reader: of what is no speed ``better`` or ``worse``, where the metric has a better way."""
+        if self.better and not METRICS[self.row.left.metric].speed:
+            return "better" if self.better == "right" else "worse"
+        return self.word
 
     @property
     def reason(self) -> str | None:
@@ -92,7 +109,7 @@ class Compared:
 
 
 HostFloor = Callable[[Row], Fraction | None]
-"""The difference / the median of A that the host shows by chance, where that is known."""
+"""How wide values spread by chance on the host, as a share of their median, where that is known."""
 
 
 def compared(found: Sequence[Row], host: HostFloor = lambda row: None) -> list[Compared]:

@@ -1,11 +1,14 @@
 """Numbers with as many digits as their spread leaves them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor, log10
 
 FIGURES = 2
 """Figures of the spread to show."""
+MOST = 9
+"""Decimals of a ratio that differs from 1 by next to nothing."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,22 @@ def decimals(most: int, spread: Fraction, *values: Fraction) -> int:
     if not spread:
         return most
     return min(most, max(0, FIGURES - 1 - floor(log10(spread))))
+
+
+def ratio(value: Fraction, ends: Sequence[Fraction], apart: bool) -> list[str]:
+    """A ratio and the two ends of its interval, where there is one, with as many digits as that leaves them.
+
+    What is called different from 1 has as many as tell it from 1.
+    """
+    places = 3 if value < 100 else 0
+    if ends:
+        low, high = ends
+        places = max(2, decimals(4, high - low, value)) if high < 10 else 1 if high < 1000 else 0
+    if 0 < value < 1:
+        places = min(MOST, max(places, FIGURES - 1 - floor(log10(value))))
+    while apart and places < MOST and shown(value, places) == shown(Fraction(1), places):
+        places += 1
+    return [shown(one, places) for one in (value, *ends)]
 
 
 def shown(value: Fraction, places: int) -> str:

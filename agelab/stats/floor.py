@@ -29,7 +29,7 @@ class Difference:
     left: Summary
     right: Summary
     host: Fraction | None = None
-    """A further floor: the difference / the median of A that the host shows by chance, where that is known."""
+    """A further floor, where it is known: how wide values spread by chance on this host, as a share of their median."""
 
     @property
     def difference(self) -> Fraction:
@@ -43,10 +43,16 @@ class Difference:
 
     @property
     def floor(self) -> Fraction | None:
-        """The larger of both spreads and of what the host shows by chance; None with fewer than SEEDS_NEEDED values."""
+        """The larger of both spreads and of what the host shows by chance; None with fewer than SEEDS_NEEDED values.
+
+        The host's share is taken of the larger median, so that it is the same whichever is called A, and covers any two
+        that lie within what was seen: of values from ``low`` to ``high`` the share is (high - low) / median, so
+        (high - low) / high or more, and no two of them differ by more than that share of the larger one.
+        """
         if min(self.left.n, self.right.n) < SEEDS_NEEDED:
             return None
-        return max(self.left.spread, self.right.spread, (self.host or 0) * abs(self.left.median))
+        larger = max(abs(self.left.median), abs(self.right.median))
+        return max(self.left.spread, self.right.spread, (self.host or 0) * larger)
 
     @property
     def verdict(self) -> Verdict:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from agelab.model.result import Sample
 from agelab.stats.floor import Difference
@@ -29,7 +30,7 @@ class Series:
     def place(self) -> Place:
         return (self.step, self.repetition, self.metric)
 
-    @property
+    @cached_property
     def summary(self) -> Summary | None:
         """Median, interval and spread, or None where nothing was measured."""
         return summary([value for _, value in self.values]) if self.values else None
@@ -95,7 +96,7 @@ class Row:
     left: Series
     right: Series
 
-    @property
+    @cached_property
     def difference(self) -> Difference | None:
         """The two samples against each other, or None where one of them has no value."""
         left, right = self.left.summary, self.right.summary

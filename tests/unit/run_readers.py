@@ -32,7 +32,7 @@ def of_json(out: str, run: RunDirectory) -> None:
 def of_pairs(out: str, run: RunDirectory) -> None:
     """Each pair of groups says what was compared."""
     said = json.loads(out)
-    assert said["schema"] == 2
+    assert said["schema"] == 3
     assert all({"left", "right", "labels", "cells", "rows"} <= set(pair) for pair in said["pairs"])
 
 
@@ -81,7 +81,8 @@ READERS: dict[str, tuple[tuple[str, ...], Callable[[str, RunDirectory], None]]] 
     "minutes": (("export", "RUN", "--format", "minutes"), text),
     "seconds": (("export", "RUN", "--format", "seconds"), text),
     "compare": (("compare", "RUN", "RUN", "--all", "--inputs"), text),
-    "compare-json": (("compare", "RUN", "RUN", "--json"), of_pairs),
+    "compare-several": (("compare", "RUN", "RUN", "RUN", "--all", "--inputs"), text),
+    "compare-json": (("compare", "RUN", "RUN", "--json", "--all"), of_pairs),
     "sweep": (("sweep", "RUN"), text),
     "sweep-json": (("sweep", "RUN", "--json"), of_json),
     "sweep-plots": (("sweep", "RUN", "--plots", "plots"), text),

@@ -357,6 +357,13 @@ def test_the_kind_of_a_step_in_any_phase() -> None:
     assert {step: known.of(step) for step in steps} == steps
 
 
+@pytest.mark.parametrize("steps", ["ab", 7, [7], [["name", "run"]], [{"name": "a"}], {"name": "a"}, None])
+def test_inputs_that_plan_nothing_have_steps_of_no_kind(steps: object) -> None:
+    """A run from elsewhere has its own inputs; what they say is no reason to end with a traceback."""
+    assert kinds.of_cell({"plan": {"steps": steps}}).of("a") == kinds.OTHER
+    assert kinds.of_cell({"plan": steps, "making": steps}).of("a") == kinds.OTHER
+
+
 @pytest.mark.parametrize(("seen", "later"), [(4, 2), (4, 3), (6, 3), (6, 4)])
 def test_the_coverage_counts_the_orders(seen: int, later: int) -> None:
     """Every place that later values can have among the seen ones, in rank order, is equally likely.
@@ -390,7 +397,7 @@ def test_a_run_from_before_the_processor_was_recorded_has_no_floors(home: Path) 
 def test_compare_calls_nothing_slower_below_the_floor_of_the_host(
     guests: Guests, said: Callable[..., str], home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A and B spread by a third of A's median and differ by 42 %, which this host does by itself (47 %)."""
+    """A and B differ by 0.5 and spread by 0.4, but this host by itself makes 47 % of the larger median, 0.8."""
     one, other = ran(home, A), ran(home, {seed: (value or 0) + 0.5 for seed, value in A.items()})
     assert main(["compare", one.name, other.name]) == 0
     shown = capsys.readouterr().out
@@ -398,7 +405,7 @@ def test_compare_calls_nothing_slower_below_the_floor_of_the_host(
     wall(said)
     assert main(["compare", one.name, other.name]) == 0
     shown = capsys.readouterr().out
-    assert "copy 1.20 1.70 1.42 1.15 1.73 47.1% below floor" in [
+    assert "copy 1.20 1.70 1.42 1.15 1.73 66.7% below floor" in [
         " ".join(line.split()) for line in shown.splitlines()
     ]
     assert "floor of the run seeds alone" not in shown
@@ -430,3 +437,19 @@ def test_a_report_calls_nothing_slower_below_the_floor_of_the_host(
     [group] = together([load(run)])
     [answer] = answers(group)
     assert answer.verdict.startswith("No single one: ")
+
+
+def test_compare_says_of_what_no_host_floor_is_known(
+    guests: Guests, said: Callable[..., str], home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A/A of a scenario that copies says nothing of reading, which is then held to the seeds' spread alone."""
+    wall(said)
+    reading = {"plan": {"steps": [{"name": "copy", "run": "cat a"}]}}
+    one = ran(home, A, inputs=reading)
+    other = ran(home, {seed: (value or 0) + 0.5 for seed, value in A.items()}, inputs=reading)
+    label = "  floor of the run seeds alone, for no A/A of this host has it: elapsed of read\n"
+    assert main(["compare", one.name, other.name]) == 0
+    shown = capsys.readouterr().out
+    assert "B slower" in shown and label in shown
+    assert main(["compare", one.name, ran(home, A, inputs=reading).name]) == 0
+    assert "floor of the run seeds alone" not in capsys.readouterr().out, "nothing is called different"

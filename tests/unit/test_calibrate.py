@@ -125,7 +125,7 @@ def test_other_inputs_are_no_proof(runs: Runs, capsys: pytest.CaptureFixture[str
     runs.inputs[1] = {"kernel": "upgraded meanwhile"}
     shown = said(capsys, code=1)
     assert "A/A FAILED: the second execution had other inputs; 0 of 2 samples differ\n" in shown
-    assert "  input kernel: None | upgraded meanwhile\n" in shown
+    assert "  input kernel: nothing | upgraded meanwhile\n" in shown
 
 
 def test_a_cell_that_is_not_ok_is_no_figure_and_an_exit_code(

@@ -160,12 +160,15 @@ def test_a_full_disk_under_standard_output_is_one_line() -> None:
     assert done.stderr.count("\n") == 2
 
 
-def test_a_reader_that_goes_away_is_no_error() -> None:
+def test_a_reader_that_goes_away_is_no_cell_that_is_not_ok() -> None:
+    """A shell says the same of cat and grep: 128 + SIGPIPE. Of 1 a script would think that a run went wrong."""
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run([*AGELAB, "--help"], stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (141, "")
+    done = subprocess.run([*AGELAB, "frobnicate"], stderr=writer, text=True, check=False)
     os.close(writer)
-    assert (done.returncode, done.stderr) == (1, "")
+    assert done.returncode == 2, "what is wrong stays wrong if nobody reads it"
 
 
 def test_the_store_is_where_the_user_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

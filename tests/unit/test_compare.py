@@ -107,8 +107,11 @@ def test_a_row_has_both_medians_their_ratio_and_a_verdict(
     b = make(home, {"ext4": other}, inputs={"kernel": "new"})
     shown = said(capsys, a, b)
     assert row in [" ".join(line.split()) for line in shown.splitlines()]
-    assert ("  no floor: 4 seeds, five are needed\n" in shown) is row.endswith("no floor")
-    assert "input kernel: None | new" in shown
+    short = " ".join(shown.split())
+    assert ("no floor: five run seeds are needed" in short or "no floor of" in short) is row.endswith(
+        "no floor"
+    )
+    assert "input kernel: nothing | new" in shown
 
 
 def test_how_much_of_all_differs_is_said(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,9 +136,63 @@ def test_above_the_floor_but_maybe_chance_is_said_with_the_seeds_it_takes(
     assert "copy 1.20 2.20 1.83 1.54 2.20 33.3% maybe chance" in [
         " ".join(line.split()) for line in shown.splitlines()
     ]
+    shown = " ".join(shown.split())
     assert "maybe chance: above the floor, but p is 0.056 or more (1 of all);" in shown
     assert "6 seeds on each side can tell a single one of 7 comparisons" in shown
     assert "0 of all" in shown and "slower" not in shown
+
+
+def test_which_seeds_are_missing_and_why_is_said(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a = make(home, {"ext4": ONE})
+    b = make(home, {"ext4": seeds(9.0, None, 9.0, 9.0, None)}, inputs={"kernel": "new"})
+    said_of_rows = "no floor of copy elapsed: B has seeds 1,3,4, five are needed; seeds 2,5: no way to know"
+    assert said_of_rows in " ".join(said(capsys, a, b).split())
+    b = make(home, {"ext4": seeds(*[None] * 5)}, inputs={"kernel": "new"})
+    assert "  not measured: B, copy elapsed: seeds 1,2,3,4,5: no way to know\n" in said(capsys, a, b)
+    names = {"ext4": ONE, "xfs": seeds(1.0, 1.1), "jfs": seeds(1.0, 1.1, 1.2)}
+    make(home, names)
+    shown = said(capsys, "latest")
+    assert "needed on each side; xfs has seeds 1,2, jfs has seeds 1,2,3" in " ".join(shown.split())
+
+
+def test_a_table_ends_with_what_it_comes_to(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a = make(home, {"ext4": ONE}, more={"mkfs": ONE, "fill": SLOW})
+    b = make(home, {"ext4": SLOW}, more={"mkfs": ONE, "fill": ONE}, inputs={"kernel": "new"})
+    for run, value in ((a, 0.2), (b, 0.9)):
+        there = rundir.find(home / "runs", run)
+        for number in range(5):
+            for metric in ("slowdown", "layout_score", "extents"):
+                known = value if metric != "extents" else 3
+                there.append(number, Sample(step="read", metric=metric, value=known + number / 100, unit="1"))
+            end = there.end(number)
+            assert end is not None
+            again = {"digest": digest(end.status, there.samples()[number], {})}
+            there.finish(number, end.model_copy(update=again))
+    shown = lines(said(capsys, a, b))
+    at = shown.index("in short, B is slower faster worse better none shown most")
+    assert shown[at + 1 :] == [
+        "elapsed 1 1 0 0 1 copy 1.83",
+        "slowdown 0 0 1 0 0 read 4.18",
+        "layout_score 0 0 0 1 0 read 4.18",
+        "none shown: extents",
+    ]
+    assert [line.endswith("B worse") for line in shown if line.startswith("read 0.22")] == [True, False]
+    shown = lines(said(capsys, a, b, b))
+    at = shown.index("in short slower faster worse better none shown most of elapsed")
+    assert shown[at + 1 : at + 3] == ["B 1 1 1 1 2 copy 1.83", "C 1 1 1 1 2 copy 1.83"]
+    same = make(home, {"ext4": ONE}, inputs={"kernel": "newer"}, more={"mkfs": ONE, "fill": SLOW})
+    assert lines(said(capsys, same, same))[-1] == "no difference is shown: elapsed"
+
+
+def test_a_ratio_that_is_called_a_difference_is_not_shown_as_one(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = seeds(100.00001, 100.00002, 100.00003, 100.00004, 100.00005)
+    a = make(home, {"ext4": base})
+    b = make(home, {"ext4": {n: (v or 0) + 0.001 for n, v in base.items()}}, inputs={"kernel": "new"})
+    shown = said(capsys, a, b)
+    assert "copy 100.000030 100.001030 1.00001 1.00001 1.00001 <0.1% B slower" in lines(shown)
+    assert "copy 1.00001" in lines(shown)[-1]
 
 
 def test_outliers_are_named_and_counted(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -162,7 +219,7 @@ def test_a_repeated_step_is_one_line_its_mean_and_all_shows_each(
         ["copy", "1/2", "1.20"],
         ["copy", "2/2", "2.20"],
     ]
-    [pair] = json.loads(said(capsys, a, b, "--json"))["pairs"]
+    [pair] = json.loads(said(capsys, a, b, "--json", "--all"))["pairs"]
     assert [(row["repetition"], row["left"]["median"]) for row in pair["rows"][:1]] == [(0, 1.7)]
     assert [(row["repetition"], row["left"]["median"]) for row in pair["repetitions"]] == [(1, 1.2), (2, 2.2)]
 
@@ -181,7 +238,7 @@ def test_two_variants_of_one_run(home: Path, capsys: pytest.CaptureFixture[str])
 def test_a_variant_that_is_not_there_is_named(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make(home, {"ext4": ONE})
     assert main(["compare", "latest:ext3", "latest"]) == 2
-    assert "no variant in run" in (err := capsys.readouterr().err) and "did you mean ext4?" in err
+    assert "has no variant or layout 'ext3'; it has ext4, single\n" in capsys.readouterr().err
     assert main(["compare", "latest:", "latest"]) == 2
     assert "'latest:' names no variant" in capsys.readouterr().err
 
@@ -239,9 +296,9 @@ def test_what_is_not_ok_is_left_out_and_named(home: Path, capsys: pytest.Capture
     b = make(home, {"ext4": {**ONE, 4: 99.0, 5: 99.0}}, inputs={"x": 1}, ends={4: Status.HUNG, 5: None})
     shown = said(capsys, a, b)
     assert "  left out of the table: B, seed 4: it stopped\n" in shown
-    assert "  left out of the table: B, seed 5: it has no end record\n" in shown
+    assert "  left out of the table: B, seed 5: not ended\n" in shown
     assert f"  not finished: {b}: seed 5\n" in shown
-    assert "no floor: 3 seeds, five are needed" in shown
+    assert "  no floor: five run seeds are needed on each side; B has seeds 1,2,3\n" in shown
 
 
 def test_real_time_is_compared_by_the_same_rule_and_breaks_no_promise(
@@ -265,6 +322,14 @@ def test_inputs_are_one_line_each_until_every_place_is_asked_for(
     shown = said(capsys, a, b, "--inputs")
     assert "  input qemu.version: 7 | 8\n" in shown
     assert "  input qemu.command: only A: nothing | only B: -x\n" in shown
+
+
+def test_values_that_python_calls_equal_are_other_inputs() -> None:
+    """Their key is the hash of what is written: 1 is not true, and not 1.0."""
+    assert [one.place for one in compare.inputs({"a": 1, "b": 1, "c": 0}, {"a": True, "b": 1.0, "c": 0})] == [
+        "a",
+        "b",
+    ]
 
 
 def test_of_two_lists_the_words_that_went_and_came() -> None:
@@ -301,8 +366,8 @@ def test_programs_get_exact_numbers(home: Path, capsys: pytest.CaptureFixture[st
     b = make(home, {"ext4": seeds(1.1, 1.1, 1.1, 1.1, 1.3)}, inputs={"kernel": "new"})
     found = json.loads(said(capsys, a, b, "--json"))
     [pair] = found["pairs"]
-    assert (found["schema"], pair["left"]["run"], pair["right"]["run"]) == (2, a, b)
-    assert pair["labels"] == [] and pair["repetitions"] == []
+    assert (found["schema"], pair["left"]["run"], pair["right"]["run"]) == (3, a, b)
+    assert pair["labels"] == [] and pair["repetitions"] is None
     assert pair["left"]["variant"] == "ext4"
     assert [cell["seed"] for cell in pair["left"]["cells"]] == [1, 2, 3, 4, 5]
     assert pair["cells"][0]["inputs"] == [{"place": "kernel", "left": None, "right": "new"}]
@@ -331,8 +396,31 @@ def test_programs_get_exact_numbers(home: Path, capsys: pytest.CaptureFixture[st
         "floor": 0.4,
         "verdict": "higher",
         "word": "slower",
+        "better": "left",
         "reason": None,
     }  # fmt: skip
+
+
+def test_programs_get_each_repetition_and_sample_when_they_ask_for_all(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run of sixty-five cells had 25 MB of them."""
+    a = make(home, {"ext4": ONE}, again=ONE)
+    b = make(home, {"ext4": SLOW}, again={**SLOW, 1: 1.0}, inputs={"kernel": "new"})
+    [lean] = json.loads(said(capsys, a, b, "--json"))["pairs"]
+    assert lean["repetitions"] is None
+    assert [(cell["compared"], cell["differing"], cell["samples"]) for cell in lean["cells"]] == [
+        (3, 1, None),
+        *[(3, 2, None)] * 4,
+    ]
+    [whole] = json.loads(said(capsys, a, b, "--json", "--all"))["pairs"]
+    assert [row["repetition"] for row in whole["repetitions"]] == [1, 2]
+    assert whole["cells"][0]["samples"] == [{"place": "copy 1 elapsed", "left": 1.0, "right": 2.0}]
+    assert whole["rows"] == lean["rows"]
+    # What breaks the promise is always there, and so is that nothing differs.
+    c = make(home, {"ext4": {**ONE, 3: 1.25}}, again=ONE)
+    [pair] = json.loads(said(capsys, a, c, "--json", code=1))["pairs"]
+    assert [len(cell["samples"]) for cell in pair["cells"]] == [0, 0, 1, 0, 0]
 
 
 def test_a_table_fits_eighty_columns(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -412,14 +500,27 @@ def test_cells_are_chosen_by_what_they_are(
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["latest:kernel=6.12", "latest"], "no kernel in run"),  # 6.1 is no 6.12, and 6.12 no 6.1
+        (
+            ["latest:kernel=6.12", "latest"],
+            "has no kernel '6.12'; it has 6.1\n",
+        ),  # 6.1 is no 6.12, and 6.12 no 6.1
         (["latest:color=red", "latest"], "no choice 'color'; did you mean"),
         (["latest:ext4,xfs", "latest"], "names two of one kind: ext4 and xfs"),
-        (["latest:ext5", "latest"], "did you mean ext4"),
+        (["latest:ext5", "latest"], "has no variant or layout 'ext5'; it has ext4, xfs, single\n"),
+        (
+            ["latest:ext4,defaults=today", "latest"],
+            "has no defaults 'today' of variant ext4; it has period\n",
+        ),
         (["latest:ext4"], "has ext4, single alone: there is nothing to compare it with"),
-        (["latest", "--base", "jfs"], "no variant in run"),
+        (["latest", "--base", "jfs"], "has no variant or layout 'jfs'; it has ext4, xfs, single\n"),
+        (
+            ["latest", "--base", "ext4,layout=raid0"],
+            "has no base 'ext4,layout=raid0'; it has ext4, single, xfs",
+        ),
         (["latest", "latest", "--base", "xfs"], "--base chooses among the variants of one run"),
         (["nowhere", "latest"], "no run 'nowhere'"),
+        ([":ext4", "latest"], "':ext4' names no run"),
+        (["", "latest"], "'' names no run"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(
@@ -498,7 +599,7 @@ def test_a_side_without_an_ok_cell_has_no_table(home: Path, capsys: pytest.Captu
     assert main(["compare", a, b]) == 2
     captured = capsys.readouterr()
     assert f"no cell of ext4, single of {b} is ok (panicked: it stopped)" in captured.err
-    assert "input kernel: None | new" in captured.out and "verdict" not in captured.out
+    assert "input kernel: nothing | new" in captured.out and "verdict" not in captured.out
     # One of three that is left: the others have their table.
     shown = said(capsys, a, b, make(home, {"ext4": SLOW}, inputs={"kernel": "newer"}))
     assert "left out of the table: seeds 1,2,3,4,5: it stopped" in shown and "step A C" in lines(shown)
@@ -512,11 +613,87 @@ def test_a_run_that_goes_on_is_compared_as_far_as_it_is(
     monkeypatch.setattr(RunDirectory, "going_on", lambda self: self.name == b)
     shown = said(capsys, a, b)
     assert "it is still going on: compared as far as it is" in shown
-    assert "left out of the table: B, seed 5: it has no end record" in shown
+    assert "left out of the table: B, seed 5: not ended" in shown
 
 
 def test_what_no_other_run_has_is_named(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = make(home, {"ext4": ONE, "jfs": ONE}), make(home, {"ext4": SLOW, "xfs": ONE}, inputs={"x": 1})
     shown = said(capsys, a, b)
-    assert f"not compared, for no other run has it: jfs, single of {a}" in shown
-    assert f"not compared, for no other run has it: xfs, single of {b}" in shown
+    assert f"not compared, for not every run has them: of {a} jfs, single" in " ".join(shown.split())
+    assert f"not compared, for not every run has them: of {b} xfs, single" in " ".join(shown.split())
+
+
+def test_of_a_cell_that_has_not_begun_no_input_differs(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It has none yet; what the other one has is no difference."""
+    whole = {"making": {"plan": {"beside": None, "steps": [True]}}}
+    name = make(home, {"ext4": ONE, "xfs": ONE, "jfs": ONE}, inputs=whole, ends={4: None, 5: None})
+    run = rundir.find(home / "runs", name)
+    for number in (3, 4, *range(5, 10)):
+        (run.cell(number) / "inputs.json").unlink()
+        (run.cell(number) / "end.json").unlink(missing_ok=True)
+    shown = said(capsys, "latest:ext4", "latest:jfs")
+    assert "beside" not in shown and "input making" not in shown
+    assert "left out of the table: A, seeds 4,5: not begun\n" in shown
+    assert "left out of the table: B, seeds 4,5: not ended\n" in shown
+    # Where nothing has begun there is nothing to print before the error.
+    assert main(["compare", "latest:ext4", "latest:xfs"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == "" and f"no cell of xfs, single of {name} is ok (not begun)" in captured.err
+
+
+def test_the_error_of_many_sides_without_an_ok_cell_is_short_and_names_a_base(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    variants = [f"filesystem-{number}" for number in range(13)]
+    name = make(home, dict.fromkeys(variants, seeds(1.0)), ends={1: None})
+    assert main(["compare", name]) == 2
+    captured = capsys.readouterr()
+    assert (
+        captured.err.count("\n") == 1 and captured.err.count("single") == 6 and "and 7 more" in captured.err
+    )
+    name = make(home, dict.fromkeys(variants[:3], seeds(1.0)))
+    (rundir.find(home / "runs", name).cell(0) / "end.json").unlink()
+    assert main(["compare", name]) == 2
+    assert "--base filesystem-1: that one has ok cells" in capsys.readouterr().err
+    sides = [f"{name}:{variant}" for variant in variants[:3]]
+    assert main(["compare", *sides]) == 2
+    assert "--base" not in capsys.readouterr().err, "of several sides there is none"
+
+
+def test_of_several_sides_those_that_have_not_begun_are_one_line(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = make(home, {"ext4": ONE, "xfs": SLOW, "jfs": ONE, "zfs": ONE}, ends={})
+    run = rundir.find(home / "runs", name)
+    for number in (8, 9, *range(10, 20)):
+        (run.cell(number) / "end.json").unlink()
+        if number != 8:
+            (run.cell(number) / "inputs.json").unlink()
+    shown = said(capsys, "latest").splitlines()
+    assert "   left out of the table: seed 4: not ended; seed 5: not begun" in shown
+    assert "not begun: C jfs, single; D zfs, single" in shown and not any(line[:3] == "C  " for line in shown)
+
+
+def test_more_sides_than_letters_have_two_of_them(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make(home, {f"fs{number}": seeds(1.0) for number in range(29)})
+    shown = said(capsys, "latest")
+    assert shown.startswith("A-AC  ") and "\nZ  fs25, single" in shown and "\nAC  fs28, single" in shown
+
+
+def test_values_that_differ_are_no_words_of_python(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a = make(home, {"ext4": ONE}, inputs={"beside": {"size": None}, "sealed": True, "at": 1.5})
+    b = make(home, {"ext4": ONE}, inputs={"beside": None, "sealed": False, "at": [{"k": None}]})
+    shown = said(capsys, a, b, "--inputs")
+    assert '  input beside: {"size": null} | nothing\n' in shown
+    assert "  input sealed: true | false\n" in shown
+    assert '  input at: 1.5 | [{"k": null}]\n' in shown
+    one, other = make(home, {"ext4": seeds(1.0)}), make(home, {"ext4": seeds(None)}, inputs={"x": 1})
+    assert "  sample copy 1 elapsed: 1.0 | nothing\n" in said(capsys, one, other, "--all")
+    # One run seed each: the ratios, and why there is no verdict; of equal inputs what differs.
+    other = make(home, {"ext4": seeds(2.5)}, inputs={"x": 1})
+    shown = said(capsys, one, other)
+    assert "copy 1.000000 2.500000 2.500 - no floor" in lines(shown)
+    assert "  no floor: five run seeds are needed on each side; A has seed 1, B has seed 1\n" in shown
+    assert "sample copy" not in shown

@@ -8,7 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from agelab.cli.common import open_store
-from agelab.cli.compare import _short, compare
+from agelab.cli.compare import compare
+from agelab.cli.differences import _short
 from agelab.cli.resume import resume
 from agelab.cli.run import run as run_command
 from agelab.cli.tables import print_run, print_runs

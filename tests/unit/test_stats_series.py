@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from agelab.model.result import Sample
-from agelab.stats.digits import decimals, number, scale, shown
+from agelab.stats.digits import decimals, number, ratio, scale, shown
 from agelab.stats.floor import Verdict
 from agelab.stats.series import rows, series
 
@@ -78,3 +78,32 @@ def test_numbers_for_programs_are_whole_where_they_can_be() -> None:
 def test_bytes_are_shown_in_megabytes_and_seconds_as_they_are() -> None:
     assert (scale("B").divisor, scale("B").name, scale("B").decimals) == (10**6, "MB", 3)
     assert (scale("s").divisor, scale("s").name, scale("s").decimals) == (1, "s", 6)
+
+
+@pytest.mark.parametrize(
+    ("value", "ends", "apart", "texts"),
+    [
+        ("1.833", ("1.54", "2.2"), True, ["1.83", "1.54", "2.20"]),
+        ("1.0443", ("1.0442", "1.0444"), True, ["1.0443", "1.0442", "1.0444"]),
+        (
+            "0.00792",
+            ("0.00792", "0.00792"),
+            True,
+            ["0.0079", "0.0079", "0.0079"],
+        ),  # no spread: still a number
+        ("2.5", ("2.5", "2.5"), True, ["2.5000", "2.5000", "2.5000"]),
+        ("3", ("3", "3"), True, ["3.00", "3.00", "3.00"]),
+        ("1", ("1", "1"), False, ["1.00", "1.00", "1.00"]),
+        ("1.00001", ("1", "1.1"), True, ["1.00001", "1.00000", "1.10000"]),
+        ("1.00001", ("1", "1.1"), False, ["1.00", "1.00", "1.10"]),
+        ("17.04", ("16.8", "17.8"), True, ["17.0", "16.8", "17.8"]),
+        ("1234.5", ("1200", "1300"), True, ["1234", "1200", "1300"]),
+        ("0.0000004", (), True, ["0.00000040"]),
+        ("123.4", (), False, ["123"]),
+        ("0", (), False, ["0.000"]),
+    ],
+)
+def test_a_ratio_has_the_digits_that_its_interval_leaves_and_tells_itself_from_one(
+    value: str, ends: tuple[str, ...], apart: bool, texts: list[str]
+) -> None:
+    assert ratio(Fraction(value), [Fraction(end) for end in ends], apart) == texts
