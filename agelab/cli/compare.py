@@ -54,7 +54,7 @@ def compare(
     from agelab.cli.floors import wrapped
     from agelab.errors import InputError
     from agelab.results import sides as results
-    from agelab.results.judged import HostFloor, judged, labels, nothing_counts
+    from agelab.results.judged import chance_of, judged, labels, nothing_counts
 
     store = open_store()
     asked = [results.side(store.runs, words) for words in sides]
@@ -69,7 +69,7 @@ def compare(
         raise nothing_counts(found, of_one=len(asked) == 1)
     tables = []
     for one in found:
-        host = HostFloor(store.home, one.base, one.others)
+        host = chance_of(store.home, one.base, one.others)
         tables.append(judged(one, host, everything))
         for other, rows in zip(one.others, tables[-1], strict=True):
             doubts[id(other)] += [*host.unknown, *host.uncovered(rows.steps)]

@@ -98,9 +98,9 @@ def brief(group: Group) -> Iterator[str]:
             "It is no machine's time."
         )
     if plan.clock == "wall":
-        why = group.chance.why
+        why = group.chance.unknown
         yield "Real time: " + (
-            f"the floor on this page is that of the run seeds alone ({'; '.join(why)})."
+            f"{'; '.join(why)}."
             if why
             else "a floor on this page is no smaller than what this host shows by chance, the same thing run twice."
         )

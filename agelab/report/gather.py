@@ -8,8 +8,8 @@ from pathlib import Path
 
 from agelab.model.result import RunPlan, Status
 from agelab.published.sides import Ran, Run
-from agelab.report import chance
-from agelab.report.chance import Chance
+from agelab.results import chance
+from agelab.results.chance import Chance
 from agelab.results.comparable import data
 from agelab.results.rundir import RunDirectory
 from agelab.results.sweep import Sweep
@@ -127,8 +127,13 @@ class Group:
 
     @cached_property
     def chance(self) -> Chance:
-        """What the hosts of these runs show by chance."""
-        return chance.of([(one.path, one.plan) for one in self.runs])
+        """What the hosts of these runs show by chance: of the mean of all tests, too, and of sums of steps."""
+        places = (
+            (RunDirectory(one.path), number) for one in self.runs for number in range(len(one.plan.cells))
+        )
+        inputs = next((found for run, number in places if (found := run.inputs(number))), {})
+        home = self.runs[0].path.parent.parent
+        return chance.of(home, (one.plan for one in self.runs), inputs, widest=True)
 
     @cached_property
     def subjects(self) -> tuple[Subject, ...]:

@@ -1,18 +1,16 @@
 """A comparison's tables: what may be said of each step, and what must stand beside it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from fractions import Fraction
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
 
 from agelab.errors import InputError
-from agelab.results import comparable, kinds
-from agelab.results.aa import HostFloors, host_floors
+from agelab.results import chance, comparable
+from agelab.results.chance import Chance
 from agelab.results.compare import Group
 from agelab.results.sides import Comparison
 from agelab.stats.compared import Compared, against
-from agelab.stats.series import Row, by_step, series
+from agelab.stats.series import by_step, series
 
 NAMED = 6
 """Groups, or kinds of steps, to name in one line."""
@@ -33,53 +31,13 @@ class Judged:
         return [*self.steps, *self.repetitions]
 
 
-@dataclass(frozen=True)
-class HostFloor:
-    """What chance makes of a difference in real time, on the hosts on which the sides were measured."""
-
-    home: Path
-    base: Group
-    others: Sequence[Group]
-    known: list[HostFloors] = field(init=False)
-    """Of each run; nothing in the virtual clock."""
-
-    def __post_init__(self) -> None:
-        plans = {group.run.name: group.run.plan() for group in (self.base, *self.others)}
-        real = [plan for plan in plans.values() if plan.clock == "wall"]
-        object.__setattr__(self, "known", [host_floors(self.home, plan) for plan in real])
-
-    @property
-    def unknown(self) -> list[str]:
-        """Why a host's chance is in no floor below."""
-        return list(
-            dict.fromkeys(f"floor of the run seeds alone: {one.why}" for one in self.known if one.why)
-        )
-
-    def __call__(self, row: Row) -> Fraction | None:
-        """The largest of the step's kind, as a share of the larger median."""
-        found = [one.floor(self._kind(row), row.left.metric) for one in self.known]
-        return max((share for share in found if share is not None), default=None)
-
-    def uncovered(self, rows: Sequence[Compared]) -> list[str]:
-        """What is called different although no A/A of a host that is known has measured such steps."""
-        found = dict.fromkeys(
-            f"{one.row.left.metric} of {self._kind(one.row)}"
-            for one in rows
-            if self.known and not self.unknown and one.differs and self(one.row) is None
-        )
-        more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
-        said = f"{', '.join(list(found)[:NAMED])}{more}"
-        return [f"floor of the run seeds alone, for no A/A of this host has it: {said}"] if found else []
-
-    def _kind(self, row: Row) -> str:
-        return self._kinds.of(row.left.step)
-
-    @cached_property
-    def _kinds(self) -> kinds.Kinds:
-        return kinds.of_cell(next(iter(self.base.cells.values())).inputs)
+def chance_of(home: Path, base: Group, others: Sequence[Group]) -> Chance:
+    """What the hosts on which the sides were measured show by chance. Raises InputError for a damaged record."""
+    plans = {group.run.name: group.run.plan() for group in (base, *others)}
+    return chance.of(home, plans.values(), next(iter(base.cells.values())).inputs)
 
 
-def judged(one: Comparison, host: HostFloor, everything: bool) -> list[Judged]:
+def judged(one: Comparison, host: Chance, everything: bool) -> list[Judged]:
     """Of each other side what may be said of it; of each repetition with ``everything`` alone."""
     tables = [series(group.counted) for group in (one.base, *one.others)]
     base, *others = map(by_step, tables)

@@ -429,7 +429,7 @@ def test_a_report_calls_nothing_slower_below_the_floor_of_the_host(
 
     words, doubts = verdicts()
     assert words == ["lowest median", "slower"]
-    assert "the floor on this page is that of the run seeds alone (no A/A of this host" in doubts
+    assert "Real time: floor of the run seeds alone: no A/A of this host" in doubts
     wall(said)
     words, doubts = verdicts()
     assert words == ["lowest median", "below the floor"]
