@@ -27,9 +27,9 @@ FLAGS = (
     "--disable-component-update", "--disable-sync", "--disable-lcd-text",
 )  # fmt: skip
 """The browser alone, and the same pixels on every host."""
-WIDTH, HIGHEST, MARGIN = 1100, 545, 20
+WIDTH, HIGHEST, MARGIN = 1100, 600, 20
 """Pixels of the page, which a picture has twice."""
-LARGEST = 300_000
+LARGEST = 350_000
 """Bytes of a picture."""
 
 
@@ -89,7 +89,7 @@ def picture(browser: Browser, shown: Path, scheme: str) -> bytes:
         raise AgelabError(f"{shown} has no answer")
     top = bounds[0]["y"] - MARGIN
     ends = [box["y"] + box["height"] - top for box in bounds]
-    height = max(end for end in ends if end <= HIGHEST) + MARGIN / 2
+    height = max(end for end in ends if end <= HIGHEST) + 3
     taken = opened.screenshot(
         clip={"x": 0, "y": top, "width": WIDTH, "height": height}, full_page=True, type="png"
     )

@@ -20,7 +20,7 @@ BAR = 16
 """Characters of the longest bar."""
 SHORT = len("sha256:") + 12
 """Characters of a digest where there is no room for all of it."""
-REASONS = 2
+REASONS = 3
 """Lines of why the answer is what it is; the report has all."""
 FEW = 16
 """Cells up to which each has a line."""

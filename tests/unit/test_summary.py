@@ -81,7 +81,7 @@ def test_the_answer_says_why_where_there_is_one(
     run = made(tmp_path, {"ext4": 1.2, "xfs": 2.4}, seeds=(1, 2, 3, 4, 5))
     [answer] = answers(Group((load(run),)))
     said = " ".join(" ".join(ended(run, capsys)).split())
-    assert f"- {answer.because[0]} - {answer.because[1]} slowdown of read" in said
+    assert f"- {answer.because[0]} - {answer.because[1]} - {answer.because[2]} slowdown of read" in said
 
 
 def test_with_a_floor_the_spread_stands_beside_the_median(
