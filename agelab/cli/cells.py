@@ -4,30 +4,16 @@ from collections.abc import Iterable, Sequence
 
 from agelab.model.result import Cell, End, Status
 from agelab.results.rundir import RunDirectory
+from agelab.results.status import GOING, status_of
 from agelab.stats.series import seeds_of
 
-RUNNING, WAITING = "running", "waiting"
-"""What a cell without an end is while its run goes on: begun, or to come."""
-ORDER = (*map(str, Status), RUNNING, WAITING)
+ORDER = (*map(str, Status), *GOING)
 
 
 def statuses(run: RunDirectory, ends: Sequence[End | None]) -> list[str]:
     """Each cell's status by their ends; while the run goes on, of the others whether it runs or waits for its turn."""
-    if not run.going_on():
-        return [str(end.status if end else Status.INTERRUPTED) for end in ends]
-    # What was interrupted is taken up again in its turn, and has no end then.
-    return [
-        _going(run, number)
-        if end is None
-        else WAITING
-        if end.status is Status.INTERRUPTED
-        else str(end.status)
-        for number, end in enumerate(ends)
-    ]
-
-
-def _going(run: RunDirectory, number: int) -> str:
-    return RUNNING if (run.path / "cells" / str(number)).exists() else WAITING
+    going_on = run.going_on()
+    return [status_of(end, run.path / "cells" / str(number), going_on) for number, end in enumerate(ends)]
 
 
 def counted(number: int) -> str:

@@ -14,6 +14,7 @@ from agelab.model.result import Cell, End, RunPlan, Sample, Status
 from agelab.model.shown import plain
 from agelab.model.step import IMPLICIT
 from agelab.results.rundir import RunDirectory
+from agelab.results.status import WAITING
 
 RATE, SEEKS = "\nMB/s", "\nseeks"
 COLUMNS = (
@@ -125,7 +126,7 @@ def _print_cell(
                 console.print(f"  {sample.step}: {RECORDED[sample.metric]}: {said}", soft_wrap=True)
         for line in recovery.lines(samples):
             console.print(f"  {line}", soft_wrap=True)
-    if end is None or status == cells.WAITING:
+    if end is None or status == WAITING:
         why = ": it has no end record" if status == Status.INTERRUPTED else ""
         console.print(f"  status      {status}{why}")
         return

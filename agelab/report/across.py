@@ -9,7 +9,6 @@ from agelab.report.gather import Group, Subject
 from agelab.report.model import Cell, Column, Table
 from agelab.report.numbers import number, text
 from agelab.report.ranked import Ranked, by_median, ranked
-from agelab.stats.floor import Difference
 from agelab.stats.order import exact
 from agelab.stats.series import Place, Series
 
@@ -152,7 +151,7 @@ def test_by_test(group: Group, places: Sequence[Place], where: str) -> Table:
         if len(order.order) < 2:
             continue
         (subject, summary), (following, of) = order.order[:2]
-        apart = order.compared[0].difference or Difference(of, summary)
+        apart = order.apart
         floor = apart.floor
         rows.append(
             (

@@ -4,12 +4,13 @@ from collections.abc import Iterator, Sequence
 
 from agelab.report import across, why
 from agelab.report.charts import order_of
-from agelab.report.gather import GOING, Group, Subject
+from agelab.report.gather import Group, Subject
 from agelab.report.model import Answer
 from agelab.report.numbers import number, text, unit_name
 from agelab.report.ranked import Ranked, by_median, ranked
 from agelab.report.steps import charted, sides
-from agelab.stats.floor import SEEDS_NEEDED, Difference, Verdict
+from agelab.results.status import GOING
+from agelab.stats.floor import SEEDS_NEEDED, Verdict
 from agelab.stats.series import Place, Series
 
 LONGEST = 120
@@ -95,7 +96,7 @@ def _first(order: Ranked, place: Place) -> tuple[str, str, list[str]]:
             f"{names}: run seeds alone may make the difference."
         )
         return "", verdict, []
-    apart = order.compared[0].difference or Difference(of, worst_of)
+    apart = order.apart
     verdict = (
         f"That {times}. The next is {following.name} with {text(of)}; the difference of "
         f"{number(apart.difference, 3)} is more than run seeds alone make (the floor, {number(apart.floor or 0, 3)})."
@@ -107,7 +108,8 @@ def _sure(order: Ranked) -> Iterator[str]:
     """How sure the first place is: the rank test against each of the others, and on how many run seeds it stands."""
     found = [one.test for one in order.compared if one.test]
     if found:
-        seeds = " to ".join(map(str, sorted({*(f(one.n for _, one in order.order) for f in (min, max))})))
+        counts = sorted(one.n for _, one in order.order)
+        seeds = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
         yield (
             f"How sure: {seeds} run seeds each; of the rank tests against the {len(found)} others (Mann and Whitney's, "
             f"corrected for all of them) the largest p is {max(one.corrected for one in found):.2g}."

@@ -8,9 +8,10 @@ from agelab.history.report import Report as History
 from agelab.history.report import rendered
 from agelab.model.scenario import Scenario
 from agelab.report.command import again
-from agelab.report.gather import GOING, Group, Loaded
+from agelab.report.gather import Group, Loaded
 from agelab.report.model import Block, Command, Facts, Prose
 from agelab.report.summary import named
+from agelab.results.status import GOING
 from agelab.scenario import selection
 from agelab.stats.floor import SEEDS_NEEDED, no_floor
 

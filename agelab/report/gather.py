@@ -6,18 +6,17 @@ from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 
-from agelab.model.result import RunPlan, Status
+from agelab.model.result import RunPlan
 from agelab.published.sides import Ran, Run
 from agelab.results import chance
 from agelab.results.chance import Chance
 from agelab.results.comparable import data
 from agelab.results.rundir import RunDirectory
+from agelab.results.status import status_of
 from agelab.results.sweep import Sweep
 from agelab.stats.order import exact
 from agelab.stats.series import Place, Series, by_step, series
 
-GOING = ("running", "waiting")
-"""What a cell without an end is while its run goes on."""
 AXES = ("variant", "layout", "kernel", "defaults", "machine", "drives")
 """What tells one subject from another, in the order in which a name says it."""
 
@@ -50,11 +49,7 @@ class Entry:
     @property
     def status(self) -> str:
         """In one word."""
-        if self.ran.end is None or self.ran.end.status is Status.INTERRUPTED:
-            if not self.ran.going_on:
-                return Status.INTERRUPTED.value
-            return "running" if self.ran.end is None and self.directory.exists() else "waiting"
-        return self.ran.end.status.value
+        return status_of(self.ran.end, self.directory, self.ran.going_on)
 
 
 @dataclass(frozen=True)
@@ -128,6 +123,8 @@ class Group:
     @cached_property
     def chance(self) -> Chance:
         """What the hosts of these runs show by chance: of the mean of all tests, too, and of sums of steps."""
+        if self.plan.clock != "wall":
+            return Chance()
         places = (
             (RunDirectory(one.path), number) for one in self.runs for number in range(len(one.plan.cells))
         )

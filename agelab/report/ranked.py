@@ -6,7 +6,7 @@ from functools import cached_property
 
 from agelab.report.gather import Subject
 from agelab.stats.compared import Compared, compared
-from agelab.stats.floor import SEEDS_NEEDED, no_floor
+from agelab.stats.floor import SEEDS_NEEDED, Difference, no_floor
 from agelab.stats.order import Summary
 from agelab.stats.series import Place, Row, Series
 
@@ -33,6 +33,13 @@ class Ranked:
         """The first one, as B, against each of the others."""
         rows = [Row(one, self.series[0]) for one in self.series[1:]]
         return compared(rows, self.first[0].chance) if rows else []
+
+    @property
+    def apart(self) -> Difference:
+        """The next, as A, against the first; of one alone there is none."""
+        found = self.compared[0].difference
+        assert found is not None  # whoever is in the order has values
+        return found
 
     @property
     def tied(self) -> list[tuple[Subject, Summary]]:

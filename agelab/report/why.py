@@ -1,13 +1,13 @@
 """Why a test takes longer on an aged disk: what the drive and the processor do more, and what lies worse."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 
 from agelab.report import across
 from agelab.report.gather import Subject
 from agelab.report.numbers import number, percent, text
 from agelab.report.steps import AGED, CONTROL, MAP, sides
+from agelab.stats.compared import difference
 from agelab.stats.floor import Difference, Verdict
 from agelab.stats.series import Place, Row
 
@@ -36,11 +36,7 @@ def more(subject: Subject, place: Place, metric: str) -> Difference | None:
     old, new = (subject.series.get((one, repetition, metric)) for one in sides(step))
     if not (old and new):
         return None
-    return _apart(subject, Row(new, old))
-
-
-def _apart(subject: Subject, row: Row) -> Difference | None:
-    return replace(row.difference, host=subject.chance(row)) if row.difference else None
+    return difference(Row(new, old), subject.chance)
 
 
 def time(subject: Subject, place: Place) -> Iterator[str]:
@@ -137,7 +133,7 @@ def layout(subject: Subject, place: Place) -> Iterator[str]:
         if last is None:
             continue
         there = subject.series.get((CONTROL + MAP, last[1], metric))
-        one = _apart(subject, Row(there, subject.series[last])) if there else None
+        one = difference(Row(there, subject.series[last]), subject.chance) if there else None
         if one is None:
             continue
         known = True

@@ -112,6 +112,11 @@ HostFloor = Callable[[Row], Fraction | None]
 """How wide values spread by chance on the host, as a share of their median, where that is known."""
 
 
+def difference(row: Row, host: HostFloor) -> Difference | None:
+    """The row's, its floor raised by ``host``; None where a side was not measured."""
+    return replace(row.difference, host=host(row)) if row.difference else None
+
+
 def compared(found: Sequence[Row], host: HostFloor = lambda row: None) -> list[Compared]:
     """Each row judged; the rows of one metric are one family of comparisons. ``host`` may raise a row's floor."""
     families: dict[str, list[int]] = {}
@@ -121,9 +126,7 @@ def compared(found: Sequence[Row], host: HostFloor = lambda row: None) -> list[C
     for members in families.values():
         tests.update(zip(members, tested([found[at] for at in members]), strict=True))
     return [
-        Compared(
-            row, replace(row.difference, host=host(row)) if row.difference else None, interval, tests[at]
-        )
+        Compared(row, difference(row, host), interval, tests[at])
         for at, (row, interval) in enumerate(zip(found, ratios(found), strict=True))
     ]
 

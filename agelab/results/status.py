@@ -1,0 +1,21 @@
+"""How far a cell of a run is, in a word."""
+
+from pathlib import Path
+
+from agelab.model.result import End, Status
+
+RUNNING, WAITING = GOING = ("running", "waiting")
+"""What a cell without an end is while its run goes on: begun, or to come."""
+
+
+def status_of(end: End | None, directory: Path, going_on: bool) -> str:
+    """How it ended; while its run goes on, of one without an end whether it runs or waits for its turn.
+
+    ``directory`` is the cell's: whoever has begun has one.
+    """
+    if not going_on:
+        return str(end.status if end else Status.INTERRUPTED)
+    if end is None:
+        return RUNNING if directory.exists() else WAITING
+    # What was interrupted is taken up again in its turn, and has no end then.
+    return WAITING if end.status is Status.INTERRUPTED else str(end.status)
