@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agelab import process, unfinished
-from agelab.debian import Archive, Gone, Package
+from agelab import atomic, process
+from agelab.debian import Archive, Package, PackagesVanished
 from agelab.errors import AgelabError, HostError
 from agelab.model.base import Frozen
 from agelab.store import Artefact, Damaged, Store
@@ -71,7 +71,7 @@ def obtain(
     """
     try:
         return _unpacked(resolve(False), purpose, store, progress, used)
-    except Gone:
+    except PackagesVanished:
         return _unpacked(resolve(True), purpose, store, progress, used)
 
 
@@ -224,7 +224,7 @@ def kept(made: Artefact, store: Store) -> Path:
                     f"the store's buildroot {made.key[:12]} is damaged: {', '.join(wrong)}",
                     hint=f"remove {made.directory} to have it made again",
                 )
-            with unfinished.directory(root.with_suffix(unfinished.SUFFIX)) as partial:
+            with atomic.directory(root.with_suffix(atomic.SUFFIX)) as partial:
                 _unpack(made / FILE, partial)
                 os.sync()  # after a power cut an empty compiler would make every kernel one that does not build
                 partial.rename(root)

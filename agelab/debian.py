@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from agelab import process, unfinished
+from agelab import atomic, process
 from agelab.errors import AgelabError, HostError, InputError, unknown
 from agelab.model.base import Frozen
 from agelab.store import Store, canonical, file_hash, key_of
@@ -110,7 +110,7 @@ def newest(versions: Sequence[str]) -> str:
     return max(versions, key=cmp_to_key(compare))
 
 
-class Gone(HostError):
+class PackagesVanished(HostError):
     """A suite's mirror does not hand out packages that were resolved: it has newer ones, or is out of reach."""
 
     def __init__(self, message: str, hint: str = "", suite: str = "") -> None:
@@ -121,7 +121,7 @@ class Gone(HostError):
 Answer = TypeVar("Answer")
 
 
-def remember(
+def cached_resolution(
     store: Store, question: object, kind: type[Answer], ask: Callable[[], Answer], *, refresh: bool = False
 ) -> Answer:
     """The answer that ``ask`` gave to a question last time, from disk; asked again on ``refresh``.
@@ -138,7 +138,7 @@ def remember(
         with suppress(FileNotFoundError, ValidationError):
             return adapter.validate_json(file.read_bytes())
     answer = ask()
-    unfinished.write(file, canonical(adapter.dump_python(answer, mode="json")))
+    atomic.write(file, canonical(adapter.dump_python(answer, mode="json")))
     return answer
 
 
@@ -176,7 +176,7 @@ class Archive:
         # Backports are packages for the suite below them, whose newest they are only when preferred.
         preferred = self.suite if self.suite.endswith(_BACKPORTS) else ""
         config = _CONFIG.format(root=self._root, architecture=ARCHITECTURE, preferred=preferred)
-        unfinished.write(self._root / "apt.conf", config.encode())
+        atomic.write(self._root / "apt.conf", config.encode())
 
     def resolve(self, names: Sequence[str], *, essential: bool = False) -> tuple[Package, ...]:
         """The packages of those names with all they depend on (and all essential ones), sorted by name."""
@@ -224,7 +224,7 @@ class Archive:
 
     def _download(self, packages: Sequence[Package]) -> None:
         self.update(refresh=False)
-        with unfinished.workplace(self._debs) as there:
+        with atomic.temp_dir(self._debs) as there:
             # Names, not addresses: apt checks what it fetches against the signed lists.
             wanted = [f"{package.name}={package.version}" for package in packages]
             try:
@@ -233,12 +233,12 @@ class Archive:
                 )
             except process.ProcessFailed as error:
                 if lacking := self._lacking(packages):
-                    raise Gone(
+                    raise PackagesVanished(
                         f"the mirror of Debian {self.suite} has no {', '.join(lacking)} (any more)",
                         hint="ask what it has now with --refresh; Debian keeps old versions in its snapshot archive",
                         suite=self.suite,
                     ) from error
-                raise Gone(
+                raise PackagesVanished(
                     f"cannot download {len(packages)} packages of Debian {self.suite}: {_said(error.stderr)}",
                     hint="check the network",
                     suite=self.suite,
@@ -246,7 +246,7 @@ class Archive:
             for package in packages:
                 fetched = there / package.filename
                 if not fetched.is_file() or file_hash(fetched) != package.sha256:
-                    raise Gone(
+                    raise PackagesVanished(
                         f"the mirror's {package.filename} is not the file that was resolved",
                         hint="resolve the packages again with --refresh",
                         suite=self.suite,

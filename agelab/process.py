@@ -2,7 +2,7 @@
 
 A program gets an argument list, an environment built from scratch and a closed standard input;
 when it fails, the error shows a command that can be pasted into a shell. It ends with the agelab that
-started it, however that ends; what it has started itself says whose it is (agelab.owner).
+started it, however that ends; what it has started itself says whose it is (agelab.orphans).
 """
 
 import errno
@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from signal import Signals
 
-from agelab import owner, places
+from agelab import orphans, places
 from agelab.errors import HostError
 
 SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -31,7 +31,7 @@ PACKAGES_FILE = places.HOST_PACKAGES
 
 
 @dataclass(frozen=True)
-class Result:
+class Completed:
     """What a finished program left: its exit status and the text of both streams."""
 
     returncode: int
@@ -76,7 +76,7 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment of a child: built from scratch, proxies kept, ``extra`` on top."""
     base = {"PATH": SEARCH_PATH, "LC_ALL": "C.UTF-8", "HOME": os.environ.get("HOME", "/"), "TZ": "UTC"}
     kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-    return {**base, **kept, owner.VARIABLE: owner.this(), **(extra or {})}
+    return {**base, **kept, orphans.VARIABLE: orphans.tag(), **(extra or {})}
 
 
 def run(
@@ -92,7 +92,7 @@ def run(
     grace: float | None = None,
     vain: Callable[[], bool] | None = None,
     alone: bool = False,
-) -> Result:
+) -> Completed:
     """Run ``argv`` to its end.
 
     ``stdin`` and ``stdout`` name files instead of nothing and the result; ``log`` takes both output
@@ -133,7 +133,7 @@ def run(
     if child.returncode not in ok:
         # Some programs complain on standard output.
         raise ProcessFailed(argv, child.returncode, err or out, pastable(argv, cwd, env))
-    return Result(child.returncode, out, err)
+    return Completed(child.returncode, out, err)
 
 
 def _mortal(argv: Sequence[str], alone: bool) -> list[str]:

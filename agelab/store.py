@@ -21,7 +21,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agelab import places, unfinished
+from agelab import atomic, places
 from agelab.errors import DISK_ERRNOS, AgelabError, HostError, InputError
 
 MANIFEST = "manifest.json"
@@ -156,8 +156,8 @@ def default_home() -> Path:
 class Store:
     """The artefacts, runs and caches below one directory (``AGELAB_HOME``).
 
-    ``answers`` are what questions stand for here (``agelab.debian.remember``) in place of what is remembered: the
-    key of each question to its answer. ``say`` hears of what is damaged and is made again.
+    ``answers`` are what questions stand for here (``agelab.debian.cached_resolution``) in place of what is remembered:
+    the key of each question to its answer. ``say`` hears of what is damaged and is made again.
     """
 
     def __init__(
@@ -241,7 +241,7 @@ class Store:
             if found := self._sound(kind, key, used, self.say):
                 return found
             directory = self.root / kind / key
-            with unfinished.directory(directory.with_name(f".{key}{unfinished.SUFFIX}")) as partial:
+            with atomic.directory(directory.with_name(f".{key}{atomic.SUFFIX}")) as partial:
                 build(partial)
                 manifest = Manifest(kind=kind, inputs=dict(inputs), files=tree_hashes(partial, hashed))
                 (partial / MANIFEST).write_text(manifest.model_dump_json(indent=1) + "\n")

@@ -14,9 +14,9 @@ from fractions import Fraction
 
 from agelab.errors import InputError
 from agelab.model.result import Cell, Sample, Status
-from agelab.results.rundir import RunDirectory
-from agelab.stats.floor import SEEDS_NEEDED, Difference, Verdict
-from agelab.stats.order import Summary
+from agelab.results.run_directory import RunDirectory
+from agelab.stats.noise_floor import SEEDS_NEEDED, FloorVerdict, MedianDifference
+from agelab.stats.order_statistics import Summary
 from agelab.stats.series import Place, Series, series
 from bench.page import DOCS, command, line, put
 
@@ -145,8 +145,10 @@ def _ranking(found: Sequence[Variant]) -> list[str]:
         said = (words if alone else "no difference above the floor") if enough else "no floor: too few seeds"
         if place < len(known):
             other, below = known[place]
-            apart = Difference(other, summary).verdict
-            verdict = "above the floor" if apart in (Verdict.A_HIGHER, Verdict.B_HIGHER) else str(apart)
+            apart = MedianDifference(other, summary).verdict
+            verdict = (
+                "above the floor" if apart in (FloorVerdict.A_HIGHER, FloorVerdict.B_HIGHER) else str(apart)
+            )
             said += f"; from {below}: {verdict}"
         lines.append(f"{place}. {name} {float(summary.median):.3f} ({said})")
     return lines

@@ -19,16 +19,16 @@ from pathlib import Path
 
 from agelab import image as images
 from agelab import kernel as kernels
-from agelab.cli.common import open_store
+from agelab.cli.options import open_store
 from agelab.corpus import Corpus
 from agelab.disk import parse
 from agelab.errors import AgelabError
 from agelab.image import Image
 from agelab.kernel import initramfs
-from agelab.run import inputs
-from agelab.run.phases import phases
-from agelab.run.plan import guest_plan
-from agelab.run.spec import CellSpec
+from agelab.runner.plan import cell_inputs
+from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.plan.guest_plan import guest_plan
+from agelab.runner.plan.phases import phases
 from agelab.scenario import selection
 from agelab.store import canonical
 from agelab.vm import clock, daemon, domain, host
@@ -76,8 +76,8 @@ def own_archive(image: Image) -> bytes:
     return initramfs.cell(
         image.kernel.modules,
         spec.modules,
-        {**inputs.harness_files(), "plan.json": canonical(plan)},
-        {"start": inputs.harness_start()},
+        {**cell_inputs.harness_files(), "plan.json": canonical(plan)},
+        {"start": cell_inputs.harness_start()},
     )
 
 

@@ -17,8 +17,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from agelab.corpus.definition import Files, Study, Tree, definition
-from agelab.corpus.recipe import planned
+from agelab.corpus.artefact import planned
+from agelab.corpus.definition import DirectoryTree, Files, StudyCorpus, definition
 from agelab.corpus.tar import Tarball
 from agelab.corpus.tree import Planned
 from agelab.model.kinds import corpora
@@ -42,7 +42,7 @@ def number(value: int) -> str:
     return f"{value:,}".replace(",", " ")
 
 
-def found(what: Study, size: int, seed: int) -> dict[str, tuple[Planned | Tarball, ...]]:
+def found(what: StudyCorpus, size: int, seed: int) -> dict[str, tuple[Planned | Tarball, ...]]:
     """What was planned below each name at the top; of an archive, its members."""
     names: dict[str, tuple[Planned | Tarball, ...]] = {}
     for entry in planned(what, size, seed):
@@ -58,14 +58,14 @@ def members(files: Sequence[Planned | Tarball]) -> Sequence[Planned | Tarball]:
     return first.members if isinstance(first, Tarball) else files
 
 
-def of_sort(tree: Tree, sort: Files, files: Sequence[Planned | Tarball]) -> list[int]:
+def of_sort(tree: DirectoryTree, sort: Files, files: Sequence[Planned | Tarball]) -> list[int]:
     """The sizes of the files of one sort, the smallest first."""
     endings = tuple(ending for ending, _ in sort.endings)
     one = len(tree.sorts) == 1
     return sorted(file.size for file in files if one or file.path.endswith(endings))
 
 
-def depths(tree: Tree, files: Sequence[Planned | Tarball]) -> str:
+def depths(tree: DirectoryTree, files: Sequence[Planned | Tarball]) -> str:
     """How many of the files lie below 0, 1, 2 ... directories of the tree, in percent."""
     counts = Counter(file.path.count("/") - 1 for file in files)
     return " / ".join(f"{100 * counts[depth] / len(files):.1f}" for depth in range(len(tree.nesting.weights)))
@@ -76,7 +76,7 @@ def directories(files: Sequence[Planned | Tarball]) -> int:
     return len({file.path.rsplit("/", up)[0] for file in files for up in range(1, file.path.count("/") + 1)})
 
 
-def shape(what: Study, seed: int) -> list[list[str]]:
+def shape(what: StudyCorpus, seed: int) -> list[list[str]]:
     """Rows for what a plan knows: asked, at 1/16, at the study's size."""
     both = [found(what, what.bytes // part, seed) for part in (QUICK, 1)]
     rows = []
@@ -131,7 +131,7 @@ def made(kind: str, size: int, seed: int) -> tuple[int, int, str]:
     return facts["content_bytes"], facts["size"], f"{took:.1f} s, {used.ru_maxrss // 1024} MiB"
 
 
-def open_files(what: Study, part: int, seed: int) -> list[Planned]:
+def open_files(what: StudyCorpus, part: int, seed: int) -> list[Planned]:
     """The files that are in no archive."""
     return [file for file in planned(what, what.bytes // part, seed) if isinstance(file, Planned)]
 
@@ -141,12 +141,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    kinds = [kind for kind in corpora() if isinstance(definition(kind), Study)]
+    kinds = [kind for kind in corpora() if isinstance(definition(kind), StudyCorpus)]
     parser.add_argument("--kind", choices=kinds, action="append")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--planned", action="store_true")
     given = parser.parse_args()
-    studies = [what for kind in given.kind or kinds if isinstance(what := definition(kind), Study)]
+    studies = [what for kind in given.kind or kinds if isinstance(what := definition(kind), StudyCorpus)]
     # All of them before anything is planned here: a process begins with the most memory that its parent had.
     results = {
         what.kind: [made(what.kind, what.bytes // part, given.seed) for part in (QUICK, 1)]

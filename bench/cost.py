@@ -16,10 +16,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from agelab.cli.common import open_store
+from agelab.cli.options import open_store
 from agelab.disk import parse_list
 from agelab.errors import AgelabError, HostError
-from agelab.run import runner
+from agelab.runner.execute import runner
 from agelab.scenario import selection
 from bench.common import guests, table
 
@@ -61,7 +61,7 @@ def measured(disks: str, layout: str, scale: str, machine: str | None) -> Steps:
     """Run the scenario once. Raises HostError when a cell is not ok."""
     selected = selection.select(str(SCENARIO))
     moments: list[Moment] = []
-    request = runner.Request(
+    request = runner.RunRequest(
         name=str(SCENARIO),
         selection=selected,
         machine=selection.machine(machine or selected.scenario.machine),

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from agelab.stats.bootstrap import Floats, between, means, medians, ratios
-from agelab.stats.order import exact, rank
+from agelab.stats.order_statistics import exact, rank
 from agelab.stats.outliers import outliers
-from agelab.stats.series import Row, Series
+from agelab.stats.series import Series, SeriesPair
 
 SERIES = 10_000
 PAIRS = 2_000
@@ -63,7 +63,7 @@ def main() -> None:
             low, high = (np.concatenate(side) for side in zip(*parts, strict=True))
             cells.append(share(low, high, mean))
             sides = [[one_series(row) for row in draw(random, (PAIRS, n))] for _ in "AB"]
-            found = [one for one in ratios([Row(a, b) for a, b in zip(*sides, strict=True)]) if one]
+            found = [one for one in ratios([SeriesPair(a, b) for a, b in zip(*sides, strict=True)]) if one]
             cells.append(
                 share(np.array([one.low for one in found]), np.array([one.high for one in found]), 1)
             )

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from agelab.layout import curve
-from agelab.results.rundir import RunDirectory
+from agelab.results.run_directory import RunDirectory
 from agelab.stats.series import Place
 from bench.aging import PAGE, PICTURES, Variant, figure, headed, variants
 from bench.page import command, line, put

@@ -21,11 +21,11 @@ from random import Random
 from statistics import median, quantiles
 from typing import Any
 
+from agelab.bisect.decide_virtual import Decision, References, decide_virtual
+from agelab.bisect.decide_wall import ALPHA, EndsOrder, Round, decide_wall, differ
 from agelab.errors import InputError
-from agelab.stats.decide import Decision, References, virtual
-from agelab.stats.floor import SEEDS_NEEDED
-from agelab.stats.order import exact
-from agelab.stats.sequential import ALPHA, Order, Round, differ, wall
+from agelab.stats.noise_floor import SEEDS_NEEDED
+from agelab.stats.order_statistics import exact
 from bench.page import DOCS, line, put
 
 PAGE = DOCS / "bisect-rules.md"
@@ -72,7 +72,7 @@ def number(value: float) -> Fraction:
 def told(references: References, values: Sequence[Fraction]) -> tuple[Decision, int]:
     """What a step's values come to, one after the other, and how many it took."""
     for taken in range(1, len(values) + 1):
-        decision = virtual(references, values[:taken]).decision
+        decision = decide_virtual(references, values[:taken]).decision
         if decision is not Decision.MORE:
             return decision, taken
     raise AssertionError("the last seed decides, or says that it does not")
@@ -138,19 +138,19 @@ def judged(next_round: Callable[[], Round], alpha: Fraction = ALPHA) -> tuple[De
     rounds: list[Round] = []
     while True:
         rounds.append(next_round())
-        decision = wall(rounds, Order.HIGHER, BUDGET, alpha).decision
+        decision = decide_wall(rounds, EndsOrder.HIGHER, BUDGET, alpha).decision
         if decision is not Decision.MORE:
             return decision, len(rounds)
 
 
-def ordered(next_round: Callable[[], Round]) -> Order:
+def ordered(next_round: Callable[[], Round]) -> EndsOrder:
     """What the same rounds' good and bad say of themselves."""
     pairs: list[tuple[Fraction, Fraction]] = []
     while True:
         one = next_round()
         pairs.append((one.good, one.bad))
         order = differ(pairs, BUDGET).order
-        if order is not Order.MORE:
+        if order is not EndsOrder.MORE:
             return order
 
 
@@ -264,8 +264,8 @@ def wall_table(times: Sequence[float]) -> Iterator[str]:
 def wall_row(name: str, effect: str, rounds: Callable[[float], Callable[[], Round]], apart: bool) -> str:
     """A row of the wall clock's table. Ends that are the same have no step that could be told wrong."""
     orders = Counter(ordered(rounds(0)) for _ in range(WALL_STEPS))
-    right = orders[Order.HIGHER] if apart else 0
-    falsely = orders[Order.LOWER] + (0 if apart else orders[Order.HIGHER])
+    right = orders[EndsOrder.HIGHER] if apart else 0
+    falsely = orders[EndsOrder.LOWER] + (0 if apart else orders[EndsOrder.HIGHER])
     cells = [f"{100 * right / WALL_STEPS:.1f}" if apart else "-", f"{100 * falsely / WALL_STEPS:.2f}"]
     if not apart:
         return line([name, effect, *cells, "-", "-", "-"])

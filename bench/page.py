@@ -5,11 +5,11 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from agelab.cli.common import open_store
+from agelab.cli.options import open_store
 from agelab.cli.request import execute, request
 from agelab.errors import AgelabError, InputError
-from agelab.results import rundir
-from agelab.results.rundir import RunDirectory
+from agelab.results import run_directory
+from agelab.results.run_directory import RunDirectory
 from bench.common import ARGUMENTS
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -53,7 +53,7 @@ def command(
     try:
         if options.run:
             store = open_store()
-            runs = [rundir.find(store.runs, name) for name in options.run.split(",")]
+            runs = [run_directory.find(store.runs, name) for name in options.run.split(",")]
             for other in (run for run in runs if run.plan().scenario != scenario):
                 raise InputError(
                     f"{other.name} is a run of scenario {other.plan().scenario}: this table is of {scenario}",

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agelab.cli.common import open_store
+from agelab.cli.options import open_store
 from agelab.errors import AgelabError
 from bench.common import table
 

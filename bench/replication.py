@@ -10,26 +10,26 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 
-from agelab.cli.common import open_store
+from agelab.cli.options import open_store
 from agelab.cli.replicate import loaded
-from agelab.cli.replication_markdown import lines
 from agelab.errors import AgelabError
-from agelab.published.report import Report, reports
-from agelab.published.verdict import Verdict
-from agelab.published.words import described, tau
-from agelab.results import rundir
+from agelab.published.phrasing import described, tau
+from agelab.published.report import StudyReport, reports
+from agelab.published.verdict import ClaimVerdict
+from agelab.results import run_directory
+from agelab.view.replication_markdown import lines
 from bench.page import DOCS, line, put
 
 PAGE = DOCS / "replication.md"
-HEAD = ("study", "", *(verdict.value for verdict in Verdict), "tau-b of the sums")
+HEAD = ("study", "", *(verdict.value for verdict in ClaimVerdict), "tau-b of the sums")
 
 
-def summary(found: Sequence[Report]) -> Iterator[str]:
+def summary(found: Sequence[StudyReport]) -> Iterator[str]:
     """A row for each study and each side: how many claims have which verdict; below it, which ones replicated."""
     yield from (line(HEAD), line(["---"] * len(HEAD)))
     for report in found:
         for letter, side in report.sides:
-            counts = [str(report.counted(letter)[verdict]) for verdict in Verdict]
+            counts = [str(report.counted(letter)[verdict]) for verdict in ClaimVerdict]
             yield line(
                 [f"`{report.study.name}`", f"{letter}: {described(side)}", *counts, _taus(report, letter)]
             )
@@ -41,7 +41,7 @@ def summary(found: Sequence[Report]) -> Iterator[str]:
         yield ""
 
 
-def _taus(report: Report, letter: str) -> str:
+def _taus(report: StudyReport, letter: str) -> str:
     """Of each table and layout; of stand-ins each one's."""
     said = []
     for ranking in report.rankings:
@@ -54,14 +54,14 @@ def _taus(report: Report, letter: str) -> str:
     return ", ".join(said) or "-"
 
 
-def _replicated(report: Report) -> Iterator[str]:
+def _replicated(report: StudyReport) -> Iterator[str]:
     """The claims that replicated on every side that could test them, and those on some."""
     always, sometimes = [], []
     for claim, judged in report.claims:
-        verdicts = [one.verdict for _, one in judged if one.verdict is not Verdict.UNTESTED]
-        if verdicts and all(verdict is Verdict.REPLICATED for verdict in verdicts):
+        verdicts = [one.verdict for _, one in judged if one.verdict is not ClaimVerdict.UNTESTED]
+        if verdicts and all(verdict is ClaimVerdict.REPLICATED for verdict in verdicts):
             always.append(f"`{claim.id}`")
-        elif Verdict.REPLICATED in verdicts:
+        elif ClaimVerdict.REPLICATED in verdicts:
             sometimes.append(f"`{claim.id}`")
     yield f"- replicated wherever it could be tested: {', '.join(always) or 'none'}"
     yield f"- replicated in some columns and not in others: {', '.join(sometimes) or 'none'}"
@@ -76,7 +76,7 @@ def main() -> int:
     options = parser.parse_args()
     try:
         store = open_store()
-        found = reports(loaded(rundir.find(store.runs, name)) for name in options.runs)
+        found = reports(loaded(run_directory.find(store.runs, name)) for name in options.runs)
         text = "\n".join([*summary(found), *(row for report in found for row in lines(report))])
         print(text)
         if options.write:

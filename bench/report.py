@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from agelab.results.rundir import RunDirectory
+from agelab.results.run_directory import RunDirectory
 from tests.unit import reported_runs
 
 PROJECT = Path(__file__).resolve().parents[1]

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from agelab.model.result import Status
-from agelab.results.rundir import RunDirectory
+from agelab.results.run_directory import RunDirectory
 from bench.page import DOCS, command, line, put
 
 HEAD = (

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import mean
 
 from agelab.layout import curve
-from agelab.results.rundir import RunDirectory
-from agelab.stats.floor import SEEDS_NEEDED
-from agelab.stats.order import Summary
+from agelab.results.run_directory import RunDirectory
+from agelab.stats.noise_floor import SEEDS_NEEDED
+from agelab.stats.order_statistics import Summary
 from bench.aging import PAGE, PICTURES, Variant, figure, headed, variants
 from bench.curve import ONE, points_of
 from bench.page import command, line, put

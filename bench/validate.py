@@ -15,10 +15,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from agelab import kernel as kernels
-from agelab.cli.common import open_store
+from agelab.cli.options import open_store
 from agelab.errors import AgelabError
-from agelab.model.drive import Disk, Drive, Flash
-from agelab.run import inputs
+from agelab.model.drive import Drive, Flash, RotatingDisk
+from agelab.runner.plan import cell_inputs
 from agelab.scenario import selection
 from agelab.store import Store, key_of
 from agelab.vm import host
@@ -72,7 +72,7 @@ class Guest:
 
 def memory_mib(drives: Sequence[Drive]) -> int:
     """What the guest needs: the write caches of its disks lie in its memory."""
-    disks = [drive for drive in drives if isinstance(drive.medium, Disk)]
+    disks = [drive for drive in drives if isinstance(drive.medium, RotatingDisk)]
     return SPARE_MIB + (sum(min(WRITE_CACHE, drive.cache.kib.value << 10) for drive in disks) >> 20)
 
 
@@ -94,7 +94,7 @@ def _rate(drive: Drive, size: int, took: int) -> float:
     return rows(drive, size)[0] * (drive.max_request_kib.value << 10) * 1e3 / took
 
 
-def disk_figures(drive: Drive, disk: Disk, found: Results) -> list[Figure]:
+def disk_figures(drive: Drive, disk: RotatingDisk, found: Results) -> list[Figure]:
     """Data sheet and measurement of a disk."""
     outer, inner = disk.outer_mb_s.value, disk.inner_mb_s.value
     # The rate falls linearly from track to track, so the mean of 1 / rate over random tracks is that of this one.
@@ -126,7 +126,7 @@ def flash_figures(drive: Drive, flash: Flash, found: Results, guest: Guest) -> l
     ]
 
 
-def curve(drive: Drive, disk: Disk, found: Results) -> Curve:
+def curve(drive: Drive, disk: RotatingDisk, found: Results) -> Curve:
     """A disk's seek times and rates for the plot."""
     cylinders = Tracks.of(drive, disk).cylinders
     overhead = drive.overhead_us.value / 1e3
@@ -148,7 +148,7 @@ def figures(drives: Sequence[Drive], found: dict[str, Results]) -> list[Figure]:
     compared: list[Figure] = []
     for number, drive in enumerate(drives):
         mine, medium = found[f"drive{number}"], drive.medium
-        if isinstance(medium, Disk):
+        if isinstance(medium, RotatingDisk):
             compared += disk_figures(drive, medium, mine)
         else:
             compared += flash_figures(drive, medium, mine, guest)
@@ -170,7 +170,7 @@ def validate(store: Store, kernel: str, drives: Sequence[Drive]) -> Report:
     guest = Guest.of(found["steady"])
     return Report(
         versions=f"Linux {booted.release} ({booted.version}), {host.qemu()},\n"
-        f"drive module of the sources {_short(inputs.drive_sources())}",
+        f"drive module of the sources {_short(cell_inputs.drive_sources())}",
         digest=_short(key_of(found)),
         machine=selection.machine(MACHINE),
         path_us=guest.path_us,
@@ -180,7 +180,7 @@ def validate(store: Store, kernel: str, drives: Sequence[Drive]) -> Report:
         curves=[
             curve(drive, drive.medium, found[f"drive{number}"])
             for number, drive in enumerate(drives)
-            if isinstance(drive.medium, Disk)
+            if isinstance(drive.medium, RotatingDisk)
         ],
     )
 

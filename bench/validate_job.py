@@ -10,7 +10,7 @@ from typing import Any
 
 from agelab.drive import geometry
 from agelab.errors import AgelabError
-from agelab.model.drive import SECTOR, Disk, Drive
+from agelab.model.drive import SECTOR, Drive, RotatingDisk
 
 SMALL = 4096
 SMALL_SECTORS = SMALL // SECTOR
@@ -51,7 +51,7 @@ class Tracks:
     heads: int
 
     @classmethod
-    def of(cls, drive: Drive, disk: Disk) -> "Tracks":
+    def of(cls, drive: Drive, disk: RotatingDisk) -> "Tracks":
         return cls(tuple(geometry.zones(drive, disk)), drive.sectors.value, disk.heads.value)
 
     @property
@@ -87,7 +87,7 @@ class Tracks:
 class Fresh:
     """Draws places that the drive's cache cannot hold."""
 
-    def __init__(self, drive: Drive, disk: Disk) -> None:
+    def __init__(self, drive: Drive, disk: RotatingDisk) -> None:
         self.kept = drive.cache.segments.value + 1
         # What passes under the head while the next command is on its way.
         way = drive.overhead_us.value * 1e-6 + 100e-6
@@ -135,7 +135,7 @@ def places(drive: Drive) -> list[int]:
     return [(drive.sectors.value - length) * n // (PLACES - 1) for n in range(PLACES)]
 
 
-def disk_steps(drive: Drive, disk: Disk) -> list[Step]:
+def disk_steps(drive: Drive, disk: RotatingDisk) -> list[Step]:
     """What the guest does with a disk."""
     random = Random(drive.name)
     tracks, fresh = Tracks.of(drive, disk), Fresh(drive, disk)
@@ -210,13 +210,15 @@ def job(drives: Sequence[Drive]) -> list[dict[str, Any]]:
     ]
     for number, drive in enumerate(drives):
         medium, name = drive.medium, f"drive{number}"
-        disk = isinstance(medium, Disk)
+        disk = isinstance(medium, RotatingDisk)
         told.append(
             {
                 "name": name,
                 "settings": geometry.settings(drive, name=name, run_seed=1, index=number),
                 "window": 0 if disk else WINDOW // SECTOR,
-                "steps": disk_steps(drive, medium) if isinstance(medium, Disk) else flash_steps(drive),
+                "steps": disk_steps(drive, medium)
+                if isinstance(medium, RotatingDisk)
+                else flash_steps(drive),
             }
         )
     return told

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from agelab.model.drive import Disk, Drive
+from agelab.model.drive import Drive, RotatingDisk
 from agelab.model.machine import Machine
 
 LIMIT = 0.02
@@ -101,7 +101,7 @@ class Curve:
     """A disk's seek times and rates as they were measured."""
 
     drive: Drive
-    disk: Disk
+    disk: RotatingDisk
     seeks: Sequence[tuple[float, float]]
     """Share of the full stroke, milliseconds."""
     rates: Sequence[tuple[float, float]]

@@ -9,16 +9,16 @@ from typing import Literal
 
 from pydantic import Field
 
-from agelab.bisect import script, tree
+from agelab.bisect import git_search, script
+from agelab.bisect.decide_virtual import Decision
 from agelab.bisect.directory import Directory
-from agelab.bisect.measure import Kind, Outcome
+from agelab.bisect.judges import KernelVerdict
+from agelab.bisect.measurements import KernelOutcome, OutcomeKind
 from agelab.bisect.question import Question
-from agelab.bisect.rounds import bound
-from agelab.bisect.verdict import Verdict
+from agelab.bisect.wall_clock_rounds import bound
 from agelab.model.base import Frozen
-from agelab.results import sealed
-from agelab.stats.decide import Decision
-from agelab.stats.digits import Scale, decimals, scale, shown
+from agelab.results import checksummed
+from agelab.stats.formatting import UnitScale, decimals, format_decimal, scale
 
 FILE = "answer.json"
 REMARKS = 3
@@ -26,7 +26,7 @@ REMARKS = 3
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundChange:
     """Where the change lies."""
 
     before: str
@@ -43,7 +43,7 @@ class Point(Frozen):
     kernel: str
     name: str
     decision: Decision
-    kind: Kind
+    kind: OutcomeKind
     values: tuple[int | float, ...] = ()
     unit: str = ""
     reason: str = ""
@@ -55,7 +55,7 @@ class Point(Frozen):
         return Fraction(median(Fraction(str(one)) for one in self.values)) if self.values else None
 
 
-class Answer(Frozen):
+class BisectAnswer(Frozen):
     """What was found, and how sure it is."""
 
     format: Literal[1] = 1
@@ -92,19 +92,19 @@ class Answer(Frozen):
 def label(question: Question, kernel: str) -> str:
     """A kernel as a user knows it: a commit with its subject, or its version."""
     if question.tree:
-        return tree.subject(question.tree, question.tree.commit(kernel))
+        return git_search.subject(question.tree, question.tree.commit(kernel))
     return kernel.removeprefix("debian:")
 
 
-def keep(directory: Directory, found: Found) -> Answer:
+def keep(directory: Directory, found: FoundChange) -> BisectAnswer:
     """The answer, written beside what it was made of, with the script that reproduces it."""
     question = directory.question()
-    verdicts = directory.all("verdicts", Verdict)
-    outcomes: dict[str, list[Outcome]] = {}
-    for one in directory.all("measured", Outcome):
+    verdicts = directory.all("verdicts", KernelVerdict)
+    outcomes: dict[str, list[KernelOutcome]] = {}
+    for one in directory.all("measured", KernelOutcome):
         outcomes.setdefault(one.kernel, []).append(one)
 
-    def point(kernel: str, verdict: Verdict | None = None) -> Point:
+    def point(kernel: str, verdict: KernelVerdict | None = None) -> Point:
         verdict = verdict or next((one for one in verdicts if one.kernel == kernel), None)
         return _point(question, kernel, outcomes.get(kernel, []), verdict)
 
@@ -117,8 +117,8 @@ def keep(directory: Directory, found: Found) -> Answer:
     one_only = len(found.possible) == 1
     details = {}
     if question.tree and one_only:
-        details = tree.described(question.tree, question.tree.commit(found.after))
-    answer = Answer(
+        details = git_search.described(question.tree, question.tree.commit(found.after))
+    answer = BisectAnswer(
         bisect=directory.name,
         what=question.what,
         possible=found.possible,
@@ -131,19 +131,19 @@ def keep(directory: Directory, found: Found) -> Answer:
         judged=judged,
         steps=len(judged),
         skipped=len(skipped),
-        undecided=sum(one.kind is Kind.MEASURED for one in skipped),
+        undecided=sum(one.kind is OutcomeKind.MEASURED for one in skipped),
         floor=None if floor is None else float(floor),
         error=float(bound(question, len(told))) if wall else None,
         remarks=tuple(_remarks(question, good, bad, judged, floor)),
         script=str(directory.path / script.FILE),
     )
     script.write(directory, question, found.before, found.after, answer.names[-1])
-    sealed.write(directory.path / FILE, answer.model_dump_json(indent=1))
-    sealed.write(directory.path / "answer.txt", "\n".join(text(answer)))
+    checksummed.write(directory.path / FILE, answer.model_dump_json(indent=1))
+    checksummed.write(directory.path / "answer.txt", "\n".join(text(answer)))
     return answer
 
 
-def text(answer: Answer) -> list[str]:
+def text(answer: BisectAnswer) -> list[str]:
     """The answer as lines for a terminal."""
     if answer.found:
         lines = [f"first bad: {answer.names[0]}"]
@@ -155,7 +155,7 @@ def text(answer: Answer) -> list[str]:
         lines += [f"  {name}" for name in answer.names]
     lines.append(f"  {answer.what}:")
     points = {name: getattr(answer, name) for name in ("before", "after", "good", "bad")}
-    figures = Figures.of(list(points.values()), answer.floor)
+    figures = ValueFormat.of(list(points.values()), answer.floor)
     for name, one in points.items():
         lines.append(f"  {name:<8} {figures.of_point(one):<28} {one.name}")
     if answer.floor is not None:
@@ -173,15 +173,17 @@ def text(answer: Answer) -> list[str]:
     return lines
 
 
-def _point(question: Question, kernel: str, found: Sequence[Outcome], verdict: Verdict | None) -> Point:
-    measured = [one for one in found if one.kind is Kind.MEASURED and one.value is not None]
+def _point(
+    question: Question, kernel: str, found: Sequence[KernelOutcome], verdict: KernelVerdict | None
+) -> Point:
+    measured = [one for one in found if one.kind is OutcomeKind.MEASURED and one.value is not None]
     end = Decision.GOOD if kernel == question.kernels[0] else Decision.BAD
     last = found[-1] if found else None
     return Point(
         kernel=kernel,
         name=label(question, kernel),
         decision=verdict.decision if verdict else end,
-        kind=verdict.kind if verdict else last.kind if last else Kind.NOT_MEASURED,
+        kind=verdict.kind if verdict else last.kind if last else OutcomeKind.NOT_MEASURED,
         values=tuple(one.value for one in measured if one.value is not None),
         unit=measured[0].unit if measured else "",
         reason=verdict.reason if verdict else last.said if last else "",
@@ -196,14 +198,14 @@ def _spread(point: Point) -> Fraction:
 
 
 @dataclass(frozen=True)
-class Figures:
+class ValueFormat:
     """How the values of one answer are shown: in one unit, with the digits that the floor leaves them."""
 
-    unit: Scale
+    unit: UnitScale
     places: int
 
     @classmethod
-    def of(cls, points: Sequence[Point], floor: float | None) -> "Figures":
+    def of(cls, points: Sequence[Point], floor: float | None) -> "ValueFormat":
         unit = scale(points[0].unit)
         spread = max(map(_spread, points)) if floor is None else Fraction(str(floor))
         medians = [one.median / unit.divisor for one in points if one.median is not None]
@@ -212,12 +214,12 @@ class Figures:
     def shown(self, value: Fraction) -> str:
         """A value with its unit."""
         name = "" if self.unit.name == "1" else f" {self.unit.name}"
-        return shown(value / self.unit.divisor, self.places) + name
+        return format_decimal(value / self.unit.divisor, self.places) + name
 
     def of_point(self, point: Point) -> str:
         """What was measured: the median and of how many runs; or what came of it instead."""
         if point.median is None:
-            return "comes to its end" if point.kind is Kind.MEASURED else point.reason
+            return "comes to its end" if point.kind is OutcomeKind.MEASURED else point.reason
         count = len(point.values)
         return f"{self.shown(point.median)} ({count} run{'s' if count > 1 else ''})"
 
@@ -246,7 +248,7 @@ def _remarks(
                     wrong.append((excess, early, late))
     wrong.sort(key=lambda one: one[0], reverse=True)
     if wrong:
-        figures = Figures.of(points, float(floor))
+        figures = ValueFormat.of(points, float(floor))
         remarks.append(
             "not monotonic: an earlier kernel is nearer to bad than a later one, by more than the floor:"
         )
@@ -268,5 +270,5 @@ def _first(lines: Sequence[str]) -> list[str]:
 def _before(question: Question, one: str, other: str) -> bool:
     """Whether the second kernel comes after the first."""
     if question.tree:
-        return tree.comes_before(question.tree, question.tree.commit(one), question.tree.commit(other))
+        return git_search.comes_before(question.tree, question.tree.commit(one), question.tree.commit(other))
     return question.kernels.index(one) < question.kernels.index(other)

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from agelab.bisect.question import Question
 from agelab.errors import AgelabError, HostError, InputError, unknown
-from agelab.results import rundir, sealed
+from agelab.results import checksummed, run_directory
 from agelab.store import Store
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
@@ -62,8 +62,8 @@ class Directory:
                 path.mkdir(parents=True)
             except FileExistsError:
                 continue
-            sealed.write_sealed(path / "question.json", question)
-            rundir.note_latest(path)
+            checksummed.write_sealed(path / "question.json", question)
+            run_directory.note_latest(path)
             return cls(path)
         raise FileExistsError(store.bisects / label)
 
@@ -71,15 +71,15 @@ class Directory:
     def find(cls, store: Store, name: str) -> "Directory":
         """The bisect of that name, or in that directory; ``latest`` is the newest. Raises InputError."""
         known = sorted(path.parent for path in store.bisects.glob("*/question.json"))
-        if name == rundir.LATEST and known:
-            return rundir.latest([cls(path) for path in known])
+        if name == run_directory.LATEST and known:
+            return run_directory.latest([cls(path) for path in known])
         for path in (store.bisects / name, Path(name)):
             if (path / "question.json").is_file():
                 return cls(path.absolute())
         raise unknown("bisect", name, [path.name for path in known])
 
     def question(self) -> Question:
-        return sealed.read(self.path / "question.json", Question)
+        return checksummed.read(self.path / "question.json", Question)
 
     def say(self, line: str) -> None:
         """Add a line to the log, which whoever asked is shown."""
@@ -100,13 +100,13 @@ class Directory:
 
     def add(self, what: str, row: BaseModel) -> None:
         """Add one to a list of them: ``measured`` or ``verdicts``."""
-        sealed.add_line(self.path / f"{what}.jsonl", row.model_dump(mode="json"))
+        checksummed.add_line(self.path / f"{what}.jsonl", row.model_dump(mode="json"))
 
     def all(self, what: str, kind: type[AnyModel]) -> list[AnyModel]:
         """What was added to that list so far. Raises InputError where it is damaged."""
         path = self.path / f"{what}.jsonl"
         try:
-            return [kind.model_validate(row) for row in sealed.lines(path)]
+            return [kind.model_validate(row) for row in checksummed.lines(path)]
         except (ValidationError, ValueError) as error:
             raise InputError(f"{path} is damaged: {str(error).splitlines()[0]}") from error
 
@@ -114,19 +114,19 @@ class Directory:
         """Under which conditions its first run was made: ``now`` where this is it."""
         path = self.path / "conditions.json"
         if not path.exists():
-            sealed.write(path, json.dumps(now, indent=1))
+            checksummed.write(path, json.dumps(now, indent=1))
         return dict(json.loads(path.read_text()))
 
     def stop(self, error: AgelabError) -> None:
         """Tell the process that drives git why a step could not be judged."""
         stopped = Stopped(message=str(error), hint=error.hint, exit_code=error.exit_code)
-        sealed.write(self.path / "stopped.json", stopped.model_dump_json())
+        checksummed.write(self.path / "stopped.json", stopped.model_dump_json())
 
     def stopped(self) -> AgelabError | None:
         """Why the last step could not be judged, once; None where it could."""
         path = self.path / "stopped.json"
         if not path.exists():
             return None
-        error = sealed.read(path, Stopped).error()
+        error = checksummed.read(path, Stopped).error()
         path.unlink()
         return error

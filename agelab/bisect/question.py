@@ -21,7 +21,7 @@ class Symptom(StrEnum):
     """It is not heard of within the host's patience, or panics before anything is measured."""
 
 
-class Tree(Frozen):
+class GitTree(Frozen):
     """A git tree with kernels in it."""
 
     path: str
@@ -49,7 +49,7 @@ class Question(Frozen):
     clock: Literal["virtual", "wall"]
     good: str = Field(description="as the user said it")
     bad: str
-    tree: Tree | None = None
+    tree: GitTree | None = None
     kernels: tuple[str, ...] = Field(
         description="specs from good to bad, all that are searched; of a tree the two ends alone"
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agelab.bisect.directory import Directory
 from agelab.bisect.question import Question
-from agelab.stats.floor import SEEDS_NEEDED
+from agelab.stats.noise_floor import SEEDS_NEEDED
 
 FILE = "reproduce.sh"
 

@@ -2,19 +2,19 @@
 
 from collections.abc import Sequence
 
-from agelab.bisect import answer, packages, tree
-from agelab.bisect.answer import Answer
+from agelab.bisect import answer, git_search, package_search
+from agelab.bisect.answer import BisectAnswer
+from agelab.bisect.decide_virtual import Decision
 from agelab.bisect.directory import Directory
-from agelab.bisect.measure import Kind, Measure, Memory
-from agelab.bisect.rounds import Wall
-from agelab.bisect.verdict import BySymptom, Judge, Verdict, Virtual
+from agelab.bisect.judges import BySymptom, Judge, KernelVerdict, Virtual
+from agelab.bisect.measurements import KernelMeasurer, MeasurementCache, OutcomeKind
+from agelab.bisect.wall_clock_rounds import Wall
 from agelab.errors import AgelabError
-from agelab.stats.decide import Decision
 
 
-def rule(directory: Directory, measure: Measure, at_once: int = 1) -> Judge:
+def rule(directory: Directory, measure: KernelMeasurer, at_once: int = 1) -> Judge:
     """The rule by which this bisect tells good from bad; ``at_once`` run seeds of an end are run together."""
-    question, memory = directory.question(), Memory(directory, measure)
+    question, memory = directory.question(), MeasurementCache(directory, measure)
     if question.symptom:
         return BySymptom(question, memory)
     if question.clock == "wall":
@@ -22,7 +22,7 @@ def rule(directory: Directory, measure: Measure, at_once: int = 1) -> Judge:
     return Virtual(question, memory, at_once)
 
 
-def carry_out(directory: Directory, judge: Judge, step: Sequence[str]) -> Answer:
+def carry_out(directory: Directory, judge: Judge, step: Sequence[str]) -> BisectAnswer:
     """Search until there is an answer, which is kept. ``step`` is the command that judges git's current commit.
 
     Raises InputError where good is not good, bad not bad, or both cannot be told apart, and what stopped a step.
@@ -30,25 +30,25 @@ def carry_out(directory: Directory, judge: Judge, step: Sequence[str]) -> Answer
     question = directory.question()
     with directory.held("bisect"):
         with directory.held("step"):  # one may have outlived the process that began it
-            known = len(directory.all("verdicts", Verdict))
+            known = len(directory.all("verdicts", KernelVerdict))
             more = f", {known} judged before" if known else ""
             directory.say(
                 f"{question.candidates} kernels could be the first bad one: about {question.steps} steps{more}"
             )
             directory.say(f"both ends: {judge.ends()}")
         if question.tree:
-            found = tree.search(directory, question.tree, step)
+            found = git_search.search(directory, question.tree, step)
             kernels = (found.before, found.after, found.commits)
             between = tuple(map(question.tree.kernel, kernels[2]))
-            first = answer.Found(
+            first = answer.FoundChange(
                 question.tree.kernel(found.before), question.tree.kernel(found.after), between
             )
         else:
             with directory.held("step"):
-                pair = packages.search(
+                pair = package_search.search(
                     question.kernels, lambda kernel: decided(directory, judge, kernel).decision
                 )
-            first = answer.Found(pair.before, pair.after, (*pair.between, pair.after))
+            first = answer.FoundChange(pair.before, pair.after, (*pair.between, pair.after))
         return answer.keep(directory, first)
 
 
@@ -58,16 +58,16 @@ def one_step(directory: Directory, judge: Judge) -> int:
     if question.tree is None:
         raise AgelabError(f"{directory.name} is of packages: git has no part in it")
     with directory.held("step"):
-        tree.keep_log(directory)
-        verdicts = directory.all("verdicts", Verdict)
+        git_search.keep_log(directory)
+        verdicts = directory.all("verdicts", KernelVerdict)
         told = sum(one.decision is not Decision.UNDECIDED for one in verdicts)
-        kernel = question.tree.kernel(tree.current(directory, question.steps, told))
-        return tree.status(decided(directory, judge, kernel).decision)
+        kernel = question.tree.kernel(git_search.current(directory, question.steps, told))
+        return git_search.status(decided(directory, judge, kernel).decision)
 
 
-def decided(directory: Directory, judge: Judge, kernel: str) -> Verdict:
+def decided(directory: Directory, judge: Judge, kernel: str) -> KernelVerdict:
     """The verdict on a kernel: the one of before, or a new one, which is kept and said."""
-    question, verdicts = directory.question(), directory.all("verdicts", Verdict)
+    question, verdicts = directory.question(), directory.all("verdicts", KernelVerdict)
     if known := next((one for one in verdicts if one.kernel == kernel), None):
         return known
     skipped = sum(one.decision is Decision.UNDECIDED for one in verdicts)
@@ -79,9 +79,9 @@ def decided(directory: Directory, judge: Judge, kernel: str) -> Verdict:
     return verdict
 
 
-def said(verdict: Verdict) -> str:
+def said(verdict: KernelVerdict) -> str:
     """A verdict in one line."""
     word = "skipped" if verdict.decision is Decision.UNDECIDED else str(verdict.decision)
-    undecided = verdict.kind is Kind.MEASURED and verdict.decision is Decision.UNDECIDED
+    undecided = verdict.kind is OutcomeKind.MEASURED and verdict.decision is Decision.UNDECIDED
     why = f"undecided, {verdict.reason}" if undecided else verdict.reason
     return f"{word}: {why}" + (f"; {verdict.note}" if verdict.note else "")

@@ -8,7 +8,7 @@ from pydantic import Field, JsonValue, TypeAdapter
 from agelab.kernel.provenance import Provenance
 from agelab.model.base import Frozen, Name
 from agelab.model.result import RunPlan
-from agelab.run.made import CONTROL, MADE_OF, PROFILES, SCENARIO
+from agelab.runner.prepare.run_manifest import CONTROL, MADE_OF, PROFILES, SCENARIO
 
 VERSION = 1
 
@@ -63,7 +63,7 @@ class Packed(Frozen):
     size: int = Field(ge=0)
 
 
-class Manifest(Frozen):
+class CapsuleManifest(Frozen):
     """manifest.json: first of all, and what everything else is held against."""
 
     capsule: Literal[1]

@@ -8,22 +8,22 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from agelab import unfinished
+from agelab import atomic
 from agelab.capsule import archive, model
 from agelab.capsule.archive import Content
-from agelab.capsule.model import Asked, CapsuleKernel, Carried, CarriedCorpus, Manifest, Packed
+from agelab.capsule.model import Asked, CapsuleKernel, CapsuleManifest, Carried, CarriedCorpus, Packed
 from agelab.capsule.read import Capsule, opened, parts
-from agelab.corpus.recipe import opened as corpus_of
+from agelab.corpus.artefact import opened as corpus_of
 from agelab.errors import InputError
 from agelab.image.assemble import DESCRIPTION, Description
 from agelab.kernel import Kernel, modinfo, provenance
 from agelab.kernel.modules import BUILTIN, CONFIG, INDEX
 from agelab.model.history import Logged
 from agelab.model.result import RunPlan
-from agelab.results.rundir import RunDirectory
-from agelab.results.sealed import read
-from agelab.run import made
-from agelab.run.made import Control, MadeOf, Profiles
+from agelab.results.checksummed import read
+from agelab.results.run_directory import RunDirectory
+from agelab.runner.prepare import run_manifest
+from agelab.runner.prepare.run_manifest import ControlScripts, Profiles, RunManifest
 from agelab.scenario import selection
 from agelab.store import Artefact, Store, file_hash
 
@@ -38,8 +38,8 @@ def pack(run: RunDirectory, store: Store, path: Path, *, carry: bool = False) ->
     Raises InputError for a run that cannot be packed, with the reason, and where the file cannot be written.
     """
     plan = _packable(run)
-    of = read(run.path / made.MADE_OF, MadeOf)
-    scenario = _scenario(run.path / made.SCENARIO, of)
+    of = read(run.path / run_manifest.MADE_OF, RunManifest)
+    scenario = _scenario(run.path / run_manifest.SCENARIO, of)
     image = _artefact(store, "image", str(plan.provenance.get("image")))
     description = Description.model_validate_json((image / DESCRIPTION).read_bytes())
     kernel = _kernel(plan, of, _artefact(store, "kernel", description.kernel.key))
@@ -47,18 +47,18 @@ def pack(run: RunDirectory, store: Store, path: Path, *, carry: bool = False) ->
         model.PLAN: _json(_asked(plan)),
         model.KERNEL: _json(_described(kernel)),
         model.IMAGE: (image / DESCRIPTION).read_bytes(),
-        made.MADE_OF: _json(of),
-        made.PROFILES: _json(read(run.path / made.PROFILES, Profiles)),
-        made.SCENARIO: scenario,
+        run_manifest.MADE_OF: _json(of),
+        run_manifest.PROFILES: _json(read(run.path / run_manifest.PROFILES, Profiles)),
+        run_manifest.SCENARIO: scenario,
     }
-    if (run.path / made.CONTROL).exists():
-        found[made.CONTROL] = _json(read(run.path / made.CONTROL, Control))
+    if (run.path / run_manifest.CONTROL).exists():
+        found[run_manifest.CONTROL] = _json(read(run.path / run_manifest.CONTROL, ControlScripts))
     for number, _ in enumerate(plan.cells):
         found.update(_cell(run, number))
     found.update(_logs(plan, of, scenario.decode()))
     if carry:
         found.update(_carried(run, of, image, kernel, store))
-    manifest = Manifest(
+    manifest = CapsuleManifest(
         capsule=model.VERSION,
         agelab=of.agelab,
         run=run.name,
@@ -72,7 +72,7 @@ def pack(run: RunDirectory, store: Store, path: Path, *, carry: bool = False) ->
 
 def _written(path: Path, whole: Mapping[str, Content]) -> Capsule:
     """The capsule in its file, read back: what was damaged before it was packed is seen now."""
-    partial = unfinished.beside(path)
+    partial = atomic.temp_name(path)
     try:
         archive.write(partial, whole)
         found = opened(partial)
@@ -103,14 +103,14 @@ def _packable(run: RunDirectory) -> RunPlan:
             f"{run.name}: {len(left)} of {len(plan.cells)} cells have not ended: there is nothing to hold them against",
             hint=f"agelab resume {run.name}",
         )
-    if not plan.repeatable or not (run.path / made.MADE_OF).exists():
+    if not plan.repeatable or not (run.path / run_manifest.MADE_OF).exists():
         raise InputError(
             f"{run.name} is of an agelab that did not write down what a run is made of", hint="run it again"
         )
     return plan
 
 
-def _scenario(path: Path, of: MadeOf) -> bytes:
+def _scenario(path: Path, of: RunManifest) -> bytes:
     """The scenario's text, as it was when the run began."""
     try:
         content = path.read_bytes()
@@ -130,7 +130,7 @@ def _artefact(store: Store, kind: str, key: str) -> Artefact:
     return found
 
 
-def _kernel(plan: RunPlan, of: MadeOf, artefact: Artefact) -> Kernel:
+def _kernel(plan: RunPlan, of: RunManifest, artefact: Artefact) -> Kernel:
     ran = plan.kernel
     assert ran is not None, "a run that says what it is made of says its kernel"
     return Kernel(ran.spec, ran.release, ran.version, artefact, of.kernel.suite if of.kernel else "")
@@ -169,7 +169,7 @@ def _cell(run: RunDirectory, number: int) -> Iterator[tuple[str, Content]]:
             yield f"cells/{number}/maps/{name}", data
 
 
-def _logs(plan: RunPlan, of: MadeOf, text: str) -> Iterator[tuple[str, Content]]:
+def _logs(plan: RunPlan, of: RunManifest, text: str) -> Iterator[tuple[str, Content]]:
     """The user's operation logs."""
     if not any(source.log for source in of.sources.values()):
         return
@@ -196,7 +196,7 @@ def _maps(place: Path, hashes: Mapping[str, str]) -> Iterator[tuple[str, bytes]]
 
 
 def _carried(
-    run: RunDirectory, of: MadeOf, image: Artefact, kernel: Kernel, store: Store
+    run: RunDirectory, of: RunManifest, image: Artefact, kernel: Kernel, store: Store
 ) -> Iterator[tuple[str, Content]]:
     """The parts of a run themselves, as they lie in the store."""
     for name in sorted(image.manifest.files):

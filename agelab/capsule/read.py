@@ -9,16 +9,16 @@ from typing import IO, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from agelab.analysis.cells import CellResult
 from agelab.capsule import archive, model
 from agelab.capsule.archive import Member
-from agelab.capsule.model import Asked, CapsuleKernel, Carried, Manifest
+from agelab.capsule.model import Asked, CapsuleKernel, CapsuleManifest, Carried
 from agelab.errors import InputError
 from agelab.image.assemble import DESCRIPTION, Description
 from agelab.model.result import Cell, End, Sample, Status
-from agelab.results.compare import Ran
 from agelab.results.digest import digest, inputs_key
-from agelab.run import made
-from agelab.run.made import Control, MadeOf, Profiles
+from agelab.runner.prepare import run_manifest
+from agelab.runner.prepare.run_manifest import ControlScripts, Profiles, RunManifest
 from agelab.store import key_of
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
@@ -29,18 +29,18 @@ class Capsule:
     """A capsule in which everything fits together."""
 
     path: Path
-    manifest: Manifest
+    manifest: CapsuleManifest
     members: Mapping[str, Member]
     asked: Asked
     kernel: CapsuleKernel
     description: Description
     """Of the image."""
-    made: MadeOf
+    made: RunManifest
     profiles: Profiles
     scenario: str
     """The text of its file."""
-    control: Control | None
-    cells: tuple[Ran, ...]
+    control: ControlScripts | None
+    cells: tuple[CellResult, ...]
     carried: Carried | None
     """What of its parts is in the capsule, where they are."""
 
@@ -92,17 +92,19 @@ class _Reader:
             asked=asked,
             kernel=self._model(model.KERNEL, CapsuleKernel),
             description=self._model(model.IMAGE, Description),
-            made=self._model(made.MADE_OF, MadeOf),
-            profiles=self._model(made.PROFILES, Profiles),
-            scenario=self._text(made.SCENARIO),
-            control=self._model(made.CONTROL, Control) if made.CONTROL in self._members else None,
+            made=self._model(run_manifest.MADE_OF, RunManifest),
+            profiles=self._model(run_manifest.PROFILES, Profiles),
+            scenario=self._text(run_manifest.SCENARIO),
+            control=self._model(run_manifest.CONTROL, ControlScripts)
+            if run_manifest.CONTROL in self._members
+            else None,
             cells=tuple(self._cell(manifest.run, n, cell) for n, cell in enumerate(asked.plan.cells)),
             carried=carried,
         )
         _Whole(found, manifest).check()
         return found
 
-    def _manifest(self) -> Manifest:
+    def _manifest(self) -> CapsuleManifest:
         """The manifest, and every member's place."""
         for member in archive.members(self._file):
             if member.name in self._members:
@@ -113,9 +115,9 @@ class _Reader:
         raw = self._bytes(model.MANIFEST)
         if self._bytes(model.SEAL) != hashlib.sha256(raw).hexdigest().encode() + b"\n":
             raise InputError(f"{model.MANIFEST} is not what the seal is of")
-        return _parsed(raw, model.MANIFEST, Manifest)
+        return _parsed(raw, model.MANIFEST, CapsuleManifest)
 
-    def _check_members(self, manifest: Manifest) -> None:
+    def _check_members(self, manifest: CapsuleManifest) -> None:
         """Every member is listed and what the manifest says of it; each has a name that is known."""
         there = list(self._members)[2:]
         if there != sorted(manifest.members):
@@ -132,7 +134,7 @@ class _Reader:
             if member.size != packed.size or archive.digest(self._file, member) != packed.sha256:
                 raise InputError(f"{name} is not what was packed")
 
-    def _cell(self, run: str, number: int, cell: Cell) -> Ran:
+    def _cell(self, run: str, number: int, cell: Cell) -> CellResult:
         """A cell whose key and digest follow from what there is of it."""
         place = f"cells/{number}"
         end = self._model(f"{place}/{model.END}", End)
@@ -155,7 +157,7 @@ class _Reader:
             which = name.removeprefix(f"{place}/maps/")
             if end.maps.get(which) != archive.digest(self._file, self._members[name]):
                 raise InputError(f"{name} is not the map that the cell's end record names")
-        return Ran(run, True, cell, end, inputs, samples)
+        return CellResult(run, True, cell, end, inputs, samples)
 
     @cached_property
     def _maps(self) -> dict[str, list[str]]:
@@ -186,7 +188,7 @@ class _Whole:
     """The parts of a capsule beside each other."""
 
     capsule: Capsule
-    manifest: Manifest
+    manifest: CapsuleManifest
 
     def check(self) -> None:
         """Raises InputError for the first thing that does not follow from another."""
@@ -228,7 +230,7 @@ class _Whole:
             if images and content not in images:
                 yield f"{model.IMAGE} is not of the image in its cells' inputs"
         if described.packages != (*packages.root, packages.busybox):
-            yield f"{made.MADE_OF} and {model.IMAGE} name other packages"
+            yield f"{run_manifest.MADE_OF} and {model.IMAGE} name other packages"
 
     def _kernel(self) -> Iterator[str]:
         kernel, plan = self.capsule.kernel, self.capsule.asked.plan
@@ -249,7 +251,7 @@ class _Whole:
             != [kernel.release, kernel.version, kernel.inputs.get("sha256")]
             or [[part.name, part.sha256] for part in found.parts] != kernel.inputs.get("parts", [])
         ):
-            yield f"{made.MADE_OF} and {model.KERNEL} name other packages"
+            yield f"{run_manifest.MADE_OF} and {model.KERNEL} name other packages"
 
     def _sources(self) -> Iterator[str]:
         sources = self.capsule.made.sources

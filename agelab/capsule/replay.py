@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from agelab.analysis.cells import CellPair, CellResult, ValueDifference, groups
 from agelab.capsule.pack import PATHS
 from agelab.capsule.read import Capsule
 from agelab.capsule.unpack import extract
@@ -14,9 +15,7 @@ from agelab.image import root as roots
 from agelab.image import tools
 from agelab.kernel import packaged
 from agelab.model.history import History, Logged, Repository
-from agelab.results import compare
-from agelab.results.compare import Difference, Pair, Ran
-from agelab.results.rundir import RunDirectory
+from agelab.results.run_directory import RunDirectory
 from agelab.scenario import control, selection
 from agelab.scenario.control import ControlFile
 from agelab.scenario.selection import Selection
@@ -30,17 +29,17 @@ Came = Literal["identical", "differs", "could not be rebuilt"]
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ReplayedCell:
     """How one cell of a capsule came out."""
 
     number: int
-    ran: Ran
+    ran: CellResult
     """As the capsule has it."""
     came: Came
     why: str
     """In a few words."""
-    inputs: Sequence[Difference] = field(default_factory=tuple)
-    samples: Sequence[Difference] = field(default_factory=tuple)
+    inputs: Sequence[ValueDifference] = field(default_factory=tuple)
+    samples: Sequence[ValueDifference] = field(default_factory=tuple)
 
 
 def answers(capsule: Capsule) -> dict[str, Any]:
@@ -168,11 +167,11 @@ def _history(one: History, logs: Mapping[str, Path], *, carried: bool) -> Histor
     return one
 
 
-def verdicts(capsule: Capsule, cells: Sequence[int], run: RunDirectory) -> list[Verdict]:
+def verdicts(capsule: Capsule, cells: Sequence[int], run: RunDirectory) -> list[ReplayedCell]:
     """How the cells of a capsule came out in a run."""
     found = {
         (ran.cell.variant, ran.cell.layout, ran.cell.seed): ran
-        for group in compare.groups(run)
+        for group in groups(run)
         for ran in group.cells.values()
     }
     came = []
@@ -183,30 +182,30 @@ def verdicts(capsule: Capsule, cells: Sequence[int], run: RunDirectory) -> list[
     return came
 
 
-def missing(capsule: Capsule, cells: Sequence[int], why: str) -> list[Verdict]:
+def missing(capsule: Capsule, cells: Sequence[int], why: str) -> list[ReplayedCell]:
     """The verdict on cells that did not come to run."""
-    return [Verdict(number, capsule.cells[number], "could not be rebuilt", why) for number in cells]
+    return [ReplayedCell(number, capsule.cells[number], "could not be rebuilt", why) for number in cells]
 
 
-def judged(number: int, ran: Ran, other: Ran) -> Verdict:
+def judged(number: int, ran: CellResult, other: CellResult) -> ReplayedCell:
     """Identical is what has the same key and the same digest; without a digest, all that the cell says."""
-    pair = Pair(ran, other)
+    pair = CellPair(ran, other)
     end = other.end
     if end is None or not other.finished or ran.end is None:
-        return Verdict(number, ran, "differs", f"it did not end: {end.reason if end else 'interrupted'}")
+        return ReplayedCell(number, ran, "differs", f"it did not end: {end.reason if end else 'interrupted'}")
     if pair.equal and (ran.end.inputs_key, ran.end.reason) == (end.inputs_key, end.reason):
-        return Verdict(number, ran, "identical", end.digest or f"{end.status}: {end.reason}")
+        return ReplayedCell(number, ran, "identical", end.digest or f"{end.status}: {end.reason}")
     if pair.inputs:
         same = "" if pair.samples else "; every sample is the same"
         names = ", ".join(dict.fromkeys(difference.name for difference in pair.inputs))
-        return Verdict(number, ran, "differs", f"other inputs: {names}{same}", pair.inputs, pair.samples)
+        return ReplayedCell(number, ran, "differs", f"other inputs: {names}{same}", pair.inputs, pair.samples)
     if pair.samples:
         why = f"the inputs are the same, {len(pair.samples)} of {pair.compared} samples are not"
-        return Verdict(number, ran, "differs", why, (), pair.samples)
+        return ReplayedCell(number, ran, "differs", why, (), pair.samples)
     ended = [f"{one.place}: {one.left} | {one.right}" for one in pair.endings] or [
         f"{ran.end.reason} | {end.reason}"
     ]
-    return Verdict(number, ran, "differs", f"the samples are the same; {ended[0]}")
+    return ReplayedCell(number, ran, "differs", f"the samples are the same; {ended[0]}")
 
 
 def _option(name: str) -> str:

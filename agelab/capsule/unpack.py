@@ -13,13 +13,13 @@ from agelab.image.assemble import DESCRIPTION
 from agelab.kernel import Kernel
 from agelab.kernel.modinfo import ModuleInfo
 from agelab.kernel.modules import BUILTIN, INDEX, index
-from agelab.run.brought import Brought
+from agelab.runner.prepare.provided import ProvidedParts
 from agelab.store import Artefact, Manifest
 
 _INFOS = TypeAdapter(tuple[ModuleInfo, ...])
 
 
-def unpack(capsule: Capsule, directory: Path) -> Brought | None:
+def unpack(capsule: Capsule, directory: Path) -> ProvidedParts | None:
     """Write the parts that a capsule carries into an empty directory; None where it carries none.
 
     Raises InputError for a capsule in which they are not whole.
@@ -27,7 +27,7 @@ def unpack(capsule: Capsule, directory: Path) -> Brought | None:
     if capsule.carried is None:
         return None
     taken = _Taken(capsule, directory)
-    return Brought(taken.image(), taken.module(), taken.tools(), taken.corpora(), capsule.made)
+    return ProvidedParts(taken.image(), taken.module(), taken.tools(), taken.corpora(), capsule.made)
 
 
 def extract(capsule: Capsule, name: str, target: Path) -> Path:

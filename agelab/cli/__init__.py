@@ -18,7 +18,8 @@ from click.exceptions import NoSuchCommand
 
 from agelab import __version__
 from agelab.errors import DISK_ERRNOS, AgelabError, HostError, InputError, unknown
-from agelab.model.shown import plain
+from agelab.model.sanitize import escape_controls
+from agelab.view import colour
 
 INTERNAL_ERROR = 70
 INTERRUPTED = 130
@@ -27,8 +28,6 @@ READER_GONE = 128 + signal.SIGPIPE
 FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 FULL = "free some space there (AGELAB_HOME, or where its output goes); a run that had begun goes on: agelab resume"
 
-DUMB = ("dumb", "unknown")
-"""Terminals (TERM) that obey no sequences."""
 ASKED, COMPLETION = "_AGELAB_COMPLETE", "agelab.cli.completion"
 """What a shell sets when it asks how a word can go on, and the module that knows."""
 
@@ -47,7 +46,7 @@ VERBS = {
     "resume": ("agelab.cli.resume:resume", "Run the cells of a run that have not ended."),
     "age": ("agelab.cli.age:age", "Make the disks of a scenario and keep them."),
     "disk": ("agelab.cli.disk:disk", "List, show, export, import and remove stored disks."),
-    "list": ("agelab.cli.list_runs:list_runs", "List runs, newest first."),
+    "list": ("agelab.cli.list:list_runs", "List runs, newest first."),
     "show": ("agelab.cli.show:show", "Show one run's samples, as a table or as JSON."),
     "export": ("agelab.cli.export:export", "Write runs as CSV, JSON lines, JUnit, or tables of their steps."),
     "compare": ("agelab.cli.compare:compare", "Name the inputs and results in which two runs differ."),
@@ -116,7 +115,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         importlib.import_module(COMPLETION)  # before click looks for what answers a shell
     try:
         result = agelab.main(
-            argv, prog_name="agelab", standalone_mode=False, color=False if unadorned() else None
+            argv, prog_name="agelab", standalone_mode=False, color=False if colour.unwanted() else None
         )
         sys.stdout.flush()
     except click.exceptions.NoArgsIsHelpError as error:
@@ -149,11 +148,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     return result if isinstance(result, int) else 0
 
 
-def unadorned() -> bool:
-    """Whether colours and bold letters are not wanted (no-color.org), or the terminal has none."""
-    return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") in DUMB
-
-
 def _bug() -> int:
     with contextlib.suppress(OSError):
         traceback.print_exc()
@@ -177,7 +171,7 @@ def _usage(error: click.UsageError) -> AgelabError:
 
 def _complain(error: AgelabError) -> int:
     with contextlib.suppress(BrokenPipeError):
-        click.echo(f"agelab: {plain(str(error))}", err=True)
+        click.echo(f"agelab: {escape_controls(str(error))}", err=True)
         if error.hint:
-            click.echo(f"  {plain(error.hint)}", err=True)
+            click.echo(f"  {escape_controls(error.hint)}", err=True)
     return error.exit_code

@@ -12,15 +12,15 @@ from agelab.cli.request import execute, of_one_kernel, options, request
 @click.option("--curve", is_flag=True, help="Stop at the curve's points, as agelab run --curve does.")
 def age(name: str, curve: bool, **words: Any) -> int:
     """Make the disks of a scenario's cells, measure nothing of them, and keep them in the store."""
-    from agelab import stored
-    from agelab.cli.common import open_store
+    from agelab import stored_disk
     from agelab.cli.disk import print_disks
-    from agelab.cli.summary import print_result
-    from agelab.run import runner
+    from agelab.cli.options import open_store
+    from agelab.runner.execute import runner
+    from agelab.view.summary import print_result
 
     finished = execute(request(name, of_one_kernel(words), keep_disk=True, measure=False, curve=curve))
     print_result(finished)
     ends = [finished.end(number) for number, _ in enumerate(finished.plan().cells)]
     made = {end.disk for end in ends if end and end.disk}
-    print_disks([disk for disk in stored.every(open_store()) if disk.key in made])
+    print_disks([disk for disk in stored_disk.every(open_store()) if disk.key in made])
     return 0 if runner.succeeded(finished) else 1

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agelab.cli.common import json_option, open_store
+from agelab.cli.options import json_option, open_store
 from agelab.cli.request import request, shared
 
 if TYPE_CHECKING:
     from agelab.bisect.directory import Directory
+    from agelab.bisect.kernel_runs import Ask
     from agelab.bisect.question import Question
-    from agelab.bisect.runs import Ask
-    from agelab.run.request import Request
+    from agelab.runner.request.run_request import RunRequest
 
 STEP = [sys.executable, "-m", "agelab.cli.bisect_step"]
 """The command that judges git's current commit; the bisect's directory comes after it."""
@@ -80,7 +80,7 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
     from agelab.bisect import answer as answers
     from agelab.bisect import search
     from agelab.bisect.directory import Directory
-    from agelab.bisect.runs import Runs
+    from agelab.bisect.kernel_runs import Runs
     from agelab.cli.bisect_question import asked
     from agelab.errors import HostError
 
@@ -108,7 +108,7 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
 def ask(question: "Question") -> "Ask":
     """What makes the request of a kernel's run."""
 
-    def of(kernel: str, seeds: Sequence[int]) -> "Request":
+    def of(kernel: str, seeds: Sequence[int]) -> "RunRequest":
         words = {**question.words, "kernel": kernel, "seeds": ",".join(map(str, seeds))}
         with chdir(question.directory):
             return request(question.name, words, prove_all=False)
@@ -129,7 +129,7 @@ def _nothing_else(words: dict[str, Any]) -> None:
 
 def _same_files(question: "Question") -> None:
     """Refuse to go on with other files than it was begun with, or without them. Raises InputError."""
-    from agelab.bisect.runs import unchanged
+    from agelab.bisect.kernel_runs import unchanged
     from agelab.errors import InputError
 
     if not Path(question.directory).is_dir():

@@ -5,20 +5,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agelab.cli.common import open_store
+from agelab.cli.options import open_store
 from agelab.cli.request import request
 
 if TYPE_CHECKING:
-    from agelab.bisect.question import Question, Tree
-    from agelab.run.request import Request
+    from agelab.bisect.question import GitTree, Question
+    from agelab.runner.request.run_request import RunRequest
 
 
 def asked(words: dict[str, Any]) -> "Question":
     """The question of a command line. Raises InputError for what is missing, wrong or does not go together."""
     from agelab.bisect import question as questions
+    from agelab.bisect.decide_wall import fewest
     from agelab.bisect.question import Question
     from agelab.errors import InputError
-    from agelab.stats.sequential import fewest
     from agelab.store import file_hash
 
     if missing := [f"--{name}" for name in ("scenario", "good", "bad") if not words[name]]:
@@ -81,14 +81,14 @@ def _metric(words: dict[str, Any]) -> "tuple[str, int, str] | None":
     return step, int(repetition or 1), metric
 
 
-def _step_there(step: str, wanted: "Request") -> None:
+def _step_there(step: str, wanted: "RunRequest") -> None:
     """Refuse a step that no cell of this scenario has: its ends would be measured in vain. Raises InputError.
 
     What comes before the last slash is a phase's name, a drive's or an experiment's, and not looked at.
     """
+    from agelab.analysis.sweep import TOTAL
     from agelab.errors import unknown
     from agelab.model.step import CONTROL_COPY, IMPLICIT, PREPARING
-    from agelab.results.sweep import TOTAL
 
     [(scenario, *_)] = wanted.turns[:1]
     own = [one.name for one in (*scenario.actions(), *scenario.tests)]
@@ -98,7 +98,7 @@ def _step_there(step: str, wanted: "Request") -> None:
         raise unknown(f"step of {scenario.name}", step, there)
 
 
-def _cell(words: dict[str, Any]) -> "tuple[str, Request]":
+def _cell(words: dict[str, Any]) -> "tuple[str, RunRequest]":
     """The name of what is run and its request, of one cell. Raises InputError where it would be several."""
     from agelab.cli.run import run
     from agelab.errors import InputError, unknown
@@ -163,7 +163,7 @@ def _numbers(words: dict[str, Any], clock: str) -> tuple[str | None, str | None,
     return threshold, None if percent is None else str(Fraction(percent) / 100), alpha
 
 
-def _files(words: dict[str, Any], tree: "Tree") -> list[str]:
+def _files(words: dict[str, Any], tree: "GitTree") -> list[str]:
     """Every file that the options of the kernels name, whether it is used or may come to be."""
     from agelab.kernel import recipes
 
@@ -173,9 +173,9 @@ def _files(words: dict[str, Any], tree: "Tree") -> list[str]:
     return sorted({str(file.absolute()) for file in (*named, *inside, *series) if file.is_file()})
 
 
-def _kernels(words: dict[str, Any], wanted: "Request") -> "tuple[Tree | None, list[str], int]":
+def _kernels(words: dict[str, Any], wanted: "RunRequest") -> "tuple[GitTree | None, list[str], int]":
     """The tree, or None; the kernels from good to bad, and how many could be the first bad one. Raises InputError."""
-    from agelab.bisect import packages, tree
+    from agelab.bisect import git_search, package_search
     from agelab.disk import DriveSpec, parse
     from agelab.errors import InputError
     from agelab.kernel import build
@@ -189,7 +189,7 @@ def _kernels(words: dict[str, Any], wanted: "Request") -> "tuple[Tree | None, li
         scenario = wanted.selection.scenario
         drives = wanted.drives or tuple(map(parse, scenario.disk.drives))
         bare = bool(drives) and all(spec == DriveSpec("model", "none") or spec.real for spec in drives)
-        kernels = packages.listed(
+        kernels = package_search.listed(
             words["good"],
             words["bad"],
             words["kernels"].split(),
@@ -201,7 +201,9 @@ def _kernels(words: dict[str, Any], wanted: "Request") -> "tuple[Tree | None, li
     if words["kernels"]:
         raise InputError("--kernels goes without --tree: git knows the commits between good and bad")
     said = "".join(f",{name}={path}" for name, path in given)
-    found, count = tree.asked(Path(words["path"]), words["good"], words["bad"], said, dirty=words["dirty"])
+    found, count = git_search.asked(
+        Path(words["path"]), words["good"], words["bad"], said, dirty=words["dirty"]
+    )
     kernels = [found.kernel(found.good), found.kernel(found.bad)]
     for kernel in reversed(kernels):  # the last one looked at is built first
         build.check(kernel, open_store(), _say)

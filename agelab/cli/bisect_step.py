@@ -12,7 +12,7 @@ from pathlib import Path
 
 from agelab.bisect import search
 from agelab.bisect.directory import Directory
-from agelab.bisect.verdict import Judge
+from agelab.bisect.judges import Judge
 from agelab.errors import DISK_ERRNOS, AgelabError, HostError
 from agelab.store import Store
 
@@ -22,7 +22,7 @@ INTERRUPTED = 130
 
 def judge_of(directory: Directory) -> Judge:
     """The rule of a bisect, which measures by runs."""
-    from agelab.bisect.runs import Runs
+    from agelab.bisect.kernel_runs import Runs
     from agelab.cli.bisect import ask
 
     store = Store(directory.path.parents[1])

@@ -1,6 +1,6 @@
 """``agelab calibrate``: how far run seeds alone move each result, and that equal inputs move none.
 
-In the wall clock equal inputs do move each result: by how much on this host is recorded (agelab.cli.aa).
+In the wall clock equal inputs do move each result: by how much on this host is recorded (agelab.view.calibration).
 """
 
 from collections.abc import Sequence
@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agelab.cli.common import json_option, open_store, print_json
 from agelab.cli.compare import described
-from agelab.cli.differences import differences_json, input_lines, print_samples
+from agelab.cli.options import json_option, open_store, print_json
 from agelab.cli.request import execute, of_one_kernel, options, request
 from agelab.stats.series import seeds_of
+from agelab.view.input_diff import differences_json, input_lines, print_samples
 
 if TYPE_CHECKING:
-    from agelab.results.compare import Group, Pair
-    from agelab.results.rundir import RunDirectory
-    from agelab.run.runner import Request
+    from agelab.analysis.cells import CellPair, SeedGroup
+    from agelab.results.run_directory import RunDirectory
+    from agelab.runner.execute.runner import RunRequest
 
 SCHEMA = 1
 SEEDS = "1,2,3,4,5"
@@ -44,7 +44,7 @@ def calibrate(name: str | None, everything: bool, show: bool, as_json: bool, **w
     step.
     """
     from agelab.errors import InputError
-    from agelab.stats.floor import SEEDS_NEEDED
+    from agelab.stats.noise_floor import SEEDS_NEEDED
 
     if show:
         return _show(name, everything, as_json)
@@ -61,16 +61,16 @@ def calibrate(name: str | None, everything: bool, show: bool, as_json: bool, **w
     return of_clock(wanted, everything, as_json)
 
 
-def _in_the_virtual_clock(wanted: "Request", everything: bool, as_json: bool) -> int:
+def _in_the_virtual_clock(wanted: "RunRequest", everything: bool, as_json: bool) -> int:
     """All seeds, and the first of them once more."""
-    from agelab.results import compare as results
+    from agelab.analysis import cells as results
 
     seeds = wanted.run_seeds
     seeded = execute(wanted)
     first = {**wanted.command, "words": {**wanted.command["words"], "seeds": str(seeds[0])}}
     again = execute(replace(wanted, run_seeds=seeds[:1], command=first))
     calibrated = [
-        (group, results.Pair(group.cells[seeds[0]], other.cells[seeds[0]]))
+        (group, results.CellPair(group.cells[seeds[0]], other.cells[seeds[0]]))
         for group, other in zip(results.groups(seeded), results.groups(again), strict=True)
     ]
     if as_json:
@@ -80,15 +80,15 @@ def _in_the_virtual_clock(wanted: "Request", everything: bool, as_json: bool) ->
     return 0 if all(_good(group, proof) for group, proof in calibrated) else 1
 
 
-def _in_the_wall_clock(wanted: "Request", everything: bool, as_json: bool) -> int:
+def _in_the_wall_clock(wanted: "RunRequest", everything: bool, as_json: bool) -> int:
     """All seeds, and all of them once more; recorded. Raises InputError where the two were not the same thing."""
-    from agelab.cli import aa as shown
+    from agelab.analysis import calibration
+    from agelab.analysis import cells as results
     from agelab.errors import InputError
-    from agelab.results import aa
-    from agelab.results import compare as results
+    from agelab.view import calibration as shown
 
     store = open_store()
-    aa.records(store.home)  # a bad one is refused now, and not when the guests have run
+    calibration.records(store.home)  # a bad one is refused now, and not when the guests have run
     seeded, again = shown.twice(wanted, execute)
     pairs = [*zip(results.groups(seeded), results.groups(again), strict=True)]
     cells = [pair for one, other in pairs for pair in results.by_seed(one, other)]
@@ -99,7 +99,7 @@ def _in_the_wall_clock(wanted: "Request", everything: bool, as_json: bool) -> in
             hint="something was upgraded or replaced meanwhile: calibrate again",
         )
     found = shown.calibration(seeded, again, pairs)
-    path = aa.add(store, *found) if found else None
+    path = calibration.add(store, *found) if found else None
     if as_json:
         print_json(shown.host_json(seeded, again, pairs, found))
     else:
@@ -115,13 +115,13 @@ def _in_the_wall_clock(wanted: "Request", everything: bool, as_json: bool) -> in
 
 
 def _show(name: str | None, everything: bool, as_json: bool) -> int:
-    from agelab.cli.aa import print_records, records_json
+    from agelab.analysis import calibration
     from agelab.errors import InputError
-    from agelab.results import aa
+    from agelab.view.calibration import print_records, records_json
 
     if name:
         raise InputError(f"--show shows all that is recorded: leave {name} out")
-    records = aa.records(open_store().home)
+    records = calibration.records(open_store().home)
     if as_json:
         print_json({"schema": SCHEMA, "hosts": records_json(records)})
     else:
@@ -141,7 +141,7 @@ calibrate.params = [
 ]
 
 
-def _good(group: "Group", proof: "Pair") -> bool:
+def _good(group: "SeedGroup", proof: "CellPair") -> bool:
     """Whether every cell is ok, and the first one the same twice."""
     ended = all(ran.ok for ran in [*group.cells.values(), proof.right])
     return ended and proof.equal and proof.compared > 0
@@ -150,12 +150,12 @@ def _good(group: "Group", proof: "Pair") -> bool:
 def _print(
     seeded: "RunDirectory",
     again: "RunDirectory",
-    calibrated: "Sequence[tuple[Group, Pair]]",
+    calibrated: "Sequence[tuple[SeedGroup, CellPair]]",
     everything: bool,
 ) -> None:
-    from agelab.cli.floors import percent, print_series
-    from agelab.stats.order import coverage, rank
+    from agelab.stats.order_statistics import coverage, rank
     from agelab.stats.series import series
+    from agelab.view.series_table import percent, print_series
 
     click.echo(f"\n{described(seeded.plan())}")
     for group, proof in calibrated:
@@ -177,7 +177,7 @@ def _print(
     click.echo(f"the second execution of seed {calibrated[0][1].left.cell.seed}: {again.name}")
 
 
-def _print_proof(proof: "Pair") -> None:
+def _print_proof(proof: "CellPair") -> None:
     """What A/A has shown."""
     differ = f"{len(proof.samples)} of {proof.compared} samples differ"
     if proof.unfinished:
@@ -199,10 +199,10 @@ def _print_proof(proof: "Pair") -> None:
 
 
 def _json(
-    seeded: "RunDirectory", again: "RunDirectory", calibrated: "Sequence[tuple[Group, Pair]]"
+    seeded: "RunDirectory", again: "RunDirectory", calibrated: "Sequence[tuple[SeedGroup, CellPair]]"
 ) -> dict[str, Any]:
-    from agelab.cli.floors import series_json
     from agelab.stats.series import series
+    from agelab.view.series_table import series_json
 
     plan = seeded.plan()
     return {

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agelab.cli.common import json_option, open_store, print_json, replaceable
+from agelab.cli.options import json_option, open_store, print_json, replaceable
 
 if TYPE_CHECKING:
     from agelab.capsule.read import Capsule
-    from agelab.capsule.replay import Verdict
-    from agelab.results.rundir import RunDirectory
-    from agelab.run.request import Request
+    from agelab.capsule.replay import ReplayedCell
+    from agelab.results.run_directory import RunDirectory
+    from agelab.runner.request.run_request import RunRequest
 
 SCHEMA = 1
 SHOWN = 5
@@ -37,15 +37,15 @@ def capsule() -> None:
 def pack(run: str, output: str | None, with_image: bool) -> None:
     """Write RUN (default: the latest) into one file that replays anywhere."""
     from agelab.capsule import pack as packing
-    from agelab.cli import cells
-    from agelab.results import rundir
+    from agelab.results import run_directory
+    from agelab.view import cell_names
 
     store = open_store()
-    found = rundir.find(store.runs, run)
+    found = run_directory.find(store.runs, run)
     path = replaceable(Path(output) if output else Path(found.name + packing.SUFFIX))
     packed = packing.pack(found, store, path, carry=with_image)
     click.echo(
-        f"{path}: {found.name}, {cells.counted(len(packed.cells))}, {path.stat().st_size / 1e6:.1f} MB"
+        f"{path}: {found.name}, {cell_names.counted(len(packed.cells))}, {path.stat().st_size / 1e6:.1f} MB"
     )
     click.echo(f"replay it: agelab capsule replay {path}")
 
@@ -55,13 +55,13 @@ def pack(run: str, output: str | None, with_image: bool) -> None:
 @json_option
 def show(file: Path, as_json: bool) -> None:
     """Say what is in the capsule FILE, having held everything in it against everything else."""
-    from agelab.capsule import read, show
+    from agelab.capsule import describe, read
 
     found = read.opened(file)
     if as_json:
-        print_json(show.as_json(found))
+        print_json(describe.as_json(found))
     else:
-        for line in show.lines(found):
+        for line in describe.lines(found):
             _say(line)
 
 
@@ -108,21 +108,21 @@ def _carried_out(
     capsule: "Capsule", cells: Sequence[int], jobs: int, corpus: str | None, kernel: str | None
 ) -> "RunDirectory":
     """The run that the capsule's cells make here. Raises AgelabError where they cannot be rebuilt."""
-    from agelab import unfinished
+    from agelab import atomic
     from agelab.capsule import replay
     from agelab.cli.request import execute
-    from agelab.debian import Archive, Gone
+    from agelab.debian import Archive, PackagesVanished
     from agelab.store import Store
 
     home = open_store()
     with ExitStack() as held:
-        place = held.enter_context(unfinished.workplace(home.cache("capsules")))
+        place = held.enter_context(atomic.temp_dir(home.cache("capsules")))
         wanted = _request(capsule, cells, jobs, corpus, kernel, place)
         answers = replay.answers(capsule) if kernel is None else {}
         store = Store(home.home, home.say, answers=answers)
         try:
             return execute(wanted, store)
-        except Gone as error:
+        except PackagesVanished as error:
             # The lists here may be older than the run: what they lack is asked for once more, of newer ones.
             Archive(store, error.suite).update()
             return execute(wanted, store)
@@ -135,7 +135,7 @@ def _request(
     corpus: str | None,
     kernel: str | None,
     place: Path,
-) -> "Request":
+) -> "RunRequest":
     """What the capsule asks for, with nothing in it that names a place on this host."""
     from agelab.capsule import replay
     from agelab.capsule.unpack import unpack
@@ -172,9 +172,9 @@ def _numbers(said: str | None, there: int) -> list[int]:
     return sorted({int(word) for word in words})
 
 
-def _print(capsule: "Capsule", run: "RunDirectory | None", judged: "Sequence[Verdict]") -> None:
-    from agelab.capsule.show import cell_name
-    from agelab.cli.differences import input_lines
+def _print(capsule: "Capsule", run: "RunDirectory | None", judged: "Sequence[ReplayedCell]") -> None:
+    from agelab.capsule.describe import cell_name
+    from agelab.view.input_diff import input_lines
 
     for one in judged:
         _say(f"{one.number}  {cell_name(one.ran.cell)}: {one.came}: {one.why}")
@@ -188,8 +188,8 @@ def _print(capsule: "Capsule", run: "RunDirectory | None", judged: "Sequence[Ver
         click.echo(f"the replay: agelab show {run.name}")
 
 
-def _json(capsule: "Capsule", run: "RunDirectory | None", judged: "Sequence[Verdict]") -> dict[str, Any]:
-    from agelab.cli.differences import differences_json
+def _json(capsule: "Capsule", run: "RunDirectory | None", judged: "Sequence[ReplayedCell]") -> dict[str, Any]:
+    from agelab.view.input_diff import differences_json
 
     return {
         "schema": SCHEMA,
@@ -213,6 +213,6 @@ def _json(capsule: "Capsule", run: "RunDirectory | None", judged: "Sequence[Verd
 
 def _say(line: str) -> None:
     """Print what came out of a file: nothing in it moves the terminal."""
-    from agelab.model.shown import plain
+    from agelab.model.sanitize import escape_controls
 
-    click.echo(plain(line, kept=""))
+    click.echo(escape_controls(line, kept=""))

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agelab.cli.common import json_option, open_store, print_json
-from agelab.cli.differences import differences_json, input_lines, print_samples
+from agelab.cli.options import json_option, open_store, print_json
 from agelab.stats.series import seeds_of
+from agelab.view.input_diff import differences_json, input_lines, print_samples
 
 if TYPE_CHECKING:
+    from agelab.analysis.cells import CellPair, SeedGroup, ValueDifference
+    from agelab.analysis.comparison import ComparisonTable
+    from agelab.analysis.selectors import Comparison
     from agelab.model.result import RunPlan
-    from agelab.results.compare import Difference, Group, Pair
-    from agelab.results.judged import Judged
-    from agelab.results.rundir import RunDirectory
-    from agelab.results.sides import Comparison
+    from agelab.results.run_directory import RunDirectory
 
 SHOWN = 20
 """Differing samples to print for one pair of cells."""
@@ -51,10 +51,10 @@ def compare(
 
     Exit: 0; 1 where equal inputs gave different samples; 2 where nothing can be compared.
     """
-    from agelab.cli.floors import wrapped
+    from agelab.analysis import selectors as results
+    from agelab.analysis.comparison import caveats, compare_steps, host_noise_of, no_ok_cells
     from agelab.errors import InputError
-    from agelab.results import sides as results
-    from agelab.results.judged import chance_of, judged, labels, nothing_counts
+    from agelab.view.series_table import wrapped
 
     store = open_store()
     asked = [results.side(store.runs, words) for words in sides]
@@ -63,14 +63,14 @@ def compare(
             "--base chooses among the variants of one run; of several runs the first one is the base"
         )
     found = [results.of_one(asked[0], base)] if len(asked) == 1 else results.of_several(asked)
-    doubts = {id(other): labels(one.base, other, anyway) for one in found for other in one.others}
+    doubts = {id(other): caveats(one.base, other, anyway) for one in found for other in one.others}
     pairs = [(one.base, other) for one in found for other in one.others]
     if not any(one.begun and other.begun for one, other in pairs):
-        raise nothing_counts(found, of_one=len(asked) == 1)
+        raise no_ok_cells(found, of_one=len(asked) == 1)
     tables = []
     for one in found:
-        host = chance_of(store.home, one.base, one.others)
-        tables.append(judged(one, host, everything))
+        host = host_noise_of(store.home, one.base, one.others)
+        tables.append(compare_steps(one, host, everything))
         for other, rows in zip(one.others, tables[-1], strict=True):
             doubts[id(other)] += [*host.unknown, *host.uncovered(rows.steps)]
     if as_json:
@@ -86,7 +86,7 @@ def compare(
             else:
                 _print_several(one, table, doubts, every_input, everything)
     if not any(one.counted and other.counted for one, other in pairs):
-        raise nothing_counts(found, of_one=len(asked) == 1)
+        raise no_ok_cells(found, of_one=len(asked) == 1)
     return int(any(cells.broken for pair in pairs for cells in _cells(*pair)))
 
 
@@ -110,30 +110,30 @@ def _letter(at: int) -> str:
     return (_letter(at // 26 - 1) if at >= 26 else "") + chr(ord("A") + at % 26)
 
 
-def _cells(one: "Group", other: "Group") -> "list[Pair]":
+def _cells(one: "SeedGroup", other: "SeedGroup") -> "list[CellPair]":
     """The cells of equal run seed; where no seed is equal, the first of each."""
-    from agelab.results.compare import by_seed
+    from agelab.analysis.cells import by_seed
 
     return by_seed(one, other)
 
 
 def described(plan: "RunPlan") -> str:
     """What a run was: scenario, scale, clock, and what real time means for its seeds."""
-    from agelab.cli.tables import clock_of
+    from agelab.view.run_tables import clock_of
 
     note = "; real time, each seed one repetition of it" if plan.clock == "wall" else ""
     return f"{plan.scenario}, scale {plan.scale}, {clock_of(plan)}{note}"
 
 
 def _print_pair(
-    one: "Group",
-    other: "Group",
-    judged: "Judged",
+    one: "SeedGroup",
+    other: "SeedGroup",
+    judged: "ComparisonTable",
     doubts: Sequence[str],
     every_input: bool,
     everything: bool,
 ) -> None:
-    from agelab.cli.ratios import print_two
+    from agelab.view.ratio_table import print_two
 
     names = [group.name for group in (one, other)]
     seeds = [seeds_of(group.cells) for group in (one, other)]
@@ -162,7 +162,7 @@ def _print_pair(
         print_two(judged.rows, everything)
 
 
-def _print_endings(cells: "Sequence[Pair]", several: bool, everything: bool, each: bool = False) -> None:
+def _print_endings(cells: "Sequence[CellPair]", several: bool, everything: bool, each: bool = False) -> None:
     """What inputs and samples say together, seed by seed; samples where they break the promise, or with ``each``."""
     for said, those in groupby(cells, _said):
         found = list(those)
@@ -174,16 +174,16 @@ def _print_endings(cells: "Sequence[Pair]", several: bool, everything: bool, eac
                 print_samples(pair, SHOWN if not everything else pair.compared)
 
 
-def _differing(cells: "Iterable[Pair]") -> "list[Difference]":
+def _differing(cells: "Iterable[CellPair]") -> "list[ValueDifference]":
     """Each place in which the inputs of some pair differ; a cell that has not begun has none to differ in."""
-    found: dict[str, Difference] = {}
+    found: dict[str, ValueDifference] = {}
     for pair in (pair for pair in cells if pair.left.inputs and pair.right.inputs):
         for difference in pair.inputs:
             found.setdefault(difference.place, difference)
     return list(found.values())
 
 
-def _left_out(group: "Group") -> list[str]:
+def _left_out(group: "SeedGroup") -> list[str]:
     """The cells of a group that do not count, and why."""
     reasons: dict[str, list[int]] = {}
     for seed, ran in group.cells.items():
@@ -194,15 +194,15 @@ def _left_out(group: "Group") -> list[str]:
 
 def _print_several(
     one: "Comparison",
-    judged: "Sequence[Judged]",
+    judged: "Sequence[ComparisonTable]",
     doubts: "Mapping[int, Sequence[str]]",
     every_input: bool,
     everything: bool,
 ) -> None:
     """Several sides against the base, in one table."""
-    from agelab.cli.floors import wrapped
-    from agelab.cli.ratios import print_several
-    from agelab.results.sides import names
+    from agelab.analysis.selectors import names
+    from agelab.view.ratio_table import print_several
+    from agelab.view.series_table import wrapped
 
     groups = (one.base, *one.others)
     letters = [_letter(at) for at in range(len(groups))]
@@ -237,7 +237,7 @@ def _print_several(
         click.echo("  (--each: medians, intervals and floors of each; --json: all)")
 
 
-def _chosen(pair: "Pair") -> list[str]:
+def _chosen(pair: "CellPair") -> list[str]:
     """What the two runs chose differently."""
     left, right = pair.left.cell.model_dump(), pair.right.cell.model_dump()
     found = [name for name in CHOSEN if left[name] != right[name]]
@@ -248,7 +248,7 @@ def _plain(value: Any) -> str:
     return ", ".join(value) if isinstance(value, tuple) else str(value)
 
 
-def _said(pair: "Pair") -> str:
+def _said(pair: "CellPair") -> str:
     """What inputs and samples say together; nothing where both differ."""
     if pair.unfinished:
         return f"not finished: {' and '.join(pair.unfinished)}"
@@ -261,13 +261,13 @@ def _said(pair: "Pair") -> str:
 
 def _json(
     found: "Sequence[Comparison]",
-    tables: "Sequence[Sequence[Judged]]",
+    tables: "Sequence[Sequence[ComparisonTable]]",
     doubts: "Mapping[int, list[str]]",
     everything: bool,
 ) -> dict[str, Any]:
-    from agelab.cli.ratios import rows_json
+    from agelab.view.ratio_table import rows_json
 
-    def side(group: "Group") -> dict[str, Any]:
+    def side(group: "SeedGroup") -> dict[str, Any]:
         plan = group.run.plan()
         cells = [
             {"seed": s, "status": r.end.status if r.end else "interrupted"} for s, r in group.cells.items()
@@ -276,7 +276,7 @@ def _json(
         return {"run": group.run.name, "scenario": plan.scenario, "scale": plan.scale, "clock": plan.clock, **about,
                 "going_on": group.run.going_on(), "cells": cells}  # fmt: skip
 
-    def cells(pair: "Pair") -> dict[str, Any]:
+    def cells(pair: "CellPair") -> dict[str, Any]:
         each = everything or pair.broken or not pair.samples
         return {
             "seeds": [pair.left.cell.seed, pair.right.cell.seed],

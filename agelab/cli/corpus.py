@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agelab.cli.common import json_option, open_store, print_json
-from agelab.cli.common import size as size_of
+from agelab.cli.options import json_option, open_store, print_json
+from agelab.cli.options import size as size_of
 from agelab.errors import InputError
 from agelab.model.kinds import corpora
 
@@ -66,8 +66,8 @@ def make(kind: str, size: int, seed: int, source: Path | None, as_json: bool) ->
 @json_option
 def list_corpora(as_json: bool) -> None:
     """List the corpora in the store, oldest first."""
-    from agelab.cli.terminal import Head, open_console, print_table
-    from agelab.corpus.recipe import every
+    from agelab.corpus.artefact import every
+    from agelab.view.terminal import Head, open_console, print_table
 
     found = every(open_store())
     if as_json:
@@ -89,7 +89,7 @@ def list_corpora(as_json: bool) -> None:
 @json_option
 def show(key: str, as_json: bool) -> None:
     """Show one corpus, named by the beginning of its KEY."""
-    from agelab.corpus.recipe import every
+    from agelab.corpus.artefact import every
     from agelab.errors import unknown
 
     corpora = every(open_store())

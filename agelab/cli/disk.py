@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from agelab.cli.common import json_option, open_store, print_json
+from agelab.cli.options import json_option, open_store, print_json
 
 if TYPE_CHECKING:
-    from agelab.stored import StoredDisk
+    from agelab.stored_disk import StoredDisk
 
 SCHEMA = 1
 
@@ -29,10 +29,10 @@ def disk() -> None:
 @json_option
 def list_disks(as_json: bool) -> None:
     """List the stored disks, oldest first."""
-    from agelab import stored
+    from agelab import stored_disk
 
     store = open_store()
-    disks, damaged = stored.every(store), stored.damaged(store)
+    disks, damaged = stored_disk.every(store), stored_disk.damaged(store)
     if as_json:
         keys = [artefact.key for artefact in damaged]
         print_json({"schema": SCHEMA, "disks": [_told(found) for found in disks], "damaged": keys})
@@ -40,7 +40,7 @@ def list_disks(as_json: bool) -> None:
     if disks:
         print_disks(disks)
     for artefact in damaged:
-        short = artefact.key[: stored.SHORT]
+        short = artefact.key[: stored_disk.SHORT]
         click.echo(f" {short}  DAMAGED: it cannot be read; remove it: agelab disk rm {short}")
     if not disks and not damaged:
         click.echo("no stored disks yet; make one: agelab age aging-ext4")
@@ -51,9 +51,9 @@ def list_disks(as_json: bool) -> None:
 @json_option
 def show(key: str, as_json: bool) -> None:
     """Show what the disk KEY (or how it begins) is, and whether its content is what was stored."""
-    from agelab import stored
+    from agelab import stored_disk
 
-    found = stored.find(open_store(), key)
+    found = stored_disk.find(open_store(), key)
     if as_json:
         found.verify()
         print_json({"schema": SCHEMA, **_told(found), "inputs": found.inputs})
@@ -74,10 +74,10 @@ def export(key: str, target: Path, image_format: Any) -> None:
     A filesystem image that anyone can mount: mount -o loop,ro TARGET /mnt. Of RAID-0 there are two, one for each
     member. Without --format a name that ends in .qcow2 is a qcow2 image, any other a raw one.
     """
-    from agelab import stored
+    from agelab import stored_disk
 
     chosen: Literal["raw", "qcow2"] = image_format or ("qcow2" if target.suffix == ".qcow2" else "raw")
-    for path in stored.export(stored.find(open_store(), key), target, chosen):
+    for path in stored_disk.export(stored_disk.find(open_store(), key), target, chosen):
         click.echo(path)
 
 
@@ -96,7 +96,7 @@ def take_in(images: tuple[Path, ...], filesystem: str, defaults: Any) -> None:
 
     Two images are the members of a RAID-0 array that agelab has made and exported.
     """
-    from agelab import stored
+    from agelab import stored_disk
     from agelab.errors import InputError
     from agelab.scenario import selection
 
@@ -114,7 +114,7 @@ def take_in(images: tuple[Path, ...], filesystem: str, defaults: Any) -> None:
         *map(str, images),
     ]
     layout: Any = "raid0" if len(images) == 2 else "single"
-    found = stored.take_in(open_store(), images, filesystem, layout, defaults, shlex.join(words))
+    found = stored_disk.import_images(open_store(), images, filesystem, layout, defaults, shlex.join(words))
     print_disks([found])
 
 
@@ -122,21 +122,21 @@ def take_in(images: tuple[Path, ...], filesystem: str, defaults: Any) -> None:
 @click.argument("keys", nargs=-1, required=True)
 def rm(keys: tuple[str, ...]) -> None:
     """Remove the disks KEYS from the store."""
-    from agelab import stored
+    from agelab import stored_disk
 
     store = open_store()
-    found = [stored.locate(store, key) for key in keys]
-    commands = {disk.key: disk.recipe.command for disk in stored.every(store)}
+    found = [stored_disk.find_artefact(store, key) for key in keys]
+    commands = {disk.key: disk.recipe.command for disk in stored_disk.every(store)}
     for artefact in {one.key: one for one in found}.values():
-        stored.remove(artefact)
+        stored_disk.remove(artefact)
         again = f": {commands[artefact.key]} makes it again" if artefact.key in commands else ""
-        click.echo(f"removed {artefact.key[: stored.SHORT]}{again}")
+        click.echo(f"removed {artefact.key[: stored_disk.SHORT]}{again}")
 
 
 def print_disks(disks: Sequence[StoredDisk]) -> None:
     """One line for each disk."""
-    from agelab.cli.terminal import Head, open_console, print_table
-    from agelab.stored import SHORT
+    from agelab.stored_disk import SHORT
+    from agelab.view.terminal import Head, open_console, print_table
 
     names = ("disk", "is", "from", "filesystem", "defaults", "layout", "seed", "kernel")
     heads: list[Head] = [

@@ -4,12 +4,17 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from agelab.cli.common import json_option, open_store, print_json
-from agelab.cli.terminal import open_console
-from agelab.doctor import Report, Status, examine, leftovers
+from agelab.cli.options import json_option, open_store, print_json
+from agelab.doctor import HostReport, ProbeStatus, examine, leftovers
 from agelab.errors import HostError
+from agelab.view.terminal import open_console
 
-_STYLE = {Status.OK: "green", Status.MISSING: "red", Status.LIMITED: "yellow", Status.UNKNOWN: "yellow"}
+_STYLE = {
+    ProbeStatus.OK: "green",
+    ProbeStatus.MISSING: "red",
+    ProbeStatus.LIMITED: "yellow",
+    ProbeStatus.UNKNOWN: "yellow",
+}
 
 
 @click.command()
@@ -37,7 +42,7 @@ def doctor(as_json: bool, again: bool, clean: bool) -> int:
     return 0 if report.virtual_clock else HostError.exit_code
 
 
-def table(report: Report) -> Table:
+def table(report: HostReport) -> Table:
     """The findings as a table; what to do stands below the meaning."""
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("what", "status", "found", "what it means"):

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agelab.cli.common import open_store
+from agelab.cli.options import open_store
 
 if TYPE_CHECKING:
-    from agelab.results.rundir import RunDirectory
+    from agelab.results.run_directory import RunDirectory
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """With what a formula begins."""
@@ -21,13 +21,13 @@ def _csv(runs: "Sequence[RunDirectory]") -> Iterator[str]:
     import csv
     import io
 
-    from agelab.results import flat
+    from agelab.results import rows
 
     text = io.StringIO()
-    writer = csv.DictWriter(text, flat.COLUMNS, lineterminator="\n")
+    writer = csv.DictWriter(text, rows.COLUMNS, lineterminator="\n")
     writer.writeheader()
     for run in runs:
-        writer.writerows({name: _inert(value) for name, value in row.items()} for row in flat.rows(run))
+        writer.writerows({name: _inert(value) for name, value in row.items()} for row in rows.rows(run))
     yield from text.getvalue().split("\n")[:-1]
 
 
@@ -43,22 +43,22 @@ def _jsonl(runs: "Sequence[RunDirectory]") -> Iterator[str]:
     """An object a line (jsonlines.org), all with the same names."""
     import json
 
-    from agelab.results import flat
+    from agelab.results import rows
 
-    yield from (json.dumps(row) for run in runs for row in flat.rows(run))
+    yield from (json.dumps(row) for run in runs for row in rows.rows(run))
 
 
 def _junit(runs: "Sequence[RunDirectory]") -> Iterator[str]:
-    from agelab.results import junit
+    from agelab.view import junit
 
     yield from junit.lines(runs)
 
 
 def _steps(layout: str) -> "Callable[[Sequence[RunDirectory]], Iterator[str]]":
     def lines(runs: "Sequence[RunDirectory]") -> Iterator[str]:
-        from agelab.results import steps
+        from agelab.view import study_tables
 
-        yield from steps.LAYOUTS[layout]([steps.table(run) for run in runs])
+        yield from study_tables.LAYOUTS[layout]([study_tables.table(run) for run in runs])
 
     return lines
 
@@ -92,10 +92,10 @@ def export(names: tuple[str, ...], wanted: str, output: Path | None) -> None:
 
     A run that is still going on is written as far as it is: what has not ended is interrupted.
     """
-    from agelab.results import rundir
+    from agelab.results import run_directory
 
     store = open_store()
-    runs = [rundir.find(store.runs, name) for name in names or ("latest",)]
+    runs = [run_directory.find(store.runs, name) for name in names or ("latest",)]
     _write(FORMATS[wanted](runs), output)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from agelab.cli.common import json_option, print_json, size
+from agelab.cli.options import json_option, print_json, size
 from agelab.errors import InputError
 
 TAKES = {
@@ -113,8 +113,8 @@ def check(file: Path, as_json: bool) -> None:
 @json_option
 def profiles(as_json: bool) -> None:
     """List the profiles of engine profile, and the studies that they come from."""
-    from agelab.cli.terminal import open_console, print_table
     from agelab.history.profile import profiles as every
+    from agelab.view.terminal import open_console, print_table
 
     found = every()
     if as_json:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agelab.cli.common import json_option, open_store, print_json
+from agelab.cli.options import json_option, open_store, print_json
 
 if TYPE_CHECKING:
     from agelab.image import Image

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agelab.cli.common import json_option, open_store, print_json
+from agelab.cli.options import json_option, open_store, print_json
 
 if TYPE_CHECKING:
     from agelab.kernel import Kernel
@@ -28,8 +28,8 @@ def kernel() -> None:
 @json_option
 def list_kernels(refresh: bool, as_json: bool) -> None:
     """List the kernels of all the mirror's suites, and those in the store."""
-    from agelab.cli.terminal import Head, open_console, print_table
     from agelab.kernel import available
+    from agelab.view.terminal import Head, open_console, print_table
 
     store = open_store()
     rows = _rows(store, [one.model_dump() for one in available(store, refresh=refresh, progress=_say)])

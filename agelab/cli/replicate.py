@@ -4,16 +4,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agelab.cli.common import json_option, open_store, print_json
+from agelab.cli.options import json_option, open_store, print_json
 
 if TYPE_CHECKING:
-    from agelab.published.outcome import Outcome
-    from agelab.published.ranking import Column, Ranking
-    from agelab.published.report import Report
-    from agelab.published.sides import Run, Side
-    from agelab.published.values import Value
-    from agelab.published.verdict import Judged
-    from agelab.results.rundir import RunDirectory
+    from agelab.published.outcome import TestOutcome
+    from agelab.published.ranking import RankedColumn, Ranking
+    from agelab.published.report import StudyReport
+    from agelab.published.run_columns import LoadedRun, RunColumn
+    from agelab.published.value_sources import Value
+    from agelab.published.verdict import JudgedClaim
+    from agelab.results.run_directory import RunDirectory
 
 SCHEMA = 1
 
@@ -33,7 +33,7 @@ def replicate(runs: tuple[str, ...], everything: bool, markdown: bool, as_json: 
     """
     from agelab.errors import InputError
     from agelab.published.report import reports
-    from agelab.results import rundir
+    from agelab.results import run_directory
 
     if as_json and markdown:
         raise click.UsageError("--json and --markdown: one of them")
@@ -42,34 +42,34 @@ def replicate(runs: tuple[str, ...], everything: bool, markdown: bool, as_json: 
         name, colon, _ = words.partition(":")
         if colon:
             raise InputError(f"replicate takes whole runs, not {words!r}", hint=f"agelab replicate {name}")
-    named = {run.name: run for run in (rundir.find(store, name) for name in runs)}
+    named = {run.name: run for run in (run_directory.find(store, name) for name in runs)}
     found = reports(loaded(run) for run in named.values())
     if as_json:
         print_json({"schema": SCHEMA, "studies": [_report_json(report) for report in found]})
     elif markdown:
-        from agelab.cli.replication_markdown import lines
+        from agelab.view.replication_markdown import lines
 
         click.echo("\n".join(line for report in found for line in lines(report)))
     else:
-        from agelab.cli.replication import print_report
+        from agelab.view.replication import print_report
 
         for report in found:
             print_report(report, everything)
 
 
-def loaded(run: "RunDirectory") -> "Run":
+def loaded(run: "RunDirectory") -> "LoadedRun":
     """The run as it lies on disk. Raises InputError for one without cells."""
     from agelab.errors import InputError
-    from agelab.published.sides import Run
+    from agelab.published.run_columns import LoadedRun
 
     going_on = run.going_on()
     plan, ends, samples = run.found()
     if not plan.cells:
         raise InputError(f"{run.name} has no cells: there is nothing to put beside a study")
-    return Run(plan, ends, samples, going_on)
+    return LoadedRun(plan, ends, samples, going_on)
 
 
-def _report_json(report: "Report") -> dict[str, Any]:
+def _report_json(report: "StudyReport") -> dict[str, Any]:
     return {
         "study": report.study.name,
         "sides": [{"letter": letter, **_side_json(side)} for letter, side in report.sides],
@@ -90,7 +90,7 @@ def _report_json(report: "Report") -> dict[str, Any]:
     }
 
 
-def _side_json(side: "Side") -> dict[str, Any]:
+def _side_json(side: "RunColumn") -> dict[str, Any]:
     return {
         "runs": side.names,
         "scale": side.plan.scale,
@@ -106,7 +106,7 @@ def _side_json(side: "Side") -> dict[str, Any]:
 
 
 def _ranking_json(ranking: "Ranking") -> dict[str, Any]:
-    def column(one: "Column") -> dict[str, Any]:
+    def column(one: "RankedColumn") -> dict[str, Any]:
         cells = {name: _value_json(value) for name, value in one.values.items()}
         ranks = {
             name: {**cell, "ratio": _number(one.ratio(name)), "rank": one.rank(name)}
@@ -141,7 +141,7 @@ def _value_json(value: "Value") -> dict[str, Any]:
     return {"value": float(value.median), "seeds": len(value.numbers)}
 
 
-def _judged_json(one: "Judged") -> dict[str, Any]:
+def _judged_json(one: "JudgedClaim") -> dict[str, Any]:
     return {
         "filesystem": one.filesystem or None,
         "stand_in": one.stand_in,
@@ -153,7 +153,7 @@ def _judged_json(one: "Judged") -> dict[str, Any]:
     }
 
 
-def _outcome_json(outcome: "Outcome") -> dict[str, Any]:
+def _outcome_json(outcome: "TestOutcome") -> dict[str, Any]:
     return {
         "holds": outcome.holds,
         "over": outcome.over,

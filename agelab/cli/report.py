@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from agelab.cli.common import open_store, replaceable
+from agelab.cli.options import open_store, replaceable
 
 
 @click.command()
@@ -26,10 +26,10 @@ def report(runs: tuple[str, ...], output: Path) -> None:
     from agelab.report.gather import load
     from agelab.report.html import render
     from agelab.report.page import page
-    from agelab.results import rundir
+    from agelab.results import run_directory
 
     store = open_store().runs
-    named = {run.name: run for run in (rundir.find(store, name) for name in runs)}
+    named = {run.name: run for run in (run_directory.find(store, name) for name in runs)}
     text = render(page([load(run) for run in named.values()]))
     _write(output, text)
     click.echo(
@@ -40,6 +40,6 @@ def report(runs: tuple[str, ...], output: Path) -> None:
 
 def _write(output: Path, text: str) -> None:
     """The whole file, or the one that was there before. Raises InputError for what is no place for a file."""
-    from agelab import unfinished
+    from agelab import atomic
 
-    unfinished.write(replaceable(output), text.encode())
+    atomic.write(replaceable(output), text.encode())

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from agelab.cli.common import open_store
+from agelab.cli.options import open_store
 
 if TYPE_CHECKING:
     from agelab.disk import DriveSpec
     from agelab.errors import AgelabError
-    from agelab.results.rundir import RunDirectory
-    from agelab.run.runner import Progress, Request
+    from agelab.results.run_directory import RunDirectory
+    from agelab.runner.execute.runner import Progress, RunRequest
     from agelab.scenario.control import ControlFile
     from agelab.scenario.selection import Selection
     from agelab.store import Store
@@ -124,7 +124,7 @@ def request(
     words: "dict[str, Any]",
     chosen: "Selection | ControlFile | None" = None,
     **more: Any,
-) -> "Request":
+) -> "RunRequest":
     """The request of a command line: ``words`` are its options, ``more`` what they do not say.
 
     ``chosen`` is a scenario or a control file that has been read already, in place of those that are named.
@@ -134,8 +134,8 @@ def request(
     from agelab.disk import parse_list
     from agelab.errors import InputError
     from agelab.kernel import canonical
-    from agelab.run import runner
-    from agelab.run.crash import Crash
+    from agelab.runner.execute import runner
+    from agelab.runner.plan.power_cut import PowerCut
     from agelab.scenario import selection
     from agelab.scenario.control import ControlFile
 
@@ -155,7 +155,7 @@ def request(
         raise InputError(f"--trace: {which} not performed under strace")
     if not words["trace"]:
         scenario = scenario.model_copy(update={"traces": ()})
-    crash = None if words.get("crash_at") is None else Crash.parse(words["crash_at"])
+    crash = None if words.get("crash_at") is None else PowerCut.parse(words["crash_at"])
     scenario = crash.of(scenario) if crash else scenario
     defaults = words["defaults"] or scenario.defaults
     _one_of("set of defaults", defaults, ["period", "today"])
@@ -176,7 +176,7 @@ def request(
         raise InputError(
             f"--corpus-seed {words['corpus_seed']}: a seed is a whole number from 0 to 2**63 - 1"
         )
-    made = runner.Request(
+    made = runner.RunRequest(
         name=name,
         selection=replace(selected, scenario=scenario),
         machine=selection.machine(words["machine"]) if words["machine"] else None,
@@ -234,7 +234,7 @@ def _control(name: str | None, words: "dict[str, Any]", more: "dict[str, Any]") 
     return control.read(Path(path))
 
 
-def _agree(wanted: "Request") -> None:
+def _agree(wanted: "RunRequest") -> None:
     """Refuse what cannot be asked for together."""
     from agelab.errors import InputError
 
@@ -287,10 +287,10 @@ def of_one_kernel(words: "dict[str, Any]") -> "dict[str, Any]":
     return {**words, "kernel": spec}
 
 
-def execute_all(wanted: "Sequence[Request]") -> "list[RunDirectory | AgelabError]":
+def execute_all(wanted: "Sequence[RunRequest]") -> "list[RunDirectory | AgelabError]":
     """Carry out requests that differ in their kernels alone: of each its run, or why its kernel has none."""
-    from agelab.cli.progress import shown
-    from agelab.run import runner
+    from agelab.runner.execute import runner
+    from agelab.view.progress import shown
 
     with shown(wanted) as progress:
         _clear_the_way(progress)
@@ -298,11 +298,11 @@ def execute_all(wanted: "Sequence[Request]") -> "list[RunDirectory | AgelabError
 
 
 def execute(
-    wanted: "Request", store: "Store | None" = None, begun: "RunDirectory | None" = None
+    wanted: "RunRequest", store: "Store | None" = None, begun: "RunDirectory | None" = None
 ) -> "RunDirectory":
     """Carry it out in the store (None: the user's), or what is left of it in ``begun``, showing how it goes on."""
-    from agelab.cli.progress import shown
-    from agelab.run import runner
+    from agelab.runner.execute import runner
+    from agelab.view.progress import shown
 
     with shown([wanted]) as progress:
         _clear_the_way(progress)
@@ -311,9 +311,9 @@ def execute(
 
 def _clear_the_way(progress: "Progress") -> None:
     """End what agelabs that were killed have left at work; the rest that they left is in nobody's way."""
-    from agelab import owner
+    from agelab import orphans
 
-    for one in owner.end_orphans():
+    for one in orphans.end_orphans():
         progress.stage(f"ended {one}: the agelab that had started it was killed")
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from agelab.cli.common import open_store
+from agelab.cli.options import open_store
 
 
 @click.command(epilog="Exit: as agelab run has it.")
@@ -21,13 +21,13 @@ def resume(run: str, jobs: int | None, erase: str | None) -> int:
     """
     from agelab.cli.request import execute, request
     from agelab.cli.run import run as fresh
-    from agelab.cli.summary import print_result
     from agelab.errors import InputError
-    from agelab.results import rundir
-    from agelab.run import runner
+    from agelab.results import run_directory
+    from agelab.runner.execute import runner
+    from agelab.view.summary import print_result
 
     store = open_store()
-    found = rundir.find(store.runs, run)
+    found = run_directory.find(store.runs, run)
     if found.going_on():
         raise InputError(f"{found.name} is still going on")
     plan = found.plan()

@@ -8,7 +8,7 @@ import click
 from agelab.cli.request import controlled, execute, execute_all, request
 
 if TYPE_CHECKING:
-    from agelab.run.request import Request
+    from agelab.runner.request.run_request import RunRequest
 
 
 @click.command(
@@ -29,10 +29,10 @@ def run(name: str | None, disk: str | None, keep_disk: bool, curve: bool, **word
 
     With --kernel more than once it is a sweep: a run for each kernel, and one table of all.
     """
-    from agelab.cli.summary import print_result
     from agelab.cli.sweep import swept
     from agelab.errors import AgelabError
-    from agelab.run import runner
+    from agelab.runner.execute import runner
+    from agelab.view.summary import print_result
 
     specs = words["kernel"]
     more: dict[str, Any] = {"disk": disk, "keep_disk": keep_disk, "curve": curve}
@@ -58,7 +58,7 @@ def run(name: str | None, disk: str | None, keep_disk: bool, curve: bool, **word
     return 0 if all(map(runner.succeeded, finished)) else 1
 
 
-def _can_sweep(wanted: "Sequence[Request]") -> None:
+def _can_sweep(wanted: "Sequence[RunRequest]") -> None:
     """Refuse what several kernels cannot share. Raises InputError."""
     from agelab.errors import InputError
 

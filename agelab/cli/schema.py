@@ -8,7 +8,7 @@ import click
 
 
 @dataclass(frozen=True)
-class Kind:
+class SchemaKind:
     """What there is a schema of."""
 
     model: str
@@ -19,13 +19,17 @@ class Kind:
 
 
 KINDS = {
-    "scenario": Kind("agelab.model.scenario:Scenario", "a scenario", "scenarios/*.toml"),
-    "filesystem": Kind("agelab.model.filesystem:Filesystem", "a filesystem", "scenarios/filesystems/*.toml"),
-    "machine": Kind("agelab.model.machine:Machine", "a machine", "scenarios/machines/*.toml"),
-    "drive": Kind("agelab.model.drive:Drive", "a modelled drive", "scenarios/drives/*.toml"),
-    "recipe": Kind("agelab.kernel.recipes:Recipe", "a kernel's recipe", "scenarios/kernels/*.toml"),
-    "claims": Kind("agelab.published.claims:Claims", "a study's claims", "scenarios/published/*.claims.toml"),
-    "result": Kind("agelab.model.result:Result", "what agelab show --json prints"),
+    "scenario": SchemaKind("agelab.model.scenario:Scenario", "a scenario", "scenarios/*.toml"),
+    "filesystem": SchemaKind(
+        "agelab.model.filesystem:Filesystem", "a filesystem", "scenarios/filesystems/*.toml"
+    ),
+    "machine": SchemaKind("agelab.model.machine:Machine", "a machine", "scenarios/machines/*.toml"),
+    "drive": SchemaKind("agelab.model.drive:Drive", "a modelled drive", "scenarios/drives/*.toml"),
+    "recipe": SchemaKind("agelab.kernel.recipes:Recipe", "a kernel's recipe", "scenarios/kernels/*.toml"),
+    "claims": SchemaKind(
+        "agelab.published.claims:Claims", "a study's claims", "scenarios/published/*.claims.toml"
+    ),
+    "result": SchemaKind("agelab.model.result:Result", "what agelab show --json prints"),
 }
 
 
@@ -49,6 +53,6 @@ def schema(kind: str) -> None:
     An editor completes and checks a file by it (docs/reference/scenario.md). What a schema cannot say, such as that two
     names must be the same, agelab says when it reads the file.
     """
-    from agelab.cli.common import print_json
+    from agelab.cli.options import print_json
 
     print_json(schema_of(kind))

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agelab.cli.common import json_option, open_store, print_json
-from agelab.cli.ratios import MARKS
+from agelab.cli.options import json_option, open_store, print_json
+from agelab.view.ratio_table import MARKS
 
 if TYPE_CHECKING:
+    from agelab.analysis.sweep import Sweep
     from agelab.errors import AgelabError
-    from agelab.results.rundir import RunDirectory
-    from agelab.results.sweep import Sweep
-    from agelab.stats.compared import Compared
-    from agelab.stats.digits import Scale
+    from agelab.results.run_directory import RunDirectory
+    from agelab.stats.formatting import UnitScale
     from agelab.stats.series import Place
+    from agelab.stats.verdict import ComparedSeries
 
 SCHEMA = 1
 STEM = 60
@@ -46,11 +46,11 @@ def sweep(names: tuple[str, ...], asked: tuple[str, ...], plots: Path | None, as
 
     RUN... are runs on different kernels, or of further run seeds, as agelab run --kernel A --kernel B makes them.
     """
-    from agelab.results import rundir
-    from agelab.results import sweep as results
+    from agelab.analysis import sweep as results
+    from agelab.results import run_directory
 
     store = open_store()
-    found = results.of([rundir.find(store.runs, name) for name in names])
+    found = results.of([run_directory.find(store.runs, name) for name in names])
     places = _places(found, asked)
     if as_json:
         print_json(_json(found, places))
@@ -63,7 +63,7 @@ def sweep(names: tuple[str, ...], asked: tuple[str, ...], plots: Path | None, as
 
 def swept(runs: "Sequence[RunDirectory]", unfit: "Sequence[tuple[str, AgelabError]]" = ()) -> None:
     """Print the table of runs that have just ended, why a kernel (its spec) has none, and how to see it again."""
-    from agelab.results import sweep as results
+    from agelab.analysis import sweep as results
 
     found = results.of(runs)
     print_sweep(found, found.places())
@@ -92,7 +92,7 @@ def _places(found: "Sweep", asked: Sequence[str]) -> "list[Place]":
 
 def print_sweep(found: "Sweep", places: "Sequence[Place]") -> None:
     """A table for each metric, below it why there are gaps."""
-    from agelab.cli.terminal import Head, open_console, print_table
+    from agelab.view.terminal import Head, open_console, print_table
 
     rows = list(found.entries)
     console = open_console()
@@ -125,9 +125,9 @@ def _title(place: "Place") -> str:
     return f"{step}{f' {repetition}' if repetition > 1 else ''}, {metric}"
 
 
-def _scale(found: "Sweep", place: "Place") -> "Scale":
+def _scale(found: "Sweep", place: "Place") -> "UnitScale":
     """How the metric's unit is shown; without a name where it has none."""
-    from agelab.stats.digits import scale
+    from agelab.stats.formatting import scale
 
     columns = range(len(found.kernels))
     units = (one.unit for row in found.entries for at in columns if (one := found.series(row, at, place)))
@@ -140,22 +140,22 @@ def _cell(
     row: tuple[str, str],
     column: int,
     place: "Place",
-    changes: "Mapping[tuple[tuple[str, str], int], Compared]",
+    changes: "Mapping[tuple[tuple[str, str], int], ComparedSeries]",
 ) -> str:
     """The median, and how much it is more or less than on the kernel before."""
-    from agelab.stats.digits import decimals, scale, shown
+    from agelab.stats.formatting import decimals, format_decimal, scale
 
     entry, there = found.entries[row][column], found.series(row, column, place)
     if there is None or there.summary is None:
         return "" if entry is None else "unsupported" if entry.unsupported else "-"
     unit = scale(there.unit)
     median, spread = there.summary.median / unit.divisor, there.summary.spread / unit.divisor
-    text = shown(median, min(4, decimals(unit.decimals, spread, median)))
+    text = format_decimal(median, min(4, decimals(unit.decimals, spread, median)))
     change = changes.get((row, column))
     return f"{text} {_change(change)}" if change else text
 
 
-def _change(change: "Compared") -> str:
+def _change(change: "ComparedSeries") -> str:
     difference = change.difference
     if difference is None or not difference.difference:
         return "="
@@ -193,7 +193,7 @@ def draw(found: "Sweep", places: "Sequence[Place]", directory: Path) -> list[Pat
 
 
 def _json(found: "Sweep", places: "Sequence[Place]") -> dict[str, Any]:
-    from agelab.stats.digits import number
+    from agelab.stats.formatting import json_number
 
     rows = []
     changes = {place: found.changes(place) for place in places}
@@ -215,9 +215,9 @@ def _json(found: "Sweep", places: "Sequence[Place]") -> dict[str, Any]:
                         "repetition": place[1],
                         "metric": place[2],
                         "seeds": summary.n if summary else 0,
-                        "median": number(summary.median) if summary else None,
-                        "spread": number(summary.spread) if summary else None,
-                        "change": number(apart.difference) if apart else None,
+                        "median": json_number(summary.median) if summary else None,
+                        "spread": json_number(summary.spread) if summary else None,
+                        "change": json_number(apart.difference) if apart else None,
                         "verdict": change.verdict.value if change else None,
                         "word": change.word if change else None,
                         "p_corrected": change.test.corrected if change and change.test else None,

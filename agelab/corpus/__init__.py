@@ -1,6 +1,6 @@
 """Input data for scenarios: seeded stand-ins made here, and the user's own, each as one ISO 9660 image."""
 
-from agelab.corpus.recipe import Corpus, CorpusSpec, make
+from agelab.corpus.artefact import Corpus, CorpusSpec, make
 from agelab.corpus.user import from_user
 
 __all__ = ["Corpus", "CorpusSpec", "from_user", "make"]

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from agelab.corpus.definition import Cd, Group, Sizes
-from agelab.corpus.draw import Draws
+from agelab.corpus.definition import Cd, FileGroup, Sizes
+from agelab.corpus.random_content import Draws
 from agelab.corpus.tree import Planned, filled, sums_size
 
 _PARTS = [
@@ -45,7 +45,7 @@ def _count(sizes: Sizes, goal: int) -> int:
     return max(1, goal * 1000 // sizes.total(1000))
 
 
-def _paths(group: Group, count: int, pool: Sequence[str], draws: Draws) -> list[str]:
+def _paths(group: FileGroup, count: int, pool: Sequence[str], draws: Draws) -> list[str]:
     """So many different paths for the files of a group."""
     places = group.directories or tuple((directory, 1) for directory in pool)
     weights = [weight for _, weight in places]

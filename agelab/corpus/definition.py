@@ -7,7 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from agelab import places
-from agelab.corpus.draw import Text
+from agelab.corpus.random_content import Text
 from agelab.model.base import Frozen, Origin
 from agelab.scenario import files
 
@@ -22,7 +22,7 @@ class Stated(Frozen):
     why: str
 
 
-class Figure(Stated):
+class CorpusFigure(Stated):
     """One number; ``why`` begins with its unit."""
 
     value: int = Field(ge=0)
@@ -62,14 +62,14 @@ class Sizes(Stated):
         return self.sizes[-1][1]
 
 
-class Packages(Sizes):
+class PackageFiles(Sizes):
     """The binary packages: they take the bytes that nothing else has a share of."""
 
     per_source: Weights
     letters: Weights
 
 
-class Group(Sizes):
+class FileGroup(Sizes):
     """Files of one sort: their number grows with the corpus, their sizes do not."""
 
     name: str
@@ -92,8 +92,8 @@ class Files(Sizes):
     In a smaller corpus either their number is smaller and they are as large, or they are as many and smaller.
     """
 
-    files: Figure
-    bytes: Figure
+    files: CorpusFigure
+    bytes: CorpusFigure
     smaller: Literal["number", "sizes"] = Field(description="what a smaller corpus has less of")
     endings: tuple[tuple[str, int], ...] = Field(min_length=1, description="of names, with weights")
 
@@ -105,7 +105,7 @@ class Nesting(Stated):
     each: int = Field(ge=1)
 
 
-class Tree(Frozen):
+class DirectoryTree(Frozen):
     """A directory and what is below it. At every size as many of its files lie as deep, as many in one place."""
 
     path: str
@@ -113,13 +113,13 @@ class Tree(Frozen):
     sorts: tuple[Files, ...] = Field(min_length=1)
 
 
-class Archive(Frozen):
+class TarArchive(Frozen):
     """A tar archive of a tree, entries in the order of their names."""
 
     path: str
     gzip: bool
-    bytes: Figure
-    tree: Tree
+    bytes: CorpusFigure
+    tree: DirectoryTree
 
 
 class One(Stated):
@@ -130,21 +130,21 @@ class One(Stated):
     bytes: int = Field(gt=0)
 
 
-class Definition(Frozen):
+class CorpusDefinition(Frozen):
     """A whole stand-in."""
 
     kind: str
     title: str
     volume: str = Field(pattern=r"^[A-Z0-9_]{1,32}$")
-    date: Figure
+    date: CorpusFigure
 
 
-class Cd(Definition):
+class Cd(CorpusDefinition):
     """The stand-in for a CD of packages, in shares of any size."""
 
-    cap: Figure
-    packages: Packages
-    groups: tuple[Group, ...]
+    cap: CorpusFigure
+    packages: PackageFiles
+    groups: tuple[FileGroup, ...]
     singles: tuple[Single, ...]
 
     @property
@@ -153,11 +153,11 @@ class Cd(Definition):
         return ()
 
 
-class Study(Definition):
+class StudyCorpus(CorpusDefinition):
     """The stand-in for a study's data, in the study's bytes; other sizes are parts of that."""
 
-    trees: tuple[Tree, ...] = ()
-    archives: tuple[Archive, ...] = ()
+    trees: tuple[DirectoryTree, ...] = ()
+    archives: tuple[TarArchive, ...] = ()
     singles: tuple[One, ...] = ()
 
     @property
@@ -175,7 +175,7 @@ class Study(Definition):
 
 
 @cache
-def definition(kind: str) -> Cd | Study:
+def definition(kind: str) -> Cd | StudyCorpus:
     """The stand-in of that kind. Raises InputError when its file is wrong."""
     path = places.CORPORA / f"{kind}.toml"
-    return files.read(path, Cd) if kind == CD else files.read(path, Study)
+    return files.read(path, Cd) if kind == CD else files.read(path, StudyCorpus)

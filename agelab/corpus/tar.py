@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from agelab.corpus.draw import source
+from agelab.corpus.random_content import source
 from agelab.corpus.tree import Planned
 
 BLOCK = 512

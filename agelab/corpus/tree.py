@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Protocol
 
 from agelab.corpus.definition import Sizes
-from agelab.corpus.draw import Draws, Text, pieces
+from agelab.corpus.random_content import Draws, Text, pieces
 
 SUMS = "md5sum.txt"
 RESOLUTION = 10**9
 _SUM_LINE = len("\n") + 32 + len("  ./")
 
 
-class Entry(Protocol):
+class TreeFile(Protocol):
     """A file to write: its path in the tree, the most bytes it takes, and its content in pieces."""
 
     @property
@@ -62,7 +62,7 @@ def filled(
     return [Planned(path, one, sizes.text) for path, one in zip(paths, fitted, strict=True)]
 
 
-def write(files: Sequence[Entry], seed: int, root: Path, *, listed: bool) -> Written:
+def write(files: Sequence[TreeFile], seed: int, root: Path, *, listed: bool) -> Written:
     """Write the files below ``root`` and, where it is ``listed``, ``md5sum.txt`` over them.
 
     The list names every file with the hash of its content, so its own hash stands for the whole tree.

@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from agelab.corpus import iso
+from agelab.corpus.artefact import IMAGE, About, Corpus, keep, need
 from agelab.corpus.definition import definition
-from agelab.corpus.recipe import IMAGE, About, Corpus, keep, need
 from agelab.errors import InputError
 from agelab.store import Store, file_hash, key_of
 

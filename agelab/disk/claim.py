@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from agelab.disk import guard, pci
+from agelab.disk import device_state, pci
 from agelab.disk.spec import DriveSpec
 from agelab.errors import AgelabError, HostError, InputError
 
@@ -43,7 +43,7 @@ class Content:
 
 
 @dataclass(frozen=True)
-class Claim:
+class DriveClaim:
     """A real drive that is this run's own until ``claimed`` ends."""
 
     spec: DriveSpec
@@ -63,7 +63,7 @@ class Claim:
     @property
     def source(self) -> str:
         """What QEMU is given: a path that opens the claimed device itself, or the PCI address."""
-        return self.spec.name if self.spec.kind == "pci" else guard.place(self.contents[0].descriptor)
+        return self.spec.name if self.spec.kind == "pci" else device_state.place(self.contents[0].descriptor)
 
     def check(self) -> str | None:
         """Why the drive is not what was claimed any more, or None: ask before a boot and after a failure."""
@@ -71,7 +71,7 @@ class Claim:
             return pci.trouble(self.spec.name, [content.descriptor for content in self.contents])
         content = self.contents[0]
         try:
-            if (now := guard.size(content.descriptor)) != content.size:
+            if (now := device_state.size(content.descriptor)) != content.size:
                 gone = "it has gone" if not now else f"it has {now} bytes now, not {content.size}"
                 return f"{content.what}: {gone}"
             _read_page(content.descriptor)
@@ -81,7 +81,7 @@ class Claim:
 
 
 @contextmanager
-def claimed(specs: Sequence[DriveSpec], erase: Collection[str] = ()) -> Iterator[tuple[Claim, ...]]:
+def claimed(specs: Sequence[DriveSpec], erase: Collection[str] = ()) -> Iterator[tuple[DriveClaim, ...]]:
     """Hold the real drives among ``specs``, in their order, for as long as the body runs.
 
     ``erase`` has the serials or tokens of disks whose content may be overwritten. Raises HostError for a drive
@@ -89,7 +89,7 @@ def claimed(specs: Sequence[DriveSpec], erase: Collection[str] = ()) -> Iterator
     ``erase`` that is none of theirs. Nothing is written.
     """
     with ExitStack() as stack:
-        claims = tuple(Claim(spec, _contents(spec, stack)) for spec in specs if spec.real)
+        claims = tuple(DriveClaim(spec, _contents(spec, stack)) for spec in specs if spec.real)
         _judge([content for claim in claims for content in claim.contents], erase)
         yield claims
 
@@ -138,19 +138,19 @@ def _content(what: str, descriptor: int) -> Content:
     return Content(
         what=what,
         descriptor=descriptor,
-        size=guard.size(descriptor),
-        serial=guard.serial(descriptor),
-        token=guard.token(descriptor),
-        signatures=guard.signatures(descriptor),
+        size=device_state.size(descriptor),
+        serial=device_state.serial(descriptor),
+        token=device_state.token(descriptor),
+        signatures=device_state.signatures(descriptor),
     )
 
 
 def _block(what: str, path: Path, stack: ExitStack) -> Content:
     descriptor = _open(what, path, True, stack)
-    if uses := [*guard.users(guard.place(descriptor)), *guard.openers(descriptor)]:
+    if uses := [*device_state.users(device_state.place(descriptor)), *device_state.openers(descriptor)]:
         raise _in_use(what, uses)
     _lock(what, descriptor)
-    if guard.size(descriptor) == 0:
+    if device_state.size(descriptor) == 0:
         raise HostError(f"{what} has no medium in it")
     return _content(what, descriptor)
 
@@ -158,9 +158,9 @@ def _block(what: str, path: Path, stack: ExitStack) -> Content:
 def _file(what: str, path: Path, stack: ExitStack) -> Content:
     descriptor = _open(what, path, False, stack)
     _lock(what, descriptor)
-    if uses := guard.openers(descriptor):
+    if uses := device_state.openers(descriptor):
         raise _in_use(what, uses)
-    if guard.size(descriptor) == 0:
+    if device_state.size(descriptor) == 0:
         raise InputError(f"{what} is empty", hint=f"give it a size: truncate -s 10G {path}")
     return _content(what, descriptor)
 
@@ -191,7 +191,7 @@ def _refused(what: str, path: Path, error: OSError, block: bool) -> AgelabError:
         hint = "ls -l /dev/disk/by-id shows the disks" if block else f"to make one: truncate -s 10G {path}"
         return InputError(f"{what} does not exist", hint=hint)
     if error.errno in (errno.EBUSY, errno.ETXTBSY):
-        return _in_use(what, guard.users(str(path)) if block else ["it is swap space"])
+        return _in_use(what, device_state.users(str(path)) if block else ["it is swap space"])
     if error.errno in (errno.EACCES, errno.EPERM):
         hint = (
             "run as root, or as a user of the device's group" if block else "make it writable for this user"
@@ -218,7 +218,7 @@ def _in_use(what: str, uses: Sequence[str]) -> HostError:
 
 def _read_page(descriptor: int) -> None:
     """Read the first page from the device, not from memory."""
-    reader = os.open(guard.place(descriptor), os.O_RDONLY | os.O_CLOEXEC)
+    reader = os.open(device_state.place(descriptor), os.O_RDONLY | os.O_CLOEXEC)
     try:
         with suppress(OSError):  # a filesystem without direct access; its files do not go away
             fcntl.fcntl(reader, fcntl.F_SETFL, os.O_DIRECT)

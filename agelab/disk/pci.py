@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from agelab.disk import guard
+from agelab.disk import device_state
 from agelab.errors import HostError, InputError
 
 STORAGE = 0x01
@@ -23,7 +23,7 @@ def _class(device: Path) -> int:
     return int((device / "class").read_text(), 16) >> 16
 
 
-def disks(address: str, sys: Path = guard.SYS, dev: Path = Path("/dev")) -> list[Path]:
+def disks(address: str, sys: Path = device_state.SYS, dev: Path = Path("/dev")) -> list[Path]:
     """The block devices (whole disks) of the controller, which the host must still have in order to be looked at.
 
     Raises InputError where there is no storage controller, HostError where its disks cannot be seen.
@@ -61,7 +61,7 @@ def _below(device: Path) -> list[Path]:
     return sorted(found)
 
 
-def check_group(address: str, sys: Path = guard.SYS) -> None:
+def check_group(address: str, sys: Path = device_state.SYS) -> None:
     """Raise HostError unless the IOMMU keeps the controller, with its own functions, apart from all else."""
     device = _device(address, sys)
     group = device / "iommu_group/devices"
@@ -84,7 +84,7 @@ def check_group(address: str, sys: Path = guard.SYS) -> None:
         )
 
 
-def trouble(address: str, held: Sequence[int], sys: Path = guard.SYS) -> str | None:
+def trouble(address: str, held: Sequence[int], sys: Path = device_state.SYS) -> str | None:
     """Why the controller cannot go to a guest (again), or None.
 
     Between two boots the host has it back, and may have begun to use what the guest left on its disks.
@@ -97,6 +97,6 @@ def trouble(address: str, held: Sequence[int], sys: Path = guard.SYS) -> str | N
         node = Path("/dev") / path.name.replace("!", "/")
         if not node.exists() or node.stat().st_rdev in known:
             continue
-        if uses := guard.users(str(node)):
+        if uses := device_state.users(str(node)):
             return f"pci:{address}: {'; '.join(uses)}"
     return None

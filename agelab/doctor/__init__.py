@@ -1,15 +1,15 @@
 """What this host can do: every probe, each with its meaning for the user and what to install."""
 
 from agelab.doctor import kvm, leftovers
-from agelab.doctor.finding import Finding, Report, Status
+from agelab.doctor.finding import Finding, HostReport, ProbeStatus
 from agelab.doctor.host import memory, passthrough, space
 from agelab.doctor.tools import TOOLS, libvirt, nvdimm, others, probe
 from agelab.store import Store
 
-__all__ = ["Finding", "Report", "Status", "examine", "kvm", "leftovers"]
+__all__ = ["Finding", "HostReport", "ProbeStatus", "examine", "kvm", "leftovers"]
 
 
-def examine(store: Store, *, again: bool = False) -> Report:
+def examine(store: Store, *, again: bool = False) -> HostReport:
     """Probe the host.
 
     Boots a small guest (20 s at most) when the verdict on KVM is not known yet, or with ``again``.
@@ -18,4 +18,4 @@ def examine(store: Store, *, again: bool = False) -> Report:
     findings[1:1] = [nvdimm(), libvirt()]
     proved = kvm.finding(store, again=again)
     of_the_host = (space(store.home), memory(), proved, passthrough(), leftovers.finding(store))
-    return Report(findings=(*findings, others(), *of_the_host))
+    return HostReport(findings=(*findings, others(), *of_the_host))

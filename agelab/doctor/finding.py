@@ -7,7 +7,7 @@ from pydantic import Field
 from agelab.model.base import Frozen
 
 
-class Status(StrEnum):
+class ProbeStatus(StrEnum):
     """OK: as it should be. MISSING: not there. LIMITED: there, not for everything. UNKNOWN: not proven."""
 
     OK = "ok"
@@ -20,14 +20,14 @@ class Finding(Frozen):
     """One probe's answer."""
 
     name: str
-    status: Status
+    status: ProbeStatus
     found: str = Field(description="the version or fact that was found; empty when nothing was")
     meaning: str = Field(description="what follows for the user")
     fix: str = Field(default="", description="what to install or change; empty when there is nothing to do")
     required: bool = Field(default=False, description="the virtual clock cannot run without it")
 
 
-class Report(Frozen):
+class HostReport(Frozen):
     """All findings about one host. ``schema`` is the version of this layout."""
 
     schema_: int = Field(default=1, alias="schema")
@@ -36,4 +36,4 @@ class Report(Frozen):
     @property
     def virtual_clock(self) -> bool:
         """Whether the virtual clock can run here: nothing that it requires is missing."""
-        return not any(found.required and found.status is Status.MISSING for found in self.findings)
+        return not any(found.required and found.status is ProbeStatus.MISSING for found in self.findings)

@@ -5,7 +5,7 @@ import shutil
 from os import W_OK, access
 from pathlib import Path
 
-from agelab.doctor.finding import Finding, Status
+from agelab.doctor.finding import Finding, ProbeStatus
 
 GIB = 1 << 30
 # Sealed image, kernel, corpus and the drives of one quick cell; and what the image alone needs.
@@ -24,16 +24,20 @@ def space(home: Path) -> Finding:
     if not access(place, W_OK):
         return Finding(
             name="space",
-            status=Status.MISSING,
+            status=ProbeStatus.MISSING,
             found=f"{place} cannot be written",
             meaning="the store cannot be made there",
             fix="move the store with AGELAB_HOME=<directory>",
             required=True,
         )
     if free >= SPACE_WANTED:
-        status, fix, meaning = Status.OK, "", "enough for the quick scale; each scenario checks its own need"
+        status, fix, meaning = (
+            ProbeStatus.OK,
+            "",
+            "enough for the quick scale; each scenario checks its own need",
+        )
     else:
-        status = Status.LIMITED if free >= SPACE_NEEDED else Status.MISSING
+        status = ProbeStatus.LIMITED if free >= SPACE_NEEDED else ProbeStatus.MISSING
         fix, meaning = move, f"the quick scale wants about {SPACE_WANTED // GIB} GiB"
     return Finding(name="space", status=status, found=fact, meaning=meaning, fix=fix, required=True)
 
@@ -45,7 +49,7 @@ def memory(meminfo: Path = Path("/proc/meminfo")) -> Finding:
     enough = available >= MEMORY_WANTED
     return Finding(
         name="memory",
-        status=Status.OK if enough else Status.LIMITED,
+        status=ProbeStatus.OK if enough else ProbeStatus.LIMITED,
         found=f"{available / GIB:.1f} of {total / GIB:.1f} GiB available",
         meaning="bounds the guests that can run side by side"
         if enough
@@ -68,7 +72,7 @@ def passthrough(sys: Path = Path("/sys"), modules: Path | None = None) -> Findin
     if count and driver:
         return Finding(
             name="passthrough",
-            status=Status.OK,
+            status=ProbeStatus.OK,
             found=facts,
             meaning="root can give a guest drives pci:<address> that are alone in their IOMMU group; "
             "block:<device> and file:<path> need none of it",
@@ -81,7 +85,7 @@ def passthrough(sys: Path = Path("/sys"), modules: Path | None = None) -> Findin
     fixes += [] if driver else ["use a kernel with the vfio-pci module"]
     return Finding(
         name="passthrough",
-        status=Status.MISSING,
+        status=ProbeStatus.MISSING,
         found=facts,
         meaning="no drives pci:<address> here; block:<device> and file:<path> need none of it",
         fix="; ".join(fixes),

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from agelab.doctor.finding import Finding, Status
+from agelab.doctor.finding import Finding, ProbeStatus
 from agelab.store import Store
 from agelab.vm import kvm
 
@@ -13,11 +13,13 @@ def finding(store: Store, device: Path = kvm.DEVICE, *, again: bool = False) -> 
     """The finding on KVM; boots a guest when no verdict for this host is at hand, or ``again``."""
     verdict = kvm.proved(store, device, again=again)
     if verdict.boots:
-        return Finding(name="KVM", status=Status.OK, found=verdict.detail, meaning="wall-clock runs use KVM")
-    status = Status.UNKNOWN if verdict.detail.startswith("not proven") else Status.LIMITED
+        return Finding(
+            name="KVM", status=ProbeStatus.OK, found=verdict.detail, meaning="wall-clock runs use KVM"
+        )
+    status = ProbeStatus.UNKNOWN if verdict.detail.startswith("not proven") else ProbeStatus.LIMITED
     return Finding(
         name="KVM",
-        status=status if device.exists() else Status.MISSING,
+        status=status if device.exists() else ProbeStatus.MISSING,
         found=f"{device} exists, but {verdict.detail}" if verdict.tried else verdict.detail,
         meaning=WITHOUT,
         fix=verdict.fix,

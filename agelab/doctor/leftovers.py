@@ -11,11 +11,11 @@ from functools import partial
 from pathlib import Path
 from tempfile import gettempdir
 
-from agelab import owner, unfinished
-from agelab.doctor.finding import Finding, Status
+from agelab import atomic, orphans
+from agelab.doctor.finding import Finding, ProbeStatus
 from agelab.errors import AgelabError, InputError
-from agelab.results import rundir
-from agelab.results.rundir import RunDirectory
+from agelab.results import run_directory
+from agelab.results.run_directory import RunDirectory
 from agelab.store import Store
 from agelab.vm import daemon
 
@@ -51,15 +51,15 @@ class Leftover:
 
 def find(store: Store) -> Iterator[Leftover]:
     """All leftovers, what may still be at work on others first: whoever removes each as it comes misses none."""
-    for one in owner.orphans():
+    for one in orphans.orphans():
         yield Leftover(f"process {one.pid}, {one.command}", 0, partial(_ended, one))
     yield from _daemon()
     for path in _unfinished(store):
-        if unfinished.left(path):
-            yield Leftover(f"unfinished {path}", _occupied(path), partial(unfinished.clear, path))
-    for run in rundir.without_plan(store.runs):
+        if atomic.is_abandoned(path):
+            yield Leftover(f"unfinished {path}", _occupied(path), partial(atomic.remove_abandoned, path))
+    for run in run_directory.without_plan(store.runs):
         yield Leftover(f"run without a plan {run.path}", _occupied(run.path), partial(_plan_less, store, run))
-    for run in rundir.every(store.runs):
+    for run in run_directory.every(store.runs):
         disks = run.transient()
         if disks and not run.going_on():
             what = f"disks of cells that have not ended in {run.path}"
@@ -71,22 +71,25 @@ def finding(store: Store) -> Finding:
     found = list(find(store))
     if not found:
         return Finding(
-            name="leftovers", status=Status.OK, found="none", meaning="no killed agelab has left anything"
+            name="leftovers",
+            status=ProbeStatus.OK,
+            found="none",
+            meaning="no killed agelab has left anything",
         )
     lines = [str(one) for one in found[:SHOWN]]
     lines += [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
     size = sum(one.occupies for one in found)
     return Finding(
         name="leftovers",
-        status=Status.LIMITED,
+        status=ProbeStatus.LIMITED,
         found=f"{len(found)}, {size / 1e6:.1f} MB",
         meaning="left by agelabs that were killed:\n" + "\n".join(lines),
         fix="agelab doctor --clean",
     )
 
 
-def _ended(one: owner.Owned) -> bool:
-    return bool(owner.end([one]))
+def _ended(one: orphans.TaggedProcess) -> bool:
+    return bool(orphans.end([one]))
 
 
 def _daemon() -> Iterator[Leftover]:
@@ -103,16 +106,16 @@ def _without_daemon() -> bool:
 
 def _unfinished(store: Store) -> Iterator[Path]:
     for pattern in UNFINISHED:
-        yield from sorted(store.home.glob(pattern + unfinished.SUFFIX))
-    for path in sorted(Path(gettempdir()).glob(f".agelab.*{unfinished.SUFFIX}")):
+        yield from sorted(store.home.glob(pattern + atomic.SUFFIX))
+    for path in sorted(Path(gettempdir()).glob(f".agelab.*{atomic.SUFFIX}")):
         if path.lstat().st_uid == os.geteuid():
             yield path
 
 
 def _plan_less(store: Store, run: RunDirectory) -> bool:
-    with rundir.settled(store.runs, alone=True):
-        if run.path in [one.path for one in rundir.without_plan(store.runs)]:
-            unfinished.remove(run.path)
+    with run_directory.settled(store.runs, alone=True):
+        if run.path in [one.path for one in run_directory.without_plan(store.runs)]:
+            atomic.remove(run.path)
     return not run.path.exists()
 
 
@@ -120,7 +123,7 @@ def _without_disks(run: RunDirectory) -> bool:
     try:
         with run.held():
             for path in run.transient():
-                unfinished.discard(path)
+                atomic.discard(path)
     except InputError:  # somebody goes on with it now
         return False
     return not run.transient()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agelab import process
-from agelab.doctor.finding import Finding, Status
+from agelab.doctor.finding import Finding, ProbeStatus
 from agelab.errors import HostError
 from agelab.vm import host
 
@@ -55,7 +55,7 @@ def probe(tool: Tool) -> Finding:
     if process.find(program) is None:
         return Finding(
             name=tool.name,
-            status=Status.MISSING,
+            status=ProbeStatus.MISSING,
             found="",
             meaning=tool.purpose,
             fix=install(program),
@@ -66,7 +66,7 @@ def probe(tool: Tool) -> Finding:
     except HostError as error:
         return Finding(
             name=tool.name,
-            status=Status.MISSING,
+            status=ProbeStatus.MISSING,
             found=str(error),
             meaning=f"{tool.purpose}; it is there but does not start",
             fix=error.hint,
@@ -74,7 +74,7 @@ def probe(tool: Tool) -> Finding:
         )
     return Finding(
         name=tool.name,
-        status=Status.OK,
+        status=ProbeStatus.OK,
         found=version_in(done.stdout + done.stderr),
         meaning=tool.purpose,
         required=True,
@@ -88,7 +88,7 @@ def others() -> Finding:
     absent = sorted(package for program, package in rest.items() if not _there(program))
     return Finding(
         name="other packages",
-        status=Status.MISSING if absent else Status.OK,
+        status=ProbeStatus.MISSING if absent else ProbeStatus.OK,
         found="missing: " + ", ".join(absent) if absent else "all there",
         meaning="helpers of the programs above",
         fix="install the Debian packages " + " ".join(absent) if absent else "",
@@ -106,14 +106,14 @@ def libvirt(proc: Path = Path("/proc")) -> Finding:
     if daemon is None or importlib.util.find_spec("libvirt") is None:
         return Finding(
             name="libvirt",
-            status=Status.MISSING,
+            status=ProbeStatus.MISSING,
             found="" if daemon is None else f"{daemon}, without its Python binding",
             meaning="manages the guests",
             fix=install(_DAEMONS[0]) if daemon is None else host.without_binding(),
             required=True,
         )
     finding = probe(Tool("libvirt", (daemon, "--version"), "manages the guests"))
-    if finding.status is not Status.OK:
+    if finding.status is not ProbeStatus.OK:
         return finding
     state = "running" if _running(proc) else "no daemon running"
     return finding.model_copy(
@@ -144,10 +144,12 @@ def nvdimm() -> Finding:
     except HostError as error:
         return Finding(
             name="NVDIMM",
-            status=Status.MISSING,
+            status=ProbeStatus.MISSING,
             found=str(error),
             meaning=meaning,
             fix=install(QEMU),
             required=True,
         )
-    return Finding(name="NVDIMM", status=Status.OK, found="QEMU sets one up", meaning=meaning, required=True)
+    return Finding(
+        name="NVDIMM", status=ProbeStatus.OK, found="QEMU sets one up", meaning=meaning, required=True
+    )

@@ -7,7 +7,7 @@ import hashlib
 from dataclasses import dataclass
 from math import sqrt
 
-from agelab.model.drive import SECTOR, Disk, Drive, Flash
+from agelab.model.drive import SECTOR, Drive, Flash, RotatingDisk
 
 ZONES = 16
 """How many steps the rate falls in. Drives have 10 to 30; the step between two is then about 3 %."""
@@ -35,12 +35,12 @@ class Seek:
         return self.minimum + self.root * sqrt(x) + self.linear * x
 
 
-def revolution_ns(disk: Disk) -> int:
+def revolution_ns(disk: RotatingDisk) -> int:
     """The time of one revolution in nanoseconds."""
     return round(NS_PER_MINUTE / disk.rpm.value)
 
 
-def seek_curve(disk: Disk) -> Seek:
+def seek_curve(disk: RotatingDisk) -> Seek:
     """The curve through the seek times to the next, to a random and to the furthest cylinder.
 
     Over uniformly random pairs of cylinders sqrt(x) has the mean 8/15 and x the mean 1/3; with full stroke =
@@ -55,7 +55,7 @@ def seek_curve(disk: Disk) -> Seek:
     return Seek(minimum, root, full - minimum - root)
 
 
-def zones(drive: Drive, disk: Disk) -> list[tuple[int, int]]:
+def zones(drive: Drive, disk: RotatingDisk) -> list[tuple[int, int]]:
     """First sector and sectors per track of each zone, from the outer edge inwards.
 
     Constant bit density makes the rate fall linearly with the track; all zones have the same number of tracks
@@ -82,7 +82,7 @@ def tracks(drive: Drive, table: list[tuple[int, int]]) -> int:
     return sum(-(-(end - first) // spt) for (first, spt), end in zip(table, ends, strict=True))
 
 
-def cylinders(drive: Drive, disk: Disk, table: list[tuple[int, int]]) -> int:
+def cylinders(drive: Drive, disk: RotatingDisk, table: list[tuple[int, int]]) -> int:
     """How many positions the arm has: the tracks by the heads."""
     return max(3, -(-tracks(drive, table) // disk.heads.value))
 
@@ -95,7 +95,7 @@ def phase(run_seed: int, index: int, revolution: int) -> int:
 
 def write_cache_bytes(drive: Drive) -> int:
     """The memory that the module takes for a disk's write cache: all segments but one, 16 MiB at most (drive.h)."""
-    if not isinstance(drive.medium, Disk) or not drive.cache.write_back.value:
+    if not isinstance(drive.medium, RotatingDisk) or not drive.cache.write_back.value:
         return 0
     whole = drive.cache.kib.value << 10
     return min(whole - whole // drive.cache.segments.value, WRITE_CACHE_MOST)
@@ -110,7 +110,7 @@ def settings(drive: Drive, *, name: str, run_seed: int, index: int, queue_depth:
     depth = drive.queue_depth.value
     medium = drive.medium
     words: dict[str, int | str] = {"name": name, "kind": medium.kind, "sectors": drive.sectors.value}
-    if isinstance(medium, Disk):
+    if isinstance(medium, RotatingDisk):
         words |= _mechanics(drive, medium)
         words["phase_ns"] = phase(run_seed, index, revolution_ns(medium))
     else:
@@ -128,7 +128,7 @@ def settings(drive: Drive, *, name: str, run_seed: int, index: int, queue_depth:
     return " ".join(f"{key}={value}" for key, value in words.items())
 
 
-def _mechanics(drive: Drive, disk: Disk) -> dict[str, int | str]:
+def _mechanics(drive: Drive, disk: RotatingDisk) -> dict[str, int | str]:
     table, seek = zones(drive, disk), seek_curve(disk)
     settle = disk.write_average_ms.value - disk.average_ms.value
     return {

@@ -14,11 +14,11 @@ from typing import Any
 
 from agelab import buildroot, places
 from agelab.buildroot import BuildRoot, DoesNotBuild, Purpose, Workshop
-from agelab.debian import Archive, dependencies, remember
+from agelab.debian import Archive, cached_resolution, dependencies
 from agelab.errors import AgelabError, HostError, InputError
 from agelab.kernel import Kernel, suites
 from agelab.kernel.build import Building, live, make
-from agelab.kernel.bundle import Progress, quiet
+from agelab.kernel.unpack import Progress, quiet
 from agelab.store import Artefact, Store, file_hash
 
 WHAT = "the drive's module"
@@ -140,7 +140,9 @@ def packages(kernel: Kernel, store: Store, *, refresh: bool = False, progress: P
         kept = {headers, *(package for package in found if not _NOT_NEEDED.fullmatch(package.name))}
         return BuildRoot(suite=suite, packages=tuple(sorted(kept, key=lambda package: package.name)))
 
-    return remember(store, question(suite, kernel.release, kernel.version), BuildRoot, ask, refresh=refresh)
+    return cached_resolution(
+        store, question(suite, kernel.release, kernel.version), BuildRoot, ask, refresh=refresh
+    )
 
 
 def question(suite: str, release: str, version: str) -> dict[str, Any]:

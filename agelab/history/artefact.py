@@ -8,11 +8,11 @@ from typing import BinaryIO
 from pydantic import ValidationError
 
 from agelab.corpus import iso
-from agelab.corpus.recipe import IMAGE, About, Corpus, keep, need
+from agelab.corpus.artefact import IMAGE, About, Corpus, keep, need
 from agelab.errors import HostError
 from agelab.history import engines
-from agelab.history.operations import HEADER, Check, Summary
-from agelab.history.report import Report
+from agelab.history.operations import HEADER, LogCheck, LogSummary
+from agelab.history.report import HistoryReport
 from agelab.history.report import report as reported
 from agelab.model.history import History
 from agelab.store import Store
@@ -47,20 +47,20 @@ def make(wanted: History, disk: int, seed: int, store: Store) -> Corpus:
     return keep(store, {"source": "history", **log.inputs, "disk": disk, "maker": iso.maker()}, build)
 
 
-def report(corpus: Corpus) -> Report:
+def report(corpus: Corpus) -> HistoryReport:
     """What the engine produced. Raises HostError where the artefact is damaged or no history."""
     path = corpus.image.with_name(REPORT)
     try:
-        return Report.model_validate_json(path.read_bytes())
+        return HistoryReport.model_validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
         raise HostError(
             f"the history in {path.parent} is damaged", hint=f"remove {path.parent} to have it made again"
         ) from error
 
 
-def split(log: engines.Source, directory: Path) -> tuple[Summary, int]:
+def split(log: engines.LogSource, directory: Path) -> tuple[LogSummary, int]:
     """Write the parts into an empty directory and check the log: it in numbers, and how many parts there are."""
-    check = Check(log.own or log.engine)
+    check = LogCheck(log.own or log.engine)
     number = 0
     part: BinaryIO | None = None
     more = False

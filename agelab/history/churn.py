@@ -9,8 +9,8 @@ the directories that they leave empty.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from agelab.corpus.draw import Draws
-from agelab.corpus.tree import Entry
+from agelab.corpus.random_content import Draws
+from agelab.corpus.tree import TreeFile
 from agelab.history.operations import HEADER, escaped, in_blocks
 
 RECIPE = 1
@@ -40,7 +40,7 @@ class _Copy:
     directories: list[bytes] = field(default_factory=list)
 
 
-def operations(tree: Sequence[Entry], wanted: Cycles, seed: int) -> Iterator[bytes]:
+def operations(tree: Sequence[TreeFile], wanted: Cycles, seed: int) -> Iterator[bytes]:
     """The lines of the log, header and all."""
     yield HEADER + b"\n"
     draws = Draws(seed, "churn")
@@ -83,7 +83,7 @@ def operations(tree: Sequence[Entry], wanted: Cycles, seed: int) -> Iterator[byt
     yield b"point %d\n" % wanted.points
 
 
-def _copied(tree: Sequence[Entry], where: bytes, room: int, copy: _Copy) -> Iterator[bytes]:
+def _copied(tree: Sequence[TreeFile], where: bytes, room: int, copy: _Copy) -> Iterator[bytes]:
     """Copy files as long as there is room for one more; directories come when they are needed."""
     made: set[bytes] = set()
     for entry in tree:

@@ -6,12 +6,12 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
 
-from agelab import unfinished
+from agelab import atomic
+from agelab.corpus.artefact import MB, planned
 from agelab.corpus.definition import definition
-from agelab.corpus.recipe import MB, planned
 from agelab.errors import InputError
 from agelab.history import churn, git, operations, profile, synthetic, tree
-from agelab.history.report import Report, Told, report
+from agelab.history.report import HistoryReport, Told, report
 from agelab.model.history import Churned, History, Logged, Profiled, Repository, Versions
 from agelab.store import file_hash, key_of
 
@@ -22,7 +22,7 @@ TREE_SHARE = 10
 
 
 @dataclass
-class Source:
+class LogSource:
     """A log before it is written. ``told`` is filled as the lines are drawn."""
 
     engine: str
@@ -37,7 +37,7 @@ class Source:
     """The user's log; nothing where an engine of ours writes it."""
 
 
-def source(wanted: History, disk: int, seed: int) -> Source:
+def source(wanted: History, disk: int, seed: int) -> LogSource:
     """The log of an engine for a disk of so many bytes; nothing is made yet.
 
     Raises InputError for what the engine cannot do, as far as that shows before (else ``lines`` does), HostError
@@ -58,7 +58,7 @@ def source(wanted: History, disk: int, seed: int) -> Source:
             return _logged(wanted, disk)
 
 
-def checked(log: Source, check: operations.Check) -> Iterator[tuple[bytes, bytes]]:
+def checked(log: LogSource, check: operations.LogCheck) -> Iterator[tuple[bytes, bytes]]:
     """Each line, with its operation (nothing where it has none).
 
     Raises InputError for a fault of the user's log; one of ours is a bug.
@@ -73,13 +73,13 @@ def checked(log: Source, check: operations.Check) -> Iterator[tuple[bytes, bytes
         yield line, what
 
 
-def written(log: Source, path: Path) -> Report:
+def written(log: LogSource, path: Path) -> HistoryReport:
     """Write the log into a text file; that appears when it is whole.
 
     Raises InputError where it cannot be written.
     """
-    check = operations.Check(log.own or log.engine)
-    partial = unfinished.beside(path)
+    check = operations.LogCheck(log.own or log.engine)
+    partial = atomic.temp_name(path)
     try:
         with partial.open("wb") as file:
             for line, _ in checked(log, check):
@@ -93,12 +93,12 @@ def written(log: Source, path: Path) -> Report:
     return found
 
 
-def _profiled(wanted: Profiled, disk: int, seed: int) -> Source:
+def _profiled(wanted: Profiled, disk: int, seed: int) -> LogSource:
     what = profile.profile(wanted.profile)
     fullness, overwrites = _amounts(wanted)
-    asked = profile.Wanted(disk, fullness, overwrites, wanted.points)
+    asked = profile.ProfileRequest(disk, fullness, overwrites, wanted.points)
     made = profile.Produced()
-    return Source(
+    return LogSource(
         wanted.engine,
         f"to profile {what.name}, {fullness:g} full, written {overwrites:g} times",
         disk,
@@ -109,9 +109,9 @@ def _profiled(wanted: Profiled, disk: int, seed: int) -> Source:
     )
 
 
-def _versions(wanted: Versions, disk: int, seed: int) -> Source:
+def _versions(wanted: Versions, disk: int, seed: int) -> LogSource:
     fullness, overwrites = _amounts(wanted)
-    asked = synthetic.Wanted(int(disk * fullness), int(disk * overwrites))
+    asked = synthetic.TreeRequest(int(disk * fullness), int(disk * overwrites))
     if asked.live < 2 * MB:
         raise InputError(
             f"{asked.live:,} bytes have no room for a tree of sources: it takes {2 * MB:,}",
@@ -120,7 +120,7 @@ def _versions(wanted: Versions, disk: int, seed: int) -> Source:
     told = Told(fullness, overwrites, versions=0)
     recipe = [synthetic.RECIPE, tree.RECIPE]
     points = [asked.written * number // wanted.points for number in range(1, wanted.points + 1)]
-    return Source(
+    return LogSource(
         wanted.engine,
         f"versions of a source tree, {fullness:g} full, written {overwrites:g} times",
         disk,
@@ -131,13 +131,13 @@ def _versions(wanted: Versions, disk: int, seed: int) -> Source:
     )
 
 
-def _repository(wanted: Repository, disk: int) -> Source:
+def _repository(wanted: Repository, disk: int) -> LogSource:
     repository = Path(wanted.repository).absolute()
     commit = git.newest(repository, wanted.revision)
     told = Told(versions=0)
 
     def lines() -> Iterator[bytes]:
-        with unfinished.workplace(Path(gettempdir())) as work:
+        with atomic.temp_dir(Path(gettempdir())) as work:
             found = git.changes(repository, commit, work)
             bytes_of = [sum(change.size or 0 for change in version) for version in found.versions()]
             if wanted.points > len(bytes_of):
@@ -154,10 +154,10 @@ def _repository(wanted: Repository, disk: int) -> Source:
     inputs = {"engine": wanted.engine, "recipe": tree.RECIPE, "commit": commit, "points": wanted.points}
     # Of a shallow clone, or one with grafts, the same commit has other versions before it.
     inputs["versions"] = git.first_parents(repository, commit)
-    return Source(wanted.engine, title, disk, None, inputs, lines(), told)
+    return LogSource(wanted.engine, title, disk, None, inputs, lines(), told)
 
 
-def _churned(wanted: Churned, disk: int, seed: int) -> Source:
+def _churned(wanted: Churned, disk: int, seed: int) -> LogSource:
     fullness, overwrites, freed = wanted.fullness.value, wanted.overwrites.value, wanted.freed.value
     what = definition(TREE)
     copied = planned(what, max(MB, disk // TREE_SHARE), seed)
@@ -175,7 +175,7 @@ def _churned(wanted: Churned, disk: int, seed: int) -> Source:
             f"{wanted.points} points are too many: there are {turns} turns of {size:,} bytes",
             hint="a point comes at the end of a turn, and the last at the end of all: take more overwrites",
         )
-    return Source(
+    return LogSource(
         wanted.engine,
         f"cycles of scenario aging, {fullness:g} full, written {overwrites:g} times, {freed:g} freed",
         disk,
@@ -186,7 +186,7 @@ def _churned(wanted: Churned, disk: int, seed: int) -> Source:
     )
 
 
-def _logged(wanted: Logged, disk: int) -> Source:
+def _logged(wanted: Logged, disk: int) -> LogSource:
     path = Path(wanted.log).absolute()
     try:
         content = file_hash(path)
@@ -194,7 +194,7 @@ def _logged(wanted: Logged, disk: int) -> Source:
         raise InputError(f"{path}: {error.strerror}") from error
     inputs = {"engine": wanted.engine, "sha256": content}
     title = "the user's log"
-    return Source(wanted.engine, title, disk, None, inputs, operations.lines(path), own=str(path))
+    return LogSource(wanted.engine, title, disk, None, inputs, operations.lines(path), own=str(path))
 
 
 def _amounts(wanted: Profiled | Versions) -> tuple[float, float]:

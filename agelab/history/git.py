@@ -64,7 +64,9 @@ def changes(repository: Path, commit: str, work: Path) -> Changes:
         return Changes(work / "changes", {blob: int(size) for blob, size in map(bytes.split, file)})
 
 
-def _git(repository: Path, *words: str, source: Path | None = None, to: Path | None = None) -> process.Result:
+def _git(
+    repository: Path, *words: str, source: Path | None = None, to: Path | None = None
+) -> process.Completed:
     if process.find("git") is None:
         raise HostError("git is not installed: it reads the repository", hint="apt-get install git")
     try:

@@ -64,7 +64,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Summary:
+class LogSummary:
     """A whole log in numbers; sizes in bytes."""
 
     operations: int
@@ -90,7 +90,7 @@ def escaped(path: bytes) -> bytes:
     return _UNSAFE.sub(lambda found: b"\\%03o" % found[0][0], path)
 
 
-class Check:
+class LogCheck:
     """A log that is read line by line; ``name`` is what errors call it."""
 
     def __init__(self, name: str) -> None:
@@ -141,7 +141,7 @@ class Check:
             self._peak_files = state.files
         return what
 
-    def summary(self) -> Summary:
+    def summary(self) -> LogSummary:
         """The log, which has been read to its end. Raises InputError with the line and the reason of each fault."""
         if not self._line:
             self._line = 1
@@ -151,7 +151,7 @@ class Check:
         if self._faults:
             self._refuse()
         state = self._state
-        return Summary(
+        return LogSummary(
             operations=self._operations,
             counts={what.decode(): count for what, count in sorted(self._counts.items())},
             bytes_written=self._written,
@@ -184,12 +184,12 @@ def lines(path: Path) -> Iterator[bytes]:
         raise InputError(f"{path}: {error.strerror}") from error
 
 
-def check(path: Path) -> Summary:
+def check(path: Path) -> LogSummary:
     """Read the whole log.
 
     Raises InputError with the line and the reason of each fault (the first SHOWN of them).
     """
-    found = Check(str(path))
+    found = LogCheck(str(path))
     for line in lines(path):
         found.read(line)
     return found.summary()

@@ -17,7 +17,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from agelab.corpus.definition import Stated
-from agelab.corpus.draw import Draws
+from agelab.corpus.random_content import Draws
 from agelab.errors import InputError, unknown
 from agelab.history.operations import HEADER, in_blocks
 from agelab.model.base import Frozen
@@ -170,7 +170,7 @@ class _Ages:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ProfileRequest:
     """How much of the profile there is to be, on which disk; sizes in bytes."""
 
     disk: int
@@ -182,7 +182,7 @@ class Wanted:
     """So many points, each after an equal part of the bytes; the last is the log's end."""
 
 
-def operations(profile: Profile, wanted: Wanted, seed: int, produced: Produced) -> Iterator[bytes]:
+def operations(profile: Profile, wanted: ProfileRequest, seed: int, produced: Produced) -> Iterator[bytes]:
     """The lines of the log, header and all; ``produced`` says at the end what became of the profile.
 
     Raises InputError where the disk has no room for the profile's largest file.

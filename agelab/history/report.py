@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pydantic import Field
 from scipy.stats import chisquare
 
-from agelab.history.operations import Summary
+from agelab.history.operations import LogSummary
 from agelab.history.profile import Produced, Profile
 from agelab.model.base import Frozen
 
@@ -24,7 +24,7 @@ EXPECTED = 5
 """Files that a class is expected to have at least: smaller ones are joined for chi-squared (Cochran, 1954)."""
 
 
-class Pair(Frozen):
+class AskedShare(Frozen):
     """A share of the disk's bytes. ``asked``: null where nobody asked."""
 
     asked: float | None
@@ -54,15 +54,15 @@ class Fits(Frozen):
     converged: bool = Field(description=f"whether the ages have: D is at most {CONVERGED}")
 
 
-class Report(Frozen):
+class HistoryReport(Frozen):
     """A log, in numbers; sizes in bytes."""
 
     schema_: int = Field(default=1, alias="schema")
     engine: str
     disk: int
     seed: int | None = Field(description="null where the engine draws nothing")
-    fullness: Pair = Field(description="files in whole blocks of 4096 bytes")
-    overwrites: Pair
+    fullness: AskedShare = Field(description="files in whole blocks of 4096 bytes")
+    overwrites: AskedShare
     operations: int
     counts: dict[str, int] = Field(description="how often each operation comes")
     bytes_written: int
@@ -93,16 +93,16 @@ class Told:
     produced: Produced | None = None
 
 
-def report(engine: str, disk: int, seed: int | None, told: Told, found: Summary) -> Report:
+def report(engine: str, disk: int, seed: int | None, told: Told, found: LogSummary) -> HistoryReport:
     """The report of a log that was checked."""
     space = found.peak_space if told.at_peak else found.space
     counted = found.bytes_written if told.counted is None else told.counted
-    return Report(
+    return HistoryReport(
         engine=engine,
         disk=disk,
         seed=seed,
-        fullness=Pair(asked=told.fullness, produced=round(space / disk, 6)),
-        overwrites=Pair(asked=told.overwrites, produced=round(counted / disk, 6)),
+        fullness=AskedShare(asked=told.fullness, produced=round(space / disk, 6)),
+        overwrites=AskedShare(asked=told.overwrites, produced=round(counted / disk, 6)),
         operations=found.operations,
         counts=found.counts,
         bytes_written=found.bytes_written,
@@ -169,7 +169,7 @@ def _fits(profile: Profile, produced: Produced) -> Fits:
     )
 
 
-def rendered(found: Report) -> list[str]:
+def rendered(found: HistoryReport) -> list[str]:
     """The report in plain lines, for a terminal."""
     mean = found.live_bytes / found.files if found.files else 0
     counts = ", ".join(f"{what} {count}" for what, count in found.counts.items() if what != "point")
@@ -196,5 +196,5 @@ def rendered(found: Report) -> list[str]:
     return lines
 
 
-def _pair(pair: Pair) -> str:
+def _pair(pair: AskedShare) -> str:
     return f"{pair.produced:.4f}" + ("" if pair.asked is None else f", asked {pair.asked:g}")

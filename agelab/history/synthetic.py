@@ -7,9 +7,9 @@ worked on: a version changes a few files, adds some and removes fewer.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from agelab.corpus.artefact import planned
 from agelab.corpus.definition import definition
-from agelab.corpus.draw import Draws
-from agelab.corpus.recipe import planned
+from agelab.corpus.random_content import Draws
 from agelab.corpus.tar import Tarball
 from agelab.corpus.tree import Planned
 from agelab.history.operations import in_blocks
@@ -31,7 +31,7 @@ RESIZED = 100
 
 
 @dataclass(frozen=True)
-class Wanted:
+class TreeRequest:
     """How large the tree grows and how much is written, in bytes."""
 
     live: int
@@ -39,7 +39,7 @@ class Wanted:
     written: int
 
 
-def versions(wanted: Wanted, seed: int) -> Iterator[Version]:
+def versions(wanted: TreeRequest, seed: int) -> Iterator[Version]:
     """The first version and those after it, until so much has been written."""
     small = [member.size for member in _tree(SAMPLE, seed)]
     # Where little is written the tree has no time to grow: it begins the larger.

@@ -2,6 +2,6 @@
 
 from agelab.image.packer import DoesNotBoot
 from agelab.image.proof import Proof
-from agelab.image.sealed import Image, build, find
+from agelab.image.sealed_image import Image, build, find
 
 __all__ = ["DoesNotBoot", "Image", "Proof", "build", "find"]

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import gettempdir
 
-from agelab import places, process, unfinished
+from agelab import atomic, places, process
 from agelab.errors import HostError
 from agelab.model.console import panic
 from agelab.store import canonical
@@ -71,7 +71,7 @@ def build(work: Path, variables: Mapping[str, str]) -> None:
     }
     argv = ["packer", "build", "-color=false", f"-var-file={values}", str(TEMPLATE)]
     # Packer's plugins meet at sockets, whose names may have 107 bytes: too few for a path in the store.
-    with unfinished.workplace(Path(gettempdir())) as sockets:
+    with atomic.temp_dir(Path(gettempdir())) as sockets:
         env["TMPDIR"] = str(sockets)
         try:
             log = work / "packer.log"

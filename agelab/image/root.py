@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import Field
 
 from agelab import places, process
-from agelab.debian import Archive, Package, local_repository, remember
+from agelab.debian import Archive, Package, cached_resolution, local_repository
 from agelab.errors import AgelabError, HostError
 from agelab.model.base import Frozen
 from agelab.model.filesystem import Filesystem
@@ -44,7 +44,7 @@ _REMOVED = (
 _EMPTIED = ("var/cache", "var/log", "tmp", "run")
 
 
-class Definition(Frozen):
+class RootDefinition(Frozen):
     """images/guest.toml."""
 
     suite: str
@@ -53,7 +53,7 @@ class Definition(Frozen):
     remove: tuple[str, ...] = Field(default=(), description="paths removed when all packages are set up")
 
 
-class Packages(Frozen):
+class RootPackages(Frozen):
     """What the guest is made of, exactly."""
 
     root: tuple[Package, ...]
@@ -61,31 +61,31 @@ class Packages(Frozen):
 
 
 def packages(
-    definition: Definition, store: Store, filesystems: Sequence[Filesystem], *, refresh: bool = False
-) -> Packages:
+    definition: RootDefinition, store: Store, filesystems: Sequence[Filesystem], *, refresh: bool = False
+) -> RootPackages:
     """The packages of the root for these filesystems, as they were resolved first or, on ``refresh``, now."""
     asked = question(definition, filesystems)
 
-    def ask() -> Packages:
+    def ask() -> RootPackages:
         archive = Archive(store, definition.suite)
         if refresh:
             archive.update()
-        return Packages(
+        return RootPackages(
             root=archive.resolve(asked["packages"], essential=True), busybox=archive.package("busybox-static")
         )
 
-    return remember(store, asked, Packages, ask, refresh=refresh)
+    return cached_resolution(store, asked, RootPackages, ask, refresh=refresh)
 
 
-def question(definition: Definition, filesystems: Sequence[Filesystem]) -> dict[str, Any]:
+def question(definition: RootDefinition, filesystems: Sequence[Filesystem]) -> dict[str, Any]:
     """What the store remembers the packages of the root as the answer to."""
     names = {*definition.packages, *(name for filesystem in filesystems for name in filesystem.packages)}
     return {"guest": definition.suite, "packages": sorted(names)}
 
 
 def obtain(
-    definition: Definition,
-    chosen: Packages,
+    definition: RootDefinition,
+    chosen: RootPackages,
     store: Store,
     progress: Callable[[str], None],
     *,
@@ -110,7 +110,7 @@ def obtain(
     return store.obtain("root", inputs, build, used=used)
 
 
-def _tree(definition: Definition, chosen: Sequence[Package], debs: Sequence[Path], work: Path) -> None:
+def _tree(definition: RootDefinition, chosen: Sequence[Package], debs: Sequence[Path], work: Path) -> None:
     (work / "tmp").mkdir(parents=True)
     source = local_repository(work / "repository", debs)
     argv = [
@@ -146,7 +146,7 @@ def _tree(definition: Definition, chosen: Sequence[Package], debs: Sequence[Path
         )
 
 
-def _hooks(definition: Definition, work: Path) -> list[str]:
+def _hooks(definition: RootDefinition, work: Path) -> list[str]:
     """Shell commands that finish the tree, ``$1`` being its root."""
     installed = shlex.quote(str(work / "installed"))
     query = "dpkg-query --admindir=\"$1/var/lib/dpkg\" --show --showformat='${Package} ${Version}\\n'"
@@ -173,6 +173,6 @@ def _pack(tar: Path, root: Path) -> None:
         file.truncate(-(-file.tell() // _BLOCK) * _BLOCK)
 
 
-def definition() -> Definition:
+def definition() -> RootDefinition:
     """The project's guest. Raises InputError that lists every error in the file."""
-    return read(DEFINITION, Definition)
+    return read(DEFINITION, RootDefinition)

@@ -12,10 +12,10 @@ from typing import Any
 
 from agelab import buildroot, places
 from agelab.buildroot import BuildRoot, Purpose
-from agelab.debian import Archive, remember
+from agelab.debian import Archive, cached_resolution
 from agelab.errors import AgelabError
 from agelab.image import root as roots
-from agelab.kernel.bundle import Progress, quiet
+from agelab.kernel.unpack import Progress, quiet
 from agelab.store import Artefact, Store, file_hash
 
 SOURCES = places.HARNESS / "tools"
@@ -109,7 +109,7 @@ def packages(store: Store, *, refresh: bool = False) -> BuildRoot:
             packages=tuple(package for package in found if not _NOT_NEEDED.fullmatch(package.name)),
         )
 
-    return remember(store, question(suite), BuildRoot, ask, refresh=refresh)
+    return cached_resolution(store, question(suite), BuildRoot, ask, refresh=refresh)
 
 
 def question(suite: str) -> dict[str, Any]:

@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from agelab import buildroot, unfinished
+from agelab import atomic, buildroot
 from agelab.buildroot import BuildRoot, DoesNotBuild, Purpose, Workshop
-from agelab.debian import Archive, host_suite, remember
+from agelab.debian import Archive, cached_resolution, host_suite
 from agelab.errors import HostError, InputError
-from agelab.kernel import bundle, config, provenance, recipes, source
-from agelab.kernel.bundle import Kernel, Progress, quiet
-from agelab.kernel.source import Source
+from agelab.kernel import config, provenance, recipes, source_tree, unpack
+from agelab.kernel.source_tree import SourceTree
+from agelab.kernel.unpack import Kernel, Progress, quiet
 from agelab.store import Artefact, Store, key_of
 
 RECIPE = 1
@@ -83,7 +83,7 @@ _PROGRESS_SECONDS = 20.0
 class Building:
     """What a kernel is built from, to the last byte."""
 
-    source: Source
+    source: SourceTree
     base: str | None
     """A distribution's configuration; None for the small one."""
     fragments: Mapping[str, str]
@@ -137,7 +137,7 @@ def resolve(
             _collect(shop, building, directory)
 
     artefact = store.obtain("kernel", building.inputs, build)
-    release = (artefact / bundle.RELEASE).read_text()
+    release = (artefact / unpack.RELEASE).read_text()
     return Kernel(spec, release, building.source.version, artefact, building=building)
 
 
@@ -147,14 +147,14 @@ def planned(spec: str, store: Store, progress: Progress, *, refresh: bool = Fals
     kind, _, what = wanted.source.partition(":")
     if kind == "tree":
         path, _, ref = what.partition("@")
-        found = source.of_tree(Path(path).expanduser(), ref, store, progress)
+        found = source_tree.of_tree(Path(path).expanduser(), ref, store, progress)
     else:
-        found = source.of_package(what, store, progress, refresh=refresh)
+        found = source_tree.of_package(what, store, progress, refresh=refresh)
     fragments = {str(path): _text(path) for path in wanted.fragments}
     if wanted.lines:
         fragments["the recipe"] = "\n".join(wanted.lines)
     base = _text(wanted.base) if wanted.base else None
-    return Building(source.patched(found, wanted.patches), base, fragments, toolchain(store, progress))
+    return Building(source_tree.patched(found, wanted.patches), base, fragments, toolchain(store, progress))
 
 
 def _text(path: Path) -> str:
@@ -176,7 +176,7 @@ def toolchain(store: Store, progress: Progress) -> Artefact:
             archive.update(refresh=refresh)
             return BuildRoot(suite=archive.suite, packages=archive.resolve(_PACKAGES))
 
-        return remember(store, question, BuildRoot, answer, refresh=refresh)
+        return cached_resolution(store, question, BuildRoot, answer, refresh=refresh)
 
     purpose = Purpose("kernels", _UNUSED, {"recipe": ROOT_RECIPE})
     return buildroot.obtain(ask, purpose, store, progress, used=False)
@@ -218,7 +218,7 @@ def _opened(building: Building, store: Store) -> Iterator[Workshop]:
     with store.lock(f"kernels-{place.name}"):
         building.source.check_out()
         if (objects / UNDER_WAY).exists() or _of_the_future(objects):
-            unfinished.remove(objects)  # ccache has what was compiled
+            atomic.remove(objects)  # ccache has what was compiled
         objects.mkdir(exist_ok=True)
         yield Workshop(
             buildroot.kept(building.toolchain, store),
@@ -315,9 +315,9 @@ def _collect(shop: Workshop, building: Building, directory: Path) -> None:
         raise HostError(
             f"Linux {building.source.version} installed its modules in a way that is not known here"
         )
-    bundle.keep(tree, directory)
+    unpack.prune_modules(tree, directory)
     buildroot.remove(shop.build / "installed")
-    (directory / bundle.RELEASE).write_text(release)
+    (directory / unpack.RELEASE).write_text(release)
     recorded = provenance.Recorded(
         sources=(building.source.came,),
         commit=building.source.commit,

@@ -6,8 +6,8 @@ from pathlib import Path
 from agelab import process
 from agelab.errors import InputError
 from agelab.kernel import needs
-from agelab.kernel.bundle import Kernel, NotAKernel, Progress, quiet, unpack
 from agelab.kernel.packaged import RECIPE
+from agelab.kernel.unpack import Kernel, NotAKernel, Progress, quiet, unpack
 from agelab.model.base import Frozen
 from agelab.store import Store, file_hash
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agelab.errors import InputError
 from agelab.kernel import modinfo, needs, vmlinux
-from agelab.kernel.bundle import Kernel, Progress, keep, quiet
+from agelab.kernel.unpack import Kernel, Progress, prune_modules, quiet
 from agelab.store import Store, file_hash, key_of
 
 RECIPE = 1
@@ -73,7 +73,7 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Progr
         if _BUILTIN not in files:
             copy.mkdir(exist_ok=True)
             (copy / _BUILTIN).write_text(needs.built_in(config) if config else "")
-        keep(copy, directory)
+        prune_modules(copy, directory)
         shutil.rmtree(copy)
         _must_match(spec, directory / "modules", release)
         known = config is not None or _BUILTIN in files

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from pydantic import Field
 
-from agelab.debian import SUITES, Archive, Package, dependencies, host_suite, newest, remember
+from agelab.debian import SUITES, Archive, Package, cached_resolution, dependencies, host_suite, newest
 from agelab.errors import HostError, InputError, unknown
-from agelab.kernel.bundle import Kernel, Progress, quiet, unpack
 from agelab.kernel.suites import archives
+from agelab.kernel.unpack import Kernel, Progress, quiet, unpack
 from agelab.kernel.versions import exactly, is_version, nearest, newest_of, numbers
 from agelab.model.base import Frozen
 from agelab.store import Store
@@ -131,7 +131,7 @@ def question(wanted: str) -> dict[str, str]:
 
 def resolved(wanted: str, store: Store, refresh: bool = False, progress: Progress = quiet) -> Resolved:
     """What ``debian:<wanted>`` stands for. Raises as ``resolve`` does."""
-    return remember(
+    return cached_resolution(
         store, question(wanted), Resolved, lambda: _ask(wanted, store, refresh, progress), refresh=refresh
     )
 

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 
 from agelab.errors import HostError
 from agelab.kernel import needs, vmlinux
-from agelab.kernel.bundle import RELEASE, Kernel
+from agelab.kernel.unpack import RELEASE, Kernel
 from agelab.model.base import Frozen
 from agelab.store import Artefact
 
@@ -24,7 +24,7 @@ _COMPILER = re.compile(r"\) \((.+)\) #\d")
 _LINKER = re.compile(r", (?=GNU ld|LLD|ld)")
 
 
-class Source(Frozen):
+class KernelPart(Frozen):
     """One thing that a kernel was made of: a package, a file, a patch."""
 
     name: str
@@ -35,9 +35,9 @@ class Source(Frozen):
 class Recorded(Frozen):
     """What the maker of a kernel writes beside it, into FILE, for nobody else knows it."""
 
-    sources: tuple[Source, ...] = ()
+    sources: tuple[KernelPart, ...] = ()
     commit: str | None = Field(default=None, description="of the tree that it was built from")
-    patches: tuple[Source, ...] = Field(default=(), description="in the order in which they were applied")
+    patches: tuple[KernelPart, ...] = Field(default=(), description="in the order in which they were applied")
 
 
 class Provenance(Recorded):
@@ -88,15 +88,17 @@ def identity(artefact: Artefact) -> tuple[str, str]:
     return str(release), str(inputs.get("version", ""))
 
 
-def _sources(inputs: Mapping[str, Any]) -> tuple[str, tuple[Source, ...]]:
+def _sources(inputs: Mapping[str, Any]) -> tuple[str, tuple[KernelPart, ...]]:
     """What a manifest's inputs say that a kernel was made of."""
     version = str(inputs.get("version", ""))
     if "package" in inputs or "parts" in inputs:
         named = [(inputs["package"], inputs["sha256"])] if "package" in inputs else []
         named += inputs.get("parts", [])
-        return "packages", tuple(Source(name=name, version=version, sha256=digest) for name, digest in named)
+        return "packages", tuple(
+            KernelPart(name=name, version=version, sha256=digest) for name, digest in named
+        )
     files = (("bzImage", "image"), ("modules", "modules"), ("config", "config"))
-    found = [Source(name=name, sha256=inputs[key]) for name, key in files if inputs.get(key)]
+    found = [KernelPart(name=name, sha256=inputs[key]) for name, key in files if inputs.get(key)]
     return ("files" if found else "built"), tuple(found)
 
 

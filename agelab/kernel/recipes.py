@@ -17,7 +17,7 @@ KINDS = ("tree", "source", "recipe")
 _OPTIONS = ("base", "config", "patches")
 
 
-class Recipe(Frozen):
+class KernelRecipe(Frozen):
     """One file of scenarios/kernels: a kernel that is built."""
 
     name: Name = Field(description="the file's name, without its ending")
@@ -108,7 +108,7 @@ def _of_recipe(name: str) -> Built:
     path = Path(name).expanduser() if name.endswith(".toml") else DIRECTORY / f"{name}.toml"
     if not path.is_file():
         raise unknown("kernel", f"recipe:{name}", [f"recipe:{one}" for one in names()])
-    recipe = read(path, Recipe)
+    recipe = read(path, KernelRecipe)
     patches: list[Path] = []
     for word in recipe.patches:
         there = path.parent / word

@@ -7,7 +7,7 @@ from typing import Protocol
 from agelab.debian import SUITES
 from agelab.errors import InputError, unknown
 from agelab.kernel import build, deb, image, packaged, recipes
-from agelab.kernel.bundle import DEFAULT, Kernel, Progress, quiet
+from agelab.kernel.unpack import DEFAULT, Kernel, Progress, quiet
 from agelab.kernel.versions import is_version
 from agelab.store import Store
 

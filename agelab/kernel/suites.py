@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from agelab.debian import SUITES, Archive, host_suite, remember
+from agelab.debian import SUITES, Archive, cached_resolution, host_suite
 from agelab.errors import HostError, InputError
-from agelab.kernel.bundle import Progress, quiet
+from agelab.kernel.unpack import Progress, quiet
 from agelab.store import Store
 
 
@@ -42,6 +42,6 @@ def of_headers(release: str, version: str, store: Store, progress: Progress = qu
         raise LookupError(name)  # not remembered: a suite may have them tomorrow
 
     try:
-        return remember(store, {"headers": release, "version": version}, str, ask)
+        return cached_resolution(store, {"headers": release, "version": version}, str, ask)
     except LookupError:
         return None

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Protocol
 
-from agelab import process, unfinished
+from agelab import atomic, process
 
 _MAGIC = b"HdrS"
 _ELF = b"\x7fELF\x02"
@@ -131,7 +131,7 @@ def _whole(decompressor: _Decompressor, packed: bytes) -> bytes:
 
 
 def _zstd(packed: bytes) -> bytes:
-    with unfinished.workplace(Path(gettempdir())) as place:
+    with atomic.temp_dir(Path(gettempdir())) as place:
         source, target = place / "packed", place / "unpacked"
         source.write_bytes(packed)
         process.run(["zstd", "-dc", str(source)], stdout=target)

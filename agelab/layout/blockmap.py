@@ -19,7 +19,7 @@ Run = tuple[int, int]
 """First byte, and the byte after the last."""
 
 
-class Kind(Enum):
+class BlockKind(Enum):
     """What a byte of the disk is taken for."""
 
     SHORT = "fragmented files, in short runs"
@@ -31,7 +31,7 @@ class Kind(Enum):
     FREE = "free"
 
 
-RANKS = (Kind.SHORT, Kind.LONG, Kind.WHOLE, Kind.OWN, Kind.FREE)
+RANKS = (BlockKind.SHORT, BlockKind.LONG, BlockKind.WHOLE, BlockKind.OWN, BlockKind.FREE)
 """What can be claimed, the strongest claim first: a block that two files share is fragmented if one of them is."""
 Claim = tuple[int, int, int]
 """First byte, the byte after the last, and the place in RANKS."""
@@ -58,7 +58,7 @@ class BlockMap:
     size: int
     cell: int
     """Bytes of a cell; the last one may be shorter."""
-    shares: dict[Kind, list[int]]
+    shares: dict[BlockKind, list[int]]
     """Bytes of each kind in each cell; a kind that could not be told is not in it."""
     census: Census | None
     disputed: int
@@ -71,7 +71,7 @@ class BlockMap:
         """How many cells there are."""
         return -(-self.size // self.cell)
 
-    def totals(self) -> dict[Kind, int]:
+    def totals(self) -> dict[BlockKind, int]:
         """Bytes of each kind on the whole disk."""
         return {kind: sum(cells) for kind, cells in self.shares.items()}
 
@@ -81,16 +81,16 @@ def survey(size: int, cell: int, extents: ExtentMap | None, free: FreeSpace | No
     if size <= 0 or cell <= 0:
         raise ValueError(f"a disk of {size} bytes cannot be drawn in cells of {cell}")
     claims: list[Claim] = []
-    known: set[Kind] = set()
+    known: set[BlockKind] = set()
     census = None
     if extents is not None:
         census = _files(extents, claims)
-        known |= {Kind.SHORT, Kind.LONG, Kind.WHOLE}
+        known |= {BlockKind.SHORT, BlockKind.LONG, BlockKind.WHOLE}
     if free is not None:
-        known.add(Kind.FREE)
+        known.add(BlockKind.FREE)
         if free.metadata:
-            known.add(Kind.OWN)
-        for kind, runs in ((Kind.OWN, free.metadata), (Kind.FREE, free.runs)):
+            known.add(BlockKind.OWN)
+        for kind, runs in ((BlockKind.OWN, free.metadata), (BlockKind.FREE, free.runs)):
             rank = RANKS.index(kind)
             claims += [(start, start + length, rank) for start, length in runs if length > 0]
     tally = _Tally(size, cell)
@@ -99,7 +99,7 @@ def survey(size: int, cell: int, extents: ExtentMap | None, free: FreeSpace | No
     for held in tally.held:
         rest = [left - here for left, here in zip(rest, held, strict=True)]
     shares = {kind: held for kind, held in zip(RANKS, tally.held, strict=True) if kind in known}
-    shares[Kind.UNKNOWN if extents is not None and free is not None else Kind.UNMEASURED] = rest
+    shares[BlockKind.UNKNOWN if extents is not None and free is not None else BlockKind.UNMEASURED] = rest
     return BlockMap(size, cell, shares, census, tally.disputed, tally.outside)
 
 
@@ -136,7 +136,7 @@ def file_runs(file: FileMap, block_size: int) -> list[list[Run]] | None:
 
 def _files(extents: ExtentMap, claims: list[Claim]) -> Census:
     """What the files claim, and their number."""
-    short, long, whole = (RANKS.index(kind) for kind in (Kind.SHORT, Kind.LONG, Kind.WHOLE))
+    short, long, whole = (RANKS.index(kind) for kind in (BlockKind.SHORT, BlockKind.LONG, BlockKind.WHOLE))
     linked: set[int] = set()
     files = placed = fragmented = total = unplaced = inside = 0
     for file in extents.files:
@@ -196,7 +196,7 @@ class _Tally:
         for rank, kind in enumerate(RANKS):
             claimed = _union([(start, end) for start, end, other in group if other == rank])
             mine = _minus(claimed, taken)
-            if kind in (Kind.OWN, Kind.FREE):
+            if kind in (BlockKind.OWN, BlockKind.FREE):
                 self.disputed += _length(claimed) - _length(mine)
             for start, end in mine:
                 self._spread(start, end, rank)

@@ -27,7 +27,7 @@ Point = tuple[float, float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class Axis:
     """Values along an axis."""
 
     low: float
@@ -58,7 +58,7 @@ def plot(
     lower = 24 * (len(headings) - 1)
     x = _scale([x for x, _ in points], LEFT, WIDTH - NAMES)
     if names:
-        x = Scale(0, max(1, len(names) - 1), LEFT, WIDTH - NAMES, tuple(range(len(names))))
+        x = Axis(0, max(1, len(names) - 1), LEFT, WIDTH - NAMES, tuple(range(len(names))))
     # All values between 0 and 1 are shares: drawn on the whole scale, so that two pictures compare.
     shares = all(0 <= value <= 1 for value in values)
     y = _scale([0, 1] if shares else values, BOTTOM + lower, TOP + lower)
@@ -86,7 +86,7 @@ def plot(
     return svg.document(WIDTH, height + 6, title, " ".join(_in_words(y_label, series)), parts)
 
 
-def _scale(values: Sequence[float], start: float, end: float) -> Scale:
+def _scale(values: Sequence[float], start: float, end: float) -> Axis:
     """An axis with round ticks that holds all values."""
     low, high = min(values, default=0.0), max(values, default=1.0)
     whole = bool(values) and all(value == int(value) for value in values)
@@ -98,7 +98,7 @@ def _scale(values: Sequence[float], start: float, end: float) -> Scale:
         step = max(step, 1.0)
     first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
     ticks = tuple(number * step for number in range(first, last + 1))
-    return Scale(ticks[0], ticks[-1], start, end, ticks)
+    return Axis(ticks[0], ticks[-1], start, end, ticks)
 
 
 def _round_step(rough: float) -> float:
@@ -107,7 +107,7 @@ def _round_step(rough: float) -> float:
     return next((factor * power for factor in (1, 2, 5) if factor * power >= rough * 0.999), 10 * power)
 
 
-def _axes(x: Scale, y: Scale, x_label: str, y_label: str, names: Sequence[str]) -> Iterator[str]:
+def _axes(x: Axis, y: Axis, x_label: str, y_label: str, names: Sequence[str]) -> Iterator[str]:
     """Grid, ticks and what they are of; a power of a thousand that all ticks share goes into the words."""
     unit, suffix = _unit(y)
     yield svg.text(LEFT - 48, y.end - 14, y_label + suffix, fill=svg.FAINT)
@@ -123,14 +123,14 @@ def _axes(x: Scale, y: Scale, x_label: str, y_label: str, names: Sequence[str]) 
     yield svg.text((LEFT + x.end) / 2, y.start + 51, x_label + suffix, anchor="middle", fill=svg.FAINT)
 
 
-def _unit(scale: Scale) -> tuple[float, str]:
+def _unit(scale: Axis) -> tuple[float, str]:
     largest = max(abs(scale.low), abs(scale.high))
     power = 3 * floor(log10(largest) / 3) if largest >= 10000 or largest < 0.001 else 0
     digits = str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
     return 10.0**power, f" (×10{digits})" if power else ""
 
 
-def _line(index: int, line: Sequence[Point], x: Scale, y: Scale) -> tuple[list[str], float | None]:
+def _line(index: int, line: Sequence[Point], x: Axis, y: Axis) -> tuple[list[str], float | None]:
     """A series, and at what height it ends; None when nothing of it was measured."""
     colour = COLOURS[index % len(COLOURS)]
     dash = DASHES[index // len(COLOURS) % len(DASHES)]
@@ -163,7 +163,7 @@ def _line(index: int, line: Sequence[Point], x: Scale, y: Scale) -> tuple[list[s
     return parts, measured[-1][1]
 
 
-def _names(ends: Sequence[tuple[float, str, int]], y: Scale) -> Iterator[str]:
+def _names(ends: Sequence[tuple[float, str, int]], y: Axis) -> Iterator[str]:
     """The name of each line beside its end, with a thin line to it where they had to be moved apart."""
     ordered = sorted(ends, key=lambda end: end[0])
     x = WIDTH - NAMES

@@ -54,7 +54,7 @@ class FreeSpace:
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class LayoutMeasure:
     """One figure that follows from a map; its metric is in agelab.model.metrics."""
 
     metric: str

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from agelab.layout import svg
-from agelab.layout.blockmap import LONG, BlockMap, Kind, survey
+from agelab.layout.blockmap import LONG, BlockKind, BlockMap, survey
 from agelab.layout.model import ExtentMap, FreeSpace
 
 COLUMNS, ROWS = 128, 60
@@ -16,26 +16,34 @@ SMALLEST_CELL = 4096
 MOST = 5
 """Disks in one picture: for more the legend has no room."""
 HATCH = "url(#agelab-not-measured)"
-FROM_BELOW = (Kind.SHORT, Kind.LONG, Kind.WHOLE, Kind.OWN, Kind.UNKNOWN, Kind.UNMEASURED, Kind.FREE)
+FROM_BELOW = (
+    BlockKind.SHORT,
+    BlockKind.LONG,
+    BlockKind.WHOLE,
+    BlockKind.OWN,
+    BlockKind.UNKNOWN,
+    BlockKind.UNMEASURED,
+    BlockKind.FREE,
+)
 """How the kinds of a cell are stacked."""
 # Of six steps of lightness (in CIE L*: 40, 72, 84, 16, 56, 97), so that they differ in grey and to every eye.
 FILL = {
-    Kind.SHORT: "#b8340a",
-    Kind.LONG: "#f0a030",
-    Kind.WHOLE: "#b4d6f2",
-    Kind.OWN: "#1c2748",
-    Kind.UNKNOWN: "#868686",
-    Kind.UNMEASURED: HATCH,
-    Kind.FREE: "#f7f7f2",
+    BlockKind.SHORT: "#b8340a",
+    BlockKind.LONG: "#f0a030",
+    BlockKind.WHOLE: "#b4d6f2",
+    BlockKind.OWN: "#1c2748",
+    BlockKind.UNKNOWN: "#868686",
+    BlockKind.UNMEASURED: HATCH,
+    BlockKind.FREE: "#f7f7f2",
 }
 NAME = {
-    Kind.SHORT: f"fragmented files: their runs of less than {svg.human(LONG)}",
-    Kind.LONG: f"fragmented files: their runs of {svg.human(LONG)} and more",
-    Kind.WHOLE: "files in one run",
-    Kind.OWN: "the filesystem's own, as its tool names it",
-    Kind.UNKNOWN: "unknown: in use, but by no mapped file (directories, what no tool names)",
-    Kind.UNMEASURED: "not measured",
-    Kind.FREE: "free",
+    BlockKind.SHORT: f"fragmented files: their runs of less than {svg.human(LONG)}",
+    BlockKind.LONG: f"fragmented files: their runs of {svg.human(LONG)} and more",
+    BlockKind.WHOLE: "files in one run",
+    BlockKind.OWN: "the filesystem's own, as its tool names it",
+    BlockKind.UNKNOWN: "unknown: in use, but by no mapped file (directories, what no tool names)",
+    BlockKind.UNMEASURED: "not measured",
+    BlockKind.FREE: "free",
 }
 PATTERN = (
     '<defs><pattern id="agelab-not-measured" width="5" height="5" patternUnits="userSpaceOnUse"'
@@ -45,7 +53,7 @@ PATTERN = (
 
 
 @dataclass(frozen=True, slots=True)
-class Disk:
+class MappedDisk:
     """What one map of a picture shows; None is what was not measured."""
 
     name: str
@@ -56,10 +64,10 @@ class Disk:
 
 def block_map(title: str, size: int, extents: ExtentMap | None, free: FreeSpace | None) -> str:
     """The picture of a disk as SVG."""
-    return side_by_side(title, [Disk("", size, extents, free)])
+    return side_by_side(title, [MappedDisk("", size, extents, free)])
 
 
-def side_by_side(title: str, disks: Sequence[Disk]) -> str:
+def side_by_side(title: str, disks: Sequence[MappedDisk]) -> str:
     """Disks one below the other, in cells of the same size and with one legend, as SVG."""
     if not 1 <= len(disks) <= MOST:
         raise ValueError(f"a picture has 1 to {MOST} disks, not {len(disks)}")
@@ -97,7 +105,7 @@ def cell_bytes(size: int, rows: int) -> int:
     return cell
 
 
-def percents(totals: dict[Kind, int]) -> dict[Kind, str]:
+def percents(totals: dict[BlockKind, int]) -> dict[BlockKind, str]:
     """Shares in percent to one decimal, which add up to 100.0: the largest remainders are rounded up."""
     size = sum(totals.values())
     tenths = {kind: 1000 * total // size for kind, total in totals.items()}
@@ -107,7 +115,7 @@ def percents(totals: dict[Kind, int]) -> dict[Kind, str]:
     return {kind: f"{tenth // 10}.{tenth % 10} %" for kind, tenth in tenths.items()}
 
 
-def _panel(disk: Disk, filled: BlockMap, y: int) -> tuple[list[str], int]:
+def _panel(disk: MappedDisk, filled: BlockMap, y: int) -> tuple[list[str], int]:
     """One disk, from its name to the notes below it; and where the next thing goes."""
     parts: list[str] = []
     heading = "; ".join(words for words in (disk.name, _files(filled)) if words)
@@ -123,7 +131,7 @@ def _panel(disk: Disk, filled: BlockMap, y: int) -> tuple[list[str], int]:
         parts.append(svg.text(LEFT - 8, y + row * PITCH + 9, label, anchor="end", fill=svg.FAINT, size=10))
     parts += _cells(filled, y)
     y += rows * PITCH
-    if set(filled.shares) == {Kind.UNMEASURED}:
+    if set(filled.shares) == {BlockKind.UNMEASURED}:
         middle = y - rows * PITCH // 2
         width = COLUMNS * CELL_WIDTH
         parts.append(svg.rect(LEFT + width / 2 - 260, middle - 16, 520, 30, svg.PAPER, f'stroke="{svg.INK}"'))
@@ -198,7 +206,7 @@ def _files(filled: BlockMap) -> str:
     )
 
 
-def _notes(disk: Disk, filled: BlockMap) -> list[str]:
+def _notes(disk: MappedDisk, filled: BlockMap) -> list[str]:
     """What a reader has to know of the doubts of a map."""
     notes = []
     if disk.extents is None and disk.free is not None:
@@ -228,7 +236,7 @@ def _notes(disk: Disk, filled: BlockMap) -> list[str]:
     return notes
 
 
-def _legend(disks: Sequence[Disk], maps: Sequence[BlockMap], y: int) -> tuple[list[str], int]:
+def _legend(disks: Sequence[MappedDisk], maps: Sequence[BlockMap], y: int) -> tuple[list[str], int]:
     """Each colour, its name, and its share of each disk."""
     parts = []
     # More than two columns are narrow ones, of percents alone.
@@ -241,7 +249,10 @@ def _legend(disks: Sequence[Disk], maps: Sequence[BlockMap], y: int) -> tuple[li
         parts.append(svg.text(x, y + 12, shown, anchor="end", weight=600))
     y += 20
     for kind in reversed(FROM_BELOW):
-        if not any(kind in filled.shares for filled in maps) and kind in (Kind.UNKNOWN, Kind.UNMEASURED):
+        if not any(kind in filled.shares for filled in maps) and kind in (
+            BlockKind.UNKNOWN,
+            BlockKind.UNMEASURED,
+        ):
             continue
         parts.append(svg.rect(LEFT, y + 2, 28, 13, FILL[kind], 'stroke="#8a8a84" stroke-width="0.5"'))
         parts.append(svg.text(LEFT + 38, y + 13, NAME[kind]))
@@ -251,20 +262,20 @@ def _legend(disks: Sequence[Disk], maps: Sequence[BlockMap], y: int) -> tuple[li
     return parts, y
 
 
-def _share(kind: Kind, disk: Disk, filled: BlockMap, narrow: bool) -> str:
+def _share(kind: BlockKind, disk: MappedDisk, filled: BlockMap, narrow: bool) -> str:
     """A kind's share of a disk, or why there is none."""
     totals = filled.totals()
     if kind in totals:
         percent = percents(totals)[kind]
         return percent if narrow else f"{svg.human(totals[kind])}, {percent}"
-    if kind in (Kind.UNKNOWN, Kind.UNMEASURED):
+    if kind in (BlockKind.UNKNOWN, BlockKind.UNMEASURED):
         return "–"
-    if kind is Kind.OWN and disk.free is not None:
+    if kind is BlockKind.OWN and disk.free is not None:
         return "not named"
     return "not measured"
 
 
-def _in_words(disks: Sequence[Disk], maps: Sequence[BlockMap]) -> list[str]:
+def _in_words(disks: Sequence[MappedDisk], maps: Sequence[BlockMap]) -> list[str]:
     """The picture for whoever does not see it."""
     return [
         ": ".join(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import median
 
-from agelab.layout.model import Extent, ExtentMap, FileMap, Measure
+from agelab.layout.model import Extent, ExtentMap, FileMap, LayoutMeasure
 
 PERCENTILES = (10, 50, 90)
 DIGITS = 6
@@ -46,10 +46,10 @@ class Placed:
     """Parts of it that lie in the filesystem's own structures."""
 
 
-def measures(found: ExtentMap | None, why: str = "") -> list[Measure]:
+def measures(found: ExtentMap | None, why: str = "") -> list[LayoutMeasure]:
     """Every measure of a map; of None, that each is not measured, and why."""
     if found is None:
-        return [Measure(metric, None, why) for metric in METRICS]
+        return [LayoutMeasure(metric, None, why) for metric in METRICS]
     files = list(distinct(found.files))
     placed = [place(file, found.block_size) for file in files]
     directories = [posixpath.dirname(file.path) for file in files]
@@ -181,10 +181,10 @@ def distances(files: Iterable[tuple[str, Placed | str]]) -> Iterator[int]:
             before[directory] = file
 
 
-def _measure(metric: str, value: Fraction | int | str) -> Measure:
+def _measure(metric: str, value: Fraction | int | str) -> LayoutMeasure:
     if isinstance(value, str):
-        return Measure(metric, None, value)
+        return LayoutMeasure(metric, None, value)
     if isinstance(value, int):
-        return Measure(metric, value)
+        return LayoutMeasure(metric, value)
     rounded = round(value, DIGITS)
-    return Measure(metric, int(rounded) if rounded.denominator == 1 else float(rounded))
+    return LayoutMeasure(metric, int(rounded) if rounded.denominator == 1 else float(rounded))

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
 from agelab.model.kinds import corpora
-from agelab.model.shown import plain, plain_json
+from agelab.model.sanitize import escape_controls, plain_json
 
 
 class Frozen(BaseModel):
@@ -29,15 +29,15 @@ Pattern = Annotated[str, AfterValidator(_regular_expression)]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
 """What a file of ours calls a thing."""
 
-Text = Annotated[str, AfterValidator(plain)]
-"""Words of any length that were made elsewhere, without what a terminal obeys (agelab.model.shown)."""
+Text = Annotated[str, AfterValidator(escape_controls)]
+"""Words of any length that were made elsewhere, without what a terminal obeys (agelab.model.sanitize)."""
 
 LONGEST = 4096
 """Characters of a name: as many as a path has bytes. A table's column is as wide as its longest."""
 
 
 def _label(text: str) -> str:
-    shown = plain(text, kept="")
+    shown = escape_controls(text, kept="")
     if len(shown) > LONGEST:
         raise ValueError(f"a name of {len(shown)} characters, and not of {LONGEST} at most")
     return shown

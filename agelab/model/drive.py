@@ -45,7 +45,7 @@ class Cache(Frozen):
             yield "all segments but one must hold two requests of max_request_kib: the write cache has those"
 
 
-class Disk(Frozen):
+class RotatingDisk(Frozen):
     """Platters and an arm. Seek times are those of reads, settling included, in milliseconds."""
 
     kind: Literal["disk"] = Field(description="which of the two it is")
@@ -112,7 +112,7 @@ def _kind_of_medium(raw: object) -> str | None:
 
 
 Medium = Annotated[
-    Annotated[Disk, Tag("~disk")] | Annotated[Flash, Tag("~flash")],
+    Annotated[RotatingDisk, Tag("~disk")] | Annotated[Flash, Tag("~flash")],
     Discriminator(
         _kind_of_medium, custom_error_type="kind", custom_error_message='kind must be "disk" or "flash"'
     ),
@@ -136,7 +136,7 @@ class Drive(Frozen):
     @model_validator(mode="after")
     def _figures_hold_together(self) -> Self:
         problems = [f"medium: {problem}" for problem in self.medium.problems()]
-        if isinstance(self.medium, Disk):
+        if isinstance(self.medium, RotatingDisk):
             requests = self.max_request_kib.value
             problems += [f"cache: {problem}" for problem in self.cache.problems(requests)]
         if self.max_request_kib.value < REQUEST_LEAST_KIB:

@@ -11,7 +11,7 @@ MOST_STUCK = 64
 """Tasks that a guest may tell of."""
 
 
-class Ready(Frozen):
+class HarnessReady(Frozen):
     """The harness runs; ``uptime`` is guest seconds since boot."""
 
     event: Literal["ready"]
@@ -111,7 +111,7 @@ class Ended(Frozen):
 
 
 Event = Annotated[
-    Ready | Measured | Begun | StepDone | StepFailed | Mounted | Cut | Checked | Said | Reboot | Ended,
+    HarnessReady | Measured | Begun | StepDone | StepFailed | Mounted | Cut | Checked | Said | Reboot | Ended,
     Field(discriminator="event"),
 ]
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)

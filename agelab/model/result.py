@@ -134,7 +134,7 @@ class CellResult(Cell, End):
     samples: tuple[Sample, ...] = Field(description="in the order in which they came")
 
 
-class Result(RunPlan):
+class RunResult(RunPlan):
     """What ``agelab show --json`` prints of a run."""
 
     version: Literal[1] = Field(alias="schema", description="of this format")

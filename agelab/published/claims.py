@@ -14,7 +14,7 @@ from agelab.published.tables import StepName, TableName
 SUBJECT = re.compile(r"([a-z0-9][a-z0-9_-]*)(?:@(single|raid0))?(?:#([A-Za-z0-9-]+))?")
 
 
-class Subject(NamedTuple):
+class ClaimSubject(NamedTuple):
     """What a claim is about: a variant, where it matters with its layout and the table that has it."""
 
     variant: str
@@ -28,12 +28,12 @@ class Subject(NamedTuple):
         return f"{self.variant}{layout}{table}"
 
 
-def subject(text: str) -> Subject:
+def subject(text: str) -> ClaimSubject:
     """The parts of ``xfs``, ``xfs@raid0``, ``xfs#I``; what is left out is empty."""
     found = SUBJECT.fullmatch(text)
     if found is None:
         raise ValueError("not like xfs, xfs@raid0 or xfs#II (a variant, its layout, its table)")
-    return Subject(found[1], found[2] or "", found[3] or "")
+    return ClaimSubject(found[1], found[2] or "", found[3] or "")
 
 
 def _as_subject(text: str) -> str:
@@ -47,7 +47,7 @@ Refs = Annotated[tuple[Ref, ...], Field(min_length=1)]
 AnyBanded = TypeVar("AnyBanded", bound=Frozen)
 
 
-class Check(Frozen):
+class ClaimTest(Frozen):
     """What every test has: where to look, and of how many of its comparisons it must be true."""
 
     steps: tuple[StepName, ...] = Field(min_length=1, description="of the scenario, or sums of them")
@@ -65,7 +65,7 @@ class Check(Frozen):
         return self
 
 
-class Pairs(Check):
+class Pairs(ClaimTest):
     """Two subjects in each comparison: each of ``of`` with each of ``to``, or the pairs as they stand."""
 
     of: tuple[Ref, ...] = Field(default=(), description="the ones")
@@ -83,7 +83,7 @@ class Pairs(Check):
         return [*self.pairs, *((one, other) for one in self.of for other in self.to)]
 
 
-class Ratio(Pairs):
+class ExpectedRatio(Pairs):
     """The one's value over the other's lies in a band."""
 
     kind: Literal["ratio"] = Field(description="which test it is")
@@ -103,7 +103,7 @@ class Same(Pairs):
     within: PositiveFloat = Field(description="the share")
 
 
-class Amount(Check):
+class Amount(ClaimTest):
     """The value itself lies in a band."""
 
     kind: Literal["value"] = Field(description="which test it is")
@@ -116,7 +116,7 @@ class Amount(Check):
         return _banded(self, self.at_least, self.at_most)
 
 
-class Extreme(Check):
+class Extreme(ClaimTest):
     """Each of ``of`` is lower (higher) than each of ``among``, by the factor ``margin`` or more."""
 
     kind: Literal["lowest", "highest"] = Field(description="which test it is")
@@ -125,14 +125,14 @@ class Extreme(Check):
     margin: float = Field(default=1, ge=1, description="the factor between them, at least")
 
 
-class Order(Check):
+class ExpectedOrder(ClaimTest):
     """Nothing in a group is higher than anything in the next one."""
 
     kind: Literal["order"] = Field(description="which test it is")
     groups: tuple[Refs, ...] = Field(min_length=2, description="the lowest first")
 
 
-class Kept(Check):
+class Kept(ClaimTest):
     """The lowest, the highest, or the whole order is the same in two layouts."""
 
     kind: Literal["kept"] = Field(description="which test it is")
@@ -141,7 +141,7 @@ class Kept(Check):
     between: tuple[Layout, Layout] = Field(default=("single", "raid0"), description="the two layouts")
 
 
-class Gain(Check):
+class Gain(ClaimTest):
     """From one layout to the other nothing gains as much as ``of``: as a factor, or in the metric's unit."""
 
     kind: Literal["gain"] = Field(description="which test it is")
@@ -151,7 +151,7 @@ class Gain(Check):
     between: tuple[Layout, Layout] = Field(default=("single", "raid0"), description="the two layouts")
 
 
-class Spread(Check):
+class Spread(ClaimTest):
     """Highest over lowest of ``of`` is less than that of ``than``."""
 
     kind: Literal["spread"] = Field(description="which test it is")
@@ -160,7 +160,8 @@ class Spread(Check):
 
 
 AnyTest = Annotated[
-    Ratio | Same | Amount | Extreme | Order | Kept | Gain | Spread, Field(discriminator="kind")
+    ExpectedRatio | Same | Amount | Extreme | ExpectedOrder | Kept | Gain | Spread,
+    Field(discriminator="kind"),
 ]
 
 
@@ -172,7 +173,7 @@ def _banded(test: AnyBanded, low: float | None, high: float | None) -> AnyBanded
     return test
 
 
-class Gone(Frozen):
+class NoLongerPossible(Frozen):
     """Why a younger kernel cannot behave like that any more, whatever its options."""
 
     since: Annotated[str, Field(pattern=r"^\d+(\.\d+)*$")] = Field(description="the first such release")
@@ -198,7 +199,7 @@ class Claim(Frozen):
         default="", description="why the study's own table cannot show it: a chart without figures, say"
     )
     untestable: str = Field(default="", description="why no run of ours can show it")
-    gone: Gone | None = Field(default=None, description="the kernel since which it cannot be so")
+    gone: NoLongerPossible | None = Field(default=None, description="the kernel since which it cannot be so")
     conflict: Conflict | None = Field(default=None, description="what in the study speaks against it")
 
     @model_validator(mode="after")

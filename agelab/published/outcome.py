@@ -9,21 +9,21 @@ from agelab.published.claims import (
     Amount,
     AnyTest,
     Claims,
+    ExpectedOrder,
+    ExpectedRatio,
     Extreme,
     Gain,
     Kept,
-    Order,
-    Ratio,
     Same,
     Spread,
     subject,
 )
 from agelab.published.tables import Place
-from agelab.published.values import Source, Value, apart
+from agelab.published.value_sources import Value, ValueSource, apart
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ClaimComparison:
     """One of those that a test is made of."""
 
     where: str
@@ -35,11 +35,11 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TestOutcome:
     """A test on one source."""
 
     over: str
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[ClaimComparison, ...]
 
     @property
     def true(self) -> int:
@@ -65,7 +65,7 @@ class Outcome:
 class _Spot:
     """Where a comparison looks: one step in one layout."""
 
-    source: Source
+    source: ValueSource
     table: str
     metric: str
     layout: Layout
@@ -90,16 +90,16 @@ class _Spot:
         return {ref: self.value(ref, layout=layout) for ref in refs}
 
 
-def outcome(test: AnyTest, claims: Claims, source: Source) -> Outcome:
+def outcome(test: AnyTest, claims: Claims, source: ValueSource) -> TestOutcome:
     """Make the test's comparisons."""
-    return Outcome(test.over, tuple(_comparisons(test, claims, source)))
+    return TestOutcome(test.over, tuple(_comparisons(test, claims, source)))
 
 
-def _comparisons(test: AnyTest, claims: Claims, source: Source) -> Iterator[Comparison]:
+def _comparisons(test: AnyTest, claims: Claims, source: ValueSource) -> Iterator[ClaimComparison]:
     for layout in test.layouts:
         for step in test.steps:
             spot = _Spot(source, claims.table(test.table).id, test.metric, layout, step)
-            if isinstance(test, Ratio):
+            if isinstance(test, ExpectedRatio):
                 yield from (_ratio(spot, test, *couple) for couple in test.couples)
             elif isinstance(test, Same):
                 yield from (_same(spot, test, *couple) for couple in test.couples)
@@ -109,10 +109,12 @@ def _comparisons(test: AnyTest, claims: Claims, source: Source) -> Iterator[Comp
                 yield _of_sets(spot, test, claims)
 
 
-def _of_sets(spot: _Spot, test: Extreme | Order | Kept | Gain | Spread, claims: Claims) -> Comparison:
+def _of_sets(
+    spot: _Spot, test: Extreme | ExpectedOrder | Kept | Gain | Spread, claims: Claims
+) -> ClaimComparison:
     if isinstance(test, Extreme):
         return _extreme(spot, test, extreme(test, claims))
-    if isinstance(test, Order):
+    if isinstance(test, ExpectedOrder):
         return _order(spot, test)
     if isinstance(test, Kept):
         return _kept(spot, test)
@@ -129,44 +131,44 @@ def _in_band(figure: Fraction, low: float | None, high: float | None) -> bool:
     return (low is None or figure >= Fraction(str(low))) and (high is None or figure <= Fraction(str(high)))
 
 
-def _ratio(spot: _Spot, test: Ratio, one: str, other: str) -> Comparison:
+def _ratio(spot: _Spot, test: ExpectedRatio, one: str, other: str) -> ClaimComparison:
     second = f"{other} {test.to_step}" if test.to_step else other
     where = f"{spot.name}: {one} / {second}"
     left, right = spot.value(one), spot.value(other, test.to_step)
     if why := missing(left, right):
-        return Comparison(where, None, None, why)
+        return ClaimComparison(where, None, None, why)
     if not right.median:
-        return Comparison(where, None, None, f"{second} is 0")
+        return ClaimComparison(where, None, None, f"{second} is 0")
     figure, sign = left.median / right.median, apart(left, right)
     if not sign and figure != 1:
         # A difference that does not count is none.
         holds = _in_band(Fraction(1), test.at_least, test.at_most)
-        return Comparison(where, figure, holds, "below the floor")
-    return Comparison(where, figure, _in_band(figure, test.at_least, test.at_most))
+        return ClaimComparison(where, figure, holds, "below the floor")
+    return ClaimComparison(where, figure, _in_band(figure, test.at_least, test.at_most))
 
 
-def _same(spot: _Spot, test: Same, one: str, other: str) -> Comparison:
+def _same(spot: _Spot, test: Same, one: str, other: str) -> ClaimComparison:
     where = f"{spot.name}: {one} / {other}"
     left, right = spot.value(one), spot.value(other)
     if why := missing(left, right):
-        return Comparison(where, None, None, why)
+        return ClaimComparison(where, None, None, why)
     if not right.median:
-        return Comparison(where, None, None, f"{other} is 0")
+        return ClaimComparison(where, None, None, f"{other} is 0")
     figure = left.median / right.median
     lower, higher = sorted((left.median, right.median))
     if lower and higher / lower - 1 <= Fraction(str(test.within)):
-        return Comparison(where, figure, True)
+        return ClaimComparison(where, figure, True)
     if higher - lower <= spot.source.resolution:
-        return Comparison(where, figure, True, "closer than the clock could tell")
+        return ClaimComparison(where, figure, True, "closer than the clock could tell")
     equal = apart(left, right) == 0
-    return Comparison(where, figure, equal, "below the floor" if equal else "")
+    return ClaimComparison(where, figure, equal, "below the floor" if equal else "")
 
 
-def _amount(spot: _Spot, test: Amount, ref: str) -> Comparison:
+def _amount(spot: _Spot, test: Amount, ref: str) -> ClaimComparison:
     value = spot.value(ref)
     if why := missing(value):
-        return Comparison(f"{spot.name}: {ref}", None, None, why)
-    return Comparison(
+        return ClaimComparison(f"{spot.name}: {ref}", None, None, why)
+    return ClaimComparison(
         f"{spot.name}: {ref}", value.median, _in_band(value.median, test.at_least, test.at_most)
     )
 
@@ -179,7 +181,7 @@ def extreme(test: Extreme, claims: Claims) -> str:
     return f"{ours} {'below' if test.kind == 'lowest' else 'above'} {others}"
 
 
-def _extreme(spot: _Spot, test: Extreme, said: str) -> Comparison:
+def _extreme(spot: _Spot, test: Extreme, said: str) -> ClaimComparison:
     """The figure is how far the nearest of the others is: its value over ours, or ours over its."""
     lowest = test.kind == "lowest"
     where = f"{spot.name}: {said}"
@@ -193,16 +195,16 @@ def _extreme(spot: _Spot, test: Extreme, said: str) -> Comparison:
                 near.append((far, apart(high, low) == 1 and far >= Fraction(str(test.margin)), name))
     why = missing(*ours.values(), *others.values())
     if not near:
-        return Comparison(where, None, None, why)
+        return ClaimComparison(where, None, None, why)
     figure, _, name = min(near)
     holds = all(good for _, good, _ in near)
     note = f"next is {name}" if holds else f"against {min(n for n in near if not n[1])[2]}"
     if why and holds:
-        return Comparison(where, figure, None, why)
-    return Comparison(where, figure, holds, note)
+        return ClaimComparison(where, figure, None, why)
+    return ClaimComparison(where, figure, holds, note)
 
 
-def _order(spot: _Spot, test: Order) -> Comparison:
+def _order(spot: _Spot, test: ExpectedOrder) -> ClaimComparison:
     """The figure is the smallest ratio of a later value to an earlier one; below 1 it is out of order."""
     where = f"{spot.name}: " + " <= ".join(", ".join(group) for group in test.groups)
     groups = [spot.values(group) for group in test.groups]
@@ -218,16 +220,16 @@ def _order(spot: _Spot, test: Order) -> Comparison:
     wrong = [words for _, good, words in sorted(ratios) if not good]
     figure = min(ratios)[0] if ratios else None
     if wrong:
-        return Comparison(where, figure, False, wrong[0])
-    return Comparison(where, figure, None if why else True, why)
+        return ClaimComparison(where, figure, False, wrong[0])
+    return ClaimComparison(where, figure, None if why else True, why)
 
 
-def _kept(spot: _Spot, test: Kept) -> Comparison:
+def _kept(spot: _Spot, test: Kept) -> ClaimComparison:
     """The figure is the number of pairs that change places; of the lowest and the highest there is none."""
     where = f"{spot.step}: {test.what} of {', '.join(test.among)}, {' and '.join(test.between)}"
     here, there = (spot.values(test.among, layout) for layout in test.between)
     if why := missing(*here.values(), *there.values()):
-        return Comparison(where, None, None, why)
+        return ClaimComparison(where, None, None, why)
     if test.what == "order":
         turned = [
             f"{one} and {other}"
@@ -235,9 +237,9 @@ def _kept(spot: _Spot, test: Kept) -> Comparison:
             for other in test.among[number + 1 :]
             if apart(here[one], here[other]) * apart(there[one], there[other]) < 0
         ]
-        return Comparison(where, Fraction(len(turned)), not turned, "; ".join(turned))
+        return ClaimComparison(where, Fraction(len(turned)), not turned, "; ".join(turned))
     one, other = (_at_the_end(values, test.what) for values in (here, there))
-    return Comparison(
+    return ClaimComparison(
         where, None, bool(one & other), f"{', '.join(sorted(one))} | {', '.join(sorted(other))}"
     )
 
@@ -248,7 +250,7 @@ def _at_the_end(values: dict[str, Value], what: str) -> set[str]:
     return {name for name, value in values.items() if apart(value, end) == 0}
 
 
-def _gain(spot: _Spot, test: Gain) -> Comparison:
+def _gain(spot: _Spot, test: Gain) -> ClaimComparison:
     """The figure is what ``of`` gains, the note what the next one does."""
     where = f"{spot.step}: gain of {test.of}, {' to '.join(test.between)}"
     refs = (test.of, *test.among)
@@ -261,26 +263,26 @@ def _gain(spot: _Spot, test: Gain) -> Comparison:
             gains[ref] = before / after if test.measure == "ratio" else before - after
     others = [(gain, ref) for ref, gain in gains.items() if ref != test.of]
     if test.of not in gains or not others:
-        return Comparison(where, None, None, why)
+        return ClaimComparison(where, None, None, why)
     most, name = max(others)
     if gains[test.of] <= most:
-        return Comparison(where, gains[test.of], False, f"{name} gains {float(most):.3g}")
-    return Comparison(
+        return ClaimComparison(where, gains[test.of], False, f"{name} gains {float(most):.3g}")
+    return ClaimComparison(
         where, gains[test.of], None if why else True, why or f"next is {name}: {float(most):.3g}"
     )
 
 
-def _spread(spot: _Spot, test: Spread) -> Comparison:
+def _spread(spot: _Spot, test: Spread) -> ClaimComparison:
     """The figure is the one spread over the other."""
     where = f"{spot.name}: spread of {', '.join(test.of)} / of {', '.join(test.than)}"
     one, other = spot.values(test.of), spot.values(test.than)
     if why := missing(*one.values(), *other.values()):
-        return Comparison(where, None, None, why)
+        return ClaimComparison(where, None, None, why)
     spreads = []
     for values in (one, other):
         medians = [value.median for value in values.values()]
         if not min(medians):
-            return Comparison(where, None, None, "a value is 0")
+            return ClaimComparison(where, None, None, "a value is 0")
         spreads.append(max(medians) / min(medians))
     figure = spreads[0] / spreads[1]
-    return Comparison(where, figure, figure < 1)
+    return ClaimComparison(where, figure, figure < 1)

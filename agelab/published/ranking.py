@@ -8,9 +8,9 @@ from math import isnan
 from scipy.stats import kendalltau
 
 from agelab.published.claims import Claims
-from agelab.published.ours import Ours
-from agelab.published.tables import Figure, Figures, Place
-from agelab.published.values import READINGS, Printed, Value, total
+from agelab.published.our_values import Ours
+from agelab.published.tables import Place, PublishedFigure, PublishedTables
+from agelab.published.value_sources import READINGS, Printed, Value, total
 
 FACTORS = ("slower_percent", "more_percent")
 """Metrics that say what one value is of another: in a ranking they are that factor."""
@@ -35,7 +35,7 @@ def ranks(values: Sequence[Fraction]) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Column:
+class RankedColumn:
     """One side's values of one row."""
 
     values: Mapping[str, Value]
@@ -58,13 +58,13 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Row:
+class RankedRow:
     """A step of a table, or the sum of its steps: the study's ranking and ours."""
 
     step: str
-    theirs: tuple[Column, ...]
+    theirs: tuple[RankedColumn, ...]
     """One; of percentages that can be read in two ways, two."""
-    ours: tuple[Column, ...]
+    ours: tuple[RankedColumn, ...]
     """One for each side."""
 
 
@@ -73,8 +73,8 @@ class Overall:
     """The sums over the steps that a side has as the study has them, for every variant that it has."""
 
     steps: tuple[str, ...]
-    theirs: Column
-    ours: Column
+    theirs: RankedColumn
+    ours: RankedColumn
 
 
 @dataclass(frozen=True)
@@ -86,17 +86,17 @@ class Ranking:
     metric: str
     unit: str
     variants: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[RankedRow, ...]
     overall: tuple[Overall | None, ...]
     """One for each side; None where fewer than two steps or two variants are common."""
 
 
-def rankings(figures: Figures, claims: Claims, sources: Sequence[Ours]) -> list[Ranking]:
+def rankings(figures: PublishedTables, claims: Claims, sources: Sequence[Ours]) -> list[Ranking]:
     """Every table of the study in which two variants or more can be compared."""
     found = []
     for use in claims.tables:
         # Layout, metric and unit of a table to the figures that are one ranking's.
-        groups: dict[tuple[str, str, str], list[Figure]] = {}
+        groups: dict[tuple[str, str, str], list[PublishedFigure]] = {}
         for figure in figures.of(use.id):
             factor = figure.metric in FACTORS
             key = (
@@ -120,7 +120,9 @@ def rankings(figures: Figures, claims: Claims, sources: Sequence[Ours]) -> list[
     return found
 
 
-def _row(step: str, places: Mapping[str, Place], printed: Sequence[Printed], sources: Sequence[Ours]) -> Row:
+def _row(
+    step: str, places: Mapping[str, Place], printed: Sequence[Printed], sources: Sequence[Ours]
+) -> RankedRow:
     theirs = [
         {name: value for name, place in places.items() if (value := one.value(place)).numbers}
         for one in printed
@@ -128,18 +130,18 @@ def _row(step: str, places: Mapping[str, Place], printed: Sequence[Printed], sou
     if theirs[0] == theirs[1]:
         theirs = theirs[:1]
     ours = [{name: source.value(places[name]) for name in theirs[0]} for source in sources]
-    return Row(
+    return RankedRow(
         step, tuple(_against(one, one) for one in theirs), tuple(_against(theirs[0], one) for one in ours)
     )
 
 
-def _against(theirs: Mapping[str, Value], ours: Mapping[str, Value]) -> Column:
+def _against(theirs: Mapping[str, Value], ours: Mapping[str, Value]) -> RankedColumn:
     both = [name for name in theirs if ours[name].numbers]
     tau = tau_b([theirs[name].median for name in both], [ours[name].median for name in both])
-    return Column(ours, tau, len(both))
+    return RankedColumn(ours, tau, len(both))
 
 
-def _overall(rows: Sequence[Row], side: int) -> Overall | None:
+def _overall(rows: Sequence[RankedRow], side: int) -> Overall | None:
     """The sums of that side; a step counts where every variant that the side has at all is in both."""
     columns = [(row.step, row.theirs[0].values, row.ours[side].values) for row in rows]
     variants = dict.fromkeys(name for _, _, ours in columns for name, value in ours.items() if value.numbers)

@@ -5,19 +5,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agelab.published.claims import Claim
-from agelab.published.ours import Ours
+from agelab.published.our_values import Ours
 from agelab.published.ranking import Ranking, rankings
-from agelab.published.sides import Run, Side, sides
+from agelab.published.run_columns import LoadedRun, RunColumn, sides
 from agelab.published.study import Study, of_scenario
-from agelab.published.verdict import Judged, Verdict, judge, present
+from agelab.published.verdict import ClaimVerdict, JudgedClaim, judge, present
 
 
 @dataclass(frozen=True)
-class Column:
+class StudyColumn:
     """One column of the rankings: a side, with the filesystem that stands in for the study's where one does."""
 
     letter: str
-    side: Side
+    side: RunColumn
     stand_in: str = ""
 
     @property
@@ -26,41 +26,41 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Report:
+class StudyReport:
     """One study and the runs beside it."""
 
     study: Study
-    sides: tuple[tuple[str, Side], ...]
+    sides: tuple[tuple[str, RunColumn], ...]
     """Each with its letter."""
-    columns: tuple[Column, ...]
+    columns: tuple[StudyColumn, ...]
     rankings: tuple[Ranking, ...]
-    claims: tuple[tuple[Claim, tuple[tuple[str, Judged], ...]], ...]
+    claims: tuple[tuple[Claim, tuple[tuple[str, JudgedClaim], ...]], ...]
     """Each claim with its verdicts, and the letter of the side that each is of."""
 
-    def counted(self, letter: str) -> dict[Verdict, int]:
+    def counted(self, letter: str) -> dict[ClaimVerdict, int]:
         """How many claims have which verdict on that side; a stand-in's verdicts count for themselves."""
         found = Counter(one.verdict for _, judged in self.claims for side, one in judged if side == letter)
-        return {verdict: found[verdict] for verdict in Verdict}
+        return {verdict: found[verdict] for verdict in ClaimVerdict}
 
 
-def reports(runs: Iterable[Run]) -> list[Report]:
+def reports(runs: Iterable[LoadedRun]) -> list[StudyReport]:
     """A report for each study that the runs belong to, in their order. Raises InputError for a run of none."""
-    by_study: dict[str, tuple[Study, list[Run]]] = {}
+    by_study: dict[str, tuple[Study, list[LoadedRun]]] = {}
     for run in runs:
         study = of_scenario(run.plan.scenario)
         by_study.setdefault(study.name, (study, []))[1].append(run)
     return [_report(study, these) for study, these in by_study.values()]
 
 
-def _report(study: Study, runs: Iterable[Run]) -> Report:
+def _report(study: Study, runs: Iterable[LoadedRun]) -> StudyReport:
     lettered = tuple(zip(_letters(), sides(runs), strict=False))
     columns = tuple(
-        Column(letter, side, name)
+        StudyColumn(letter, side, name)
         for letter, side in lettered
         for name in (present(study, side) if study.claims.stand_ins else ("",))
     )
     sources = [Ours(study.figures, study.claims, column.side, column.stand_in) for column in columns]
-    return Report(
+    return StudyReport(
         study,
         lettered,
         columns,

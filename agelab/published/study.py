@@ -9,8 +9,8 @@ from agelab.errors import InputError, unknown
 from agelab.published import tables
 from agelab.published.claims import Claims
 from agelab.published.outcome import outcome
-from agelab.published.tables import Figures
-from agelab.published.values import Printed
+from agelab.published.tables import PublishedTables
+from agelab.published.value_sources import Printed
 from agelab.scenario import files
 
 DIRECTORY = "published"
@@ -20,7 +20,7 @@ DIRECTORY = "published"
 class Study:
     """What one study published."""
 
-    figures: Figures
+    figures: PublishedTables
     claims: Claims
 
     @property
@@ -70,7 +70,7 @@ def of_scenario(scenario: str) -> Study:
     raise unknown("published data for scenario", scenario, having)
 
 
-def _strangers(figures: Figures, claims: Claims) -> Iterator[str]:
+def _strangers(figures: PublishedTables, claims: Claims) -> Iterator[str]:
     """What the claims name and the figures do not have."""
     if claims.study != figures.study:
         yield f"study: is {claims.study!r}, the figures are of {figures.study!r}"

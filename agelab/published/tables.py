@@ -22,7 +22,7 @@ Place = tuple[str, str, str, str, str]
 """Table, variant, layout, step, metric."""
 
 
-class Figure(Frozen):
+class PublishedFigure(Frozen):
     """One line: a figure that the study printed."""
 
     study: Name
@@ -54,22 +54,22 @@ class Figure(Frozen):
 
 
 @dataclass(frozen=True)
-class Figures:
+class PublishedTables:
     """All figures of a study, in the order of its file."""
 
     study: str
-    by_place: Mapping[Place, Figure]
+    by_place: Mapping[Place, PublishedFigure]
 
     def filesystem(self, variant: str) -> str:
         """The filesystem of a variant of the study's."""
         return next(figure.filesystem for figure in self.by_place.values() if figure.variant == variant)
 
-    def of(self, table: str) -> list[Figure]:
+    def of(self, table: str) -> list[PublishedFigure]:
         """The figures of one table."""
         return [figure for figure in self.by_place.values() if figure.table == table]
 
 
-def read(path: Path) -> Figures:
+def read(path: Path) -> PublishedTables:
     """The file's figures. Raises InputError that lists every error with file and line."""
     try:
         lines = path.read_text().splitlines()
@@ -80,7 +80,7 @@ def read(path: Path) -> Figures:
     if not lines or tuple(lines[0].split(",")) != HEADER:
         raise InputError(f"{path}:1: the first line is not {','.join(HEADER)}")
     wrong: list[str] = []
-    found: dict[Place, Figure] = {}
+    found: dict[Place, PublishedFigure] = {}
     at: dict[Place, int] = {}
     systems: dict[str, str] = {}
     for number, row in enumerate(csv.reader(lines[1:]), start=2):
@@ -89,7 +89,7 @@ def read(path: Path) -> Figures:
             wrong.append(f"{where}: has {len(row)} fields, not {len(HEADER)}")
             continue
         try:
-            figure = Figure.model_validate(dict(zip(HEADER, row, strict=True)))
+            figure = PublishedFigure.model_validate(dict(zip(HEADER, row, strict=True)))
         except ValidationError as error:
             wrong += [f"{where}: {line}" for line in _complaints(error)]
             continue
@@ -107,7 +107,7 @@ def read(path: Path) -> Figures:
         raise InputError("\n".join(wrong))
     if not found:
         raise InputError(f"{path}: has no figures")
-    return Figures(path.stem, found)
+    return PublishedTables(path.stem, found)
 
 
 def _complaints(error: ValidationError) -> Iterator[str]:

@@ -7,19 +7,19 @@ from enum import StrEnum
 from fractions import Fraction
 
 from agelab.published.claims import Claim
-from agelab.published.ours import Ours
-from agelab.published.outcome import Outcome, outcome
-from agelab.published.sides import Side
+from agelab.published.our_values import Ours
+from agelab.published.outcome import TestOutcome, outcome
+from agelab.published.run_columns import RunColumn
 from agelab.published.study import Study
 from agelab.published.tables import Place
-from agelab.published.values import READINGS, Printed, Value
-from agelab.stats.floor import SEEDS_NEEDED, no_floor
+from agelab.published.value_sources import READINGS, Printed, Value
+from agelab.stats.noise_floor import SEEDS_NEEDED, too_few_seeds
 
 SCALES = ("quick", "paper")
 """From the smallest on."""
 
 
-class Verdict(StrEnum):
+class ClaimVerdict(StrEnum):
     """What is said of a claim."""
 
     REPLICATED = "replicated"
@@ -28,15 +28,15 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedClaim:
     """A claim and one side."""
 
     claim: Claim
-    verdict: Verdict
+    verdict: ClaimVerdict
     reason: str
-    theirs: tuple[Outcome, ...]
+    theirs: tuple[TestOutcome, ...]
     """The test on the study's own table, once for each reading of its percentages; empty without a test."""
-    ours: Outcome | None
+    ours: TestOutcome | None
     no_floor: str = ""
     """Why orders were taken as they are, with no floor under them; empty where there is one, or no verdict."""
     filesystem: str = ""
@@ -62,15 +62,15 @@ class _Counting:
         return found
 
 
-def judge(study: Study, claim: Claim, side: Side) -> list[Judged]:
+def judge(study: Study, claim: Claim, side: RunColumn) -> list[JudgedClaim]:
     """The claim's verdict; with stand-ins the study's own filesystem's first, then one for each of them that ran."""
     stand_ins = study.claims.stand_ins
     if stand_ins is None:
         return [_judge(study, claim, side)]
     own = ", ".join(dict.fromkeys(figure.filesystem for figure in study.figures.by_place.values()))
-    first = Judged(
+    first = JudgedClaim(
         claim,
-        Verdict.UNTESTED,
+        ClaimVerdict.UNTESTED,
         claim.untestable or stand_ins.why,
         printed(study, claim),
         None,
@@ -81,7 +81,7 @@ def judge(study: Study, claim: Claim, side: Side) -> list[Judged]:
     return [first, *(_judge(study, claim, side, name) for name in present(study, side))]
 
 
-def present(study: Study, side: Side) -> list[str]:
+def present(study: Study, side: RunColumn) -> list[str]:
     """The stand-ins that the side has any cell of."""
     if study.claims.stand_ins is None:
         return []
@@ -91,7 +91,7 @@ def present(study: Study, side: Side) -> list[str]:
     ]
 
 
-def printed(study: Study, claim: Claim) -> tuple[Outcome, ...]:
+def printed(study: Study, claim: Claim) -> tuple[TestOutcome, ...]:
     """The claim's test on the study's own table, in each reading of its percentages; equal ones once."""
     if claim.test is None:
         return ()
@@ -99,28 +99,28 @@ def printed(study: Study, claim: Claim) -> tuple[Outcome, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _judge(study: Study, claim: Claim, side: Side, stand_in: str = "") -> Judged:
+def _judge(study: Study, claim: Claim, side: RunColumn, stand_in: str = "") -> JudgedClaim:
     theirs = printed(study, claim)
     ours = None
     source = _Counting(Ours(study.figures, study.claims, side, stand_in))
     if claim.test:
         ours = outcome(claim.test, study.claims, source)
     verdict, reason = _verdict(claim, side, ours)
-    few = verdict is not Verdict.UNTESTED and (source.fewest or 0) < SEEDS_NEEDED
-    floor = no_floor(source.fewest or 0) if few else ""
-    return Judged(claim, verdict, reason, theirs, ours, floor, stand_in, bool(stand_in))
+    few = verdict is not ClaimVerdict.UNTESTED and (source.fewest or 0) < SEEDS_NEEDED
+    floor = too_few_seeds(source.fewest or 0) if few else ""
+    return JudgedClaim(claim, verdict, reason, theirs, ours, floor, stand_in, bool(stand_in))
 
 
-def _verdict(claim: Claim, side: Side, ours: Outcome | None) -> tuple[Verdict, str]:
+def _verdict(claim: Claim, side: RunColumn, ours: TestOutcome | None) -> tuple[ClaimVerdict, str]:
     if why := claim.untestable or _out_of_reach(claim, side):
-        return Verdict.UNTESTED, why
+        return ClaimVerdict.UNTESTED, why
     assert ours is not None
     if ours.holds is None:
-        return Verdict.UNTESTED, _first(ours.missing)
-    return (Verdict.REPLICATED if ours.holds else Verdict.NOT), _counted(ours)
+        return ClaimVerdict.UNTESTED, _first(ours.missing)
+    return (ClaimVerdict.REPLICATED if ours.holds else ClaimVerdict.NOT), _counted(ours)
 
 
-def _counted(ours: Outcome) -> str:
+def _counted(ours: TestOutcome) -> str:
     """Of how many of the comparisons that could be made it is true; of a single one what it came to."""
     made = sum(one.holds is not None for one in ours.comparisons)
     if len(ours.comparisons) == 1:
@@ -135,7 +135,7 @@ def _first(reasons: Sequence[str]) -> str:
     return reasons[0] + (f" (and {len(reasons) - 1} more reasons)" if len(reasons) > 1 else "")
 
 
-def _out_of_reach(claim: Claim, side: Side) -> str:
+def _out_of_reach(claim: Claim, side: RunColumn) -> str:
     """Why that side cannot show the claim, whatever it measured; nothing where it can."""
     if side.plan.scale not in SCALES:
         return f"scale {side.plan.scale}: the data are not the study's"

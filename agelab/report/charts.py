@@ -3,15 +3,15 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from agelab.model.metrics import METRICS
-from agelab.report import draw
-from agelab.report.draw import Bar, Line
-from agelab.report.gather import Group, Subject
+from agelab.report import vega
+from agelab.report.gather import RunSet, Subject
 from agelab.report.model import Chart, Charts, Mark
 from agelab.report.numbers import text, unit_name
-from agelab.report.ranked import Ranked
-from agelab.report.steps import AGED, CONTROL, MAP, charted, repeated
-from agelab.stats.digits import scale
-from agelab.stats.order import Summary
+from agelab.report.ranking import Ranked
+from agelab.report.step_selection import AGED, CONTROL, MAP, charted, repeated
+from agelab.report.vega import Bar, Curve
+from agelab.stats.formatting import scale
+from agelab.stats.order_statistics import Summary
 from agelab.stats.series import Place, Series
 
 MOST = 40
@@ -32,7 +32,7 @@ AGED_COLOUR, FIRST_COLOUR = 1, 7
 WHISKERS = "A bar is the median over run seeds; the thin line is the interval that holds it (docs/floor.md)."
 
 
-def times(group: Group) -> Iterator[Charts]:
+def times(group: RunSet) -> Iterator[Charts]:
     """A chart for each step: how long it took on each subject, all its repetitions together."""
     steps = charted(group)
     repetitions = {step: max(at[1] for at in group.places if at[0] == step) for step in steps}
@@ -45,7 +45,7 @@ def times(group: Group) -> Iterator[Charts]:
         yield Charts("Time of each step", tuple(charts), note=_left_out(len(steps), WHISKERS))
 
 
-def slowdowns(group: Group, places: Sequence[Place]) -> Iterator[Charts]:
+def slowdowns(group: RunSet, places: Sequence[Place]) -> Iterator[Charts]:
     """The slowdown of each test; below it the times that it is made of."""
     charts, sides = [], []
     for place in places[:MOST]:
@@ -70,7 +70,9 @@ def slowdowns(group: Group, places: Sequence[Place]) -> Iterator[Charts]:
         yield Charts("The two times of each test", tuple(sides), legend)
 
 
-def order_of(title: str, order: Ranked, group: Group, *, unit: str = "1", base: float | None = None) -> Chart:
+def order_of(
+    title: str, order: Ranked, group: RunSet, *, unit: str = "1", base: float | None = None
+) -> Chart:
     """The subjects from the first to the last, the first one by its colour; those without a figure at the end."""
     shown = [
         _summary_bar(one.name, summary, unit, FIRST_COLOUR if at == 0 else AGED_COLOUR)
@@ -84,7 +86,7 @@ def order_of(title: str, order: Ranked, group: Group, *, unit: str = "1", base: 
     ]
     words = "; ".join(f"{bar.name} {bar.shown}" for bar in shown)
     axis = "times the unaged disk's" if base else unit_name(unit)
-    return Chart(title, f"{title}: {words}", draw.bars(shown, axis, base=base, side_by_side=False))
+    return Chart(title, f"{title}: {words}", vega.bars(shown, axis, base=base, side_by_side=False))
 
 
 def _bars(
@@ -95,7 +97,7 @@ def _bars(
     if not any(bar.value is not None for bar in shown):
         return []
     words = "; ".join(f"{bar.name} {bar.shown}" for bar in shown)
-    return [Chart(title, f"{title}, {unit}: {words}", draw.bars(shown, unit, base=base))]
+    return [Chart(title, f"{title}, {unit}: {words}", vega.bars(shown, unit, base=base))]
 
 
 def _bar(name: str, series: Series, kind: int) -> Bar:
@@ -117,7 +119,7 @@ def _left_out(number: int, note: str) -> str:
     return note if number <= MOST else f"{note} {number - MOST} more are in the table of all results."
 
 
-def curves(group: Group) -> Iterator[Charts]:
+def curves(group: RunSet) -> Iterator[Charts]:
     """What changes over a history: throughput of its repetitions, layout scores and slowdowns at its points."""
     wanted: list[tuple[str, str, str]] = []
     for step in repeated(group):
@@ -134,7 +136,7 @@ def curves(group: Group) -> Iterator[Charts]:
             continue
         title = f"{_named(step)}: {metric.replace('_', ' ')}"
         ends = "; ".join(f"{line.name} from {_end(line, 0)} to {_end(line, -1)}" for line in known)
-        drawn = draw.lines(known, axis, unit_name(unit), shares=metric == "layout_score")
+        drawn = vega.lines(known, axis, unit_name(unit), shares=metric == "layout_score")
         charts.append(
             Chart(title, f"{title}{unit_name(unit) and f', {unit_name(unit)}'}, by {axis}: {ends}", drawn)
         )
@@ -149,25 +151,25 @@ def _named(step: str) -> str:
 
 def _style(number: int) -> tuple[int, int]:
     """Colour and dash of the line with that number."""
-    return number % draw.COLOURS, number // draw.COLOURS
+    return number % vega.COLOURS, number // vega.COLOURS
 
 
-def _line(number: int, subject: Subject, step: str, metric: str) -> Line:
+def _line(number: int, subject: Subject, step: str, metric: str) -> Curve:
     points = []
     for place, series in subject.series.items():
         if (place[0], place[2]) == (step, metric):
             summary = series.summary
             value = float(summary.median / scale(series.unit).divisor) if summary else None
             points.append((float(place[1]), value))
-    return Line(subject.name, sorted(points), *_style(number))
+    return Curve(subject.name, sorted(points), *_style(number))
 
 
-def _end(line: Line, at: int) -> str:
+def _end(line: Curve, at: int) -> str:
     values = [value for _, value in line.points if value is not None]
     return f"{values[at]:.4g}"
 
 
-def processor(group: Group, steps: Sequence[str]) -> Iterator[Charts]:
+def processor(group: RunSet, steps: Sequence[str]) -> Iterator[Charts]:
     """Where the processor's time went in each step."""
     yield from _split(
         group,
@@ -178,14 +180,14 @@ def processor(group: Group, steps: Sequence[str]) -> Iterator[Charts]:
     )
 
 
-def drive(group: Group, steps: Sequence[str]) -> Iterator[Charts]:
+def drive(group: RunSet, steps: Sequence[str]) -> Iterator[Charts]:
     """Where a modelled drive's time went in each step."""
     note = "The drive's own time, of modelled drives alone. A write cache works on after its step has ended."
     yield from _split(group, steps, BUSY, "Drive time of each step, by cause", note)
 
 
 def _split(
-    group: Group, steps: Sequence[str], metrics: Sequence[tuple[str, str]], title: str, note: str
+    group: RunSet, steps: Sequence[str], metrics: Sequence[tuple[str, str]], title: str, note: str
 ) -> Iterator[Charts]:
     charts = []
     for step in steps[:MOST]:
@@ -203,7 +205,7 @@ def _split(
                 f"{name} {', '.join(f'{metrics[kind][1]} {value:.3g}' for kind, value in parts.items())}"
                 for name, parts in found.items()
             )
-            charts.append(Chart(step, f"{step}, s: {words}", draw.stacked(found, "s")))
+            charts.append(Chart(step, f"{step}, s: {words}", vega.stacked(found, "s")))
     if charts:
         legend = tuple(Mark(name, kind) for kind, (_, name) in enumerate(metrics))
         yield Charts(title, tuple(charts), legend, _left_out(len(steps), note))
@@ -238,7 +240,7 @@ def shares(
             f"{name} {', '.join(f'{part} {100 * parts.get(part, 0):.0f} %' for part in large)}"
             for name, parts in names.items()
         )
-        charts.append(Chart(shown(chart), f"{shown(chart)}: {words}", draw.stacked(drawn, "%")))
+        charts.append(Chart(shown(chart), f"{shown(chart)}: {words}", vega.stacked(drawn, "%")))
     if charts:
         legend = [Mark(part, kind) for kind, part in enumerate(large)] + [Mark("others", len(large))]
         yield Charts(title, tuple(charts), tuple(legend), _left_out(len(found), note))

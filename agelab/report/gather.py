@@ -6,15 +6,15 @@ from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 
+from agelab.analysis import host_noise
+from agelab.analysis.comparability import data
+from agelab.analysis.host_noise import HostNoise
+from agelab.analysis.sweep import Sweep
 from agelab.model.result import RunPlan
-from agelab.published.sides import Ran, Run
-from agelab.results import chance
-from agelab.results.chance import Chance
-from agelab.results.comparable import data
-from agelab.results.rundir import RunDirectory
+from agelab.published.run_columns import LoadedRun, StudyCell
+from agelab.results.run_directory import RunDirectory
 from agelab.results.status import status_of
-from agelab.results.sweep import Sweep
-from agelab.stats.order import exact
+from agelab.stats.order_statistics import exact
 from agelab.stats.series import Place, Series, by_step, series
 
 AXES = ("variant", "layout", "kernel", "defaults", "machine", "drives")
@@ -22,10 +22,10 @@ AXES = ("variant", "layout", "kernel", "defaults", "machine", "drives")
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LocatedRun:
     """A run, and where it lies."""
 
-    run: Run
+    run: LoadedRun
     path: Path
 
     @property
@@ -34,13 +34,13 @@ class Loaded:
 
 
 @dataclass(frozen=True)
-class Entry:
+class ReportedCell:
     """One cell, and where it lies."""
 
     run: str
     number: int
     directory: Path
-    ran: Ran
+    ran: StudyCell
 
     @property
     def seed(self) -> int:
@@ -59,15 +59,15 @@ class Subject:
     name: str
     variant: str
     layout: str
-    entries: tuple[Entry, ...]
+    entries: tuple[ReportedCell, ...]
     """Each run seed's cell; of several of one seed those that do not count, too."""
-    chance: Chance = field(default_factory=Chance)
+    chance: HostNoise = field(default_factory=HostNoise)
     """What the hosts show by chance."""
 
     @cached_property
-    def counted(self) -> Mapping[int, Entry]:
+    def counted(self) -> Mapping[int, ReportedCell]:
         """Run seed to the cell that counts: the first that is ok."""
-        found: dict[int, Entry] = {}
+        found: dict[int, ReportedCell] = {}
         for entry in self.entries:
             if entry.ran.ok:
                 found.setdefault(entry.seed, entry)
@@ -110,10 +110,10 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Group:
+class RunSet:
     """Runs of one scenario, scale and clock on the same data: their subjects can stand in one table."""
 
-    runs: tuple[Loaded, ...]
+    runs: tuple[LocatedRun, ...]
 
     @property
     def plan(self) -> RunPlan:
@@ -121,32 +121,32 @@ class Group:
         return self.runs[0].plan
 
     @cached_property
-    def chance(self) -> Chance:
+    def chance(self) -> HostNoise:
         """What the hosts of these runs show by chance: of the mean of all tests, too, and of sums of steps."""
         if self.plan.clock != "wall":
-            return Chance()
+            return HostNoise()
         places = (
             (RunDirectory(one.path), number) for one in self.runs for number in range(len(one.plan.cells))
         )
         inputs = next((found for run, number in places if (found := run.inputs(number))), {})
         home = self.runs[0].path.parent.parent
-        return chance.of(home, (one.plan for one in self.runs), inputs, widest=True)
+        return host_noise.noise_of(home, (one.plan for one in self.runs), inputs, widest=True)
 
     @cached_property
     def subjects(self) -> tuple[Subject, ...]:
         """In the order of the plans, each with a name of its own."""
-        found: dict[tuple[str, ...], list[Entry]] = {}
+        found: dict[tuple[str, ...], list[ReportedCell]] = {}
         kernels = _kernels(loaded.plan for loaded in self.runs)
         for loaded in self.runs:
             for number, cell in enumerate(loaded.plan.cells):
-                ran = Ran(
+                ran = StudyCell(
                     cell, loaded.run.ends[number], loaded.run.samples.get(number, ()), loaded.run.going_on
                 )
                 key = (
                     cell.variant, cell.layout, kernels.get(str(loaded.plan.kernel), cell.kernel),
                     cell.defaults, cell.machine, " + ".join(cell.drives),
                 )  # fmt: skip
-                entry = Entry(loaded.plan.run, number, loaded.path / "cells" / str(number), ran)
+                entry = ReportedCell(loaded.plan.run, number, loaded.path / "cells" / str(number), ran)
                 found.setdefault(key, []).append(entry)
         names = _names(list(found))
         return tuple(
@@ -155,7 +155,7 @@ class Group:
         )
 
     @property
-    def entries(self) -> list[tuple[Subject, Entry]]:
+    def entries(self) -> list[tuple[Subject, ReportedCell]]:
         """Every cell with what it is one of."""
         return [(subject, entry) for subject in self.subjects for entry in subject.entries]
 
@@ -169,27 +169,27 @@ class Group:
         return sorted({entry.seed for _, entry in self.entries})
 
 
-def load(run: RunDirectory) -> Loaded:
+def load(run: RunDirectory) -> LocatedRun:
     """A run from its directory, as far as it is. Raises InputError for one that is damaged."""
     going_on = run.going_on()
     plan, ends, samples = run.found()
-    return Loaded(Run(plan, ends, samples, going_on), run.path)
+    return LocatedRun(LoadedRun(plan, ends, samples, going_on), run.path)
 
 
-def together(runs: Iterable[Loaded]) -> list[Group]:
+def together(runs: Iterable[LocatedRun]) -> list[RunSet]:
     """The runs as groups, in their order."""
-    found: list[Group] = []
+    found: list[RunSet] = []
     for loaded in runs:
         for number, group in enumerate(found):
             if _alike(group, loaded):
                 found[number] = replace(group, runs=(*group.runs, loaded))
                 break
         else:
-            found.append(Group((loaded,)))
+            found.append(RunSet((loaded,)))
     return found
 
 
-def _alike(group: Group, loaded: Loaded) -> bool:
+def _alike(group: RunSet, loaded: LocatedRun) -> bool:
     """Whether a run's cells can stand in one table with the group's."""
     ours, theirs = group.plan, loaded.plan
     same = all(

@@ -8,7 +8,7 @@ import re
 from xml.etree import ElementTree
 
 from agelab.layout.picture import CELL_HEIGHT, CELL_WIDTH, COLUMNS, FILL, LEFT
-from agelab.report.model import BlockMap, DiskMap
+from agelab.report.model import BlockMapFigure, DiskMap
 
 SVG = "{http://www.w3.org/2000/svg}"
 PATH = re.compile(r"[MmHhVvZz0-9 .-]*")
@@ -22,7 +22,7 @@ class NotOurs(ValueError):
     """A picture that is not what we write."""
 
 
-def taken_apart(title: str, content: bytes) -> BlockMap | None:
+def taken_apart(title: str, content: bytes) -> BlockMapFigure | None:
     """The picture's parts, or None where it is not one of ours."""
     try:
         return _parts(title, content)
@@ -30,7 +30,7 @@ def taken_apart(title: str, content: bytes) -> BlockMap | None:
         return None
 
 
-def _parts(title: str, content: bytes) -> BlockMap:
+def _parts(title: str, content: bytes) -> BlockMapFigure:
     if b"<!" in content:  # no entities, no document types
         raise NotOurs
     root = ElementTree.fromstring(content)
@@ -68,7 +68,7 @@ def _parts(title: str, content: bytes) -> BlockMap:
     if not disks or not rows or {len(row) for row in rows} != {2 + len(heads)}:
         raise NotOurs
     kinds = tuple((row[0], row[1], tuple(row[2:])) for row in rows)
-    return BlockMap(title, scale, tuple(disks), tuple(heads), kinds)
+    return BlockMapFigure(title, scale, tuple(disks), tuple(heads), kinds)
 
 
 def _view(outline: str) -> str:

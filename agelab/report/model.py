@@ -5,7 +5,7 @@ from typing import ClassVar
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """One cell of a table."""
 
     text: str
@@ -15,7 +15,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Column:
+class Heading:
     """A column's heading; what is a number stands to the right."""
 
     name: str
@@ -29,8 +29,8 @@ class Table:
     kind: ClassVar[str] = "table"
     id: str
     caption: str
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    columns: tuple[Heading, ...]
+    rows: tuple[tuple[TableCell, ...], ...]
     note: str = ""
 
 
@@ -41,7 +41,7 @@ class Results:
     kind: ClassVar[str] = "results"
     id: str
     caption: str
-    columns: tuple[Column, ...]
+    columns: tuple[Heading, ...]
     rows: tuple[tuple[str | float | None, ...], ...]
 
 
@@ -96,7 +96,7 @@ class DiskMap:
 
 
 @dataclass(frozen=True)
-class BlockMap:
+class BlockMapFigure:
     """Disks block by block, and the share of each kind (its name, in words, on each disk)."""
 
     kind: ClassVar[str] = "blockmap"
@@ -138,7 +138,7 @@ class Command:
     text: str
 
 
-Block = Table | Results | Charts | Picture | BlockMap | Prose | Facts | Command
+Block = Table | Results | Charts | Picture | BlockMapFigure | Prose | Facts | Command
 
 
 @dataclass(frozen=True)

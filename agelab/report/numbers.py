@@ -2,10 +2,10 @@
 
 from fractions import Fraction
 
-from agelab.report.model import Cell
-from agelab.stats.digits import decimals, scale, shown
-from agelab.stats.floor import SEEDS_NEEDED
-from agelab.stats.order import Summary
+from agelab.report.model import TableCell
+from agelab.stats.formatting import decimals, format_decimal, scale
+from agelab.stats.noise_floor import SEEDS_NEEDED
+from agelab.stats.order_statistics import Summary
 from agelab.stats.series import Series
 
 MOST = 3
@@ -16,7 +16,7 @@ def text(summary: Summary, unit: str = "1", most: int = MOST) -> str:
     """The median, in the unit that tables show."""
     as_shown = scale(unit)
     median, spread = summary.median / as_shown.divisor, summary.spread / as_shown.divisor
-    return shown(median, min(most, decimals(most, spread, median)))
+    return format_decimal(median, min(most, decimals(most, spread, median)))
 
 
 def with_spread(summary: Summary, unit: str = "1", most: int = MOST) -> str:
@@ -26,7 +26,7 @@ def with_spread(summary: Summary, unit: str = "1", most: int = MOST) -> str:
     as_shown = scale(unit)
     median, spread = summary.median / as_shown.divisor, summary.spread / as_shown.divisor
     places = min(most + 1, decimals(most, spread, median))
-    return f"{shown(median, places)} ({shown(spread, places)})"
+    return f"{format_decimal(median, places)} ({format_decimal(spread, places)})"
 
 
 def unit_name(unit: str) -> str:
@@ -34,20 +34,20 @@ def unit_name(unit: str) -> str:
     return scale(unit).name.removeprefix("1")
 
 
-def cell(series: Series | None, most: int = MOST) -> Cell:
+def cell(series: Series | None, most: int = MOST) -> TableCell:
     """A dash where there is no such series, a question mark where it could not be measured."""
     if series is None:
-        return Cell("–")
+        return TableCell("–")
     if series.summary is None:
-        return Cell("?")
-    return Cell(with_spread(series.summary, series.unit, most), float(series.summary.median))
+        return TableCell("?")
+    return TableCell(with_spread(series.summary, series.unit, most), float(series.summary.median))
 
 
 def number(value: Fraction | float, places: int = 2) -> str:
     """A number in a sentence."""
-    return shown(Fraction(value), places)
+    return format_decimal(Fraction(value), places)
 
 
 def percent(share: Fraction) -> str:
     """A share in a sentence."""
-    return f"{shown(100 * share, 2 if Fraction(99, 100) < share < 1 else 1)} %"
+    return f"{format_decimal(100 * share, 2 if Fraction(99, 100) < share < 1 else 1)} %"

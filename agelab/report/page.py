@@ -4,11 +4,12 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 
 from agelab import __version__
-from agelab.report import across, answer, charts, facts, study, summary, tables
-from agelab.report.gather import Group, Loaded, together
+from agelab.report import charts, provenance, result_tables, step_statistics, study
+from agelab.report.answer import all_tests, headline
+from agelab.report.gather import LocatedRun, RunSet, together
 from agelab.report.maps import taken_apart
 from agelab.report.model import Answer, Block, Page, Part, Picture, Prose, Section
-from agelab.report.steps import charted, sides
+from agelab.report.step_selection import charted, sides
 from agelab.stats.series import Place
 
 PICTURES = 32
@@ -17,19 +18,19 @@ LARGEST = 200_000
 """the bytes of one: with all of them a page stays below its 3 MB in any run of ours."""
 
 
-def page(runs: Iterable[Loaded]) -> Page:
+def page(runs: Iterable[LocatedRun]) -> Page:
     """The page of these runs, in their order."""
     groups = together(runs)
     parts = tuple(_part(group, f"part{number}") for number, group in enumerate(groups, 1))
     return Page("agelab: " + ", ".join(dict.fromkeys(part.title for part in parts)), parts, __version__)
 
 
-def _part(group: Group, where: str) -> Part:
+def _part(group: RunSet, where: str) -> Part:
     plan = group.plan
     emulated = ", EMULATED" if plan.emulated else ""
     names = ", ".join(loaded.plan.run for loaded in group.runs)
     report, unreadable = study.checked(group)
-    answers = [*answer.answers(group), *([study.answer(report)] if report else [])]
+    answers = [*headline.answers(group), *([study.answer(report)] if report else [])]
     beside = study.blocks(report, where) if report else ()
     if unreadable:
         answers.append(Answer("What of the study?", "Its published data cannot be read.", (unreadable,)))
@@ -43,53 +44,53 @@ def _part(group: Group, where: str) -> Part:
         plan.scenario,
         f"scale {plan.scale}, {plan.clock} clock{emulated}; {names}",
         tuple(answers),
-        tuple(facts.brief(group)),
+        tuple(provenance.brief(group)),
         sections,
     )
 
 
 def _sections(
-    group: Group, where: str, beside: Iterable[Block]
+    group: RunSet, where: str, beside: Iterable[Block]
 ) -> Iterator[tuple[str, str, Iterable[Block]]]:
     """Name, title and content of each, in the order of the page."""
-    places = across.tests(group)
+    places = all_tests.tests(group)
     steps = _timed(group, places)
-    yield "ran", "What was run, and how to run it again", facts.ran(group)
+    yield "ran", "What was run, and how to run it again", provenance.ran(group)
     if places:
         yield "aging", "What aging did", _aging(group, places, where)
-    yield "disks", "Where things lie", [*tables.layouts(group, where), *_pictures(group)]
+    yield "disks", "Where things lie", [*result_tables.layouts(group, where), *_pictures(group)]
     yield "curves", "Repetition by repetition", charts.curves(group)
     yield "study", "The study and these runs", beside
-    yield "steps", "Step by step", [*charts.times(group), *summary.by_step(group, steps, where)]
+    yield "steps", "Step by step", [*charts.times(group), *step_statistics.by_step(group, steps, where)]
     yield "drive", "What the drive did", charts.drive(group, steps)
     yield "processor", "What the processor did", charts.processor(group, steps)
-    yield "calls", "System calls", tables.calls(group, where)
-    yield "doubts", "Doubts", facts.doubts(group)
+    yield "calls", "System calls", result_tables.calls(group, where)
+    yield "doubts", "Doubts", provenance.doubts(group)
     yield "everything", "Every result", _everything(group, where)
-    yield "provenance", "Provenance", [tables.cells(group, where), *facts.provenance(group)]
+    yield "provenance", "Provenance", [result_tables.cells(group, where), *provenance.provenance(group)]
 
 
-def _aging(group: Group, places: Sequence[Place], where: str) -> Iterator[Block]:
-    worst = across.test_by_test(group, places, where)
+def _aging(group: RunSet, places: Sequence[Place], where: str) -> Iterator[Block]:
+    worst = all_tests.test_by_test(group, places, where)
     if worst.rows:
         yield worst
     yield from charts.slowdowns(group, places)
-    yield from summary.by_test(group, places, where)
+    yield from step_statistics.by_test(group, places, where)
 
 
-def _timed(group: Group, places: Sequence[Place]) -> list[str]:
+def _timed(group: RunSet, places: Sequence[Place]) -> list[str]:
     """The steps whose time is taken apart: those that make the disk, and the tests on both disks."""
     tests = [side for step, _, _ in places for side in sides(step)]
     return [*charted(group), *dict.fromkeys(tests)]
 
 
-def _everything(group: Group, where: str) -> Iterator[Block]:
-    found = tables.everything(group, where)
+def _everything(group: RunSet, where: str) -> Iterator[Block]:
+    found = result_tables.everything(group, where)
     if found.rows:
         yield found
 
 
-def _pictures(group: Group) -> Iterator[Block]:
+def _pictures(group: RunSet) -> Iterator[Block]:
     """What the first cell that counts of each subject has drawn of its disks."""
     drawn, left = 0, []
     for subject in group.subjects:

@@ -4,11 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from agelab.errors import InputError
 from agelab.published import study
-from agelab.published.ranking import Column as Side
-from agelab.published.ranking import Ranking, Row
-from agelab.published.report import Report, reports
-from agelab.published.verdict import Judged, Verdict
-from agelab.published.words import (
+from agelab.published.phrasing import (  # fmt: skip
     comparisons,
     described,
     doubts,
@@ -20,18 +16,22 @@ from agelab.published.words import (
     tau,
     title,
     whose,
-)  # fmt: skip
-from agelab.report import draw
+)
+from agelab.published.ranking import RankedColumn as Side
+from agelab.published.ranking import RankedRow, Ranking
+from agelab.published.report import StudyReport, reports
+from agelab.published.verdict import ClaimVerdict, JudgedClaim
+from agelab.report import vega
 from agelab.report.charts import MOST
-from agelab.report.draw import Bar
-from agelab.report.gather import Group
-from agelab.report.model import Answer, Block, Cell, Chart, Charts, Column, Mark, Prose, Table
+from agelab.report.gather import RunSet
+from agelab.report.model import Answer, Block, Chart, Charts, Heading, Mark, Prose, Table, TableCell
+from agelab.report.vega import Bar
 
 THEIRS = 6
 """The number of the study's colour."""
 
 
-def beside(group: Group) -> Report | None:
+def beside(group: RunSet) -> StudyReport | None:
     """The study that the group's scenario follows, beside its runs; None where none was published.
 
     Raises InputError for published data that are damaged.
@@ -42,7 +42,7 @@ def beside(group: Group) -> Report | None:
     return reports(runs)[0]
 
 
-def answer(report: Report) -> Answer:
+def answer(report: StudyReport) -> Answer:
     """How many of the study's claims hold, on each side."""
     question = f"Does what the study ({report.study.name}) found still hold?"
     counted = [(letter, side, _counted(report, letter)) for letter, side in report.sides]
@@ -57,15 +57,15 @@ def answer(report: Report) -> Answer:
     return Answer(question, "The runs are not of one kind; each kind by itself:", lines)
 
 
-def _counted(report: Report, letter: str) -> str:
+def _counted(report: StudyReport, letter: str) -> str:
     found = report.counted(letter)
     return (
-        f"of its {sum(found.values())} claims {found[Verdict.REPLICATED]} replicated, "
-        f"{found[Verdict.NOT]} not replicated, {found[Verdict.UNTESTED]} could not be tested."
+        f"of its {sum(found.values())} claims {found[ClaimVerdict.REPLICATED]} replicated, "
+        f"{found[ClaimVerdict.NOT]} not replicated, {found[ClaimVerdict.UNTESTED]} could not be tested."
     )
 
 
-def blocks(report: Report, where: str) -> Iterator[Block]:
+def blocks(report: StudyReport, where: str) -> Iterator[Block]:
     """What ran, the claims, and table by table the study's ranking beside ours."""
     lines = [f"{report.study.claims.about}."]
     for letter, side in report.sides:
@@ -80,50 +80,50 @@ def blocks(report: Report, where: str) -> Iterator[Block]:
             yield from _charts(report, ranking, rows)
 
 
-def _measured(row: Row) -> bool:
+def _measured(row: RankedRow) -> bool:
     return any(value.numbers for column in row.ours for value in column.values.values())
 
 
-def _claims(report: Report, where: str) -> Table:
+def _claims(report: StudyReport, where: str) -> Table:
     """A row for each claim and what is said of it; sides of which the same is said share one."""
-    found: list[tuple[Verdict, tuple[Cell, ...]]] = []
+    found: list[tuple[ClaimVerdict, tuple[TableCell, ...]]] = []
     for claim, judged in report.claims:
-        alike: dict[tuple[Verdict, str], list[tuple[str, Judged]]] = {}
+        alike: dict[tuple[ClaimVerdict, str], list[tuple[str, JudgedClaim]]] = {}
         for letter, one in judged:
             alike.setdefault((one.verdict, said(one)), []).append((letter, one))
         for (verdict, why), those in alike.items():
             figures = comparisons([one for _, one in those], everything=False)
             cells = (
-                Cell(claim.id, code=True),
-                Cell(" ".join([claim.says, *(f"({line})" for line in doubts(claim))])),
-                Cell(", ".join(whose(letter, one) for letter, one in those)),
-                Cell(verdict.value),
-                Cell(why),
-                Cell("; ".join(f"{at}: {theirs} / {' / '.join(ours)}" for at, theirs, *ours in figures)),
+                TableCell(claim.id, code=True),
+                TableCell(" ".join([claim.says, *(f"({line})" for line in doubts(claim))])),
+                TableCell(", ".join(whose(letter, one) for letter, one in those)),
+                TableCell(verdict.value),
+                TableCell(why),
+                TableCell("; ".join(f"{at}: {theirs} / {' / '.join(ours)}" for at, theirs, *ours in figures)),
             )
             found.append((verdict, cells))
     # What has been tested comes first, and of it what does not hold.
-    order = (Verdict.NOT, Verdict.REPLICATED, Verdict.UNTESTED)
+    order = (ClaimVerdict.NOT, ClaimVerdict.REPLICATED, ClaimVerdict.UNTESTED)
     rows = [cells for _, cells in sorted(found, key=lambda row: order.index(row[0]))]
     columns = ("claim", "what the study says", "side", "verdict", "why", "some figures: theirs / ours")
     return Table(
         f"{where}-claims", "The study's claims, and what these runs say of each",
-        tuple(map(Column, columns)), tuple(rows),
+        tuple(map(Heading, columns)), tuple(rows),
     )  # fmt: skip
 
 
-def _table(report: Report, ranking: Ranking, rows: Sequence[Row], id: str) -> Table:
+def _table(report: StudyReport, ranking: Ranking, rows: Sequence[RankedRow], id: str) -> Table:
     """A row for each step and variant: value, times the lowest, rank; theirs and ours."""
     found = []
     for row in rows:
         for variant in row.theirs[0].values:
-            cells = [Cell(row.step), Cell(variant), *_cells(row.theirs[0], variant)]
+            cells = [TableCell(row.step), TableCell(variant), *_cells(row.theirs[0], variant)]
             for column in row.ours:
                 cells += _cells(column, variant)
             found.append(tuple(cells))
-    columns = [Column("step"), Column("filesystem")]
+    columns = [Heading("step"), Heading("filesystem")]
     for name in ("study", *(column.name for column in report.columns)):
-        columns += [Column(f"{name}: value", True), Column("times the lowest", True), Column("rank", True)]
+        columns += [Heading(f"{name}: value", True), Heading("times the lowest", True), Heading("rank", True)]
     said = "; ".join(
         f"{column.name}: tau-b of the sums {tau(one.ours.tau)} ({one.ours.common} variants, {len(one.steps)} steps)"
         for column, one in zip(report.columns, ranking.overall, strict=True)
@@ -133,16 +133,16 @@ def _table(report: Report, ranking: Ranking, rows: Sequence[Row], id: str) -> Ta
     return Table(id, caption, tuple(columns), tuple(found))
 
 
-def _cells(column: Side, variant: str) -> list[Cell]:
+def _cells(column: Side, variant: str) -> list[TableCell]:
     value, ratio, rank = column.values[variant], column.ratio(variant), column.rank(variant)
     return [
-        Cell(exactly(value), float(value.median) if value.numbers else None),
-        Cell(shown(ratio), None if ratio is None else float(ratio)),
-        Cell(str(rank or "–"), rank),
+        TableCell(exactly(value), float(value.median) if value.numbers else None),
+        TableCell(shown(ratio), None if ratio is None else float(ratio)),
+        TableCell(str(rank or "–"), rank),
     ]
 
 
-def _charts(report: Report, ranking: Ranking, rows: Sequence[Row]) -> Iterator[Charts]:
+def _charts(report: StudyReport, ranking: Ranking, rows: Sequence[RankedRow]) -> Iterator[Charts]:
     """For each step what the study printed and what we measured, each over the lowest of its own."""
     charts = []
     for row in [row for row in rows if any(column.common > 1 for column in row.ours)][:MOST]:
@@ -160,7 +160,7 @@ def _charts(report: Report, ranking: Ranking, rows: Sequence[Row]) -> Iterator[C
             f"{bar.name} {'study' if bar.kind == THEIRS else 'ours'} {bar.shown}" for bar in bars
         )
         charts.append(
-            Chart(row.step, f"{row.step}: {words}; {agreement}", draw.bars(bars, "times the lowest"))
+            Chart(row.step, f"{row.step}: {words}; {agreement}", vega.bars(bars, "times the lowest"))
         )
     if charts:
         names = [column.name for column in report.columns]
@@ -172,7 +172,7 @@ def _charts(report: Report, ranking: Ranking, rows: Sequence[Row]) -> Iterator[C
         )  # fmt: skip
 
 
-def checked(group: Group) -> tuple[Report | None, str]:
+def checked(group: RunSet) -> tuple[StudyReport | None, str]:
     """As ``beside``, or why the study cannot be read."""
     try:
         return beside(group), ""

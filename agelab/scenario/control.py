@@ -21,7 +21,7 @@ SCRIPTS = "/run/agelab/control"
 
 
 @dataclass(frozen=True)
-class Line:
+class ControlLine:
     """One line: a test on a filesystem, so many times."""
 
     number: int
@@ -40,7 +40,7 @@ class ControlFile:
     """What is to be done, and with what."""
 
     path: Path
-    lines: tuple[Line, ...]
+    lines: tuple[ControlLine, ...]
     scripts: Mapping[str, bytes]
     """File name to content."""
     text: str = ""
@@ -59,7 +59,7 @@ class ControlFile:
         template = _template()
         return replace(template, scenario=template.scenario.model_copy(update=own), variants=())
 
-    def scenario(self, line: Line) -> Scenario:
+    def scenario(self, line: ControlLine) -> Scenario:
         """The scenario of that line's cells."""
         prepare = f"test-{line.test}-prepare.sh"
         experiment = Experiment(
@@ -96,7 +96,7 @@ def read(path: Path) -> ControlFile:
 
 def parse(path: Path, text: str, script: Callable[[str], bytes | None]) -> ControlFile:
     """The control file of that text; ``script`` gives the content of one beside it. Raises as ``read`` does."""
-    lines: list[Line] = []
+    lines: list[ControlLine] = []
     scripts: dict[str, bytes] = {}
     wrong: list[str] = []
     for number, raw in enumerate(text.splitlines(), start=1):
@@ -106,7 +106,7 @@ def parse(path: Path, text: str, script: Callable[[str], bytes | None]) -> Contr
         if problem := _problem(words):
             wrong.append(f"{path}:{number}: {problem}")
             continue
-        line = Line(number, words[0], words[1], int(words[2]))
+        line = ControlLine(number, words[0], words[1], int(words[2]))
         same = next((one for one in lines if one.variant == line.variant), None)
         if same:
             wrong.append(f"{path}:{number}: line {same.number} is {line.variant} in the results already")

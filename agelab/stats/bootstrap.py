@@ -19,7 +19,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from agelab.stats.series import Row, Series
+from agelab.stats.series import Series, SeriesPair
 
 LEVEL = Fraction(95, 100)
 """The nominal coverage of each interval."""
@@ -39,7 +39,7 @@ Ranks = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Between:
+class Interval:
     """A bootstrap interval, in the metric's unit (of a ratio without one)."""
 
     low: float
@@ -51,9 +51,9 @@ class Estimate:
     """What the runs of a series say of all run seeds."""
 
     mean: Fraction
-    median_interval: Between | None
+    median_interval: Interval | None
     """None where there is but one run."""
-    mean_interval: Between | None
+    mean_interval: Interval | None
 
 
 @cache
@@ -135,12 +135,12 @@ def estimates(found: Mapping[Key, Series]) -> dict[Key, Estimate]:
     return {key: done[key] for key in found if key in done}
 
 
-def ratios(rows: Sequence[Row]) -> list[Between | None]:
+def ratios(rows: Sequence[SeriesPair]) -> list[Interval | None]:
     """Of each row the interval of the median of B / the median of A; runs of both are drawn, each side by itself.
 
     None where a side has fewer than two runs, or a value that is not above zero.
     """
-    done: dict[int, Between] = {}
+    done: dict[int, Interval] = {}
     fit = {
         at: (row.left, row.right)
         for at, row in enumerate(rows)
@@ -174,5 +174,5 @@ def _alike(found: Mapping[Key, tuple[Series, ...]], most: int) -> Iterator[tuple
             )
 
 
-def _pairs(low: Floats, high: Floats) -> list[Between]:
-    return [Between(float(one), float(other)) for one, other in zip(low, high, strict=True)]
+def _pairs(low: Floats, high: Floats) -> list[Interval]:
+    return [Interval(float(one), float(other)) for one, other in zip(low, high, strict=True)]

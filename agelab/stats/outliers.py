@@ -4,7 +4,7 @@ from fractions import Fraction
 from functools import cache
 from math import sqrt
 
-from agelab.stats.floor import SEEDS_NEEDED
+from agelab.stats.noise_floor import SEEDS_NEEDED
 from agelab.stats.series import Series
 
 LEVEL = 0.05

@@ -6,8 +6,8 @@ from fractions import Fraction
 from functools import cached_property
 
 from agelab.model.result import Sample
-from agelab.stats.floor import Difference
-from agelab.stats.order import Summary, exact, summary
+from agelab.stats.noise_floor import MedianDifference
+from agelab.stats.order_statistics import Summary, exact, summary
 
 Place = tuple[str, int, str]
 """Step, repetition, metric."""
@@ -90,27 +90,27 @@ def _mean(several: Sequence[Series]) -> Series:
 
 
 @dataclass(frozen=True)
-class Row:
+class SeriesPair:
     """The same metric of the same repetition in two groups of cells, A and B."""
 
     left: Series
     right: Series
 
     @cached_property
-    def difference(self) -> Difference | None:
+    def difference(self) -> MedianDifference | None:
         """The two samples against each other, or None where one of them has no value."""
         left, right = self.left.summary, self.right.summary
-        return Difference(left, right) if left and right else None
+        return MedianDifference(left, right) if left and right else None
 
 
-def rows(left: Mapping[Place, Series], right: Mapping[Place, Series]) -> list[Row]:
+def rows(left: Mapping[Place, Series], right: Mapping[Place, Series]) -> list[SeriesPair]:
     """Both groups side by side; what one of them never measured is an empty series there."""
 
     def empty(like: Series) -> Series:
         return Series(*like.place, like.unit, (), ())
 
     return [
-        Row(left.get(place) or empty(right[place]), right.get(place) or empty(left[place]))
+        SeriesPair(left.get(place) or empty(right[place]), right.get(place) or empty(left[place]))
         for place in dict.fromkeys([*left, *right])
     ]
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from agelab import owner, process
+from agelab import orphans, process
 from agelab.errors import HostError
 from agelab.vm import reaper
 
@@ -111,8 +111,8 @@ def _pid_file() -> Path:
 
 def _start() -> None:
     # One that does not answer has been told to end, and may take long: until then it has the sockets.
-    before = owner.having(owner.DAEMON, str(STATE / "libvirtd.conf"))
-    owner.end([one for one in before if one.command == "libvirtd"])
+    before = orphans.tagged(orphans.DAEMON, str(STATE / "libvirtd.conf"))
+    orphans.end([one for one in before if one.command == "libvirtd"])
     configuration = STATE / "qemu.conf"
     configuration.write_text(CONFIGURATION)
     settings = STATE / "libvirtd.conf"
@@ -125,7 +125,7 @@ def _start() -> None:
     start = f"if unshare --mount -- {private}; then exec unshare --mount -- sh -c '{private} && {daemon}'; fi; {daemon}"
     process.run(["libvirtd", "--version"])  # or nobody would hear that there is none
     argv = [sys.executable, "-P", reaper.__file__, str(STATE / "users"), "sh", "-c", start]
-    process.run(argv, env={owner.VARIABLE: owner.DAEMON}, timeout=START)
+    process.run(argv, env={orphans.VARIABLE: orphans.DAEMON}, timeout=START)
     deadline = time.monotonic() + START
     while not answers():
         if time.monotonic() > deadline:
@@ -153,6 +153,6 @@ def _stop() -> None:
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGTERM)
     until = time.monotonic() + 5
-    while owner.began(pid) is not None and time.monotonic() < until:
+    while orphans.began(pid) is not None and time.monotonic() < until:
         time.sleep(0.05)
     _pid_file().unlink(missing_ok=True)

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Collection
 
-from agelab import owner, process
+from agelab import orphans, process
 from agelab.errors import AgelabError, InputError
 from agelab.vm import virtual, wall
 from agelab.vm.guest import DISK_ALIGNMENT, MACHINE_TYPE, GuestSpec
@@ -53,7 +53,7 @@ def virt_install(spec: GuestSpec, uri: str, confined_by: Collection[str]) -> lis
     )
     clock = virtual if spec.clock == "virtual" else wall
     own = virtual.arguments(spec) if spec.clock == "virtual" else []
-    whose = f"env={owner.VARIABLE}={owner.this()}"
+    whose = f"env={orphans.VARIABLE}={orphans.tag()}"
     return [
         "virt-install", "--connect", uri, *fixed.split(),
         "--name", spec.name, "--memory", str(spec.memory_mib), "--vcpus", str(spec.vcpus),

@@ -14,7 +14,7 @@ from typing import Any
 
 from inotify_simple import INotify, flags
 
-from agelab import owner
+from agelab import orphans
 from agelab.errors import HostError
 from agelab.vm import daemon, host
 from agelab.vm.output import Lines, Output
@@ -48,7 +48,7 @@ class Ending(Enum):
     LOST = "lost"
     """libvirt's daemon ended, and we the guest with it."""
     UNHEARD = "unheard"
-    """The host had no room for all that the guest said (agelab.run.boots)."""
+    """The host had no room for all that the guest said (agelab.runner.execute.boot)."""
     TIMEOUT = "timeout"
     """The host's patience ended first."""
     PAUSED = "paused"
@@ -252,7 +252,7 @@ def _alive(connection: Any) -> bool:
 
 def _end_process(name: str) -> None:
     """End the guest's QEMU where it is still there: a daemon that was killed can destroy nothing."""
-    owner.end(owner.having(owner.this(), f"guest={name},"))
+    orphans.end(orphans.tagged(orphans.tag(), f"guest={name},"))
 
 
 def _destroy(domain: Any) -> None:

@@ -12,7 +12,7 @@ from tempfile import gettempdir
 
 from pydantic import Field, ValidationError
 
-from agelab import process, unfinished
+from agelab import atomic, process
 from agelab.errors import AgelabError, HostError
 from agelab.model.base import Frozen
 from agelab.store import Artefact, Store, key_of
@@ -27,7 +27,7 @@ _BANNER = "Linux version "
 _LATE = ("Unable to mount root fs", "as init process", "No working init found")
 
 
-class Verdict(Frozen):
+class KvmProbe(Frozen):
     """What one boot under KVM showed, or why none was tried."""
 
     boots: bool
@@ -36,24 +36,24 @@ class Verdict(Frozen):
     fix: str = Field(default="", description="what to do before one can be tried")
 
 
-def judge(console: str) -> Verdict:
+def judge(console: str) -> KvmProbe:
     """The verdict over a serial console: a banner, and then a kernel that looks for its root or init."""
     _, banner, rest = console.partition(_BANNER)
     if banner and any(mark in rest for mark in _LATE):
-        return Verdict(boots=True, detail=f"booted Linux {rest.split(maxsplit=1)[0]}")
+        return KvmProbe(boots=True, detail=f"booted Linux {rest.split(maxsplit=1)[0]}")
     lines = [line.strip() for line in console.splitlines() if line.strip()]
-    return Verdict(
+    return KvmProbe(
         boots=False, detail=f"a guest hung after {lines[-1][:60]!r}" if lines else "a guest hung at once"
     )
 
 
-def boot(kernel: Path, seconds: float = BOOT_SECONDS, accelerator: str = "kvm") -> Verdict:
+def boot(kernel: Path, seconds: float = BOOT_SECONDS, accelerator: str = "kvm") -> KvmProbe:
     """Boot ``kernel`` with no root, on the host's own CPU model as wall-clock runs do.
 
     ``seconds`` of host time is how long it may take.
     """
     cpu = ("-cpu", "host") if accelerator == "kvm" else ()
-    with unfinished.workplace(Path(gettempdir())) as directory:
+    with atomic.temp_dir(Path(gettempdir())) as directory:
         console = directory / "console"
         argv = [QEMU, "-machine", "q35", "-accel", accelerator, *cpu, "-smp", "1", "-m", "256"]
         argv += [
@@ -71,13 +71,13 @@ def boot(kernel: Path, seconds: float = BOOT_SECONDS, accelerator: str = "kvm") 
             process.run(argv, timeout=seconds)
         except process.ProcessFailed as error:
             *_, last = error.stderr.strip().splitlines() or [str(error)]
-            return Verdict(boots=False, detail=f"QEMU stops: {last.removeprefix(f'{QEMU}: ')}")
+            return KvmProbe(boots=False, detail=f"QEMU stops: {last.removeprefix(f'{QEMU}: ')}")
         except HostError:
             pass  # too slow: the console says how far it came
         return judge(console.read_text(errors="replace") if console.exists() else "")
 
 
-def proved(store: Store, device: Path = DEVICE, *, again: bool = False) -> Verdict:
+def proved(store: Store, device: Path = DEVICE, *, again: bool = False) -> KvmProbe:
     """Whether KVM boots a guest here; tried once for each host and kernel of the store, or ``again``."""
     if not device.exists():
         return _untried(
@@ -99,15 +99,15 @@ def proved(store: Store, device: Path = DEVICE, *, again: bool = False) -> Verdi
     return _verdict(store, kernels[-1], again)
 
 
-def _untried(detail: str, fix: str = "") -> Verdict:
-    return Verdict(boots=False, tried=False, detail=detail, fix=fix)
+def _untried(detail: str, fix: str = "") -> KvmProbe:
+    return KvmProbe(boots=False, tried=False, detail=detail, fix=fix)
 
 
 def _vmlinuz(kernel: Artefact) -> Path | None:
     return next((kernel / name for name in ("vmlinuz", "vmlinux") if (kernel / name).exists()), None)
 
 
-def _verdict(store: Store, kernel: Artefact, again: bool) -> Verdict:
+def _verdict(store: Store, kernel: Artefact, again: bool) -> KvmProbe:
     image = _vmlinuz(kernel)
     assert image is not None
     known = {
@@ -119,7 +119,7 @@ def _verdict(store: Store, kernel: Artefact, again: bool) -> Verdict:
     remembered = store.cache("doctor") / f"kvm-{key_of(known)}.json"
     if not again:
         with suppress(FileNotFoundError, ValidationError):
-            return Verdict.model_validate_json(remembered.read_bytes())
+            return KvmProbe.model_validate_json(remembered.read_bytes())
     verdict = boot(image)
-    unfinished.write(remembered, verdict.model_dump_json().encode())
+    atomic.write(remembered, verdict.model_dump_json().encode())
     return verdict

@@ -6,7 +6,18 @@ import time
 from pathlib import Path
 from typing import Any
 
-from agelab.model.event import EVENT, Begun, Cut, Ended, Event, Measured, Ready, Reboot, StepDone, StepFailed
+from agelab.model.event import (
+    EVENT,
+    Begun,
+    Cut,
+    Ended,
+    Event,
+    HarnessReady,
+    Measured,
+    Reboot,
+    StepDone,
+    StepFailed,
+)
 from agelab.model.metrics import METRICS
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -65,7 +76,7 @@ def samples(events: list[Event], step: str, metric: str) -> list[Measured]:
 
 def test_it_says_ready_then_each_step_then_the_end(tmp_path: Path) -> None:
     events = heard(tmp_path, plan({"name": "one"}, {"name": "two"}))
-    assert isinstance(events[0], Ready)
+    assert isinstance(events[0], HarnessReady)
     assert [e.step for e in events if isinstance(e, StepDone)] == ["one", "two"]
     assert events[-1] == Ended(event="end", status="ok", reason=None)
 

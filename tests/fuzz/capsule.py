@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from agelab.capsule import archive, model, show
+from agelab.capsule import archive, describe, model
 from agelab.capsule.pack import pack
 from agelab.capsule.read import opened
 from agelab.capsule.unpack import unpack
 from agelab.errors import AgelabError
-from agelab.model.shown import plain
+from agelab.model.sanitize import escape_controls
 from agelab.store import Store
 from tests.unit.made_capsules import contents, made_run
 from tests.unit.run_readers import OBEYED
@@ -72,8 +72,8 @@ def _read(data: bytes) -> None:
     path.write_bytes(data)
     try:
         found = opened(path)
-        said = [*show.lines(found), str(show.as_json(found))]
-        assert not any(OBEYED.search(plain(line, kept="")) for line in said)
+        said = [*describe.lines(found), str(describe.as_json(found))]
+        assert not any(OBEYED.search(escape_controls(line, kept="")) for line in said)
         with tempfile.TemporaryDirectory(dir=path.parent) as place:
             unpack(found, Path(place, "parts"))
     except AgelabError as error:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from agelab.model.result import Sample, Status
 from agelab.results.digest import digest
-from agelab.run.boots import Heard, _hear
+from agelab.runner.execute.boot import BootEvents, _hear
 from agelab.store import canonical
 
 LINES = (
@@ -23,7 +23,7 @@ LINES = (
 
 def one(data: bytes) -> None:
     """Hear each line; what was measured can be kept and hashed."""
-    heard, samples = Heard(), list[Sample]()
+    heard, samples = BootEvents(), list[Sample]()
     for line in data.split(b"\n"):
         _hear(line.decode("ascii", "replace"), "aged/", heard, samples.append, lambda step: None)
     digest(Status.OK, samples, {})

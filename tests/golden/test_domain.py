@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from agelab import owner, process
+from agelab import orphans, process
 from agelab.errors import AgelabError, InputError
 from agelab.scenario import selection
 from agelab.vm import daemon, domain
@@ -93,7 +93,7 @@ def text(texts: dict[str, str], name: str) -> str:
 def _comparable(text: str) -> str:
     """Without what libvirt makes up (its own UUID), and what is this user's (the label) and this process's."""
     text = re.sub(r"\n *<uuid>.*?</uuid>", "", text)
-    text = re.sub(rf'\n *<qemu:env name="{owner.VARIABLE}" value="\d+:\d+"/>', "", text)
+    text = re.sub(rf'\n *<qemu:env name="{orphans.VARIABLE}" value="\d+:\d+"/>', "", text)
     return re.sub(r"<label>.*?</label>", "<label>+0:+0</label>", text)
 
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from random import Random
 
 from agelab.drive import geometry
-from agelab.model.drive import Disk, Flash
+from agelab.model.drive import Flash, RotatingDisk
 from agelab.scenario import selection
 
 _DRIVES = {drive.name: drive for drive in selection.drives()}
-DISKS = [name for name, drive in _DRIVES.items() if isinstance(drive.medium, Disk)]
+DISKS = [name for name, drive in _DRIVES.items() if isinstance(drive.medium, RotatingDisk)]
 FLASHES = [name for name, drive in _DRIVES.items() if isinstance(drive.medium, Flash)]
 
 

@@ -6,7 +6,7 @@ from statistics import fmean
 import pytest
 
 from agelab.drive import geometry
-from agelab.model.drive import Disk
+from agelab.model.drive import RotatingDisk
 from agelab.scenario import selection
 from tests.model.native import Library, Native
 from tests.model.reference import BATCH, PIECE, Geometry
@@ -15,10 +15,10 @@ from tests.model.streams import DISKS, HUGE, SMALL, number, settings, zones
 MEDIA = {drive.name: drive.medium for drive in selection.drives()}
 
 
-def medium(name: str) -> Disk:
+def medium(name: str) -> RotatingDisk:
     """The figures of a disk's file."""
     found = MEDIA[name]
-    assert isinstance(found, Disk)
+    assert isinstance(found, RotatingDisk)
     return found
 
 

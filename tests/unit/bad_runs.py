@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from agelab.model.metrics import METRICS
-from agelab.results.rundir import RunDirectory
-from agelab.results.sealed import SEAL
+from agelab.results.checksummed import SEAL
+from agelab.results.run_directory import RunDirectory
 from agelab.store import key_of
 
 LONG = 1_000_000

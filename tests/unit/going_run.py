@@ -6,11 +6,11 @@ Six cells in HOME, two at a time; ENDED of them (or none) have ended before. The
 import sys
 from pathlib import Path
 
-from agelab.cli.progress import shown
 from agelab.cli.request import request
 from agelab.cli.run import run as verb
 from agelab.model.result import End, Status
-from agelab.results.rundir import RunDirectory
+from agelab.results.run_directory import RunDirectory
+from agelab.view.progress import shown
 from tests.unit.reported_runs import make
 
 

@@ -10,20 +10,20 @@ from urllib.parse import quote
 
 from agelab.buildroot import BuildRoot
 from agelab.capsule import archive, model
-from agelab.capsule.model import Manifest, Packed
-from agelab.corpus.recipe import IMAGE, About, keep
+from agelab.capsule.model import CapsuleManifest, Packed
+from agelab.corpus.artefact import IMAGE, About, keep
 from agelab.debian import Package
 from agelab.image.assemble import DESCRIPTION, Description, ImageKernel
-from agelab.image.root import Packages
+from agelab.image.root import RootPackages
 from agelab.kernel.modinfo import ModuleInfo
 from agelab.kernel.modules import index
 from agelab.kernel.packaged import Resolved
 from agelab.model.result import Cell, End, RunKernel, RunPlan, Sample, Status
+from agelab.results.checksummed import write
 from agelab.results.digest import digest, inputs_key
-from agelab.results.rundir import RunDirectory
-from agelab.results.sealed import write
-from agelab.run import made
-from agelab.run.made import MadeOf, Profiles, Source
+from agelab.results.run_directory import RunDirectory
+from agelab.runner.prepare import run_manifest
+from agelab.runner.prepare.run_manifest import CorpusRecord, Profiles, RunManifest
 from agelab.store import Artefact, Store, file_hash
 
 SMALL = Path(__file__).parents[1] / "vm" / "small.toml"
@@ -43,7 +43,7 @@ def made_run(
     """A run of two cells, as if it had been carried out in that store."""
     image_of = package(f"linux-image-{RELEASE}", VERSION)
     kernel = _kernel(store, image_of)
-    packages = Packages(
+    packages = RootPackages(
         root=(package("coreutils"), package("libc6", "2:1.0~rc1+b1")), busybox=package("busybox")
     )
     image = _image(store, kernel, packages)
@@ -56,7 +56,7 @@ def made_run(
     module = store.obtain("drive", {"made": "up"}, lambda d: _wrote(d / "agedrive.ko", b"a module"))
     tools = store.obtain("tools", {"made": "up"}, lambda d: _wrote(d / "extents", b"a program"))
     root = BuildRoot(suite="bookworm", packages=(package("gcc-12"),))
-    sources = {"": Source(sha256=data.sha256, size=data.size, description="some data", own=own)}
+    sources = {"": CorpusRecord(sha256=data.sha256, size=data.size, description="some data", own=own)}
     cells = tuple(
         Cell(
             variant=variant, filesystem=variant, layout="single", kernel=RELEASE, machine="pentium4-2800",
@@ -68,13 +68,15 @@ def made_run(
     resolved = (
         Resolved(suite="bookworm", release=RELEASE, package=image_of) if spec.startswith("debian:") else None
     )
-    of = MadeOf(
+    of = RunManifest(
         agelab="0.1.0", programs={"xorriso": "1.5.4-4"}, kernel=resolved, guest=packages, drive=root, tools=root,
         sources=sources,
     )  # fmt: skip
-    write(run.path / made.MADE_OF, of.model_dump_json())
-    write(run.path / made.PROFILES, Profiles(filesystems={}, machines={}, drives={}).model_dump_json())
-    (run.path / made.SCENARIO).write_text(SMALL.read_text())
+    write(run.path / run_manifest.MADE_OF, of.model_dump_json())
+    write(
+        run.path / run_manifest.PROFILES, Profiles(filesystems={}, machines={}, drives={}).model_dump_json()
+    )
+    (run.path / run_manifest.SCENARIO).write_text(SMALL.read_text())
     run.write_plan(
         RunPlan(
             run=run.name, scenario="small", scale="quick", clock="virtual", cells=cells,
@@ -120,7 +122,7 @@ def _kernel(store: Store, image_of: Package) -> Artefact:
     return store.obtain("kernel", inputs, build)
 
 
-def _image(store: Store, kernel: Artefact, packages: Packages) -> Artefact:
+def _image(store: Store, kernel: Artefact, packages: RootPackages) -> Artefact:
     def build(directory: Path) -> None:
         files = {name: name.encode() for name in ("initramfs", "root.squashfs", "vmlinuz")}
         for name, data in files.items():
@@ -152,7 +154,7 @@ def resealed(path: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
     """The capsule after ``change``, with a manifest and a seal that fit what it has become."""
     found = contents(path)
     change(found)
-    manifest = Manifest.model_validate_json(found.pop(model.MANIFEST))
+    manifest = CapsuleManifest.model_validate_json(found.pop(model.MANIFEST))
     found.pop(model.SEAL)
     members = {
         name: Packed(sha256=hashlib.sha256(found[name]).hexdigest(), size=len(found[name]))

@@ -7,7 +7,7 @@ from agelab.model.base import Defaults
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
 from agelab.published import study
 from agelab.results.digest import digest
-from agelab.results.rundir import RunDirectory
+from agelab.results.run_directory import RunDirectory
 
 
 def make(

@@ -7,7 +7,7 @@ from random import Random
 from agelab.model.metrics import METRICS
 from agelab.model.result import Cell, End, RunKernel, RunPlan, Sample, Status
 from agelab.results.digest import digest, inputs_key
-from agelab.results.rundir import RunDirectory
+from agelab.results.run_directory import RunDirectory
 
 COPIES = 12
 TESTS = ("read", "random-read", "write", "list", "search", "space", "remove", "write-large", "read-large")

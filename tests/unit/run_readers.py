@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from agelab.cli import main
-from agelab.results import flat
-from agelab.results.rundir import RunDirectory
+from agelab.results import rows
+from agelab.results.run_directory import RunDirectory
 
 OBEYED = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]"
@@ -39,16 +39,16 @@ def of_pairs(out: str, run: RunDirectory) -> None:
 def of_csv(out: str, run: RunDirectory) -> None:
     """Numbers are numbers, texts are the run's own; what a spreadsheet would run has an apostrophe before it."""
     reader = csv.DictReader(io.StringIO(out, newline=""))
-    for row, other in zip(reader, flat.rows(run), strict=True):
-        assert set(row) == set(flat.COLUMNS)
+    for row, other in zip(reader, rows.rows(run), strict=True):
+        assert set(row) == set(rows.COLUMNS)
         for name, value in other.items():
             runs = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
             assert row[name] == "'" * runs + ("" if value is None else str(value))
-    assert tuple(reader.fieldnames or ()) == flat.COLUMNS
+    assert tuple(reader.fieldnames or ()) == rows.COLUMNS
 
 
 def of_lines(out: str, run: RunDirectory) -> None:
-    assert all(tuple(json.loads(line)) == flat.COLUMNS for line in out.split("\n")[:-1])
+    assert all(tuple(json.loads(line)) == rows.COLUMNS for line in out.split("\n")[:-1])
 
 
 def of_junit(out: str, run: RunDirectory) -> None:

@@ -11,19 +11,19 @@ from typing import Any
 
 import pytest
 
+from agelab.analysis import calibration, cells, step_kinds
+from agelab.analysis.calibration import MeasuredHost
 from agelab.cli import calibrate as verb
 from agelab.cli import main
 from agelab.errors import InputError
 from agelab.model.result import RunPlan, Status
-from agelab.report import facts, summary
-from agelab.report.answer import answers
+from agelab.report import provenance, step_statistics
+from agelab.report.answer.headline import answers
 from agelab.report.gather import load, together
-from agelab.results import aa, compare, kinds
-from agelab.results.aa import Host
-from agelab.results.rundir import RunDirectory
-from agelab.run.runner import Request
+from agelab.results.run_directory import RunDirectory
+from agelab.runner.execute.runner import RunRequest
 from agelab.scenario import selection
-from agelab.stats.again import coverage
+from agelab.stats.aa_coverage import coverage
 from agelab.store import Store
 from tests.unit.test_compare import Values, make, seeds
 
@@ -69,9 +69,9 @@ class Guests:
         self.home = home
         self.values = [A, AGAIN]
         self.more: list[dict[str, Any]] = [{}, {}]
-        self.asked: list[Request] = []
+        self.asked: list[RunRequest] = []
 
-    def execute(self, request: Request) -> RunDirectory:
+    def execute(self, request: RunRequest) -> RunDirectory:
         number = len(self.asked) % 2
         self.asked.append(request)
         return ran(self.home, self.values[number], jobs=request.jobs, **self.more[number])
@@ -126,7 +126,7 @@ def test_the_floor_is_looked_up_by_kind_for_runs_like_it(
     guests: Guests, said: Callable[..., str], home: Path
 ) -> None:
     wall(said)
-    floors = aa.host_floors(home, ran(home, A).plan())
+    floors = calibration.host_floors(home, ran(home, A).plan())
     assert floors.floor("write", "elapsed") == FLOOR and floors.why == ""
     assert floors.floor("write", "seeks") == 0, "the same seven every time"
     assert floors.floor("read", "elapsed") is None and floors.floor("write", "extents") is None
@@ -140,14 +140,14 @@ def test_the_widest_of_several_calibrations_counts_and_the_same_one_again_replac
     guests.values = [A, A]
     wall(said)
     narrow = Fraction("0.4") / Fraction("1.2")
-    assert aa.host_floors(home, plan).floor("write", "elapsed") == narrow
-    store, [known] = Store(home), aa.records(home)
+    assert calibration.host_floors(home, plan).floor("write", "elapsed") == narrow
+    store, [known] = Store(home), calibration.records(home)
     [one] = known.calibrations
     wider = one.floors[0].widest.model_copy(update={"second": (1.0, 1.2, 1.2, 1.2, 2.4)})
     floor = one.floors[0].model_copy(update={"widest": wider})
-    aa.add(store, known.host, one.model_copy(update={"scenario": "other", "floors": (floor,)}))
-    assert len(aa.records(home)[0].calibrations) == 2
-    assert aa.host_floors(home, plan).floor("write", "elapsed") == Fraction("1.4") / Fraction("1.2")
+    calibration.add(store, known.host, one.model_copy(update={"scenario": "other", "floors": (floor,)}))
+    assert len(calibration.records(home)[0].calibrations) == 2
+    assert calibration.host_floors(home, plan).floor("write", "elapsed") == Fraction("1.4") / Fraction("1.2")
 
 
 @pytest.mark.parametrize(
@@ -165,15 +165,15 @@ def test_another_host_or_other_conditions_have_none(
     guests: Guests, said: Callable[..., str], home: Path, more: dict[str, Any], why: str
 ) -> None:
     wall(said)
-    floors = aa.host_floors(home, ran(home, A, **more).plan())
+    floors = calibration.host_floors(home, ran(home, A, **more).plan())
     assert floors.floor("write", "elapsed") is None
     assert why in floors.why and floors.why.endswith("--clock wall")
 
 
 def test_without_a_record_it_says_how_to_make_one(home: Path, said: Callable[..., str]) -> None:
-    floors = aa.host_floors(home, ran(home, A).plan())
+    floors = calibration.host_floors(home, ran(home, A).plan())
     assert floors.why == "no A/A of this host: agelab calibrate <scenario>-<variant> --clock wall"
-    assert said("--show") == f"no A/A of any host is recorded: {aa.CALIBRATE}\n"
+    assert said("--show") == f"no A/A of any host is recorded: {calibration.CALIBRATE}\n"
 
 
 def test_what_is_recorded_is_shown(guests: Guests, said: Callable[..., str], home: Path) -> None:
@@ -252,7 +252,7 @@ def test_a_bad_record_is_refused_by_name(
     assert main(["calibrate", "aging-ext4", "--clock", "wall"]) == 2
     assert len(guests.asked) == 2, "no guest runs for what cannot be recorded"
     with pytest.raises(InputError, match=path.name):
-        aa.host_floors(home, ran(home, A).plan())
+        calibration.host_floors(home, ran(home, A).plan())
 
 
 def test_a_record_under_another_hosts_name_is_refused(
@@ -260,9 +260,11 @@ def test_a_record_under_another_hosts_name_is_refused(
 ) -> None:
     wall(said)
     path = record(home)
-    path.rename(path.with_name(f"{Host(kernel='x', processor='y', qemu='z', accelerator='kvm').key}.json"))
+    path.rename(
+        path.with_name(f"{MeasuredHost(kernel='x', processor='y', qemu='z', accelerator='kvm').key}.json")
+    )
     with pytest.raises(InputError, match="it is another host's"):
-        aa.records(home)
+        calibration.records(home)
 
 
 def test_words_of_a_record_do_not_reach_a_terminal(
@@ -275,8 +277,8 @@ def test_words_of_a_record_do_not_reach_a_terminal(
 def test_a_median_of_zero_has_no_share(home: Path) -> None:
     zeros, some = seeds(0, 0, 0, 0, 0), seeds(0, 0, 0, 0.1, 0.2)
     for other, wanted in ((zeros, ["elapsed", "seeks"]), (some, ["seeks"])):
-        sides = [compare.groups(ran(home, values))[0] for values in (zeros, other)]
-        found = aa.floors([(sides[0], sides[1])])
+        sides = [cells.groups(ran(home, values))[0] for values in (zeros, other)]
+        found = calibration.floors([(sides[0], sides[1])])
         assert [one.metric for one in found] == wanted and not any(one.share for one in found)
 
 
@@ -284,7 +286,7 @@ def test_a_calibration_of_several_drives_covers_each_of_them(
     guests: Guests, said: Callable[..., str], home: Path
 ) -> None:
     wall(said)
-    [known] = aa.records(home)
+    [known] = calibration.records(home)
     [one] = known.calibrations
     both = one.conditions.model_copy(update={"drives": ("model:a", "model:b")})
     for drives, fits in (
@@ -298,7 +300,7 @@ def test_a_calibration_of_several_drives_covers_each_of_them(
 @pytest.mark.parametrize("command", [{"words": {"jobs": "two"}}, {"words": {"jobs": -1}}, {"words": [2]}, {}])
 def test_a_plan_that_says_no_number_of_jobs_has_one(home: Path, command: dict[str, Any]) -> None:
     plan = ran(home, A, vcpus=None).plan().model_copy(update={"command": command})
-    conditions = aa.Conditions.of(plan)
+    conditions = calibration.Conditions.of(plan)
     assert (conditions.jobs, conditions.vcpus) == (1, 1)
 
 
@@ -323,7 +325,7 @@ def test_show_and_a_scenario_do_not_go_together(home: Path, capsys: pytest.Captu
     ],
 )
 def test_the_kind_of_a_command(command: str, kind: str) -> None:
-    assert kinds.of_command(command) == kind
+    assert step_kinds.of_command(command) == kind
 
 
 def test_every_step_of_the_scenarios_has_a_kind() -> None:
@@ -333,7 +335,7 @@ def test_every_step_of_the_scenarios_has_a_kind() -> None:
         scenario = selection.select(name).scenario
         commands = [(one.name, one.run) for one in (*scenario.actions(), *scenario.tests)]
         commands += [(one.name, one.perform) for one in scenario.experiments]
-        other += [step for step, command in commands if kinds.of_command(command) == kinds.OTHER]
+        other += [step for step, command in commands if step_kinds.of_command(command) == step_kinds.OTHER]
     assert other == ["make-ten"]
 
 
@@ -341,7 +343,7 @@ def test_the_kind_of_a_step_in_any_phase() -> None:
     def plan(*steps: tuple[str, str]) -> dict[str, Any]:
         return {"plan": {"steps": [{"name": name, "run": run} for name, run in steps]}}
 
-    known = kinds.of_cell(
+    known = step_kinds.of_cell(
         {
             "making": plan(("copy", "cp a b"), ("work", "rm b")),
             "measuring": {
@@ -360,8 +362,8 @@ def test_the_kind_of_a_step_in_any_phase() -> None:
 @pytest.mark.parametrize("steps", ["ab", 7, [7], [["name", "run"]], [{"name": "a"}], {"name": "a"}, None])
 def test_inputs_that_plan_nothing_have_steps_of_no_kind(steps: object) -> None:
     """A run from elsewhere has its own inputs; what they say is no reason to end with a traceback."""
-    assert kinds.of_cell({"plan": {"steps": steps}}).of("a") == kinds.OTHER
-    assert kinds.of_cell({"plan": steps, "making": steps}).of("a") == kinds.OTHER
+    assert step_kinds.of_cell({"plan": {"steps": steps}}).of("a") == step_kinds.OTHER
+    assert step_kinds.of_cell({"plan": steps, "making": steps}).of("a") == step_kinds.OTHER
 
 
 @pytest.mark.parametrize(("seen", "later"), [(4, 2), (4, 3), (6, 3), (6, 4)])
@@ -391,7 +393,7 @@ def test_later_medians_keep_to_it(draw: str) -> None:
 
 def test_a_run_from_before_the_processor_was_recorded_has_no_floors(home: Path) -> None:
     old: RunPlan = ran(home, A, host="Linux 6.1.0 x86_64").plan()
-    assert aa.host_floors(home, old).why.startswith("no A/A of this host")
+    assert calibration.host_floors(home, old).why.startswith("no A/A of this host")
 
 
 def test_compare_calls_nothing_slower_below_the_floor_of_the_host(
@@ -424,8 +426,8 @@ def test_a_report_calls_nothing_slower_below_the_floor_of_the_host(
 
     def verdicts() -> tuple[list[str], str]:
         [group] = together([load(run)])
-        [table] = summary.by_step(group, ["copy"], "part")
-        return [row[-1].text for row in table.rows], " ".join(facts.brief(group))
+        [table] = step_statistics.by_step(group, ["copy"], "part")
+        return [row[-1].text for row in table.rows], " ".join(provenance.brief(group))
 
     words, doubts = verdicts()
     assert words == ["lowest median", "slower"]

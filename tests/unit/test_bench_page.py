@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agelab.results.rundir import RunDirectory
+from agelab.results.run_directory import RunDirectory
 from bench.page import command
 from tests.unit import reported_runs
 

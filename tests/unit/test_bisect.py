@@ -13,13 +13,13 @@ from random import Random
 
 import pytest
 
-from agelab.bisect import answer, search, tree
-from agelab.bisect.answer import Answer
+from agelab.bisect import answer, git_search, search
+from agelab.bisect.answer import BisectAnswer
+from agelab.bisect.decide_virtual import Decision
 from agelab.bisect.directory import Directory
-from agelab.bisect.measure import Kind, Outcome
+from agelab.bisect.measurements import KernelOutcome, OutcomeKind
 from agelab.bisect.question import Symptom
 from agelab.errors import HostError, InputError
-from agelab.stats.decide import Decision
 from agelab.store import Store
 from tests.unit import toy_bisect as toy
 from tests.unit.toy_bisect import LAST, planted
@@ -44,13 +44,13 @@ def asked(
     return toy.asked_of_tree(store, linux, behaviour, "v6.0", f"v6.{last}", **other)
 
 
-def name(found: Answer) -> str:
+def name(found: BisectAnswer) -> str:
     """The subject of the one commit that was found."""
     assert found.found, found.names
     return found.names[0].partition(" ")[2].strip('"')
 
 
-def steps_allowed(found: Answer, candidates: int) -> int:
+def steps_allowed(found: BisectAnswer, candidates: int) -> int:
     return ceil(log2(candidates)) + found.skipped
 
 
@@ -93,13 +93,13 @@ def test_commits_that_cannot_be_judged_are_skipped_and_cost_no_more_than_themsel
     first_bad = random.randint(5, LAST - 5)
     broken = random.sample(range(1, LAST), 12)
     kinds = [
-        Kind.NO_BUILD,
-        Kind.NO_BOOT,
-        Kind.PANICS,
-        Kind.HANGS,
-        Kind.FAILS,
-        Kind.UNSUPPORTED,
-        Kind.NOT_MEASURED,
+        OutcomeKind.NO_BUILD,
+        OutcomeKind.NO_BOOT,
+        OutcomeKind.PANICS,
+        OutcomeKind.HANGS,
+        OutcomeKind.FAILS,
+        OutcomeKind.UNSUPPORTED,
+        OutcomeKind.NOT_MEASURED,
     ]
     behaviour = planted(first_bad) | {
         str(one): random.choice(kinds) for one in [32, *broken] if abs(one - first_bad) > 1
@@ -110,7 +110,7 @@ def test_commits_that_cannot_be_judged_are_skipped_and_cost_no_more_than_themsel
 
 
 def test_a_broken_range_around_the_change_leaves_a_range(store: Store, linux: Path) -> None:
-    behaviour = planted(30) | {str(one): Kind.NO_BUILD for one in range(28, 32)}
+    behaviour = planted(30) | {str(one): OutcomeKind.NO_BUILD for one in range(28, 32)}
     directory = asked(store, linux, behaviour)
     found = toy.carry_out(directory)
     assert not found.found
@@ -121,13 +121,15 @@ def test_a_broken_range_around_the_change_leaves_a_range(store: Store, linux: Pa
 
 
 def test_a_hang_is_skipped_and_may_be_the_symptom(store: Store, linux: Path) -> None:
-    found = toy.carry_out(asked(store, linux, planted(40, at_32=Kind.HANGS)))
+    found = toy.carry_out(asked(store, linux, planted(40, at_32=OutcomeKind.HANGS)))
     assert name(found) == "40" and found.skipped == 1
-    hangs = {str(one): Kind.HANGS if one >= 40 else 1.0 for one in range(LAST + 1)} | {"32": Kind.PANICS}
+    hangs = {str(one): OutcomeKind.HANGS if one >= 40 else 1.0 for one in range(LAST + 1)} | {
+        "32": OutcomeKind.PANICS
+    }
     directory = asked(store, linux, hangs, symptom=Symptom.HANG)
     found = toy.carry_out(directory)
     assert name(found) == "40" and found.what == "symptom hang"
-    assert next(one for one in found.judged if one.kind is Kind.PANICS).decision is Decision.UNDECIDED
+    assert next(one for one in found.judged if one.kind is OutcomeKind.PANICS).decision is Decision.UNDECIDED
     assert toy.calls(directory)[:2] == ["0 1", "64 1"]  # one run of each end
     assert any(line.startswith("  before   comes to its end") for line in answer.text(found))
     assert any(line.startswith("  after    hangs: so it was planted") for line in answer.text(found))
@@ -172,7 +174,7 @@ def test_a_search_that_was_interrupted_while_git_began_it_begins_anew(store: Sto
     directory = asked(store, linux, planted(20))
     searched = directory.question().tree
     assert searched
-    tree._start(directory, searched)
+    git_search._start(directory, searched)
     (directory.git / "BISECT_HEAD").unlink()  # the log is there, and the first commit is not chosen yet
     assert name(toy.carry_out(directory)) == "20"
 
@@ -211,7 +213,7 @@ def test_an_interrupt_lets_the_step_end_its_guest(store: Store, linux: Path) -> 
     assert (directory.path / "tidied").exists()
     with directory.held("bisect"), directory.held("step"):
         pass
-    assert not [one for one in directory.all("measured", Outcome) if one.kernel.endswith("32")]
+    assert not [one for one in directory.all("measured", KernelOutcome) if one.kernel.endswith("32")]
     (directory.path / toy.BEHAVIOUR).write_text(json.dumps(planted(21)))
     assert name(toy.carry_out(directory)) == "21"
 

@@ -9,15 +9,15 @@ from random import Random
 
 import pytest
 
-from agelab.bisect import answer, packages, script
-from agelab.bisect.aim import aim, slack
-from agelab.bisect.answer import Answer
-from agelab.bisect.measure import Kind
+from agelab.bisect import answer, package_search, script
+from agelab.bisect.answer import BisectAnswer
+from agelab.bisect.decide_virtual import Decision
+from agelab.bisect.decide_wall import fewest
+from agelab.bisect.judges import KernelVerdict
+from agelab.bisect.measurements import OutcomeKind
+from agelab.bisect.next_commit import choose, slack
 from agelab.bisect.question import Symptom
-from agelab.bisect.verdict import Verdict
 from agelab.errors import AgelabError, InputError
-from agelab.stats.decide import Decision
-from agelab.stats.sequential import fewest
 from agelab.store import Store
 from tests.unit import toy_bisect as toy
 from tests.unit.toy_bisect import LAST, planted
@@ -28,7 +28,7 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path)
 
 
-def name(found: Answer) -> str:
+def name(found: BisectAnswer) -> str:
     """The one kernel that was found."""
     [one] = found.names
     return one
@@ -78,8 +78,8 @@ def test_values_that_come_and_go_are_called_not_monotonic(store: Store) -> None:
     [
         (planted(99), "good and bad are equal"),
         (planted(64, at_0=[1.0, 1.9, 1.5, 1.2, 1.0], at_64=[1.4] * 5), "differ by less than run seeds do"),
-        (planted(64, at_64=Kind.NO_BUILD), "^bad itself does not build: it does not compile"),
-        (planted(64, at_0=Kind.PANICS), "^good itself panics: so it was planted"),
+        (planted(64, at_64=OutcomeKind.NO_BUILD), "^bad itself does not build: it does not compile"),
+        (planted(64, at_0=OutcomeKind.PANICS), "^good itself panics: so it was planted"),
     ],
     ids=["equal", "below the floor", "no build", "panics"],
 )
@@ -89,7 +89,7 @@ def test_ends_that_tell_nothing_are_refused_before_the_first_step(
     directory = toy.asked(store, behaviour)
     with pytest.raises(InputError, match=said):
         toy.carry_out(directory)
-    assert not directory.all("verdicts", Verdict)
+    assert not directory.all("verdicts", KernelVerdict)
 
 
 def test_a_threshold_beyond_the_ends_is_refused(store: Store) -> None:
@@ -128,7 +128,7 @@ def test_a_list_is_halved_whatever_is_skipped(seed: int) -> None:
             return Decision.UNDECIDED
         return Decision.BAD if int(kernel) >= first_bad else Decision.GOOD
 
-    found = packages.search([str(one) for one in range(count)], judge)
+    found = package_search.search([str(one) for one in range(count)], judge)
     assert len(judged) == len(set(judged)) and not {0, count - 1} & set(judged)
     assert len(judged) <= ceil(log2(count - 1)) + len(set(judged) & broken)
     assert int(found.before) < first_bad <= int(found.after)
@@ -151,7 +151,7 @@ def test_whatever_git_suggests_a_search_past_skipped_commits_ends_in_time(seed: 
         longest = max(longest, slack(len(here)))
         steps = ceil(log2(count)) + slack(len(here)) - told
         suggested = random.choice(left) if here else str((good + bad) // 2)
-        chosen = aim(history, str(bad), here, suggested, steps) if here else suggested
+        chosen = choose(history, str(bad), here, suggested, steps) if here else suggested
         assert chosen in left
         if int(chosen) in broken:
             skipped.add(chosen)
@@ -164,10 +164,13 @@ def test_whatever_git_suggests_a_search_past_skipped_commits_ends_in_time(seed: 
 
 def test_git_is_followed_where_its_choice_can_still_end_in_time() -> None:
     history = {str(one): [str(one - 1)] * (one > 1) for one in range(64, 0, -1)}
-    assert aim(history, "64", {"32"}, "31", 6) == "31"
-    assert aim(history, "64", {"32"}, "20", 6) in ("31", "33")  # 43 would be left above 20: six more verdicts
-    assert aim(history, "64", {"32"}, "20", 7) == "20"
-    assert aim(history, "64", {str(one) for one in range(28, 37)}, "5", 6) in ("23", "41")
+    assert choose(history, "64", {"32"}, "31", 6) == "31"
+    assert choose(history, "64", {"32"}, "20", 6) in (
+        "31",
+        "33",
+    )  # 43 would be left above 20: six more verdicts
+    assert choose(history, "64", {"32"}, "20", 7) == "20"
+    assert choose(history, "64", {str(one) for one in range(28, 37)}, "5", 6) in ("23", "41")
 
 
 WALL = {"clock": "wall", "rounds": 60, "alpha": "1/100"}
@@ -219,10 +222,10 @@ def test_a_kernel_in_the_middle_is_undecided_at_the_end_of_the_budget(store: Sto
 
 def test_a_round_in_which_an_end_breaks_counts_for_nothing(store: Store) -> None:
     random = Random(6)
-    kernels: dict[str, object] = {"a": noisy(random, 1.0), "b": Kind.HANGS, "c": noisy(random, 2.0)}
+    kernels: dict[str, object] = {"a": noisy(random, 1.0), "b": OutcomeKind.HANGS, "c": noisy(random, 2.0)}
     found = toy.carry_out(toy.asked(store, kernels, **WALL))
-    assert found.possible == ("b", "c") and found.judged[0].kind is Kind.HANGS
-    broken = {**kernels, "c": Kind.PANICS}
+    assert found.possible == ("b", "c") and found.judged[0].kind is OutcomeKind.HANGS
+    broken = {**kernels, "c": OutcomeKind.PANICS}
     with pytest.raises(
         AgelabError, match="bad itself panics: so it was planted: the round counts for nothing"
     ):
@@ -284,7 +287,7 @@ def test_a_script_of_real_disks_runs_one_kernel_after_the_other(store: Store, tm
 
 
 def test_a_symptom_needs_one_seed_and_no_metric(store: Store) -> None:
-    kernels = {str(one): Kind.PANICS if one >= 3 else 1.0 for one in range(6)}
+    kernels = {str(one): OutcomeKind.PANICS if one >= 3 else 1.0 for one in range(6)}
     found = toy.carry_out(toy.asked(store, kernels, symptom=Symptom.PANIC))
     assert name(found) == "3" and "--seeds 1 " in Path(found.script).read_text()
     assert Path(found.script).read_text().endswith('sweep "$@"\n')

@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from agelab import kernel as kernels
-from agelab.bisect import tree
+from agelab.bisect import git_search
 from agelab.bisect.directory import Directory
-from agelab.bisect.measure import Kind, Outcome
-from agelab.bisect.runs import Runs
+from agelab.bisect.kernel_runs import Runs
+from agelab.bisect.measurements import KernelOutcome, OutcomeKind
 from agelab.buildroot import DoesNotBuild
 from agelab.drive.module import NoHeaders
 from agelab.errors import HostError, InputError
 from agelab.image import DoesNotBoot
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
-from agelab.results.rundir import RunDirectory
-from agelab.run import runner
+from agelab.results.run_directory import RunDirectory
+from agelab.runner.execute import runner
 from agelab.store import Store, file_hash
 from tests.unit import toy_bisect as toy
 from tests.unit.toy_bisect import planted
@@ -57,36 +57,40 @@ def ended(
 @pytest.mark.parametrize(
     ("status", "reason", "kind"),
     [
-        (Status.OK, None, Kind.MEASURED),
-        (Status.PANICKED, "Kernel panic - not syncing: oh", Kind.PANICS),
-        (Status.HUNG, "the watchdog fired", Kind.HANGS),
-        (Status.FAILED, "step copy exited 1", Kind.FAILS),
-        (Status.UNSUPPORTED, "kernel 6.1 has no module ext4", Kind.UNSUPPORTED),
-        (Status.UNSUPPORTED, "the image's proof failed: mount: wrong fs type", Kind.FAILS),
-        (Status.INTERRUPTED, "the host's patience ended", Kind.INTERRUPTED),
+        (Status.OK, None, OutcomeKind.MEASURED),
+        (Status.PANICKED, "Kernel panic - not syncing: oh", OutcomeKind.PANICS),
+        (Status.HUNG, "the watchdog fired", OutcomeKind.HANGS),
+        (Status.FAILED, "step copy exited 1", OutcomeKind.FAILS),
+        (Status.UNSUPPORTED, "kernel 6.1 has no module ext4", OutcomeKind.UNSUPPORTED),
+        (Status.UNSUPPORTED, "the image's proof failed: mount: wrong fs type", OutcomeKind.FAILS),
+        (Status.INTERRUPTED, "the host's patience ended", OutcomeKind.INTERRUPTED),
     ],
 )
 def test_how_a_cell_ended_is_what_came_of_its_kernel(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: Status, reason: str | None, kind: Kind
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: Status, reason: str | None, kind: OutcomeKind
 ) -> None:
     measure, _ = measured(tmp_path, monkeypatch, lambda *_: ended(tmp_path, status, reason, (1, 2)))
     found = measure.run("1", [1, 2])
     assert [one.kind for one in found] == [kind] * 2 and [one.seed for one in found] == [1, 2]
-    assert [one.value for one in found] == ([1.5] * 2 if kind is Kind.MEASURED else [None] * 2)
+    assert [one.value for one in found] == ([1.5] * 2 if kind is OutcomeKind.MEASURED else [None] * 2)
     assert found[0].run is not None
 
 
 @pytest.mark.parametrize(
     ("error", "kind", "why"),
     [
-        (DoesNotBuild("fs/a.c:1: error: oops"), Kind.NO_BUILD, "oops"),
-        (NoHeaders("there are no headers"), Kind.UNSUPPORTED, "no headers"),
-        (DoesNotBoot("packer", panicked="Kernel panic - not syncing: oh"), Kind.PANICS, "not syncing: oh"),
-        (DoesNotBoot("packer build failed"), Kind.NO_BOOT, "packer"),
+        (DoesNotBuild("fs/a.c:1: error: oops"), OutcomeKind.NO_BUILD, "oops"),
+        (NoHeaders("there are no headers"), OutcomeKind.UNSUPPORTED, "no headers"),
+        (
+            DoesNotBoot("packer", panicked="Kernel panic - not syncing: oh"),
+            OutcomeKind.PANICS,
+            "not syncing: oh",
+        ),
+        (DoesNotBoot("packer build failed"), OutcomeKind.NO_BOOT, "packer"),
     ],
 )
 def test_what_keeps_a_kernel_from_a_run_is_what_came_of_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, kind: Kind, why: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, kind: OutcomeKind, why: str
 ) -> None:
     def run(*_: object) -> RunDirectory:
         raise error
@@ -99,12 +103,12 @@ def test_what_keeps_a_kernel_from_a_run_is_what_came_of_it(
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
-        (InputError("Debian sid has no linux-base-6.18 (any more)"), Kind.NO_KERNEL),
-        (DoesNotBuild("fs/a.c:1: error: oops"), Kind.NO_BUILD),
+        (InputError("Debian sid has no linux-base-6.18 (any more)"), OutcomeKind.NO_KERNEL),
+        (DoesNotBuild("fs/a.c:1: error: oops"), OutcomeKind.NO_BUILD),
     ],
 )
 def test_a_kernel_that_cannot_be_had_is_not_called_one_that_does_not_build(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, kind: Kind
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, kind: OutcomeKind
 ) -> None:
     def resolve(*_: object, **__: object) -> None:
         raise error
@@ -129,10 +133,10 @@ def test_what_the_host_cannot_do_is_no_property_of_the_kernel(
 def test_a_metric_that_there_is_not_is_named_with_the_nearest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def one(*metric: object) -> Outcome:
+    def one(*metric: object) -> KernelOutcome:
         measure, _ = measured(tmp_path, monkeypatch, lambda *_: ended(tmp_path, Status.OK), metric=metric)
         [found] = measure.run("1", [1])
-        assert found.kind is Kind.NOT_MEASURED
+        assert found.kind is OutcomeKind.NOT_MEASURED
         return found
 
     assert "did you mean copy:elapsed" in one("cpy", 1, "elapsed").why
@@ -159,7 +163,7 @@ def test_what_kernels_are_built_with_must_stay_the_same_from_step_to_step(
     toy.history(linux, 3)
     queue.mkdir()
     (queue / "a.patch").write_text("a")
-    found, count = tree.asked(linux, "v6.0", "v6.2", f",patches={queue}")
+    found, count = git_search.asked(linux, "v6.0", "v6.2", f",patches={queue}")
     kernels_of = (found.kernel(found.good), found.kernel(found.bad))
     files = {str(queue / "a.patch"): file_hash(queue / "a.patch")}
     measure, _ = measured(

@@ -126,9 +126,9 @@ def test_a_program_gets_nothing_of_the_host_but_its_directory(
 ) -> None:
     seen: list[str] = []
 
-    def run(argv: list[str], log: Path) -> process.Result:
+    def run(argv: list[str], log: Path) -> process.Completed:
         seen.extend(argv)
-        return process.Result(0, "", "said")
+        return process.Completed(0, "", "said")
 
     tar, files = shop(tmp_path, [])
     with buildroot.workshop(tar, files, tmp_path / "made", "a test") as opened:
@@ -176,7 +176,7 @@ def test_a_program_gets_nothing_of_the_host_but_its_directory(
 def test_what_goes_wrong_in_a_workshop_says_whose_fault_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, kind: type[AgelabError], said: str
 ) -> None:
-    def run(argv: list[str], log: Path) -> process.Result:
+    def run(argv: list[str], log: Path) -> process.Completed:
         raise process.ProcessFailed(argv, 1, text)
 
     tar, files = shop(tmp_path, [])

@@ -13,20 +13,20 @@ from typing import Any
 import pytest
 
 from agelab import process
+from agelab.analysis.cells import CellResult
 from agelab.capsule import archive, model, replay
 from agelab.capsule.pack import pack
 from agelab.capsule.read import opened
 from agelab.capsule.unpack import unpack
 from agelab.cli import main
-from agelab.debian import Archive, Gone
+from agelab.debian import Archive, PackagesVanished
 from agelab.errors import InputError
 from agelab.image import root as roots
 from agelab.image import tools
 from agelab.kernel import packaged
 from agelab.model.result import RunPlan
-from agelab.results.compare import Ran
-from agelab.results.rundir import RunDirectory
-from agelab.run import runner
+from agelab.results.run_directory import RunDirectory
+from agelab.runner.execute import runner
 from agelab.scenario import selection
 from agelab.store import Store
 from tests.unit.made_capsules import contents, made_run, package, resealed, tar_of
@@ -374,7 +374,7 @@ def test_answers_name_each_package_in_its_own_version(capsule: Path, tmp_path: P
     assert not list(elsewhere.cache("resolved").iterdir())  # what a capsule says is remembered by nobody
 
 
-def _ran(run: Ran, **changed: Any) -> Ran:
+def _ran(run: CellResult, **changed: Any) -> CellResult:
     return dataclasses.replace(run, **changed)
 
 
@@ -403,16 +403,18 @@ def test_packages_that_the_mirror_has_no_more_are_named(
 ) -> None:
     there, older, gone = package("coreutils"), package("libc6", "2:1.0"), package("bash")
 
-    def run(argv: list[str], **how: Any) -> process.Result:
+    def run(argv: list[str], **how: Any) -> process.Completed:
         if "download" in argv:
             raise process.ProcessFailed(argv, 100, "E: Version '2:1.0' for 'libc6' was not found")
         assert "madison" in argv
-        return process.Result(0, "coreutils | 1.2-3 | mirror\n libc6 | 2:1.1 | mirror\n", "")
+        return process.Completed(0, "coreutils | 1.2-3 | mirror\n libc6 | 2:1.1 | mirror\n", "")
 
     monkeypatch.setattr(process, "run", run)
     (store.cache("apt") / "bookworm").mkdir()
     (store.cache("apt") / "bookworm" / "updated").touch()
-    with pytest.raises(Gone, match=r"bookworm has no libc6 2:1\.0, bash 1\.2-3 \(any more\)$") as error:
+    with pytest.raises(
+        PackagesVanished, match=r"bookworm has no libc6 2:1\.0, bash 1\.2-3 \(any more\)$"
+    ) as error:
         Archive(store, "bookworm").download([there, older, gone])
     assert error.value.suite == "bookworm"
 
@@ -424,7 +426,7 @@ def test_lists_that_are_older_than_the_run_are_renewed_once(
 
     def carry_out(*_: object) -> None:
         asked.append("run")
-        raise Gone("the mirror of Debian bookworm has no bash 1.2-3 (any more)", suite="bookworm")
+        raise PackagesVanished("the mirror of Debian bookworm has no bash 1.2-3 (any more)", suite="bookworm")
 
     monkeypatch.setattr(runner, "carry_out", carry_out)
     monkeypatch.setattr(Archive, "update", lambda archive: asked.append(f"update {archive.suite}"))

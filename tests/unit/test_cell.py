@@ -13,12 +13,12 @@ from agelab.image import Image
 from agelab.kernel import MissingModule
 from agelab.model.event import Ended, Reboot, StepFailed
 from agelab.model.result import Status, Stuck
-from agelab.results.rundir import RunDirectory
-from agelab.run import boots
-from agelab.run.boots import Boot, Heard, Machine, patience
-from agelab.run.cell import CellRunner, Over, Progressed, Wanted, misses
-from agelab.run.inputs import guest_command
-from agelab.run.verdict import Verdict, verdict
+from agelab.results.run_directory import RunDirectory
+from agelab.runner.execute import boot
+from agelab.runner.execute.boot import Boot, BootEvents, GuestLauncher, boot_timeout
+from agelab.runner.execute.cell import CellGoals, CellProgress, CellRunner, PhaseAborted, memory_is_off
+from agelab.runner.execute.cell_status import CellStatus, judge_boot
+from agelab.runner.plan.cell_inputs import guest_command
 from agelab.store import Store
 from agelab.vm.hypervisor import Ending, Hypervisor
 from tests.unit.test_scenario import CORPUS, spec
@@ -34,38 +34,41 @@ OOPS = "[   16.1] BUG: kernel NULL pointer dereference, address: 0\n" + PANIC
 @pytest.mark.parametrize(
     ("ending", "ended", "failures", "console", "expected"),
     [
-        (Ending.STOPPED, OK, [], "", Verdict(Status.OK)),
-        (Ending.STOPPED, HUNG, [], "", Verdict(Status.HUNG, HUNG.reason)),
+        (Ending.STOPPED, OK, [], "", CellStatus(Status.OK)),
+        (Ending.STOPPED, HUNG, [], "", CellStatus(Status.HUNG, HUNG.reason)),
         (
             Ending.STOPPED, None, [], PANIC,
-            Verdict(Status.PANICKED, "Kernel panic - not syncing: sysrq triggered crash"),
+            CellStatus(Status.PANICKED, "Kernel panic - not syncing: sysrq triggered crash"),
         ),
         (
             Ending.STOPPED, None, [], OOPS,
-            Verdict(
+            CellStatus(
                 Status.PANICKED,
                 "Kernel panic - not syncing: sysrq triggered crash (BUG: kernel NULL pointer dereference, address: 0)",
             ),
         ),
-        (Ending.STOPPED, OK, [FAILED], "", Verdict(Status.FAILED, "step fill, repetition 2, exited 1: alas")),
+        (Ending.STOPPED, OK, [FAILED], "", CellStatus(Status.FAILED, "step fill, repetition 2, exited 1: alas")),
         (
             Ending.STOPPED, OK, [FAILED, FAILED], "",
-            Verdict(Status.FAILED, "step fill, repetition 2, exited 1: alas; 1 more steps failed"),
+            CellStatus(Status.FAILED, "step fill, repetition 2, exited 1: alas; 1 more steps failed"),
         ),
-        (Ending.WATCHDOG, None, [], "", Verdict(Status.HUNG, "the watchdog fired: nothing ran in the guest any more")),
+        (
+            Ending.WATCHDOG, None, [], "",
+            CellStatus(Status.HUNG, "the watchdog fired: nothing ran in the guest any more"),
+        ),
         (
             Ending.TIMEOUT, None, [], "",
-            Verdict(Status.INTERRUPTED, "the host's patience ended before the guest's work did"),
+            CellStatus(Status.INTERRUPTED, "the host's patience ended before the guest's work did"),
         ),
         (
             Ending.CRASHED, None, [], "",
-            Verdict(
+            CellStatus(
                 Status.INTERRUPTED, "QEMU was killed, or ended by itself; a full host filesystem does that"
             ),
         ),
         (
             Ending.STOPPED, None, [], "agelab init: cannot mount the root\n",
-            Verdict(
+            CellStatus(
                 Status.FAILED,
                 "the guest stopped without a word from the harness: agelab init: cannot mount the root",
             ),
@@ -73,9 +76,9 @@ OOPS = "[   16.1] BUG: kernel NULL pointer dereference, address: 0\n" + PANIC
     ],
 )  # fmt: skip
 def test_the_verdict(
-    ending: Ending, ended: Ended | None, failures: list[StepFailed], console: str, expected: Verdict
+    ending: Ending, ended: Ended | None, failures: list[StepFailed], console: str, expected: CellStatus
 ) -> None:
-    assert verdict(ending, ended, failures, console) == expected
+    assert judge_boot(ending, ended, failures, console) == expected
 
 
 GONE = (r"EXT4-fs error \(device [^)]*\): ", r"EXT4-fs \([^)]*\): Remounting filesystem read-only")
@@ -91,8 +94,8 @@ def test_a_panic_says_where_its_first_trouble_was() -> None:
         "[ 16.3] RIP: 0033:0x7ffff7d0\r\n"
         "[ 16.4] Kernel panic - not syncing: Fatal exception\r\n"
     )
-    found = verdict(Ending.STOPPED, None, [], console, during="step x, repetition 1")
-    assert found == Verdict(
+    found = judge_boot(Ending.STOPPED, None, [], console, during="step x, repetition 1")
+    assert found == CellStatus(
         Status.PANICKED,
         "step x, repetition 1: Kernel panic - not syncing: Fatal exception (BUG: kernel NULL pointer dereference, "
         "address: 0000000000000008; in trouble_oops+0x7/0x13 [trouble])",
@@ -106,7 +109,7 @@ def test_a_harness_that_ends_is_named_with_what_it_raised() -> None:
         "json.decoder.JSONDecodeError: Expecting value\r\n"
         "[ 16.4] Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000100\r\n"
     )
-    found = verdict(Ending.STOPPED, None, [], console)
+    found = judge_boot(Ending.STOPPED, None, [], console)
     assert found.status is Status.PANICKED and found.reason
     assert found.reason.endswith(
         "(the harness, the guest's first process, has ended; it raised json.decoder.JSONDecodeError: Expecting value)"
@@ -135,38 +138,38 @@ def test_a_harness_that_ends_is_named_with_what_it_raised() -> None:
 def test_what_the_kernel_says_counts_whatever_the_harness_says(
     ended: Ended | None, console: str, status: Status, reason: str
 ) -> None:
-    found = verdict(Ending.STOPPED, ended, [], console, gone=GONE)
+    found = judge_boot(Ending.STOPPED, ended, [], console, gone=GONE)
     assert found.status is status and (found.reason or "").startswith(reason)
 
 
 def test_what_the_harness_heard_too_is_said_once() -> None:
     reason = "step x, repetition 1: out of memory: the kernel ended cc1 (process 305)"
     ended = Ended(event="end", status="failed", reason=reason)
-    assert verdict(Ending.STOPPED, ended, [], KILLED) == Verdict(Status.FAILED, reason)
+    assert judge_boot(Ending.STOPPED, ended, [], KILLED) == CellStatus(Status.FAILED, reason)
 
 
 def test_a_full_disk_is_named() -> None:
     said = "cp: error writing 'x': No space left on device"
     failed = StepFailed(event="failed", step="copy", repetition=1, status=1, said=said)
-    found = verdict(Ending.STOPPED, OK, [failed], "")
+    found = judge_boot(Ending.STOPPED, OK, [failed], "")
     assert found.reason == f"disk full in the guest: step copy, repetition 1, exited 1: {said}"
 
 
 def test_a_hung_step_has_its_tasks_and_the_watchdog_names_the_step() -> None:
     hung = Ended(event="end", status="hung", reason="step x", stuck=(STUCK,))
-    assert verdict(Ending.STOPPED, hung, [], "").stuck == (STUCK,)
-    found = verdict(Ending.WATCHDOG, None, [], "", during="step spin, repetition 3")
+    assert judge_boot(Ending.STOPPED, hung, [], "").stuck == (STUCK,)
+    found = judge_boot(Ending.WATCHDOG, None, [], "", during="step spin, repetition 3")
     assert found.reason == "step spin, repetition 3: the watchdog fired: nothing ran in the guest any more"
 
 
 def test_where_a_flood_was_ended_is_the_hosts_time() -> None:
-    found = verdict(Ending.FLOODED, OK, [], "")
+    found = judge_boot(Ending.FLOODED, OK, [], "")
     assert found.status is Status.FAILED and not found.repeatable
 
 
 @pytest.mark.parametrize("ending", [Ending.TIMEOUT, Ending.PAUSED, Ending.CRASHED])
 def test_what_the_host_did_only_interrupts(ending: Ending) -> None:
-    assert verdict(ending, None, [], "", during="step x").status is Status.INTERRUPTED
+    assert judge_boot(ending, None, [], "", during="step x").status is Status.INTERRUPTED
 
 
 @pytest.mark.parametrize(
@@ -182,7 +185,7 @@ def test_after_a_filesystem_in_trouble_there_is_no_next_boot(
 ) -> None:
     booted: list[int] = []
 
-    def run(boot: Boot, heard: Heard, *_: object) -> Ending:
+    def run(boot: Boot, heard: BootEvents, *_: object) -> Ending:
         booted.append(boot.number)
         heard.reboot = None if boot.number else Reboot(event="reboot", next=1)
         heard.ended = OK if boot.number else None
@@ -192,10 +195,15 @@ def test_after_a_filesystem_in_trouble_there_is_no_next_boot(
         directory=tmp_path, spec=spec(), corpus=CORPUS, run=run, console=lambda boot: console
     )
     runner = CellRunner(
-        RunDirectory(tmp_path), 0, cast(Machine, machine), Wanted(), Store(tmp_path), lambda said: None
+        RunDirectory(tmp_path),
+        0,
+        cast(GuestLauncher, machine),
+        CellGoals(),
+        Store(tmp_path),
+        lambda said: None,
     )
-    done = Progressed()
-    with ExitStack() as stack, suppress(Over):
+    done = CellProgress()
+    with ExitStack() as stack, suppress(PhaseAborted):
         runner._carry_out(runner.phases[0], done, stack)
     assert (booted, done.verdict.status) == (boots, status)
 
@@ -203,7 +211,7 @@ def test_after_a_filesystem_in_trouble_there_is_no_next_boot(
 def test_a_forged_reboot_does_not_boot_for_ever(tmp_path: Path) -> None:
     booted: list[int] = []
 
-    def run(boot: Boot, heard: Heard, *_: object) -> Ending:
+    def run(boot: Boot, heard: BootEvents, *_: object) -> Ending:
         booted.append(boot.number)
         assert boot.number < 5
         heard.reboot = Reboot(event="reboot", next=1)
@@ -213,30 +221,37 @@ def test_a_forged_reboot_does_not_boot_for_ever(tmp_path: Path) -> None:
         directory=tmp_path, spec=spec(), corpus=CORPUS, run=run, console=lambda boot: ""
     )
     runner = CellRunner(
-        RunDirectory(tmp_path), 0, cast(Machine, machine), Wanted(), Store(tmp_path), lambda said: None
+        RunDirectory(tmp_path),
+        0,
+        cast(GuestLauncher, machine),
+        CellGoals(),
+        Store(tmp_path),
+        lambda said: None,
     )
-    done = Progressed()
-    with ExitStack() as stack, suppress(Over):
+    done = CellProgress()
+    with ExitStack() as stack, suppress(PhaseAborted):
         runner._carry_out(runner.phases[0], done, stack)
     assert (booted, done.verdict.status) == ([0, 1], Status.FAILED)
 
 
 def test_the_hosts_patience_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AGELAB_PATIENCE", raising=False)
-    assert patience("virtual") == 6 * 3600
+    assert boot_timeout("virtual") == 6 * 3600
     monkeypatch.setenv("AGELAB_PATIENCE", "90")
-    assert patience("virtual") == patience("wall") == 90
+    assert boot_timeout("virtual") == boot_timeout("wall") == 90
     for wrong in ("0", "-1", "1.5", "soon", "\u0663"):
         monkeypatch.setenv("AGELAB_PATIENCE", wrong)
         with pytest.raises(InputError, match=r"AGELAB_PATIENCE is .* a whole number"):
-            patience("virtual")
+            boot_timeout("virtual")
 
 
 def _runner(tmp_path: Path, image: object) -> CellRunner:
     run = RunDirectory.create(tmp_path, "aging")
     nobody = cast(Hypervisor, None)  # an unsupported cell starts no guest
-    machine = Machine(run.cell(0), spec(), cast(Image, image), CORPUS, nobody, Path("clock.so"), None, {})
-    return CellRunner(run, 0, machine, Wanted(), Store(tmp_path), print)
+    machine = GuestLauncher(
+        run.cell(0), spec(), cast(Image, image), CORPUS, nobody, Path("clock.so"), None, {}
+    )
+    return CellRunner(run, 0, machine, CellGoals(), Store(tmp_path), print)
 
 
 @pytest.mark.parametrize(
@@ -250,7 +265,7 @@ def _runner(tmp_path: Path, image: object) -> CellRunner:
     ],
 )
 def test_memory_may_miss_the_plans_by_a_little(available: int, wanted: int, expected: bool) -> None:
-    assert misses(available, wanted) == expected
+    assert memory_is_off(available, wanted) == expected
 
 
 def test_a_module_that_the_kernel_lacks_makes_the_cell_unsupported(tmp_path: Path) -> None:
@@ -306,10 +321,10 @@ def test_the_command_in_the_key_has_neither_this_hosts_paths_nor_libvirts_own() 
     ]  # fmt: skip
 
 
-def heard_of(*lines: str) -> boots.Heard:
-    heard = boots.Heard()
+def heard_of(*lines: str) -> boot.BootEvents:
+    heard = boot.BootEvents()
     for line in lines:
-        boots._hear(line, "", heard, lambda sample: None, lambda step: None)
+        boot._hear(line, "", heard, lambda sample: None, lambda step: None)
     return heard
 
 
@@ -323,6 +338,6 @@ def test_lines_that_the_host_has_lost_are_noticed(lines: tuple[int, ...], lost: 
     heard = heard_of(*(STEP_LINE % number for number in lines), '{"event":"said","lines":3}')
     assert heard.lost is lost
     ending = Ending.UNHEARD if lost else Ending.STOPPED
-    found = verdict(ending, OK, [], "")
+    found = judge_boot(ending, OK, [], "")
     assert found.status is (Status.INTERRUPTED if lost else Status.OK)
     assert not lost or "was full" in (found.reason or "")

@@ -9,7 +9,7 @@ import click
 import pytest
 
 from agelab import cli
-from agelab.cli.common import open_store
+from agelab.cli.options import open_store
 from agelab.errors import AgelabError, HostError, InputError
 
 AGELAB = [sys.executable, "-c", "import sys; from agelab.cli import main; sys.exit(main())"]

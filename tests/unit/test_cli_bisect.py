@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agelab.bisect import packages, runs
+from agelab.bisect import kernel_runs, package_search
 from agelab.bisect.directory import Directory
 from agelab.bisect.question import Question
 from agelab.cli import bisect, bisect_step, main
@@ -42,8 +42,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             for one in RELEASES
         ]
 
-    monkeypatch.setattr(packages, "release_of", release_of)
-    monkeypatch.setattr(packages, "available", available)
+    monkeypatch.setattr(package_search, "release_of", release_of)
+    monkeypatch.setattr(package_search, "available", available)
     monkeypatch.setattr(build, "check", lambda spec, store, progress: None)
     return tmp_path / "home"
 
@@ -322,7 +322,7 @@ def test_the_command_shows_what_the_steps_say_and_prints_the_answer(
 ) -> None:
     toy.asked_of_tree(Store(home), linux, planted(11, 16), "v6.0", "main")
     monkeypatch.setattr(bisect, "STEP", toy.STEP)
-    monkeypatch.setattr(runs, "Runs", lambda directory, *_, **__: toy.Toy(directory))
+    monkeypatch.setattr(kernel_runs, "Runs", lambda directory, *_, **__: toy.Toy(directory))
     assert main(["bisect", "--continue", "latest"]) == 0
     shown = capsys.readouterr()
     assert shown.out.startswith("first bad: ") and '"11"' in shown.out.splitlines()[0]

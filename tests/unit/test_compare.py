@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from agelab.analysis import cells
 from agelab.cli import main
 from agelab.model.metrics import METRICS
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
-from agelab.results import compare, rundir
+from agelab.results import run_directory
 from agelab.results.digest import digest
-from agelab.results.rundir import RunDirectory
+from agelab.results.run_directory import RunDirectory
 
 Values = dict[int, float | None]
 
@@ -159,7 +160,7 @@ def test_a_table_ends_with_what_it_comes_to(home: Path, capsys: pytest.CaptureFi
     a = make(home, {"ext4": ONE}, more={"mkfs": ONE, "fill": SLOW})
     b = make(home, {"ext4": SLOW}, more={"mkfs": ONE, "fill": ONE}, inputs={"kernel": "new"})
     for run, value in ((a, 0.2), (b, 0.9)):
-        there = rundir.find(home / "runs", run)
+        there = run_directory.find(home / "runs", run)
         for number in range(5):
             for metric in ("slowdown", "layout_score", "extents"):
                 known = value if metric != "extents" else 3
@@ -281,9 +282,9 @@ def test_equal_inputs_and_different_samples_are_loud(home: Path, capsys: pytest.
 def test_another_digest_alone_breaks_the_promise(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What came back beside the samples is in the digest, too."""
     a, b = make(home, {"ext4": seeds(1.5)}), make(home, {"ext4": seeds(1.5)})
-    run = rundir.find(home / "runs", b)
+    run = run_directory.find(home / "runs", b)
     back = {"aged/extents": hashlib.sha256(b"").hexdigest()}
-    extents = run.cell(0) / rundir.map_file("aged/extents")
+    extents = run.cell(0) / run_directory.map_file("aged/extents")
     extents.parent.mkdir(parents=True)
     extents.write_bytes(gzip.compress(b""))
     other = digest(Status.OK, run.samples()[0], back)
@@ -326,7 +327,7 @@ def test_inputs_are_one_line_each_until_every_place_is_asked_for(
 
 def test_values_that_python_calls_equal_are_other_inputs() -> None:
     """Their key is the hash of what is written: 1 is not true, and not 1.0."""
-    assert [one.place for one in compare.inputs({"a": 1, "b": 1, "c": 0}, {"a": True, "b": 1.0, "c": 0})] == [
+    assert [one.place for one in cells.inputs({"a": 1, "b": 1, "c": 0}, {"a": True, "b": 1.0, "c": 0})] == [
         "a",
         "b",
     ]
@@ -334,12 +335,12 @@ def test_values_that_python_calls_equal_are_other_inputs() -> None:
 
 def test_of_two_lists_the_words_that_went_and_came() -> None:
     one, other = ["-m", "768", "-smp", "1", "-cpu", "a"], ["-m", "512", "-smp", "1", "-cpu", "a", "-s"]
-    [found] = compare.inputs({"command": one}, {"command": other})
+    [found] = cells.inputs({"command": one}, {"command": other})
     assert found.words == (["768"], ["512", "-s"])
-    [found] = compare.inputs({"steps": [{"a": 1}]}, {"steps": [{"a": 1}, {"b": [2]}]})
+    [found] = cells.inputs({"steps": [{"a": 1}]}, {"steps": [{"a": 1}, {"b": [2]}]})
     assert found.words == ([], [{"b": [2]}])
-    assert compare.Difference("kernel", "a", "b").words is None
-    assert compare.Difference("drives", None, [1]).words is None
+    assert cells.ValueDifference("kernel", "a", "b").words is None
+    assert cells.ValueDifference("drives", None, [1]).words is None
 
 
 @pytest.mark.parametrize(
@@ -354,11 +355,11 @@ def test_of_two_lists_the_words_that_went_and_came() -> None:
     ],
 )
 def test_the_input_that_a_place_is_in(place: str, name: str) -> None:
-    assert compare.Difference(place, 1, 2).name == name
+    assert cells.ValueDifference(place, 1, 2).name == name
 
 
 def test_the_headlines_are_metrics_that_there_are() -> None:
-    assert set(compare.HEADLINES) <= set(METRICS)
+    assert set(cells.HEADLINES) <= set(METRICS)
 
 
 def test_programs_get_exact_numbers(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -629,7 +630,7 @@ def test_of_a_cell_that_has_not_begun_no_input_differs(
     """It has none yet; what the other one has is no difference."""
     whole = {"making": {"plan": {"beside": None, "steps": [True]}}}
     name = make(home, {"ext4": ONE, "xfs": ONE, "jfs": ONE}, inputs=whole, ends={4: None, 5: None})
-    run = rundir.find(home / "runs", name)
+    run = run_directory.find(home / "runs", name)
     for number in (3, 4, *range(5, 10)):
         (run.cell(number) / "inputs.json").unlink()
         (run.cell(number) / "end.json").unlink(missing_ok=True)
@@ -654,7 +655,7 @@ def test_the_error_of_many_sides_without_an_ok_cell_is_short_and_names_a_base(
         captured.err.count("\n") == 1 and captured.err.count("single") == 6 and "and 7 more" in captured.err
     )
     name = make(home, dict.fromkeys(variants[:3], seeds(1.0)))
-    (rundir.find(home / "runs", name).cell(0) / "end.json").unlink()
+    (run_directory.find(home / "runs", name).cell(0) / "end.json").unlink()
     assert main(["compare", name]) == 2
     assert "--base filesystem-1: that one has ok cells" in capsys.readouterr().err
     sides = [f"{name}:{variant}" for variant in variants[:3]]
@@ -666,7 +667,7 @@ def test_of_several_sides_those_that_have_not_begun_are_one_line(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name = make(home, {"ext4": ONE, "xfs": SLOW, "jfs": ONE, "zfs": ONE}, ends={})
-    run = rundir.find(home / "runs", name)
+    run = run_directory.find(home / "runs", name)
     for number in (8, 9, *range(10, 20)):
         (run.cell(number) / "end.json").unlink()
         if number != 8:

@@ -11,10 +11,10 @@ import pytest
 from agelab.cli.request import request
 from agelab.cli.run import run
 from agelab.errors import InputError
-from agelab.run.phases import phases
-from agelab.run.plan import guest_plan
-from agelab.run.request import cells
-from agelab.run.spec import CellSpec
+from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.plan.guest_plan import guest_plan
+from agelab.runner.plan.phases import phases
+from agelab.runner.request.run_request import cell_requests
 from agelab.scenario import files, selection
 from tests.unit.test_scenario import CORPUS
 
@@ -43,7 +43,7 @@ def cell(directory: Path, **said: str) -> CellSpec:
     """What ``agelab run mine.toml`` would run."""
     words = {str(option.name): option.get_default(click.Context(run)) for option in run.params}
     wanted = request(str(directory / "mine.toml"), {**words, "kernel": "debian:6.1", **said})
-    [turn] = cells(wanted, 1, (), None)
+    [turn] = cell_requests(wanted, 1, (), None)
     return turn.spec
 
 

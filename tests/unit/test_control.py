@@ -8,11 +8,11 @@ import pytest
 from agelab.cli.request import request
 from agelab.errors import InputError
 from agelab.model.result import End, Sample, Status
-from agelab.run import sources
-from agelab.run.journal import Journal
-from agelab.run.phases import phases
-from agelab.run.plan import guest_plan
-from agelab.run.request import cells
+from agelab.runner.plan.guest_plan import guest_plan
+from agelab.runner.plan.phases import phases
+from agelab.runner.prepare import input_data
+from agelab.runner.prepare.control_journal import Journal
+from agelab.runner.request.run_request import cell_requests
 from agelab.scenario import control
 from bench.common import ARGUMENTS
 from tests.unit.test_scenario import CORPUS
@@ -41,7 +41,7 @@ def asked(file: Path, **words: Any) -> Any:
 
 def test_each_repetition_of_a_line_is_a_cell(file: Path) -> None:
     wanted = asked(file, device="/dev/hda3")
-    turns = cells(wanted, 16, (), None)
+    turns = cell_requests(wanted, 16, (), None)
     assert [turn.name for turn in turns] == [
         ("ext3-journal", "Read1", 1),
         ("ext3-journal", "Read1", 2),
@@ -75,7 +75,7 @@ def test_each_repetition_of_a_line_is_a_cell(file: Path) -> None:
 
 def test_what_has_ended_is_not_run_again(file: Path) -> None:
     wanted = asked(file)
-    left = cells(wanted, 16, (), None, {("ext3-journal", "Read1", 1), ("xfs", "write", 1)})
+    left = cell_requests(wanted, 16, (), None, {("ext3-journal", "Read1", 1), ("xfs", "write", 1)})
     assert [turn.name for turn in left] == [("ext3-journal", "Read1", 2)]
 
 
@@ -138,8 +138,8 @@ def test_a_disk_of_a_control_file_is_not_kept(file: Path) -> None:
 
 def test_its_results_name_the_scale_of_its_machine_and_disk(file: Path) -> None:
     (file.parent / "data").mkdir()
-    assert sources.scale(asked(file, scale="quick")) == "quick"
-    assert sources.scale(asked(file, scale=None)) == "paper"
+    assert input_data.scale_name(asked(file, scale="quick")) == "quick"
+    assert input_data.scale_name(asked(file, scale=None)) == "paper"
 
 
 def opened(journal: Journal, *, proceed: bool) -> dict[tuple[str, str, int], str]:

@@ -11,10 +11,10 @@ import pytest
 from pydantic import ValidationError
 
 from agelab import process
-from agelab.corpus import CorpusSpec, make, recipe
+from agelab.corpus import CorpusSpec, artefact, make
 from agelab.corpus.cd import plan
 from agelab.corpus.definition import Cd, definition
-from agelab.corpus.draw import Draws, content, prose
+from agelab.corpus.random_content import Draws, content, prose
 from agelab.corpus.tree import SUMS, sums_size, write
 from agelab.errors import HostError
 from agelab.store import Store, key_of
@@ -49,9 +49,9 @@ def test_the_paper_scale_plan_is_the_golden_one(cd: Cd) -> None:
 def test_what_is_in_the_store_stays_in_use(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen: list[dict[str, object]] = []
     monkeypatch.setattr("agelab.corpus.iso.maker", lambda: {"xorriso": "1.5.4"})
-    monkeypatch.setattr(recipe, "keep", lambda store, inputs, build: seen.append(inputs))
+    monkeypatch.setattr(artefact, "keep", lambda store, inputs, build: seen.append(inputs))
     make(CorpusSpec(bytes=40_000_000, seed=1), Store(tmp_path))
-    assert key_of({"recipe": recipe.RECIPE, **seen[0]}) == GOLDEN_KEY
+    assert key_of({"recipe": artefact.RECIPE, **seen[0]}) == GOLDEN_KEY
 
 
 def test_numbers_and_contents_come_from_hashes_alone() -> None:

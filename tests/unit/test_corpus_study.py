@@ -14,10 +14,10 @@ import pytest
 from pydantic import ValidationError
 
 from agelab import process
-from agelab.corpus import CorpusSpec, make, recipe, tar
-from agelab.corpus.definition import Files, Study, Tree, definition
-from agelab.corpus.draw import PIECE, content, pieces, source
-from agelab.corpus.study import plan
+from agelab.corpus import CorpusSpec, artefact, make, tar
+from agelab.corpus.definition import DirectoryTree, Files, StudyCorpus, definition
+from agelab.corpus.random_content import PIECE, content, pieces, source
+from agelab.corpus.study_data import plan
 from agelab.corpus.tar import Tarball
 from agelab.corpus.tree import Planned, write
 from agelab.model.kinds import corpora
@@ -36,9 +36,9 @@ GOLDEN_TREES = {
 needs_xorriso = pytest.mark.skipif(not process.find("xorriso"), reason="xorriso is not installed")
 
 
-def study(kind: str) -> Study:
+def study(kind: str) -> StudyCorpus:
     what = definition(kind)
-    assert isinstance(what, Study)
+    assert isinstance(what, StudyCorpus)
     return what
 
 
@@ -66,14 +66,14 @@ def unpacked(kind: str, size: int) -> list[Planned | Tarball]:
     return [replace(file, gzip=False) if isinstance(file, Tarball) else file for file in found]
 
 
-def sorts(kind: str) -> list[tuple[str, Tree, Files]]:
+def sorts(kind: str) -> list[tuple[str, DirectoryTree, Files]]:
     """Every sort of file, its tree, and the name at the top that it is found under."""
     trees = [(tree.path, tree) for tree in study(kind).trees]
     trees += [(archive.path, archive.tree) for archive in study(kind).archives]
     return [(path, tree, sort) for path, tree in trees for sort in tree.sorts]
 
 
-def of_sort(tree: Tree, sort: Files, files: Sequence[Planned]) -> list[int]:
+def of_sort(tree: DirectoryTree, sort: Files, files: Sequence[Planned]) -> list[int]:
     endings = tuple(ending for ending, _ in sort.endings)
     return sorted(file.size for file in files if len(tree.sorts) == 1 or file.path.endswith(endings))
 
@@ -258,7 +258,7 @@ def test_the_compressor_is_an_input_of_what_is_compressed(
 ) -> None:
     seen: list[dict[str, object]] = []
     monkeypatch.setattr("agelab.corpus.iso.maker", lambda: {"xorriso": "1.5.4"})
-    monkeypatch.setattr(recipe, "keep", lambda store, inputs, build: seen.append(inputs))
+    monkeypatch.setattr(artefact, "keep", lambda store, inputs, build: seen.append(inputs))
     for kind in corpora():
         make(CorpusSpec(kind=kind, bytes=2_000_000, seed=1), Store(tmp_path))
     assert [inputs["kind"] for inputs in seen if "compressor" in inputs] == ["fedorchuk-2005"]

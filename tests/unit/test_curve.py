@@ -11,12 +11,14 @@ from agelab.corpus import Corpus
 from agelab.errors import InputError
 from agelab.model.scenario import Scenario
 from agelab.model.step import Curve
-from agelab.run import curve, runner, sources
-from agelab.run.boots import Boot
-from agelab.run.forks import Forks
-from agelab.run.phases import phases
-from agelab.run.plan import ARRAY_UUID, DATA_DISK, FILESYSTEM_UUID
-from agelab.run.spec import CellSpec
+from agelab.runner.execute import history_points
+from agelab.runner.execute.boot import Boot
+from agelab.runner.execute.forks import Forks
+from agelab.runner.plan import drive_caches, runner
+from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.plan.guest_plan import ARRAY_UUID, DATA_DISK, FILESYSTEM_UUID
+from agelab.runner.plan.phases import phases
+from agelab.runner.prepare import input_data
 from agelab.scenario.selection import select
 from bench.common import ARGUMENTS
 from tests.unit.test_studies import cells
@@ -29,8 +31,8 @@ def boots(name: str, **words: Any) -> tuple[CellSpec, list[Boot]]:
     [spec] = cells(name, **words)
     there = Forks(Path("/cell"), spec, None)
     return spec, [
-        curve.controls(spec, LOG, there, (1, 2, 3)),
-        *curve.tests(spec, LOG, there, curve.forks((1, 2, 3))),
+        history_points.controls(spec, LOG, there, (1, 2, 3)),
+        *history_points.tests(spec, LOG, there, history_points.forks((1, 2, 3))),
     ]
 
 
@@ -85,7 +87,7 @@ def test_each_fork_is_tested_on_a_drive_of_its_own_and_nothing_is_written_to_it(
     assert [boot.prefix for boot in tests] == ["then/", "today/"]
     for boot in tests:
         plan = boot.plan
-        assert [disk["name"] for disk in plan["disks"]] == curve.forks((1, 2, 3))
+        assert [disk["name"] for disk in plan["disks"]] == history_points.forks((1, 2, 3))
         used = [drive for disk in plan["disks"] for drive, _ in disk["members"]]
         assert used == list(range(6 * members)) == [int(d["name"][5:]) for d in plan["drives"]]
         assert all(drive["settings"] for drive in plan["drives"]) and len(boot.disks) == 6 * members
@@ -110,14 +112,14 @@ def test_more_points_than_a_guest_has_room_for_are_refused_before_anything_runs(
     layout: str, most: int
 ) -> None:
     [spec] = cells("aging-curve-ext4-profile", layout=layout)
-    sources._fits(spec, "log", most)
+    input_data._fits(spec, "log", most)
     with pytest.raises(
         InputError, match=f"history log has {most + 1} points to be measured at; .* disks of {most}"
     ):
-        sources._fits(spec, "log", most + 1)
+        input_data._fits(spec, "log", most + 1)
     early = spec.scenario.model_copy(update={"curve": Curve(step="replay", after=(5,))})
     with pytest.raises(InputError, match="history log has 3 points, scenario aging-curve wants 5"):
-        sources._fits(replace(spec, scenario=early), "log", 3)
+        input_data._fits(replace(spec, scenario=early), "log", 3)
 
 
 def test_a_stored_disk_of_a_users_log_is_made_again_by_its_command() -> None:
@@ -139,7 +141,7 @@ def test_a_guest_with_many_disks_has_memory_for_their_caches_and_pages() -> None
     spec, (_, then, _) = boots("aging-curve-ext4-profile")
     more = then.memory_mib - spec.memory_mib(LOG)
     assert more * (1 << 20) >= 6 * spec.disk.cache_bytes > 0
-    assert more <= curve.more_mib(spec, 3)
+    assert more <= drive_caches.more_mib(spec, 3)
 
 
 def test_nothing_is_measured_on_the_way_of_a_disk_that_cannot_be_forked() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from agelab import process
 from agelab.cli import main
-from agelab.doctor import Finding, Report, Status, tools
+from agelab.doctor import Finding, HostReport, ProbeStatus, tools
 from agelab.doctor.host import memory, passthrough, space
 from agelab.doctor.kvm import finding
 from agelab.store import Store
@@ -50,12 +50,12 @@ def test_versions_as_programs_print_them(output: str, version: str) -> None:
 def test_a_missing_program_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(process, "SEARCH_PATH", str(tmp_path))
     found = tools.probe(tools.TOOLS[0])
-    assert (found.status, found.required) == (Status.MISSING, True)
+    assert (found.status, found.required) == (ProbeStatus.MISSING, True)
     assert found.fix == "install the Debian package qemu-system-x86"
     assert tools.libvirt().fix == "install the Debian package libvirt-daemon"
-    assert tools.nvdimm().status is Status.MISSING
+    assert tools.nvdimm().status is ProbeStatus.MISSING
     assert "libvirt-clients" in tools.others().fix
-    report = Report(findings=(found,))
+    report = HostReport(findings=(found,))
     assert not report.virtual_clock
 
 
@@ -67,7 +67,7 @@ def test_a_program_that_does_not_start_counts_as_missing(
     broken.chmod(0o755)
     monkeypatch.setattr(process, "SEARCH_PATH", f"{tmp_path}:/usr/bin:/bin")
     found = tools.probe(next(tool for tool in tools.TOOLS if tool.name == "Packer"))
-    assert found.status is Status.MISSING
+    assert found.status is ProbeStatus.MISSING
     assert "cannot load libfoo" in found.found
     assert "does not start" in found.meaning
 
@@ -80,7 +80,7 @@ def test_a_qemu_without_nvdimm_cannot_run_the_virtual_clock(
     old.chmod(0o755)
     monkeypatch.setattr(process, "SEARCH_PATH", f"{tmp_path}:/usr/bin:/bin")
     found = tools.nvdimm()
-    assert (found.status, found.required) == (Status.MISSING, True)
+    assert (found.status, found.required) == (ProbeStatus.MISSING, True)
     assert "nvdimm' not found" in found.found
 
 
@@ -124,9 +124,9 @@ def with_kernel(home: Path) -> Store:
 
 def test_kvm_without_a_device_or_a_kernel_says_so(tmp_path: Path, device: Path) -> None:
     store = Store(tmp_path / "home")
-    assert finding(store, tmp_path / "none").status is Status.MISSING
+    assert finding(store, tmp_path / "none").status is ProbeStatus.MISSING
     found = finding(store, device)
-    assert found.status is Status.UNKNOWN
+    assert found.status is ProbeStatus.UNKNOWN
     assert found.found == "not proven: no kernel in the store yet"
     assert found.fix.startswith("agelab image build")
 
@@ -138,16 +138,16 @@ def test_the_verdict_on_kvm_is_remembered(
     store = with_kernel(tmp_path / "home")
     calls: list[Path] = []
 
-    def boot(kernel: Path) -> kvm.Verdict:
+    def boot(kernel: Path) -> kvm.KvmProbe:
         calls.append(kernel)
-        return kvm.Verdict(boots=boots, detail="what was seen")
+        return kvm.KvmProbe(boots=boots, detail="what was seen")
 
     monkeypatch.setattr(kvm, "boot", boot)
     first, second = finding(store, device), finding(store, device)
     assert first == second
     assert len(calls) == 1
     assert calls[0].name == "vmlinuz"
-    assert first.status is (Status.OK if boots else Status.LIMITED)
+    assert first.status is (ProbeStatus.OK if boots else ProbeStatus.LIMITED)
     assert "what was seen" in first.found
     for remembered in store.cache("doctor").iterdir():
         remembered.write_text("{")
@@ -161,7 +161,7 @@ def test_a_damaged_store_leaves_kvm_unproven(tmp_path: Path, device: Path) -> No
     store = with_kernel(tmp_path / "home")
     (store.all("kernel")[0] / "manifest.json").write_text("{")
     found = finding(store, device)
-    assert found.status is Status.UNKNOWN
+    assert found.status is ProbeStatus.UNKNOWN
     assert (
         "no kernel in the store" in found.found
     )  # one that is damaged is none: it is made again when it is wanted
@@ -175,13 +175,13 @@ def test_what_the_processor_is_called() -> None:
 @pytest.mark.parametrize(
     ("groups", "driver", "status", "fix"),
     [
-        (2, "kernel/drivers/vfio/pci/vfio-pci.ko: kernel/drivers/vfio/vfio.ko\n", Status.OK, ""),
-        (2, "", Status.MISSING, "use a kernel with the vfio-pci module"),
-        (0, "kernel/drivers/vfio/pci/vfio-pci.ko.xz:\n", Status.MISSING, "switch the IOMMU on"),
+        (2, "kernel/drivers/vfio/pci/vfio-pci.ko: kernel/drivers/vfio/vfio.ko\n", ProbeStatus.OK, ""),
+        (2, "", ProbeStatus.MISSING, "use a kernel with the vfio-pci module"),
+        (0, "kernel/drivers/vfio/pci/vfio-pci.ko.xz:\n", ProbeStatus.MISSING, "switch the IOMMU on"),
     ],
 )
 def test_passthrough_wants_an_iommu_and_the_driver(
-    tmp_path: Path, groups: int, driver: str, status: Status, fix: str
+    tmp_path: Path, groups: int, driver: str, status: ProbeStatus, fix: str
 ) -> None:
     for number in range(groups):
         (tmp_path / f"kernel/iommu_groups/{number}").mkdir(parents=True)
@@ -192,8 +192,10 @@ def test_passthrough_wants_an_iommu_and_the_driver(
     assert not found.required
 
 
-@pytest.mark.parametrize(("available", "status"), [(24_000_000, Status.OK), (1_000_000, Status.LIMITED)])
-def test_memory(tmp_path: Path, available: int, status: Status) -> None:
+@pytest.mark.parametrize(
+    ("available", "status"), [(24_000_000, ProbeStatus.OK), (1_000_000, ProbeStatus.LIMITED)]
+)
+def test_memory(tmp_path: Path, available: int, status: ProbeStatus) -> None:
     (tmp_path / "meminfo").write_text(
         f"MemTotal:       25000000 kB\nMemFree:  1 kB\nMemAvailable:   {available} kB\n"
     )
@@ -201,10 +203,11 @@ def test_memory(tmp_path: Path, available: int, status: Status) -> None:
 
 
 @pytest.mark.parametrize(
-    ("free", "status"), [(50 << 30, Status.OK), (3 << 30, Status.LIMITED), (1 << 30, Status.MISSING)]
+    ("free", "status"),
+    [(50 << 30, ProbeStatus.OK), (3 << 30, ProbeStatus.LIMITED), (1 << 30, ProbeStatus.MISSING)],
 )
 def test_space_is_looked_up_where_the_store_will_be(
-    tmp_path: Path, free: int, status: Status, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, free: int, status: ProbeStatus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Path] = []
 
@@ -215,16 +218,18 @@ def test_space_is_looked_up_where_the_store_will_be(
     monkeypatch.setattr("shutil.disk_usage", disk_usage)
     found = space(tmp_path / "not" / "yet")
     assert (found.status, asked) == (status, [tmp_path])
-    assert ("AGELAB_HOME" in found.fix) is (status is not Status.OK)
+    assert ("AGELAB_HOME" in found.fix) is (status is not ProbeStatus.OK)
 
 
 def test_only_what_is_required_and_missing_stops_the_virtual_clock() -> None:
-    def report(status: Status, required: bool) -> Report:
-        return Report(findings=(Finding(name="x", status=status, found="", meaning="", required=required),))
+    def report(status: ProbeStatus, required: bool) -> HostReport:
+        return HostReport(
+            findings=(Finding(name="x", status=status, found="", meaning="", required=required),)
+        )
 
-    assert not report(Status.MISSING, True).virtual_clock
-    assert report(Status.MISSING, False).virtual_clock
-    assert report(Status.LIMITED, True).virtual_clock
+    assert not report(ProbeStatus.MISSING, True).virtual_clock
+    assert report(ProbeStatus.MISSING, False).virtual_clock
+    assert report(ProbeStatus.LIMITED, True).virtual_clock
 
 
 def test_doctor_as_json_on_this_host(tmp_path: Path) -> None:

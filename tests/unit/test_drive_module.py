@@ -8,7 +8,7 @@ import pytest
 
 from agelab import buildroot, process
 from agelab.buildroot import BuildRoot, DoesNotBuild
-from agelab.debian import Archive, Gone, Package
+from agelab.debian import Archive, Package, PackagesVanished
 from agelab.drive import module
 from agelab.errors import AgelabError, HostError
 from agelab.kernel import Kernel, suites
@@ -133,7 +133,7 @@ def test_what_left_the_mirror_before_it_was_fetched_is_resolved_again(
 
     def download(_: Archive, wanted: tuple[Package, ...]) -> list[Path]:
         if wanted != newest.packages:
-            raise Gone("gone")
+            raise PackagesVanished("gone")
         return []
 
     monkeypatch.setattr(module, "packages", lambda *_, refresh=False, **__: resolved[refresh])
@@ -162,18 +162,18 @@ def test_sources_without_a_kbuild_are_an_error(store: Store, tmp_path: Path) -> 
 
 def says(
     text: str, status: int = 0, modules: tuple[str, ...] = ("drive.ko",)
-) -> Callable[..., process.Result]:
+) -> Callable[..., process.Completed]:
     """A bwrap whose make says this, and makes these modules."""
     real = process.run
 
-    def run(argv: list[str], **options: Path) -> process.Result:
+    def run(argv: list[str], **options: Path) -> process.Completed:
         if argv[0] != "bwrap":
             return real(argv)
         if status:
             raise process.ProcessFailed(argv, status, text)
         for name in modules:
             (options["log"].with_name("build") / name).write_text("module")
-        return process.Result(0, "", text)
+        return process.Completed(0, "", text)
 
     return run
 
@@ -214,7 +214,7 @@ def test_anything_but_a_clean_build_is_an_error(
     tmp_path: Path,
     sources: Path,
     monkeypatch: pytest.MonkeyPatch,
-    fake: Callable[..., process.Result],
+    fake: Callable[..., process.Completed],
     kind: type[AgelabError],
     said: str,
 ) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agelab.errors import InputError
-from agelab.model.drive import Disk, Drive
+from agelab.model.drive import Drive, RotatingDisk
 from agelab.model.figure import Sourced
 from agelab.model.machine import Machine
 from agelab.scenario import files, selection
@@ -65,7 +65,7 @@ def test_a_machines_drives_are_there(machine: Machine) -> None:
 def test_the_pages_example_is_a_drive(tmp_path: Path) -> None:
     path = tmp_path / "my-disk.toml"
     path.write_text(example())
-    assert isinstance(files.read(path, Drive).medium, Disk)
+    assert isinstance(files.read(path, Drive).medium, RotatingDisk)
 
 
 def test_every_error_of_a_drive_is_told(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def drive_table() -> list[str]:
         def several(*figures: Sourced) -> str:
             return " / ".join(marked(one, f"{one.value:g}") for one in figures)  # type: ignore[attr-defined]
 
-        if isinstance(medium, Disk):
+        if isinstance(medium, RotatingDisk):
             seeks = (
                 medium.track_to_track_ms,
                 medium.average_ms,

@@ -8,14 +8,14 @@ from typing import get_args
 import pytest
 
 from agelab.cli.request import _clock
-from agelab.disk import Claim, parse
+from agelab.disk import DriveClaim, parse
 from agelab.disk.claim import Content
 from agelab.errors import InputError
 from agelab.model.base import Defaults, Layout
 from agelab.model.scenario import DiskUse
-from agelab.run.drives import Arrangement, Partition, arrange
-from agelab.run.plan import ARRAY_UUID
-from agelab.run.spec import MIB
+from agelab.runner.plan.cell_spec import MIB
+from agelab.runner.plan.disk_layout import DiskLayout, Partition, lay_out
+from agelab.runner.plan.guest_plan import ARRAY_UUID
 from agelab.scenario import selection
 from harness import drives as guest
 from harness import plan as guest_plans
@@ -36,17 +36,17 @@ def disk(*partitions: Mapping[str, object], **more: object) -> DiskUse:
     return DiskUse.model_validate({"mib": mib, "partitions": partitions or (OUTER,), **more})
 
 
-def single(use: DiskUse, *wanted: str) -> Arrangement:
-    return arrange(use, MACHINE, "single", "period", SIZE, [parse(text) for text in wanted])
+def single(use: DiskUse, *wanted: str) -> DiskLayout:
+    return lay_out(use, MACHINE, "single", "period", SIZE, [parse(text) for text in wanted])
 
 
-def swapping(use: DiskUse, *wanted: str, layout: Layout = "single") -> Arrangement:
+def swapping(use: DiskUse, *wanted: str, layout: Layout = "single") -> DiskLayout:
     """The arrangement with half as much swap as there is under test."""
-    return arrange(use, SWAPPING, layout, "period", SIZE, [parse(text) for text in wanted], swap=SIZE // 2)
+    return lay_out(use, SWAPPING, layout, "period", SIZE, [parse(text) for text in wanted], swap=SIZE // 2)
 
 
-def raid0(use: DiskUse, *wanted: str) -> Arrangement:
-    return arrange(use, MACHINE, "raid0", "period", SIZE, [parse(text) for text in wanted])
+def raid0(use: DiskUse, *wanted: str) -> DiskLayout:
+    return lay_out(use, MACHINE, "raid0", "period", SIZE, [parse(text) for text in wanted])
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_every_scenarios_partitions_fit_on_its_machines_drives(name: str, layout
     size = int(scenario.disk.mib.value) * MIB // (2 if layout == "raid0" else 1)
     swap = int(machine.swap.mib) * MIB if machine.swap else 0
     for defaults in get_args(Defaults):
-        found = arrange(scenario.disk, machine, layout, defaults, size, swap=swap)
+        found = lay_out(scenario.disk, machine, layout, defaults, size, swap=swap)
         assert len(found.members) == (2 if layout == "raid0" else 1)
 
 
@@ -75,13 +75,13 @@ def test_the_machines_controller_bounds_the_queue_of_its_own_drive_alone() -> No
     own = machine.drives[0].drive
     assert selection.drive(own).queue_depth.value == 31
     for wanted, depth in (((), 1), ((parse(f"model:{own}"),), 31)):
-        found = arrange(disk(), machine, "raid0", "period", SIZE, wanted)
+        found = lay_out(disk(), machine, "raid0", "period", SIZE, wanted)
         for told in found.for_guest(run_seed=1, first_disk=2):
             assert f" depth={depth} " in told["settings"]
 
 
 def test_today_a_partition_begins_at_a_mebibyte() -> None:
-    found = arrange(disk(), MACHINE, "single", "today", SIZE)
+    found = lay_out(disk(), MACHINE, "single", "today", SIZE)
     assert found.drives[0].partitions[0].first == 2048
 
 
@@ -110,7 +110,7 @@ def test_the_users_drives_take_the_place_of_the_scenarios() -> None:
 
 def test_the_scenarios_chunk_goes_before_the_defaults() -> None:
     assert raid0(disk(chunk_kib=256)).raid == (256, "1.0")
-    assert arrange(disk(), MACHINE, "raid0", "today", SIZE).raid == (512, "1.2")
+    assert lay_out(disk(), MACHINE, "raid0", "today", SIZE).raid == (512, "1.2")
 
 
 @pytest.mark.parametrize(
@@ -147,20 +147,20 @@ def test_real_drives_are_named_each(wanted: tuple[str, ...], said: str) -> None:
 
 def test_a_real_drive_is_taken_from_its_start_and_found_by_its_serial() -> None:
     spec = parse("file:/a")
-    claim = Claim(spec, (Content("file:/a", 9, SIZE, None, "token", ()),))
-    found = arrange(disk(), MACHINE, "single", "period", SIZE, [spec], [claim])
+    claim = DriveClaim(spec, (Content("file:/a", 9, SIZE, None, "token", ()),))
+    found = lay_out(disk(), MACHINE, "single", "period", SIZE, [spec], [claim])
     [told] = found.for_guest(run_seed=1, first_disk=2)
     assert told["partitions"] == [{"disk": None, "first": 0, "sectors": SIZE // 512}]
     assert (told["settings"], told["real"]) == (None, {"serial": "agelab-disk0"})
     assert (found.backing, found.modelled) == ((), False)
     with pytest.raises(InputError, match=f"of file:/a, which has {SIZE}"):
-        arrange(disk(), MACHINE, "single", "period", SIZE + 512, [spec], [claim])
+        lay_out(disk(), MACHINE, "single", "period", SIZE + 512, [spec], [claim])
 
 
 def test_two_controllers_disks_are_told_apart_by_their_place(tmp_path: Path) -> None:
     specs = [parse("pci:0000:01:00.0"), parse("pci:0000:02:00.0")]
-    claims = [Claim(spec, (Content("pci", 9, SIZE, None, "token", ()),)) for spec in specs]
-    found = arrange(disk(), MACHINE, "raid0", "period", SIZE, specs, claims)
+    claims = [DriveClaim(spec, (Content("pci", 9, SIZE, None, "token", ()),)) for spec in specs]
+    found = lay_out(disk(), MACHINE, "raid0", "period", SIZE, specs, claims)
     told = [drive["real"] for drive in found.for_guest(run_seed=1, first_disk=2)]
     assert told == [{"passthrough": [0, 2]}, {"passthrough": [1, 2]}]
     for name, where in (
@@ -223,14 +223,14 @@ def test_swap_beside_bare_drives_is_bare_and_beside_real_ones_none() -> None:
     assert (bare.swap, bare.modelled, len(bare.drives)) == ((1, 0), False, 2)
     assert (shared.swap, len(shared.drives), shared.backing) == ((0, 1), 1, (SIZE, SIZE // 2))
     spec = parse("file:/a")
-    claim = Claim(spec, (Content("file:/a", 9, SIZE, None, "token", ()),))
-    real = arrange(disk(), SWAPPING, "single", "period", SIZE, [spec], [claim], swap=SIZE)
+    claim = DriveClaim(spec, (Content("file:/a", 9, SIZE, None, "token", ()),))
+    real = lay_out(disk(), SWAPPING, "single", "period", SIZE, [spec], [claim], swap=SIZE)
     assert (real.swap, len(real.drives)) == (None, 1)
 
 
 def test_swap_that_does_not_fit_is_said() -> None:
     with pytest.raises(InputError, match="bytes of swap do not fit on model:maxtor-96147u8 beside"):
-        arrange(disk(), SWAPPING, "single", "period", SIZE, swap=10**12)
+        lay_out(disk(), SWAPPING, "single", "period", SIZE, swap=10**12)
 
 
 def test_the_plan_names_the_swap_space_at_the_scale_of_everything() -> None:

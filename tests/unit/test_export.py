@@ -14,10 +14,11 @@ import agelab
 from agelab.cli import main
 from agelab.errors import InputError
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
-from agelab.model.shown import plain
-from agelab.results import flat, steps
+from agelab.model.sanitize import escape_controls
+from agelab.results import rows as table
 from agelab.results.digest import digest, inputs_key
-from agelab.results.rundir import RunDirectory
+from agelab.results.run_directory import RunDirectory
+from agelab.view import study_tables
 
 HOSTILE = 'a | b <script>alert("x")</script> \x1b[2J \x00 ]]> `c` \ud800'.encode("utf-8", "replace").decode()
 PAGE = Path(__file__).parents[2] / "docs" / "exports.md"
@@ -81,7 +82,7 @@ def test_csv_and_json_lines_have_every_sample_and_every_cell(
     run = several(home)
     rows = list(csv.DictReader(io.StringIO(said(capsys))))
     objects = [json.loads(line) for line in said(capsys, run.name, "--format", "jsonl").splitlines()]
-    assert [tuple(one) for one in objects] == [flat.COLUMNS] * len(rows)
+    assert [tuple(one) for one in objects] == [table.COLUMNS] * len(rows)
     assert [one["variant"] for one in objects] == ["ext4"] * 3 + ["jfs", "reiser4"] + ["xfs"] * 3
     assert [one["value"] for one in objects[:3]] == [61.0, 62.5, None]
     assert (objects[2]["not_measured"], rows[2]["value"], rows[0]["drives"]) == (
@@ -90,7 +91,7 @@ def test_csv_and_json_lines_have_every_sample_and_every_cell(
         "model:a+model:b",
     )
     assert (objects[3]["reason"], objects[3]["step"], objects[-1]["status"]) == (
-        plain(HOSTILE),
+        escape_controls(HOSTILE),
         None,
         "interrupted",
     )
@@ -129,7 +130,7 @@ def test_tables_of_steps_are_those_of_the_studies(home: Path, capsys: pytest.Cap
     [("0", "0:00.00"), ("59.995", "1:00.00"), ("59.994", "0:59.99"), ("3599.999", "60:00.00")],
 )
 def test_minutes_are_rounded_as_a_whole(value: str, text: str) -> None:
-    assert steps.minutes(Fraction(value)) == text
+    assert study_tables.minutes(Fraction(value)) == text
 
 
 def test_markdown_stays_in_its_cells_whatever_is_in_a_reason(
@@ -173,9 +174,9 @@ def test_the_example_of_the_page_runs(home: Path, capsys: pytest.CaptureFixture[
 def test_a_frame_has_the_columns_of_the_page(home: Path) -> None:
     run = several(home)
     frame = agelab.load(run.name, home=home)
-    assert tuple(frame.columns) == flat.COLUMNS
+    assert tuple(frame.columns) == table.COLUMNS
     assert frame["value"].sum() == 2 * (61.0 + 62.5) and str(frame["value"].dtype) == "float64"
     named = set(re.findall(r"`(\w+)`", PAGE.read_text().split("## Columns")[1].split("A cell without")[0]))
-    assert named - {"csv", "jsonl", "interrupted"} == set(flat.COLUMNS)
+    assert named - {"csv", "jsonl", "interrupted"} == set(table.COLUMNS)
     with pytest.raises(InputError, match="no run 'x'"):
         agelab.load("x", home=home)

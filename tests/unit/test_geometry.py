@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from agelab.drive import geometry
-from agelab.model.drive import SECTOR, Disk, Drive
+from agelab.model.drive import SECTOR, Drive, RotatingDisk
 from agelab.scenario import selection
 
 DRIVES = selection.drives()
-DISKS = [(drive, drive.medium) for drive in DRIVES if isinstance(drive.medium, Disk)]
+DISKS = [(drive, drive.medium) for drive in DRIVES if isinstance(drive.medium, RotatingDisk)]
 WORDS = {
     "disk": "revolution_ns heads zones cylinders seek_min_ns seek_sqrt_ns seek_linear_ns write_settle_ns"
     " head_switch_ns phase_ns",
@@ -23,7 +23,7 @@ each_disk = pytest.mark.parametrize(("drive", "disk"), DISKS, ids=[drive.name fo
 
 
 @each_disk
-def test_the_zones_cover_the_drive_in_whole_tracks(drive: Drive, disk: Disk) -> None:
+def test_the_zones_cover_the_drive_in_whole_tracks(drive: Drive, disk: RotatingDisk) -> None:
     table = geometry.zones(drive, disk)
     assert len(table) == geometry.ZONES
     assert table[0][0] == 0
@@ -42,7 +42,7 @@ def test_the_zones_cover_the_drive_in_whole_tracks(drive: Drive, disk: Disk) -> 
 
 
 @each_disk
-def test_the_rates_at_the_edges_are_the_files(drive: Drive, disk: Disk) -> None:
+def test_the_rates_at_the_edges_are_the_files(drive: Drive, disk: RotatingDisk) -> None:
     table = geometry.zones(drive, disk)
     rates = [spt * SECTOR / geometry.revolution_ns(disk) * 1e3 for _, spt in table]
     assert rates[0] == pytest.approx(disk.outer_mb_s.value, rel=0.005)
@@ -52,7 +52,7 @@ def test_the_rates_at_the_edges_are_the_files(drive: Drive, disk: Disk) -> None:
 
 
 @each_disk
-def test_the_seek_curve_goes_through_the_files_figures(drive: Drive, disk: Disk) -> None:
+def test_the_seek_curve_goes_through_the_files_figures(drive: Drive, disk: RotatingDisk) -> None:
     curve = geometry.seek_curve(disk)
     count = geometry.cylinders(drive, disk, geometry.zones(drive, disk))
     times = [curve.time(distance, count) for distance in range(count)]

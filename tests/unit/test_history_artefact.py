@@ -9,7 +9,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from agelab import process
-from agelab.corpus.recipe import Corpus, every
+from agelab.corpus.artefact import Corpus, every
 from agelab.errors import HostError, InputError
 from agelab.history import artefact, engines
 from agelab.history.operations import HEADER, check

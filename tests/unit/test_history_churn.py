@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from agelab.corpus.artefact import planned
 from agelab.corpus.definition import definition
-from agelab.corpus.recipe import planned
 from agelab.history.churn import Cycles, operations
 from agelab.history.operations import check
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agelab.history.operations import check
-from agelab.history.profile import Produced, Profile, Wanted, operations, profile
+from agelab.history.profile import Produced, Profile, ProfileRequest, operations, profile
 
 MIB = 1 << 20
 
@@ -18,7 +18,7 @@ def agrawal() -> Profile:
     return profile("agrawal-2007")
 
 
-def made(path: Path, what: Profile, wanted: Wanted, seed: int = 1) -> Produced:
+def made(path: Path, what: Profile, wanted: ProfileRequest, seed: int = 1) -> Produced:
     produced = Produced()
     with path.open("wb") as log:
         log.writelines(operations(what, wanted, seed, produced))
@@ -37,7 +37,7 @@ def largest_difference(counts: Counter[int], shares: list[float]) -> float:
 
 def test_what_is_left_has_the_profile_and_the_fullness(agrawal: Profile, tmp_path: Path) -> None:
     disk = 200 * MIB
-    produced = made(tmp_path / "log", agrawal, Wanted(disk, 0.8, 20, 4))
+    produced = made(tmp_path / "log", agrawal, ProfileRequest(disk, 0.8, 20, 4))
     found = check(tmp_path / "log")
     assert found.files == produced.files == sum(produced.sizes.values())
     assert found.bytes_written == produced.written and 20 <= produced.written / disk < 20.1
@@ -49,14 +49,14 @@ def test_what_is_left_has_the_profile_and_the_fullness(agrawal: Profile, tmp_pat
 
 
 def test_ages_need_overwrites_and_the_report_shows_it(agrawal: Profile, tmp_path: Path) -> None:
-    few = made(tmp_path / "log", agrawal, Wanted(100 * MIB, 0.8, 2, 1))
+    few = made(tmp_path / "log", agrawal, ProfileRequest(100 * MIB, 0.8, 2, 1))
     assert largest_difference(few.ages, agrawal.ages.shares()) > 0.2
 
 
 def test_it_is_the_same_log_for_the_same_seed(agrawal: Profile, tmp_path: Path) -> None:
     hashes = []
     for number, seed in enumerate((1, 1, 2)):
-        made(tmp_path / str(number), agrawal, Wanted(50 * MIB, 0.5, 2, 1), seed)
+        made(tmp_path / str(number), agrawal, ProfileRequest(50 * MIB, 0.5, 2, 1), seed)
         hashes.append(hashlib.sha256((tmp_path / str(number)).read_bytes()).hexdigest())
     assert hashes[0] == hashes[1] != hashes[2]
 
@@ -65,7 +65,7 @@ def test_memory_grows_with_the_live_files_alone(agrawal: Profile) -> None:
     peaks = []
     for overwrites in (4, 12):
         tracemalloc.start()
-        for _ in operations(agrawal, Wanted(100 * MIB, 0.5, overwrites, 1), 1, Produced()):
+        for _ in operations(agrawal, ProfileRequest(100 * MIB, 0.5, overwrites, 1), 1, Produced()):
             pass
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()

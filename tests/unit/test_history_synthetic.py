@@ -4,11 +4,11 @@ import hashlib
 from pathlib import Path
 
 from agelab.history.operations import check
-from agelab.history.synthetic import Wanted, versions
+from agelab.history.synthetic import TreeRequest, versions
 from agelab.history.tree import operations
 
 MB = 1_000_000
-WANTED = Wanted(live=30 * MB, written=150 * MB)
+WANTED = TreeRequest(live=30 * MB, written=150 * MB)
 
 
 def made(path: Path, seed: int) -> str:

@@ -10,7 +10,7 @@ import pytest
 from agelab import process
 from agelab.debian import Package
 from agelab.errors import AgelabError, HostError
-from agelab.image import DoesNotBoot, assemble, packer, proof, sealed, tools
+from agelab.image import DoesNotBoot, assemble, packer, proof, sealed_image, tools
 from agelab.image import root as roots
 from agelab.kernel import Kernel, initramfs
 from agelab.kernel.modinfo import ModuleInfo
@@ -74,16 +74,16 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
         (work / "proof.json").write_text(json.dumps(answers))
         assemble.assemble(work)
 
-    chosen = roots.Packages(root=(), busybox=PACKAGE)
+    chosen = roots.RootPackages(root=(), busybox=PACKAGE)
     monkeypatch.setattr(roots, "packages", lambda *_, **__: chosen)
     monkeypatch.setattr(roots, "obtain", lambda *_, **__: made.obtain("root", {}, root))
-    monkeypatch.setattr(sealed, "_busybox", lambda *_: b"busybox")
-    monkeypatch.setattr(sealed, "_prove", prove)
+    monkeypatch.setattr(sealed_image, "_busybox", lambda *_: b"busybox")
+    monkeypatch.setattr(sealed_image, "_prove", prove)
     return made
 
 
 def test_an_image_holds_what_a_cell_boots_and_what_was_proved(store: Store) -> None:
-    image = sealed.build(kernel(store), store, FILESYSTEMS)
+    image = sealed_image.build(kernel(store), store, FILESYSTEMS)
     assert image.root.read_bytes() == b"root"
     assert image.boot.read_bytes() == b"kernel"
     assert image.initramfs.read_bytes().startswith(b"070701")
@@ -99,19 +99,19 @@ def test_an_image_holds_what_a_cell_boots_and_what_was_proved(store: Store) -> N
     assert sorted(path.name for path in image.artefact.directory.iterdir()) == [
         *("image.json", "initramfs", "manifest.json", "root.squashfs", "vmlinuz")
     ]
-    assert [found.key for found in sealed.find(image.kernel, store)] == [image.key]
+    assert [found.key for found in sealed_image.find(image.kernel, store)] == [image.key]
 
 
 def test_the_same_inputs_in_another_store_give_the_same_content(store: Store, tmp_path: Path) -> None:
-    first = sealed.build(kernel(store), store, FILESYSTEMS)
+    first = sealed_image.build(kernel(store), store, FILESYSTEMS)
     other = Store(tmp_path / "elsewhere")
-    second = sealed.build(kernel(other), other, FILESYSTEMS)
+    second = sealed_image.build(kernel(other), other, FILESYSTEMS)
     assert (second.key, second.content) == (first.key, first.content)
 
 
 def test_what_is_to_be_proved_is_part_of_the_identity(store: Store) -> None:
-    some = sealed.build(kernel(store), store, FILESYSTEMS[:1])
-    assert sealed.build(kernel(store), store, FILESYSTEMS).key != some.key
+    some = sealed_image.build(kernel(store), store, FILESYSTEMS[:1])
+    assert sealed_image.build(kernel(store), store, FILESYSTEMS).key != some.key
 
 
 def test_concurrent_builds_do_the_work_once(store: Store) -> None:
@@ -120,7 +120,7 @@ def test_concurrent_builds_do_the_work_once(store: Store) -> None:
     keys: list[str] = []
 
     def build() -> None:
-        keys.append(sealed.build(one, store, FILESYSTEMS, progress=lines.append).key)
+        keys.append(sealed_image.build(one, store, FILESYSTEMS, progress=lines.append).key)
 
     threads = [threading.Thread(target=build) for _ in range(6)]
     for thread in threads:
@@ -168,7 +168,7 @@ UFS = filesystem("ufs", "ufs").model_copy(
 
 
 def test_a_module_that_was_built_to_do_less_is_unsupported(store: Store) -> None:
-    image = sealed.build(kernel(store), store, [*FILESYSTEMS, UFS])
+    image = sealed_image.build(kernel(store), store, [*FILESYSTEMS, UFS])
     assert image.proof["ufs", "period"].status == "unsupported"
     assert image.proof["ufs", "period"].reason == (
         "kernel 6.1.0-1-amd64 was built without CONFIG_UFS_FS_WRITE; Debian's only reads"
@@ -181,7 +181,7 @@ def test_programs_that_a_proof_needs_are_made_and_part_of_the_identity(
     writes = kernel(store, "CONFIG_UFS_FS_WRITE=y\n")
     asked: list[Path] = []
     given: list[dict[str, bytes]] = []
-    real = sealed._prove
+    real = sealed_image._prove
 
     def prove(*arguments: Any) -> None:
         given.append(arguments[-1])
@@ -192,15 +192,15 @@ def test_programs_that_a_proof_needs_are_made_and_part_of_the_identity(
         return {name: tmp_path / name for name in (*UFS.tools, "another")}
 
     monkeypatch.setattr(tools, "obtain", programs)
-    monkeypatch.setattr(sealed, "_prove", prove)
+    monkeypatch.setattr(sealed_image, "_prove", prove)
     for name in UFS.tools:
         (tmp_path / name).write_text(name)
-    image = sealed.build(writes, store, [*FILESYSTEMS, UFS])
+    image = sealed_image.build(writes, store, [*FILESYSTEMS, UFS])
     assert image.proof["ufs", "today"].status == "ok" and asked == [tools.FILESYSTEMS]
     assert given == [{"busybox": b"busybox", "tools/make": b"make", "tools/check": b"check"}]
     (tmp_path / "check").write_text("another")
-    assert sealed.build(writes, store, [*FILESYSTEMS, UFS]).key != image.key
-    sealed.build(writes, store, FILESYSTEMS)
+    assert sealed_image.build(writes, store, [*FILESYSTEMS, UFS]).key != image.key
+    sealed_image.build(writes, store, FILESYSTEMS)
     assert len(asked) == 2
 
 
@@ -230,10 +230,10 @@ def test_a_failing_packer_quotes_its_log_and_the_console(
 ) -> None:
     (tmp_path / "console.log").write_text("agelab init: cannot insert the module nfit.ko\n")
 
-    def run(argv: list[str], **_: object) -> process.Result:
+    def run(argv: list[str], **_: object) -> process.Completed:
         if argv[1] == "build":
             raise process.ProcessFailed(argv, 1, "Timeout waiting for SSH.\n", "packer build")
-        return process.Result(0, "Packer v1.11.2\n", "")
+        return process.Completed(0, "Packer v1.11.2\n", "")
 
     monkeypatch.setattr(process, "run", run)
     with pytest.raises(HostError) as raised:
@@ -251,10 +251,10 @@ def test_a_kernel_that_panics_in_its_proof_is_told_from_a_packer_that_fails(
 ) -> None:
     panic = "Kernel panic - not syncing: VFS: Unable to mount root fs"
 
-    def run(argv: list[str], **_: object) -> process.Result:
+    def run(argv: list[str], **_: object) -> process.Completed:
         if argv[1] == "build":
             raise process.TooSlow("packer") if slow else process.ProcessFailed(argv, 1, "the VM exited\n")
-        return process.Result(0, "Packer v1.6.6\n", "")
+        return process.Completed(0, "Packer v1.6.6\n", "")
 
     monkeypatch.setattr(process, "run", run)
     (tmp_path / "console.log").write_text(f"BUG: oh\n{panic}\n")

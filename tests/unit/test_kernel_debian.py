@@ -8,7 +8,7 @@ import pytest
 from agelab import debian, process
 from agelab.debian import Archive, Package
 from agelab.errors import AgelabError, HostError, InputError
-from agelab.kernel import bundle, packaged, suites, versions
+from agelab.kernel import packaged, suites, unpack, versions
 from agelab.kernel import spec as specs
 from agelab.store import Store, file_hash
 
@@ -254,14 +254,14 @@ def test_a_kernel_is_unpacked_from_either_layout(tmp_path: Path, packages: list[
     ]
     made = tmp_path / "made"
     made.mkdir()
-    bundle.unpack(debs, "7", made)
+    unpack.unpack(debs, "7", made)
     assert {path.name for path in made.iterdir()} == {"vmlinuz", "config", "modules", "modules.json"}
 
 
 def test_packages_without_a_kernel_are_one_clear_error(tmp_path: Path) -> None:
     stub = deb(tree(tmp_path, "linux/usr/share/doc/linux/copyright"), "linux")
     with pytest.raises(HostError, match=r"linux_1_all\.deb: no kernel in a layout that is known"):
-        bundle.unpack([stub], "7", tmp_path)
+        unpack.unpack([stub], "7", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -320,7 +320,7 @@ def test_versions_are_ordered_as_dpkg_orders_them() -> None:
 
 
 def test_a_failed_update_is_one_line_for_the_host(empty: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(argv: list[str], **_: object) -> process.Result:
+    def run(argv: list[str], **_: object) -> process.Completed:
         raise process.ProcessFailed(argv, 100, "W: noise\nE: Could not resolve 'mirror'\n", "apt-get update")
 
     monkeypatch.setattr(debian, "mirrors", lambda: ("http://mirror.test/debian", None))
@@ -334,12 +334,12 @@ def test_a_failed_update_is_one_line_for_the_host(empty: Store, monkeypatch: pyt
 def test_a_suite_without_updates_is_used_without_them(empty: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[str] = []
 
-    def run(argv: list[str], **_: object) -> process.Result:
+    def run(argv: list[str], **_: object) -> process.Completed:
         tried.append((empty.cache("apt") / "trixie" / "debian.sources").read_text())
         if "trixie-updates" in tried[-1]:
             said = "E: The repository 'http://mirror.test/debian trixie-updates Release' does not have a Release file."
             raise process.ProcessFailed(argv, 100, said, "apt-get update")
-        return process.Result(0, "", "")
+        return process.Completed(0, "", "")
 
     monkeypatch.setattr(
         debian, "mirrors", lambda: ("http://mirror.test/debian", "http://mirror.test/security")
@@ -352,7 +352,7 @@ def test_a_suite_without_updates_is_used_without_them(empty: Store, monkeypatch:
 
 def test_backports_stand_on_their_suite(empty: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(debian, "mirrors", lambda: ("http://mirror.test/debian", None))
-    monkeypatch.setattr(process, "run", lambda argv, **_: process.Result(0, "", ""))
+    monkeypatch.setattr(process, "run", lambda argv, **_: process.Completed(0, "", ""))
     Archive(empty, "trixie-backports").update()
     root = empty.cache("apt") / "trixie-backports"
     suites = [line for line in (root / "debian.sources").read_text().splitlines() if "Suites" in line]
@@ -385,7 +385,7 @@ def test_a_store_that_was_moved_tells_apt_its_new_places(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(debian, "mirrors", lambda: ("http://mirror.test/debian", None))
-    monkeypatch.setattr(process, "run", lambda argv, **_: process.Result(0, "", ""))
+    monkeypatch.setattr(process, "run", lambda argv, **_: process.Completed(0, "", ""))
     Archive(Store(tmp_path / "old"), "trixie").update()
     (tmp_path / "old").rename(tmp_path / "new")
     moved = Store(tmp_path / "new")

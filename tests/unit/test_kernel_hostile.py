@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agelab.errors import HostError, InputError
-from agelab.kernel import bundle
+from agelab.kernel import unpack
 from agelab.kernel.deb import resolve
 from agelab.store import Store
 from tests.unit.test_kernel_vmlinux import RELEASE
@@ -80,8 +80,8 @@ def test_links_that_lead_out_of_a_package_go_and_others_stay(tmp_path: Path) -> 
     links = {"in": "lib/file", "up": "../..", "headers": "/usr/src/linux-headers", "lib/up": "../lib"}
     for name, target in links.items():
         (tree / name).symlink_to(target)
-    bundle.confine(tree)
+    unpack.reject_escapes(tree)
     assert {name for name in links if (tree / name).is_symlink()} == {"in", "lib/up"}
     os.mkfifo(tree / "pipe")
-    with pytest.raises(bundle.NotAKernel, match="pipe is neither"):
-        bundle.confine(tree)
+    with pytest.raises(unpack.NotAKernel, match="pipe is neither"):
+        unpack.reject_escapes(tree)

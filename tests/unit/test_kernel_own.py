@@ -11,7 +11,7 @@ from agelab.kernel import spec as specs
 from agelab.kernel.initramfs import BASE_MODULES
 from agelab.kernel.modinfo import canonical_name
 from agelab.model.filesystem import Filesystem
-from agelab.run import spec as cells
+from agelab.runner.plan import cell_spec as cells
 from agelab.scenario.files import every
 from agelab.store import Store, file_hash
 from tests.unit.made_kernels import BUILT_IN, CONFIG, image, linux, module, modules, package
@@ -173,7 +173,7 @@ def test_every_module_that_a_guest_is_given_has_its_option() -> None:
 
 def test_what_a_maker_wrote_beside_a_kernel_is_its_provenance(store: Store, tmp_path: Path) -> None:
     found = specs.resolve(f"image:{image(tmp_path, BUILT_IN)}", store)
-    patch = provenance.Source(name="reiser4.patch", sha256="1" * 64)
+    patch = provenance.KernelPart(name="reiser4.patch", sha256="1" * 64)
     written = provenance.Recorded(commit="abc123", patches=(patch,))
     (found.directory / provenance.FILE).write_text(written.model_dump_json())
     came = provenance.of(found)

@@ -12,7 +12,7 @@ SMALL = config.NEEDED.read_text() + config.SMALL.read_text()
 
 
 def test_every_recipe_can_be_read_and_says_a_source() -> None:
-    found = [read(path, recipes.Recipe) for path in sorted(recipes.DIRECTORY.glob("*.toml"))]
+    found = [read(path, recipes.KernelRecipe) for path in sorted(recipes.DIRECTORY.glob("*.toml"))]
     assert {"ufs", "reiser4"} <= {one.name for one in found}
     assert [one.name for one in found] == recipes.names()
 

@@ -9,7 +9,7 @@ import pytest
 
 from agelab import process
 from agelab.errors import InputError
-from agelab.kernel import source
+from agelab.kernel import source_tree
 from agelab.store import Store
 
 MAKEFILE = "VERSION = 6\nPATCHLEVEL = 1\nSUBLEVEL = 7\nEXTRAVERSION = -rc1\n"
@@ -66,8 +66,8 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "home")
 
 
-def of(tree: Path, store: Store, ref: str = "") -> source.Source:
-    return source.of_tree(tree, ref, store, lambda line: None)
+def of(tree: Path, store: Store, ref: str = "") -> source_tree.SourceTree:
+    return source_tree.of_tree(tree, ref, store, lambda line: None)
 
 
 def test_a_commit_is_a_source_and_the_users_tree_stays_as_it_is(tree: Path, store: Store) -> None:
@@ -162,7 +162,7 @@ def test_a_directory_inside_of_another_repository_is_not_taken_for_it(tree: Path
 
 def test_a_directory_that_is_no_kernel_tree_is_not_read(tmp_path: Path, store: Store) -> None:
     with pytest.raises(InputError, match="no kernel tree: it lacks Makefile, Kconfig, kernel"):
-        source.of_tree(tmp_path, "", store, pytest.fail)
+        source_tree.of_tree(tmp_path, "", store, pytest.fail)
 
 
 def test_no_such_directory(tmp_path: Path, store: Store) -> None:
@@ -174,11 +174,11 @@ def test_patches_make_another_tree_and_are_recorded(tmp_path: Path, tree: Path, 
     patch = tmp_path / "a.patch"
     patch.write_text(PATCH)
     plain = of(tree, store)
-    found = source.patched(plain, [patch])
+    found = source_tree.patched(plain, [patch])
     assert found.tree != plain.tree and [one.name for one in found.patches] == ["a.patch"]
     found.check_out()
     assert (found.files / "fs/inode.c").read_text() == "one\n2\nthree\n"
-    assert source.patched(plain, []) == plain
+    assert source_tree.patched(plain, []) == plain
 
 
 def test_a_patch_that_does_not_apply_says_where(tmp_path: Path, tree: Path, store: Store) -> None:
@@ -188,10 +188,10 @@ def test_a_patch_that_does_not_apply_says_where(tmp_path: Path, tree: Path, stor
     with pytest.raises(
         InputError, match=r"2\.patch does not apply to 6\.1\.7-rc1 \(after 1\.patch\): fs/inode\.c:1"
     ):
-        source.patched(of(tree, store), [one, other])
+        source_tree.patched(of(tree, store), [one, other])
     other.write_text(PATCH.replace("fs/inode.c", "fs/none.c"))
     with pytest.raises(InputError, match=r"fs/none\.c: does not exist"):
-        source.patched(of(tree, store), [other])
+        source_tree.patched(of(tree, store), [other])
 
 
 def test_two_that_patch_one_tree_at_once_do_not_get_each_others_patches(
@@ -200,22 +200,22 @@ def test_two_that_patch_one_tree_at_once_do_not_get_each_others_patches(
     patch, other = tmp_path / "a.patch", tmp_path / "b.patch"
     patch.write_text(PATCH)
     other.write_text("--- /dev/null\n+++ b/fs/other.c\n@@ -0,0 +1 @@\n+other\n")
-    alone = [source.patched(of(tree, store), [one]).tree for one in (patch, other)]
+    alone = [source_tree.patched(of(tree, store), [one]).tree for one in (patch, other)]
     run, found = process.run, list[str]()
 
-    def meanwhile(argv: list[str], **more: Any) -> process.Result:
+    def meanwhile(argv: list[str], **more: Any) -> process.Completed:
         if "apply" in argv and str(patch) in argv:  # another process, just before
-            found.append(source.patched(of(tree, store), [other]).tree)
+            found.append(source_tree.patched(of(tree, store), [other]).tree)
         return run(argv, **more)
 
     monkeypatch.setattr(process, "run", meanwhile)
-    assert [source.patched(of(tree, store), [patch]).tree, *found] == alone
+    assert [source_tree.patched(of(tree, store), [patch]).tree, *found] == alone
 
 
 def test_what_a_git_that_was_killed_has_left_locked_is_free_again(tree: Path, store: Store) -> None:
-    found = of(tree, store, source.AS_IT_IS)
+    found = of(tree, store, source_tree.AS_IT_IS)
     for lock in ("git/index.lock", "files.index.lock"):
         (found.place / lock).touch()
-    again = of(tree, store, source.AS_IT_IS)
+    again = of(tree, store, source_tree.AS_IT_IS)
     again.check_out()
     assert again.tree == found.tree and (again.files / "fs/inode.c").is_file()

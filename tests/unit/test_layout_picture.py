@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from agelab.layout import picture, svg
-from agelab.layout.blockmap import Kind, survey
+from agelab.layout.blockmap import BlockKind, survey
 from agelab.layout.model import Extent, ExtentMap, FileMap, FreeSpace
 
 BLOCK = 4096
@@ -110,7 +110,7 @@ def test_a_full_disk_is_one_outline_in_each_row_and_the_same_bytes_again() -> No
     extents = extents_of(((0, blocks),))
     document = picture.block_map("full", blocks * BLOCK, extents, FreeSpace(blocks * BLOCK, ()))
     assert document == picture.block_map("full", blocks * BLOCK, extents, FreeSpace(blocks * BLOCK, ()))
-    [path] = re.findall(f'<path fill="{picture.FILL[Kind.WHOLE]}" d="([^"]*)"', document)
+    [path] = re.findall(f'<path fill="{picture.FILL[BlockKind.WHOLE]}" d="([^"]*)"', document)
     assert re.fullmatch(r"(M76 \d+v-10h896V\d+z){3}", path)
 
 
@@ -125,7 +125,8 @@ def test_a_map_with_everything_everywhere_stays_small() -> None:
 
 def test_a_hostile_title_stays_text() -> None:
     document = picture.side_by_side(
-        HOSTILE, [picture.Disk(HOSTILE, 1 << 20, None, None), picture.Disk("", 1 << 20, None, None)]
+        HOSTILE,
+        [picture.MappedDisk(HOSTILE, 1 << 20, None, None), picture.MappedDisk("", 1 << 20, None, None)],
     )
     root = ElementTree.fromstring(document.encode())
     assert root.find(f"{SVG}title") is not None
@@ -139,7 +140,7 @@ def test_what_was_not_measured_is_hatched_and_said() -> None:
     size = 1 << 24
     extents, free = extents_of(((0, 10),)), FreeSpace(size, ((1 << 20, 1 << 20),))
     hatched = f'<path fill="{picture.HATCH}"'
-    unknown = f'<path fill="{picture.FILL[Kind.UNKNOWN]}"'
+    unknown = f'<path fill="{picture.FILL[BlockKind.UNKNOWN]}"'
     both = picture.block_map("both", size, extents, free)
     assert hatched not in both and unknown in both
     assert "not named" in words_of(both)
@@ -154,7 +155,9 @@ def test_what_was_not_measured_is_hatched_and_said() -> None:
     assert "\nfree\nnot measured\n" in no_free and "\nfiles in one run\n40 KiB, 0.2 %" in no_free
     no_extents = words_of(picture.block_map("no extents", size, None, free))
     assert "\nfiles in one run\nnot measured\n" in no_extents and "\nfree\n1 MiB, 6." in no_extents
-    assert f'<path fill="{picture.FILL[Kind.FREE]}"' not in picture.block_map("nothing", size, extents, None)
+    assert f'<path fill="{picture.FILL[BlockKind.FREE]}"' not in picture.block_map(
+        "nothing", size, extents, None
+    )
 
 
 def test_doubts_are_said_below_the_map() -> None:
@@ -180,7 +183,7 @@ def test_doubts_are_said_below_the_map() -> None:
 
 def test_disks_of_one_picture_have_one_scale() -> None:
     small, large = 40 << 20, 80 << 20
-    disks = [picture.Disk("aged", large, None, None), picture.Disk("control", small, None, None)]
+    disks = [picture.MappedDisk("aged", large, None, None), picture.MappedDisk("control", small, None, None)]
     document = picture.side_by_side("two", disks)
     cell = picture.cell_bytes(large, picture.ROWS // 2)
     assert words_of(document).count("A cell is") == 1
@@ -196,8 +199,8 @@ def test_disks_of_one_picture_have_one_scale() -> None:
 @pytest.mark.parametrize("seed", range(50))
 def test_the_percents_add_up_to_a_hundred(seed: int) -> None:
     draw = random.Random(seed)
-    totals = {kind: draw.choice([0, 1, draw.randrange(1 << 40)]) for kind in Kind}
-    totals[Kind.FREE] += 1
+    totals = {kind: draw.choice([0, 1, draw.randrange(1 << 40)]) for kind in BlockKind}
+    totals[BlockKind.FREE] += 1
     tenths = [int(shown.removesuffix(" %").replace(".", "")) for shown in picture.percents(totals).values()]
     assert sum(tenths) == 1000
     for tenth, total in zip(tenths, totals.values(), strict=True):

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from agelab.layout.blockmap import LONG, NOT_ALIGNED, RANKS, BlockMap, Kind, file_runs, survey
+from agelab.layout.blockmap import LONG, NOT_ALIGNED, RANKS, BlockKind, BlockMap, file_runs, survey
 from agelab.layout.model import Extent, ExtentMap, FileMap, FreeSpace
 
 BLOCK = 4096
@@ -30,7 +30,7 @@ def free_space(*runs: tuple[int, int], own: tuple[tuple[int, int], ...] = ()) ->
     return FreeSpace(16 * BLOCK, in_bytes(runs), in_bytes(own))
 
 
-def blocks(found: BlockMap) -> dict[Kind, list[float]]:
+def blocks(found: BlockMap) -> dict[BlockKind, list[float]]:
     return {kind: [held / BLOCK for held in cells] for kind, cells in found.shares.items()}
 
 
@@ -42,12 +42,12 @@ def test_a_small_disk_gives_the_cells_known_by_heart() -> None:
     )
     found = survey(15 * BLOCK, 2 * BLOCK, files, free_space((9, 3), (13, 2), own=((0, 1),)))
     assert blocks(found) == {
-        Kind.SHORT: [0, 0, 2, 0, 1, 0, 0, 0],
-        Kind.LONG: [0] * 8,
-        Kind.WHOLE: [0, 2, 0, 0, 0, 0, 0, 0],
-        Kind.OWN: [1, 0, 0, 0, 0, 0, 0, 0],
-        Kind.FREE: [0, 0, 0, 0, 1, 2, 1, 1],
-        Kind.UNKNOWN: [1, 0, 0, 2, 0, 0, 1, 0],
+        BlockKind.SHORT: [0, 0, 2, 0, 1, 0, 0, 0],
+        BlockKind.LONG: [0] * 8,
+        BlockKind.WHOLE: [0, 2, 0, 0, 0, 0, 0, 0],
+        BlockKind.OWN: [1, 0, 0, 0, 0, 0, 0, 0],
+        BlockKind.FREE: [0, 0, 0, 0, 1, 2, 1, 1],
+        BlockKind.UNKNOWN: [1, 0, 0, 2, 0, 0, 1, 0],
     }
     assert found.census == (2, 2, 1, 3, 0, 0)
     assert (found.disputed, found.outside) == (0, 0)
@@ -57,9 +57,9 @@ def test_a_run_of_a_fragmented_file_is_long_from_a_mebibyte_on() -> None:
     run = LONG // BLOCK
     files = extent_map(file(1, extent(0, run), extent(run + 1, run - 1), extent(3 * run, 1)))
     totals = survey(4 * LONG, 64 * KIB, files, None).totals()
-    assert totals[Kind.LONG] == LONG
-    assert totals[Kind.SHORT] == LONG
-    assert totals[Kind.UNMEASURED] == 2 * LONG
+    assert totals[BlockKind.LONG] == LONG
+    assert totals[BlockKind.SHORT] == LONG
+    assert totals[BlockKind.UNMEASURED] == 2 * LONG
 
 
 def test_extents_that_follow_each_other_on_the_disk_are_one_run() -> None:
@@ -78,14 +78,14 @@ def test_a_hole_that_kept_its_place_is_not_the_files_and_does_not_break_its_run(
     kept = (Extent(0, 8 * BLOCK, BLOCK, 0), Extent(4 * BLOCK, 12 * BLOCK, 2 * BLOCK, 0))
     found = survey(16 * BLOCK, BLOCK, extent_map(file(1, *kept)), free_space((0, 8), (9, 3), (14, 2)))
     assert found.census == (1, 1, 0, 1, 0, 0)
-    assert found.totals()[Kind.WHOLE] == 3 * BLOCK
-    assert found.totals()[Kind.FREE] == 13 * BLOCK
+    assert found.totals()[BlockKind.WHOLE] == 3 * BLOCK
+    assert found.totals()[BlockKind.FREE] == 13 * BLOCK
 
 
 def test_an_extent_takes_whole_blocks_unless_it_says_otherwise() -> None:
     ends_early, unaligned = Extent(0, 0, 512, 0), Extent(0, 8 * BLOCK, 512, NOT_ALIGNED)
     totals = survey(16 * BLOCK, BLOCK, extent_map(file(1, ends_early), file(2, unaligned)), None).totals()
-    assert totals[Kind.WHOLE] == BLOCK + 512
+    assert totals[BlockKind.WHOLE] == BLOCK + 512
 
 
 @pytest.mark.parametrize("flags", [0x2, 0x6, 0x8], ids=hex)
@@ -93,11 +93,11 @@ def test_a_file_with_a_place_that_is_not_known_is_not_drawn(flags: int) -> None:
     files = extent_map(file(1, extent(0, 1), extent(9, 1, flags)))
     found = survey(16 * BLOCK, BLOCK, files, free_space((1, 15)))
     assert found.totals() == {
-        Kind.SHORT: 0,
-        Kind.LONG: 0,
-        Kind.WHOLE: 0,
-        Kind.FREE: 15 * BLOCK,
-        Kind.UNKNOWN: BLOCK,
+        BlockKind.SHORT: 0,
+        BlockKind.LONG: 0,
+        BlockKind.WHOLE: 0,
+        BlockKind.FREE: 15 * BLOCK,
+        BlockKind.UNKNOWN: BLOCK,
     }
     assert found.census == (1, 0, 0, 0, 1, 0)
 
@@ -106,15 +106,15 @@ def test_a_file_with_a_place_that_is_not_known_is_not_drawn(flags: int) -> None:
 def test_what_lies_in_blocks_of_others_is_not_drawn(flags: int) -> None:
     files = extent_map(file(1, extent(0, 1), extent(9, 1, flags)))
     found = survey(16 * BLOCK, BLOCK, files, free_space((1, 15)))
-    assert found.totals()[Kind.WHOLE] == BLOCK
-    assert found.totals()[Kind.FREE] == 15 * BLOCK
+    assert found.totals()[BlockKind.WHOLE] == BLOCK
+    assert found.totals()[BlockKind.FREE] == 15 * BLOCK
     assert found.census == (1, 1, 0, 1, 0, 1)
 
 
 @pytest.mark.parametrize("flags", [0x1, 0x88, 0x100, 0x800, 0x1000, 0x2000], ids=hex)
 def test_other_flags_do_not_take_a_place_away(flags: int) -> None:
     files = extent_map(file(1, extent(0, 1), extent(9, 1, flags)))
-    assert survey(16 * BLOCK, BLOCK, files, None).totals()[Kind.SHORT] == 2 * BLOCK
+    assert survey(16 * BLOCK, BLOCK, files, None).totals()[BlockKind.SHORT] == 2 * BLOCK
 
 
 def test_a_byte_counts_once_however_many_claim_it() -> None:
@@ -127,10 +127,10 @@ def test_a_byte_counts_once_however_many_claim_it() -> None:
     )
     found = survey(16 * BLOCK, BLOCK, files, None)
     assert found.totals() == {
-        Kind.SHORT: 3 * BLOCK,
-        Kind.LONG: 0,
-        Kind.WHOLE: BLOCK,
-        Kind.UNMEASURED: 12 * BLOCK,
+        BlockKind.SHORT: 3 * BLOCK,
+        BlockKind.LONG: 0,
+        BlockKind.WHOLE: BLOCK,
+        BlockKind.UNMEASURED: 12 * BLOCK,
     }
     assert found.disputed == 0
     assert found.census == (3, 3, 1, 4, 0, 0)
@@ -139,22 +139,22 @@ def test_a_byte_counts_once_however_many_claim_it() -> None:
 def test_files_that_were_not_mapped_are_told_apart_from_empty_ones() -> None:
     found = survey(16 * BLOCK, BLOCK, extent_map(file(1, unmapped="no FIEMAP"), file(2)), free_space((0, 10)))
     assert found.census == (2, 0, 0, 0, 1, 0)
-    assert found.totals()[Kind.UNKNOWN] == 6 * BLOCK
+    assert found.totals()[BlockKind.UNKNOWN] == 6 * BLOCK
 
 
 def test_what_was_not_measured_is_neither_free_nor_used() -> None:
     files = extent_map(file(1, extent(0, 4)))
     free = free_space((8, 8))
-    assert set(survey(16 * BLOCK, BLOCK, None, None).totals().items()) == {(Kind.UNMEASURED, 16 * BLOCK)}
+    assert set(survey(16 * BLOCK, BLOCK, None, None).totals().items()) == {(BlockKind.UNMEASURED, 16 * BLOCK)}
     assert survey(16 * BLOCK, BLOCK, None, free).totals() == {
-        Kind.FREE: 8 * BLOCK,
-        Kind.UNMEASURED: 8 * BLOCK,
+        BlockKind.FREE: 8 * BLOCK,
+        BlockKind.UNMEASURED: 8 * BLOCK,
     }
     without_free = survey(16 * BLOCK, BLOCK, files, None).totals()
-    assert (without_free[Kind.WHOLE], without_free[Kind.UNMEASURED]) == (4 * BLOCK, 12 * BLOCK)
-    assert not {Kind.FREE, Kind.UNKNOWN, Kind.OWN} & set(without_free)
+    assert (without_free[BlockKind.WHOLE], without_free[BlockKind.UNMEASURED]) == (4 * BLOCK, 12 * BLOCK)
+    assert not {BlockKind.FREE, BlockKind.UNKNOWN, BlockKind.OWN} & set(without_free)
     # A tool that names nothing as the filesystem's own does not say that there is nothing.
-    assert Kind.OWN not in survey(16 * BLOCK, BLOCK, files, free).totals()
+    assert BlockKind.OWN not in survey(16 * BLOCK, BLOCK, files, free).totals()
 
 
 def test_contradictions_and_what_lies_outside_are_counted() -> None:
@@ -162,9 +162,9 @@ def test_contradictions_and_what_lies_outside_are_counted() -> None:
     found = survey(16 * BLOCK, BLOCK, files, free_space((3, 2), own=((2, 1),)))
     assert found.disputed == 2 * BLOCK
     assert found.outside == 5 * BLOCK
-    assert found.totals()[Kind.WHOLE] == 6 * BLOCK
-    assert found.totals()[Kind.FREE] == BLOCK
-    assert found.totals()[Kind.OWN] == 0
+    assert found.totals()[BlockKind.WHOLE] == 6 * BLOCK
+    assert found.totals()[BlockKind.FREE] == BLOCK
+    assert found.totals()[BlockKind.OWN] == 0
 
 
 @pytest.mark.parametrize(("size", "cell"), [(0, BLOCK), (BLOCK, 0), (-1, BLOCK)])
@@ -183,20 +183,20 @@ def test_any_map_is_what_painting_block_by_block_gives(seed: int) -> None:
 
     files = [file(inode, *(extent(*run) for run in runs(4))) for inode in range(draw.randint(0, 30))]
     own, free = runs(4), runs(20)
-    painted: list[Kind | None] = [None] * size
-    claims: dict[Kind, list[tuple[int, int]]] = {Kind.FREE: free, Kind.OWN: own}
+    painted: list[BlockKind | None] = [None] * size
+    claims: dict[BlockKind, list[tuple[int, int]]] = {BlockKind.FREE: free, BlockKind.OWN: own}
     for each in files:
         found = file_runs(each, BLOCK) or []
         stretches = [(start // BLOCK, (end - start) // BLOCK) for run in found for start, end in run]
-        claims.setdefault(Kind.SHORT if len(found) > 1 else Kind.WHOLE, []).extend(stretches)
+        claims.setdefault(BlockKind.SHORT if len(found) > 1 else BlockKind.WHOLE, []).extend(stretches)
     for kind in reversed(RANKS):
         for start, length in claims.get(kind, []):
             for block in range(start, min(start + length, size)):
                 painted[block] = kind
     result = survey(size * BLOCK, cell * BLOCK, extent_map(*files), free_space(*free, own=tuple(own)))
-    for kind in Kind:
+    for kind in BlockKind:
         wanted = [
-            sum(1 for block in painted[at : at + cell] if (block or Kind.UNKNOWN) is kind) * BLOCK
+            sum(1 for block in painted[at : at + cell] if (block or BlockKind.UNKNOWN) is kind) * BLOCK
             for at in range(0, size, cell)
         ]
         assert result.shares.get(kind, [0] * len(wanted)) == wanted

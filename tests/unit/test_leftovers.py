@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from agelab import owner, process, unfinished
+from agelab import atomic, orphans, process
 from agelab.doctor import leftovers
-from agelab.results import rundir
-from agelab.results.rundir import RunDirectory
+from agelab.results import run_directory
+from agelab.results.run_directory import RunDirectory
 from agelab.store import Store
 from agelab.vm import daemon
 
@@ -31,7 +31,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr("agelab.doctor.leftovers.gettempdir", lambda: str(tmp_path / "tmp"))
     # Processes are the whole host's, and other tests kill agelabs meanwhile.
-    monkeypatch.setattr(owner, "orphans", lambda: iter(()))
+    monkeypatch.setattr(orphans, "orphans", lambda: iter(()))
     monkeypatch.setattr(daemon, "unused", lambda: None)
     return Store(tmp_path / "home")
 
@@ -64,37 +64,37 @@ def test_a_process_is_nobody_s_once_its_owner_has_been_killed(
     owned: "tuple[subprocess.Popen[bytes], int]",
 ) -> None:
     agelab, pid = owned
-    name = owner.of(pid)
-    assert name and not owner.gone(name)
-    assert pid not in [one.pid for one in owner.orphans()]
+    name = orphans.of(pid)
+    assert name and not orphans.is_dead(name)
+    assert pid not in [one.pid for one in orphans.orphans()]
     agelab.kill()
     agelab.wait()
-    found = [one for one in owner.orphans() if one.pid == pid]
+    found = [one for one in orphans.orphans() if one.pid == pid]
     assert [one.command for one in found] == ["sleep"]
-    assert owner.end(found) == found
-    assert pid not in [one.pid for one in owner.orphans()]
+    assert orphans.end(found) == found
+    assert pid not in [one.pid for one in orphans.orphans()]
 
 
 def test_a_container_s_daemon_is_none_of_ours(tmp_path: Path) -> None:
     word = f"{tmp_path}/conf"
     own = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     inside = ["unshare", *own, "--pid", "--fork", "--kill-child", "sh", "-c", "echo ready; sleep 60; :", word]
-    env = {**os.environ, owner.VARIABLE: owner.DAEMON}
+    env = {**os.environ, orphans.VARIABLE: orphans.DAEMON}
     with subprocess.Popen(inside, env=env, stdout=subprocess.PIPE, text=True) as child:
         try:
             assert child.stdout is not None and child.stdout.readline() == "ready\n"
-            assert [one.command for one in owner.having(owner.DAEMON, word)] == ["unshare"]
+            assert [one.command for one in orphans.tagged(orphans.DAEMON, word)] == ["unshare"]
         finally:
             child.kill()
 
 
 def test_a_number_that_another_process_has_now_is_no_owner() -> None:
-    pid, began = owner.this().split(":")
-    assert not owner.gone(owner.this())
-    assert owner.gone(f"{pid}:{int(began) + 1}")
-    assert not owner.gone(owner.DAEMON)
-    assert owner.of(1 << 30) is None
-    assert owner.end([owner.Owned(os.getpid(), f"{pid}:{int(began) + 1}", "not this one")]) == []
+    pid, began = orphans.tag().split(":")
+    assert not orphans.is_dead(orphans.tag())
+    assert orphans.is_dead(f"{pid}:{int(began) + 1}")
+    assert not orphans.is_dead(orphans.DAEMON)
+    assert orphans.of(1 << 30) is None
+    assert orphans.end([orphans.TaggedProcess(os.getpid(), f"{pid}:{int(began) + 1}", "not this one")]) == []
 
 
 def test_a_program_ends_with_the_agelab_that_started_it(tmp_path: Path) -> None:
@@ -132,8 +132,8 @@ def test_what_is_not_finished_is_removed_unless_somebody_is_at_work_on_it(
         path.mkdir(parents=True)
         (path / "half").write_bytes(b"x" * 5000)
     with (
-        unfinished.workplace(tmp_path / "tmp") as alive,
-        unfinished.directory(store.root / "image" / ".i.partial") as other,
+        atomic.temp_dir(tmp_path / "tmp") as alive,
+        atomic.directory(store.root / "image" / ".i.partial") as other,
     ):
         finding = leftovers.finding(store)
         assert finding.found.startswith("4, ") and finding.fix == "agelab doctor --clean"
@@ -145,11 +145,11 @@ def test_what_is_not_finished_is_removed_unless_somebody_is_at_work_on_it(
 
 
 def test_a_run_without_a_plan_goes_unless_it_is_being_begun(store: Store) -> None:
-    with rundir.settled(store.runs):
+    with run_directory.settled(store.runs):
         begun = RunDirectory.create(store.runs, "begun")
         with begun.held():
             left = RunDirectory.create(store.runs, "left")
-            assert [run.name for run in rundir.without_plan(store.runs)] == [left.name]
+            assert [run.name for run in run_directory.without_plan(store.runs)] == [left.name]
     with begun.held():
         assert any(left.name in line for line in said(store))
         assert begun.path.exists() and not left.path.exists()
@@ -190,10 +190,10 @@ def test_a_directory_that_is_removed_is_there_as_a_whole_or_not_at_all(tmp_path:
     path = tmp_path / "disk"
     path.mkdir()
     (path / "content").touch()
-    unfinished.remove(path)
+    atomic.remove(path)
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(FileNotFoundError):
-        unfinished.remove(path)
+        atomic.remove(path)
 
 
 def test_writers_of_one_file_do_not_disturb_each_other(tmp_path: Path) -> None:

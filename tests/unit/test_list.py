@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from agelab.cli import main, tables
-from agelab.cli.cells import names, ranges
+from agelab.cli import main
 from agelab.model.result import Cell, End, Status
-from agelab.results.rundir import RunDirectory
+from agelab.results.run_directory import RunDirectory
+from agelab.view import run_tables
+from agelab.view.cell_names import names, ranges
 from tests.unit.published_runs import make
 from tests.unit.reported_runs import make as made
 
@@ -62,7 +63,7 @@ def test_a_narrow_terminal_gets_fewer_columns_and_whole_words(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int, head: str
 ) -> None:
     watched = Console(width=width, force_terminal=True, color_system=None)
-    monkeypatch.setattr(tables, "open_console", lambda: watched)
+    monkeypatch.setattr(run_tables, "open_console", lambda: watched)
     drives = ("model:samsung-hd501lj", "model:samsung-hd160hj")
     name = make(home, "fedorchuk-2008", TIMES, layout="raid0", drives=drives, unsupported=("reiserfs",))
     lines = listed(capsys)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agelab.errors import InputError
-from agelab.history.operations import HEADER, Check, check, escaped
+from agelab.history.operations import HEADER, LogCheck, check, escaped
 from tests.unit.native_tools import compiled, needs_compiler
 
 EXAMPLE = r"""agelab-operations 1
@@ -153,7 +153,7 @@ def drawn(seed: int, count: int) -> str:
         moves = (f"rename {one} {other}", f"mkdir {one}", f"rmdir {one}")
         line = draws.choice((f"create {one}", f"unlink {one}", f"truncate {one} {number}", *moves, *writes))
         following = [*lines, line.encode() + b"\n"]
-        found = Check("drawn")
+        found = LogCheck("drawn")
         try:
             for each in following:
                 found.read(each)

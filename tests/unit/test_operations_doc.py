@@ -13,7 +13,7 @@ import pytest
 
 from agelab import process
 from agelab.history import profile
-from agelab.history.operations import Summary, _names, check
+from agelab.history.operations import LogSummary, _names, check
 from tests.unit.native_tools import compiled, needs_compiler
 
 PAGE = (Path(__file__).parents[2] / "docs/operations.md").read_text()
@@ -104,6 +104,6 @@ def test_an_iolog_of_fio_becomes_one_of_operations(version: int, tmp_path: Path)
     if version == 2:  # the same without times
         text = re.sub(r"^\d+ ", "", text.replace("version 3", "version 2"), flags=re.MULTILINE)
     trace.write_text(text)
-    found: Summary = check(from_fio(trace, tmp_path))
+    found: LogSummary = check(from_fio(trace, tmp_path))
     assert found.counts == {"create": 2, "fsync": 1, "mkdir": 1, "write": 8}
     assert (found.bytes_written, found.live_bytes) == (65536, 65536)

@@ -51,25 +51,25 @@ from agelab import places
 from agelab.cli.request import request
 from agelab.cli.run import run
 from agelab.corpus import Corpus
-from agelab.image import root, sealed, tools
-from agelab.run import inputs
-from agelab.run.phases import phases
-from agelab.run.plan import guest_plan
-from agelab.run.request import cells
+from agelab.image import root, sealed_image, tools
+from agelab.runner.plan import cell_inputs
+from agelab.runner.plan.phases import phases
+from agelab.runner.plan.guest_plan import guest_plan
+from agelab.runner.request.run_request import cell_requests
 from agelab.scenario import selection
 from agelab.store import file_hash
 from agelab.vm import clock
 
 corpus = Corpus("key", Path("corpus.iso"), 42 << 20, "hash", 185, 41 << 20, "a corpus")
 words = {str(option.name): option.get_default(click.Context(run)) for option in run.params}
-aging = cells(request("aging", {**words, "kernel": "debian:6.1"}), 14, (), None)
+aging = cell_requests(request("aging", {**words, "kernel": "debian:6.1"}), 14, (), None)
 print(json.dumps({
     "installed": places.INSTALLED,
-    "harness": inputs.harness_hash(),
-    "drive": inputs.drive_sources(),
+    "harness": cell_inputs.harness_hash(),
+    "drive": cell_inputs.drive_sources(),
     "tools": {path.name: file_hash(path) for path in tools.source_files()},
     "makers": {path.name: file_hash(path) for path in tools.source_files(tools.FILESYSTEMS)},
-    "image": {path.name: file_hash(path) for path in sealed._PROVISIONING},
+    "image": {path.name: file_hash(path) for path in sealed_image._PROVISIONING},
     "root": root.definition().model_dump(mode="json"),
     "filesystems": [one.model_dump(mode="json") for one in selection.filesystems()],
     "clock": file_hash(clock.SOURCE),

@@ -7,9 +7,9 @@ import pytest
 from pydantic import ValidationError
 
 from agelab.model.scenario import Scenario
-from agelab.run.phases import Phase, phases
-from agelab.run.plan import guest_plan, map_plan
-from agelab.run.spec import CellSpec
+from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.plan.guest_plan import guest_plan, map_plan
+from agelab.runner.plan.phases import Phase, phases
 from tests.unit.test_scenario import CORPUS, spec
 
 AGING = spec(scale="paper").scenario

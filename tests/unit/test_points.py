@@ -4,9 +4,9 @@ import io
 
 from rich.console import Console
 
-from agelab.cli.points import on_the_way, print_points
 from agelab.model.metrics import METRICS
 from agelab.model.result import Sample
+from agelab.view.history_table import on_the_way, print_points
 
 
 def sample(step: str, metric: str, value: float | None, point: int = 1, why: str | None = None) -> Sample:

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from pydantic import ValidationError
 
-from agelab.cli import recovery as shown
+from agelab.analysis.derived_samples import recovery_times
 from agelab.cli.run import run
 from agelab.errors import InputError
 from agelab.model.filesystem import Filesystem
@@ -18,12 +18,12 @@ from agelab.model.metrics import METRICS
 from agelab.model.result import Sample
 from agelab.model.scenario import Scenario
 from agelab.model.step import Action
-from agelab.results.ratios import recovery_times
-from agelab.run import runner
-from agelab.run.crash import Crash
-from agelab.run.phases import phases
-from agelab.run.plan import guest_plan
+from agelab.runner.execute import runner
+from agelab.runner.plan.guest_plan import guest_plan
+from agelab.runner.plan.phases import phases
+from agelab.runner.plan.power_cut import PowerCut
 from agelab.scenario import selection
+from agelab.view import recovery as shown
 from harness import recovery
 from harness.events import Events
 from harness.plan import Disk, Recovery
@@ -139,8 +139,8 @@ def test_a_repair_names_its_device_and_one_that_comes_first_is_there() -> None:
 
 
 def test_a_crash_is_said_as_step_repetition_and_seconds() -> None:
-    assert Crash.parse("copy:3+1.5") == Crash("copy", 3, 1.5)
-    assert Crash.parse("copy+2") == Crash("copy", 1, 2.0)
+    assert PowerCut.parse("copy:3+1.5") == PowerCut("copy", 3, 1.5)
+    assert PowerCut.parse("copy+2") == PowerCut("copy", 1, 2.0)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_a_crash_is_said_as_step_repetition_and_seconds() -> None:
 )
 def test_what_is_no_crash_is_answered_with_how_to_say_it(text: str) -> None:
     with pytest.raises(InputError, match=r"--crash-at .*: say STEP\+SECONDS or STEP:REPETITION\+SECONDS"):
-        Crash.parse(text)
+        PowerCut.parse(text)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_a_crash_that_makes_no_sense_is_refused(
 
 def crashed(text: str) -> list[dict[str, Any]]:
     """The steps of the aging study's only phase."""
-    crash = Crash.parse(text)
+    crash = PowerCut.parse(text)
     cell = spec(scale="paper")
     [phase] = phases(crash.of(cell.scenario), CORPUS, crash=crash)
     assert not phase.forks
@@ -200,7 +200,7 @@ def test_nothing_of_the_scenario_comes_after_the_crash() -> None:
     steps = crashed("delete:3+0.5")
     assert [(step["name"], step["repetition"]) for step in steps][-2:] == [("copy", 3), ("delete", 3)]
     assert [step.get("cut_after") for step in steps] == [None] * 5 + [[0.5, 0.5]]
-    scenario = Crash.parse("copy+1").of(spec().scenario)
+    scenario = PowerCut.parse("copy+1").of(spec().scenario)
     assert not (scenario.tests or scenario.control or scenario.measures or scenario.curve or scenario.ratios)
 
 

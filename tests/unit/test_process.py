@@ -14,7 +14,7 @@ from agelab.errors import HostError
 
 def test_both_streams_and_the_status_come_back() -> None:
     done = process.run(["sh", "-c", "echo out; echo err >&2; exit 3"], ok=(0, 3))
-    assert done == process.Result(3, "out\n", "err\n")
+    assert done == process.Completed(3, "out\n", "err\n")
 
 
 def test_a_missing_program_names_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

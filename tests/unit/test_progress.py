@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agelab.cli.progress import worded
+from agelab.view.progress import worded
 from tests.unit.published_runs import make, printed
 
 GOING = [sys.executable, "-m", "tests.unit.going_run"]

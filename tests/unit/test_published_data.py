@@ -10,7 +10,7 @@ from agelab.model.scenario import Scenario
 from agelab.published import study
 from agelab.published.claims import Claim, Pairs, subject
 from agelab.published.study import Study
-from agelab.published.values import READINGS, Printed
+from agelab.published.value_sources import READINGS, Printed
 from agelab.published.verdict import printed
 from agelab.scenario import files
 

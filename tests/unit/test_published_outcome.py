@@ -9,10 +9,10 @@ import pytest
 from pydantic import TypeAdapter
 
 from agelab.published.claims import AnyTest, Claim, Claims
-from agelab.published.outcome import Comparison, Outcome, outcome
+from agelab.published.outcome import ClaimComparison, TestOutcome, outcome
 from agelab.published.tables import Place
-from agelab.published.values import Value
-from agelab.stats.order import exact
+from agelab.published.value_sources import Value
+from agelab.stats.order_statistics import exact
 
 CLAIMS = Claims.model_validate(
     {
@@ -47,11 +47,11 @@ def made(kind: str, **words: Any) -> AnyTest:
     return adapter.validate_python({"kind": kind, "steps": ["copy"], **words})
 
 
-def of(values: Values, kind: str, resolution: float = 0, **words: Any) -> Outcome:
+def of(values: Values, kind: str, resolution: float = 0, **words: Any) -> TestOutcome:
     return outcome(made(kind, **words), CLAIMS, Given(values, exact(resolution)))
 
 
-def only(values: Values, kind: str, resolution: float = 0, **words: Any) -> Comparison:
+def only(values: Values, kind: str, resolution: float = 0, **words: Any) -> ClaimComparison:
     [found] = of(values, kind, resolution, **words).comparisons
     return found
 

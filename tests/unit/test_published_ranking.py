@@ -8,9 +8,9 @@ import pytest
 
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
 from agelab.published import study
-from agelab.published.ours import Ours
+from agelab.published.our_values import Ours
 from agelab.published.ranking import Ranking, rankings, ranks, tau_b
-from agelab.published.sides import Run, Side
+from agelab.published.run_columns import LoadedRun, RunColumn
 from agelab.published.study import Study
 from agelab.published.tables import HEADER
 
@@ -75,7 +75,7 @@ def small(tmp_path: Path) -> Study:
     return study.read("small", tmp_path)
 
 
-def side(values: dict[str, dict[str, list[float]]], status: Status = Status.OK) -> Side:
+def side(values: dict[str, dict[str, list[float]]], status: Status = Status.OK) -> RunColumn:
     """A run with these elapsed times: variant, step, repetitions."""
     cells = tuple(
         Cell(
@@ -93,10 +93,10 @@ def side(values: dict[str, dict[str, list[float]]], status: Status = Status.OK) 
         ]
         for number, steps in enumerate(values.values())
     }
-    return Side((Run(plan, [End(status=status, host_seconds=1) for _ in cells], samples),))
+    return RunColumn((LoadedRun(plan, [End(status=status, host_seconds=1) for _ in cells], samples),))
 
 
-def ranked(small: Study, *sides: Side) -> Ranking:
+def ranked(small: Study, *sides: RunColumn) -> Ranking:
     sources = [Ours(small.figures, small.claims, one) for one in sides]
     [found] = rankings(small.figures, small.claims, sources)
     return found

@@ -11,9 +11,9 @@ import pytest
 from agelab.cli import main
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
 from agelab.published import study
-from agelab.published.outcome import Comparison, Outcome
+from agelab.published.outcome import ClaimComparison, TestOutcome
 from agelab.published.verdict import _counted
-from agelab.results.rundir import RunDirectory
+from agelab.results.run_directory import RunDirectory
 from tests.unit.published_runs import make, printed
 
 TUM = study.read("tum-2005")
@@ -342,6 +342,6 @@ def test_a_run_without_a_study_is_wrong_input(home: Path, capsys: pytest.Capture
 
 
 def test_comparisons_that_could_not_be_made_are_not_counted_as_false() -> None:
-    made, not_made = Comparison("a", Fraction(1), False), Comparison("b", None, None, "not ended")
-    found = _counted(Outcome("every", (made, not_made, not_made)))
+    made, not_made = ClaimComparison("a", Fraction(1), False), ClaimComparison("b", None, None, "not ended")
+    found = _counted(TestOutcome("every", (made, not_made, not_made)))
     assert found == "0 of 1 are so; 2 could not be compared"

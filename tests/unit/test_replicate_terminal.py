@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agelab.cli import main
-from agelab.results.rundir import RunDirectory
+from agelab.results.run_directory import RunDirectory
 from tests.unit.published_runs import make, printed
 
 

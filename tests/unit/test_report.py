@@ -12,15 +12,15 @@ import pytest
 from agelab.cli import main
 from agelab.model.metrics import METRICS
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
-from agelab.report import draw
-from agelab.report.answer import answers
+from agelab.report import vega
+from agelab.report.answer.headline import answers
 from agelab.report.command import again
-from agelab.report.gather import Group, load, together
+from agelab.report.gather import RunSet, load, together
 from agelab.report.html import clean, render
 from agelab.report.maps import taken_apart
 from agelab.report.model import Answer, Charts, Page, Section, Table
 from agelab.report.page import page
-from agelab.results.rundir import RunDirectory
+from agelab.results.run_directory import RunDirectory
 from bench import example
 from tests.unit import published_runs, reported_runs
 
@@ -65,10 +65,10 @@ class Elements(HTMLParser):
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Charts are drawn in the tests that look at them."""
-    monkeypatch.setattr(draw, "_svg", lambda spec: f"<svg>{len(json.dumps(spec))}</svg>")
+    monkeypatch.setattr(vega, "_svg", lambda spec: f"<svg>{len(json.dumps(spec))}</svg>")
 
 
-def runs(home: Path, *names: str) -> list[Group]:
+def runs(home: Path, *names: str) -> list[RunSet]:
     return together(load(RunDirectory(home / "runs" / name)) for name in names)
 
 

@@ -14,7 +14,7 @@ from agelab.model.result import Status
 from agelab.report.gather import load
 from agelab.report.html import render
 from agelab.report.page import page as page_of
-from agelab.results.rundir import RunDirectory
+from agelab.results.run_directory import RunDirectory
 from bench import example
 from bench.example import CHROMIUM, FLAGS
 from tests.unit import reported_runs

@@ -8,13 +8,13 @@ import pytest
 from click.testing import CliRunner
 
 from agelab.cli.age import age
-from agelab.cli.common import open_store
+from agelab.cli.options import open_store
 from agelab.cli.request import request
 from agelab.cli.run import run
 from agelab.errors import InputError
 from agelab.image import DoesNotBoot
-from agelab.run import runner
-from agelab.run.request import Request
+from agelab.runner.execute import runner
+from agelab.runner.request.run_request import RunRequest
 
 SMALL = str(Path(__file__).parents[1] / "vm" / "small.toml")
 
@@ -46,13 +46,13 @@ def test_what_does_not_go_together_is_refused(
 def test_images_of_several_kernels_prove_what_is_measured_and_a_run_of_them_is_resumed_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    seen: list[Request] = []
+    seen: list[RunRequest] = []
 
-    def execute_all(wanted: Sequence[Request]) -> list[object]:
+    def execute_all(wanted: Sequence[RunRequest]) -> list[object]:
         seen.extend(wanted)
         raise InputError("seen")
 
-    def execute(wanted: Request) -> object:
+    def execute(wanted: RunRequest) -> object:
         seen.append(wanted)
         raise InputError("seen")
 
@@ -67,11 +67,11 @@ def test_images_of_several_kernels_prove_what_is_measured_and_a_run_of_them_is_r
 
 
 def test_a_sweep_goes_on_without_a_kernel_that_is_unfit_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    def make_ready(wanted: Request, *_: object) -> object:
+    def make_ready(wanted: RunRequest, *_: object) -> object:
         raise DoesNotBoot("packer build failed") if wanted.kernel.endswith("5.10") else InputError("seen")
 
     said: list[str] = []
-    monkeypatch.setattr(runner, "make_ready", make_ready)
+    monkeypatch.setattr(runner, "prepare", make_ready)
     progress = runner.Progress(said.append, *[lambda *_: None] * 3)
     words = {str(option.name): option.get_default(click.Context(run)) for option in run.params}
     requests = [request("aging-ext4", {**words, "kernel": kernel}) for kernel in ("5.10", "6.1")]

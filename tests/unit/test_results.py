@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from agelab.analysis import cells
+from agelab.analysis.derived_samples import derived
 from agelab.errors import InputError
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
 from agelab.model.step import Ratio
-from agelab.results import compare, rundir
+from agelab.results import run_directory
 from agelab.results.digest import digest, inputs_key
-from agelab.results.ratios import derived
-from agelab.results.rundir import RunDirectory
+from agelab.results.run_directory import RunDirectory
 
 RATIO = Ratio(name="throughput_ratio", step="copy", metric="throughput")
 
@@ -69,18 +70,18 @@ def test_a_ratio_that_cannot_be_had_says_why(values: list[float | None], why: st
 def test_comparing_names_the_input_that_differs() -> None:
     one = {"seeds": {"run": 1, "corpus": 1}, "qemu": {"command": ["a", "b"]}, "drives": [1]}
     other = {"seeds": {"run": 2, "corpus": 1}, "qemu": {"command": ["a", "c"]}, "drives": [1, 2], "new": 3}
-    found = [(d.place, d.left, d.right) for d in compare.inputs(one, other)]
+    found = [(d.place, d.left, d.right) for d in cells.inputs(one, other)]
     assert found == [
         ("drives", [1], [1, 2]),
         ("new", None, 3),
         ("qemu.command[1]", "b", "c"),
         ("seeds.run", 1, 2),
     ]
-    assert list(compare.inputs(one, one)) == []
+    assert list(cells.inputs(one, one)) == []
 
 
 def test_comparing_names_the_samples_that_differ() -> None:
-    found = compare.samples([sample(), sample("read")], [sample(value=2), sample("list")])
+    found = cells.samples([sample(), sample("read")], [sample(value=2), sample("list")])
     assert [(d.place, d.left, d.right) for d in found] == [
         ("copy 1 elapsed", 1.5, 2),
         ("read 1 elapsed", 1.5, None),
@@ -172,11 +173,11 @@ def test_a_look_at_whether_a_run_goes_on_keeps_nobody_from_it(finished: RunDirec
 
 def test_runs_are_found_by_name_and_by_latest(finished: RunDirectory, tmp_path: Path) -> None:
     runs = finished.path.parent
-    assert rundir.named(runs, "latest").name == finished.name
+    assert run_directory.named(runs, "latest").name == finished.name
     with pytest.raises(InputError, match=f"did you mean {finished.name}"):
-        rundir.named(runs, finished.name + "x")
+        run_directory.named(runs, finished.name + "x")
     with pytest.raises(InputError, match="there are no runs yet"):
-        rundir.named(tmp_path / "none", "latest")
+        run_directory.named(tmp_path / "none", "latest")
 
 
 def test_the_beginning_of_one_runs_name_is_that_run_and_of_several_names_the_newest(tmp_path: Path) -> None:
@@ -184,8 +185,8 @@ def test_the_beginning_of_one_runs_name_is_that_run_and_of_several_names_the_new
     for name in (*days, f"{days[-1]}-ext4"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "plan.json").touch()
-    assert rundir.named(tmp_path, "20261105").name == days[4]
-    assert rundir.named(tmp_path, days[-1]).name == days[-1]
+    assert run_directory.named(tmp_path, "20261105").name == days[4]
+    assert run_directory.named(tmp_path, days[-1]).name == days[-1]
     newest = f"{days[-1]}-ext4, {days[-1]}, {days[-2]}"
     for name, said in (
         ("2026111", f"11 runs begin with '2026111'; the newest: {newest}"),
@@ -194,7 +195,7 @@ def test_the_beginning_of_one_runs_name_is_that_run_and_of_several_names_the_new
         ("", f"no run ''; the newest: {newest}"),
     ):
         with pytest.raises(InputError) as error:
-            rundir.named(tmp_path, name)
+            run_directory.named(tmp_path, name)
         assert (str(error.value), error.value.hint) == (said, "all runs: agelab list")
 
 
@@ -216,7 +217,7 @@ def test_the_latest_run_is_the_one_begun_last_whatever_the_clock_said(finished: 
         if label == "tomorrow":  # by a clock that is put back afterwards
             run.path = run.path.rename(runs / f"9{run.name}")
         run.write_plan(finished.plan().model_copy(update={"run": run.name}))
-    assert rundir.every(runs)[-1].name.endswith("tomorrow")
-    assert rundir.find(runs, "latest").name == run.name
+    assert run_directory.every(runs)[-1].name.endswith("tomorrow")
+    assert run_directory.find(runs, "latest").name == run.name
     (runs / "latest").write_text("one that was removed\n")
-    assert rundir.find(runs, "latest").name.endswith("tomorrow")
+    assert run_directory.find(runs, "latest").name.endswith("tomorrow")

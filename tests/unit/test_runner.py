@@ -7,16 +7,17 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from agelab.cli.common import open_store
 from agelab.cli.compare import compare
-from agelab.cli.differences import _short
+from agelab.cli.options import open_store
 from agelab.cli.resume import resume
 from agelab.cli.run import run as run_command
-from agelab.cli.tables import print_run, print_runs
 from agelab.errors import HostError, InputError
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
-from agelab.results.rundir import RunDirectory
-from agelab.run import room, runner
+from agelab.results.run_directory import RunDirectory
+from agelab.runner.execute import runner
+from agelab.runner.prepare import capacity
+from agelab.view.input_diff import _short
+from agelab.view.run_tables import print_run, print_runs
 from agelab.vm import host
 from bench.common import ARGUMENTS
 from tests.unit.test_scenario import CORPUS, spec
@@ -24,28 +25,30 @@ from tests.unit.test_scenario import CORPUS, spec
 
 def test_disks_that_do_not_fit_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=2 * 10**9))
-    said = room.check([spec()], [CORPUS], tmp_path, at_once=2, copies=2)  # one cell: nothing runs beside it
+    said = capacity.require_capacity(
+        [spec()], [CORPUS], tmp_path, at_once=2, copies=2
+    )  # one cell: nothing runs beside it
     assert said == "a cell: up to 1.3 GB of disk and 1.1 GB of memory"
     with pytest.raises(
         HostError, match=r"has 2\.0 GB free, 2 cells at once would take up to 2\.9 GB"
     ) as error:
-        room.check([spec(), spec()], [CORPUS] * 2, tmp_path, at_once=2, copies=3)
+        capacity.require_capacity([spec(), spec()], [CORPUS] * 2, tmp_path, at_once=2, copies=3)
     assert error.value.exit_code == 3
     assert "AGELAB_HOME" in error.value.hint
     with pytest.raises(HostError, match=r"a cell would take up to 2\.9 GB"):  # what is kept stays
-        room.check([spec()], [CORPUS], tmp_path, at_once=1, copies=1, kept=5)
+        capacity.require_capacity([spec()], [CORPUS], tmp_path, at_once=1, copies=1, kept=5)
 
 
 def test_the_same_cells_on_several_kernels_run_side_by_side(tmp_path: Path) -> None:
-    said = room.check([spec()], [CORPUS], tmp_path, at_once=2, copies=2, kernels=4)
+    said = capacity.require_capacity([spec()], [CORPUS], tmp_path, at_once=2, copies=2, kernels=4)
     assert said.startswith("2 cells at once")
 
 
 def test_memory_that_does_not_fit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host, "memory_available", lambda: 1_080_000_000)
-    room.check([spec()], [CORPUS], tmp_path, at_once=1, copies=1)
+    capacity.require_capacity([spec()], [CORPUS], tmp_path, at_once=1, copies=1)
     with pytest.raises(HostError, match=r"1\.1 GB of memory available, a cell would take 1\.1 GB"):
-        room.check([spec(scale="paper")], [CORPUS], tmp_path, at_once=1, copies=1)
+        capacity.require_capacity([spec(scale="paper")], [CORPUS], tmp_path, at_once=1, copies=1)
 
 
 def test_a_list_of_no_drives_is_not_the_machines_drives(monkeypatch: pytest.MonkeyPatch) -> None:

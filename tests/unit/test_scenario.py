@@ -12,9 +12,9 @@ from agelab.disk import parse
 from agelab.errors import InputError
 from agelab.model.base import Defaults, Layout
 from agelab.model.scenario import Scenario
-from agelab.run.phases import phases
-from agelab.run.plan import guest_plan
-from agelab.run.spec import CellSpec
+from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.plan.guest_plan import guest_plan
+from agelab.runner.plan.phases import phases
 from agelab.scenario import files, selection
 
 CORPUS = Corpus("key", Path("corpus.iso"), 42 << 20, "hash", 185, 41 << 20, "a corpus")

@@ -11,7 +11,7 @@ import pytest
 
 from agelab.cli import main
 from agelab.cli.schema import KINDS, schema_of
-from agelab.results.rundir import RunDirectory
+from agelab.results.run_directory import RunDirectory
 from tests.unit import reported_runs
 
 PROJECT = Path(__file__).parents[2]

@@ -8,25 +8,25 @@ import pytest
 from click.testing import CliRunner
 from pydantic import ValidationError
 
+from agelab.analysis.derived_samples import derived, syscall_shares
 from agelab.cli import agelab, main
 from agelab.model.event import EVENT, Ended, Measured, StepDone, StepFailed
 from agelab.model.result import Cell, RunPlan, Sample
-from agelab.model.shown import plain
+from agelab.model.sanitize import escape_controls
 from agelab.model.step import Ratio
-from agelab.results.ratios import derived, syscall_shares
-from agelab.results.rundir import RunDirectory
+from agelab.results.run_directory import RunDirectory
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07 \x9b31m \x7f \r back \u202etxt.exe \u2066 \u200f \u2028 \x00 \ufeff end"
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 
 def test_what_a_terminal_obeys_is_escaped_and_the_rest_left() -> None:
-    found = plain(HOSTILE)
+    found = escape_controls(HOSTILE)
     assert not OBEYED.search(found)
     assert "\\x1b[2J" in found and "\\u202etxt.exe" in found and found.endswith(" end")
-    assert plain("naïve Größe 文件\tand\nmore") == "naïve Größe 文件\tand\nmore"
-    assert plain("two\nlines", kept="") == "two\\nlines"
-    assert plain("\ud800") == "\\ud800"
+    assert escape_controls("naïve Größe 文件\tand\nmore") == "naïve Größe 文件\tand\nmore"
+    assert escape_controls("two\nlines", kept="") == "two\\nlines"
+    assert escape_controls("\ud800") == "\\ud800"
 
 
 def _event(**fields: object) -> str:

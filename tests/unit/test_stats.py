@@ -6,8 +6,8 @@ from math import comb
 
 import pytest
 
-from agelab.stats.floor import SEEDS_NEEDED, Difference, Verdict, false_alarms, no_floor
-from agelab.stats.order import LEVEL, Summary, coverage, exact, rank, summary
+from agelab.stats.noise_floor import SEEDS_NEEDED, FloorVerdict, MedianDifference, false_alarms, too_few_seeds
+from agelab.stats.order_statistics import LEVEL, Summary, coverage, exact, rank, summary
 
 
 def of(*values: int | float) -> Summary:
@@ -70,49 +70,52 @@ def test_numbers_are_what_their_digits_say() -> None:
 @pytest.mark.parametrize("n", range(1, SEEDS_NEEDED))
 def test_fewer_than_five_seeds_have_no_floor_and_no_verdict(n: int) -> None:
     few, five = of(*range(n)), of(100, 100, 100, 100, 100)
-    for difference in (Difference(few, five), Difference(five, few), Difference(few, few)):
-        assert (difference.floor, difference.verdict) == (None, Verdict.NO_FLOOR)
+    for difference in (MedianDifference(few, five), MedianDifference(five, few), MedianDifference(few, few)):
+        assert (difference.floor, difference.verdict) == (None, FloorVerdict.NO_FLOOR)
         word = "seed" if n == 1 else "seeds"
         assert difference.why_no_floor == f"no floor: {n} {word}, five are needed"
-    assert no_floor(9, n) == no_floor(n, 9)
+    assert too_few_seeds(9, n) == too_few_seeds(n, 9)
 
 
 @pytest.mark.parametrize(
     ("right", "verdict"),
     [
-        ((1, 2, 3, 4, 5), Verdict.EQUAL),
-        ((3, 3, 3, 3, 3), Verdict.EQUAL),
-        ((7, 7, 7, 7, 7), Verdict.BELOW),  # the floor itself is not above it
-        ((7.000001,) * 5, Verdict.B_HIGHER),
-        ((-1,) * 5, Verdict.BELOW),
-        ((-1.000001,) * 5, Verdict.A_HIGHER),
-        ((0, 10, 10, 10, 10), Verdict.BELOW),  # its own spread is the larger one
+        ((1, 2, 3, 4, 5), FloorVerdict.EQUAL),
+        ((3, 3, 3, 3, 3), FloorVerdict.EQUAL),
+        ((7, 7, 7, 7, 7), FloorVerdict.BELOW),  # the floor itself is not above it
+        ((7.000001,) * 5, FloorVerdict.B_HIGHER),
+        ((-1,) * 5, FloorVerdict.BELOW),
+        ((-1.000001,) * 5, FloorVerdict.A_HIGHER),
+        ((0, 10, 10, 10, 10), FloorVerdict.BELOW),  # its own spread is the larger one
     ],
 )
-def test_a_difference_counts_above_the_larger_spread(right: tuple[float, ...], verdict: Verdict) -> None:
+def test_a_difference_counts_above_the_larger_spread(right: tuple[float, ...], verdict: FloorVerdict) -> None:
     a, b = of(1, 2, 3, 4, 5), of(*right)
-    mirrored = {Verdict.A_HIGHER: Verdict.B_HIGHER, Verdict.B_HIGHER: Verdict.A_HIGHER}
-    assert Difference(a, b).verdict is verdict
-    assert Difference(b, a).verdict is mirrored.get(verdict, verdict)
-    assert Difference(a, b).floor == max(a.spread, b.spread) == Difference(b, a).floor
+    mirrored = {FloorVerdict.A_HIGHER: FloorVerdict.B_HIGHER, FloorVerdict.B_HIGHER: FloorVerdict.A_HIGHER}
+    assert MedianDifference(a, b).verdict is verdict
+    assert MedianDifference(b, a).verdict is mirrored.get(verdict, verdict)
+    assert MedianDifference(a, b).floor == max(a.spread, b.spread) == MedianDifference(b, a).floor
 
 
 def test_a_tenth_is_not_above_a_tenth() -> None:
     """In floats 0.3 - 0.2 is less than 0.1, and 1.1 - 1.0 more: the verdict must not hang on that."""
     a = of(1.0, 1.0, 1.0, 1.0, 1.1)
-    assert Difference(a, of(*[1.1] * 5)).verdict is Verdict.BELOW
+    assert MedianDifference(a, of(*[1.1] * 5)).verdict is FloorVerdict.BELOW
 
 
 def test_without_spread_any_difference_is_one() -> None:
     a, b = of(*[1.5] * 5), of(*[1.500001] * 5)
-    assert (Difference(a, b).floor, Difference(a, b).verdict) == (Fraction(0), Verdict.B_HIGHER)
-    assert Difference(a, b).difference == Fraction(1, 10**6)
-    assert Difference(a, b).relative == Fraction(1, 1_500_000)
+    assert (MedianDifference(a, b).floor, MedianDifference(a, b).verdict) == (
+        Fraction(0),
+        FloorVerdict.B_HIGHER,
+    )
+    assert MedianDifference(a, b).difference == Fraction(1, 10**6)
+    assert MedianDifference(a, b).relative == Fraction(1, 1_500_000)
 
 
 def test_shares_of_nothing_are_none() -> None:
     assert of(-1, 0, 1).relative_spread is None
-    assert Difference(of(0), of(1)).relative is None
+    assert MedianDifference(of(0), of(1)).relative is None
     assert of(-4, -2, -2).relative_spread == 1
 
 
@@ -150,13 +153,15 @@ def test_splitting_one_population_at_random_is_above_the_floor_no_more_often_tha
     for chosen in combinations(range(10), 5):
         a = of(*(population[place] for place in chosen))
         b = of(*(population[place] for place in range(10) if place not in chosen))
-        above += Difference(a, b).verdict in (Verdict.A_HIGHER, Verdict.B_HIGHER)
+        above += MedianDifference(a, b).verdict in (FloorVerdict.A_HIGHER, FloorVerdict.B_HIGHER)
     assert Fraction(above, 252) <= false_alarms(5, 5)
 
 
 def test_the_bound_is_no_mere_zero() -> None:
     """Two heaps of five: dealt apart, they are above the floor."""
-    assert Difference(of(0, 1, 2, 3, 4), of(1000, 1001, 1002, 1003, 1004)).verdict is Verdict.B_HIGHER
+    assert (
+        MedianDifference(of(0, 1, 2, 3, 4), of(1000, 1001, 1002, 1003, 1004)).verdict is FloorVerdict.B_HIGHER
+    )
 
 
 def test_the_order_of_the_values_does_not_matter() -> None:

@@ -12,18 +12,9 @@ import pytest
 import scipy.stats
 
 from agelab.model.result import Sample
-from agelab.stats.bootstrap import (
-    Between,
-    between,
-    estimates,
-    means,
-    medians,
-    middles,
-    ratios,
-    resamples,
-)
-from agelab.stats.order import exact, summary
-from agelab.stats.series import MEAN, Place, Row, Series, by_step, series
+from agelab.stats.bootstrap import Interval, between, estimates, means, medians, middles, ratios, resamples
+from agelab.stats.order_statistics import exact, summary
+from agelab.stats.series import MEAN, Place, Series, SeriesPair, by_step, series
 
 AT: Place = ("copy", 1, "elapsed")
 
@@ -32,7 +23,7 @@ def of(*values: float) -> Series:
     return Series(*AT, "s", tuple((seed, exact(value)) for seed, value in enumerate(values, start=1)), ())
 
 
-def by_hand(law: Counter[float], share: float = 0.025) -> Between:
+def by_hand(law: Counter[float], share: float = 0.025) -> Interval:
     """The two values that leave out that share of a distribution on each side, at most."""
     total, below, found = sum(law.values()), 0, []
     ordered = sorted(law)
@@ -40,7 +31,7 @@ def by_hand(law: Counter[float], share: float = 0.025) -> Between:
     above = 0
     high = next(v for v in reversed(ordered) if (above := above + law[v]) > share * total)
     found = [low, high]
-    return Between(*found)
+    return Interval(*found)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +48,7 @@ def test_every_resample_of_few_runs_is_in_its_law(values: tuple[int, ...], law: 
         ours[round(float(value), 9)] += weight
     assert {v: pytest.approx(w / n**n) for v, w in counted.items()} == ours
     [low], [high] = between(found, weights)
-    assert Between(round(float(low), 9), round(float(high), 9)) == by_hand(counted)
+    assert Interval(round(float(low), 9), round(float(high), 9)) == by_hand(counted)
 
 
 def test_of_five_runs_the_interval_of_the_median_is_their_range() -> None:
@@ -67,7 +58,7 @@ def test_of_five_runs_the_interval_of_the_median_is_their_range() -> None:
     assert weights == pytest.approx([181 / 3125, 811 / 3125, 1141 / 3125, 811 / 3125, 181 / 3125])
     found = estimates({AT: of(1, 2, 3, 4, 100)})[AT]
     order = summary([exact(v) for v in (1, 2, 3, 4, 100)]).interval
-    assert found.median_interval == Between(1, 100) == Between(float(order.low), float(order.high))
+    assert found.median_interval == Interval(1, 100) == Interval(float(order.low), float(order.high))
     assert found.mean == 22
 
 
@@ -110,9 +101,14 @@ def test_the_interval_of_a_ratio_draws_both_sides() -> None:
     counted = Counter(
         round(median(y) / median(x), 9) for x in product(a, repeat=3) for y in product(b, repeat=3)
     )
-    [found] = ratios([Row(of(*a), of(*b))])
+    [found] = ratios([SeriesPair(of(*a), of(*b))])
     assert found and [found.low, found.high] == pytest.approx([*vars(by_hand(counted)).values()])
-    assert ratios([Row(of(*a), of(*a[:1])), Row(of(0, 1, 2), of(1, 2, 3)), Row(of(), of(1, 2))]) == [None] * 3
+    assert (
+        ratios(
+            [SeriesPair(of(*a), of(*a[:1])), SeriesPair(of(0, 1, 2), of(1, 2, 3)), SeriesPair(of(), of(1, 2))]
+        )
+        == [None] * 3
+    )
 
 
 def test_series_of_unlike_sizes_come_back_in_their_order() -> None:
@@ -149,7 +145,7 @@ def test_repetitions_of_a_run_are_one_number_of_it() -> None:
 def test_two_and_a_half_thousand_series_are_quick() -> None:
     drawn = np.random.default_rng(1).normal(10, 1, (2500, 5))
     found = {("s", at, "elapsed"): of(*map(float, row)) for at, row in enumerate(drawn)}
-    rows = [Row(one, one) for one in found.values()]
+    rows = [SeriesPair(one, one) for one in found.values()]
     begun = time.process_time()
     assert len(estimates(found)) == len(ratios(rows)) == 2500
     assert time.process_time() - begun < 5

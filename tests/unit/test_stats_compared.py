@@ -8,22 +8,22 @@ import pytest
 import scipy.stats
 
 from agelab.model.metrics import METRICS
-from agelab.stats import ranks
-from agelab.stats.compared import Compared, Verdict, compared
-from agelab.stats.floor import Difference
-from agelab.stats.floor import Verdict as Floored
-from agelab.stats.order import exact, summary
+from agelab.stats import rank_test
+from agelab.stats.noise_floor import FloorVerdict as Floored
+from agelab.stats.noise_floor import MedianDifference
+from agelab.stats.order_statistics import exact, summary
 from agelab.stats.outliers import farthest, outliers
-from agelab.stats.ranks import enough, least
-from agelab.stats.series import Row, Series
+from agelab.stats.rank_test import least, seeds_needed
+from agelab.stats.series import Series, SeriesPair
+from agelab.stats.verdict import ComparedSeries, DifferenceVerdict, compare_all
 
 
 def of(*values: float, metric: str = "elapsed", step: str = "copy") -> Series:
     return Series(step, 1, metric, "s", tuple((n, exact(v)) for n, v in enumerate(values, start=1)), ())
 
 
-def row(a: tuple[float, ...], b: tuple[float, ...], metric: str = "elapsed") -> Row:
-    return Row(of(*a, metric=metric), of(*b, metric=metric))
+def row(a: tuple[float, ...], b: tuple[float, ...], metric: str = "elapsed") -> SeriesPair:
+    return SeriesPair(of(*a, metric=metric), of(*b, metric=metric))
 
 
 ONE = (1.0, 1.1, 1.2, 1.3, 1.4)
@@ -36,7 +36,7 @@ def test_the_rank_test_is_scipys() -> None:
         row(tuple(random.gauss(0, 1) for _ in range(n)), tuple(random.gauss(0.5, 1) for _ in range(m)))
         for n, m in ((5, 5), (3, 8), (5, 7), (12, 9)) for _ in range(20)
     ]  # fmt: skip
-    found = ranks.tested(rows)
+    found = rank_test.rank_tests(rows)
     for one, test in zip(rows, found, strict=True):
         a, b = ([float(v) for _, v in side.values] for side in (one.left, one.right))
         said = scipy.stats.mannwhitneyu(b, a, method="exact")
@@ -50,9 +50,9 @@ def test_the_rank_test_is_scipys() -> None:
 
 def test_p_by_hand() -> None:
     """Of the 252 orders of five and five two are as one-sided as apart; delta counts pairs."""
-    [test] = ranks.tested([row(ONE, TWO)])
+    [test] = rank_test.rank_tests([row(ONE, TWO)])
     assert test and test.delta == 1 and test.p == pytest.approx(2 / 252)
-    [test] = ranks.tested([row((1, 2, 3, 4, 10), (5, 6, 7, 8, 9))])  # 20 of 25 pairs are won: U = 20
+    [test] = rank_test.rank_tests([row((1, 2, 3, 4, 10), (5, 6, 7, 8, 9))])  # 20 of 25 pairs are won: U = 20
     won = sum(sum(range(1, 11)) - sum(c) - 15 >= 20 for c in combinations(range(1, 11), 5))
     assert test and test.delta == Fraction(3, 5)
     assert test.p == pytest.approx(2 * won / 252)
@@ -60,10 +60,10 @@ def test_p_by_hand() -> None:
 
 def test_tied_values_of_few_runs_go_through_every_order() -> None:
     """The normal approximation would say 0.004 of five and five, which no order of ten values can give."""
-    [apart, same] = ranks.tested([row((3,) * 5, (7,) * 5), row((3,) * 5, (3,) * 5)])
+    [apart, same] = rank_test.rank_tests([row((3,) * 5, (7,) * 5), row((3,) * 5, (3,) * 5)])
     assert apart and apart.delta == 1 and apart.p == pytest.approx(2 / 252)
     assert same and same.p == 1 and same.delta == 0
-    [found] = ranks.tested(
+    [found] = rank_test.rank_tests(
         [row((1, 1, 2), (2, 3, 3))]
     )  # of 20 orders 2 and their mirrors have a rank sum of 14.5 and more
     assert found and found.p == pytest.approx(2 * 2 / 20)
@@ -83,7 +83,7 @@ def test_with_ties_p_is_the_share_of_all_orders(n: int, m: int) -> None:
             [sum(twice[v] for v in c) for c in combinations(every, m)],
         )
         tail = min(sum(one <= ours for one in sums), sum(one >= ours for one in sums))
-        [found] = ranks.tested([row(tuple(a), tuple(b))])
+        [found] = rank_test.rank_tests([row(tuple(a), tuple(b))])
         assert found and found.p == pytest.approx(min(1, 2 * tail / len(sums)))
         won = sum((y > x) - (y < x) for x in a for y in b)
         assert found.delta == Fraction(won, n * m)
@@ -91,30 +91,30 @@ def test_with_ties_p_is_the_share_of_all_orders(n: int, m: int) -> None:
 
 def test_ties_among_very_many_runs_are_scipys_approximation() -> None:
     a, b = tuple(range(40)), tuple(range(9, 49))
-    [found] = ranks.tested([row(a, b)])
+    [found] = rank_test.rank_tests([row(a, b)])
     assert found and found.p == pytest.approx(scipy.stats.mannwhitneyu(b, a, method="asymptotic").pvalue)
 
 
 def test_the_correction_by_hand() -> None:
     """Of m comparisons the k-th smallest p counts m/k times, and no less sure is one that is surer by itself."""
     shifted = [tuple(v + by for v in ONE) for by in (1.0, 0.35, 0.25, 0.25, 0.15)]
-    found = [one for one in ranks.tested([row(ONE, other) for other in shifted]) if one]
+    found = [one for one in rank_test.rank_tests([row(ONE, other) for other in shifted]) if one]
     assert [one.p * 252 for one in found] == pytest.approx([2, 4, 14, 14, 56])
     # 5/1 * 2, 5/2 * 4; of two with 14 the third counts 5/3 times and the fourth 5/4: the smaller holds for both.
     assert [one.corrected * 252 for one in found] == pytest.approx([10, 10, 17.5, 17.5, 56])
 
 
 def test_what_was_not_measured_is_in_no_family() -> None:
-    found = ranks.tested([row(ONE, TWO), row(ONE, ())])
+    found = rank_test.rank_tests([row(ONE, TWO), row(ONE, ())])
     assert found[1] is None and found[0] and found[0].family == 1
-    assert ranks.tested([row((), ())]) == [None]
+    assert rank_test.rank_tests([row((), ())]) == [None]
 
 
 def test_the_least_p_and_the_seeds_that_reach_the_level() -> None:
     assert [least(5, 5), least(3, 3), least(1, 1)] == [Fraction(2, 252), Fraction(1, 10), 1]
-    assert [enough(family) for family in (1, 6, 7, 45, 1000)] == [4, 5, 6, 7, 9]
+    assert [seeds_needed(family) for family in (1, 6, 7, 45, 1000)] == [4, 5, 6, 7, 9]
     for family in (1, 6, 7, 45, 1000):
-        n = enough(family)
+        n = seeds_needed(family)
         assert least(n, n) * family <= Fraction(1, 20) < least(n - 1, n - 1) * family
 
 
@@ -122,8 +122,8 @@ def drawn(random: Random, middle: float) -> tuple[float, ...]:
     return tuple(round(random.gauss(middle, 1), 2) for _ in range(5))
 
 
-def judged(*rows: Row) -> list[Compared]:
-    return compared(rows)
+def judged(*rows: SeriesPair) -> list[ComparedSeries]:
+    return compare_all(rows)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,12 @@ def test_the_word_is_the_metrics(metric: str, word: str) -> None:
     opposite = {"slower": "faster", "faster": "slower", "higher": "lower"}[word]
     [up] = judged(row(ONE, TWO, metric))
     [down] = judged(row(TWO, ONE, metric))
-    assert (up.verdict, up.word, down.verdict, down.word) == (Verdict.HIGHER, word, Verdict.LOWER, opposite)
+    assert (up.verdict, up.word, down.verdict, down.word) == (
+        DifferenceVerdict.HIGHER,
+        word,
+        DifferenceVerdict.LOWER,
+        opposite,
+    )
     assert up.differs and up.reason is None
     better = {
         "elapsed": "left",
@@ -156,13 +161,15 @@ def test_the_word_is_the_metrics(metric: str, word: str) -> None:
 @pytest.mark.parametrize(
     ("other", "verdict"),
     [
-        ((1.4, 1.5, 1.6, 1.7, 1.8), Verdict.BELOW),  # p = 0.016, yet no more than seeds make
-        (ONE, Verdict.EQUAL),
-        ((9.0,) * 4, Verdict.NO_FLOOR),
-        ((), Verdict.NOT_MEASURED),
+        ((1.4, 1.5, 1.6, 1.7, 1.8), DifferenceVerdict.BELOW),  # p = 0.016, yet no more than seeds make
+        (ONE, DifferenceVerdict.EQUAL),
+        ((9.0,) * 4, DifferenceVerdict.NO_FLOOR),
+        ((), DifferenceVerdict.NOT_MEASURED),
     ],
 )
-def test_without_a_floor_below_it_nobody_is_slower(other: tuple[float, ...], verdict: Verdict) -> None:
+def test_without_a_floor_below_it_nobody_is_slower(
+    other: tuple[float, ...], verdict: DifferenceVerdict
+) -> None:
     [found] = judged(row(ONE, other))
     assert (found.verdict, found.word, found.differs) == (verdict, verdict.value, False)
     assert found.better is None
@@ -174,7 +181,7 @@ def test_above_the_floor_but_one_of_many_comparisons_may_be_chance() -> None:
     assert judged(row(ONE, TWO), *same)[0].word == "slower"
     [found, *_] = judged(row(ONE, TWO), *same, row(ONE, ONE))
     assert found.difference and found.difference.verdict is Floored.B_HIGHER
-    assert (found.verdict, found.word) == (Verdict.CHANCE, "maybe chance")
+    assert (found.verdict, found.word) == (DifferenceVerdict.CHANCE, "maybe chance")
     assert found.reason == (
         "above the floor, but chance is not excluded (p 0.056 of 7 comparisons): 6 seeds on each side could"
     )
@@ -187,7 +194,7 @@ def test_no_word_stands_below_the_floor_whatever_the_values() -> None:
     for _ in range(300):
         shifts = [random.choice((5, 8)) for _ in range(3)]
         rows = [row(drawn(random, 5), drawn(random, shift)) for shift in shifts]
-        for found in compared(rows):
+        for found in compare_all(rows):
             assert found.difference and found.test
             above = abs(found.difference.difference) > (found.difference.floor or 0)
             assert found.differs == (above and found.test.corrected <= 0.05)
@@ -202,20 +209,24 @@ def test_a_difference_that_is_none_is_called_one_as_rarely_as_the_level_says() -
             row(tuple(random.random() for _ in range(5)), tuple(random.random() for _ in range(5)))
             for _ in range(4)
         ]
-        wrong += any(one.differs for one in compared(rows))
+        wrong += any(one.differs for one in compare_all(rows))
     assert wrong / 400 <= 0.05
 
 
 def test_a_hosts_own_floor_raises_the_floor() -> None:
     a, b = summary([exact(v) for v in ONE]), summary([exact(v) for v in TWO])
-    assert Difference(a, b, Fraction(1, 10)).floor == exact(0.4)  # that of the seeds is the larger one
-    assert Difference(a, b, Fraction(9, 10)).floor == Difference(b, a, Fraction(9, 10)).floor == exact(1.98)
-    assert Difference(a, b, Fraction(9, 10)).verdict is Floored.BELOW
-    assert Difference(b, a, Fraction(9, 10)).verdict is Floored.BELOW
+    assert MedianDifference(a, b, Fraction(1, 10)).floor == exact(0.4)  # that of the seeds is the larger one
+    assert (
+        MedianDifference(a, b, Fraction(9, 10)).floor
+        == MedianDifference(b, a, Fraction(9, 10)).floor
+        == exact(1.98)
+    )
+    assert MedianDifference(a, b, Fraction(9, 10)).verdict is Floored.BELOW
+    assert MedianDifference(b, a, Fraction(9, 10)).verdict is Floored.BELOW
     few = summary([exact(1)])
-    assert Difference(few, b, Fraction(9, 10)).floor is None
-    [found] = compared([row(ONE, TWO)], lambda row: Fraction(9, 10))
-    assert found.verdict is Verdict.BELOW
+    assert MedianDifference(few, b, Fraction(9, 10)).floor is None
+    [found] = compare_all([row(ONE, TWO)], lambda row: Fraction(9, 10))
+    assert found.verdict is DifferenceVerdict.BELOW
 
 
 def test_two_medians_of_what_a_host_has_shown_are_below_its_floor_either_way_round() -> None:
@@ -226,10 +237,12 @@ def test_two_medians_of_what_a_host_has_shown_are_below_its_floor_either_way_rou
         for times in (Fraction(1, 9), 1, 7):
             few, many = (summary([value * times] * 5) for value in (one, other))
             for a, b in ((few, many), (many, few)):
-                assert Difference(a, b, share).verdict in (Floored.BELOW, Floored.EQUAL)
+                assert MedianDifference(a, b, share).verdict in (Floored.BELOW, Floored.EQUAL)
     slow, fast = summary([exact(2)] * 5), summary([exact(1)] * 5)
     for share in (Fraction(4, 10), Fraction(6, 10)):
-        said = [Difference(*pair, share).verdict is Floored.BELOW for pair in ((slow, fast), (fast, slow))]
+        said = [
+            MedianDifference(*pair, share).verdict is Floored.BELOW for pair in ((slow, fast), (fast, slow))
+        ]
         assert said == [share > Fraction(1, 2)] * 2
 
 

@@ -8,10 +8,10 @@ from statistics import median
 
 import pytest
 
+from agelab.bisect.decide_virtual import Decision, References, decide_virtual
+from agelab.bisect.decide_wall import ALPHA, EndsOrder, Round, decide_wall, differ, e_value, fewest
 from agelab.errors import InputError
-from agelab.stats.decide import Decision, References, virtual
-from agelab.stats.order import exact
-from agelab.stats.sequential import ALPHA, Order, Round, differ, e_value, fewest, wall
+from agelab.stats.order_statistics import exact
 from bench import decide as bench
 
 
@@ -57,16 +57,16 @@ def test_a_step_is_told_by_few_seeds_where_they_are_plain(
     values: tuple[float, ...], decision: Decision
 ) -> None:
     here = numbers(*values)
-    assert virtual(ENDS, here).decision is decision
-    assert virtual(References(mirrored(GOOD), mirrored(BAD)), mirrored(here)).decision is decision
-    assert virtual(ENDS, here).error is None
+    assert decide_virtual(ENDS, here).decision is decision
+    assert decide_virtual(References(mirrored(GOOD), mirrored(BAD)), mirrored(here)).decision is decision
+    assert decide_virtual(ENDS, here).error is None
 
 
 def test_a_verdict_of_a_lead_is_the_median_of_five_whatever_the_others_are() -> None:
     """Every way of five values between and beyond, none of which is plain by itself."""
     for five in product(numbers(5, 18, 21, 23, 40), repeat=5):
         for seen in range(1, 6):
-            decision = virtual(ENDS, five[:seen]).decision
+            decision = decide_virtual(ENDS, five[:seen]).decision
             if decision is not Decision.MORE:
                 break
         assert decision is not Decision.MORE
@@ -80,7 +80,7 @@ def test_seeds_that_spread_no_more_than_the_ends_never_belie_an_early_verdict() 
     for low in range(0, 45, 3):
         for five in product(numbers(low, low + 2, low + 4), repeat=5):
             for seen in (1, 2):
-                decision = virtual(ENDS, five[:seen]).decision
+                decision = decide_virtual(ENDS, five[:seen]).decision
                 if decision in bench.TRUTHS:
                     early += 1
                     assert ENDS.side(Fraction(median(five))) is decision
@@ -88,28 +88,31 @@ def test_seeds_that_spread_no_more_than_the_ends_never_belie_an_early_verdict() 
 
 
 def test_what_is_like_neither_end_is_judged_and_noted() -> None:
-    assert virtual(ENDS, numbers(20, 20, 20)).note == "neither good nor bad: 40 % of the way from good to bad"
-    assert virtual(ENDS, numbers(39, 39, 39)).note == "neither good nor bad: beyond bad by 5"
-    assert virtual(ENDS, numbers(5, 5, 5)).note == "neither good nor bad: beyond good by 5"
-    assert not virtual(ENDS, numbers(38, 38, 38)).note
-    assert not virtual(ENDS, numbers(18, 18, 18)).note
+    assert (
+        decide_virtual(ENDS, numbers(20, 20, 20)).note
+        == "neither good nor bad: 40 % of the way from good to bad"
+    )
+    assert decide_virtual(ENDS, numbers(39, 39, 39)).note == "neither good nor bad: beyond bad by 5"
+    assert decide_virtual(ENDS, numbers(5, 5, 5)).note == "neither good nor bad: beyond good by 5"
+    assert not decide_virtual(ENDS, numbers(38, 38, 38)).note
+    assert not decide_virtual(ENDS, numbers(18, 18, 18)).note
 
 
 def test_the_reason_has_the_numbers() -> None:
-    assert virtual(ENDS, numbers(12)).reason == (
+    assert decide_virtual(ENDS, numbers(12)).reason == (
         "of 1 seed 1 on good's side, 0 on bad's: median 12, threshold 22, floor 4"
     )
-    assert virtual(ENDS, numbers(12, 32, 12, 32)).reason == (
+    assert decide_virtual(ENDS, numbers(12, 32, 12, 32)).reason == (
         "of 4 seeds 2 on good's side, 2 on bad's: median 22, threshold 22, floor 4; a lead of 3 is needed"
     )
 
 
 def test_where_seeds_shake_nothing_one_value_is_enough_and_more_may_be_allowed() -> None:
     still = References(numbers(*5 * [100]), numbers(*5 * [101]))
-    assert virtual(still, numbers(100)).decision is Decision.GOOD
-    assert virtual(still, numbers(101)).decision is Decision.BAD
-    assert virtual(ENDS, numbers(21, 23, 21, 23), seeds=7).decision is Decision.MORE
-    assert virtual(ENDS, numbers(21, 23, 21, 23, 23, 23, 23), seeds=7).decision is Decision.BAD
+    assert decide_virtual(still, numbers(100)).decision is Decision.GOOD
+    assert decide_virtual(still, numbers(101)).decision is Decision.BAD
+    assert decide_virtual(ENDS, numbers(21, 23, 21, 23), seeds=7).decision is Decision.MORE
+    assert decide_virtual(ENDS, numbers(21, 23, 21, 23, 23, 23, 23), seeds=7).decision is Decision.BAD
 
 
 @pytest.mark.parametrize(
@@ -144,8 +147,8 @@ def test_ends_that_tell_nothing_are_refused(
 
 def test_the_users_threshold_is_taken() -> None:
     early = References(GOOD, BAD, Fraction(16))
-    assert virtual(early, numbers(18, 18, 18)).decision is Decision.BAD
-    assert virtual(ENDS, numbers(18, 18, 18)).decision is Decision.GOOD
+    assert decide_virtual(early, numbers(18, 18, 18)).decision is Decision.BAD
+    assert decide_virtual(ENDS, numbers(18, 18, 18)).decision is Decision.GOOD
 
 
 def test_the_bet_is_fair_against_a_coin_and_loses_against_a_worse_one() -> None:
@@ -198,24 +201,24 @@ def test_rounds_are_added_until_the_candidate_is_told() -> None:
     def like_bad(count: int) -> list[Round]:
         return [Round(*numbers(10, 20, 19 + 2 * (n % 2))) for n in range(count)]
 
-    assert wall(like_bad(8), Order.HIGHER, 60).decision is Decision.MORE
-    told = wall(like_bad(9), Order.HIGHER, 60)
+    assert decide_wall(like_bad(8), EndsOrder.HIGHER, 60).decision is Decision.MORE
+    told = decide_wall(like_bad(9), EndsOrder.HIGHER, 60)
     assert (told.decision, told.error, told.note) == (Decision.BAD, ALPHA, "")
     assert (
         told.reason == "worse than good in 9 of 9 rounds (e-value 102), better than bad in 5 (e-value 0.506)"
     )
     turned = [Round(one.bad, one.good, one.candidate) for one in like_bad(9)]
-    assert wall(turned, Order.LOWER, 60).decision is Decision.GOOD
-    ended = wall(like_bad(8), Order.HIGHER, 8)
+    assert decide_wall(turned, EndsOrder.LOWER, 60).decision is Decision.GOOD
+    ended = decide_wall(like_bad(8), EndsOrder.HIGHER, 8)
     assert (ended.decision, ended.error) == (Decision.UNDECIDED, None)
     assert "the budget of 8 rounds has ended" in ended.reason
-    assert wall(like_bad(9), Order.HIGHER, 60, alpha=Fraction(1, 1000)).decision is Decision.MORE
+    assert decide_wall(like_bad(9), EndsOrder.HIGHER, 60, alpha=Fraction(1, 1000)).decision is Decision.MORE
     with pytest.raises(ValueError, match="order is not known"):
-        wall(like_bad(9), Order.MORE, 60)
+        decide_wall(like_bad(9), EndsOrder.MORE, 60)
 
 
 def test_a_great_many_rounds_are_still_told() -> None:
-    told = wall([Round(*numbers(10, 20, 15))] * 2000, Order.HIGHER, 2000)
+    told = decide_wall([Round(*numbers(10, 20, 15))] * 2000, EndsOrder.HIGHER, 2000)
     assert told.decision is Decision.UNDECIDED
     assert "e-value 1e+09" in told.reason
 
@@ -234,18 +237,18 @@ def test_a_great_many_rounds_are_still_told() -> None:
 def test_a_step_like_neither_end_is_noted_and_the_midpoint_decides(
     candidate: float, decision: Decision, note: str
 ) -> None:
-    judged = wall(rounds(candidate, 12), Order.HIGHER, 12)
+    judged = decide_wall(rounds(candidate, 12), EndsOrder.HIGHER, 12)
     assert (judged.decision, judged.note) == (decision, note)
 
 
 def test_ends_are_told_apart_in_either_order_or_not_at_all() -> None:
     pairs = [(Fraction(1), Fraction(2))] * 11
     assert fewest() == 11
-    assert differ(pairs[:10], 60).order is Order.MORE
-    assert (differ(pairs, 60).order, differ(pairs, 60).error) == (Order.HIGHER, ALPHA)
-    assert differ([(bad, good) for good, bad in pairs], 60).order is Order.LOWER
+    assert differ(pairs[:10], 60).order is EndsOrder.MORE
+    assert (differ(pairs, 60).order, differ(pairs, 60).error) == (EndsOrder.HIGHER, ALPHA)
+    assert differ([(bad, good) for good, bad in pairs], 60).order is EndsOrder.LOWER
     same = differ([(Fraction(1), Fraction(1))] * 20, 20)
-    assert (same.order, same.error) == (Order.UNDECIDED, None)
+    assert (same.order, same.error) == (EndsOrder.UNDECIDED, None)
     assert same.reason == "bad is higher in 0 of 20 rounds, lower in 0: e-value 1 of 100"
 
 
@@ -265,7 +268,7 @@ def test_the_realised_error_in_the_wall_clock_is_within_its_bound(shape: str, dr
 
 def test_the_realised_error_in_the_virtual_clock_is_that_of_the_table() -> None:
     """Recorded samples whose ends differ by 1.5 floors or more, and drawn ones. A single seed alone is found out."""
-    series = bench.recorded()["virtual"]
+    series = bench.recorded()["decide_virtual"]
     few = {
         name: series[name] for name in ("copy 12 elapsed", "aged/read 1 elapsed", "aged/map 1 layout_score")
     }

@@ -5,8 +5,8 @@ from fractions import Fraction
 import pytest
 
 from agelab.model.result import Sample
-from agelab.stats.digits import decimals, number, ratio, scale, shown
-from agelab.stats.floor import Verdict
+from agelab.stats.formatting import decimals, format_decimal, json_number, ratio, scale
+from agelab.stats.noise_floor import FloorVerdict
 from agelab.stats.series import rows, series
 
 
@@ -36,9 +36,9 @@ def test_a_seed_that_was_not_measured_does_not_count_as_one_of_five() -> None:
     four = series([(seed, [sample(seed if seed < 5 else None)]) for seed in range(1, 6)])
     five = series([(seed, [sample(seed)]) for seed in range(1, 6)])
     [row] = rows(four, five)
-    assert row.difference and row.difference.verdict is Verdict.NO_FLOOR
+    assert row.difference and row.difference.verdict is FloorVerdict.NO_FLOOR
     [row] = rows(five, five)
-    assert row.difference and row.difference.verdict is Verdict.EQUAL
+    assert row.difference and row.difference.verdict is FloorVerdict.EQUAL
 
 
 def test_what_one_side_never_measured_is_a_row_without_a_difference() -> None:
@@ -67,12 +67,12 @@ def test_what_one_side_never_measured_is_a_row_without_a_difference() -> None:
     ],
 )
 def test_a_number_has_the_digits_that_its_spread_leaves(value: str, spread: str, text: str) -> None:
-    assert shown(Fraction(value), decimals(6, Fraction(spread), Fraction(value))) == text
+    assert format_decimal(Fraction(value), decimals(6, Fraction(spread), Fraction(value))) == text
 
 
 def test_numbers_for_programs_are_whole_where_they_can_be() -> None:
-    assert repr(number(Fraction(2**60 + 1))) == str(2**60 + 1)
-    assert number(Fraction("1.361706")) == 1.361706
+    assert repr(json_number(Fraction(2**60 + 1))) == str(2**60 + 1)
+    assert json_number(Fraction("1.361706")) == 1.361706
 
 
 def test_bytes_are_shown_in_megabytes_and_seconds_as_they_are() -> None:

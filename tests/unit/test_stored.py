@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from agelab import process, stored
+from agelab import process, stored_disk
 from agelab.cli.disk import disk as command
 from agelab.errors import HostError, InputError
 from agelab.model.result import Sample
 from agelab.store import Store, content_hash, file_hash
-from agelab.stored import Recipe, StoredDisk
+from agelab.stored_disk import DiskRecipe, StoredDisk
 
 MIB = 1 << 20
 SIZE = 8 * MIB
@@ -24,13 +24,13 @@ SAMPLE = Sample(step="copy", metric="elapsed", value=1.5, unit="s")
 INPUTS = {"seeds": {"run": 1}}
 
 
-def recipe(**changes: object) -> Recipe:
+def recipe(**changes: object) -> DiskRecipe:
     whole = {
         "makes": "aged", "scenario": "aging", "scale": "quick", "variant": "ext4", "filesystem": "ext4",
         "layout": "single", "defaults": "period", "machine": "pentium4-2800", "drives": ("model:none",),
         "kernel": "debian:6.1", "run_seed": 1, "corpus_seed": 1, "sizes": (SIZE,), "command": "agelab age aging-ext4",
     }  # fmt: skip
-    return Recipe.model_validate(whole | changes)
+    return DiskRecipe.model_validate(whole | changes)
 
 
 def image(path: Path) -> Path:
@@ -62,7 +62,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def kept(store: Store, tmp_path: Path) -> StoredDisk:
-    return stored.keep(store, INPUTS, recipe(), [image(tmp_path / "disk-2")], [SAMPLE])
+    return stored_disk.keep(store, INPUTS, recipe(), [image(tmp_path / "disk-2")], [SAMPLE])
 
 
 def test_what_is_kept_is_the_content_without_its_zeros_and_the_samples(
@@ -115,7 +115,7 @@ def test_a_disk_that_was_stored_with_plain_hashes_is_sound(kept: StoredDisk) -> 
 
 def test_a_fork_is_equal_and_sparse_and_leaves_the_disk_alone(kept: StoredDisk, tmp_path: Path) -> None:
     fork = tmp_path / "fork"
-    stored.fork(kept.members[0], fork)
+    stored_disk.sparse_copy(kept.members[0], fork)
     assert fork.read_bytes() == kept.members[0].read_bytes()
     assert 512 * fork.stat().st_blocks <= 2 * MIB + 65536
     with fork.open("r+b") as file:
@@ -124,9 +124,9 @@ def test_a_fork_is_equal_and_sparse_and_leaves_the_disk_alone(kept: StoredDisk, 
 
 
 def test_the_same_inputs_are_kept_once(kept: StoredDisk, store: Store, tmp_path: Path) -> None:
-    again = stored.keep(store, INPUTS, recipe(), [image(tmp_path / "other")], [])
+    again = stored_disk.keep(store, INPUTS, recipe(), [image(tmp_path / "other")], [])
     assert again.key == kept.key and again.samples() == [SAMPLE]
-    assert len(stored.every(store)) == 1
+    assert len(stored_disk.every(store)) == 1
 
 
 @pytest.mark.parametrize("name", ["disk-0", "samples.jsonl"])
@@ -144,26 +144,26 @@ def test_a_changed_manifest_is_damage(kept: StoredDisk, store: Store) -> None:
     manifest = kept.artefact / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"run": 1', '"run": 2'))
     with pytest.raises(HostError, match=r"manifest\.json cannot be read"):
-        stored.find(store, kept.key)
-    assert [artefact.key for artefact in stored.damaged(store)] == [kept.key]
-    stored.remove(stored.locate(store, kept.key))
-    assert not stored.damaged(store) and not stored.every(store)
+        stored_disk.find(store, kept.key)
+    assert [artefact.key for artefact in stored_disk.damaged(store)] == [kept.key]
+    stored_disk.remove(stored_disk.find_artefact(store, kept.key))
+    assert not stored_disk.damaged(store) and not stored_disk.every(store)
 
 
 def test_a_disk_whose_recipe_is_lost_stands_in_nobodys_way(
     kept: StoredDisk, store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    other = stored.keep(store, {"x": 1}, recipe(), [image(tmp_path / "other")], [])
+    other = stored_disk.keep(store, {"x": 1}, recipe(), [image(tmp_path / "other")], [])
     (kept.artefact / "recipe.json").write_text("garbage")
-    assert [disk.key for disk in stored.every(store)] == [other.key]
-    assert stored.find(store, other.key).key == other.key
+    assert [disk.key for disk in stored_disk.every(store)] == [other.key]
+    assert stored_disk.find(store, other.key).key == other.key
     with pytest.raises(HostError, match=r"recipe\.json cannot be read"):
-        stored.find(store, kept.key)
+        stored_disk.find(store, kept.key)
     monkeypatch.setenv("AGELAB_HOME", str(store.home))
     listed = CliRunner().invoke(command, ["list"]).output
     assert f"{kept.key[:12]}  DAMAGED" in listed and other.key[:12] in listed
     assert CliRunner().invoke(command, ["rm", kept.key]).exit_code == 0
-    assert not stored.damaged(store)
+    assert not stored_disk.damaged(store)
 
 
 @pytest.mark.skipif(process.find("qemu-img") is None, reason="qemu-img is not installed")
@@ -172,9 +172,9 @@ def test_what_can_never_be_a_disk_is_not_taken_in(store: Store, tmp_path: Path) 
     empty.touch()
     odd.write_bytes(bytes(MIB))
     with pytest.raises(InputError, match="is empty"):
-        stored.take_in(store, [empty], "ext4", "single", "today", "x")
+        stored_disk.import_images(store, [empty], "ext4", "single", "today", "x")
     with pytest.raises(InputError, match="a member of an array cannot grow"):
-        stored.take_in(store, [odd, odd], "ext4", "raid0", "today", "x")
+        stored_disk.import_images(store, [odd, odd], "ext4", "raid0", "today", "x")
 
 
 @pytest.mark.skipif(process.find("qemu-img") is None, reason="qemu-img is not installed")
@@ -186,8 +186,8 @@ def test_an_image_that_names_another_file_is_not_taken_in(store: Store, tmp_path
     more = ["-b", str(secret), "-F", "raw"] if named == "backing" else ["-o", f"data_file={tmp_path}/data"]
     process.run(["qemu-img", "create", "-q", "-f", "qcow2", *more, str(image), "1M"])
     with pytest.raises(InputError, match="is not whole"):
-        stored.take_in(store, [image], "ext4", "single", "today", "x")
-    assert not stored.every(store)
+        stored_disk.import_images(store, [image], "ext4", "single", "today", "x")
+    assert not stored_disk.every(store)
 
 
 def test_a_lost_file_is_damage(kept: StoredDisk) -> None:
@@ -197,16 +197,20 @@ def test_a_lost_file_is_damage(kept: StoredDisk) -> None:
 
 
 def test_a_disk_is_found_by_how_its_key_begins(kept: StoredDisk, store: Store) -> None:
-    assert stored.find(store, kept.key[:8]).key == stored.find(store, f"sha256:{kept.key}").key == kept.key
+    assert (
+        stored_disk.find(store, kept.key[:8]).key
+        == stored_disk.find(store, f"sha256:{kept.key}").key
+        == kept.key
+    )
     with pytest.raises(InputError, match="no stored disk"):
-        stored.find(store, "zzz")
+        stored_disk.find(store, "zzz")
     with pytest.raises(InputError, match="no stored disk ''"):
-        stored.find(store, "")
+        stored_disk.find(store, "")
 
 
 def test_without_any_it_says_how_to_make_one(tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
-        stored.find(Store(tmp_path), "abc")
+        stored_disk.find(Store(tmp_path), "abc")
     assert "agelab age" in error.value.hint
 
 
@@ -214,24 +218,26 @@ def test_export_writes_the_image_and_its_recipe_and_nothing_over_anything(
     kept: StoredDisk, tmp_path: Path
 ) -> None:
     target = tmp_path / "out.img"
-    written = stored.export(kept, target, "raw")
+    written = stored_disk.export(kept, target, "raw")
     assert written == [target, tmp_path / "out.img.recipe.json"]
     assert target.read_bytes() == kept.members[0].read_bytes()
     told = json.loads(written[1].read_text())
     assert told["recipe"]["command"] == "agelab age aging-ext4" and told["inputs"] == INPUTS
     assert told["files"]["disk-0"] == plainly_hashed(target.read_bytes())
     with pytest.raises(InputError, match="is there already"):
-        stored.export(kept, target, "raw")
+        stored_disk.export(kept, target, "raw")
     with pytest.raises(InputError, match="is not a directory"):
-        stored.export(kept, tmp_path / "none" / "out.img", "raw")
+        stored_disk.export(kept, tmp_path / "none" / "out.img", "raw")
 
 
 @pytest.mark.skipif(process.find("qemu-img") is None, reason="qemu-img is not installed")
 def test_a_qcow2_image_comes_back_as_it_went(kept: StoredDisk, store: Store, tmp_path: Path) -> None:
     target = tmp_path / "out.qcow2"
-    stored.export(kept, target, "qcow2")
+    stored_disk.export(kept, target, "qcow2")
     assert target.read_bytes()[:4] == b"QFI\xfb"
-    back = stored.take_in(store, [target], "ext4", "single", "today", "agelab disk import out.qcow2")
+    back = stored_disk.import_images(
+        store, [target], "ext4", "single", "today", "agelab disk import out.qcow2"
+    )
     assert back.members[0].read_bytes() == kept.members[0].read_bytes()
     assert back.key != kept.key and back.recipe.scenario is None and back.samples() == []
 
@@ -240,22 +246,22 @@ def test_a_qcow2_image_comes_back_as_it_went(kept: StoredDisk, store: Store, tmp
 def test_an_odd_size_is_filled_up_with_zeros(store: Store, tmp_path: Path) -> None:
     raw = tmp_path / "raw"
     raw.write_bytes(b"x" * (3 * MIB + 512))
-    taken = stored.take_in(store, [raw], "ext4", "single", "today", "x")
+    taken = stored_disk.import_images(store, [raw], "ext4", "single", "today", "x")
     assert taken.recipe.sizes == (4 * MIB,)
     assert taken.members[0].read_bytes() == raw.read_bytes() + bytes(MIB - 512)
 
 
 def test_what_is_no_file_is_not_taken_in(store: Store, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not a file"):
-        stored.take_in(store, [tmp_path / "none"], "ext4", "single", "today", "x")
+        stored_disk.import_images(store, [tmp_path / "none"], "ext4", "single", "today", "x")
 
 
 def test_a_disk_in_use_stays(kept: StoredDisk, store: Store) -> None:
-    with stored.in_use(kept), pytest.raises(InputError, match="is in use by a run"):
-        stored.remove(kept.artefact)
-    assert stored.every(store) == [kept]
-    stored.remove(kept.artefact)
-    assert stored.every(store) == []
+    with stored_disk.in_use(kept), pytest.raises(InputError, match="is in use by a run"):
+        stored_disk.remove(kept.artefact)
+    assert stored_disk.every(store) == [kept]
+    stored_disk.remove(kept.artefact)
+    assert stored_disk.every(store) == []
 
 
 def test_the_verbs(kept: StoredDisk, store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -279,8 +285,8 @@ def test_an_exported_filesystem_can_be_mounted(store: Store, tmp_path: Path) -> 
     with disk.open("wb") as file:
         file.truncate(SIZE)
     process.run(["mke2fs", "-q", "-F", "-t", "ext4", str(disk)])
-    found = stored.keep(store, {"x": 1}, recipe(), [disk], [])
-    stored.export(found, tmp_path / "out.img", "raw")
+    found = stored_disk.keep(store, {"x": 1}, recipe(), [disk], [])
+    stored_disk.export(found, tmp_path / "out.img", "raw")
     check = subprocess.run(
         ["e2fsck", "-f", "-n", str(tmp_path / "out.img")], capture_output=True, check=False
     )

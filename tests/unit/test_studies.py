@@ -7,18 +7,18 @@ import pytest
 from pydantic import ValidationError
 from rich.console import Console
 
+from agelab.analysis.derived_samples import syscall_shares
 from agelab.cli.request import request
-from agelab.cli.syscalls import print_syscalls
 from agelab.errors import InputError
 from agelab.model.result import Sample
 from agelab.model.scenario import Scenario
-from agelab.results.ratios import syscall_shares
-from agelab.run import beside
-from agelab.run.phases import Phase, phases
-from agelab.run.plan import guest_plan, mkfs
-from agelab.run.request import cells as requested
-from agelab.run.spec import CellSpec
+from agelab.runner.execute import companion_disk
+from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.plan.guest_plan import guest_plan, mkfs
+from agelab.runner.plan.phases import Phase, phases
+from agelab.runner.request.run_request import cell_requests as requested
 from agelab.scenario import selection
+from agelab.view.syscalls import print_syscalls
 from bench.common import ARGUMENTS
 from harness.syscalls import counted
 from tests.unit.test_scenario import CORPUS
@@ -212,13 +212,13 @@ def test_a_table_of_strace_is_read_with_and_without_errors() -> None:
 @pytest.mark.parametrize("name", ["fedorchuk-2008", "piszcz-2006", "tum-2005"])
 def test_what_lies_beside_has_the_size_of_its_partition(name: str, scale: str) -> None:
     for cell in cells(name, scale=scale):
-        made = beside.making(cell).disk
+        made = companion_disk.making(cell).disk
         assert [made.backing[place] for place in made.content] == [cell.beside_bytes]
 
 
 @pytest.mark.parametrize("name", ["fedorchuk-2008", "piszcz-2006", "tum-2005"])
 def test_what_lies_beside_is_made_by_one_copy_and_nothing_else(name: str) -> None:
-    scenario = beside.scenario(selection.select(name).scenario)
+    scenario = companion_disk.scenario(selection.select(name).scenario)
     Scenario.model_validate(scenario.model_dump())
     [only] = phases(scenario, CORPUS)
     assert [step["name"] for step in only.steps] == ["copy"] and only.forks == {1: "aged"}

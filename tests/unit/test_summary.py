@@ -5,13 +5,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from agelab.cli import chart, main, summary
-from agelab.cli.summary import print_result
-from agelab.cli.terminal import Head, print_table
+from agelab.cli import main
 from agelab.model.result import End, Sample, Status
-from agelab.report.answer import answers
-from agelab.report.gather import Group, load
-from agelab.results.rundir import RunDirectory
+from agelab.report.answer.headline import answers
+from agelab.report.gather import RunSet, load
+from agelab.results.run_directory import RunDirectory
+from agelab.view import sparkline, summary
+from agelab.view.summary import print_result
+from agelab.view.terminal import Head, print_table
 from tests.unit.reported_runs import COPIES, make
 
 
@@ -79,7 +80,7 @@ def test_the_answer_says_why_where_there_is_one(
 ) -> None:
     watched(monkeypatch)
     run = made(tmp_path, {"ext4": 1.2, "xfs": 2.4}, seeds=(1, 2, 3, 4, 5))
-    [answer] = answers(Group((load(run),)))
+    [answer] = answers(RunSet((load(run),)))
     said = " ".join(" ".join(ended(run, capsys)).split())
     assert f"- {answer.because[0]} - {answer.because[1]} - {answer.because[2]} slowdown of read" in said
 
@@ -140,10 +141,10 @@ def test_a_power_cut_has_no_order(
 
 
 def test_bars_begin_at_zero_and_curves_go_from_the_lowest_to_the_highest() -> None:
-    assert chart.bar(1, 2, 8, "utf-8") == "━━━━" and chart.bar(1.1, 2, 8, "utf-8") == "━━━━╸"
-    assert chart.bar(2, 2, 8, "ascii") == "########" and chart.bar(0, 0, 8, "utf-8") == ""
-    assert chart.row([1, 2, None, 8], "utf-8") == "▁▂ █" and chart.row([1, 8], "iso-8859-1") == "_#"
-    assert chart.row([3, 3, 3], "utf-8") == "▁▁▁" and chart.row([None], "utf-8") == ""
+    assert sparkline.bar(1, 2, 8, "utf-8") == "━━━━" and sparkline.bar(1.1, 2, 8, "utf-8") == "━━━━╸"
+    assert sparkline.bar(2, 2, 8, "ascii") == "########" and sparkline.bar(0, 0, 8, "utf-8") == ""
+    assert sparkline.row([1, 2, None, 8], "utf-8") == "▁▂ █" and sparkline.row([1, 8], "iso-8859-1") == "_#"
+    assert sparkline.row([3, 3, 3], "utf-8") == "▁▁▁" and sparkline.row([None], "utf-8") == ""
 
 
 def test_a_table_that_is_too_wide_comes_in_parts_and_loses_no_figure(

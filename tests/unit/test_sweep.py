@@ -8,7 +8,7 @@ import pytest
 from agelab.cli import main
 from agelab.model.result import Cell, End, RunKernel, RunPlan, Sample, Status
 from agelab.results.digest import digest
-from agelab.results.rundir import RunDirectory
+from agelab.results.run_directory import RunDirectory
 
 
 @pytest.fixture(autouse=True)

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from agelab.cli.timeleft import Left, left, of_cell, words
+from agelab.analysis.recent_durations import LOOKED_AT, NEWEST, recent_cells
 from agelab.model.result import Cell, End, RunPlan, Status
-from agelab.results.rundir import RunDirectory
-from agelab.results.took import LOOKED_AT, NEWEST, earlier
+from agelab.results.run_directory import RunDirectory
+from agelab.view.eta import Left, left, of_cell, words
 
 Took = list[tuple[Cell, End]]
 
@@ -106,10 +106,10 @@ def test_earlier_runs_are_the_newest_that_were_asked_the_same(tmp_path: Path) ->
     begun(tmp_path, "ext4", 3, layout="raid0")
     begun(tmp_path, "ext4", 4, crash_at="copy+1")
     now = begun(tmp_path, "xfs", None, kernel="debian:6.1", trace=False)
-    assert [end.host_seconds for _, end in earlier(now)] == [1]
+    assert [end.host_seconds for _, end in recent_cells(now)] == [1]
     for seconds in range(10, 10 + NEWEST):
         begun(tmp_path, "xfs", seconds)
-    assert sorted(end.host_seconds for _, end in earlier(now)) == [10, 11, 12]
+    assert sorted(end.host_seconds for _, end in recent_cells(now)) == [10, 11, 12]
 
 
 def test_few_runs_are_read_and_a_damaged_one_is_passed_over(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_few_runs_are_read_and_a_damaged_one_is_passed_over(tmp_path: Path) -> N
     broken = begun(tmp_path, "ext4", 2)
     (broken.path / "plan.json").write_text("{")
     now = begun(tmp_path, "ext4", None)
-    assert [end.host_seconds for _, end in earlier(now)] == [1]
+    assert [end.host_seconds for _, end in recent_cells(now)] == [1]
     for _ in range(LOOKED_AT):
         begun(tmp_path, "ext4", 3, scale="paper")
-    assert list(earlier(now)) == []
+    assert list(recent_cells(now)) == []

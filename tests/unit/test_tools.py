@@ -7,7 +7,7 @@ import pytest
 
 from agelab import buildroot, process
 from agelab.buildroot import BuildRoot
-from agelab.debian import Archive, Gone, Package
+from agelab.debian import Archive, Package, PackagesVanished
 from agelab.errors import AgelabError
 from agelab.image import tools
 from agelab.store import Store
@@ -37,7 +37,7 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     called: list[list[str]] = []
     real = process.run
 
-    def run(argv: Sequence[str], **options: Path) -> process.Result:
+    def run(argv: Sequence[str], **options: Path) -> process.Completed:
         if argv[0] != "bwrap":
             return real(argv)
         command = list(argv[argv.index("gcc") :])
@@ -45,7 +45,7 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         build = options["log"].with_name("build")
         assert (build / "common.h").exists()
         (build / command[command.index("-o") + 1]).write_text((build / command[-1]).read_text())
-        return process.Result(0, "", "")
+        return process.Completed(0, "", "")
 
     monkeypatch.setattr(
         tools, "packages", lambda *_, refresh: BuildRoot(suite="s", packages=(package("gcc"),))
@@ -101,7 +101,7 @@ def test_what_left_the_mirror_is_resolved_again(
 
     def download(_: Archive, wanted: tuple[Package, ...]) -> list[Path]:
         if wanted[0].version == "1":
-            raise Gone("gone")
+            raise PackagesVanished("gone")
         return []
 
     monkeypatch.setattr(tools, "packages", packages)

@@ -71,7 +71,7 @@ def forget(path: Path) -> None:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def call(program: Path, seed: object, count: object, listed: bytes, where: Path) -> process.Result:
+def call(program: Path, seed: object, count: object, listed: bytes, where: Path) -> process.Completed:
     names = where / "list"
     names.write_bytes(listed)
     return process.run([str(program), str(seed), str(count)], cwd=where, stdin=names, ok=range(256))

@@ -13,12 +13,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agelab.bisect import search, tree
-from agelab.bisect.answer import Answer
+from agelab.bisect import git_search, search
+from agelab.bisect.answer import BisectAnswer
 from agelab.bisect.directory import Directory
-from agelab.bisect.measure import Kind, Outcome
+from agelab.bisect.judges import Judge
+from agelab.bisect.measurements import KernelOutcome, OutcomeKind
 from agelab.bisect.question import Question
-from agelab.bisect.verdict import Judge
 from agelab.cli import bisect_step
 from agelab.errors import HostError
 from agelab.store import Store
@@ -37,12 +37,12 @@ class Toy:
         self._question = directory.question()
         self._behaviour: dict[str, Any] = json.loads((directory.path / BEHAVIOUR).read_text())
 
-    def prepare(self, kernel: str) -> Outcome | None:
-        if self._what(kernel) in (Kind.NO_BUILD, Kind.UNSUPPORTED):
-            return Outcome(kernel=kernel, seed=0, kind=self._what(kernel), why="it does not compile")
+    def prepare(self, kernel: str) -> KernelOutcome | None:
+        if self._what(kernel) in (OutcomeKind.NO_BUILD, OutcomeKind.UNSUPPORTED):
+            return KernelOutcome(kernel=kernel, seed=0, kind=self._what(kernel), why="it does not compile")
         return None
 
-    def run(self, kernel: str, seeds: Sequence[int]) -> list[Outcome]:
+    def run(self, kernel: str, seeds: Sequence[int]) -> list[KernelOutcome]:
         if wrong := self.prepare(kernel):
             return [wrong]
         return [self._one(kernel, seed) for seed in seeds]
@@ -50,7 +50,7 @@ class Toy:
     def _what(self, kernel: str) -> Any:
         return self._behaviour[name_of(self._question, kernel)]
 
-    def _one(self, kernel: str, seed: int) -> Outcome:
+    def _one(self, kernel: str, seed: int) -> KernelOutcome:
         name, what = name_of(self._question, kernel), self._what(kernel)
         with (self._directory.path / CALLS).open("a") as file:
             file.write(f"{name} {seed}\n")
@@ -69,14 +69,19 @@ class Toy:
                 time.sleep(0.5)
                 (self._directory.path / "tidied").touch()
         if isinstance(what, str):
-            return Outcome(
-                kernel=kernel, seed=seed, kind=Kind(what), why="so it was planted", run=f"run-{name}"
+            return KernelOutcome(
+                kernel=kernel, seed=seed, kind=OutcomeKind(what), why="so it was planted", run=f"run-{name}"
             )
         if self._question.symptom:
-            return Outcome(kernel=kernel, seed=seed, kind=Kind.MEASURED, run=f"run-{name}")
+            return KernelOutcome(kernel=kernel, seed=seed, kind=OutcomeKind.MEASURED, run=f"run-{name}")
         value = what[(seed - 1) % len(what)] if isinstance(what, list) else what
-        return Outcome(
-            kernel=kernel, seed=seed, kind=Kind.MEASURED, value=value, unit="s", run=f"run-{name}-{seed}"
+        return KernelOutcome(
+            kernel=kernel,
+            seed=seed,
+            kind=OutcomeKind.MEASURED,
+            value=value,
+            unit="s",
+            run=f"run-{name}-{seed}",
         )
 
 
@@ -154,7 +159,7 @@ def asked_of_tree(
     store: Store, path: Path, behaviour: Mapping[str, object], good: str, bad: str, **other: Any
 ) -> Directory:
     """A bisect of that git tree."""
-    found, count = tree.asked(path, good, bad, "")
+    found, count = git_search.asked(path, good, bad, "")
     kernels = (found.kernel(found.good), found.kernel(found.bad))
     return asked(store, behaviour, tree=found, kernels=kernels, candidates=count, **other)
 
@@ -165,7 +170,7 @@ def planted(first_bad: int, last: int = LAST, **other: object) -> dict[str, obje
     return {**values, **{name.removeprefix("at_"): value for name, value in other.items()}}
 
 
-def carry_out(directory: Directory) -> Answer:
+def carry_out(directory: Directory) -> BisectAnswer:
     """Search, with this module as the step."""
     return search.carry_out(directory, judge(directory), [*STEP, str(directory.path)])
 

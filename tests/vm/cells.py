@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agelab import process
-from agelab.cli.common import open_store
+from agelab.cli.options import open_store
 
 SMALL = Path(__file__).with_name("small.toml")
 PROGRAMS = (

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agelab import owner, process, unfinished
-from agelab.cli.common import open_store
+from agelab import atomic, orphans, process
+from agelab.cli.options import open_store
 from agelab.doctor import leftovers
-from agelab.results.rundir import RunDirectory
+from agelab.results.run_directory import RunDirectory
 from agelab.store import Store
 from agelab.vm import daemon
 from tests.vm.cells import SMALL, step
@@ -83,7 +83,7 @@ class Chaos:
         env = {**os.environ, "AGELAB_HOME": str(self.store.home), **self.environment}
         with (self.store.home / "said.log").open("ab") as said:
             child = subprocess.Popen([*self.before, program, *words], env=env, stdout=said, stderr=said)
-        self.owners.add(f"{child.pid}:{owner.began(child.pid)}")
+        self.owners.add(f"{child.pid}:{orphans.began(child.pid)}")
         return child
 
     def run(self, *words: str) -> str:
@@ -148,9 +148,9 @@ class Chaos:
     def still_there(self) -> list[str]:
         """What goes on of agelabs that are gone: processes and mounts."""
         numbers = [int(place.name) for place in Path("/proc").glob("[0-9]*")]
-        gone = {name for name in self.owners if owner.gone(name)}
-        found = [f"process {number}" for number in numbers if owner.of(number) in gone]
-        return found + [f"mount {place}" for place in unfinished.mounts(self.store.home)]
+        gone = {name for name in self.owners if orphans.is_dead(name)}
+        found = [f"process {number}" for number in numbers if orphans.of(number) in gone]
+        return found + [f"mount {place}" for place in atomic.mounts(self.store.home)]
 
     def results(self, run: Path) -> list[tuple[Any, ...]]:
         """What a run came to: of each cell its variant, seed, status, key and digest."""

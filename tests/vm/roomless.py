@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from agelab.cli.common import open_store
+from agelab.cli.options import open_store
 
 _SCRIPT = """
 mount -t tmpfs tmpfs /run

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agelab.cli.common import open_store
+from agelab.cli.options import open_store
 from bench import planted
 from tests.vm.cells import agelab, real_guests
 

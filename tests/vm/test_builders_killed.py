@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agelab import unfinished
+from agelab import atomic
 from tests.vm.cells import real_guests
 from tests.vm.chaos import Chaos, cleaned, home, wait_until
 
@@ -24,7 +24,7 @@ def test_a_builder_ends_with_the_agelab_that_is_killed(tmp_path: Path, kind: str
     child = chaos.start(*chaos.words)
 
     def busy() -> bool:
-        said = list((store.root / kind).glob(f".*{unfinished.SUFFIX}/work/{at_work}"))
+        said = list((store.root / kind).glob(f".*{atomic.SUFFIX}/work/{at_work}"))
         return bool(said) and said[0].stat().st_size > 0
 
     try:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agelab.cli.common import open_store
+from agelab.cli.options import open_store
 from tests.vm.cells import agelab, newest, real_guests, run, scenario, step
 
 pytestmark = real_guests

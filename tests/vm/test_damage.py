@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agelab import process
-from agelab.cli.common import open_store
+from agelab.cli.options import open_store
 from agelab.store import MANIFEST, Store
 from tests.vm.cells import agelab, real_guests, scenario, step
 

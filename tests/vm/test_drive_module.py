@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agelab import image, kernel, process
-from agelab.cli.common import open_store
+from agelab.cli.options import open_store
 from agelab.drive import module
 from agelab.image.packer import CMDLINE
 from agelab.kernel import initramfs

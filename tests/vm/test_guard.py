@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from agelab import process
-from agelab.disk import Claim, claimed, guard, parse
+from agelab.disk import DriveClaim, claimed, device_state, parse
 from agelab.errors import AgelabError, HostError, InputError
 
 MIB = 1 << 20
@@ -103,7 +103,7 @@ def refused(text: str, erase: tuple[str, ...] = ()) -> AgelabError:
     return raised.value
 
 
-def accepted(text: str, erase: tuple[str, ...] = ()) -> Claim:
+def accepted(text: str, erase: tuple[str, ...] = ()) -> DriveClaim:
     with claimed([parse(text)], erase) as (claim,):
         return claim
 
@@ -301,13 +301,13 @@ def test_the_serial_is_the_disks_own(
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     with loop.open("rb") as opened:
-        assert guard.serial(opened.fileno(), tmp_path) == found
+        assert device_state.serial(opened.fileno(), tmp_path) == found
 
 
 def test_a_disk_with_a_serial_is_named_by_it(image: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ext4(image)
     token = key_of(refused(f"file:{image}"))
-    monkeypatch.setattr(guard, "serial", lambda descriptor: "WD-ABC")
+    monkeypatch.setattr(device_state, "serial", lambda descriptor: "WD-ABC")
     assert key_of(refused(f"file:{image}", (token,))) == "WD-ABC"
     assert accepted(f"file:{image}", ("WD-ABC",)).contents[0].serial == "WD-ABC"
 

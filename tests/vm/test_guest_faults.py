@@ -18,7 +18,7 @@ import pytest
 
 from agelab import kernel as kernels
 from agelab import process
-from agelab.cli.common import open_store
+from agelab.cli.options import open_store
 from agelab.drive import module
 from agelab.vm import daemon
 from tests.vm.cells import SMALL, agelab, real_guests, run, runs, scenario, step

@@ -3,7 +3,7 @@
 import pytest
 
 from agelab import kernel
-from agelab.cli.common import open_store
+from agelab.cli.options import open_store
 
 pytestmark = [pytest.mark.vm, pytest.mark.full]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from agelab import stored
-from agelab.cli.common import open_store
+from agelab import stored_disk
+from agelab.cli.options import open_store
 from agelab.layout import extents
 from agelab.layout.model import FileMap
 from tests.vm.cells import agelab, newest, real_guests, run, scenario, step
@@ -43,7 +43,7 @@ def test_extents_and_scores_are_those_of_the_blocks_on_the_disk(tmp_path: Path) 
         for number, cell in enumerate(cells):
             mapped = gzip.decompress((made / f"cells/{number}/maps/aged/extents.gz").read_bytes())
             files = {file.path: file for file in extents.parse(mapped).files}
-            _check(cell, files, _stamps(stored.find(open_store(), cell["disk"]).members[0]))
+            _check(cell, files, _stamps(stored_disk.find(open_store(), cell["disk"]).members[0]))
     finally:
         agelab("disk", "rm", *(cell["disk"] for cell in cells))
 

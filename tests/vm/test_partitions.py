@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from agelab import kernel
-from agelab.cli.common import open_store
+from agelab.cli.options import open_store
 from agelab.drive import geometry
 from agelab.scenario import selection
 from bench.guest import bench

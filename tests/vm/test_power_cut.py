@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agelab import kernel
-from agelab.cli.common import open_store
+from agelab.cli.options import open_store
 from agelab.drive import geometry
 from agelab.scenario import selection
 from agelab.vm.guest import MemoryDisk

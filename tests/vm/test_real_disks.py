@@ -9,7 +9,7 @@ import pytest
 from agelab import image as images
 from agelab import kernel as kernels
 from agelab import process
-from agelab.cli.common import open_store
+from agelab.cli.options import open_store
 from agelab.disk import claimed, parse
 from agelab.kernel import initramfs
 from agelab.scenario import selection

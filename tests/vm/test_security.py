@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agelab import process
-from agelab.cli.common import open_store
+from agelab.cli.options import open_store
 from agelab.image.assemble import INITRAMFS, ROOT
 from agelab.store import Artefact
 from tests.vm.cells import agelab, newest, real_guests, runs, scenario, step

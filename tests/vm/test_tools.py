@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agelab import process
-from agelab.cli.common import open_store
+from agelab.cli.options import open_store
 from agelab.image import tools
 from agelab.store import Store, file_hash
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agelab import image, kernel, process
-from agelab.cli.common import open_store
+from agelab.cli.options import open_store
 from agelab.image import tools
 from agelab.image.packer import CMDLINE
 from agelab.kernel import initramfs

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agelab import kernel
-from agelab.cli.common import open_store
+from agelab.cli.options import open_store
 from agelab.model.drive import Drive
 from agelab.scenario import selection
 from bench.guest import bench

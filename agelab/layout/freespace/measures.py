@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from agelab.layout.model import FreeSpace, Measure
+from agelab.layout.model import FreeSpace, LayoutMeasure
 
 PERCENTILES = (10, 50, 90)
 USABLE = 1 << 20
@@ -15,18 +15,18 @@ METRICS = ("free_bytes", "free_extents", *LENGTHS, "free_usable_1mib")
 """What ``measures`` gives, in this order."""
 
 
-def measures(space: FreeSpace | None, why: str = "") -> list[Measure]:
+def measures(space: FreeSpace | None, why: str = "") -> list[LayoutMeasure]:
     """Every measure of the free space; of None, that each is not measured, and why."""
     if space is None:
-        return [Measure(metric, None, why) for metric in METRICS]
+        return [LayoutMeasure(metric, None, why) for metric in METRICS]
     ordered = sorted(length for _, length in space.runs)
     free = sum(ordered)
-    amounts = [Measure("free_bytes", free), Measure("free_extents", len(ordered))]
+    amounts = [LayoutMeasure("free_bytes", free), LayoutMeasure("free_extents", len(ordered))]
     if not ordered:
         none = "there is no free space"
-        return [*amounts, *(Measure(metric, None, none) for metric in METRICS[len(amounts) :])]
+        return [*amounts, *(LayoutMeasure(metric, None, none) for metric in METRICS[len(amounts) :])]
     ranked = [
-        Measure(f"free_extent_p{percent}", ordered[-(-percent * len(ordered) // 100) - 1])
+        LayoutMeasure(f"free_extent_p{percent}", ordered[-(-percent * len(ordered) // 100) - 1])
         for percent in PERCENTILES
     ]
     usable = round(Fraction(sum(length for length in ordered if length >= USABLE), free), DIGITS)
@@ -34,6 +34,6 @@ def measures(space: FreeSpace | None, why: str = "") -> list[Measure]:
     return [
         *amounts,
         *ranked,
-        Measure("free_extent_largest", ordered[-1]),
-        Measure("free_usable_1mib", share),
+        LayoutMeasure("free_extent_largest", ordered[-1]),
+        LayoutMeasure("free_usable_1mib", share),
     ]

@@ -48,7 +48,8 @@ def _pictures() -> dict[str, str]:
     }
     return {
         "aged-and-control": picture.side_by_side(
-            "Forty files", [picture.Disk("aged", SIZE, *aged), picture.Disk("control", SIZE, *control)]
+            "Forty files",
+            [picture.MappedDisk("aged", SIZE, *aged), picture.MappedDisk("control", SIZE, *control)],
         ),
         "no-free-space": picture.block_map("Forty files", SIZE, aged[0], None),
         "no-extents": picture.block_map("Forty files", SIZE, None, aged[1]),

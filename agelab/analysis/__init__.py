@@ -1,0 +1,1 @@
+"""Results judged: cells grouped by run seed, compared under both floors."""

@@ -1,0 +1,290 @@
+"""A/A of the wall clock: what the same thing, run twice on a host, differs by, as ``agelab calibrate`` recorded it.
+
+``<home>/floors/<host>.json`` has all that was recorded of one host: docs/floor.md.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import BaseModel, Field
+
+from agelab.analysis import step_kinds
+from agelab.analysis.cells import SeedGroup
+from agelab.errors import InputError
+from agelab.model.base import Frozen, Label
+from agelab.model.result import LARGEST, Count, RunPlan
+from agelab.results import checksummed
+from agelab.stats.formatting import json_number
+from agelab.stats.noise_floor import SEEDS_NEEDED
+from agelab.stats.order_statistics import exact, summary
+from agelab.stats.series import Series, series
+from agelab.store import Store, key_of
+
+SCHEMA = 1
+DIRECTORY = "floors"
+CALIBRATE = "agelab calibrate <scenario>-<variant> --clock wall"
+"""What records a host's floors."""
+
+Value = Annotated[float | int, Field(ge=-LARGEST, le=LARGEST)]
+Values = Annotated[tuple[Value, ...], Field(min_length=SEEDS_NEEDED)]
+
+
+class MeasuredHost(Frozen):
+    """What decides how long something takes in real time, and would make it another host if it changed."""
+
+    kernel: Label = Field(description="system, release and architecture, as uname -srm says")
+    processor: Label = Field(description="how many of which model, and the clocksource")
+    qemu: Label
+    accelerator: Label = Field(description="kvm, or tcg: EMULATED")
+
+    @classmethod
+    def of(cls, plan: RunPlan) -> Self:
+        """The host that a run was carried out on."""
+        said = {name: str(plan.provenance.get(name, "")) for name in ("host", "qemu", "accelerator")}
+        kernel, _, processor = said["host"].partition(", ")
+        return cls(kernel=kernel, processor=processor, qemu=said["qemu"], accelerator=said["accelerator"])
+
+    @property
+    def key(self) -> str:
+        """What its record is called."""
+        return key_of(self.model_dump())[:16]
+
+
+class Conditions(Frozen):
+    """What else of a run decides how much chance there is in it."""
+
+    vcpus: Count
+    jobs: Count = Field(description="cells at a time, which disturb each other")
+    drives: tuple[Label, ...] = Field(description="of a cell, as its result names them")
+
+    @classmethod
+    def of(cls, plan: RunPlan) -> Self:
+        """Those of a run."""
+        words = plan.command.get("words")
+        jobs = _count(words.get("jobs")) if isinstance(words, Mapping) else 1
+        drives = sorted({drive for cell in plan.cells for drive in cell.drives})
+        vcpus = _count(plan.provenance.get("vcpus"))
+        return cls(vcpus=vcpus, jobs=min(jobs, len(plan.cells)), drives=tuple(drives))
+
+    def cover(self, other: "Conditions") -> bool:
+        """Whether what was found under these holds under those: of more drives it is the widest of all."""
+        same = (self.vcpus, self.jobs) == (other.vcpus, other.jobs)
+        return same and set(other.drives) <= set(self.drives)
+
+    def __str__(self) -> str:
+        counts = ((self.vcpus, "vcpu"), (self.jobs, "job"))
+        return ", ".join([*(f"{n} {what}{'s' * (n > 1)}" for n, what in counts), *self.drives])
+
+
+def _count(said: object) -> int:
+    """A number of a run's plan; one where it says none."""
+    return said if isinstance(said, int) and 0 < said < LARGEST else 1
+
+
+class PairedSample(Frozen):
+    """One metric of one repetition of a step, run twice."""
+
+    variant: Label
+    layout: Label
+    step: Label
+    repetition: Count
+    first: Values = Field(description="of A, by run seed")
+    second: Values = Field(description="of A', which is A again")
+
+    @cached_property
+    def share(self) -> Fraction | None:
+        """Largest less smallest of all values / their median, or None where that is zero and the values are not."""
+        return _share(summary([exact(value) for value in (*self.first, *self.second)]).spread, self)
+
+    @cached_property
+    def apart(self) -> Fraction | None:
+        """What the medians of A and A' differ by, as a share of the median of both."""
+        one, other = (summary([exact(value) for value in side]).median for side in (self.first, self.second))
+        return _share(abs(one - other), self)
+
+
+def _share(difference: Fraction, seen: PairedSample) -> Fraction | None:
+    median = summary([exact(value) for value in (*seen.first, *seen.second)]).median
+    return difference / abs(median) if median else None if difference else Fraction(0)
+
+
+class KindFloor(Frozen):
+    """One metric in all steps of a kind."""
+
+    kind: Label
+    metric: Label
+    unit: Label
+    places: Annotated[int, Field(ge=1)] = Field(description="repetitions of steps that it was measured in")
+    widest: PairedSample = Field(
+        description="the one with the largest spread, as a share of its median: the floor"
+    )
+    farthest: PairedSample = Field(description="the one whose two medians lie farthest apart")
+
+    @property
+    def share(self) -> Fraction:
+        """The floor: how wide values spread by chance here, as a share of their median."""
+        return self.widest.share or Fraction(0)
+
+
+class Calibration(Frozen):
+    """One scenario, run twice."""
+
+    day: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+    agelab: Label
+    runs: tuple[Label, Label] = Field(description="A and A'")
+    scenario: Label
+    scale: Label
+    kernel: Label = Field(description="the guest's")
+    variants: tuple[Label, ...]
+    seeds: tuple[Count, ...]
+    conditions: Conditions
+    floors: tuple[KindFloor, ...] = Field(min_length=1)
+
+    @property
+    def question(self) -> tuple[object, ...]:
+        """What a newer one takes the place of."""
+        return (self.scenario, self.scale, self.kernel, self.variants, self.conditions)
+
+
+class _Versioned(BaseModel):
+    """Of any record its schema alone."""
+
+    version: int = Field(alias="schema")
+
+
+class HostRecord(Frozen):
+    """Everything recorded of one host."""
+
+    version: int = Field(alias="schema", ge=SCHEMA, le=SCHEMA)
+    host: MeasuredHost
+    calibrations: tuple[Calibration, ...] = Field(min_length=1)
+
+
+@dataclass(frozen=True)
+class HostFloors:
+    """What chance makes of a difference in real time, by kind of step and metric."""
+
+    shares: Mapping[tuple[str, str], Fraction] = field(default_factory=dict)
+    why: str = ""
+    """Why nothing is known of this host under these conditions, and what to do; nothing where something is."""
+
+    def floor(self, kind: str, metric: str) -> Fraction | None:
+        """The floor of a difference of medians, as a share of the larger; None where none was measured.
+
+        ``kind`` is what ``agelab.analysis.step_kinds`` calls the step.
+        """
+        return self.shares.get((kind, metric))
+
+
+def host_floors(home: Path, plan: RunPlan) -> HostFloors:
+    """What is known of the host that a run was carried out on, for runs like it: the largest of all calibrations.
+
+    Raises InputError for a record that is damaged or of another schema.
+    """
+    host, wanted = MeasuredHost.of(plan), Conditions.of(plan)
+    record = _of_host(home, host)
+    if record is None:
+        return HostFloors(why=_unknown(home, host))
+    fitting = [one for one in record.calibrations if one.conditions.cover(wanted)]
+    if not fitting:
+        return HostFloors(why=f"no A/A of this host with {wanted}: {CALIBRATE}")
+    shares: dict[tuple[str, str], Fraction] = {}
+    for floor in (floor for one in fitting for floor in one.floors):
+        place = (floor.kind, floor.metric)
+        shares[place] = max(floor.share, shares.get(place, Fraction(0)))
+    return HostFloors(shares)
+
+
+def records(home: Path) -> list[HostRecord]:
+    """What is recorded of every host. Raises InputError for a record that is damaged or of another schema."""
+    return [_read(path) for path in sorted((home / DIRECTORY).glob("[!.]*.json"))]
+
+
+def add(store: Store, host: MeasuredHost, calibration: Calibration) -> Path:
+    """Record it, in the place of an older one of the same question; the file that has it."""
+    path = _path(store.home, host)
+    with store.lock(DIRECTORY):
+        before = _of_host(store.home, host)
+        kept = [one for one in before.calibrations if one.question != calibration.question] if before else []
+        path.parent.mkdir(parents=True, exist_ok=True)
+        checksummed.write_sealed(
+            path, HostRecord(schema=SCHEMA, host=host, calibrations=(*kept, calibration))
+        )
+    return path
+
+
+def floors(pairs: Iterable[tuple[SeedGroup, SeedGroup]]) -> tuple[KindFloor, ...]:
+    """What the same groups of cells, run twice, differ by: A and A' of each variant and layout.
+
+    A metric counts where five run seeds and more have measured it, both times, unless its median is zero and some
+    values are not.
+    """
+    found: dict[tuple[str, str], list[tuple[str, PairedSample]]] = {}
+    for one, other in pairs:
+        known = step_kinds.of_cell(next(iter(one.cells.values())).inputs)
+        again = series(other.counted)
+        for place, first in series(one.counted).items():
+            second = again.get(place)
+            if second is None or min(len(first.values), len(second.values)) < SEEDS_NEEDED:
+                continue
+            seen = PairedSample(
+                variant=one.variant, layout=one.layout, step=first.step, repetition=first.repetition,
+                first=_floats(first), second=_floats(second),
+            )  # fmt: skip
+            if seen.share is not None:
+                found.setdefault((known.of(first.step), first.metric), []).append((first.unit, seen))
+    return tuple(_floor(kind, metric, those) for (kind, metric), those in found.items())
+
+
+def _floor(kind: str, metric: str, those: Sequence[tuple[str, PairedSample]]) -> KindFloor:
+    seen = [one for _, one in those]
+    return KindFloor(
+        kind=kind,
+        metric=metric,
+        unit=those[0][0],
+        places=len(seen),
+        widest=max(seen, key=lambda one: one.share or 0),
+        farthest=max(seen, key=lambda one: one.apart or 0),
+    )
+
+
+def _floats(one: Series) -> tuple[float | int, ...]:
+    return tuple(json_number(value) for _, value in one.values)
+
+
+def _path(home: Path, host: MeasuredHost) -> Path:
+    return home / DIRECTORY / f"{host.key}.json"
+
+
+def _of_host(home: Path, host: MeasuredHost) -> HostRecord | None:
+    path = _path(home, host)
+    return _read(path) if path.exists() else None
+
+
+def _read(path: Path) -> HostRecord:
+    """One record. Raises InputError naming the file."""
+    try:
+        version = checksummed.read(path, _Versioned).version
+        if version != SCHEMA:
+            raise InputError(f"{path} is of schema {version}; this agelab reads schema {SCHEMA}")
+        record = checksummed.read(path, HostRecord)
+        if record.host.key != path.stem:
+            raise InputError(f"{path} is damaged: it is another host's")
+    except InputError as error:
+        raise InputError(str(error), hint=f"rm {path}; {CALIBRATE} makes a new one") from error
+    return record
+
+
+def _unknown(home: Path, host: MeasuredHost) -> str:
+    """Why a host has no record: none was made, or it was made before the host changed."""
+    for record in records(home):
+        before = record.host
+        if (before.processor, before.accelerator) == (host.processor, host.accelerator):
+            changed = [name for name in ("kernel", "qemu") if getattr(before, name) != getattr(host, name)]
+            said = ", ".join(f"{name} was {getattr(before, name)}" for name in changed)
+            return f"the A/A of this host is stale ({said}): {CALIBRATE}"
+    return f"no A/A of this host: {CALIBRATE}"

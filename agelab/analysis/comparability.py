@@ -1,0 +1,40 @@
+"""Whether two runs measured the same thing, so that a difference of their results says something."""
+
+from collections.abc import Iterator
+
+from agelab.analysis.calibration import Conditions
+from agelab.model.result import RunPlan
+
+
+def mismatches(ours: RunPlan, theirs: RunPlan) -> list[str]:
+    """What makes two runs' results incomparable, each with both values; nothing where they can be compared."""
+    return list(_unlike(ours, theirs))
+
+
+def _unlike(ours: RunPlan, theirs: RunPlan) -> Iterator[str]:
+    for name in ("scenario", "scale", "clock"):
+        one, other = getattr(ours, name), getattr(theirs, name)
+        if one != other:
+            yield f"{name} {one} | {other}"
+    if ours.clock == theirs.clock and ours.emulated != theirs.emulated:
+        yield "processor " + " | ".join("emulated" if plan.emulated else "KVM" for plan in (ours, theirs))
+    one, other = data(ours), data(theirs)
+    if one and other and not one & other:  # a run of fewer histories has fewer data
+        yield "corpus " + " | ".join(min(words)[:12] for words in (one, other))
+
+
+def real_time(ours: RunPlan, theirs: RunPlan) -> list[str]:
+    """What else than the question may make two runs of the wall clock differ."""
+    found = []
+    together = [Conditions.of(plan).jobs for plan in (ours, theirs)]
+    if together[0] != together[1]:
+        found.append(f"cells at a time: {together[0]} | {together[1]}; in real time they disturb each other")
+    hosts = [str(plan.provenance.get("host", "not stated")) for plan in (ours, theirs)]
+    if hosts[0] != hosts[1]:
+        found.append(f"host: {hosts[0]} | {hosts[1]}: what differs may be the host")
+    return found
+
+
+def data(plan: RunPlan) -> set[str]:
+    """The hashes of the data that a run worked on, as far as it says."""
+    return set(str(plan.provenance.get("corpus_sha256", "")).split("; ")) - {""}

@@ -1,0 +1,89 @@
+"""A comparison's tables: what may be said of each step, and what must stand beside it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agelab.analysis import comparability, host_noise
+from agelab.analysis.cells import SeedGroup
+from agelab.analysis.host_noise import HostNoise
+from agelab.analysis.selectors import Comparison
+from agelab.errors import InputError
+from agelab.stats.series import by_step, series
+from agelab.stats.verdict import ComparedSeries, compare_with_base
+
+NAMED = 6
+"""Groups, or kinds of steps, to name in one line."""
+
+
+@dataclass(frozen=True)
+class ComparisonTable:
+    """One side against the base."""
+
+    steps: list[ComparedSeries]
+    """A row for each step and metric: of a step that is repeated the mean."""
+    repetitions: list[ComparedSeries]
+    """A row for each repetition of those; nothing where they were not asked for."""
+
+    @property
+    def rows(self) -> list[ComparedSeries]:
+        """All of it."""
+        return [*self.steps, *self.repetitions]
+
+
+def host_noise_of(home: Path, base: SeedGroup, others: Sequence[SeedGroup]) -> HostNoise:
+    """What the hosts on which the sides were measured show by chance. Raises InputError for a damaged record."""
+    plans = {group.run.name: group.run.plan() for group in (base, *others)}
+    return host_noise.noise_of(home, plans.values(), next(iter(base.cells.values())).inputs)
+
+
+def compare_steps(one: Comparison, host: HostNoise, everything: bool) -> list[ComparisonTable]:
+    """Of each other side what may be said of it; of each repetition with ``everything`` alone."""
+    tables = [series(group.counted) for group in (one.base, *one.others)]
+    base, *others = map(by_step, tables)
+    steps = compare_with_base(base, others, host)
+    repeated = {(step, metric) for table in tables for step, turn, metric in table if turn > 1}
+    base, *others = (
+        {place: found for place, found in table.items() if everything and (place[0], place[2]) in repeated}
+        for table in tables
+    )
+    return [ComparisonTable(*both) for both in zip(steps, compare_with_base(base, others, host), strict=True)]
+
+
+def caveats(one: SeedGroup, other: SeedGroup, anyway: bool) -> list[str]:
+    """What a table of these two must be labelled with. Raises InputError for what is not comparable, unless told."""
+    ours, theirs = one.run.plan(), other.run.plan()
+    unlike = comparability.mismatches(ours, theirs)
+    if unlike and not anyway:
+        raise InputError(
+            f"{one.run.name} and {other.run.name} are not comparable: {'; '.join(unlike)}",
+            hint="--anyway compares them all the same, and labels the tables",
+        )
+    found = [f"NOT COMPARABLE: {line}" for line in unlike]
+    if ours.clock == theirs.clock == "wall":
+        found += comparability.real_time(ours, theirs)
+    if one.run.name == other.run.name and one.cell == other.cell:
+        found.append("A and B are the same cells: no difference can show, the floor is their spread")
+    return found
+
+
+def no_ok_cells(found: Sequence[Comparison], of_one: bool) -> InputError:
+    """The error where no side has an ok cell to compare with the base's: which have none, and why.
+
+    ``of_one``: all sides are of one run, which has other ones for a base.
+    """
+    empty = [group for one in found for group in (one.base, *one.others) if not group.counted]
+    why: dict[tuple[str, str], list[str]] = {}
+    for group in empty:
+        reasons = "; ".join(dict.fromkeys(ran.ended for ran in group.cells.values()))
+        why.setdefault((group.run.name, reasons), []).append(group.name)
+    lines = []
+    for (run, reasons), names in why.items():
+        named = list(dict.fromkeys(names))
+        more = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
+        lines.append(f"no cell of {'; '.join(named[:NAMED])}{more} of {run} is ok ({reasons})")
+    ok = [group for one in found for group in one.others if group.counted]
+    hint = "agelab list shows how far a run is" if any(group.run.going_on() for group in empty) else ""
+    if len(ok) > 1 and of_one:
+        hint = f"--base {ok[0].variant}: that one has ok cells, and is not alone in it"
+    return InputError(". ".join(lines), hint=hint)

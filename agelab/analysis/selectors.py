@@ -1,0 +1,181 @@
+"""What ``agelab compare`` is asked to compare: ``RUN[:CHOICE,...]`` as groups of cells."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agelab.analysis.cells import SeedGroup, groups, pairs
+from agelab.errors import InputError, unknown
+from agelab.model.result import Cell
+from agelab.results import run_directory
+from agelab.results.run_directory import RunDirectory
+
+AXES = ("variant", "filesystem", "layout", "kernel", "machine", "drives", "defaults")
+"""What of a cell can be chosen."""
+LISTED = 24
+"""Names to list where none is the one that was asked for."""
+
+
+@dataclass(frozen=True)
+class Selector:
+    """A run, and which of its cells are meant."""
+
+    words: str
+    """As it was asked for."""
+    run: RunDirectory
+    chosen: Mapping[str, str]
+    """Axis to value."""
+
+    def groups(self, more: Mapping[str, str] | None = None) -> list[SeedGroup]:
+        """The groups that fit, by ``more`` where this side says nothing itself. Raises InputError for none."""
+        taken = {"variant", "filesystem"} if {"variant", "filesystem"} & self.chosen.keys() else set()
+        wanted = {axis: value for axis, value in (more or {}).items() if axis not in taken} | dict(
+            self.chosen
+        )
+        found, narrowed = groups(self.run), ""
+        for axis, value in sorted(wanted.items(), key=lambda choice: AXES.index(choice[0])):
+            have = [axis_value(group.cell, axis) for group in found]
+            found = [group for group in found if matches(group.cell, axis, value)]
+            if not found:
+                raise no_match_error(self.run, f"{axis} {value!r}{narrowed}", have)
+            narrowed += f" of {axis} {value}"
+        return found
+
+
+def side(runs: Path, words: str) -> Selector:
+    """What the words mean. Raises InputError for a run that is not there, and for a choice that none is."""
+    name, colon, choices = words.partition(":")
+    if not name:
+        raise InputError(f"{words!r} names no run", hint="like latest:ext4; agelab list names them")
+    if colon and not choices.strip(","):
+        raise InputError(
+            f"{words!r} names no variant", hint=f"like {name}:ext4, or {name} for all of its variants"
+        )
+    run = run_directory.find(runs, name)
+    return Selector(words, run, chosen(run, choices))
+
+
+def chosen(run: RunDirectory, choices: str) -> dict[str, str]:
+    """Axis to value of ``ext4,raid0,kernel=6.1``: a word alone is a variant, or else a layout of the run."""
+    cells = run.plan().cells
+    found: dict[str, str] = {}
+    for word in filter(None, choices.split(",")):
+        axis, equals, value = word.partition("=")
+        if not equals:
+            known = {axis: [axis_value(cell, axis) for cell in cells] for axis in ("variant", "layout")}
+            axis = next((axis for axis, values in known.items() if word in values), "")
+            if not axis:
+                raise no_match_error(
+                    run, f"variant or layout {word!r}", [v for vs in known.values() for v in vs]
+                )
+            value = word
+        elif axis not in AXES:
+            raise unknown("choice", axis, AXES)
+        if axis in found:
+            raise InputError(f"{choices!r} names two of one kind: {found[axis]} and {value}")
+        found[axis] = value
+    return found
+
+
+def no_match_error(run: RunDirectory, what: str, have: Iterable[str]) -> InputError:
+    """The error for a choice that no cell of a run fits, with all that there is instead: a near name is no answer."""
+    names = list(dict.fromkeys(have))
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return InputError(f"run {run.name} has no {what}; it has {', '.join(names[:LISTED])}{more}")
+
+
+def axis_value(cell: Cell, axis: str) -> str:
+    """What a cell is on an axis; the drives of RAID-0 with a plus between them."""
+    value = getattr(cell, axis)
+    return "+".join(value) if isinstance(value, tuple) else str(value)
+
+
+def matches(cell: Cell, axis: str, value: str) -> bool:
+    """Whether it was meant: the name, and of a kernel its first numbers (6.1 is 6.1.0-56-amd64, and not 6.12)."""
+    name = axis_value(cell, axis)
+    return name == value or (axis == "kernel" and name.startswith((f"{value}.", f"{value}-")))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Groups of cells to compare with the first of them."""
+
+    base: SeedGroup
+    others: tuple[SeedGroup, ...]
+
+
+def of_one(one: Selector, base: str | None) -> Comparison:
+    """Every group of a run against its first, or against the one that is named. Raises InputError for a single one."""
+    found = one.groups()
+    at = 0
+    if base:
+        wanted = chosen(one.run, base)
+        at = next(
+            (
+                n
+                for n, group in enumerate(found)
+                if all(matches(group.cell, *choice) for choice in wanted.items())
+            ),
+            -1,
+        )
+        if at < 0:
+            raise no_match_error(one.run, f"base {base!r}", [group.name for group in found])
+    if len(found) < 2:
+        raise InputError(
+            f"{one.words} has {found[0].name} alone: there is nothing to compare it with",
+            hint="name another run, too: agelab compare A B",
+        )
+    return Comparison(found[at], tuple(group for n, group in enumerate(found) if n != at))
+
+
+def of_several(sides: Sequence[Selector]) -> list[Comparison]:
+    """Each group of the first side with those of the others that belong to it.
+
+    What one side alone chooses is meant on all; groups of equal variant and layout belong together, or of equal
+    variant, and any two where each side chooses what it wants. Raises InputError where nothing belongs together.
+    """
+    values: dict[str, set[str]] = {}
+    for one in sides:
+        for axis, value in one.chosen.items():
+            values.setdefault(axis, set()).add(value)
+    common = {axis: next(iter(found)) for axis, found in values.items() if len(found) == 1}
+    first, *others = (one.groups(common) for one in sides)
+    named = all({"variant", "filesystem"} & {*common, *one.chosen} for one in sides)
+    found = {id(group): list[SeedGroup]() for group in first}
+    for theirs in others:
+        for ours, their in pairs(first, theirs, named):
+            found[id(ours)].append(their)
+    whole = [
+        Comparison(group, tuple(found[id(group)])) for group in first if len(found[id(group)]) == len(others)
+    ]
+    if not whole:
+        have = "; ".join(
+            f"{one.words}: {', '.join(group.name for group in theirs)}"
+            for one, theirs in zip(sides, (first, *others), strict=True)
+        )
+        raise InputError(
+            f"these share no variant: {have}",
+            hint="two variants are compared so: agelab compare RUN:ext4 RUN:xfs",
+        )
+    return whole
+
+
+def left_out(comparisons: Sequence[Comparison], sides: Sequence[Selector]) -> Mapping[str, list[str]]:
+    """What of each run stands in no comparison, because another run has not got it: nothing where sides choose."""
+    there = {(group.run.name, group.name) for one in comparisons for group in (one.base, *one.others)}
+    found: dict[str, list[str]] = {}
+    for one in sides if not any(side.chosen for side in sides) else ():
+        names = [group.name for group in one.groups() if (one.run.name, group.name) not in there]
+        if names:
+            found[one.run.name] = names
+    return found
+
+
+def names(found: Sequence[SeedGroup]) -> list[str]:
+    """Each group's variant, and as much more as tells it from the others; nothing where nothing does."""
+    keys = [(group.variant, *(axis_value(group.cell, axis) for axis in AXES[2:])) for group in found]
+    told = [key[0] for key in keys]
+    for axis in range(1, len(keys[0])):
+        if len({key[axis] for key in keys}) > 1 and len(set(told)) < len(told):
+            told = [f"{name} {key[axis]}" for name, key in zip(told, keys, strict=True)]
+    return told if len(set(told)) == len(told) else ["" for _ in told]

@@ -1,0 +1,158 @@
+"""Whether a step of a search is good or bad, in the virtual clock: few run seeds against the measured floor.
+
+What is shared with the wall clock (``sequential.py``) stands here as well: the answers. See docs/bisect-rules.md.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+from statistics import median
+
+from agelab.errors import InputError
+from agelab.stats.formatting import decimals, format_decimal
+from agelab.stats.noise_floor import SEEDS_NEEDED, FloorVerdict, MedianDifference
+from agelab.stats.order_statistics import summary
+
+LEAD = 3
+"""Values by which one side of the threshold must lead: 3 : 0 and 4 : 1, both of which fix the median of five."""
+
+
+class Decision(StrEnum):
+    """What is said of a step."""
+
+    GOOD = "good"
+    BAD = "bad"
+    MORE = "more"
+    """Another value (virtual clock) or another round (wall clock) is needed."""
+    UNDECIDED = "undecided"
+    """All that may be measured has been, and it does not tell."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A decision, why, and what else the user should know."""
+
+    decision: Decision
+    reason: str
+    """One line, with the numbers."""
+    note: str = ""
+    """Where the step lies if it is like neither end; else empty."""
+    error: Fraction | None = None
+    """The chance, at most, that GOOD or BAD is said of a step that is like the other end; None where the rule has no
+    such bound (always in the virtual clock, whose realised rates are in docs/bisect-rules.md)."""
+
+
+@dataclass(frozen=True)
+class References:
+    """What the good and the bad end of a search measured, one value for each run seed, in the metric's unit.
+
+    Whether bad is higher or lower is what they say. Raises InputError where no step could be told by them: too few
+    seeds, ends that are equal or differ by less than seeds do, a threshold that is not between them.
+    """
+
+    good: Sequence[Fraction]
+    bad: Sequence[Fraction]
+    threshold: Fraction | None = None
+    """The user's; None: midway between the two medians."""
+    ends: MedianDifference = field(init=False)
+    at: Fraction = field(init=False)
+    """The threshold in use."""
+
+    def __post_init__(self) -> None:
+        ends = MedianDifference(summary(self.good), summary(self.bad))
+        good, bad = ends.left.median, ends.right.median
+        at = (good + bad) / 2 if self.threshold is None else self.threshold
+        object.__setattr__(self, "ends", ends)
+        object.__setattr__(self, "at", at)
+        if ends.why_no_floor:
+            raise InputError(f"good and bad have {ends.why_no_floor}")
+        medians = self.shown(good=good, bad=bad)
+        if ends.verdict is FloorVerdict.EQUAL:
+            raise InputError(f"good and bad are equal: {medians}")
+        if ends.verdict is FloorVerdict.BELOW:
+            raise InputError(
+                f"good and bad differ by less than run seeds do: {medians}; {self.shown(floor=self.floor)}"
+            )
+        if not min(good, bad) < at < max(good, bad):
+            raise InputError(f"{self.shown(threshold=at)} is not between the two ends: {medians}")
+        for end, values in ((Decision.GOOD, self.good), (Decision.BAD, self.bad)):
+            own = sum(self.side(value) is end for value in values)
+            if (2 * own - len(values)) * SEEDS_NEEDED < LEAD * len(values):  # of five: less than four
+                raise InputError(
+                    f"{end} itself would not be told: {own} of its {len(values)} values are on its side "
+                    f"of {self.shown(threshold=at)}; {medians}"
+                )
+
+    @property
+    def floor(self) -> Fraction:
+        """The larger spread of both ends."""
+        return max(self.ends.left.spread, self.ends.right.spread)
+
+    def median(self, end: Decision) -> Fraction:
+        """Of GOOD or BAD."""
+        return (self.ends.left if end is Decision.GOOD else self.ends.right).median
+
+    def side(self, value: Fraction) -> Decision:
+        """On whose side of the threshold the value lies: GOOD or BAD; UNDECIDED where it is the threshold."""
+        if value == self.at:
+            return Decision.UNDECIDED
+        good_is_lower = self.ends.difference > 0
+        return Decision.GOOD if (value < self.at) == good_is_lower else Decision.BAD
+
+    def shown(self, **numbers: Fraction) -> str:
+        """Names and numbers, with the digits that the floor leaves them."""
+        places = decimals(6, self.floor, *numbers.values())
+        return ", ".join(f"{name} {format_decimal(number, places)}" for name, number in numbers.items())
+
+
+def decide_virtual(
+    references: References, values: Sequence[Fraction], seeds: int = SEEDS_NEEDED
+) -> Judgement:
+    """What the values of a step's run seeds say so far, of ``seeds`` that may be run at most.
+
+    A verdict is the side on which the median of five lies whatever the other seeds give (a lead of three values), or
+    lies if the step's seeds spread no further than the ends' do (fewer values, all far from the threshold and like that
+    side's end). Without either: MORE, and in the end UNDECIDED.
+    """
+    if not values:
+        return Judgement(Decision.MORE, "no value yet")
+    sides = [references.side(value) for value in values]
+    bad, good = sides.count(Decision.BAD), sides.count(Decision.GOOD)
+    side, lead = (Decision.BAD, bad - good) if bad >= good else (Decision.GOOD, good - bad)
+    middle = Fraction(median(values))
+    told = references.shown(median=middle, threshold=references.at, floor=references.floor)
+    count = f"{len(values)} seed{'s' if len(values) > 1 else ''}"
+    split = f"of {count} {good} on good's side, {bad} on bad's: {told}"
+    note = neither(references, middle)
+    if lead >= LEAD or (lead == len(values) and _plain(references, side, values)):
+        return Judgement(side, split, note)
+    if lead + seeds - len(values) < LEAD:
+        return Judgement(Decision.UNDECIDED, f"{split}; a lead of {LEAD} is needed", note)
+    return Judgement(Decision.MORE, f"{split}; another seed is needed")
+
+
+def _plain(references: References, side: Decision, values: Sequence[Fraction]) -> bool:
+    """Whether one or two values on one side will do: no spread like the ends' reaches the threshold from there.
+
+    One value must be twice the floor away, two once: the spread of five is a small sample's. And the step must look
+    like that side's end, for the floor was measured there: no farther from its median than the floor, or than half the
+    way to the threshold.
+    """
+    middle, home = Fraction(median(values)), references.median(side)
+    far = len(values) * abs(middle - references.at) > 2 * references.floor
+    return far and abs(middle - home) <= max(references.floor, abs(references.at - home) / 2)
+
+
+def neither(references: References, value: Fraction) -> str:
+    """Where a value lies that is farther than the floor from all values of both ends; empty if it is not."""
+    ends = {end: sorted(getattr(references, end)) for end in (Decision.GOOD, Decision.BAD)}
+    gaps = {end: max(low - value, value - high, Fraction(0)) for end, (low, *_, high) in ends.items()}
+    if min(gaps.values()) <= references.floor:
+        return ""
+    good, bad = (references.median(end) for end in ends)
+    if min(good, bad) < value < max(good, bad):
+        share = round(100 * (value - good) / (bad - good))
+        return f"neither good nor bad: {share} % of the way from good to bad"
+    nearest = min(gaps, key=lambda end: gaps[end])
+    return "neither good nor bad: " + references.shown(**{f"beyond {nearest} by": gaps[nearest]})

@@ -1,0 +1,152 @@
+"""Measuring a kernel by a normal run of agelab: one cell for each run seed."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from agelab import kernel as kernels
+from agelab.analysis.sweep import summed
+from agelab.bisect.directory import Directory
+from agelab.bisect.measurements import KernelOutcome, OutcomeKind
+from agelab.bisect.question import Question, named
+from agelab.buildroot import DoesNotBuild
+from agelab.drive.module import NoHeaders
+from agelab.errors import InputError, unknown
+from agelab.image import DoesNotBoot
+from agelab.kernel import recipes, source_tree
+from agelab.model.result import Cell, End, Sample, Status
+from agelab.results.run_directory import RunDirectory
+from agelab.runner.execute import cell, runner
+from agelab.store import Store, file_hash
+
+Ask = Callable[[str, Sequence[int]], runner.RunRequest]
+"""The request of a kernel's run with these run seeds: one variant, one layout."""
+
+KINDS = {
+    Status.OK: OutcomeKind.MEASURED,
+    Status.FAILED: OutcomeKind.FAILS,
+    Status.PANICKED: OutcomeKind.PANICS,
+    Status.HUNG: OutcomeKind.HANGS,
+    Status.UNSUPPORTED: OutcomeKind.UNSUPPORTED,
+    Status.INTERRUPTED: OutcomeKind.INTERRUPTED,
+}
+CONDITIONS = ("scenario", "corpus_sha256", "harness", "vcpus", "qemu", "accelerator")
+"""What of a run's provenance must be the same in all runs of a bisect."""
+
+
+class Runs:
+    """Measures by runs; ``say`` gets a line for what takes a while. Implements ``measure.Measure``."""
+
+    def __init__(
+        self, directory: Directory, store: Store, ask: Ask, say: Callable[[str], None] | None = None
+    ) -> None:
+        self._question: Question = directory.question()
+        self._directory = directory
+        self._store = store
+        self._ask = ask
+        self._say = say or directory.say
+
+    def prepare(self, kernel: str) -> KernelOutcome | None:
+        """What does not build, or is not there, is what came of it: other kernels may be better.
+
+        Raises InputError where what all of them are built with is not what it was.
+        """
+        unchanged(self._question)
+        try:
+            kernels.resolve(kernel, self._store, progress=self._stage)
+        except DoesNotBuild as error:
+            return KernelOutcome(kernel=kernel, seed=0, kind=OutcomeKind.NO_BUILD, why=str(error))
+        except InputError as error:
+            built = (
+                self._question.tree is not None
+            )  # a commit is there; what it makes is no kernel for a guest
+            kind = OutcomeKind.NO_BUILD if built else OutcomeKind.NO_KERNEL
+            return KernelOutcome(kernel=kernel, seed=0, kind=kind, why=str(error))
+        return None
+
+    def run(self, kernel: str, seeds: Sequence[int]) -> list[KernelOutcome]:
+        """Raises InputError for conditions that are not those of the runs before."""
+        if (wrong := self.prepare(kernel)) is not None:
+            return [wrong]
+        progress = runner.Progress(self._stage, _nothing, _nothing, self._ended)
+        try:
+            run = runner.carry_out(self._ask(kernel, seeds), self._store, progress)
+        except DoesNotBuild as error:  # the modelled drive's module
+            return [KernelOutcome(kernel=kernel, seed=0, kind=OutcomeKind.NO_BUILD, why=str(error))]
+        except NoHeaders as error:
+            return [KernelOutcome(kernel=kernel, seed=0, kind=OutcomeKind.UNSUPPORTED, why=str(error))]
+        except DoesNotBoot as error:
+            kind = OutcomeKind.PANICS if error.panicked else OutcomeKind.NO_BOOT
+            why = error.panicked or str(error)
+            return [KernelOutcome(kernel=kernel, seed=seed, kind=kind, why=why) for seed in seeds]
+        self._same_conditions(run)
+        samples = run.samples()
+        return [
+            self._outcome(kernel, run, one.seed, run.end(number), samples.get(number, []))
+            for number, one in enumerate(run.plan().cells)
+        ]
+
+    def _outcome(
+        self, kernel: str, run: RunDirectory, seed: int, end: End | None, samples: Sequence[Sample]
+    ) -> KernelOutcome:
+        kind = KINDS[end.status] if end else OutcomeKind.INTERRUPTED
+        why = (end.reason if end else None) or ""
+        if kind is OutcomeKind.UNSUPPORTED and why.startswith(f"{cell.PROOF} failed"):
+            kind = OutcomeKind.FAILS  # the kernel has the filesystem, and it does not work
+        found = KernelOutcome(kernel=kernel, seed=seed, kind=kind, why=why, run=run.name)
+        if kind is not OutcomeKind.MEASURED or self._question.metric is None:
+            return found
+        step, repetition, metric = self._question.metric
+        table = {(row.step, row.repetition, row.metric): row for row in summed(samples)}
+        row = table.get((step, repetition, metric))
+        if row is None:
+            names = dict.fromkeys(named(*place) for place in table)
+            none = unknown("metric", named(step, repetition, metric), list(names))
+            return found.model_copy(update={"kind": OutcomeKind.NOT_MEASURED, "why": str(none)})
+        if row.value is None:
+            why = row.not_measured or "no value"
+            return found.model_copy(update={"kind": OutcomeKind.NOT_MEASURED, "why": why})
+        return found.model_copy(update={"value": row.value, "unit": row.unit})
+
+    def _same_conditions(self, run: RunDirectory) -> None:
+        """Refuse values that would not belong together: agelab itself may be another one by now."""
+        said: Mapping[str, Any] = run.plan().provenance
+        now = {name: said.get(name) for name in CONDITIONS}
+        path = self._directory.path / "conditions.json"
+        if (before := self._directory.conditions(now)) != now:
+            other = ", ".join(name for name in CONDITIONS if before.get(name) != now[name])
+            raise InputError(
+                f"{self._directory.name} was begun with other inputs ({other}): what was measured then and {run.name} "
+                "would not belong together",
+                hint=f"begin a new bisect; what the first one had is in {path}",
+            )
+
+    def _stage(self, line: str) -> None:
+        self._say(line)
+
+    def _ended(self, cell: Cell, number: int, end: End) -> None:
+        why = f": {end.reason.splitlines()[0]}" if end.reason else ""
+        self._say(f"seed {cell.seed} {end.status} in {end.host_seconds:.0f} s{why}")
+
+
+def unchanged(question: Question) -> None:
+    """Refuse other configurations or patches than the bisect was begun with, and a tree that is gone.
+
+    Raises InputError: what is so of every kernel must not be taken for what is wrong with one.
+    """
+    used: set[Path] = set()
+    if question.tree:
+        if source_tree.objects_of(Path(question.tree.path)) is None:
+            raise InputError(f"--tree {question.tree.path}: it is no git tree any more")
+        built = recipes.of(question.tree.kernel(question.tree.bad))
+        used = {*([built.base] if built.base else []), *built.fragments, *built.patches}
+    for path in sorted({*question.files, *map(str, used)}):
+        if not Path(path).is_file() or file_hash(Path(path)) != question.files.get(path):
+            raise InputError(
+                f"{path} is not what it was when the bisect was begun",
+                hint="put it back, or begin a new bisect",
+            )
+
+
+def _nothing(*_: object) -> None:
+    """Say nothing."""

@@ -1,0 +1,90 @@
+"""A search through an ordered list of kernels: halving what is left, and going past those that cannot be judged."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from agelab.bisect.decide_virtual import Decision
+from agelab.errors import InputError
+from agelab.kernel import available, canonical
+from agelab.kernel.packaged import release_of
+from agelab.kernel.versions import numbers
+from agelab.store import Store
+
+DEBIAN = "debian:"
+
+
+@dataclass(frozen=True)
+class PackageRange:
+    """Between which two kernels it lies; those that lie between these two could not be judged."""
+
+    before: str
+    after: str
+    between: tuple[str, ...] = ()
+
+
+def search(kernels: Sequence[str], judge: Callable[[str], Decision]) -> PackageRange:
+    """The two neighbours, of kernels whose first is good and whose last is bad.
+
+    The middle of those is judged that are neither judged nor skipped: each verdict halves them, so with s skipped of
+    n + 1 kernels at most ceil(log2 n) + s are judged.
+    """
+    good, bad = 0, len(kernels) - 1
+    skipped: set[int] = set()
+    while untested := [place for place in range(good + 1, bad) if place not in skipped]:
+        middle = untested[len(untested) // 2]
+        decision = judge(kernels[middle])
+        if decision is Decision.GOOD:
+            good = middle
+        elif decision is Decision.BAD:
+            bad = middle
+        else:
+            skipped.add(middle)
+    return PackageRange(kernels[good], kernels[bad], tuple(kernels[good + 1 : bad]))
+
+
+def listed(
+    good: str, bad: str, named: Sequence[str], store: Store, progress: Callable[[str], None], *, headers: bool
+) -> list[str]:
+    """The specs from good to bad, both among them: of ``named``, or without a name all that the mirror has.
+
+    ``headers``: those without headers are left out, for no module can be built for them. Raises InputError for a
+    version that there is not, for ends that are one kernel, and for a list that does not hold them in between.
+    """
+    ends = [pinned(spec, store, progress) for spec in (good, bad)]
+    if ends[0] == ends[1]:
+        raise InputError(f"good and bad are the same kernel: {ends[0]}")
+    if named:
+        every = list(dict.fromkeys(pinned(spec, store, progress) for spec in named))
+        every = [*([] if ends[0] in every else ends[:1]), *every, *([] if ends[1] in every else ends[1:])]
+    else:
+        every = _offered(ends, store, progress, headers=headers)
+    first, last = (every.index(end) for end in ends)
+    if first > last:
+        if named:
+            raise InputError(
+                f"--kernels: {bad} comes before {good}", hint="name them in the order from good to bad"
+            )
+        every.reverse()
+        first, last = (every.index(end) for end in ends)
+    return every[first : last + 1]
+
+
+def pinned(spec: str, store: Store, progress: Callable[[str], None]) -> str:
+    """A spec that means the same kernel tomorrow. Raises InputError for a version that there is not."""
+    spec = canonical(spec)
+    if not spec.startswith(DEBIAN):
+        return spec
+    return DEBIAN + release_of(spec.removeprefix(DEBIAN), store, progress=progress)
+
+
+def _offered(
+    ends: Sequence[str], store: Store, progress: Callable[[str], None], *, headers: bool
+) -> list[str]:
+    """All kernels of the mirror, and the two ends, in the order of their versions."""
+    if others := [end for end in ends if not end.startswith(DEBIAN)]:
+        raise InputError(
+            f"{others[0]}: only Debian's kernels have an order that is known",
+            hint='name the kernels between good and bad in their order: --kernels "A B C"',
+        )
+    there = [one.spec for one in available(store, progress=progress) if one.headers or not headers]
+    return sorted({*there, *ends}, key=lambda spec: (numbers(spec), spec))

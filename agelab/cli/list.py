@@ -1,0 +1,33 @@
+"""``agelab list``: the runs there are."""
+
+import click
+
+from agelab.cli.options import json_option, open_store, print_json
+
+
+@click.command("list", epilog="Exit: 0; 2 where a run is damaged, which is named.")
+@json_option
+def list_runs(as_json: bool) -> int:
+    """List runs, newest first."""
+    from agelab.errors import InputError
+    from agelab.results import run_directory
+    from agelab.view.run_tables import print_runs
+
+    runs, damaged = [], 0
+    for run in run_directory.every(open_store().runs)[::-1]:
+        try:
+            run.unfinished()
+        except InputError as error:
+            click.echo(f"agelab: {error}", err=True)
+            damaged = error.exit_code
+        else:
+            runs.append(run)
+    if as_json:
+        print_json(
+            {"schema": 1, "runs": [run.plan().model_dump(mode="json", exclude={"cells"}) for run in runs]}
+        )
+    elif runs:
+        print_runs(runs)
+    elif not damaged:
+        click.echo("no runs yet; make one: agelab run aging-reiserfs")
+    return damaged

@@ -1,0 +1,152 @@
+"""A corpus as an artefact of the store: one ISO 9660 image, and what is known about it."""
+
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from agelab.corpus import cd, iso, study_data, tar, tree
+from agelab.corpus.definition import CD, Cd, StudyCorpus, definition
+from agelab.errors import HostError
+from agelab.model.base import CorpusKind, Frozen
+from agelab.store import Artefact, Store, key_of
+
+KIND = "corpus"
+IMAGE = "corpus.iso"
+ABOUT = "about.json"
+PADDED = 2 << 20
+"""Bytes; an image ends on a multiple of it, as a memory-backed disk of a guest must."""
+RECIPE = 2
+"""To be raised when a change of this code changes a corpus's bytes: it is part of every key."""
+
+MB = 1_000_000
+
+
+class CorpusSpec(Frozen):
+    """Which seeded corpus: its kind, the bytes of its files together, and the corpus seed."""
+
+    kind: CorpusKind = CD
+    bytes: int = Field(ge=MB, le=5000 * MB, description="sum of the sizes of all files")
+    seed: int = Field(ge=0, lt=2**63)
+
+
+class About(Frozen):
+    """What is written beside an image."""
+
+    files: int
+    content_bytes: int
+    description: str
+    tree: str | None = Field(default=None, description="sha256 of md5sum.txt, which lists every file's hash")
+    top: tuple[str, ...] | None = Field(
+        default=None,
+        description="what the user's own has at its top, directories with a slash; null: unknown",
+    )
+    parts: int | None = Field(
+        default=None, description="of a history, files 1 to n (agelab/history/artefact.py)"
+    )
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A corpus that is there: ``image`` is an ISO 9660 file of ``size`` bytes with hash ``sha256``.
+
+    ``files`` counts the regular files in it, ``content_bytes`` is the sum of their sizes; ``key`` is the
+    hash of what it was made from; ``top`` is what the user's own has at its top, None where nobody looked;
+    ``parts`` counts those of a history.
+    """
+
+    key: str
+    image: Path
+    size: int
+    sha256: str
+    files: int
+    content_bytes: int
+    description: str
+    top: tuple[str, ...] | None = None
+    parts: int | None = None
+
+
+def planned(what: Cd | StudyCorpus, size: int, seed: int) -> Sequence[tree.TreeFile]:
+    """The files of a stand-in of ``size`` bytes, sorted by path."""
+    return cd.plan(what, size, seed) if isinstance(what, Cd) else study_data.plan(what, size, seed)
+
+
+def make(spec: CorpusSpec, store: Store) -> Corpus:
+    """The seeded corpus: from the store, or made now (about a second for 40 MB, a minute for 4.6 GB).
+
+    Raises HostError when xorriso is missing or the disk too full, before anything is written.
+    """
+    what = definition(spec.kind)
+    inputs = {"definition": key_of(what.model_dump()), "maker": iso.maker(), **spec.model_dump()}
+    if isinstance(what, StudyCorpus) and any(archive.gzip for archive in what.archives):
+        inputs["compressor"] = tar.compressor()
+
+    def build(directory: Path) -> About:
+        files = planned(what, spec.bytes, spec.seed)
+        listed = isinstance(what, Cd)
+        content = sum(file.size for file in files)
+        content += tree.sums_size([file.path for file in files]) if listed else 0
+        # The tree and the image are both there for a moment; the image adds block ends and directories.
+        need(2 * content + (len(files) + 1000) * 2 * iso.BLOCK, directory, "making the corpus")
+        made = directory / "tree"
+        written = tree.write(files, spec.seed, made, listed=listed)
+        iso.make(made, directory / IMAGE, volume=what.volume, date=what.date.value)
+        shutil.rmtree(made)
+        described = f"{what.title}; seed {spec.seed}"
+        return About(
+            files=written.files, content_bytes=written.bytes, description=described, tree=written.sums
+        )
+
+    return keep(store, inputs, build)
+
+
+def every(store: Store) -> list[Corpus]:
+    """All that are in the store, oldest first."""
+    return [opened(artefact) for artefact in store.all(KIND)]
+
+
+def opened(artefact: Artefact) -> Corpus:
+    """The corpus in an artefact of the store. Raises HostError when it is damaged."""
+    try:
+        about = About.model_validate_json((artefact / ABOUT).read_bytes())
+        size = (artefact / IMAGE).stat().st_size
+    except (OSError, ValidationError) as error:
+        raise HostError(
+            f"the corpus in {artefact.directory} is damaged",
+            hint=f"remove {artefact.directory} to have it made again",
+        ) from error
+    return Corpus(
+        artefact.key,
+        artefact / IMAGE,
+        size,
+        artefact.manifest.files[IMAGE],
+        about.files,
+        about.content_bytes,
+        about.description,
+        about.top,
+        about.parts,
+    )
+
+
+def keep(store: Store, inputs: Mapping[str, Any], build: Callable[[Path], About]) -> Corpus:
+    """The corpus of these inputs; ``build`` writes the image into a new directory and tells about it."""
+
+    def filled(directory: Path) -> None:
+        (directory / ABOUT).write_text(build(directory).model_dump_json(indent=1, exclude_none=True) + "\n")
+        os.truncate(directory / IMAGE, -(-(directory / IMAGE).stat().st_size // PADDED) * PADDED)
+
+    return opened(store.obtain(KIND, {"recipe": RECIPE, **inputs}, filled))
+
+
+def need(space: int, directory: Path, what: str) -> None:
+    """Raise HostError when the disk that holds ``directory`` has fewer free bytes than ``space``."""
+    free = shutil.disk_usage(directory).free
+    if free < space:
+        raise HostError(
+            f"{what} needs {-(-space // MB)} MB below {directory.parent}, which has {free // MB} MB free",
+            hint="free some space, or move the store with AGELAB_HOME=<directory>",
+        )

@@ -1,0 +1,192 @@
+"""Sealed images: a root, a kernel and an initramfs that have proved what they can do."""
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from pydantic import ValidationError
+
+from agelab import places, process
+from agelab.debian import Archive, Package
+from agelab.errors import HostError
+from agelab.image import packer, tools
+from agelab.image import root as roots
+from agelab.image.assemble import DESCRIPTION, INITRAMFS, ROOT, Assembly, Description, ImageKernel
+from agelab.image.proof import SCRATCH, Plan, Proof, plan
+from agelab.kernel import Kernel, initramfs
+from agelab.model.base import Defaults
+from agelab.model.filesystem import Filesystem
+from agelab.store import Artefact, Store, file_hash, key_of
+
+INIT = places.IMAGES / "init"
+# With the code that writes the initramfs: what changes in it must not hide behind an image made before.
+_PROVISIONING = (
+    *(packer.TEMPLATE, places.PACKER / "start", places.PACKER / "prove.py", INIT),
+    *(places.PACKAGE / "kernel" / name for name in ("initramfs.py", "modinfo.py", "modules.py")),
+)
+
+RECIPE = 1
+"""Raised whenever the same inputs would be assembled differently."""
+
+
+@dataclass(frozen=True)
+class Image:
+    """A sealed image in the store: what a cell boots."""
+
+    kernel: Kernel
+    artefact: Artefact
+    description: Description
+
+    @property
+    def key(self) -> str:
+        return self.artefact.key
+
+    @property
+    def content(self) -> str:
+        """One hash over all its files: the same for the same packages and kernel, wherever it was built."""
+        return self.artefact.manifest.content
+
+    @property
+    def root(self) -> Path:
+        """The squashfs for the first memory-backed disk; a multiple of 2 MiB."""
+        return self.artefact / ROOT
+
+    @property
+    def boot(self) -> Path:
+        """What QEMU's -kernel is given."""
+        return self.artefact / self.kernel.boot.name
+
+    @property
+    def initramfs(self) -> Path:
+        """The base archive; a cell's own (``agelab.kernel.initramfs.cell``) is appended to a copy of it."""
+        return self.artefact / INITRAMFS
+
+    @property
+    def proof(self) -> Mapping[tuple[str, Defaults], Proof]:
+        """The proof of each filesystem with each set of defaults."""
+        return MappingProxyType(
+            {(proof.filesystem, proof.defaults): proof for proof in self.description.proof}
+        )
+
+
+def build(
+    kernel: Kernel,
+    store: Store,
+    filesystems: Sequence[Filesystem],
+    *,
+    proved: Sequence[Filesystem] | None = None,
+    refresh: bool = False,
+    progress: Callable[[str], None] = lambda line: None,
+) -> Image:
+    """The sealed image of that kernel for these filesystems, built if the store does not have it.
+
+    ``proved`` are those that the guest is to prove, where not all. ``refresh`` asks the mirror for the newest
+    packages; without it the ones resolved first are used, and a second call needs no network. ``progress`` gets
+    one short line for each stage. Raises HostError when a download, mmdebstrap or Packer fails.
+    """
+    definition = roots.definition()
+    chosen = roots.packages(definition, store, filesystems, refresh=refresh)
+    proving = plan(filesystems if proved is None else proved, kernel.modules)
+    root = roots.obtain(definition, chosen, store, progress, used=False)
+    template = key_of({path.name: file_hash(path) for path in _PROVISIONING})
+    inputs = {
+        "root": {"key": root.key, "content": root.manifest.content},
+        "kernel": kernel.key,
+        "busybox": chosen.busybox.sha256,
+        "template": template,
+        "proof": key_of(proving.model_dump(mode="json")),
+        "recipe": RECIPE,
+    }
+    programs = tools.of_filesystem(proving.tools, store, progress)
+    if programs:
+        inputs["tools"] = {name: file_hash(path) for name, path in programs.items()}
+
+    def make(directory: Path) -> None:
+        work = directory / "work"
+        work.mkdir()
+        if roots.obtain(definition, chosen, store, progress).manifest != root.manifest:
+            raise HostError(
+                "the guest's root was damaged, and what was made anew is another", hint="ask again"
+            )
+        progress(f"assembling the initramfs of {kernel.release}")
+        busybox = _busybox(store, definition, chosen.busybox, work)
+        base = initramfs.base(kernel.modules, busybox, INIT.read_bytes())
+        (work / INITRAMFS).write_bytes(base)
+        description = Description(
+            kernel=ImageKernel(release=kernel.release, version=kernel.version, key=kernel.key),
+            root=root.manifest.files[ROOT],
+            template=template,
+            packages=(*chosen.root, chosen.busybox),
+        )
+        kernels = {path.name: path for path in (kernel.vmlinuz, kernel.boot) if path.exists()}
+        assembly = Assembly(
+            target=directory,
+            files={ROOT: root / ROOT, INITRAMFS: work / INITRAMFS, **kernels},
+            description=description,
+            unsupported=proving.unsupported,
+        )
+        (work / "assembly.json").write_text(assembly.model_dump_json())
+        progress(f"proving {len(proving.items)} ways to make a filesystem on {kernel.release} (packer)")
+        ours = {"busybox": busybox, **{f"tools/{name}": path.read_bytes() for name, path in programs.items()}}
+        _prove(kernel, proving, work, root / ROOT, base, ours)
+        shutil.rmtree(work)
+
+    return _read(kernel, store.obtain("image", inputs, make))
+
+
+def find(kernel: Kernel, store: Store) -> list[Image]:
+    """The finished images of a kernel, oldest first."""
+    images = [
+        artefact for artefact in store.all("image") if artefact.manifest.inputs.get("kernel") == kernel.key
+    ]
+    return [_read(kernel, artefact) for artefact in images]
+
+
+def _read(kernel: Kernel, artefact: Artefact) -> Image:
+    try:
+        description = Description.model_validate_json((artefact / DESCRIPTION).read_bytes())
+    except (OSError, ValidationError) as error:
+        raise HostError(
+            f"the image's {artefact / DESCRIPTION} is damaged",
+            hint=f"remove {artefact.directory} to have it made again",
+        ) from error
+    return Image(kernel, artefact, description)
+
+
+def _busybox(store: Store, definition: roots.RootDefinition, package: Package, work: Path) -> bytes:
+    [deb] = Archive(store, definition.suite).download([package])
+    process.run(["dpkg-deb", "-x", str(deb), str(work / "busybox")])
+    paths = [work / "busybox" / top / "busybox" for top in ("bin", "usr/bin")]
+    return next(path for path in paths if path.is_file()).read_bytes()
+
+
+def _prove(
+    kernel: Kernel, proving: Plan, work: Path, root: Path, base: bytes, programs: Mapping[str, bytes]
+) -> None:
+    """Boot the root with the kernel under Packer; leaves ``proof.json``, and the image put together."""
+    # A key of this build alone, for Packer to log in with.
+    process.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(work / "key")])
+    own = initramfs.cell(
+        kernel.modules,
+        [*proving.modules, "virtio_pci", "virtio_net"],
+        {"authorized_keys": (work / "key.pub").read_bytes()},
+        {"start": (places.PACKER / "start").read_bytes(), **programs},
+    )
+    boot = work / "boot-initramfs"
+    boot.write_bytes(base + own)
+    (work / "plan.json").write_bytes(proving.for_guest())
+    (work / "boot").symlink_to(kernel.boot)
+    with (work / "scratch.raw").open("wb") as scratch:
+        scratch.truncate(SCRATCH)
+    packer.build(
+        work,
+        {
+            "root": str(root),
+            "root_size": str(root.stat().st_size),
+            "scratch_size": str(SCRATCH),
+            "prover": str(places.PACKER / "prove.py"),
+            "initramfs": str(boot),
+        },
+    )

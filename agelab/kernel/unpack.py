@@ -1,0 +1,197 @@
+"""What a kernel in the store is, and how one is unpacked into it from its packages.
+
+Nothing of it is ever installed on the host.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agelab import process
+from agelab.errors import HostError
+from agelab.kernel import modinfo, vmlinux
+from agelab.kernel.modules import BUILTIN, INDEX, Modules, index, soft, walk
+from agelab.store import Artefact
+
+if TYPE_CHECKING:
+    from agelab.kernel.build import Building
+
+DEFAULT = "debian:6.1"
+"""The newest Debian 6.1: reiserfs and jfs are still in it."""
+
+Progress = Callable[[str], None]
+"""Told, in a few words, what is being done that takes a while."""
+
+RELEASE = "release"
+"""The file that holds the release of a kernel that was built here."""
+
+_DRIVERS = (
+    *(
+        "acpi",
+        "ata",
+        "block",
+        "cdrom",
+        "char",
+        "dax",
+        "md",
+        "nvdimm",
+        "nvme",
+        "pci",
+        "vfio",
+        "virtio",
+        "watchdog",
+    ),
+    *(
+        "net/ethernet/intel/e1000",
+        "net/virtio_net",
+        "scsi/scsi_",
+        "scsi/sd_mod",
+        "scsi/sr_mod",
+        "scsi/sg",
+        "scsi/virtio",
+    ),
+)
+_AT_ONCE = 500
+"""Files on one command line."""
+
+KEPT = (
+    *("extra/", "updates/"),
+    *(f"kernel/{top}/" for top in ("arch", "block", "crypto", "fs", "lib", "mm")),
+    *(f"kernel/drivers/{name}" for name in _DRIVERS),
+)
+"""What a guest here could need of the 390 MB of a distribution's modules (and whatever those depend on)."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel in the store, ready to boot."""
+
+    spec: str
+    release: str
+    version: str
+    artefact: Artefact
+    suite: str = ""
+    """Debian's suite that it is of, where its headers are; empty where it is of none."""
+    building: "Building | None" = None
+    """What it was built from here; None where it was not."""
+
+    @property
+    def kind(self) -> str:
+        """Which kind of spec it came by."""
+        return self.spec.partition(":")[0]
+
+    @property
+    def key(self) -> str:
+        return self.artefact.key
+
+    @property
+    def directory(self) -> Path:
+        return self.artefact.directory
+
+    @property
+    def vmlinuz(self) -> Path:
+        """The kernel as the distribution ships it."""
+        return self.directory / "vmlinuz"
+
+    @property
+    def boot(self) -> Path:
+        """What QEMU is given: the ELF image where it could be unpacked, which saves the guest doing it."""
+        unpacked = self.directory / "vmlinux"
+        return unpacked if unpacked.exists() else self.vmlinuz
+
+    @property
+    def config(self) -> str | None:
+        """The text of its configuration; None where nobody knows it."""
+        file = self.directory / "config"
+        return file.read_text(errors="replace") if file.exists() else None
+
+    @cached_property
+    def modules(self) -> Modules:
+        """Its modules: ``kernel.modules.closure(names)``."""
+        return Modules.of(self.release, self.directory)
+
+
+class NotAKernel(HostError):
+    """Packages hold no kernel in a layout that is known here."""
+
+
+def quiet(line: str) -> None:
+    """Say nothing."""
+
+
+def unpack(debs: Sequence[Path], release: str, directory: Path) -> None:
+    """Fill ``directory`` with what a guest needs of a kernel's packages.
+
+    ``vmlinuz``, ``vmlinux`` where it can be had, ``config``, ``modules/`` and the index of the modules.
+    """
+    whole = directory / "unpacked"
+    for deb in debs:
+        process.run(["dpkg-deb", "-x", str(deb), str(whole)])
+    reject_escapes(whole)
+    trees = [whole / top / "modules" / release for top in ("lib", "usr/lib")]
+    tree = next((tree for tree in trees if tree.is_dir()), whole)
+    for name in ("vmlinuz", "config"):
+        places = (whole / "boot" / f"{name}-{release}", tree / name)
+        there = next((place for place in places if place.is_file()), None)
+        if there is None or not (tree / "modules.builtin").is_file():
+            raise NotAKernel(
+                f"{', '.join(deb.name for deb in debs)}: no kernel in a layout that is known here",
+                hint=f"for example: {DEFAULT}",
+            )
+        there.rename(directory / name)
+    if vmlinux.bootable((directory / "config").read_text()):
+        image = vmlinux.unpack((directory / "vmlinuz").read_bytes())
+        if image:
+            (directory / "vmlinux").write_bytes(image)
+    prune_modules(tree, directory)
+    shutil.rmtree(whole)
+
+
+def reject_escapes(tree: Path) -> None:
+    """See that what was unpacked leads nowhere else: links out of it go (to a build's headers, say).
+
+    Raises NotAKernel where it holds what is neither file, directory nor link.
+    """
+    inside = tree.resolve()
+    for directory, directories, names in os.walk(tree):
+        for path in (Path(directory, name) for name in (*directories, *names)):
+            if path.is_symlink():
+                if not path.resolve().is_relative_to(inside):
+                    path.unlink()
+            elif not (path.is_dir() or path.is_file()):
+                raise NotAKernel(f"{path.relative_to(tree)} is neither file, directory nor link")
+
+
+def prune_modules(tree: Path, directory: Path) -> None:
+    """Move what a guest could need of a tree of modules into ``directory``, with an index of it.
+
+    Raises HostError for a file that is no module.
+    """
+    _decompress(tree)
+    paths = sorted(path for path in tree.rglob("*.ko*") if path.is_file())
+    infos = [modinfo.read(path, f"modules/{path.relative_to(tree)}") for path in paths]
+    named = {info.name: info for info in infos}
+    aliased: dict[str, list[str]] = {}
+    for info in infos:
+        for alias in info.aliases:
+            aliased.setdefault(alias, []).append(info.name)
+    chosen = [info.name for info in infos if info.path.removeprefix("modules/").startswith(KEPT)]
+    kept = walk(chosen, named.get, lambda name: soft(name, named, aliased))
+    for info in kept:
+        target = directory / info.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        (tree / Path(info.path).relative_to("modules")).rename(target)
+    (directory / BUILTIN).parent.mkdir(parents=True, exist_ok=True)
+    (tree / "modules.builtin").rename(directory / BUILTIN)
+    (directory / INDEX).write_bytes(index(sorted(kept, key=lambda info: info.name)))
+
+
+def _decompress(tree: Path) -> None:
+    """Unpack modules that are compressed as no kernel of Debian's mirror has them."""
+    packed = [str(path) for path in sorted(tree.rglob("*.ko.zst"))]
+    for first in range(0, len(packed), _AT_ONCE):
+        process.run(["zstd", "-dq", "--rm", *packed[first : first + _AT_ONCE]])

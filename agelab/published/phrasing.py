@@ -1,0 +1,149 @@
+"""What is said of a study beside our runs, in words: for a terminal, for Markdown, for a page."""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+from agelab.published.claims import Claim
+from agelab.published.outcome import ClaimComparison
+from agelab.published.ranking import Ranking
+from agelab.published.report import StudyReport
+from agelab.published.run_columns import RunColumn
+from agelab.published.value_sources import Value
+from agelab.published.verdict import JudgedClaim
+from agelab.scenario import selection
+from agelab.stats.series import seeds_of
+
+SHOWN = 4
+"""Comparisons of a claim to show, those that speak against it first."""
+
+
+def described(side: RunColumn) -> str:
+    """What a side is: scale, clock, defaults, kernel, machines, drives, run seeds."""
+    emulated = ", EMULATED" if side.emulated else ""
+    return ", ".join(
+        [
+            f"scale {side.plan.scale}",
+            f"{side.plan.clock} clock{emulated}",
+            f"{side.first.defaults} defaults",
+            f"kernel {side.first.kernel}",
+            *side.machines,
+            *side.drives,
+            seeds_of(side.seeds),
+        ]
+    )
+
+
+def counts(report: StudyReport, letter: str) -> str:
+    """How many claims have which verdict on that side."""
+    return ", ".join(f"{number} {verdict}" for verdict, number in report.counted(letter).items())
+
+
+def shown(figure: Fraction | None) -> str:
+    """A ratio or count, to three figures or so."""
+    if figure is None:
+        return "-"
+    size = abs(figure)
+    if figure.denominator == 1 and size >= 10:
+        return str(figure)
+    return f"{float(figure):.{0 if size >= 100 else 1 if size >= 10 else 2}f}"
+
+
+def exactly(value: Value | None) -> str:
+    """A value with its digits; a question mark where it is not there."""
+    return f"{float(value.median):.6g}" if value and value.numbers else "?"
+
+
+def title(report: StudyReport, ranking: Ranking) -> str:
+    """Which table, layout and metric, and in what unit its values are."""
+    about = report.study.claims.table(ranking.table).about
+    unit = "times the other" if ranking.unit == "times" else ranking.unit
+    return f"table {ranking.table}, {ranking.layout}, {ranking.metric} ({unit}): {about}"
+
+
+def tau(value: float | None) -> str:
+    """Tau-b with two decimals, a dash where there is none."""
+    return "-" if value is None else f"{value:.2f}"
+
+
+def said(one: JudgedClaim) -> str:
+    """The reason, and where no floor stands under it that there is none."""
+    return one.reason + (" (no floor)" if one.no_floor else "")
+
+
+def floors(report: StudyReport, letter: str) -> str:
+    """What *no floor* means where verdicts of that side have none; else nothing."""
+    without = [
+        one.no_floor for _, judged in report.claims for side, one in judged if side == letter and one.no_floor
+    ]
+    return f"{min(without)}: an order counts as it is, by however little" if without else ""
+
+
+def whose(letter: str, one: JudgedClaim) -> str:
+    """Whose verdict: the side's letter, and the filesystem where others stand in for the study's."""
+    if not one.filesystem:
+        return letter
+    return f"{letter} {one.filesystem}{' (stands in)' if one.stand_in else ''}"
+
+
+def doubts(claim: Claim) -> list[str]:
+    """What is to be known beside a verdict."""
+    found = []
+    if claim.conflict:
+        against = "its table" if claim.conflict.against == "table" else f"claim {claim.conflict.against}"
+        found.append(f"the study contradicts itself ({against}): {claim.conflict.note}")
+    if claim.unprinted:
+        found.append(f"no figures to compare with: {claim.unprinted}")
+    return found
+
+
+def comparisons(judged: Sequence[JudgedClaim], everything: bool) -> list[list[str]]:
+    """Where, theirs, and ours of each verdict; without ``everything`` a few, those that speak against it first."""
+    ran = [one for one in judged if one.ours]
+    theirs = next((one.theirs for one in judged if one.theirs), ())
+    if not ran or not theirs:
+        return []
+    rows: list[tuple[int, list[str]]] = []
+    for number, first in enumerate(theirs[0].comparisons):
+        ours = [one.ours.comparisons[number] for one in ran if one.ours]
+        readings = list(dict.fromkeys(shown(one.comparisons[number].figure) for one in theirs))
+        against = sum(one.holds is False for one in ours)
+        rows.append(
+            (
+                -against,
+                [
+                    first.where,
+                    "-".join(readings) if readings != ["-"] else _words(first),
+                    *(_figure(one) for one in ours),
+                ],
+            )
+        )
+    kept = rows if everything else sorted(rows, key=lambda row: row[0])[:SHOWN]
+    return [cells for _, cells in kept]
+
+
+def _figure(one: ClaimComparison) -> str:
+    """The figure, marked where it speaks against the claim."""
+    return (shown(one.figure) if one.figure is not None else _words(one)) + (
+        " no" if one.holds is False else ""
+    )
+
+
+def _words(one: ClaimComparison) -> str:
+    """What there is in place of a figure: two names, or that something is missing."""
+    return "?" if one.holds is None else one.note or "-"
+
+
+def rest(side: RunColumn) -> Iterator[str]:
+    """For each scenario of which some variants alone were run: how many, and how to run the rest, too."""
+    for name in dict.fromkeys(name for name, _, _ in side.cells):
+        scenario = selection.select(name).scenario
+        every = {variant.name for variant in scenario.variants}
+        ran = every & {variant for other, variant, _ in side.cells if other == name}
+        if ran != every:
+            asked = {
+                "scale": side.plan.scale if side.plan.scale == "paper" else "",
+                "defaults": side.first.defaults if side.first.defaults != scenario.defaults else "",
+                "clock": side.plan.clock if side.plan.clock != "virtual" else "",
+            }
+            options = "".join(f" --{option} {value}" for option, value in asked.items() if value)
+            yield f"{len(ran)} of {len(every)} variants were run; for the rest: agelab run {name}{options}"

@@ -1,0 +1,97 @@
+"""What is known of one cell of a table: printed by the study, or measured by us."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Literal, Protocol
+
+from agelab.published.claims import Claims
+from agelab.published.tables import Place, PublishedTables
+from agelab.stats.noise_floor import FloorVerdict, MedianDifference
+from agelab.stats.order_statistics import Summary, summary
+
+Reading = Literal["time", "speed"]
+READINGS: tuple[Reading, ...] = ("time", "speed")
+"""What "36 % slower" may mean: a time 1.36 times as long, or a speed of 0.64."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """Its numbers, one for each run seed (of a printed one there is one), or why there are none."""
+
+    numbers: tuple[Fraction, ...] = ()
+    why: str = ""
+
+    @cached_property
+    def summary(self) -> Summary:
+        """Median and spread. Raises ValueError where nothing is known."""
+        return summary(self.numbers)
+
+    @property
+    def median(self) -> Fraction:
+        return self.summary.median
+
+
+class ValueSource(Protocol):
+    """Where values come from."""
+
+    @property
+    def resolution(self) -> Fraction:
+        """Values that differ by no more are one: what the clock of the study could not tell apart."""
+
+    def value(self, place: Place) -> Value:
+        """What is known of that place."""
+
+
+def apart(one: Value, other: Value) -> int:
+    """1 where the one is higher, -1 where it is lower, 0 where nothing can be said.
+
+    Where both have run seeds enough the floor decides, else the medians as they are.
+    """
+    difference = MedianDifference(one.summary, other.summary)
+    if difference.verdict is FloorVerdict.NO_FLOOR:
+        return (one.median > other.median) - (one.median < other.median)
+    return {FloorVerdict.A_HIGHER: 1, FloorVerdict.B_HIGHER: -1}.get(difference.verdict, 0)
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A study's own table. Percentages become factors of what they compare to."""
+
+    figures: PublishedTables
+    claims: Claims
+    reading: Reading = "time"
+
+    @property
+    def resolution(self) -> Fraction:
+        return Fraction(str(self.claims.resolution))
+
+    def value(self, place: Place) -> Value:
+        """The figure, the sum of figures, or the factor that a percentage says."""
+        table, variant, layout, step, metric = place
+        if figure := self.figures.by_place.get(place):
+            return Value((figure.exact,))
+        use = self.claims.table(table)
+        if use.compares == metric:
+            if variant == use.relative_to and any(figure.step == step for figure in self.figures.of(table)):
+                return Value((Fraction(1),))
+            for name in ("slower_percent", "more_percent"):
+                if figure := self.figures.by_place.get((table, variant, layout, step, name)):
+                    return Value((_factor(name, figure.exact, self.reading),))
+        if parts := self.claims.sums.get(step):
+            return total({part: self.value((table, variant, layout, part, metric)) for part in parts})
+        words = " ".join((variant, layout, step, metric))
+        return Value(why=f"the study prints no figure for {words} in table {table}")
+
+
+def _factor(name: str, percent: Fraction, reading: Reading) -> Fraction:
+    if name == "slower_percent" and reading == "speed":
+        return 1 / (1 - percent / 100)
+    return 1 + percent / 100
+
+
+def total(parts: Mapping[str, Value]) -> Value:
+    """The sum of single numbers, or why there is none."""
+    missing = [part.why for part in parts.values() if not part.numbers]
+    return Value(why=missing[0]) if missing else Value((sum((p.median for p in parts.values()), Fraction()),))

@@ -1,0 +1,1 @@
+"""The answer at the top of a report."""

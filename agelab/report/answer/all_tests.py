@@ -1,0 +1,171 @@
+"""All tests of aged disks, not the first alone: in which of them who is worst, and who over all of them together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import geometric_mean
+
+from agelab.report.gather import RunSet, Subject
+from agelab.report.model import Heading, Table, TableCell
+from agelab.report.numbers import number, text
+from agelab.report.ranking import Ranked, by_median, ranked
+from agelab.stats.order_statistics import exact
+from agelab.stats.series import Place, Series
+
+DOES = {
+    "read": "reading every file",
+    "scan": "reading every file",
+    "random-read": "reading at random places",
+    "write": "writing into what is free",
+    "list": "listing every directory",
+    "search": "searching by name and size",
+    "space": "asking what space is taken",
+    "remove": "removing a tree",
+    "write-large": "writing one large file",
+    "read-large": "reading that large file",
+}
+"""What the tests of our scenarios do."""
+
+
+def tests(group: RunSet) -> list[Place]:
+    """Each test's slowdown: of one that is made at several points of a history the last."""
+    last: dict[str, Place] = {}
+    for place in group.places:
+        step, repetition, metric = place
+        if metric == "slowdown" and repetition >= last.get(step, place)[1]:
+            last[step] = place
+    return list(last.values())
+
+
+def does(step: str) -> str:
+    """What a test does, in words."""
+    where, _, test = step.rpartition("/")
+    return DOES.get(test, f"test {test}") + (f" (drive {where})" if where else "")
+
+
+def together(subject: Subject, places: Sequence[Place]) -> Series:
+    """The geometric mean of a seed's slowdowns in all tests; a seed that lacks one has none.
+
+    The geometric one, for a slowdown is a ratio: twice as slow in one test and twice as quick in another is 1.
+    """
+    values: list[tuple[int, Fraction]] = []
+    missing: list[tuple[int, str]] = []
+    for seed in sorted(subject.counted):
+        found = [dict(series.values).get(seed) for at in places if (series := subject.series.get(at))]
+        known = [float(value) for value in found if value]
+        if len(known) == len(places):
+            values.append((seed, exact(round(geometric_mean(known), 6))))
+        else:
+            missing.append((seed, "some test of it has no slowdown"))
+    return Series("all tests", 1, "slowdown", "1", tuple(values), tuple(missing))
+
+
+def over_all(subjects: Sequence[Subject], places: Sequence[Place]) -> Ranked:
+    """The subjects by their slowdown over all tests."""
+    return by_median([(one, together(one, places)) for one in subjects])
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """What all tests say of the subject that one test has named."""
+
+    short: str
+    lines: tuple[str, ...]
+
+
+def elsewhere(named: Subject, subjects: Sequence[Subject], places: Sequence[Place]) -> Elsewhere | None:
+    """In how many tests the one that is named is the worst, who is it in the others, and who over all of them.
+
+    None where there is nothing to compare: a single test, a single subject.
+    """
+    orders = [(place[0], order) for place in places if len((order := ranked(subjects, place)).order) > 1]
+    whole = over_all(subjects, places)
+    if len(orders) < 2:
+        return None
+    clear: dict[str, list[str]] = {}
+    unclear: list[str] = []
+    for step, order in orders:
+        if order.tied:
+            unclear.append(step)
+        else:
+            clear.setdefault(order.first[0].name, []).append(step)
+    own = clear.pop(named.name, [])
+    floored = all(order.floored for _, order in orders)
+    has = "is the worst" if floored else "has the highest"
+    short = f"{named.name} {has} in {len(own)} of {len(orders)} tests"
+    if elsewhere := sum(map(len, clear.values())):
+        short += f", another is in {elsewhere}"
+    if unclear:
+        short += f", in {len(unclear)} nobody can be named"
+    said = f"It is {named.name} in {_listed(own)}" if own else f"It is {named.name} in no test"
+    for name, at in sorted(clear.items(), key=lambda one: -len(one[1])):
+        said += f"; {name} in {_listed(at)}"
+    if unclear:
+        said += f"; in {_listed(unclear)} run seeds alone may make the order"
+    lines = [f"Test by test the worst is not always the same. {said}." if clear or unclear else f"{said}."]
+    if len(whole.order) > 1:
+        lines.append(_over_all(whole, len(places)))
+        first = whole.first[0]
+        if whole.floored and whole.tied:
+            short += "; over all of them together nobody can be named"
+        else:
+            short += f"; over all of them together it is {first.name}{', too' if first is named else ''}"
+    return Elsewhere(f"{short}.", tuple(lines))
+
+
+def _over_all(whole: Ranked, tests: int) -> str:
+    """Who is slowed down most over all tests, and nobody below the floor."""
+    (first, of), (following, next_of) = whole.order[:2]
+    said = f"Over all {tests} tests together (the geometric mean of the slowdowns)"
+    if whole.floored and whole.tied:
+        names = ", ".join(f"{one.name} ({text(at)})" for one, at in whole.tied)
+        return f"{said} nobody can be named: the highest is {first.name}'s {text(of)}, which is not told from {names}."
+    sure = ", above the floor" if whole.floored else ", as measured"
+    return f"{said} {first.name} has the most: {text(of)}; the next is {following.name} with {text(next_of)}{sure}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _told(order: Ranked) -> str:
+    """What may be said of the first and the next."""
+    against = order.compared[0]
+    return "above the floor" if against.differs else against.reason or against.word
+
+
+def test_by_test(group: RunSet, places: Sequence[Place], where: str) -> Table:
+    """For each test, and all together, the highest slowdown, the next, and what may be said of the difference."""
+    found = [
+        (
+            place[0] if place[1] == 1 else f"{place[0]} {place[1]}",
+            does(place[0]),
+            ranked(group.subjects, place),
+        )
+        for place in places
+    ]
+    if len(places) > 1:
+        found.append(("all tests", "their geometric mean", over_all(group.subjects, places)))
+    rows = []
+    for name, words, order in found:
+        if len(order.order) < 2:
+            continue
+        (subject, summary), (following, of) = order.order[:2]
+        apart = order.apart
+        floor = apart.floor
+        rows.append(
+            (
+                TableCell(name), TableCell(words), TableCell(subject.name),
+                TableCell(text(summary), float(summary.median)), TableCell(f"{following.name} {text(of)}"),
+                TableCell(number(apart.difference, 3), float(apart.difference)),
+                TableCell("–") if floor is None else TableCell(number(floor, 3), float(floor)),
+                TableCell(apart.why_no_floor or _told(order)),
+            )
+        )  # fmt: skip
+    columns = ("test", "what it does", "highest slowdown", "times", "next", "difference", "floor", "verdict")
+    return Table(
+        f"{where}-worst",
+        "Test by test: the highest slowdown, and whether it is more than run seeds make",
+        tuple(Heading(name, name in ("times", "difference", "floor")) for name in columns),
+        tuple(rows),
+    )

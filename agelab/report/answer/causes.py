@@ -1,0 +1,147 @@
+"""Why a test takes longer on an aged disk: what the drive and the processor do more, and what lies worse."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from agelab.report.answer import all_tests
+from agelab.report.gather import Subject
+from agelab.report.numbers import number, percent, text
+from agelab.report.step_selection import AGED, CONTROL, MAP, sides
+from agelab.stats.noise_floor import FloorVerdict, MedianDifference
+from agelab.stats.series import Place, SeriesPair
+from agelab.stats.verdict import difference
+
+FILES = (
+    ("fragmented_files", True, "of its files lie in several pieces"),
+    ("layout_score", False, "of its blocks follow the one before in their file"),
+    ("locality_score", False, "of its files begin right behind the file listed before them"),
+)
+"""Measures of a map that whoever reads meets, whether higher is worse, and what a share of it is;"""
+FREE = (("free_usable_1mib", False, "of its free space is in runs of 1 MiB and more"),)
+"""those that whoever writes meets."""
+WRITES = ("write", "write-large")
+"""Tests that write."""
+DRIVE = (
+    ("busy_seek", "moving its arm"),
+    ("busy_rotation", "waiting for the sector to come round"),
+    ("busy_transfer", "moving data"),
+    ("busy_overhead", "on the commands themselves"),
+)
+"""Where a modelled drive's time goes."""
+
+
+def more(subject: Subject, place: Place, metric: str) -> MedianDifference | None:
+    """A metric of a test, from the control to the aged disk."""
+    step, repetition, _ = place
+    old, new = (subject.series.get((one, repetition, metric)) for one in sides(step))
+    if not (old and new):
+        return None
+    return difference(SeriesPair(new, old), subject.chance)
+
+
+def time(subject: Subject, place: Place) -> Iterator[str]:
+    """Where the time went that the test takes more; nothing of causes where that may be run seeds alone."""
+    whole = more(subject, place, "elapsed")
+    if whole is None:
+        return
+    said = {
+        FloorVerdict.B_HIGHER: "more than run seeds make, so it aged",
+        FloorVerdict.A_HIGHER: "less, by more than run seeds make: it did not age",
+        FloorVerdict.NO_FLOOR: "as measured",
+    }.get(whole.verdict, "which is no more than run seeds make: whether it aged cannot be said")
+    yield (
+        f"On {subject.name} {all_tests.does(place[0])} takes {text(whole.right)} s aged and {text(whole.left)} s "
+        f"unaged ({number(whole.difference)} s difference, {said})."
+    )
+    if whole.difference <= 0 or not _counts(whole):
+        return
+    parts = [(one, words) for metric, words in DRIVE if (one := more(subject, place, metric))]
+    cpu = _processor(subject, place)
+    if not parts:
+        yield f"Of that, {number(cpu)} s is processor time; this drive does not say where its own time went."
+        return
+    longer = sorted(
+        ((one.difference, words) for one, words in parts if one.difference > 0 and _counts(one)), reverse=True
+    )
+    if longer:
+        shown = ", ".join(f"{number(value)} s {words}" for value, words in longer)
+        yield (
+            f"The drive spends more time on the aged disk: {shown}. Processor time differs by {number(cpu)} s. "
+            "(Differences of medians; they need not add up.)"
+        )
+    position = sum((value for value, words in longer if words in (DRIVE[0][1], DRIVE[1][1])), Fraction())
+    if 2 * position > whole.difference:
+        yield (
+            f"So it is mostly positioning: the way to where the next data lie, and the wait until they come round "
+            f"({number(position)} s more of it){_seeks(subject, place)}."
+        )
+    elif 2 * cpu > whole.difference:
+        yield "So it is mostly the filesystem's own work on the processor, not the drive."
+
+
+def _processor(subject: Subject, place: Place) -> Fraction:
+    """By how much processor time differs, in seconds."""
+    found = [one for metric in ("cpu_user", "cpu_system") if (one := more(subject, place, metric))]
+    return sum((one.difference for one in found), Fraction())
+
+
+def _seeks(subject: Subject, place: Place) -> str:
+    """How often the arm moves more, where it does."""
+    one = more(subject, place, "seeks")
+    if one is None or one.difference <= 0 or not _counts(one):
+        return ""
+    return f"; the arm moves {number(one.right.median, 0)} times instead of {number(one.left.median, 0)}"
+
+
+def next_to(worst: Subject, following: Subject, place: Place) -> Iterator[str]:
+    """Why the one and not the next: what each takes more, as a share of its own unaged time."""
+    ours, theirs = (_shares(one, place) for one in (worst, following))
+    if not ours or not theirs:
+        return
+    yield (
+        f"Why {worst.name} and not {following.name}: of its own unaged time {worst.name} takes {ours[0]} more for "
+        f"positioning, {ours[1]} for moving data, {ours[2]} on the processor; {following.name} "
+        f"{theirs[0]}, {theirs[1]} and {theirs[2]}."
+    )
+
+
+def _shares(subject: Subject, place: Place) -> list[str]:
+    """What is more for positioning, for moving data, on the processor, in % of the unaged time; nothing unless all."""
+    whole = more(subject, place, "elapsed")
+    found = [more(subject, place, metric) for metric, _ in DRIVE[:3]]
+    parts = [one.difference for one in found if one]
+    if whole is None or not whole.left.median or len(parts) < len(found):
+        return []
+    seek, rotation, transfer = parts
+    shares = (
+        100 * one / whole.left.median for one in (seek + rotation, transfer, _processor(subject, place))
+    )
+    return [f"{number(one, 0)} %" for one in shares]
+
+
+def _counts(one: MedianDifference) -> bool:
+    return one.verdict not in (FloorVerdict.BELOW, FloorVerdict.EQUAL)
+
+
+def layout(subject: Subject, place: Place) -> Iterator[str]:
+    """What lies worse on the aged disk than on the control, of all that a test like this one meets."""
+    found = []
+    known = False
+    writes = place[0].rpartition("/")[2] in WRITES
+    for metric, higher_is_worse, words in FREE if writes else FILES:
+        last = max((at for at in subject.series if at[0] == AGED + MAP and at[2] == metric), default=None)
+        if last is None:
+            continue
+        there = subject.series.get((CONTROL + MAP, last[1], metric))
+        one = difference(SeriesPair(there, subject.series[last]), subject.chance) if there else None
+        if one is None:
+            continue
+        known = True
+        if _counts(one) and (one.difference > 0) == higher_is_worse:
+            found.append(f"{percent(one.right.median)} {words} ({percent(one.left.median)} unaged)")
+    if found:
+        yield f"What lies worse on {subject.name}'s aged disk: {'; '.join(found)}."
+    elif known:
+        yield f"No measure of {subject.name}'s layout is worse than the unaged disk's."
+    else:
+        yield f"Where things lie on {subject.name} was not measured."

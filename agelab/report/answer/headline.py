@@ -1,0 +1,240 @@
+"""The answer that a stranger looks for, in plain words, and no more of it than the run seeds bear out."""
+
+from collections.abc import Iterator, Sequence
+
+from agelab.report.answer import all_tests, causes
+from agelab.report.charts import order_of
+from agelab.report.gather import RunSet, Subject
+from agelab.report.model import Answer
+from agelab.report.numbers import number, text, unit_name
+from agelab.report.ranking import Ranked, by_median, ranked
+from agelab.report.step_selection import charted, sides
+from agelab.results.status import GOING
+from agelab.stats.noise_floor import SEEDS_NEEDED, FloorVerdict
+from agelab.stats.series import Place, Series
+
+LONGEST = 120
+"""Letters of the reason for which something was not measured: all of it stands among the doubts."""
+
+
+def answers(group: RunSet) -> Iterator[Answer]:
+    """What the group's runs say, the most asked for first."""
+    if not any(subject.counted for subject in group.subjects):
+        yield Answer(
+            "What came out?",
+            "Nothing yet: no cell has come to its end."
+            if any(entry.status in GOING for _, entry in group.entries)
+            else "Nothing: no cell ended ok.",
+            tuple(dict.fromkeys(f"{subject.name}: {entry.ran.why}" for subject, entry in group.entries)),
+        )
+    elif places := all_tests.tests(group):
+        yield aged(group, places)
+    else:
+        yield from others(group)
+
+
+def aged(group: RunSet, places: Sequence[Place]) -> Answer:
+    """Which aged worst, and why."""
+    place = next((one for one in places if ranked(group.subjects, one).order), None)
+    several = len({one.variant for one in group.subjects}) > 1
+    question = f"Which {'filesystem' if several else 'of these'} aged worst, and why?"
+    if place is None:
+        reason = next(
+            (why for one in group.subjects for at in places for _, why in one.series[at].missing), "no sample"
+        )
+        return Answer(question, "That was not measured.", (f"No test has a slowdown: {reason}.",))
+    everyone = ranked(group.subjects, place)
+    order, left_out = everyone.with_seeds()
+    worst = order.first[0]
+    named, verdict, doubts = _first(order, place)
+    if left_out:
+        few = ", ".join(f"{one.name} ({text(of)}, {_seeds(of.n)})" for one, of in left_out)
+        doubts.append(f"Not in this order, for want of run seeds: {few}.")
+    doubts += _not_there(group)
+    elsewhere = all_tests.elsewhere(worst, [one for one, _ in order.order], places)
+    because = [
+        *causes.time(worst, place),
+        *causes.layout(worst, place),
+        *(causes.next_to(worst, order.order[1][0], place) if order.clear else ()),
+        *(_sure(order) if order.clear else ()),
+        *_slowest(order, place),
+        *(elsewhere.lines if elsewhere else ()),
+        *_all(order, place),
+        *_least(order),
+    ]
+    chart = order_of(f"Slowdown: {all_tests.does(place[0])}, aged / unaged", everyone, group, base=1)
+    verdict += f" {elsewhere.short}" if elsewhere else ""
+    return Answer(question, verdict, tuple(because), tuple(doubts), named, chart)
+
+
+def _first(order: Ranked, place: Place) -> tuple[str, str, list[str]]:
+    """Who is named, what is said of the first, and what is to be doubted of it: nobody is named below the floor."""
+    (worst, worst_of), nexts = order.first, order.order[1:]
+    times = (
+        f"takes {text(worst_of)} times as long on its aged disk as on an unaged one that holds the same files"
+    )
+    ratio = f"{all_tests.does(place[0])} {times}"
+    if not nexts:
+        doubts = [f"{_capital(order.why_no_floor)}; so whether it aged cannot be said."]
+        verdict = f"It alone was run, so there is nothing to compare it with: {ratio}."
+        return worst.name, verdict, [] if order.floored else doubts
+    following, of = nexts[0]
+    if not order.floored:
+        verdict = (
+            f"That cannot be said yet: {order.why_no_floor}. "
+            f"As measured, the highest slowdown is {worst.name}'s: {ratio}."
+        )
+        doubt = (
+            f"The next, {following.name}, has {text(of)}. Whether that difference is one nobody knows before each has "
+            f"been run with {SEEDS_NEEDED} run seeds."
+        )
+        return "", verdict, [doubt]
+    if order.tied:
+        names = ", ".join(f"{one.name} ({text(of)})" for one, of in order.tied)
+        verdict = (
+            f"No single one: the highest slowdown is {worst.name}'s ({ratio}), but it is not told from that of "
+            f"{names}: run seeds alone may make the difference."
+        )
+        return "", verdict, []
+    apart = order.apart
+    verdict = (
+        f"That {times}. The next is {following.name} with {text(of)}; the difference of "
+        f"{number(apart.difference, 3)} is more than run seeds alone make (the floor, {number(apart.floor or 0, 3)})."
+    )
+    return f"{worst.name}, in {all_tests.does(place[0])}", verdict, []
+
+
+def _sure(order: Ranked) -> Iterator[str]:
+    """How sure the first place is: the rank test against each of the others, and on how many run seeds it stands."""
+    found = [one.test for one in order.compared if one.test]
+    if found:
+        counts = sorted(one.n for _, one in order.order)
+        seeds = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
+        yield (
+            f"How sure: {seeds} run seeds each; of the rank tests against the {len(found)} others (Mann and Whitney's, "
+            f"corrected for all of them) the largest p is {max(one.corrected for one in found):.2g}."
+        )
+
+
+def _slowest(order: Ranked, place: Place) -> Iterator[str]:
+    """Who takes longest on the aged disk, where it is another: slowed down most is not slowest."""
+    aged, _ = sides(place[0])
+    found = ranked([one for one, _ in order.order], (aged, place[1], "elapsed"))
+    if len(found.order) < 2 or not found.floored or found.tied or found.first[0] is order.first[0]:
+        return
+    slowest, of = found.first
+    mine = next((summary for one, summary in found.order if one is order.first[0]), None)
+    if mine:
+        yield (
+            f"Slowed down most is not slowest: on its aged disk {slowest.name} takes longest, {text(of)} s, and "
+            f"{order.first[0].name} {text(mine)} s."
+        )
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def _seeds(count: int) -> str:
+    return f"{count} {'seed' if count == 1 else 'seeds'}"
+
+
+def _not_there(group: RunSet) -> Iterator[str]:
+    """Those of which no cell ended ok, and why: nobody is left out in silence."""
+    reasons: dict[str, list[str]] = {}
+    for subject in group.subjects:
+        if not subject.counted:
+            reason = " ".join(subject.entries[0].ran.why.split())
+            reason = reason if len(reason) <= LONGEST else f"{reason[:LONGEST]}…"
+            reasons.setdefault(reason, []).append(subject.name)
+    for reason, names in reasons.items():
+        yield f"Not measured: {', '.join(names)} ({reason})."
+
+
+def _all(order: Ranked, place: Place) -> Iterator[str]:
+    """How many aged at all."""
+    if len(order.order) < 2 or not order.floored:
+        return
+    changes = [(one.name, causes.more(one, place, "elapsed")) for one, _ in order.order]
+    slower = [name for name, one in changes if one and one.verdict is FloorVerdict.B_HIGHER]
+    others = ", ".join(name for name, _ in changes if name not in slower)
+    yield (
+        f"{len(slower)} of {len(changes)} are slower on their aged disk by more than run seeds make"
+        + (f"; of {others} that cannot be said." if others else ".")
+    )
+
+
+def _least(order: Ranked) -> Iterator[str]:
+    """The other end."""
+    if len(order.order) < 3:
+        return
+    subject, summary = order.order[-1]
+    rest = Ranked(order.order[::-1], order.series[::-1])
+    if not order.floored:
+        words = f"The smallest slowdown, as measured, is {subject.name}'s: {text(summary)}."
+    elif rest.tied:
+        names = ", ".join(one.name for one, _ in rest.tied)
+        words = f"Least slowed down is {subject.name} ({text(summary)}), which the floor does not tell from {names}."
+    else:
+        words = f"{subject.name} aged least: {text(summary)}."
+    yield words
+
+
+def others(group: RunSet) -> Iterator[Answer]:
+    """Of runs without an aged disk: what held the most, where steps have counted it; else which was the quickest."""
+    held = [place for place in group.places if place[2] == "content_bytes"]
+    if held:
+        found = [(one, one.series.get(held[-1])) for one in group.subjects]
+        yield _compared(group, "Which held the most data?", "it held {}", found, highest=True)
+        return
+    steps = charted(group)
+    if steps:
+        found = [(one, one.total(steps, "elapsed")) for one in group.subjects]
+        words = "all steps together take {} of guest time"
+        yield _compared(group, "Which was the quickest?", words, found, highest=False)
+
+
+def _compared(
+    group: RunSet,
+    question: str,
+    words: str,
+    found: Sequence[tuple[Subject, Series | None]],
+    *,
+    highest: bool,
+) -> Answer:
+    """The first by a sum or a count, and the next; nobody below the floor."""
+    everyone = by_median(found, highest=highest)
+    if not everyone.order:
+        return Answer(question, "That was not measured: no cell has all that it takes.")
+    unit = next(series.unit for _, series in found if series)
+    order, left_out = everyone.with_seeds()
+    (first, of), following = order.first, order.order[1:]
+    said = words.format(f"{text(of, unit)} {unit_name(unit)}")
+    named = ""
+    nearest = (
+        f"The next is {following[0][0].name} with {text(following[0][1], unit)} {unit_name(unit)}."
+        if following
+        else ""
+    )
+    if not following:
+        named = first.name
+        verdict = f"It alone was run: {said}."
+    elif not order.floored:
+        verdict = (
+            f"That cannot be said yet: {order.why_no_floor}. As measured, {first.name}: {said}. {nearest}"
+        )
+    elif order.tied:
+        names = ", ".join(one.name for one, _ in order.tied)
+        verdict = f"No single one: {first.name} ({said}) is not told by the floor from {names}."
+    else:
+        named = first.name
+        verdict = f"{_capital(said)}. {nearest} The difference is more than run seeds make."
+    left = [one.name for one, series in found if one.counted and (series is None or series.summary is None)]
+    because = [f"Not in this order, for want of some figure: {', '.join(left)}."] if left else []
+    few = ", ".join(
+        f"{one.name} ({text(of, unit)} {unit_name(unit)}, {_seeds(of.n)})" for one, of in left_out
+    )
+    doubts = [f"Not in this order, for want of run seeds: {few}."] if left_out else []
+    title = "Data held" if highest else "All steps together"
+    chart = order_of(title, everyone, group, unit=unit) if following else None
+    return Answer(question, verdict, tuple(because), (*doubts, *_not_there(group)), named, chart)

@@ -1,0 +1,195 @@
+"""What was run, how to run it again, what is to be doubted, and where every number comes from."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from agelab.errors import InputError
+from agelab.history.report import HistoryReport as History
+from agelab.history.report import rendered
+from agelab.model.scenario import Scenario
+from agelab.report.command import again
+from agelab.report.gather import LocatedRun, RunSet
+from agelab.report.model import Block, Command, Facts, Prose
+from agelab.report.step_statistics import named
+from agelab.results.status import GOING
+from agelab.scenario import selection
+from agelab.stats.noise_floor import SEEDS_NEEDED, too_few_seeds
+
+SHOWN = 3
+"""Places to name of one reason for which something was not measured."""
+MAY_DIFFER = ("kernel", "corpus_sha256", "host", "image", "image_content")
+"""Provenance that differs between kernels and hosts, or that has been looked at already."""
+
+
+def scenario_of(group: RunSet) -> Scenario | None:
+    """The scenario's file, where it is one of ours and can be read."""
+    with suppress(InputError):
+        return selection.select(group.plan.scenario).scenario
+    return None
+
+
+def ran(group: RunSet) -> Iterator[Block]:
+    """What was run, in names and words; and the commands."""
+    plan, scenario = group.plan, scenario_of(group)
+    cells = [entry.ran.cell for _, entry in group.entries]
+    statuses = [entry.status for _, entry in group.entries]
+    rows = [("scenario", plan.scenario + (f": {_summary(scenario, plan.scale)}" if scenario else ""))]
+    if scenario:
+        cited = scenario.citation
+        rows.append(
+            ("after", f"{cited.author}, “{cited.title}”, {cited.year}; measured on {cited.measured_on}")
+        )
+        if plan.scale in scenario.scales and (note := scenario.scales[plan.scale].note):
+            rows.append(("scale", f"{plan.scale}: {note}"))
+        else:
+            rows.append(("scale", plan.scale))
+    else:
+        rows.append(("scale", plan.scale))
+    rows += [
+        ("clock", f"{plan.clock}{', EMULATED: such times are no machine’s' if plan.emulated else ''}"),
+        ("time", str(plan.provenance.get("model", "not stated"))),
+        ("filesystems", ", ".join(one.name for one in group.subjects) or "none"),
+        ("kernel", "; ".join(dict.fromkeys(str(one.plan.kernel or _kernel(one)) for one in group.runs))),
+        ("machine", ", ".join(dict.fromkeys(cell.machine for cell in cells)) or "none"),
+        ("drives", ", ".join(dict.fromkeys(drive for cell in cells for drive in cell.drives)) or "none"),
+        ("defaults", ", ".join(dict.fromkeys(cell.defaults for cell in cells)) or "none"),
+        ("run seeds", ", ".join(map(str, group.seeds)) or "none"),
+        ("cells", ", ".join(f"{statuses.count(one)} {one}" for one in dict.fromkeys(statuses)) or "none"),
+    ]
+    yield Facts(tuple(rows))
+    commands: dict[str, list[str]] = {}
+    for loaded in group.runs:
+        commands.setdefault(again(loaded.plan), []).append(loaded.plan.run)
+    for text, names in commands.items():
+        if text:
+            yield Command(f"Run it again ({', '.join(names)}), from a clone of agelab:", text)
+        else:
+            yield Prose((f"{', '.join(names)}: the run does not say by which command it was made.",))
+    packed = "\n".join(f"agelab capsule pack {loaded.plan.run}" for loaded in group.runs)
+    yield Command("Hand it on, to be replayed elsewhere and held against this:", packed)
+    yield Prose(
+        ("In the virtual clock the same inputs_key gives the same digest, to the last digit, on any host.",)
+    )
+    for name, told in plan.histories.items():
+        with suppress(ValueError):
+            yield Prose(tuple(rendered(History.model_validate(told))), True, f"History {name}")
+    if scenario and scenario.tests:
+        yield Facts(tuple((f"test {test.name}", " ".join(test.run.split())) for test in scenario.tests))
+
+
+def _summary(scenario: Scenario, scale: str) -> str:
+    """What the scenario does, as often as it says at its own size."""
+    divided = next((one.history for name, one in scenario.scales.items() if name == scale), 1)
+    fewer = f" (at scale {scale} the repetitions are divided by {divided})" if divided > 1 else ""
+    return scenario.summary + fewer
+
+
+def _kernel(loaded: LocatedRun) -> str:
+    return str(loaded.plan.provenance.get("kernel", "not stated"))
+
+
+def brief(group: RunSet) -> Iterator[str]:
+    """The doubts that must be read with the answer."""
+    plan = group.plan
+    if plan.emulated:
+        yield "EMULATED: real time of an emulated processor; such times are no machine's."
+    elif plan.clock == "virtual":
+        yield (
+            "A model: guest time counts instructions, and modelled drives follow their data sheets. "
+            "It is no machine's time."
+        )
+    if plan.clock == "wall":
+        why = group.chance.unknown
+        yield "Real time: " + (
+            f"{'; '.join(why)}."
+            if why
+            else "a floor on this page is no smaller than what this host shows by chance, the same thing run twice."
+        )
+    if len(group.seeds) > 1:
+        yield (
+            "Spread, intervals and p are over run seeds: each perturbs what should not matter"
+            + ("; the same seed gives the same digits." if plan.clock == "virtual" else ".")
+        )
+    if plan.scale != "paper":
+        yield f"Scale {plan.scale}: sizes are not the study's."
+    seeds = {one.name: len(one.counted) for one in group.subjects if one.counted}
+    few = [name for name, count in seeds.items() if count < SEEDS_NEEDED]
+    if few and len(few) == len(seeds):
+        yield f"{too_few_seeds(*seeds.values()).capitalize()}: whether a difference is one cannot be said."
+    elif few:
+        yield f"Fewer than five run seeds, so no floor: {', '.join(few)}."
+    if going := [one.plan.run for one in group.runs if one.run.going_on]:
+        yield f"Still going on, and shown as far as it is: {', '.join(going)}."
+    bad = [entry for _, entry in group.entries if entry.status not in ("ok", *GOING)]
+    if bad:
+        yield f"{len(bad)} of {len(group.entries)} cells did not end ok: their reasons stand below, under “Doubts”."
+
+
+def doubts(group: RunSet) -> Iterator[Block]:
+    """All that speaks against taking a number at its word."""
+    yield Prose(tuple(brief(group)), listed=True)
+    failed = [
+        f"{subject.name}, seed {entry.seed}: {' '.join(entry.ran.why.split())}"
+        for subject, entry in group.entries
+        if not entry.ran.ok
+    ]
+    if failed:
+        yield Prose(tuple(failed), True, "Cells that are left out")
+    if twice := list(_twice(group)):
+        yield Prose(tuple(twice), True, "Cells that are there more than once")
+    if other := list(_other_inputs(group)):
+        yield Prose(tuple(other), True, "These runs differ in more than they say")
+    if far := named(group):
+        title = "Times that lie far from their other seeds' (Grubbs' test, 5 %); they are in every figure"
+        yield Prose(tuple(far), True, title)
+    if unstated := tuple(dict.fromkeys(line for one in group.runs for line in one.plan.unstated)):
+        yield Prose(unstated, True, "The study leaves open, or is not reproduced")
+    if missing := list(_not_measured(group)):
+        yield Prose(tuple(missing), True, "Not measured")
+
+
+def _twice(group: RunSet) -> Iterator[str]:
+    """Of several cells of one seed the first counts."""
+    for subject in group.subjects:
+        for seed, first in subject.counted.items():
+            same = [entry for entry in subject.entries if entry.seed == seed and entry.ran.ok]
+            digests = {entry.ran.end.digest for entry in same if entry.ran.end}
+            if len(same) > 1:
+                said = (
+                    "with the same digest"
+                    if len(digests) == 1
+                    else "with another digest: their inputs differ"
+                )
+                yield f"{subject.name}, seed {seed}: in {len(same)} cells, {said}; that of {first.run} counts"
+
+
+def _other_inputs(group: RunSet) -> Iterator[str]:
+    """Provenance that is not the same in all runs."""
+    for name in dict.fromkeys(name for one in group.runs for name in one.plan.provenance):
+        said: dict[str, list[str]] = {}
+        for one in group.runs:
+            said.setdefault(str(one.plan.provenance.get(name, "not stated")), []).append(one.plan.run)
+        if len(said) > 1 and name not in MAY_DIFFER:
+            yield f"{name}: " + "; ".join(
+                f"{value[:16]} in {', '.join(runs)}" for value, runs in said.items()
+            )
+
+
+def _not_measured(group: RunSet) -> Iterator[str]:
+    """Each reason once, with where."""
+    reasons: dict[str, dict[str, None]] = {}
+    for subject in group.subjects:
+        for (step, _, metric), series in subject.series.items():
+            for _, why in series.missing:
+                reasons.setdefault(why, {})[f"{subject.name} {step} {metric}"] = None
+    for why, places in reasons.items():
+        named = list(places)
+        more = f" and {len(named) - SHOWN} more" if len(named) > SHOWN else ""
+        yield f"{' '.join(why.split())}: {', '.join(named[:SHOWN])}{more}"
+
+
+def provenance(group: RunSet) -> Iterator[Block]:
+    """Everything that a run says of where it comes from."""
+    for loaded in group.runs:
+        rows = [("run", loaded.plan.run), *((str(k), str(v)) for k, v in loaded.plan.provenance.items())]
+        yield Facts(tuple(rows))

@@ -1,0 +1,86 @@
+"""Subjects by one metric, and which of them chance and the floor do not tell apart."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from agelab.report.gather import Subject
+from agelab.stats.noise_floor import SEEDS_NEEDED, MedianDifference, too_few_seeds
+from agelab.stats.order_statistics import Summary
+from agelab.stats.series import Place, Series, SeriesPair
+from agelab.stats.verdict import ComparedSeries, compare_all
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Subjects by one metric, the highest first (or the lowest)."""
+
+    order: tuple[tuple[Subject, Summary], ...]
+    series: tuple[Series, ...]
+    """Of each the series, in the same order."""
+
+    @property
+    def first(self) -> tuple[Subject, Summary]:
+        return self.order[0]
+
+    @property
+    def floored(self) -> bool:
+        """Whether each has run seeds enough for a floor."""
+        return all(summary.n >= SEEDS_NEEDED for _, summary in self.order)
+
+    @cached_property
+    def compared(self) -> list[ComparedSeries]:
+        """The first one, as B, against each of the others."""
+        rows = [SeriesPair(one, self.series[0]) for one in self.series[1:]]
+        return compare_all(rows, self.first[0].chance) if rows else []
+
+    @property
+    def apart(self) -> MedianDifference:
+        """The next, as A, against the first; of one alone there is none."""
+        found = self.compared[0].difference
+        assert found is not None  # whoever is in the order has values
+        return found
+
+    @property
+    def tied(self) -> list[tuple[Subject, Summary]]:
+        """Those that are not told from the first one: below the floor, or by a rank test that allows for chance.
+
+        Without a floor those that are equal to it.
+        """
+        floored = self.floored
+        return [
+            one
+            for one, against in zip(self.order[1:], self.compared, strict=True)
+            if (not against.differs if floored else one[1].median == self.first[1].median)
+        ]
+
+    @property
+    def clear(self) -> bool:
+        """Whether the first one is told from all others."""
+        return len(self.order) > 1 and self.floored and not self.tied
+
+    def with_seeds(self) -> "tuple[Ranked, list[tuple[Subject, Summary]]]":
+        """Those that have run seeds enough for a floor, and the others; all, where fewer than two have."""
+        enough = [at for at, (_, summary) in enumerate(self.order) if summary.n >= SEEDS_NEEDED]
+        if len(enough) < 2:
+            return self, []
+        left = [one for at, one in enumerate(self.order) if at not in enough]
+        return Ranked(tuple(self.order[at] for at in enough), tuple(self.series[at] for at in enough)), left
+
+    @property
+    def why_no_floor(self) -> str:
+        return too_few_seeds(*(summary.n for _, summary in self.order))
+
+
+def ranked(subjects: Sequence[Subject], place: Place) -> Ranked:
+    """The subjects that have the place, the highest median first."""
+    return by_median([(one, one.series.get(place)) for one in subjects])
+
+
+def by_median(found: Sequence[tuple[Subject, Series | None]], *, highest: bool = True) -> Ranked:
+    """Those that have a value, by their medians."""
+    known = [(one, series.summary, series) for one, series in found if series and series.summary]
+    known.sort(key=lambda one: one[1].median, reverse=highest)
+    return Ranked(
+        tuple((subject, summary) for subject, summary, _ in known), tuple(series for *_, series in known)
+    )

@@ -1,0 +1,151 @@
+"""The tables of a group of runs: layouts, system calls, every result."""
+
+from collections.abc import Iterator
+
+from agelab.analysis.derived_samples import WAITING
+from agelab.report import charts
+from agelab.report.gather import RunSet
+from agelab.report.model import Block, Heading, Results, Table, TableCell
+from agelab.report.numbers import cell
+from agelab.report.step_selection import AGED, CONTROL, MAP, traced
+from agelab.stats.formatting import json_number
+from agelab.stats.noise_floor import SEEDS_NEEDED
+
+LAYOUT = (
+    ("layout_score", "layout score"),
+    ("fragmented_files", "files in pieces, share"),
+    ("extents_per_file", "extents a file"),
+    ("locality_score", "files that follow the one before, share"),
+    ("locality_distance", "distance to the file before, MB"),
+    ("free_extents", "pieces of free space"),
+    ("free_usable_1mib", "free in runs of 1 MiB and more, share"),
+)
+SMALLEST = 0.005
+"""Of the share of a system call's time: smaller ones are in the table of all results alone."""
+CALLS = 7
+"""System calls that have a colour of their own."""
+
+
+def layouts(group: RunSet, where: str) -> Iterator[Table]:
+    """A row for each subject: measures of the map, aged and of the control, at the history's end."""
+    last = max((at[1] for at in group.places if at[0] == AGED + MAP), default=None)
+    if last is None:
+        return
+    there = {at[2] for at in group.places if at[0] == AGED + MAP}
+    measures = [(metric, name) for metric, name in LAYOUT if metric in there]
+    columns = (Heading("filesystem"), Heading("disk"), *(Heading(name, True) for _, name in measures))
+    rows = [
+        (
+            TableCell(subject.name),
+            TableCell(disk),
+            *(cell(subject.series.get((side + MAP, last, metric)), 4) for metric, _ in measures),
+        )
+        for subject in group.subjects
+        if subject.counted
+        for side, disk in ((AGED, "aged"), (CONTROL, "unaged"))
+    ]
+    caption = "Where things lie: medians, in brackets the spread over run seeds (docs/measures.md)"
+    yield Table(f"{where}-layouts", caption, columns, tuple(rows))
+
+
+def calls(group: RunSet, where: str) -> Iterator[Block]:
+    """System calls of each step under strace: shares as charts, times and counts as a table."""
+    rows = []
+    parts: dict[str, dict[str, dict[str, float]]] = {}
+    for step in traced(group):
+        for subject in group.subjects:
+            for place, series in subject.series.items():
+                begun, _, call = place[0].rpartition("/")
+                if begun != step or place[2] != "syscall_seconds":
+                    continue
+                share = subject.series.get((place[0], place[1], "syscall_share"))
+                known = share.summary if share else None
+                if known:
+                    parts.setdefault(step, {}).setdefault(subject.name, {})[call] = float(known.median)
+                    if known.median < SMALLEST:
+                        continue
+                elif call not in WAITING:
+                    continue
+                others = (
+                    subject.series.get((place[0], place[1], metric))
+                    for metric in ("syscall_calls", "syscall_errors")
+                )
+                rows.append(
+                    (
+                        TableCell(step), TableCell(subject.name), TableCell(call, code=True), cell(series, 6),
+                        TableCell(f"{100 * float(known.median):.1f}", float(known.median))
+                        if known else TableCell("waits"),
+                        *(cell(one) for one in others),
+                    )
+                )  # fmt: skip
+    if not rows:
+        return
+    note = (
+        "Shares of the time of all calls but those that wait for another process. strace counts the processor's time "
+        "in the kernel, strace -w (pass strace-w) the time from a call's begin to its end."
+    )
+    yield from charts.shares("System calls of each traced step", parts, CALLS, note, str)
+    columns = ("pass and step", "filesystem", "call", "s", "%", "calls", "errors")
+    caption = f"System calls with {100 * SMALLEST:g} % of their step's time and more"
+    yield Table(
+        f"{where}-traced",
+        caption,
+        tuple(Heading(name, at > 2) for at, name in enumerate(columns)),
+        tuple(rows),
+    )
+
+
+def everything(group: RunSet, where: str) -> Results:
+    """A row for each series: every number that the runs have."""
+    rows: list[tuple[str | float | None, ...]] = []
+    for subject in group.subjects:
+        for (step, repetition, metric), series in subject.series.items():
+            summary, unit = series.summary, series.unit.removeprefix("1")
+            if summary is None:
+                why = series.missing[0][1] if series.missing else "not measured"
+                rows.append((subject.name, step, repetition, metric, None, None, None, None, 0, unit, why))
+                continue
+            several = summary.n > 1
+            numbers = (summary.median, summary.interval.low, summary.interval.high, summary.spread)
+            shown = [json_number(one) for one in numbers]
+            rows.append(
+                (
+                    subject.name, step, repetition, metric, shown[0],
+                    shown[1] if several else None, shown[2] if several else None,
+                    shown[3] if summary.n >= SEEDS_NEEDED else None, summary.n, unit, "",
+                )
+            )  # fmt: skip
+    columns = (
+        Heading("filesystem"), Heading("step"), Heading("repetition", True), Heading("metric"), Heading("median", True),
+        Heading("from", True), Heading("to", True), Heading("floor", True), Heading("seeds", True), Heading("unit"),
+        Heading("reason"),
+    )  # fmt: skip
+    return Results(
+        f"{where}-results",
+        "Every result: the median over run seeds, the interval that holds it, and the floor (from five seeds on)",
+        columns,
+        tuple(rows),
+    )
+
+
+def cells(group: RunSet, where: str) -> Table:
+    """How each cell ended, with its key and digest."""
+    rows = []
+    for subject, entry in group.entries:
+        end = entry.ran.end
+        rows.append(
+            (
+                TableCell(subject.name), TableCell(str(entry.seed), entry.seed), TableCell(entry.status),
+                TableCell(" ".join((end.reason or "").split()) if end else ""),
+                TableCell((end and end.inputs_key) or "–", code=True),
+                TableCell((end and end.digest) or "–", code=True),
+                TableCell(f"{entry.run} {entry.number}"),
+            )
+        )  # fmt: skip
+    columns = ("filesystem", "seed", "status", "reason", "inputs_key", "digest", "run and cell")
+    return Table(
+        f"{where}-cells",
+        "Every cell: equal inputs_key, equal digest, on any host",
+        tuple(Heading(name, name == "seed") for name in columns),
+        tuple(rows),
+    )

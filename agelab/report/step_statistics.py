@@ -1,0 +1,163 @@
+"""The summary of each step on each subject, and what may be said of it: estimates, effect sizes, verdicts, outliers."""
+
+from collections.abc import Iterator, Sequence
+
+from agelab.report.answer.all_tests import does
+from agelab.report.gather import RunSet, Subject
+from agelab.report.model import Heading, Table, TableCell
+from agelab.report.numbers import MOST, number, text
+from agelab.report.step_selection import sides
+from agelab.stats.bootstrap import Interval, estimates
+from agelab.stats.formatting import decimals
+from agelab.stats.order_statistics import exact
+from agelab.stats.outliers import outliers
+from agelab.stats.series import MEAN, Place, Series, SeriesPair
+from agelab.stats.verdict import ComparedSeries, compare_all
+
+WORD = {"higher": "slower", "lower": "faster"}
+"""What a higher time is."""
+TIMED = ("elapsed", "slowdown")
+"""The metrics of which outliers are named: of all there are some would be named by chance alone."""
+NAMED = 40
+"""Outliers to name."""
+STEP = (
+    Heading("step"), Heading("filesystem"), Heading("seeds", True), Heading("median, s", True),
+    Heading("mean, s", True),
+    Heading("median’s interval, s", True), Heading("times the quickest", True), Heading("its interval", True),
+    Heading("Cliff’s delta", True), Heading("p", True), Heading("against the quickest"),
+)  # fmt: skip
+TEST = (
+    Heading("test"), Heading("filesystem"), Heading("seeds", True), Heading("aged, s", True), Heading("mean, s", True),
+    Heading("unaged, s", True), Heading("mean, s", True), Heading("slowdown", True), Heading("its interval", True),
+    Heading("Cliff’s delta", True), Heading("p", True), Heading("aged against unaged"),
+)  # fmt: skip
+SAID = (
+    "Medians and means over run seeds; intervals are bootstrap intervals (95 % by name) of run seeds drawn again; "
+    "p is Mann and Whitney’s, corrected for all rows of the table (Benjamini and Hochberg). "
+    "Slower and faster are said above the floor alone."
+)
+
+RATIO = (
+    "The slowdown is the median of the run seeds' own: of each seed its time on the aged disk over its time on the "
+    "unaged one. It need not be the ratio of the two medians."
+)
+
+
+def by_step(group: RunSet, steps: Sequence[str], where: str) -> Iterator[Table]:
+    """A row for each step and subject, held against the step's quickest."""
+    found: list[tuple[str, Subject, Series, Series]] = []
+    for step in steps:
+        mine = [(one, one.step(step, "elapsed")) for one in group.subjects]
+        known = [(one, series, series.summary) for one, series in mine if series and series.summary]
+        if known:
+            best = min(known, key=lambda one: one[2].median)[1]
+            found += [(step, one, best, series) for one, series, _ in known]
+    if not found:
+        return
+    against = [at for at, (_, _, best, series) in enumerate(found) if series is not best]
+    judged = dict(
+        zip(
+            against,
+            compare_all([SeriesPair(found[at][2], found[at][3]) for at in against], group.chance),
+            strict=True,
+        )
+    )
+    told = estimates({at: series for at, (_, _, _, series) in enumerate(found)})
+    rows = []
+    for at, (step, subject, _, series) in enumerate(found):
+        name = f"{step}, mean of a repetition" if series.repetition == MEAN else step
+        one = judged.get(at)
+        rows.append(
+            (
+                TableCell(name), TableCell(subject.name), TableCell(str(len(series.values)), len(series.values)),
+                *_both(series),
+                _between(told[at].median_interval, series),
+                *(_effect(one) if one else (TableCell("1", 1), TableCell("–"), TableCell("–"), TableCell("–"))),
+                TableCell(_word(one) if one else "lowest median"),
+            )
+        )  # fmt: skip
+    yield Table(
+        f"{where}-compared", "Step by step, each filesystem against the quickest", STEP, tuple(rows), SAID
+    )
+
+
+def by_test(group: RunSet, places: Sequence[Place], where: str) -> Iterator[Table]:
+    """A row for each test and subject: the aged disk held against the unaged one."""
+    found: list[tuple[str, Subject, Series, SeriesPair]] = []
+    for place in places:
+        step, repetition, _ = place
+        name = step if repetition == 1 else f"{step} {repetition}"
+        for subject in group.subjects:
+            if slowdown := subject.series.get(place):
+                empty = Series(step, repetition, "elapsed", "s", (), ())
+                old, new = (subject.series.get((one, repetition, "elapsed"), empty) for one in sides(step))
+                found.append((name, subject, slowdown, SeriesPair(new, old)))
+    judged = compare_all([row for *_, row in found], group.chance)
+    told = estimates({at: slowdown for at, (_, _, slowdown, _) in enumerate(found)})
+    rows = []
+    for at, ((name, subject, slowdown, row), one) in enumerate(zip(found, judged, strict=True)):
+        n, summary = len(slowdown.values), slowdown.summary
+        rows.append(
+            (
+                TableCell(name), TableCell(subject.name), TableCell(str(n), n), *_both(row.right), *_both(row.left),
+                TableCell(text(summary), float(summary.median)) if summary else TableCell("?"),
+                _between(told[at].median_interval, slowdown) if at in told else TableCell("–"),
+                *_effect(one)[2:], TableCell(_word(one)),
+            )
+        )  # fmt: skip
+    if rows:
+        what = "; ".join(f"{place[0]} is {does(place[0])}" for place in places)
+        caption = "Every test on the aged disk and on the unaged one"
+        yield Table(f"{where}-slowdowns", caption, TEST, tuple(rows), f"{SAID} {RATIO} Of the tests {what}.")
+
+
+def _both(series: Series) -> tuple[TableCell, TableCell]:
+    """Median and mean."""
+    if (summary := series.summary) is None:
+        return TableCell("?"), TableCell("?")
+    mean = sum((value for _, value in series.values), exact(0)) / summary.n
+    places = min(MOST, decimals(MOST, summary.spread, mean))
+    return TableCell(text(summary), float(summary.median)), TableCell(number(mean, places), float(mean))
+
+
+def _between(interval: Interval | None, series: Series) -> TableCell:
+    if interval is None or (summary := series.summary) is None:
+        return TableCell("–")
+    places = min(MOST, decimals(MOST, summary.spread, summary.median))
+    return TableCell(f"{number(interval.low, places)} to {number(interval.high, places)}", interval.low)
+
+
+def _effect(one: ComparedSeries) -> tuple[TableCell, TableCell, TableCell, TableCell]:
+    """Ratio, its interval, Cliff's delta and the corrected p."""
+    ratio, interval, test = one.ratio, one.interval, one.test
+    return (
+        TableCell("?") if ratio is None else TableCell(number(ratio, 3), float(ratio)),
+        TableCell("–")
+        if interval is None
+        else TableCell(f"{number(interval.low, 3)} to {number(interval.high, 3)}", interval.low),
+        TableCell("–") if test is None else TableCell(number(test.delta, 2), float(test.delta)),
+        TableCell("–") if test is None else TableCell(f"{test.corrected:.2g}", test.corrected),
+    )
+
+
+def _word(one: ComparedSeries) -> str:
+    """The verdict; of what is above the floor but may be chance, and of too few seeds, the reason."""
+    return one.word if one.differs else one.reason or one.word
+
+
+def named(group: RunSet) -> list[str]:
+    """The values that lie far from the others of their series: seed, value, median."""
+    found = []
+    for subject in group.subjects:
+        for step, metric in subject.steps:
+            series = subject.step(step, metric) if metric in TIMED else None
+            for seed, value in outliers(series) if series else ():
+                summary = series.summary if series else None
+                if summary:
+                    unit = "" if metric == "slowdown" else " s"
+                    found.append(
+                        f"{subject.name}, {step}, {metric}: seed {seed} has {number(value, 3)}{unit}, the median is "
+                        f"{number(summary.median, 3)}{unit}"
+                    )
+    more = [f"and {len(found) - NAMED} more"] if len(found) > NAMED else []
+    return [*found[:NAMED], *more]

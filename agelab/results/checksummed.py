@@ -1,0 +1,100 @@
+"""JSON that says when it is not what was written: each object and each line carries its seal, the hash of the rest."""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from agelab import atomic
+from agelab.errors import InputError
+from agelab.store import canonical, key_of
+
+AnyModel = TypeVar("AnyModel", bound=BaseModel)
+
+SEAL = "seal"
+"""What the hash of the rest is called."""
+
+
+def add_line(path: Path, row: Mapping[str, Any]) -> None:
+    """Add a JSON line to a file, in place of a last one that was cut short."""
+    with path.open("ab+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        end = _whole_lines(file)
+        file.truncate(end)
+        file.write(json.dumps(seal(row)).encode() + b"\n")
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    """The JSON lines of a file that need not be there; a last one that was cut short is left out.
+
+    Raises ValueError for a line that is not what was written.
+    """
+    content = b""
+    with suppress(FileNotFoundError):
+        content = path.read_bytes()
+    return [unseal(json.loads(line)) for line in content.split(b"\n")[:-1]]
+
+
+def write(path: Path, text: str) -> None:
+    """A whole file of that text with a newline, or the one that was there before."""
+    atomic.write(path, f"{text}\n".encode())
+
+
+def write_sealed(path: Path, model: BaseModel, **before: Any) -> None:
+    """Write it as ``read`` reads it, behind what else the object is to say."""
+    write(path, json.dumps(seal({**before, **json.loads(model.model_dump_json(by_alias=True))}), indent=1))
+
+
+def read(path: Path, kind: type[AnyModel]) -> AnyModel:
+    """What a JSON file says. Raises InputError for one that is damaged or not there."""
+    with readable(path):
+        return validated(unseal(json.loads(path.read_bytes())), kind)
+
+
+def validated(value: Mapping[str, Any], kind: type[AnyModel]) -> AnyModel:
+    """The value as that type, by the rules of JSON: a list is a tuple, a number no text."""
+    return kind.model_validate_json(canonical(value))
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Name the file that cannot be read. Raises InputError."""
+    try:
+        yield
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))[:100]
+        raise InputError(f"{path} is damaged: {place}{place and ': '}{first['msg']}") from error
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError) as error:
+        raise InputError(f"{path} is damaged: {error}") from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def seal(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {**value, SEAL: key_of(value)}
+
+
+def unseal(value: dict[str, Any]) -> dict[str, Any]:
+    """What was sealed; of an older run what was not. Raises ValueError where it is not what was written."""
+    seal = value.pop(SEAL, None)
+    if seal is not None and seal != key_of(value):
+        raise ValueError("it is not what was written")
+    return value
+
+
+def _whole_lines(file: BinaryIO) -> int:
+    """Where the last whole line ends."""
+    end = file.seek(0, os.SEEK_END)
+    if not end:
+        return 0
+    file.seek(end - 1)
+    if file.read(1) == b"\n":
+        return end
+    file.seek(0)
+    return file.read().rfind(b"\n") + 1

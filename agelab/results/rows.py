@@ -1,0 +1,29 @@
+"""A run as one table, for spreadsheets and programs: a row for each sample, with what tells its cell from others."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from agelab.results.run_directory import RunDirectory
+
+COLUMNS = (
+    *("run", "scenario", "scale", "clock", "cell", "variant", "filesystem", "layout", "kernel", "machine"),
+    *("drives", "defaults", "accelerator", "seed", "status", "reason"),
+    *("step", "repetition", "metric", "value", "unit", "not_measured"),
+)
+"""Of each row, in this order."""
+
+
+def rows(run: RunDirectory) -> Iterator[dict[str, Any]]:
+    """The rows of a run, cell by cell, each with all of COLUMNS.
+
+    A cell without a sample has one row with no step, so that it does not vanish; what was not measured has no value,
+    and the reason. ``drives`` of RAID-0 have a plus between them. A cell that has not ended is ``interrupted``.
+    """
+    result = run.as_json()
+    common = {name: result[name] for name in ("run", "scenario", "scale", "clock")}
+    nothing = dict.fromkeys(("step", "repetition", "metric", "value", "unit", "not_measured"))
+    for number, cell in enumerate(result["cells"]):
+        about = {**common, "cell": number, **cell, "drives": "+".join(cell["drives"])}
+        for sample in cell["samples"] or [{}]:
+            row = {**about, **nothing, **sample}
+            yield {name: row[name] for name in COLUMNS}

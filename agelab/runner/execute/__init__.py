@@ -1,0 +1,1 @@
+"""Carrying a run out: boots, cells, forks, maps, status."""

@@ -1,0 +1,112 @@
+"""The filesystem beside the disk under test: made and filled once, in a guest of its own, and kept as a stored disk."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from agelab import atomic, stored_disk
+from agelab.corpus import Corpus
+from agelab.disk import parse
+from agelab.errors import AgelabError
+from agelab.image import Image, tools
+from agelab.model.result import Status
+from agelab.model.scenario import DiskUse, Scenario, Variant
+from agelab.model.step import Action
+from agelab.results.run_directory import RunDirectory
+from agelab.runner.execute.boot import GuestLauncher
+from agelab.runner.execute.cell import CellGoals, CellRunner
+from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.prepare.disk_recipe import disk_recipe
+from agelab.store import Store
+from agelab.stored_disk import StoredDisk
+from agelab.vm.hypervisor import Hypervisor
+
+COPY = Action(name="copy", run='cp -a "$SOURCE/." .', sync=True, deadline=100_000, origin="inferred")
+
+
+def scenario(whole: Scenario) -> Scenario:
+    """What makes the filesystem beside that scenario's disk: on bare memory, since nobody asks how long it takes."""
+    beside = whole.beside
+    assert beside is not None and whole.corpus is not None
+    place = beside.partition.model_copy(update={"drive": 0, "at": "outer"})
+    return whole.model_copy(
+        update={
+            "name": f"{whole.name}-beside",
+            "corpus": whole.corpus.model_copy(update={"held_in_ram": False}),
+            "disk": DiskUse(mib=beside.mib, partitions=(place,), drives=("model:none",)),
+            "beside": None,
+            "variants": (Variant(name=beside.filesystem, filesystem=beside.filesystem),),
+            "makes": "prepared",
+            "steps": (COPY,),
+            "experiments": (),
+            "traces": (),
+            "tests": (),
+            "control": None,
+            "measures": (),
+            "curve": None,
+            "ratios": (),
+        }
+    )
+
+
+def making(spec: CellSpec) -> CellSpec:
+    """The cell that makes what a cell of ``spec`` has beside its disk."""
+    assert spec.beside is not None
+    made = scenario(spec.scenario)
+    return replace(
+        spec,
+        scenario=made,
+        variant=made.variants[0],
+        filesystem=spec.beside,
+        beside=None,
+        makes_beside=True,
+        run_seed=0,
+        layout="single",
+        drives=(parse("model:none"),),
+        claims=(),
+        clock="virtual",
+        vcpus=1,
+        accelerator="tcg",
+        member_bytes=None,
+        scripts={},
+    )
+
+
+def obtain(
+    spec: CellSpec,
+    image: Image,
+    corpus: Corpus,
+    hypervisor: Hypervisor,
+    clock: Path,
+    store: Store,
+    command: str,
+    progress: Callable[[str], None],
+) -> StoredDisk:
+    """What a cell of ``spec`` has beside its disk: from the store, or made now, in the virtual clock.
+
+    Raises AgelabError where it cannot be made, HostError where it is no longer what was stored.
+    """
+    assert spec.beside is not None
+    own = making(spec)
+    keep = disk_recipe(own, image.kernel.spec, None, command)
+    # Its samples and its console are of interest only where it fails; then they are the error's.
+    with atomic.temp_dir(store.cache("beside")) as work:
+        run = RunDirectory(work)
+        programs = tools.of_filesystem(own.filesystem.tools, store, progress)
+        machine = GuestLauncher(run.cell(0), own, image, corpus, hypervisor, clock, None, programs)
+        runner = CellRunner(run, 0, machine, CellGoals(keep=keep, measure=False), store, lambda _: None)
+        if why := runner.unsupported():
+            raise AgelabError(f"the {spec.beside.name} beside the disk under test: {why}")
+        key = runner.making_key()
+        with store.lock(f"beside-{key}"):
+            if store.find(stored_disk.KIND, key):
+                found = stored_disk.find(store, key)
+                found.verify()
+                return found
+            progress(f"filling the {spec.beside.name} beside the disk under test")
+            end = runner.carry_out()
+        if end.status is not Status.OK or end.disk is None:
+            raise AgelabError(
+                f"the {spec.beside.name} beside the disk under test: {end.status}: {end.reason}"
+            )
+        return stored_disk.find(store, end.disk)

@@ -1,0 +1,53 @@
+"""The pictures of a cell: its disks block by block, and the layout score over its history."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from agelab.layout import curve, picture
+from agelab.layout.picture import MappedDisk
+from agelab.model.result import Sample
+from agelab.runner.execute.disk_maps import DIRECTORY, STEP, Map
+from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.plan.phases import AGED, CONTROL, CURVE
+
+BLOCK_MAP, SCORE = "block-map.svg", "layout-score.svg"
+
+
+def draw(directory: Path, spec: CellSpec, maps: Sequence[Map], samples: Sequence[Sample]) -> None:
+    """Write the pictures beside the maps: the curve's only where there is one."""
+    title = f"{spec.variant.name}: {spec.scenario.name}, {spec.disk_bytes / 1e6:.0f} MB"
+    # What is aged and its control, at the history's end.
+    last = {found.name.partition("-")[0]: found for found in maps}
+    disks = [
+        MappedDisk(kind, spec.disk_bytes, last[kind].extents, last[kind].free)
+        for kind in (AGED, CONTROL)
+        if kind in last
+    ]
+    (directory / DIRECTORY / BLOCK_MAP).write_text(picture.side_by_side(title, disks))
+    wanted = spec.scenario.curve
+    if wanted is None:
+        return
+    on_the_way = spec.scenario.measured_on_the_way
+    series = {
+        kind: scores
+        for kind in ((AGED, CONTROL) if on_the_way else (CURVE,))
+        if (scores := _scores(samples, kind))
+    }
+    if not series:
+        return
+    heading = f"{title}: layout score over the history"
+    if not on_the_way:
+        series = {spec.variant.name: series[CURVE]}
+        end = _scores(samples, AGED)
+        heading += f"; at its end {end[0][1]:.3f}" if end and end[0][1] is not None else ""
+    text = curve.plot(heading, f"repetitions of {wanted.step}", "layout score", series)
+    (directory / DIRECTORY / SCORE).write_text(text)
+
+
+def _scores(samples: Sequence[Sample], kind: str) -> list[tuple[float, float | None]]:
+    """The layout scores of that kind of forks, by their points."""
+    return sorted(
+        (sample.repetition, sample.value)
+        for sample in samples
+        if (sample.step, sample.metric) == (f"{kind}/{STEP}", "layout_score")
+    )

@@ -1,0 +1,104 @@
+"""The inputs of a cell: everything that shapes its digits, by name, so that two cells can be compared."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from agelab import places
+from agelab.corpus import Corpus
+from agelab.drive.module import source_files
+from agelab.image import Image
+from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.plan.disk_layout import CellDrive
+from agelab.store import file_hash, key_of
+from agelab.stored_disk import StoredDisk
+from agelab.vm import clock, host
+
+MANAGEMENT = ("-name", "-mon", "-sandbox", "-msg")
+"""QEMU options by which libvirt manages a guest, each with one value; they do not reach what runs in it."""
+
+
+def harness_files() -> dict[str, bytes]:
+    """The guest side as it goes into each boot: path below /run/agelab to content."""
+    return {f"harness/{path.name}": path.read_bytes() for path in sorted(places.HARNESS.glob("*.py"))}
+
+
+def harness_start() -> bytes:
+    """The guest's first program."""
+    return (places.HARNESS / "start").read_bytes()
+
+
+def harness_hash() -> str:
+    """One hash over the guest side."""
+    texts = {name: data.decode() for name, data in harness_files().items()}
+    return key_of({**texts, "start": harness_start().decode()})
+
+
+def drive_sources() -> str:
+    """One hash over the modelled drive's sources."""
+    return key_of({path.name: file_hash(path) for path in source_files()})
+
+
+def collect(
+    spec: CellSpec,
+    image: Image,
+    corpus: Corpus,
+    module: Path | None,
+    tools: Mapping[str, Path],
+    beside: StoredDisk | None,
+) -> dict[str, Any]:
+    """What shapes all that a cell does. Equal inputs give equal digits; a different one has a name here.
+
+    ``module`` is the modelled drive's kernel module where the cell has one, ``tools`` the guest's own programs,
+    ``beside`` the disk that it has beside the one under test.
+    """
+    return {
+        "kernel": {"release": image.kernel.release, "package": image.kernel.version, "key": image.kernel.key},
+        "image": image.content,
+        "harness": harness_hash(),
+        "corpus": {"sha256": corpus.sha256, "size": corpus.size},
+        "machine": spec.machine.model_dump(mode="json"),
+        "layout": spec.layout,
+        "drives": [_drive(drive) for drive in spec.disk.drives],
+        "drive_module": {"sources": drive_sources(), "module": file_hash(module)} if module else None,
+        "beside": beside.artefact.manifest.files if beside else None,
+        "tools": {name: file_hash(path) for name, path in sorted(tools.items())},
+        "seeds": {"run": spec.run_seed, "corpus": spec.corpus_seed},
+        "qemu": {
+            "version": host.qemu(),
+            "firmware": host.firmware(),
+            "clock": file_hash(clock.SOURCE),
+        },
+    }
+
+
+def _drive(drive: CellDrive) -> dict[str, Any]:
+    profile = drive.profile.model_dump(mode="json") if drive.profile else None
+    token = drive.claim.token if drive.claim else None
+    sizes = [part.bytes for part in drive.partitions]
+    return {"drive": str(drive.spec), "bytes": sizes, "profile": profile, "token": token}
+
+
+def guest_command(command: Sequence[str], places: Mapping[str, Path]) -> list[str]:
+    """The QEMU command without what only manages the guest, and with this host's paths given names.
+
+    ``places`` maps a name (``cell``) to the directory for which ``{cell}`` is put.
+    """
+    words, kept = iter(command), []
+    own_uuids = command.count("-uuid") - 1  # the domain's, before the guest's
+    for word in words:
+        if word == "-uuid" and own_uuids:
+            own_uuids -= 1
+            next(words)
+        elif word in MANAGEMENT:
+            next(words)
+        elif word in ("-object", "-chardev"):
+            value = next(words)
+            if "masterKey0" not in value and "charmonitor" not in value:
+                kept += [word, value]
+        else:
+            kept.append(word)
+    # The longest path first: one place may lie inside another.
+    for name, path in sorted(places.items(), key=lambda item: -len(str(item[1]))):
+        kept = [word.replace(str(path), "{" + name + "}") for word in kept]
+    return kept

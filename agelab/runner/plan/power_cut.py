@@ -1,0 +1,72 @@
+"""A power cut that the user asks for: in the middle of which step of a scenario, and what is left of it then."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agelab.errors import InputError, unknown
+from agelab.model.scenario import Scenario
+
+_FORM = re.compile(
+    r"(?P<step>[a-z0-9][a-z0-9_-]*)(:(?P<repetition>[0-9]{1,9}))?\+(?P<seconds>[0-9]{1,9}(\.[0-9]{1,9})?)"
+)
+OPTION = "--crash-at"
+
+
+@dataclass(frozen=True)
+class PowerCut:
+    """The power is cut so many guest seconds after that repetition of a step has begun."""
+
+    step: str
+    repetition: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{OPTION} {self.step}:{self.repetition}+{self.seconds:g}"
+
+    @classmethod
+    def parse(cls, text: str) -> "PowerCut":
+        """``copy:3+1.5``, or ``copy+1.5`` for the first repetition. Raises InputError."""
+        found = _FORM.fullmatch(text)
+        if not found or not int(found["repetition"] or 1) or not float(found["seconds"]):
+            raise InputError(
+                f"{OPTION} {text!r}: say STEP+SECONDS or STEP:REPETITION+SECONDS, like copy:3+1.5; "
+                "repetitions count from 1, and the power is cut after the step has begun"
+            )
+        return cls(found["step"], int(found["repetition"] or 1), float(found["seconds"]))
+
+    def of(self, scenario: Scenario) -> Scenario:
+        """The scenario without what would come after its steps: it would measure what the cut has left of them.
+
+        Raises InputError where it has no such step, or one that ends sooner in any case.
+        """
+        if scenario.experiments:
+            raise InputError(
+                f"{OPTION}: scenario {scenario.name} is made of experiments, each on a filesystem of its own: only "
+                "the power of a scenario's steps is cut"
+            )
+        steps = {action.name: action for action in scenario.actions()}
+        if self.step in (test.name for test in scenario.tests):
+            raise InputError(
+                f"{OPTION}: {self.step} is a test of {scenario.name}; only the power of a step that makes its disk is "
+                f"cut: {', '.join(steps)}"
+            )
+        if self.step not in steps:
+            raise unknown(f"step for {OPTION} in {scenario.name}", self.step, list(steps))
+        if self.seconds >= (deadline := steps[self.step].deadline):
+            raise InputError(
+                f"{self}: a step that has not ended after {deadline:g} s counts as hung: its power must be cut before"
+            )
+        nothing = {"tests": (), "control": None, "measures": (), "curve": None, "ratios": ()}
+        return scenario.model_copy(update=nothing)
+
+    def ending(self, steps: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
+        """These steps up to the one that is cut. Raises InputError where it has no such repetition."""
+        times = [(step["name"], step["repetition"]) for step in steps]
+        if (self.step, self.repetition) not in times:
+            last = max(repetition for name, repetition in times if name == self.step)
+            raise InputError(f"{self}: step {self.step} has {last} repetitions")
+        end = times.index((self.step, self.repetition))
+        cut = {**steps[end], "cut_after": [self.seconds, self.seconds]}
+        return (*map(dict, steps[:end]), cut)

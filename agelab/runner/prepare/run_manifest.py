@@ -1,0 +1,147 @@
+"""What a run is made of, kept in its directory: all that is needed to make it once more, elsewhere or later."""
+
+import hashlib
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from pydantic import Base64Bytes, Field
+
+from agelab import __version__, process
+from agelab.buildroot import BuildRoot
+from agelab.corpus import Corpus
+from agelab.drive import module as modules
+from agelab.image import root as roots
+from agelab.image import tools
+from agelab.kernel import Kernel, packaged
+from agelab.kernel.packaged import Resolved
+from agelab.model.base import Frozen
+from agelab.model.drive import Drive
+from agelab.model.filesystem import Filesystem
+from agelab.model.history import Logged
+from agelab.model.machine import Machine
+from agelab.results.checksummed import write_sealed
+from agelab.results.run_directory import RunDirectory
+from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.request.run_request import RunRequest
+from agelab.scenario import selection
+from agelab.store import Store, file_hash
+
+MADE_OF = "made-of.json"
+SCENARIO = "scenario.toml"
+PROFILES = "profiles.json"
+CONTROL = "control.json"
+
+
+class CorpusRecord(Frozen):
+    """A corpus, or a history's log."""
+
+    sha256: str = Field(description="of the image that the guest reads")
+    size: int
+    description: str
+    own: bool = Field(description="whether it is the user's own data")
+    log: str | None = Field(default=None, description="sha256 of the user's operation log, where it is one")
+
+
+class RunManifest(Frozen):
+    """What stood behind the words of a run's command when it began."""
+
+    agelab: str = Field(description="its version")
+    programs: dict[str, str] = Field(description="of the host: Debian package -> version")
+    kernel: Resolved | None = Field(description="None for a kernel of files, or one that was built")
+    guest: roots.RootPackages
+    drive: BuildRoot | None = Field(description="what the modelled drive's module was built with")
+    tools: BuildRoot | None = Field(description="what the guest's own programs were built with")
+    sources: dict[str, CorpusRecord] = Field(
+        description="by history; of a scenario with a corpus it has no name"
+    )
+    scenario_sha256: str | None = Field(default=None, description="of the scenario's text, as it is kept")
+
+
+class Profiles(Frozen):
+    """The data files that the cells follow, as they were read."""
+
+    filesystems: dict[str, Filesystem]
+    machines: dict[str, Machine]
+    drives: dict[str, Drive]
+
+
+class ControlScripts(Frozen):
+    """A control file and its scripts."""
+
+    name: str = Field(pattern=r"^[^/\x00-\x1f\x7f]{1,255}$", description="of the file")
+    text: str
+    scripts: dict[str, Base64Bytes]
+
+
+def collect(
+    request: RunRequest,
+    specs: Sequence[CellSpec],
+    kernel: Kernel,
+    corpora: Sequence[Corpus],
+    store: Store,
+    *,
+    modelled: bool,
+    programs: bool,
+) -> RunManifest:
+    """What a run's parts were made of, which the store remembers of the last moments.
+
+    ``modelled``: whether a drive's module was made, ``programs``: whether the guest's own programs were.
+    """
+    packages = roots.packages(roots.definition(), store, selection.filesystems())
+    of_debian = kernel.kind == "debian"
+    return RunManifest(
+        agelab=__version__,
+        programs=host_programs(),
+        kernel=packaged.resolved(kernel.spec.partition(":")[2], store) if of_debian else None,
+        guest=packages,
+        drive=modules.packages(kernel, store) if modelled and not kernel.building else None,
+        tools=tools.packages(store) if programs else None,
+        sources={
+            spec.variant.history or "": _source(request, spec, corpus)
+            for spec, corpus in zip(specs, corpora, strict=True)
+        },
+    )
+
+
+def _source(request: RunRequest, spec: CellSpec, corpus: Corpus) -> CorpusRecord:
+    history = spec.history
+    return CorpusRecord(
+        sha256=corpus.sha256,
+        size=corpus.size,
+        description=corpus.description,
+        own=request.corpus is not None,
+        log=file_hash(Path(history.log)) if isinstance(history, Logged) else None,
+    )
+
+
+def profiles(specs: Sequence[CellSpec]) -> Profiles:
+    """The data files that these cells follow."""
+    filesystems = [one for spec in specs for one in (spec.filesystem, spec.beside) if one]
+    drives = [drive.profile for spec in specs for drive in spec.disk.drives if drive.profile]
+    return Profiles(
+        filesystems={one.name: one for one in filesystems},
+        machines={spec.machine.name: spec.machine for spec in specs},
+        drives={one.name: one for one in drives},
+    )
+
+
+def write(run: RunDirectory, request: RunRequest, specs: Sequence[CellSpec], made: RunManifest) -> None:
+    """Write into a new run's directory what it is made of."""
+    text = request.selection.text.encode()
+    (run.path / SCENARIO).write_bytes(text)
+    told = made.model_copy(update={"scenario_sha256": hashlib.sha256(text).hexdigest()})
+    write_sealed(run.path / MADE_OF, told)
+    write_sealed(run.path / PROFILES, profiles(specs))
+    if request.control:
+        file = request.control
+        kept = ControlScripts.model_construct(name=file.path.name, text=file.text, scripts=dict(file.scripts))
+        write_sealed(run.path / CONTROL, kept)
+
+
+@cache
+def host_programs() -> dict[str, str]:
+    """The versions of those Debian packages of this host that agelab's work is done with."""
+    names = sorted(set(process.host_packages().values()))
+    listed = process.run(["dpkg-query", "-W", "-f", "${Package} ${Version}\n", *names], ok=(0, 1)).stdout
+    return dict(line.split(" ", 1) for line in listed.splitlines() if not line.endswith(" "))

@@ -1,0 +1,88 @@
+"""Whether two samples of run seeds differ: by more than seeds alone make them differ, or not."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from math import comb
+
+from agelab.stats.order_statistics import Summary
+
+SEEDS_NEEDED = 5
+"""Run seeds in each sample before anything is said of a difference: with fewer, the range of the sample covers the
+median with less than 93.75 %."""
+
+
+class FloorVerdict(StrEnum):
+    """What is said of a difference of medians."""
+
+    A_HIGHER = "A higher"
+    B_HIGHER = "B higher"
+    BELOW = "below the floor"
+    EQUAL = "equal"
+    NO_FLOOR = "no floor"
+
+
+@dataclass(frozen=True)
+class MedianDifference:
+    """Two samples of one metric, A and B, and what may be said of them."""
+
+    left: Summary
+    right: Summary
+    host: Fraction | None = None
+    """A further floor, where it is known: how wide values spread by chance on this host, as a share of their median."""
+
+    @property
+    def difference(self) -> Fraction:
+        """Median of B - median of A."""
+        return self.right.median - self.left.median
+
+    @property
+    def relative(self) -> Fraction | None:
+        """The difference / the median of A, or None where that is zero."""
+        return self.difference / abs(self.left.median) if self.left.median else None
+
+    @property
+    def floor(self) -> Fraction | None:
+        """The larger of both spreads and of what the host shows by chance; None with fewer than SEEDS_NEEDED values.
+
+        The host's share is taken of the larger median, so that it is the same whichever is called A, and covers any two
+        that lie within what was seen: of values from ``low`` to ``high`` the share is (high - low) / median, so
+        (high - low) / high or more, and no two of them differ by more than that share of the larger one.
+        """
+        if min(self.left.n, self.right.n) < SEEDS_NEEDED:
+            return None
+        larger = max(abs(self.left.median), abs(self.right.median))
+        return max(self.left.spread, self.right.spread, (self.host or 0) * larger)
+
+    @property
+    def verdict(self) -> FloorVerdict:
+        """A difference counts only if it is greater than the floor."""
+        if self.floor is None:
+            return FloorVerdict.NO_FLOOR
+        if not self.difference:
+            return FloorVerdict.EQUAL
+        if abs(self.difference) <= self.floor:
+            return FloorVerdict.BELOW
+        return FloorVerdict.B_HIGHER if self.difference > 0 else FloorVerdict.A_HIGHER
+
+    @property
+    def why_no_floor(self) -> str | None:
+        """The words for too few seeds, or None where there is a floor."""
+        return None if self.floor is not None else too_few_seeds(self.left.n, self.right.n)
+
+
+def too_few_seeds(*counts: int) -> str:
+    """Why samples of so many seeds have no floor."""
+    fewest = min(counts)
+    return f"no floor: {fewest} {'seed' if fewest == 1 else 'seeds'}, five are needed"
+
+
+def false_alarms(n: int, m: int) -> Fraction:
+    """A bound of the chance that n and m values of one and the same population differ by more than the floor.
+
+    Whatever the population. If B's median is above A's by more than either spread, all of A lies below B's median and
+    all of B above A's: in rank order the values begin with at least half of A and end with at least half of B. Of the
+    C(n+m, n) orders, all equally likely, C(floor(n/2) + floor(m/2), floor(n/2)) are like that, and as many the other
+    way round.
+    """
+    return Fraction(2 * comb(n // 2 + m // 2, n // 2), comb(n + m, n))

@@ -1,0 +1,142 @@
+"""What may be said of two sides, A and B, by one metric of one step: the floor first, and then the rank test.
+
+Nobody is called slower or faster, higher or lower, below the floor (``floor``); above it the rank test must exclude
+chance as well, corrected for all comparisons of the metric (``ranks``). See docs/floor.md.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from fractions import Fraction
+from functools import cached_property
+from typing import Literal
+
+from agelab.model.metrics import METRICS
+from agelab.stats.bootstrap import Interval, ratios
+from agelab.stats.noise_floor import FloorVerdict as Floored
+from agelab.stats.noise_floor import MedianDifference
+from agelab.stats.rank_test import LEVEL, Test, rank_tests, seeds_needed
+from agelab.stats.series import Place, Series, SeriesPair, rows
+
+
+class DifferenceVerdict(StrEnum):
+    """What is said of B, seen from A."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+    CHANCE = "maybe chance"
+    """Above the floor, but the rank test cannot exclude chance."""
+    BELOW = "below the floor"
+    EQUAL = "equal"
+    NO_FLOOR = "no floor"
+    NOT_MEASURED = "not measured"
+
+
+@dataclass(frozen=True)
+class ComparedSeries:
+    """A row, and all that is known of it."""
+
+    row: SeriesPair
+    difference: MedianDifference | None
+    """None where a side was not measured."""
+    interval: Interval | None
+    """Of the ratio; None where a side has fewer than two runs, or a value that is not above zero."""
+    test: Test | None
+
+    @property
+    def ratio(self) -> Fraction | None:
+        """Median of B / median of A; None where that is zero."""
+        found = self.difference
+        return found.right.median / found.left.median if found and found.left.median else None
+
+    @cached_property
+    def verdict(self) -> DifferenceVerdict:
+        """Floor and rank test together."""
+        if self.difference is None or self.test is None:
+            return DifferenceVerdict.NOT_MEASURED
+        floored = self.difference.verdict
+        if floored not in (Floored.A_HIGHER, Floored.B_HIGHER):
+            return DifferenceVerdict(floored.value)
+        if self.test.corrected > LEVEL:
+            return DifferenceVerdict.CHANCE
+        return DifferenceVerdict.HIGHER if floored is Floored.B_HIGHER else DifferenceVerdict.LOWER
+
+    @property
+    def differs(self) -> bool:
+        """Whether B is called higher or lower."""
+        return self.verdict in (DifferenceVerdict.HIGHER, DifferenceVerdict.LOWER)
+
+    @property
+    def better(self) -> Literal["left", "right"] | None:
+        """Which side is the better one; None where neither is called anything, or the metric has no better way."""
+        metric = METRICS.get(self.row.left.metric)
+        if not self.differs or metric is None or metric.better is None:
+            return None
+        return (
+            "right" if (metric.better == "higher") == (self.verdict is DifferenceVerdict.HIGHER) else "left"
+        )
+
+    @property
+    def word(self) -> str:
+        """The verdict in the metric's own word: B is ``slower``, ``faster``, ``higher``, ``lower``; else why not."""
+        metric = METRICS.get(self.row.left.metric)
+        if self.differs and metric:
+            return metric.word(self.verdict is DifferenceVerdict.HIGHER)
+        return self.verdict.value
+
+    @property
+    def said(self) -> str:
+        """The same for a reader: of what is no speed ``better`` or ``worse``, where the metric has a better way."""
+        if self.better and not METRICS[self.row.left.metric].speed:
+            return "better" if self.better == "right" else "worse"
+        return self.word
+
+    @property
+    def reason(self) -> str | None:
+        """Why there is no word for the difference, in a sentence; None where there is one, or nothing to say."""
+        if self.verdict is DifferenceVerdict.CHANCE and self.test:
+            return (
+                f"above the floor, but chance is not excluded (p {self.test.corrected:.2g} of "
+                f"{self.test.family} comparisons): {seeds_needed(self.test.family)} seeds on each side could"
+            )
+        if self.verdict is DifferenceVerdict.NOT_MEASURED:
+            sides = (("A", self.row.left), ("B", self.row.right))
+            said = [
+                f"{letter}: {(one.missing or [(0, 'no sample')])[0][1]}"
+                for letter, one in sides
+                if not one.values
+            ]
+            return "; ".join(said)
+        return self.difference.why_no_floor if self.difference else None
+
+
+HostFloor = Callable[[SeriesPair], Fraction | None]
+"""How wide values spread by chance on the host, as a share of their median, where that is known."""
+
+
+def difference(row: SeriesPair, host: HostFloor) -> MedianDifference | None:
+    """The row's, its floor raised by ``host``; None where a side was not measured."""
+    return replace(row.difference, host=host(row)) if row.difference else None
+
+
+def compare_all(found: Sequence[SeriesPair], host: HostFloor = lambda row: None) -> list[ComparedSeries]:
+    """Each row judged; the rows of one metric are one family of comparisons. ``host`` may raise a row's floor."""
+    families: dict[str, list[int]] = {}
+    for at, row in enumerate(found):
+        families.setdefault(row.left.metric, []).append(at)
+    tests: dict[int, Test | None] = {}
+    for members in families.values():
+        tests.update(zip(members, rank_tests([found[at] for at in members]), strict=True))
+    return [
+        ComparedSeries(row, difference(row, host), interval, tests[at])
+        for at, (row, interval) in enumerate(zip(found, ratios(found), strict=True))
+    ]
+
+
+def compare_with_base(
+    base: Mapping[Place, Series], others: Sequence[Mapping[Place, Series]], host: HostFloor = lambda row: None
+) -> list[list[ComparedSeries]]:
+    """For each of the others its rows against the base's; a metric's rows of all of them are one family."""
+    tables = [rows(base, other) for other in others]
+    found = iter(compare_all([row for table in tables for row in table], host))
+    return [[next(found) for _ in table] for table in tables]

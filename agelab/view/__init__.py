@@ -1,0 +1,1 @@
+"""Text, tables and progress for a terminal."""

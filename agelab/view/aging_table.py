@@ -1,0 +1,105 @@
+"""The aged disk beside its unaged control, on a terminal."""
+
+from collections.abc import Mapping, Sequence
+
+from rich.console import Console
+
+from agelab.model.result import Sample
+from agelab.view.terminal import Head, print_table
+
+AGED, CONTROL = "aged/", "control/"
+MAP = "map"
+IMPLICIT = ("boot", "mkfs", "mount", "copy", MAP)
+PERCENT = ("fragmented_files", "free_usable_1mib")
+MEGABYTES = ("free_bytes", "free_extent_largest")
+LABELS = {
+    "files": "files",
+    "extents": "extents",
+    "extents_per_file": "extents a file",
+    "fragmented_files": "files in several pieces, %",
+    "layout_score": "layout score",
+    "extent_length_p50": "median extent, KiB",
+    "locality_score": "files that follow the one before, share",
+    "locality_distance": "distance to the file before, KiB",
+    "free_bytes": "free, MB",
+    "free_extents": "free extents",
+    "free_extent_largest": "largest free extent, MB",
+    "free_usable_1mib": "free in runs of 1 MiB and more, %",
+}
+KIB = ("extent_length_p50", "locality_distance")
+
+Values = Mapping[tuple[str, str, int], Sample]
+
+
+def print_measures(console: Console, samples: Sequence[Sample]) -> None:
+    """The tests' times on both disks with the slowdown, then what is known of both layouts."""
+    values = {(one.step, one.metric, one.repetition): one for one in samples}
+    tests = dict.fromkeys(
+        (one.step.removeprefix(AGED), one.repetition)
+        for one in samples
+        if one.step.startswith(AGED) and one.metric == "elapsed"
+    )
+    tests = {test: None for test in tests if test[0] not in IMPLICIT}
+    if tests:
+        _print_tests(console, values, tests)
+    if rows := [metric for metric in LABELS if (AGED + MAP, metric, 1) in values]:
+        _print_layout(console, values, rows)
+        for reason in _reasons(samples):
+            console.print(f"  not measured: {reason}", soft_wrap=True)
+
+
+def _print_tests(console: Console, values: Values, tests: Mapping[tuple[str, int], None]) -> None:
+    """One row for each test: how long it took on the aged disk, on the control, and what the drive was asked."""
+    names = ("aged\ns", "control\ns", "\nslowdown", "dynamic layout\naged", "score\ncontrol")
+    heads: list[Head] = [(" test", "left"), *((name, "right") for name in names)]
+    rows = []
+    for test, number in tests:
+        label = f" {test}" if sum(name == test for name, _ in tests) == 1 else f" {test} {number}"
+        both = [values.get((side + test, "elapsed", number)) for side in (AGED, CONTROL)]
+        scores = [values.get((side + test, "dynamic_layout_score", number)) for side in (AGED, CONTROL)]
+        slowdown = values.get((test, "slowdown", number))
+        rows.append(
+            (label, *(shown(one, 6) for one in both), shown(slowdown, 3), *(shown(one, 4) for one in scores))
+        )
+    print_table(console, heads, rows)
+
+
+def _print_layout(console: Console, values: Values, metrics: Sequence[str]) -> None:
+    """One row for each measure of the maps."""
+    rows = []
+    for metric in metrics:
+        scale, decimals = _scale(metric)
+        both = (values.get((side + MAP, metric, 1)) for side in (AGED, CONTROL))
+        rows.append((f" {LABELS[metric]}", *(shown(one, decimals, scale) for one in both)))
+    print_table(console, [(" layout", "left"), ("aged", "right"), ("control", "right")], rows)
+
+
+def _scale(metric: str) -> tuple[float, int]:
+    """What a figure is divided by to be shown, and its decimals."""
+    if metric in PERCENT:
+        return 0.01, 1
+    if metric in MEGABYTES:
+        return 1e6, 1
+    if metric in KIB:
+        return 1024, 0
+    return 1, 0 if metric in ("files", "extents", "free_extents") else 4
+
+
+def shown(sample: Sample | None, decimals: int, scale: float = 1) -> str:
+    """A dash where there is no such sample, a question mark where it could not be measured."""
+    if sample is None:
+        return "-"
+    return "?" if sample.value is None else f"{sample.value / scale:.{decimals}f}"
+
+
+def _reasons(samples: Sequence[Sample]) -> list[str]:
+    """Why maps and slowdowns have gaps, each reason once with what it is the reason of."""
+    found: dict[str, list[str]] = {}
+    for one in samples:
+        if one.not_measured and (one.step.endswith("/" + MAP) or one.metric == "slowdown"):
+            found.setdefault(one.not_measured, []).append(f"{one.step} {one.metric}")
+    return [f"{_list(where)}: {reason}" for reason, where in found.items()]
+
+
+def _list(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"

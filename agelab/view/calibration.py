@@ -1,0 +1,197 @@
+"""The wall clock's part of ``agelab calibrate``: the same thing run twice on this host, recorded and shown."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agelab.stats.series import seeds_of
+from agelab.view.series_table import percent
+
+if TYPE_CHECKING:
+    from agelab.analysis.calibration import Calibration, HostRecord, KindFloor, MeasuredHost
+    from agelab.analysis.cells import SeedGroup
+    from agelab.results.run_directory import RunDirectory
+    from agelab.runner.execute.runner import RunRequest
+
+SCHEMA = 1
+WIDE = Fraction(1, 2)
+"""A floor of times above which something is to be done about the host."""
+WIDTH = 24
+"""Characters to print of where a floor was found."""
+
+
+def twice(wanted: "RunRequest", execute: Any) -> "tuple[RunDirectory, RunDirectory]":
+    """A and A', one run after the other: so much may lie between two runs that are compared.
+
+    Real drives are held from the first cell of A to the last one of A': what A leaves on them locks nobody out.
+    """
+    from agelab.disk import claimed
+
+    with claimed(wanted.drives, wanted.erase) as claims:
+        held = replace(wanted, claims=claims)
+        return execute(held), execute(held)
+
+
+def calibration(
+    seeded: "RunDirectory", again: "RunDirectory", pairs: "Sequence[tuple[SeedGroup, SeedGroup]]"
+) -> "tuple[MeasuredHost, Calibration] | None":
+    """What A and A' have shown, and of which host; None where no five run seeds measured anything both times."""
+    from agelab.analysis import calibration
+
+    plan = seeded.plan()
+    floors = calibration.floors(pairs)
+    if not floors:
+        return None
+    found = calibration.Calibration(
+        day=datetime.now(UTC).date().isoformat(),
+        agelab=version("agelab"),
+        runs=(seeded.name, again.name),
+        scenario=plan.scenario,
+        scale=plan.scale,
+        kernel=plan.cells[0].kernel,
+        variants=tuple(dict.fromkeys(f"{cell.variant}, {cell.layout}" for cell in plan.cells)),
+        seeds=tuple(dict.fromkeys(cell.seed for cell in plan.cells)),
+        conditions=calibration.Conditions.of(plan),
+        floors=floors,
+    )
+    return calibration.MeasuredHost.of(plan), found
+
+
+def print_cells(pairs: "Sequence[tuple[SeedGroup, SeedGroup]]") -> None:
+    """Which cells are in no figure, and why."""
+    for ran in (ran for pair in pairs for group in pair for ran in group.cells.values()):
+        if not ran.ok:
+            which = f"{ran.cell.variant}, seed {ran.cell.seed} of {ran.run}"
+            click.echo(f"  not ok, in no figure below: {which}: {ran.ended}")
+
+
+def print_calibration(one: "Calibration", everything: bool) -> None:
+    """A table of the kinds of steps for each metric, and what it means."""
+    from agelab.stats.aa_coverage import coverage
+
+    click.echo(f"\n{one.scenario}, scale {one.scale}, {one.kernel}; {'; '.join(one.variants)}")
+    click.echo(f"  {one.conditions}; {seeds_of(one.seeds)}")
+    click.echo(f"  A {one.runs[0]}, A' {one.runs[1]}, {one.day}")
+    lines = [("  kind", "places", "A' - A, %", "floor, %", "widest in")]
+    for metric, floors in _by_metric(one.floors, everything):
+        lines.append((f" {metric}", "", "", "", ""))
+        lines += [_line(floor) for floor in floors]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for number, (name, *figures, where) in enumerate(lines):
+        middle = (cell.rjust(width) for cell, width in zip(figures, widths[1:-1], strict=True))
+        line = " ".join([name.ljust(widths[0]), *middle, "", where]).rstrip()
+        click.secho(line, bold=number == 0 or not where)
+    n = min(len(side) for floor in one.floors for side in (floor.widest.first, floor.widest.second))
+    covers = percent(Fraction(int(1000 * coverage(2 * n, n)), 1000))
+    click.echo("  A' - A: of the medians, where they lie farthest apart. floor: largest less")
+    click.echo("  smallest of A and A' together, where that is widest. Both in % of the median.")
+    click.echo(f"  Two later medians of {n} seeds in one place are no farther apart, with {covers}")
+    click.echo("  at least, while the host stays what it was")
+    if any(floor.metric == "elapsed" and floor.share > WIDE for floor in one.floors):
+        click.echo(
+            f"  A floor above {percent(WIDE)} hides most differences: end other work, take KVM where it"
+        )
+        click.echo("  is to be had, and calibrate again")
+
+
+def _by_metric(floors: "Iterable[KindFloor]", everything: bool) -> "list[tuple[str, list[KindFloor]]]":
+    """The floors of each metric that is to be shown: the headlines, or all."""
+    from agelab.analysis.cells import HEADLINES
+
+    found: dict[str, list[KindFloor]] = {}
+    for floor in floors:
+        found.setdefault(floor.metric, []).append(floor)
+    headlines = [name for name in HEADLINES if name in found]
+    names = dict.fromkeys([*headlines, *found]) if everything else headlines
+    return [(name, found[name]) for name in names]
+
+
+def _line(floor: "KindFloor") -> tuple[str, str, str, str, str]:
+    seen = floor.widest
+    repetition = f" {seen.repetition}" if seen.repetition > 1 else ""
+    where = f"{seen.variant} {seen.step}{repetition}"
+    where = where if len(where) <= WIDTH else f"{where[: WIDTH - 3]}..."
+    apart = floor.farthest.apart or Fraction(0)
+    return (f"  {floor.kind}", str(floor.places), _percent(apart), _percent(floor.share), where)
+
+
+def _percent(share: Fraction) -> str:
+    return f"{float(100 * share):.2f}"
+
+
+def print_host(host: "MeasuredHost") -> None:
+    """Whose floors they are, and how its guests run."""
+    how = "KVM" if host.accelerator == "kvm" else "EMULATED"
+    click.secho(f"{host.processor or 'a host that its run does not name'}; {how}", bold=True)
+    for line in (host.kernel, host.qemu):
+        click.echo(f"  {line}")
+
+
+def print_records(records: "Sequence[HostRecord]", everything: bool) -> None:
+    """All that is recorded in the store."""
+    from agelab.analysis.calibration import CALIBRATE
+
+    if not records:
+        click.echo(f"no A/A of any host is recorded: {CALIBRATE}")
+    for number, record in enumerate(records):
+        click.echo("\n" * bool(number), nl=False)
+        print_host(record.host)
+        for one in record.calibrations:
+            print_calibration(one, everything)
+
+
+def records_json(records: "Sequence[HostRecord]") -> list[dict[str, Any]]:
+    """The same for programs."""
+    return [
+        {
+            "host": record.host.model_dump(mode="json"),
+            "calibrations": [calibration_json(one) for one in record.calibrations],
+        }
+        for record in records
+    ]
+
+
+def calibration_json(one: "Calibration") -> dict[str, Any]:
+    """A calibration with what follows from it: of each floor its share, and that of the medians' difference."""
+    from agelab.stats.formatting import json_number
+
+    floors = [
+        {
+            **floor.model_dump(mode="json"),
+            "floor_relative": json_number(floor.share),
+            "apart_relative": json_number(floor.farthest.apart or Fraction(0)),
+        }
+        for floor in one.floors
+    ]
+    return {**one.model_dump(mode="json", exclude={"floors"}), "floors": floors}
+
+
+def host_json(
+    seeded: "RunDirectory",
+    again: "RunDirectory",
+    pairs: "Sequence[tuple[SeedGroup, SeedGroup]]",
+    found: "tuple[MeasuredHost, Calibration] | None",
+) -> dict[str, Any]:
+    """What A/A in the wall clock has shown, for programs; ``recorded`` is null where it was nothing."""
+    plan = seeded.plan()
+    cells = [
+        {"run": ran.run, "variant": ran.cell.variant, "layout": ran.cell.layout, "seed": ran.cell.seed,
+         "status": ran.end.status if ran.end else "interrupted"}
+        for pair in pairs for group in pair for ran in group.cells.values()
+    ]  # fmt: skip
+    return {
+        "schema": SCHEMA,
+        "run": seeded.name,
+        "again": again.name,
+        "scenario": plan.scenario,
+        "scale": plan.scale,
+        "clock": plan.clock,
+        "emulated": plan.emulated,
+        "cells": cells,
+        "recorded": found and {"host": found[0].model_dump(mode="json"), **calibration_json(found[1])},
+    }

@@ -1,0 +1,52 @@
+"""The cells of a run in few words: how far each has come, and which of them have the same to say."""
+
+from collections.abc import Iterable, Sequence
+
+from agelab.model.result import Cell, End, Status
+from agelab.results.run_directory import RunDirectory
+from agelab.results.status import GOING, status_of
+from agelab.stats.series import seeds_of
+
+ORDER = (*map(str, Status), *GOING)
+
+
+def statuses(run: RunDirectory, ends: Sequence[End | None]) -> list[str]:
+    """Each cell's status by their ends; while the run goes on, of the others whether it runs or waits for its turn."""
+    going_on = run.going_on()
+    return [status_of(end, run.path / "cells" / str(number), going_on) for number, end in enumerate(ends)]
+
+
+def counted(number: int) -> str:
+    """``1 cell``, ``2 cells``."""
+    return "1 cell" if number == 1 else f"{number} cells"
+
+
+def each(statuses: Sequence[str]) -> str:
+    """``60 ok, 5 unsupported``: how many there are of each."""
+    return ", ".join(f"{statuses.count(one)} {one}" for one in sorted(set(statuses), key=ORDER.index))
+
+
+def called(cell: Cell) -> str:
+    """What tells a cell from those of other variants and layouts."""
+    return cell.variant if cell.layout == "single" else f"{cell.variant}, {cell.layout}"
+
+
+def names(some: Iterable[Cell], every: Iterable[Cell]) -> str:
+    """``ext4, xfs (seeds 2,3)``: some of the cells; their run seeds only where they are not all of the run's."""
+    seeds = {cell.seed for cell in every}
+    found: dict[str, list[int]] = {}
+    for cell in some:
+        found.setdefault(called(cell), []).append(cell.seed)
+    words = [one if seeds <= set(of) else f"{one} ({seeds_of(of)})" for one, of in found.items()]
+    return ("; " if any(", " in word for word in words) else ", ").join(words)
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """``1-3,7`` of 1, 2, 3, 7."""
+    rows: list[list[int]] = []
+    for number in numbers:
+        if rows and number == rows[-1][-1] + 1:
+            rows[-1].append(number)
+        else:
+            rows.append([number])
+    return ",".join(f"{row[0]}-{row[-1]}" if len(row) > 1 else str(row[0]) for row in rows)

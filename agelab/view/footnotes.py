@@ -1,0 +1,190 @@
+"""What stands below a table of ratios: why a row has no verdict, which values lie far away, and what it comes to."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import click
+
+from agelab.stats.formatting import ratio, scale
+from agelab.stats.series import seeds_of
+from agelab.view.series_table import print_table, wrapped
+
+if TYPE_CHECKING:
+    from agelab.stats.series import Series
+    from agelab.stats.verdict import ComparedSeries
+
+    Line = tuple[str, str, ComparedSeries]
+    """A row that a table shows: its metric with the unit, its step, and the row."""
+
+OUTLIERS = 6
+"""Outliers to name below a table."""
+WORDS = ("slower", "faster", "worse", "better", "higher", "lower")
+"""What a row may be called, in the order of the columns."""
+NONE = "none shown"
+"""Difference, that is: below the floor, maybe chance, or equal."""
+REASONS = 4
+"""Reasons to give for rows without a floor, or without a value."""
+
+
+def print_notes(
+    found: "Sequence[Sequence[ComparedSeries]]",
+    seen: "Sequence[Sequence[Line]]",
+    names: Sequence[str],
+    everything: bool,
+) -> None:
+    """Of each side all rows, those that the table shows, and a name; ``names`` has the base's first."""
+    from agelab.stats.rank_test import LEVEL
+
+    every = [one for side in found for one in side]
+    for line in (
+        *_no_floor(found, names),
+        *_not_measured(seen, names),
+        *_chance(every),
+        *_outliers(seen, names),
+    ):
+        click.echo(wrapped(line, "  "))
+    floored = [one for one in every if one.difference and one.difference.floor is not None]
+    if floored:
+        differ = sum(one.differs for one in floored)
+        more = "" if everything else " (--all shows each)"
+        click.echo(f"  {differ} of all {len(floored)} results differ{more}: above the floor, and")
+        click.echo(f"  p <= {float(LEVEL)} in a rank test corrected for the comparisons of the metric")
+        if len(found) == 1:
+            _print_short(f" in short, {names[1]} is", _by_metric(seen[0]))
+        else:
+            metrics = (one.row.left.metric for lines in seen for _, _, one in lines if one.differs)
+            _print_short(" in short", dict(zip(names[1:], seen, strict=True)), next(metrics, ""))
+
+
+def _no_floor(found: "Sequence[Sequence[ComparedSeries]]", names: Sequence[str]) -> Iterator[str]:
+    """Which side has too few seeds; where only some rows have, which of them, and why."""
+    from agelab.stats.noise_floor import SEEDS_NEEDED
+    from agelab.stats.verdict import DifferenceVerdict
+
+    few: dict[str, None] = {}
+    rows: dict[tuple[str, str], list[str]] = {}
+    for name, side in zip(names[1:], found, strict=True):
+        for one in (one for one in side if one.verdict is DifferenceVerdict.NO_FLOOR):
+            for who, series in ((names[0], one.row.left), (name, one.row.right)):
+                if len(series.values) < SEEDS_NEEDED:
+                    has = f"{who} has {seeds_of(seed for seed, _ in series.values)}"
+                    if series.missing:
+                        rows.setdefault((has, _missing(series)), []).append(f"{series.step} {series.metric}")
+                    else:
+                        few[has] = None
+    if few:
+        yield f"no floor: five run seeds are needed on each side; {', '.join(few)}"
+    for (has, why), steps in _first(rows):
+        yield f"no floor of {_first_of(steps)}: {has}, five are needed; {why}"
+
+
+def _not_measured(seen: "Sequence[Sequence[Line]]", names: Sequence[str]) -> Iterator[str]:
+    rows: dict[tuple[str, str], list[str]] = {}
+    for name, lines in zip(names[1:], seen, strict=True):
+        for _, _, one in lines:
+            for who, series in ((names[0], one.row.left), (name, one.row.right)):
+                if not series.values:
+                    step = f"{series.step} {series.metric}"
+                    rows.setdefault((who, _missing(series)), []).append(step)
+    for (who, why), steps in _first(rows):
+        yield f"not measured: {who}, {_first_of(list(dict.fromkeys(steps)))}: {why}"
+
+
+def _missing(series: "Series") -> str:
+    """Which seeds have no value, and why; of several reasons the first."""
+    if not series.missing:
+        return "no sample"
+    _, why = series.missing[0]
+    without = seeds_of(seed for seed, other in series.missing if other == why)
+    return f"{without}: {' '.join(why.split())}"
+
+
+def _first(rows: dict[tuple[str, str], list[str]]) -> Iterator[tuple[tuple[str, str], list[str]]]:
+    """So many reasons as are given; of the others how many rows have them."""
+    yield from list(rows.items())[:REASONS]
+    if rest := sum(len(steps) for steps in list(rows.values())[REASONS:]):
+        yield (("some", "other reasons"), [f"{rest} more rows"])
+
+
+def _first_of(steps: Sequence[str]) -> str:
+    return steps[0] if len(steps) == 1 else f"{steps[0]} and {len(steps) - 1} more"
+
+
+def _chance(every: "Sequence[ComparedSeries]") -> Iterator[str]:
+    from agelab.stats.rank_test import seeds_needed
+    from agelab.stats.verdict import DifferenceVerdict
+
+    tests = [one.test for one in every if one.verdict is DifferenceVerdict.CHANCE and one.test]
+    if tests:
+        family = max(test.family for test in tests)
+        least = min(test.corrected for test in tests)
+        yield (
+            f"maybe chance: above the floor, but p is {least:.2g} or more ({len(tests)} of all); "
+            f"{seeds_needed(family)} seeds on each side can tell a single one of {family} comparisons"
+        )
+
+
+def _outliers(seen: "Sequence[Sequence[Line]]", names: Sequence[str]) -> Iterator[str]:
+    from agelab.stats.outliers import outliers
+
+    named: dict[tuple[str, str, int, str], str] = {}
+    for name, lines in zip(names[1:], seen, strict=True):
+        for _, _, one in lines:
+            for who, series in ((names[0], one.row.left), (name, one.row.right)):
+                for seed, value in outliers(series):
+                    named[series.step, series.metric, seed, who] = _value(series, value)
+    for (step, metric, seed, who), text in list(named.items())[:OUTLIERS]:
+        yield f"outlier, counted: {who}, seed {seed}: {step} {metric} {text}"
+    if len(named) > OUTLIERS:
+        more = len(named) - OUTLIERS
+        yield f"and {more} more outlier{'s' * (more > 1)}: --json names each"
+
+
+def _value(one: "Series", value: Fraction) -> str:
+    unit = scale(one.unit)
+    return f"{float(value / unit.divisor):.6g} {unit.name}".removesuffix(" 1")
+
+
+def _by_metric(lines: "Sequence[Line]") -> "dict[str, list[Line]]":
+    found: dict[str, list[Line]] = {}
+    for line in lines:
+        found.setdefault(line[2].row.left.metric, []).append(line)
+    return found
+
+
+def _print_short(head: str, kinds: "Mapping[str, Sequence[Line]]", metric: str = "") -> None:
+    """For each kind of row how many are what, and the largest ratio, up or down, of all or of that metric."""
+    said = {name: [line for line in lines if _floored(line)] for name, lines in kinds.items()}
+    apart = {name: [line for line in lines if line[2].differs] for name, lines in said.items()}
+    there = {line[2].said for lines in apart.values() for line in lines}
+    words = [word for word in WORDS if word in there]
+    rows = []
+    for name, lines in ((name, lines) for name, lines in apart.items() if lines):
+        counts = [sum(line[2].said == word for line in lines) for word in words]
+        fit = [line for line in lines if metric in ("", line[2].row.left.metric)]
+        _, step, one = max(fit, key=_apart, default=("", "", None))
+        most = f"{step.strip()} {ratio_texts(one)[0]}" if one else ""
+        rows.append(("", [f"  {name}", *map(str, counts), str(len(said[name]) - len(lines)), most]))
+    if rows:
+        print_table([head, *words, NONE, f"most of {metric}" if metric else "most"], rows)
+    if alike := [name for name, lines in said.items() if lines and not apart[name]]:
+        click.echo(wrapped(f"{NONE if rows else 'no difference is shown'}: {', '.join(alike)}", "  "))
+
+
+def _floored(line: "Line") -> bool:
+    difference = line[2].difference
+    return difference is not None and difference.floor is not None
+
+
+def _apart(line: "Line") -> float:
+    value = line[2].ratio
+    return float(max(abs(value), 1 / abs(value))) if value else float("inf")
+
+
+def ratio_texts(one: "ComparedSeries") -> list[str]:
+    """The ratio and the ends of its interval; empty where there are none."""
+    if one.ratio is None:
+        return ["-", "", ""]
+    ends = (Fraction(one.interval.low), Fraction(one.interval.high)) if one.interval else ()
+    return [*ratio(one.ratio, ends, one.differs), "", ""][:3]

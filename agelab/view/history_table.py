@@ -1,0 +1,63 @@
+"""A disk that is measured on the way of its history, on a terminal: a row for each point."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+
+from agelab.model.result import Sample
+from agelab.view.aging_table import AGED, CONTROL, MAP, shown
+from agelab.view.terminal import Head, print_table
+
+Column = tuple[str, str, str, float, int]
+"""Heading, step, metric, what a figure is divided by, decimals."""
+
+
+def on_the_way(samples: Sequence[Sample]) -> list[str]:
+    """The names of the drives on which tests were made at the points of a history: none in other scenarios."""
+    steps = dict.fromkeys(one.step.split("/")[0] for one in samples if one.step.count("/") == 2)
+    tested = {one.step.split("/")[0] for one in samples if f"/{AGED}" in one.step}
+    return [label for label in steps if label in tested]
+
+
+def print_points(console: Console, samples: Sequence[Sample], labels: Sequence[str]) -> None:
+    """Where things lie at each point, and how much longer tests take than on the point's control."""
+    columns = list(_columns(samples, labels))
+    values = {(one.step, one.metric, one.repetition): one for one in samples}
+    points = sorted({one.repetition for one in samples if one.metric == "slowdown" or one.step == AGED + MAP})
+    heads: list[Head] = [(" point", "left"), *((heading, "right") for heading, *_ in columns)]
+    rows = []
+    for point in points:
+        cells = (
+            shown(values.get((step, metric, point)), decimals, scale)
+            for _, step, metric, scale, decimals in columns
+        )
+        rows.append((f" {point}", *cells))
+    print_table(console, heads, rows)
+    gaps = dict.fromkeys(
+        one.not_measured
+        for one in samples
+        if one.not_measured and (one.step.endswith(f"/{MAP}") or one.metric == "slowdown")
+    )
+    for why in gaps:
+        console.print(f"  not measured: {why}", soft_wrap=True)
+
+
+def _columns(samples: Sequence[Sample], labels: Sequence[str]) -> Iterator[Column]:
+    for label in labels:
+        for test in _tests(samples, label):
+            yield f"slowdown\n{label}\n{test}", f"{label}/{test}", "slowdown", 1, 3
+    where = f"{labels[0]}/{AGED}"
+    for test in _tests(samples, labels[0])[:1]:
+        yield f"dynamic\n{labels[0]}\n{test}", where + test, "dynamic_layout_score", 1, 4
+    for kind, said in ((AGED, "aged"), (CONTROL, "control")):
+        yield f"layout\nscore\n{said}", kind + MAP, "layout_score", 1, 4
+    for kind, said in ((AGED, "aged"), (CONTROL, "control")):
+        yield f"% free in\n>= 1 MiB\n{said}", kind + MAP, "free_usable_1mib", 0.01, 1
+    refused = dict.fromkeys(one.step for one in samples if one.metric == "refused")
+    for step in refused:
+        yield f"refused\n{step}", step, "refused", 1, 0
+
+
+def _tests(samples: Sequence[Sample], label: str) -> list[str]:
+    found = (one.step.rpartition("/") for one in samples if one.metric == "slowdown")
+    return list(dict.fromkeys(test for where, _, test in found if where == label))

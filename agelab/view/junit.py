@@ -1,0 +1,71 @@
+"""Runs as JUnit XML, which CI systems show: a suite for each run, a case for each cell.
+
+There is no standard; this is what Jenkins' and GitLab's readers take (testsuites, testsuite, testcase with failure,
+error or skipped).
+"""
+
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator, Sequence
+
+from agelab.model.result import Cell, End, Status
+from agelab.results.run_directory import RunDirectory
+
+KIND = {
+    Status.FAILED: "failure",
+    Status.PANICKED: "failure",
+    Status.HUNG: "failure",
+    Status.UNSUPPORTED: "skipped",
+    Status.INTERRUPTED: "error",
+}
+"""What a cell that is not ok is called there."""
+_FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 cannot carry, not even escaped (section 2.2)."""
+
+
+def lines(runs: Sequence[RunDirectory]) -> Iterator[str]:
+    """The document."""
+    suites = ElementTree.Element("testsuites")
+    for run in runs:
+        suites.append(_suite(run))
+    ElementTree.indent(suites)
+    yield '<?xml version="1.0" encoding="UTF-8"?>'
+    yield from ElementTree.tostring(suites, encoding="unicode").split("\n")
+
+
+def _suite(run: RunDirectory) -> ElementTree.Element:
+    plan = run.plan()
+    ends = [run.end(number) for number in range(len(plan.cells))]
+    kinds = [_kind(end) for end in ends]
+    suite = ElementTree.Element("testsuite", name=plain(run.name), tests=str(len(ends)))
+    for name, kind in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        suite.set(name, str(kinds.count(kind)))
+    suite.set("time", f"{sum(end.host_seconds for end in ends if end):.3f}")
+    for cell, end in zip(plan.cells, ends, strict=True):
+        suite.append(_case(plan.scenario, cell, end))
+    return suite
+
+
+def _case(scenario: str, cell: Cell, end: End | None) -> ElementTree.Element:
+    name = f"{cell.variant}, {cell.layout}, {cell.kernel}, seed {cell.seed}"
+    case = ElementTree.Element("testcase", classname=plain(scenario), name=plain(name))
+    case.set("time", f"{end.host_seconds if end else 0:.3f}")
+    if kind := _kind(end):
+        status = end.status if end else Status.INTERRUPTED
+        why = (end.reason if end else "it has no end record") or ""
+        told = ElementTree.SubElement(case, kind, message=plain(why.partition("\n")[0]), type=str(status))
+        told.text = plain(why)
+    if end and end.digest:
+        ElementTree.SubElement(case, "system-out").text = plain(
+            f"inputs_key {end.inputs_key}\ndigest {end.digest}"
+        )
+    return case
+
+
+def _kind(end: End | None) -> str | None:
+    return KIND.get(end.status) if end else "error"
+
+
+def plain(text: str) -> str:
+    """The text without what XML cannot carry."""
+    return _FORBIDDEN.sub("\ufffd", text)

@@ -1,0 +1,154 @@
+"""Tables and JSON of ratios, as ``compare`` prints them: two sides, or several against the first."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agelab.stats.formatting import decimals, format_decimal, json_number, scale
+from agelab.view.footnotes import print_notes, ratio_texts
+from agelab.view.series_table import columns, in_order, median_of, place_json, print_table, summary_json
+
+if TYPE_CHECKING:
+    from agelab.stats.bootstrap import Estimate, Interval
+    from agelab.stats.noise_floor import MedianDifference
+    from agelab.stats.series import Series
+    from agelab.stats.verdict import ComparedSeries
+
+MARKS = {"below the floor": "~", "equal": "=", "no floor": "?"}
+"""What stands for the commonest verdicts where there is no room for words."""
+LEAST = Fraction(1, 10)
+"""The smallest floor that is shown as a number, in per cent."""
+BRIEF = {"below the floor": "below floor"}
+
+
+def print_two(found: "Sequence[ComparedSeries]", everything: bool) -> None:
+    """Two sides: a line for each step, below a line for each metric."""
+    lines = list(in_order(found, lambda one: one.row.left, everything))
+    head = ["  step", "A", "B", "B/A", "from", "to", "floor", "verdict"]
+    print_table(head, [(metric, [step, *_cells(one)]) for metric, step, one in lines])
+    print_notes([found], [lines], "AB", everything)
+
+
+def print_several(
+    found: "Sequence[Sequence[ComparedSeries]]", names: Sequence[str], everything: bool
+) -> None:
+    """Several sides against the first: a line for each step, columns for each side, in parts that fit the terminal.
+
+    ``names`` has the base's first.
+    """
+    tables = [list(in_order(one, lambda one: one.row.left, everything)) for one in found]
+    labels = list(dict.fromkeys((metric, step) for table in tables for metric, step, _ in table))
+    by_label = [{(metric, step): one for metric, step, one in table} for table in tables]
+    first = [
+        next(median_of(there[label].row.left) for there in by_label if label in there) for label in labels
+    ]
+    sides = [
+        [name, *(_short(there.get(label)) for label in labels)]
+        for name, there in zip(names[1:], by_label, strict=True)
+    ]
+    left = max(len(step) for _, step in [("", "  step"), *labels]) + max(map(len, [names[0], *first])) + 1
+    parts: list[list[list[str]]] = []
+    room = 0
+    for side in sides:
+        width = max(map(len, side)) + 2
+        if not parts or width > room:
+            parts.append([])
+            room = columns() - left
+        parts[-1].append([cell.ljust(width - 2) for cell in side])
+        room -= width
+    click.echo(f"medians of {names[0]}, and the ratio of each other one's to it")
+    for part in parts:
+        heads, *cells = zip(*part, strict=True)
+        rows = [
+            (metric, [step, first[at], *(f" {cell}" for cell in cells[at])])
+            for at, (metric, step) in enumerate(labels)
+        ]
+        print_table(["  step", names[0], *(f" {head}" for head in heads)], rows)
+    click.echo("  ~ below the floor: no more than run seeds make; = equal; ? no floor")
+    print_notes(found, tables, names, everything)
+
+
+def _short(one: "ComparedSeries | None") -> str:
+    """Ratio and verdict."""
+    return "" if one is None else f"{ratio_texts(one)[0]:>6} {MARKS.get(one.verdict.value, one.said)}"
+
+
+def _cells(one: "ComparedSeries") -> list[str]:
+    difference = one.difference
+    if difference is None:
+        missing = [letter for letter, side in (("A", one.row.left), ("B", one.row.right)) if not side.values]
+        said = f"{' and '.join(missing)} not measured"
+        return [median_of(one.row.left), median_of(one.row.right), "", "", "", "", said]
+    unit = scale(one.row.left.unit)
+    medians = [summary.median / unit.divisor for summary in (difference.left, difference.right)]
+    spread = max(difference.left.spread, difference.right.spread) / unit.divisor
+    places = decimals(unit.decimals, spread, *medians)
+    return [
+        *(format_decimal(median, places) for median in medians),
+        *ratio_texts(one),
+        _floor(difference),
+        f"B {one.said}" if one.differs else BRIEF.get(one.said, one.said),
+    ]
+
+
+def _floor(difference: "MedianDifference") -> str:
+    """The floor as a share of A's median."""
+    if difference.floor is None or not difference.left.median:
+        return "-"
+    share = 100 * difference.floor / abs(difference.left.median)
+    if share < LEAST:
+        return f"<{float(LEAST)}%" if share else "0%"
+    return f"{format_decimal(share, 1 if share < 100 else 0)}%"
+
+
+def rows_json(found: "Sequence[ComparedSeries]") -> list[dict[str, Any]]:
+    """Rows for programs: exact numbers in the metric's own unit, those of intervals and p as floats."""
+    from agelab.stats.bootstrap import estimates
+
+    lefts = estimates(dict(enumerate(one.row.left for one in found)))
+    rights = estimates(dict(enumerate(one.row.right for one in found)))
+    return [_row_json(one, lefts.get(at), rights.get(at)) for at, one in enumerate(found)]
+
+
+def _row_json(one: "ComparedSeries", left: "Estimate | None", right: "Estimate | None") -> dict[str, Any]:
+    difference, test = one.difference, one.test
+    relative = difference.relative if difference else None
+    return {
+        **place_json(one.row.left),
+        "left": _side_json(one.row.left, left),
+        "right": _side_json(one.row.right, right),
+        "difference": json_number(difference.difference) if difference else None,
+        "difference_relative": None if relative is None else json_number(relative),
+        "ratio": None if one.ratio is None else json_number(one.ratio),
+        "ratio_interval": _between(one.interval),
+        "cliffs_delta": json_number(test.delta) if test else None,
+        "p": test.p if test else None,
+        "p_corrected": test.corrected if test else None,
+        "comparisons": test.family if test else None,
+        "floor": None if difference is None or difference.floor is None else json_number(difference.floor),
+        "verdict": one.verdict.value,
+        "word": one.word,
+        "better": one.better,
+        "reason": one.reason,
+    }
+
+
+def _side_json(one: "Series", estimate: "Estimate | None") -> dict[str, Any] | None:
+    from agelab.stats.outliers import outliers
+
+    summary = summary_json(one.summary)
+    if summary is None or estimate is None:
+        return None
+    return {
+        **summary,
+        "median_interval": _between(estimate.median_interval),
+        "mean": json_number(estimate.mean),
+        "mean_interval": _between(estimate.mean_interval),
+        "outliers": {str(seed): json_number(value) for seed, value in outliers(one)},
+    }
+
+
+def _between(interval: "Interval | None") -> list[float] | None:
+    return [interval.low, interval.high] if interval else None

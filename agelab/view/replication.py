@@ -1,0 +1,127 @@
+"""A study beside our runs, on a terminal."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import click
+
+from agelab.published.claims import Claim
+from agelab.published.phrasing import (
+    comparisons,
+    counts,
+    described,
+    doubts,
+    exactly,
+    floors,
+    rest,
+    said,
+    shown,
+    tau,
+    title,
+    whose,
+)
+from agelab.published.ranking import RankedRow, Ranking
+from agelab.published.report import StudyReport
+from agelab.published.verdict import JudgedClaim
+from agelab.view.terminal import Head, open_console, print_table
+
+
+def print_report(report: StudyReport, everything: bool) -> None:
+    """What ran and how many claims have which verdict, the rankings table by table, each claim; the numbers again."""
+    click.secho(f"\n{report.study.name}: {report.study.claims.about}", bold=True)
+    for letter, side in report.sides:
+        click.echo(f"{letter}  {described(side)}")
+        for line in (counts(report, letter), *rest(side)):
+            click.echo(f"   {line}")
+        for line in side.names:
+            click.echo(f"   {line}")
+        for line in side.left_out:
+            click.echo(f"   left out: {line}")
+        if without := floors(report, letter):
+            click.echo(f"   {without}")
+    for ranking in report.rankings if everything else _with_ours(report.rankings):
+        _print_ranking(report, ranking)
+    if not everything and (without := _without_ours(report.rankings)):
+        click.echo(f"\nleft out, as no run here has a figure of them: {without}; --all shows them")
+    click.secho("\nclaims", bold=True)
+    for claim, judged in report.claims:
+        _print_claim(report, claim, judged, everything)
+    click.echo()
+    for letter, _ in report.sides:
+        click.echo(f"{letter}: {counts(report, letter)}")
+
+
+def _print_ranking(report: StudyReport, ranking: Ranking) -> None:
+    """For each step the variants in the study's order: value, times the lowest, rank; theirs and ours."""
+    click.secho(f"\n{title(report, ranking)}", bold=True)
+    names = [column.name for column in report.columns]
+    head = ["", *(word for name in ("theirs", *names) for word in (name, "x", "rank"))]
+    lines = [line for row in ranking.rows for line in _row_lines(row)]
+    overall = [
+        f"{name} {tau(one.ours.tau)} ({one.ours.common} variants, {len(one.steps)} steps)"
+        if one
+        else f"{name} -"
+        for name, one in zip(names, ranking.overall, strict=True)
+    ]
+    _print_columns(head, lines, together=3)
+    click.echo(f" tau-b of the sums: {', '.join(overall)}")
+
+
+def _measured(row: RankedRow) -> bool:
+    """Whether any side has any figure of it."""
+    return any(value.numbers for column in row.ours for value in column.values.values())
+
+
+def _with_ours(rankings: Iterable[Ranking]) -> Iterator[Ranking]:
+    """The tables and steps of which any side has a figure."""
+    for ranking in rankings:
+        if rows := tuple(filter(_measured, ranking.rows)):
+            yield replace(ranking, rows=rows)
+
+
+def _without_ours(rankings: Sequence[Ranking]) -> str:
+    """How many tables, and steps of other tables, have no figure of ours; nothing where all have."""
+    left = [sum(_measured(row) for row in ranking.rows) for ranking in rankings]
+    tables = left.count(0)
+    steps = sum(len(one.rows) - number for one, number in zip(rankings, left, strict=True) if number)
+    found = ((tables, "table"), (steps, "step"))
+    return ", ".join(f"{number} {word}{'s' if number > 1 else ''}" for number, word in found if number)
+
+
+def _row_lines(row: RankedRow) -> list[list[str]]:
+    columns = [row.theirs[0], *row.ours]
+    found = [[f" {row.step}", *("" for _ in columns for _ in range(3))]]
+    order = sorted(row.theirs[0].values.items(), key=lambda item: item[1].median)
+    for name, _ in order:
+        cells = [f"   {name}"]
+        for number, column in enumerate(columns):
+            value = exactly(column.values[name])
+            if number == 0 and len(row.theirs) > 1:
+                value = "-".join(exactly(reading.values[name]) for reading in row.theirs)
+            cells += [value, shown(column.ratio(name)), str(column.rank(name) or "-")]
+        found.append(cells)
+    taus = [word for column in row.ours for word in ("", tau(column.tau), "")]
+    return [*found, ["   tau-b", "", "", "", *taus]]
+
+
+def _print_columns(head: Sequence[str], lines: Iterable[Sequence[str]], together: int = 1) -> None:
+    """Columns of figures; what they are figures of is to the left, and may take several lines."""
+    heads: list[Head] = [(name, "right" if at else "wrapped") for at, name in enumerate(head)]
+    print_table(open_console(), heads, list(lines), together=together)
+
+
+def _print_claim(
+    report: StudyReport, claim: Claim, judged: Sequence[tuple[str, JudgedClaim]], everything: bool
+) -> None:
+    click.echo(f" {claim.id}: {claim.says}")
+    for line in doubts(claim):
+        click.echo(f"   {line}")
+    for letter, one in judged:
+        click.echo(f"   {whose(letter, one)}: {one.verdict}: {said(one)}")
+    lines = comparisons([one for _, one in judged], everything)
+    if lines:
+        names = [whose(letter, one) for letter, one in judged if one.ours]
+        _print_columns(["    ", "theirs", *names], [[f"     {where}", *cells] for where, *cells in lines])
+        number = max(len(one.ours.comparisons) for _, one in judged if one.ours)
+        if number > len(lines):
+            click.echo(f"     and {number - len(lines)} more; --all shows them")

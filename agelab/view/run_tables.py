@@ -1,0 +1,256 @@
+"""Results on a terminal."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from agelab.history.report import HistoryReport, rendered
+from agelab.model.result import Cell, End, RunPlan, Sample, Status
+from agelab.model.sanitize import escape_controls
+from agelab.model.step import IMPLICIT
+from agelab.results.run_directory import RunDirectory
+from agelab.results.status import WAITING
+from agelab.view import aging_table, cell_names, history_table, recovery, sparkline
+from agelab.view.syscalls import print_syscalls, traced
+from agelab.view.terminal import Head, open_console, print_table, print_wrapped
+
+RATE, SEEKS = "\nMB/s", "\nseeks"
+COLUMNS = (
+    " step",
+    "elapsed\ns",
+    RATE,
+    "%\nuser",
+    "%\nsys",
+    "%\nwait",
+    "%\nidle",
+    "MB\nread",
+    "MB\nwritten",
+    "MB\nused",
+    SEEKS,
+)
+SPARED = ("drives", "layout", "clock")
+"""What a list of runs leaves out, one after the other, where a terminal has no room for it; agelab show has it."""
+FOLDED = "its cells"
+"""What then stands on several lines, before"""
+SPARED_LAST = ("scale", "defaults")
+"""are left out, too."""
+RECORDED = {"space_left": "left for data", "content_bytes": "in all files"}
+"""What steps have found themselves."""
+CPU = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle")
+
+
+def print_run(run: RunDirectory, *, curves: bool = False) -> None:
+    """Every cell of the run: its steps, and below them its key and digest.
+
+    With ``curves`` also what repeated steps took from the first to the last time.
+    """
+    console = open_console()
+    plan, ends, samples = run.found()
+    statuses = cell_names.statuses(run, ends)
+    print_head(console, plan)
+    for name, told in plan.histories.items():
+        console.print(f"\nhistory {name}", style="bold")
+        for line in _history(told):
+            console.print(f"  {line}", soft_wrap=True)
+    empty: dict[str, list[Cell]] = {}
+    for number, cell in enumerate(plan.cells):
+        if ends[number] is None and number not in samples:
+            empty.setdefault(statuses[number], []).append(cell)
+            continue
+        _print_cell(console, cell, ends[number], samples.get(number, []), statuses[number], curves)
+        for picture in sorted(run.path.glob(f"cells/{number}/maps/*.svg")):
+            console.print(f"  picture     {escape_controls(str(picture))}", soft_wrap=True)
+    for status, found in empty.items():
+        print_wrapped(
+            console,
+            f"\n{cell_names.counted(len(found))} {status}, nothing measured: {cell_names.names(found, plan.cells)}",
+        )
+    if plan.unstated:
+        console.print("\nwhat the study leaves open, or is not reproduced:")
+        for line in plan.unstated:
+            print_wrapped(console, f"  - {line}", 4)
+    console.print(f"\nthe whole result: agelab show {plan.run} --json", soft_wrap=True)
+
+
+def print_head(console: Console, plan: RunPlan) -> None:
+    """Which run it is, and what is to be known of its times."""
+    console.print(f"\n{plan.run}: {plan.scenario}, scale {plan.scale}, {clock_of(plan)}", style="bold")
+    print_wrapped(console, f"  kernel {plan.provenance.get('kernel')}; {plan.provenance.get('qemu')}", 2)
+    print_wrapped(console, f"  {plan.provenance.get('model')}", 2)
+
+
+def _history(told: Mapping[str, Any]) -> list[str]:
+    """What is told of a history, where this agelab knows how."""
+    try:
+        return rendered(HistoryReport.model_validate(told))
+    except ValueError:
+        return ["told in a way that is not known here: agelab show --json has it"]
+
+
+def clock_of(plan: RunPlan) -> str:
+    """The clock, and whether what it measured is an emulated processor's time."""
+    return f"{plan.clock} clock" + (", EMULATED" if plan.emulated else "")
+
+
+def _print_cell(
+    console: Console, cell: Cell, end: End | None, samples: Sequence[Sample], status: str, curves: bool
+) -> None:
+    print_wrapped(
+        console,
+        f"\n{cell.variant}, {cell.layout} on {', '.join(cell.drives)}, {cell.machine}, "
+        f"{cell.defaults} defaults, seed {cell.seed}",
+        2,
+    )
+    if samples:
+        labels = history_table.on_the_way(samples)
+        phases = (aging_table.AGED, aging_table.CONTROL, "curve/", *(f"{label}/" for label in labels))
+        apart = traced(samples)
+        steps = [one for one in samples if not one.step.startswith(phases) and apart.isdisjoint(_within(one))]
+        _print_steps(console, steps)
+        drawn = {(one.step, one.repetition, one.metric): one.value for one in steps} if curves else {}
+        for name, curve in sparkline.curves(drawn, console.encoding).items():
+            console.print(f"  {name}: {curve}", soft_wrap=True)
+        print_syscalls(console, samples)
+        if labels:
+            history_table.print_points(console, samples, labels)
+        else:
+            aging_table.print_measures(console, samples)
+        for sample in samples:
+            if sample.metric == "throughput_ratio":
+                said = sample.not_measured if sample.value is None else f"{sample.value:.3f}"
+                console.print(f"  {sample.step}: throughput of the last repetition / of the first: {said}")
+            if sample.metric in RECORDED:
+                said = sample.not_measured if sample.value is None else f"{sample.value / 1e6:.3f} MB"
+                console.print(f"  {sample.step}: {RECORDED[sample.metric]}: {said}", soft_wrap=True)
+        for line in recovery.lines(samples):
+            console.print(f"  {line}", soft_wrap=True)
+    if end is None or status == WAITING:
+        why = ": it has no end record" if status == Status.INTERRUPTED else ""
+        console.print(f"  status      {status}{why}")
+        return
+    why = f": {' '.join(end.reason.split())}" if end.reason else ""
+    print_wrapped(console, f"  status      {status}{why}", 14)
+    for task in end.stuck:
+        console.print(f"  task        {task.name} ({task.pid}) {task.state} {task.waits_in}", soft_wrap=True)
+        for call in task.stack:
+            console.print(f"                {call}", soft_wrap=True)
+    if end.inputs_key:
+        console.print(f"  inputs_key  {end.inputs_key}", soft_wrap=True)
+        if end.digest:
+            console.print(f"  digest      {end.digest}", soft_wrap=True)
+        else:
+            print_wrapped(
+                console, "  digest      none: only a finished cell of the virtual clock has one", 14
+            )
+
+
+def _print_steps(console: Console, samples: Sequence[Sample]) -> None:
+    """One row for each step; of a repeated one its first and last repetition."""
+    # Not every scenario says what its steps move, and only a modelled drive knows its arm.
+    measured = {sample.metric for sample in samples}
+    left_out = {name for name, metric in ((RATE, "throughput"), (SEEKS, "seeks")) if metric not in measured}
+    shown = [at for at, name in enumerate(COLUMNS) if name not in left_out]
+    heads: list[Head] = [(COLUMNS[at], "right" if at else "left") for at in shown]
+    by_step: dict[str, dict[int, dict[str, Sample]]] = {}
+    for sample in samples:
+        repetitions = by_step.setdefault(_shortened(sample.step), {})
+        repetitions.setdefault(sample.repetition, {}).setdefault(sample.metric, sample)
+    rows = []
+    for step, repetitions in by_step.items():
+        timed = {number: metrics for number, metrics in repetitions.items() if "elapsed" in metrics}
+        numbers = sorted(timed)
+        for number in dict.fromkeys(numbers[:1] + numbers[-1:]):
+            label = " " + step if len(numbers) == 1 else f" {step} {number}/{len(numbers)}"
+            cells = (label, *_row(timed[number]))
+            rows.append([cells[at] for at in shown])
+    print_table(console, heads, rows)
+
+
+def _within(sample: Sample) -> set[str]:
+    """Its step, and what it is a part of: an experiment's mkfs, a step's system call."""
+    return {sample.step, sample.step.rpartition("/")[0]}
+
+
+def _shortened(step: str) -> str:
+    """What every experiment begins with has one row: its first."""
+    last = step.rpartition("/")[2]
+    return last if last in IMPLICIT else step
+
+
+def _row(metrics: dict[str, Sample]) -> list[str]:
+    cpu = [_value(metrics, name) for name in CPU]
+    total = sum(value for value in cpu if value is not None)
+    shares = [f"{100 * value / total:.0f}" if value is not None and total else "-" for value in cpu]
+    return [
+        _shown(metrics, "elapsed", 1, 6),
+        _shown(metrics, "throughput", 1e6, 1),
+        *shares,
+        _shown(metrics, "bytes_read", 1e6, 1),
+        _shown(metrics, "bytes_written", 1e6, 1),
+        _shown(metrics, "space_used", 1e6, 1),
+        _shown(metrics, "seeks", 1, 0),
+    ]
+
+
+def _value(metrics: dict[str, Sample], name: str) -> float | None:
+    return metrics[name].value if name in metrics else None
+
+
+def _shown(metrics: dict[str, Sample], name: str, unit: float, decimals: int) -> str:
+    """A dash where the step has no such metric, a question mark where it could not be measured."""
+    if name not in metrics:
+        return "-"
+    value = metrics[name].value
+    return "?" if value is None else f"{value / unit:.{decimals}f}"
+
+
+def print_runs(runs: Sequence[RunDirectory]) -> None:
+    """One line for each run: what it was, and how its cells ended."""
+    console = open_console()
+    rows = [_listed(run) for run in runs]
+    columns = [name for name in rows[0] if name != "seeds" or any(row[name] for row in rows)]
+    widths = {name: _width(name, rows, parts=name == "drives") for name in columns}
+
+    def spare(names: Sequence[str]) -> None:
+        for name in names:
+            if sum(widths[one] for one in columns) > console.width:
+                columns.remove(name)
+
+    spare(SPARED)
+    if sum(widths[one] for one in columns) > console.width:
+        widths[FOLDED] = _width(FOLDED, rows, parts=True)
+        rows = [{**row, FOLDED: row[FOLDED].replace(", ", ",\n")} for row in rows]
+    spare(SPARED_LAST)
+    console.width = max(console.width, sum(widths[one] for one in columns))
+    table = Table(box=None, padding=(0, 1), header_style="bold")
+    for name in columns:
+        table.add_column(name, no_wrap=name not in ("drives", FOLDED), overflow="fold")
+    for row in rows:
+        table.add_row(*(row[name] for name in columns))
+    console.print(table)
+
+
+def _width(column: str, rows: Sequence[dict[str, str]], *, parts: bool) -> int:
+    """What it needs with a blank on either side, where its ``parts`` can stand below one another or not."""
+    cells = [row[column] for row in rows]
+    lines = [part for cell in cells for part in cell.split(", ")] if parts else cells
+    return 2 + max(map(len, (column, *lines)))
+
+
+def _listed(run: RunDirectory) -> dict[str, str]:
+    """The run's line, by column; run seeds only where they are not just 1."""
+    plan = run.plan()
+    statuses = cell_names.statuses(run, [run.end(number) for number in range(len(plan.cells))])
+    seeds = sorted({cell.seed for cell in plan.cells})
+    return {
+        "run": plan.run,
+        "scale": plan.scale,
+        "clock": clock_of(plan).replace(" clock", ""),
+        "defaults": ", ".join(dict.fromkeys(cell.defaults for cell in plan.cells)),
+        "seeds": cell_names.ranges(seeds) if seeds != [1] else "",
+        "layout": ", ".join(dict.fromkeys(cell.layout for cell in plan.cells)),
+        "drives": ", ".join(dict.fromkeys(drive for cell in plan.cells for drive in cell.drives)),
+        FOLDED: cell_names.each(statuses),
+    }

@@ -1,0 +1,120 @@
+"""What each step of a run took, a column for each variant: the tables that the studies printed."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from agelab.analysis.cells import SeedGroup, groups
+from agelab.results.run_directory import RunDirectory
+from agelab.stats.formatting import format_decimal
+from agelab.stats.order_statistics import exact, summary
+
+MISSING = "-"
+
+
+@dataclass(frozen=True)
+class StepTable:
+    """Steps down, variants across."""
+
+    title: str
+    notes: tuple[str, ...]
+    """Cells that are not ok, and why."""
+    columns: tuple[str, ...]
+    rows: Mapping[str, tuple[Fraction | None, ...]]
+    """Step to seconds of guest time: over the run seeds the median of the mean over its repetitions."""
+
+
+def table(run: RunDirectory) -> StepTable:
+    """The run's table. Cells that are not ok are not in its figures."""
+    plan = run.plan()
+    found = groups(run)
+    taken = [_taken(group) for group in found]
+    rows = {
+        step: tuple(one.get(step) for one in taken) for step in dict.fromkeys(s for one in taken for s in one)
+    }
+    notes = []
+    for group in found:
+        for seed, ran in group.cells.items():
+            if not ran.ok:
+                why = f"{ran.end.status}: {ran.end.reason or ''}" if ran.end else "it has not ended"
+                notes.append(f"{_column(group)}, seed {seed}: {' '.join(why.split())}")
+    title = f"{plan.run}: {plan.scenario}, scale {plan.scale}, {plan.clock} clock"
+    if plan.kernel:
+        title += f", kernel {plan.kernel.release}"
+    return StepTable(title, tuple(notes), tuple(map(_column, found)), rows)
+
+
+def _column(group: SeedGroup) -> str:
+    return group.variant if group.layout == "single" else f"{group.variant} {group.layout}"
+
+
+def _taken(group: SeedGroup) -> dict[str, Fraction]:
+    """Step, with how often it was done, to the seconds it took."""
+    by_step: dict[str, list[Fraction]] = {}
+    for _, samples in group.counted:
+        mine: dict[str, list[Fraction]] = {}
+        for row in samples:
+            if row.metric == "elapsed" and row.value is not None:
+                mine.setdefault(row.step, []).append(exact(row.value))
+        for step, values in mine.items():
+            times = f" (mean of {len(values)})" if len(values) > 1 else ""
+            by_step.setdefault(step + times, []).append(sum(values, Fraction()) / len(values))
+    return {step: summary(values).median for step, values in by_step.items()}
+
+
+def seconds(value: Fraction) -> str:
+    """``75.31``."""
+    return format_decimal(value, 2)
+
+
+def minutes(value: Fraction) -> str:
+    """``1:15.31``."""
+    hundredths = round(value * 100)
+    return f"{hundredths // 6000}:{hundredths // 100 % 60:02}.{hundredths % 100:02}"
+
+
+def _text(tables: Iterable[StepTable], form: Callable[[Fraction], str]) -> Iterator[str]:
+    """Plain text in columns, a blank line between two runs."""
+    for number, one in enumerate(tables):
+        lines = [("step", *one.columns), *((step, *_cells(row, form)) for step, row in one.rows.items())]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        yield from ([""] if number else [])
+        yield one.title
+        for first, *others in lines:
+            cells = (cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))
+            yield "  ".join([first.ljust(widths[0]), *cells]).rstrip()
+        yield from one.notes
+
+
+def _markdown(tables: Iterable[StepTable]) -> Iterator[str]:
+    """Tables in the manner of GitHub; names and reasons cannot break out of their cell."""
+    for number, one in enumerate(tables):
+        yield from ([""] if number else [])
+        yield from (f"**{escaped(one.title)}**, seconds of guest time", "")
+        if one.rows:
+            yield _row(["step", *one.columns])
+            yield f"|---|{'---:|' * len(one.columns)}"
+            yield from (_row([step, *_cells(row, seconds)]) for step, row in one.rows.items())
+        yield from ([""] if one.notes else [])
+        yield from (f"- {escaped(note)}" for note in one.notes)
+
+
+def _cells(row: Sequence[Fraction | None], form: Callable[[Fraction], str]) -> list[str]:
+    return [MISSING if value is None else form(value) for value in row]
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(map(escaped, cells))} |"
+
+
+def escaped(text: str) -> str:
+    """The text in one line of Markdown, in which nothing of it is Markdown or HTML."""
+    return re.sub(r"([\\`*_\[\]<>|#&~])", r"\\\1", " ".join(text.split()))
+
+
+LAYOUTS: Mapping[str, Callable[[Sequence[StepTable]], Iterator[str]]] = {
+    "seconds": lambda tables: _text(tables, seconds),
+    "minutes": lambda tables: _text(tables, minutes),
+    "markdown": _markdown,
+}

@@ -1,0 +1,140 @@
+"""A run at its end: of several cells what their variants came to, and how each cell ended. ``agelab show`` has all."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from agelab.model.result import Cell, End
+from agelab.report.answer import all_tests, headline
+from agelab.report.gather import RunSet, Subject, load
+from agelab.report.numbers import with_spread
+from agelab.report.ranking import Ranked, by_median, ranked
+from agelab.report.step_selection import charted, repeated
+from agelab.results.run_directory import RunDirectory
+from agelab.stats.series import seeds_of
+from agelab.view import cell_names, sparkline
+from agelab.view.run_tables import print_head, print_run
+from agelab.view.terminal import WHOLE, Head, open_console, print_table, print_wrapped
+
+BAR = 16
+"""Characters of the longest bar."""
+SHORT = len("sha256:") + 12
+"""Characters of a digest where there is no room for all of it."""
+REASONS = 3
+"""Lines of why the answer is what it is; the report has all."""
+FEW = 16
+"""Cells up to which each has a line."""
+
+
+def print_result(run: RunDirectory) -> None:
+    """What a run has come to: of a single cell all of it, of several the summary."""
+    plan = run.plan()
+    if len(plan.cells) == 1:
+        print_run(run)
+        return
+    console, group = open_console(), RunSet((load(run),))
+    print_head(console, plan)
+    # A cut comes at another moment with each run seed: times say little of it.
+    if all(metric != "cut_after" for _, _, metric in group.places):
+        for one in headline.answers(group):
+            console.print(f"\n{one.question}", style="bold")
+            print_wrapped(console, f"{one.named}. {one.verdict}" if one.named else one.verdict)
+            # Where nothing ended ok the cells below say why.
+            for line in one.because[:REASONS] if any(subject.counted for subject in group.subjects) else ():
+                print_wrapped(console, f"- {line}", 2)
+        _print_bars(console, group)
+    console.print()
+    (_print_each if len(plan.cells) <= FEW else _print_together)(console, run)
+    print_wrapped(console, f"\nevery sample, key and digest: agelab show {run.name}")
+
+
+def _ordered(group: RunSet) -> tuple[str, str, Ranked]:
+    """What the report, too, puts the variants in order by, its unit, and the order."""
+    for place in all_tests.tests(group):
+        if (order := ranked(group.subjects, place)).order:
+            return f"slowdown of {place[0]}", "1", order
+    if held := [place for place in group.places if place[2] == "content_bytes"]:
+        return "MB that it holds", "B", ranked(group.subjects, held[-1])
+    steps = charted(group)
+    totals = [(one, one.total(steps, "elapsed") if steps else None) for one in group.subjects]
+    return "s, all steps", "s", by_median(totals, highest=False)
+
+
+def _print_bars(console: Console, group: RunSet) -> None:
+    """A line for each variant with a figure: its median, the spread where there is a floor, a bar from zero."""
+    name, unit, order = _ordered(group)
+    if not order.order:
+        return
+    most = max(float(summary.median) for _, summary in order.order)
+    drawn = {
+        subject.name: _curves(subject, repeated(group)[:1], console.encoding) for subject, _ in order.order
+    }
+    curves = list(dict.fromkeys(head for of in drawn.values() for head in of))
+    heads: list[Head] = [("", "left"), (name, "right"), ("", "left")]
+    heads += [(f" {head}", "left") for head in curves]
+    rows = []
+    for subject, summary in order.order:
+        bar = sparkline.bar(float(summary.median), most, BAR, console.encoding)
+        more = (f" {drawn[subject.name].get(head, '')}" for head in curves)
+        rows.append((f" {subject.name}", with_spread(summary, unit), f"{bar:<{BAR}}", *more))
+    console.print()
+    print_table(console, heads, rows)
+    spread = "in brackets: the spread over run seeds; only a difference above it says anything"
+    print_wrapped(
+        console, spread if order.floored else f"{order.why_no_floor}; with fewer an order says nothing"
+    )
+
+
+def _curves(subject: Subject, steps: Sequence[str], encoding: str) -> dict[str, str]:
+    """How the steps went on from repetition to repetition: the medians over run seeds."""
+    medians = {
+        place: float(series.summary.median) if series.summary else None
+        for place, series in subject.series.items()
+        if place[0] in steps
+    }
+    return sparkline.curves(medians, encoding)
+
+
+def _print_each(console: Console, run: RunDirectory) -> None:
+    """How each cell ended, and its digest, or why it has none."""
+    rows, above = [], ""
+    for cell, status, end in _ended(run):
+        digest = end.digest or "" if end else ""
+        shown = digest[:SHORT] if console.width < WHOLE else digest
+        why = _why(end)
+        told = "as above" if why and why == above else why
+        rows.append(
+            (
+                f" {cell_names.called(cell)}, seed {cell.seed}",
+                status,
+                "; ".join(filter(None, (shown, told))),
+            )
+        )
+        above = why
+    print_table(console, [(" cell", "left"), ("status", "left"), ("digest", "wrapped")], rows)
+
+
+def _print_together(console: Console, run: RunDirectory) -> None:
+    """How the cells ended: those that ended alike in one line, and why once."""
+    ended = _ended(run)
+    every = [cell for cell, _, _ in ended]
+    found: dict[tuple[str, str], list[Cell]] = {}
+    for cell, status, end in ended:
+        found.setdefault((status, _why(end)), []).append(cell)
+    rows = [
+        (f" {len(some)}", status, ": ".join(filter(None, (cell_names.names(some, every), why))))
+        for (status, why), some in found.items()
+    ]
+    of = seeds_of(dict.fromkeys(cell.seed for cell in every))
+    print_table(console, [(" cells", "right"), ("status", "left"), (f"{of} of", "wrapped")], rows)
+
+
+def _ended(run: RunDirectory) -> list[tuple[Cell, str, End | None]]:
+    """Each cell, its status in a word, and its end."""
+    plan = run.plan()
+    ends = [run.end(number) for number in range(len(plan.cells))]
+    return list(zip(plan.cells, cell_names.statuses(run, ends), ends, strict=True))
+
+
+def _why(end: End | None) -> str:
+    return " ".join(end.reason.split()) if end and end.reason else ""
