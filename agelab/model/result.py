@@ -126,7 +126,7 @@ class RunPlan(Frozen):
         return self.clock == "wall" and any(cell.accelerator != "kvm" for cell in self.cells)
 
 
-class CellResult(Cell, End):
+class CellRecord(Cell, End):
     """A cell of a result: what it is, how it ended, what was measured."""
 
     measured: str | None = Field(default=None, exclude=True)
@@ -138,7 +138,7 @@ class RunResult(RunPlan):
     """What ``agelab show --json`` prints of a run."""
 
     version: Literal[1] = Field(alias="schema", description="of this format")
-    cells: tuple[CellResult, ...] = Field(
+    cells: tuple[CellRecord, ...] = Field(
         description="every one, also those that have not ended (interrupted)"
     )
     command: dict[str, Any] = Field(default={}, exclude=True)

@@ -9,7 +9,7 @@ from agelab.report.model import Chart, Charts, Mark
 from agelab.report.numbers import text, unit_name
 from agelab.report.ranking import Ranked
 from agelab.report.step_selection import AGED, CONTROL, MAP, charted, repeated
-from agelab.report.vega import Bar, Curve
+from agelab.report.vega import Bar, ChartLine
 from agelab.stats.formatting import scale
 from agelab.stats.order_statistics import Summary
 from agelab.stats.series import Place, Series
@@ -154,17 +154,17 @@ def _style(number: int) -> tuple[int, int]:
     return number % vega.COLOURS, number // vega.COLOURS
 
 
-def _line(number: int, subject: Subject, step: str, metric: str) -> Curve:
+def _line(number: int, subject: Subject, step: str, metric: str) -> ChartLine:
     points = []
     for place, series in subject.series.items():
         if (place[0], place[2]) == (step, metric):
             summary = series.summary
             value = float(summary.median / scale(series.unit).divisor) if summary else None
             points.append((float(place[1]), value))
-    return Curve(subject.name, sorted(points), *_style(number))
+    return ChartLine(subject.name, sorted(points), *_style(number))
 
 
-def _end(line: Curve, at: int) -> str:
+def _end(line: ChartLine, at: int) -> str:
     values = [value for _, value in line.points if value is not None]
     return f"{values[at]:.4g}"
 

@@ -53,7 +53,7 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Curve:
+class ChartLine:
     """A curve: its points, and the number of its colour."""
 
     name: str
@@ -174,7 +174,7 @@ def stacked(found: Mapping[str, Mapping[int, float]], axis: str) -> str:
     return _svg(spec)
 
 
-def lines(found: Sequence[Curve], x_axis: str, y_axis: str, *, shares: bool = False) -> str:
+def lines(found: Sequence[ChartLine], x_axis: str, y_axis: str, *, shares: bool = False) -> str:
     """A line for each, broken where it was not measured; shares are on the whole scale, so that charts compare."""
     rows = [{"n": str(number), "x": x, "y": y} for number, line in enumerate(found) for x, y in line.points]
     xs = sorted({x for line in found for x, _ in line.points})

@@ -11,10 +11,10 @@ from agelab.corpus import Corpus
 from agelab.errors import InputError
 from agelab.model.scenario import Scenario
 from agelab.model.step import Curve
-from agelab.runner.execute import history_points
+from agelab.runner.execute import history_points, runner
 from agelab.runner.execute.boot import Boot
 from agelab.runner.execute.forks import Forks
-from agelab.runner.plan import drive_caches, runner
+from agelab.runner.plan import drive_caches
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.guest_plan import ARRAY_UUID, DATA_DISK, FILESYSTEM_UUID
 from agelab.runner.plan.phases import phases
