@@ -21,7 +21,8 @@ from agelab.model.filesystem import Filesystem
 from agelab.store import Artefact, Store, file_hash, key_of
 
 INIT = places.IMAGES / "init"
-# With the code that writes the initramfs: what changes in it must not hide behind an image made before.
+# With the code that writes the initramfs: what changes in it must not hide behind an image made before. The bytes of
+# these files, comments and names included, enter each image's content, and so the inputs_key of each cell.
 _PROVISIONING = (
     *(packer.TEMPLATE, places.PACKER / "start", places.PACKER / "prove.py", INIT),
     *(places.PACKAGE / "kernel" / name for name in ("initramfs.py", "modinfo.py", "modules.py")),

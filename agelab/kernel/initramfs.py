@@ -30,7 +30,7 @@ _MOUNTS = {
 
 
 @dataclass(frozen=True)
-class CpioEntry:
+class Entry:
     """One path of an archive, owned by root, of time 0."""
 
     path: str
@@ -38,35 +38,35 @@ class CpioEntry:
     mode: int = stat.S_IFREG | 0o644
 
     @classmethod
-    def directory(cls, path: str) -> "CpioEntry":
+    def directory(cls, path: str) -> "Entry":
         return cls(path, b"", stat.S_IFDIR | 0o755)
 
     @classmethod
-    def program(cls, path: str, data: bytes) -> "CpioEntry":
+    def program(cls, path: str, data: bytes) -> "Entry":
         return cls(path, data, stat.S_IFREG | 0o755)
 
     @classmethod
-    def link(cls, path: str, target: str) -> "CpioEntry":
+    def link(cls, path: str, target: str) -> "Entry":
         return cls(path, target.encode(), stat.S_IFLNK | 0o777)
 
 
-def pack(entries: Iterable[CpioEntry]) -> bytes:
+def pack(entries: Iterable[Entry]) -> bytes:
     """The archive of these entries, sorted, with the directories they need, padded to whole blocks."""
-    wanted: dict[str, CpioEntry] = {}
+    wanted: dict[str, Entry] = {}
     for entry in entries:
         for parent in PurePosixPath(entry.path).parents:
             if str(parent) != ".":
-                wanted.setdefault(str(parent), CpioEntry.directory(str(parent)))
+                wanted.setdefault(str(parent), Entry.directory(str(parent)))
         wanted[entry.path] = entry
     archive = bytearray()
     # A parent sorts before what is in it: the kernel makes paths in the order of the archive.
     for number, path in enumerate(sorted(wanted), start=1):
         archive += _record(number, wanted[path])
-    archive += _record(0, CpioEntry("TRAILER!!!", mode=0))
+    archive += _record(0, Entry("TRAILER!!!", mode=0))
     return bytes(archive) + bytes(-len(archive) % _BLOCK)
 
 
-def _record(number: int, entry: CpioEntry) -> bytes:
+def _record(number: int, entry: Entry) -> bytes:
     name = entry.path.encode() + b"\0"
     links = 2 if stat.S_ISDIR(entry.mode) else 1
     fields = (number, entry.mode, 0, 0, links, 0, len(entry.data), 0, 0, 0, 0, len(name), 0)
@@ -79,10 +79,10 @@ def base(modules: Modules, busybox: bytes, init: bytes) -> bytes:
     """The archive that every boot of a kernel starts with: busybox, init, the modules that reach the root."""
     return pack(
         [
-            *(CpioEntry.directory(name) for name in _DIRECTORIES),
-            CpioEntry.program("bin/busybox", busybox),
-            CpioEntry.program("init", init),
-            *(CpioEntry(f"mounts/{name}", table.encode()) for name, table in _MOUNTS.items()),
+            *(Entry.directory(name) for name in _DIRECTORIES),
+            Entry.program("bin/busybox", busybox),
+            Entry.program("init", init),
+            *(Entry(f"mounts/{name}", table.encode()) for name, table in _MOUNTS.items()),
             *_inserted("base", modules.closure(BASE_MODULES)),
         ]
     )
@@ -108,18 +108,18 @@ def cell(
             *_inserted(
                 "cell", [module for module in modules.closure(names) if module.name not in there], extra or {}
             ),
-            *(CpioEntry(f"agelab/{path}", data) for path, data in files.items()),
-            *(CpioEntry.program(f"agelab/{path}", data) for path, data in (programs or {}).items()),
+            *(Entry(f"agelab/{path}", data) for path, data in files.items()),
+            *(Entry.program(f"agelab/{path}", data) for path, data in (programs or {}).items()),
         ]
     )
 
 
 def _inserted(
     stage: str, modules: Sequence[Module], extra: Mapping[str, bytes] = MappingProxyType({})
-) -> list[CpioEntry]:
+) -> list[Entry]:
     # The init program takes the mark to mean that the guest can do without.
     order = "".join(f"{module.name}.ko{' optional' if module.optional else ''}\n" for module in modules)
     order += "".join(f"{name}.ko\n" for name in extra)
-    files = [CpioEntry(f"modules/{stage}/{module.name}.ko", module.read()) for module in modules]
-    files += [CpioEntry(f"modules/{stage}/{name}.ko", image) for name, image in extra.items()]
-    return [CpioEntry(f"modules/{stage}.order", order.encode()), *files]
+    files = [Entry(f"modules/{stage}/{module.name}.ko", module.read()) for module in modules]
+    files += [Entry(f"modules/{stage}/{name}.ko", image) for name, image in extra.items()]
+    return [Entry(f"modules/{stage}.order", order.encode()), *files]

@@ -7,15 +7,15 @@ import pytest
 
 from agelab import process
 from agelab.kernel import initramfs
-from agelab.kernel.initramfs import CpioEntry
+from agelab.kernel.initramfs import Entry
 from agelab.kernel.modinfo import ModuleInfo
 from agelab.kernel.modules import MissingModule, Modules
 
 ENTRIES = [
-    CpioEntry.program("init", b"#!/bin/sh\n"),
-    CpioEntry("etc/deep/file", b"content"),
-    CpioEntry.link("etc/link", "deep/file"),
-    CpioEntry.directory("proc"),
+    Entry.program("init", b"#!/bin/sh\n"),
+    Entry("etc/deep/file", b"content"),
+    Entry.link("etc/link", "deep/file"),
+    Entry.directory("proc"),
 ]
 
 
