@@ -110,22 +110,26 @@ def _carried_out(
     """The run that the capsule's cells make here. Raises AgelabError where they cannot be rebuilt."""
     from agelab import atomic
     from agelab.capsule import replay
+    from agelab.capsule.unpack import unpack
     from agelab.cli.request import execute
     from agelab.debian import Archive, PackagesVanished
     from agelab.store import Store
 
+    if kernel:  # what the capsule carries goes with its own kernel alone
+        capsule = replace(capsule, carried=None)
     home = open_store()
     with ExitStack() as held:
         place = held.enter_context(atomic.temp_dir(home.cache("capsules")))
         wanted = _request(capsule, cells, jobs, corpus, kernel, place)
+        provided = unpack(capsule, place / "parts")
         answers = replay.answers(capsule) if kernel is None else {}
         store = Store(home.home, home.say, answers=answers)
         try:
-            return execute(wanted, store)
+            return execute(wanted, store, provided=provided)
         except PackagesVanished as error:
             # The lists here may be older than the run: what they lack is asked for once more, of newer ones.
             Archive(store, error.suite).update()
-            return execute(wanted, store)
+            return execute(wanted, store, provided=provided)
 
 
 def _request(
@@ -138,12 +142,9 @@ def _request(
 ) -> "RunRequest":
     """What the capsule asks for, with nothing in it that names a place on this host."""
     from agelab.capsule import replay
-    from agelab.capsule.unpack import unpack
     from agelab.cli.request import request
     from agelab.cli.run import run as fresh
 
-    if kernel:  # what the capsule carries goes with its own kernel alone
-        capsule = replace(capsule, carried=None)
     options = [option for option in fresh.params if isinstance(option, click.Option)]
     known = {str(option.name): False if option.is_flag else option.default for option in options}
     data = replay.corpus(capsule, corpus)
@@ -158,7 +159,6 @@ def _request(
         wanted,
         corpus=Path(data) if data else None,
         only=frozenset((cell.variant, cell.layout, cell.seed) for cell in told),
-        brought=unpack(capsule, place / "parts"),
     )
 
 

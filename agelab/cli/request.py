@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from agelab.errors import AgelabError
     from agelab.results.run_directory import RunDirectory
     from agelab.runner.execute.runner import Progress, RunRequest
+    from agelab.runner.prepare.provided import ProvidedParts
     from agelab.scenario.control import ControlFile
     from agelab.scenario.selection import Selection
     from agelab.store import Store
@@ -298,7 +299,10 @@ def execute_all(wanted: "Sequence[RunRequest]") -> "list[RunDirectory | AgelabEr
 
 
 def execute(
-    wanted: "RunRequest", store: "Store | None" = None, begun: "RunDirectory | None" = None
+    wanted: "RunRequest",
+    store: "Store | None" = None,
+    begun: "RunDirectory | None" = None,
+    provided: "ProvidedParts | None" = None,
 ) -> "RunDirectory":
     """Carry it out in the store (None: the user's), or what is left of it in ``begun``, showing how it goes on."""
     from agelab.runner.execute import runner
@@ -306,7 +310,7 @@ def execute(
 
     with shown([wanted]) as progress:
         _clear_the_way(progress)
-        return runner.carry_out(wanted, store or open_store(), progress, begun)
+        return runner.carry_out(wanted, store or open_store(), progress, begun, provided)
 
 
 def _clear_the_way(progress: "Progress") -> None:

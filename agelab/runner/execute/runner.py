@@ -29,6 +29,7 @@ from agelab.runner.prepare import input_data
 from agelab.runner.prepare.disk_recipe import disk_recipe
 from agelab.runner.prepare.prepared import PreparedRun, prepare
 from agelab.runner.prepare.prepared import Progress as Progress
+from agelab.runner.prepare.provided import ProvidedParts
 from agelab.runner.prepare.run_manifest import write as keep_made
 from agelab.runner.request.run_request import RunRequest as RunRequest
 from agelab.store import Store, key_of
@@ -58,13 +59,17 @@ class StartedRun:
 
 
 def carry_out(
-    request: RunRequest, store: Store, progress: Progress, begun: RunDirectory | None = None
+    request: RunRequest,
+    store: Store,
+    progress: Progress,
+    begun: RunDirectory | None = None,
+    provided: ProvidedParts | None = None,
 ) -> RunDirectory:
     """Run every cell of the request and return the finished run directory; of ``begun`` the cells that are left.
 
     Raises InputError or HostError before anything has run; what a cell does wrong is its status.
     """
-    [run] = carry_out_all([request], store, progress, begun)
+    [run] = carry_out_all([request], store, progress, begun, provided)
     if isinstance(run, AgelabError):
         raise run
     return run
@@ -75,7 +80,11 @@ UNFIT = (DoesNotBuild, DoesNotBoot, NoHeaders)
 
 
 def carry_out_all(
-    requests: Sequence[RunRequest], store: Store, progress: Progress, begun: RunDirectory | None = None
+    requests: Sequence[RunRequest],
+    store: Store,
+    progress: Progress,
+    begun: RunDirectory | None = None,
+    provided: ProvidedParts | None = None,
 ) -> list[RunDirectory | AgelabError]:
     """A run for each request, or why its kernel has none; their cells take turns.
 
@@ -87,7 +96,7 @@ def carry_out_all(
         ready: list[PreparedRun] = []
         for place, request in enumerate(requests):
             try:
-                ready.append(prepare(request, store, progress, held, len(requests)))
+                ready.append(prepare(request, store, progress, held, len(requests), provided))
             except UNFIT as error:
                 unfit[place] = error
                 progress.stage(f"kernel {request.kernel} is left out: {error}")

@@ -9,6 +9,7 @@ from agelab.corpus import Corpus, CorpusSpec
 from agelab.errors import InputError
 from agelab.history import artefact
 from agelab.runner.plan.cell_spec import MIB, CellSpec
+from agelab.runner.prepare.provided import ProvidedParts
 from agelab.runner.request.run_request import RunRequest
 from agelab.store import Store
 from agelab.vm.domain import MEMORY_SLOTS
@@ -18,12 +19,12 @@ BESIDE_FORKS = 3
 """Memory-backed disks of a guest that looks at forks, beside those: root, corpus, results."""
 
 
-def user_corpus(request: RunRequest, store: Store, say: Say) -> Corpus | None:
+def user_corpus(request: RunRequest, provided: ProvidedParts | None, store: Store, say: Say) -> Corpus | None:
     """The user's own source data, if there is any."""
     if request.corpus is None:
         return None
-    if request.brought:
-        return request.brought.corpora[""]
+    if provided:
+        return provided.corpora[""]
     say(f"corpus {request.corpus}")
     wanted = request.selection.scenario.corpus
     expected = wanted.kind if wanted and not request.control else None
@@ -47,14 +48,19 @@ def scale_name(request: RunRequest) -> str:
 
 
 def obtain(
-    request: RunRequest, specs: Sequence[CellSpec], own: Corpus | None, store: Store, say: Say
+    request: RunRequest,
+    specs: Sequence[CellSpec],
+    own: Corpus | None,
+    provided: ProvidedParts | None,
+    store: Store,
+    say: Say,
 ) -> list[Corpus]:
     """What each of these cells reads.
 
     Raises InputError for a history that cannot be had, HostError where the disk is too full for one of them.
     """
-    if request.brought:
-        return [request.brought.corpora[spec.variant.history or ""] for spec in specs]
+    if provided:
+        return [provided.corpora[spec.variant.history or ""] for spec in specs]
     if own or (wanted := request.selection.scenario.corpus) is None:
         return [own] * len(specs) if own else _histories(specs, store, say)
     size = int(wanted.mib.value * MIB / shrink(request, None))

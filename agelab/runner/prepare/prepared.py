@@ -20,6 +20,7 @@ from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.phases import phases
 from agelab.runner.prepare import capacity, input_data
 from agelab.runner.prepare.control_journal import Journal
+from agelab.runner.prepare.provided import ProvidedParts
 from agelab.runner.prepare.run_manifest import RunManifest, collect
 from agelab.runner.request.run_request import CellRequest, RunRequest
 from agelab.runner.request.run_request import cell_requests as requested
@@ -65,11 +66,17 @@ class PreparedRun:
 
 
 def prepare(
-    request: RunRequest, store: Store, progress: Progress, held: ExitStack, kernels: int = 1
+    request: RunRequest,
+    store: Store,
+    progress: Progress,
+    held: ExitStack,
+    kernels: int = 1,
+    provided: ProvidedParts | None = None,
 ) -> PreparedRun:
     """Make or find what the cells need; what takes the host's disks away from others is ``held``.
 
     ``kernels`` is how many requests like this one there are, each on its own: their cells run side by side.
+    ``provided`` is used in place of what would be made.
     """
     # Held until the last cell has ended: nobody else takes a disk from under the run.
     scenario = request.selection.scenario
@@ -77,7 +84,7 @@ def prepare(
     if claims is None:
         claims = held.enter_context(claimed(request.drives, request.erase))
     disk = _stored(request, store, progress, held)
-    users = input_data.user_corpus(request, store, progress.stage)
+    users = input_data.user_corpus(request, provided, store, progress.stage)
     shrink = input_data.shrink(request, users)
     journal = Journal(request.control.path.parent) if request.control else None
     ended = held.enter_context(journal.opened(proceed=request.proceed)) if journal else {}
@@ -89,12 +96,11 @@ def prepare(
             hint=f"{bad} of {len(ended)} were not ok: to do one again, remove its lines" if bad else "",
         )
     specs = [turn.spec for turn in turns]
-    corpora = input_data.obtain(request, specs, users, store, progress.stage)
+    corpora = input_data.obtain(request, specs, users, provided, store, progress.stage)
     for spec, corpus in zip(specs, corpora, strict=True):
         if spec.crash:  # only a history says how often its steps are repeated
             phases(spec.scenario, corpus, crash=spec.crash)
-    brought = request.brought
-    image = brought.image if brought else _image(request, specs, store, progress)
+    image = provided.image if provided else _image(request, specs, store, progress)
     kernel = image.kernel
     kept = len(specs) if request.keep_disk else 0
     copies = _copies(request, corpora)
@@ -104,7 +110,7 @@ def prepare(
     progress.stage(taken)
     library = clock.library(store) if request.clock == "virtual" else None
     modelled = any(spec.modelled for spec in specs)
-    module = _module(request, kernel, store, progress) if modelled else None
+    module = _module(provided, kernel, store, progress) if modelled else None
     accelerator = _accelerator(request, store, progress)
     specs = [replace(spec, accelerator=accelerator) for spec in specs]
     for spec in specs:
@@ -115,9 +121,9 @@ def prepare(
                 hint="choose --scale paper",
             )
     common = bool(_measures(request) or scenario.histories or scenario.cuts)
-    programs = [_programs(request, spec, store, progress, common=common) for spec in specs]
+    programs = [_programs(provided, spec, store, progress, common=common) for spec in specs]
     facts = {"modelled": modelled, "programs": any(programs)}
-    made = brought.made if brought else collect(request, specs, kernel, corpora, store, **facts)
+    made = provided.made if provided else collect(request, specs, kernel, corpora, store, **facts)
     return PreparedRun(request, turns, specs, disk, corpora, image, library, module, programs, journal, made)
 
 
@@ -135,18 +141,18 @@ def _image(request: RunRequest, specs: Sequence[CellSpec], store: Store, progres
     )
 
 
-def _module(request: RunRequest, kernel: Kernel, store: Store, progress: Progress) -> Path | None:
+def _module(provided: ProvidedParts | None, kernel: Kernel, store: Store, progress: Progress) -> Path | None:
     """The modelled drive's."""
-    return request.brought.module if request.brought else modules.obtain(kernel, store, progress.stage)
+    return provided.module if provided else modules.obtain(kernel, store, progress.stage)
 
 
 def _programs(
-    request: RunRequest, spec: CellSpec, store: Store, progress: Progress, *, common: bool
+    provided: ProvidedParts | None, spec: CellSpec, store: Store, progress: Progress, *, common: bool
 ) -> dict[str, Path]:
     """A cell's own programs: those that any guest may have, where something needs them, and its filesystem's."""
-    if request.brought:
+    if provided:
         names = [*(tools.programs(tools.source_files()) if common else ()), *spec.filesystem.tools]
-        return {name: path for name, path in request.brought.programs.items() if name in names}
+        return {name: path for name, path in provided.programs.items() if name in names}
     general = tools.obtain(store, progress.stage) if common else {}
     return {**general, **tools.of_filesystem(spec.filesystem.tools, store, progress.stage)}
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from agelab.disk import DriveClaim, DriveSpec
 from agelab.model.base import Defaults, Layout
@@ -17,9 +17,6 @@ from agelab.scenario.control import ControlFile, ControlLine
 from agelab.scenario.selection import Selection
 from agelab.stored_disk import StoredDisk
 from agelab.vm.guest import Clock
-
-if TYPE_CHECKING:
-    from agelab.runner.prepare.provided import ProvidedParts
 
 
 @dataclass(frozen=True)
@@ -68,8 +65,6 @@ class RunRequest:
     """Whether the image proves every filesystem there is, and not what is measured alone (one of many kernels)."""
     only: Collection[tuple[str, str, int]] | None = None
     """Variant, layout and run seed of the cells, where not all that the above makes."""
-    brought: "ProvidedParts | None" = None
-    """What is there already, in place of what would be made."""
     command: Mapping[str, Any] = field(default_factory=dict)
     """The same as it was said, for the run's plan."""
 
