@@ -1,4 +1,4 @@
-"""The documentation as a site: ``make site`` builds it (docs/design.md, "The site: the design")."""
+"""The documentation as a site: ``make site`` builds it (docs/design.md, "The site")."""
 
 import sys
 from pathlib import Path

@@ -25,11 +25,13 @@ KINDS = {
     ),
     "machine": SchemaKind("agelab.model.machine:Machine", "a machine", "scenarios/machines/*.toml"),
     "drive": SchemaKind("agelab.model.drive:Drive", "a modelled drive", "scenarios/drives/*.toml"),
-    "recipe": SchemaKind("agelab.kernel.recipes:Recipe", "a kernel's recipe", "scenarios/kernels/*.toml"),
+    "recipe": SchemaKind(
+        "agelab.kernel.recipes:KernelRecipe", "a kernel's recipe", "scenarios/kernels/*.toml"
+    ),
     "claims": SchemaKind(
         "agelab.published.claims:Claims", "a study's claims", "scenarios/published/*.claims.toml"
     ),
-    "result": SchemaKind("agelab.model.result:Result", "what agelab show --json prints"),
+    "result": SchemaKind("agelab.model.result:RunResult", "what agelab show --json prints"),
 }
 
 

@@ -1,6 +1,6 @@
 """From a drive's figures to the integers that the kernel module is given: it computes nothing from a float.
 
-docs/design.md, "Drives and machines: the design", says what the module makes of each.
+docs/design.md, "Drives and machines", says what the module makes of each.
 """
 
 import hashlib
