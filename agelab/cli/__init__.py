@@ -74,7 +74,7 @@ class Verbs(click.Group):
     """A group whose commands are loaded from VERBS when they are used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(VERBS)
+        return [*VERBS]  # the module agelab.cli.list takes the name "list" here
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:

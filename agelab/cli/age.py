@@ -13,9 +13,9 @@ from agelab.cli.request import execute, of_one_kernel, options, request
 def age(name: str, curve: bool, **words: Any) -> int:
     """Make the disks of a scenario's cells, measure nothing of them, and keep them in the store."""
     from agelab import stored_disk
-    from agelab.cli.disk import print_disks
     from agelab.cli.options import open_store
     from agelab.runner.execute import runner
+    from agelab.view.disks import print_disks
     from agelab.view.summary import print_result
 
     finished = execute(request(name, of_one_kernel(words), keep_disk=True, measure=False, curve=curve))

@@ -1,9 +1,8 @@
 """``agelab bisect``: which kernel changed a result."""
 
 import sys
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import chdir, contextmanager
+from collections.abc import Sequence
+from contextlib import chdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,15 +12,12 @@ from agelab.cli.options import json_option, open_store
 from agelab.cli.request import request, shared
 
 if TYPE_CHECKING:
-    from agelab.bisect.directory import Directory
     from agelab.bisect.kernel_runs import Ask
     from agelab.bisect.question import Question
     from agelab.runner.request.run_request import RunRequest
 
 STEP = [sys.executable, "-m", "agelab.cli.bisect_step"]
 """The command that judges git's current commit; the bisect's directory comes after it."""
-LOOK = 0.2
-"""Seconds between two looks at the log."""
 
 
 @click.command(
@@ -83,6 +79,7 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
     from agelab.bisect.kernel_runs import Runs
     from agelab.cli.bisect_question import asked
     from agelab.errors import HostError
+    from agelab.view.bisect_log import follow_log
 
     store = open_store()
     if proceed is None:
@@ -92,7 +89,7 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
         directory = Directory.find(store, proceed)
     question = directory.question()
     _same_files(question)
-    with _followed(directory):
+    with follow_log(directory):
         directory.say(f"bisect {directory.name}")
         measure = Runs(directory, store, ask(question))
         judge = search.rule(directory, measure, at_once=question.words["jobs"])
@@ -135,31 +132,3 @@ def _same_files(question: "Question") -> None:
     if not Path(question.directory).is_dir():
         raise InputError(f"the bisect was begun in {question.directory}, which is not there any more")
     unchanged(question)
-
-
-@contextmanager
-def _followed(directory: "Directory") -> Iterator[None]:
-    """Show each line that comes into the log, also from the processes that judge steps, on standard error."""
-    over = threading.Event()
-    place = directory.log.stat().st_size if directory.log.exists() else 0
-
-    def follow() -> None:
-        nonlocal place
-        last = False
-        while not last:
-            last = over.wait(LOOK)
-            if directory.log.exists():
-                with directory.log.open("rb") as file:
-                    file.seek(place)
-                    text = file.read()
-                whole = text[: text.rfind(b"\n") + 1]
-                place += len(whole)
-                click.echo(whole.decode(errors="replace"), err=True, nl=False)
-
-    follower = threading.Thread(target=follow, daemon=True)
-    follower.start()
-    try:
-        yield
-    finally:
-        over.set()
-        follower.join()

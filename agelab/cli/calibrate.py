@@ -3,27 +3,21 @@
 In the wall clock equal inputs do move each result: by how much on this host is recorded (agelab.view.calibration).
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from agelab.cli.compare import described
 from agelab.cli.options import json_option, open_store, print_json
 from agelab.cli.request import execute, of_one_kernel, options, request
-from agelab.stats.series import seeds_of
-from agelab.view.input_diff import differences_json, input_lines, print_samples
+from agelab.view.input_diff import input_lines
 
 if TYPE_CHECKING:
     from agelab.analysis.cells import CellPair, SeedGroup
-    from agelab.results.run_directory import RunDirectory
     from agelab.runner.execute.runner import RunRequest
 
 SCHEMA = 1
 SEEDS = "1,2,3,4,5"
-SHOWN = 5
-"""Differing samples to name of an A/A that failed."""
 
 
 @click.command(
@@ -64,6 +58,7 @@ def calibrate(name: str | None, everything: bool, show: bool, as_json: bool, **w
 def _in_the_virtual_clock(wanted: "RunRequest", everything: bool, as_json: bool) -> int:
     """All seeds, and the first of them once more."""
     from agelab.analysis import cells as results
+    from agelab.view.calibration_virtual import floors_json, print_floors
 
     seeds = wanted.run_seeds
     seeded = execute(wanted)
@@ -74,9 +69,9 @@ def _in_the_virtual_clock(wanted: "RunRequest", everything: bool, as_json: bool)
         for group, other in zip(results.groups(seeded), results.groups(again), strict=True)
     ]
     if as_json:
-        print_json(_json(seeded, again, calibrated))
+        print_json(floors_json(seeded, again, calibrated))
     else:
-        _print(seeded, again, calibrated, everything)
+        print_floors(seeded, again, calibrated, everything)
     return 0 if all(_good(group, proof) for group, proof in calibrated) else 1
 
 
@@ -86,6 +81,7 @@ def _in_the_wall_clock(wanted: "RunRequest", everything: bool, as_json: bool) ->
     from agelab.analysis import cells as results
     from agelab.errors import InputError
     from agelab.view import calibration as shown
+    from agelab.view.run_tables import describe_run
 
     store = open_store()
     calibration.records(store.home)  # a bad one is refused now, and not when the guests have run
@@ -103,7 +99,7 @@ def _in_the_wall_clock(wanted: "RunRequest", everything: bool, as_json: bool) ->
     if as_json:
         print_json(shown.host_json(seeded, again, pairs, found))
     else:
-        click.echo(f"\n{described(seeded.plan())}")
+        click.echo(f"\n{describe_run(seeded.plan())}")
         shown.print_cells(pairs)
         if found:
             shown.print_host(found[0])
@@ -145,93 +141,3 @@ def _good(group: "SeedGroup", proof: "CellPair") -> bool:
     """Whether every cell is ok, and the first one the same twice."""
     ended = all(ran.ok for ran in [*group.cells.values(), proof.right])
     return ended and proof.equal and proof.compared > 0
-
-
-def _print(
-    seeded: "RunDirectory",
-    again: "RunDirectory",
-    calibrated: "Sequence[tuple[SeedGroup, CellPair]]",
-    everything: bool,
-) -> None:
-    from agelab.stats.order_statistics import coverage, rank
-    from agelab.stats.series import series
-    from agelab.view.series_table import percent, print_series
-
-    click.echo(f"\n{described(seeded.plan())}")
-    for group, proof in calibrated:
-        seed = proof.left.cell.seed
-        click.echo(f"\n{group.variant}, {group.layout}: {seeds_of(group.cells)}, and seed {seed} once more")
-        _print_proof(proof)
-        for ran in [*group.cells.values(), proof.right]:
-            if not ran.ok:
-                click.echo(f"  not ok, in no figure below: seed {ran.cell.seed} of {ran.run}: {ran.ended}")
-        if n := len(group.counted):
-            covers = percent(coverage(n, rank(n)))
-            click.echo(
-                f"  from .. to holds the median over all run seeds with {covers}; floor: largest less smallest"
-            )
-            print_series([*series(group.counted).values()], everything)
-    click.echo(
-        f"\nagainst another run: agelab compare {seeded.name} <run>; a difference counts above both floors"
-    )
-    click.echo(f"the second execution of seed {calibrated[0][1].left.cell.seed}: {again.name}")
-
-
-def _print_proof(proof: "CellPair") -> None:
-    """What A/A has shown."""
-    differ = f"{len(proof.samples)} of {proof.compared} samples differ"
-    if proof.unfinished:
-        click.echo(f"  no A/A: not finished: {' and '.join(proof.unfinished)}")
-    elif not proof.compared:
-        click.echo("  no A/A: nothing was measured")
-    elif proof.inputs:
-        click.echo(f"  A/A FAILED: the second execution had other inputs; {differ}")
-        for line in input_lines(proof.inputs, every=True):
-            click.echo(f"  input {line}")
-    elif proof.broken:
-        click.echo(f"  A/A FAILED: EQUAL INPUTS AND DIFFERENT SAMPLES: {differ}; first:")
-        print_samples(proof, SHOWN)
-        click.echo("  that breaks agelab's promise; please report it")
-    else:
-        digest = proof.left.end.digest if proof.left.end else None
-        click.echo(f"  A/A: the same twice, to the last digit: {proof.compared} samples, all differences 0")
-        click.echo(f"  digest {digest}")
-
-
-def _json(
-    seeded: "RunDirectory", again: "RunDirectory", calibrated: "Sequence[tuple[SeedGroup, CellPair]]"
-) -> dict[str, Any]:
-    from agelab.stats.series import series
-    from agelab.view.series_table import series_json
-
-    plan = seeded.plan()
-    return {
-        "schema": SCHEMA,
-        "run": seeded.name,
-        "again": again.name,
-        "scenario": plan.scenario,
-        "scale": plan.scale,
-        "clock": plan.clock,
-        "variants": [
-            {
-                "variant": group.variant,
-                "layout": group.layout,
-                "cells": [
-                    {"seed": seed, "status": ran.end.status if ran.end else "interrupted"}
-                    for seed, ran in group.cells.items()
-                ],
-                "same_twice": {
-                    "seed": proof.left.cell.seed,
-                    "proven": proof.equal and proof.compared > 0,
-                    "inputs_key": proof.left.end.inputs_key if proof.left.end else None,
-                    "digests": [ran.end.digest if ran.end else None for ran in (proof.left, proof.right)],
-                    "compared": proof.compared,
-                    "inputs": differences_json(proof.inputs),
-                    "samples": differences_json(proof.samples),
-                    "endings": differences_json(proof.endings),
-                },
-                "floors": [series_json(one) for one in series(group.counted).values()],
-            }
-            for group, proof in calibrated
-        ],
-    }

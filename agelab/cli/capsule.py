@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,13 +12,8 @@ from agelab.cli.options import json_option, open_store, print_json, replaceable
 
 if TYPE_CHECKING:
     from agelab.capsule.read import Capsule
-    from agelab.capsule.replay import ReplayedCell
     from agelab.results.run_directory import RunDirectory
     from agelab.runner.request.run_request import RunRequest
-
-SCHEMA = 1
-SHOWN = 5
-"""Differing samples to print of a cell."""
 
 
 @click.group()
@@ -56,13 +51,14 @@ def pack(run: str, output: str | None, with_image: bool) -> None:
 def show(file: Path, as_json: bool) -> None:
     """Say what is in the capsule FILE, having held everything in it against everything else."""
     from agelab.capsule import describe, read
+    from agelab.view.capsule import print_escaped
 
     found = read.opened(file)
     if as_json:
         print_json(describe.as_json(found))
     else:
         for line in describe.lines(found):
-            _say(line)
+            print_escaped(line)
 
 
 @capsule.command(
@@ -85,6 +81,7 @@ def replay(
     """
     from agelab.capsule import read, replay
     from agelab.errors import AgelabError
+    from agelab.view.capsule import print_replay, replay_json
 
     found = read.opened(file)
     cells = _numbers(numbers, len(found.cells))
@@ -97,9 +94,9 @@ def replay(
     else:
         judged = replay.verdicts(found, cells, run)
     if as_json:
-        print_json(_json(found, run, judged))
+        print_json(replay_json(found, run, judged))
     else:
-        _print(found, run, judged)
+        print_replay(run, judged)
     came = {one.came for one in judged}
     return 1 if "differs" in came else 3 if "could not be rebuilt" in came else 0
 
@@ -170,49 +167,3 @@ def _numbers(said: str | None, there: int) -> list[int]:
     if wrong := [word for word in words if not (word.isascii() and word.isdigit() and int(word) < there)]:
         raise InputError(f"--cells: {wrong[0]!r} is no cell of the capsule: it has 0 to {there - 1}")
     return sorted({int(word) for word in words})
-
-
-def _print(capsule: "Capsule", run: "RunDirectory | None", judged: "Sequence[ReplayedCell]") -> None:
-    from agelab.capsule.describe import cell_name
-    from agelab.view.input_diff import input_lines
-
-    for one in judged:
-        _say(f"{one.number}  {cell_name(one.ran.cell)}: {one.came}: {one.why}")
-        for line in input_lines(one.inputs, False):
-            _say(f"     input {line}")
-        for row in one.samples[:SHOWN]:
-            _say(f"     sample {row.place}: {row.left} | {row.right}")
-        if len(one.samples) > SHOWN:
-            _say(f"     and {len(one.samples) - SHOWN} more samples")
-    if run:
-        click.echo(f"the replay: agelab show {run.name}")
-
-
-def _json(capsule: "Capsule", run: "RunDirectory | None", judged: "Sequence[ReplayedCell]") -> dict[str, Any]:
-    from agelab.view.input_diff import differences_json
-
-    return {
-        "schema": SCHEMA,
-        "capsule": capsule.run,
-        "run": run.name if run else None,
-        "cells": [
-            {
-                "cell": one.number,
-                "variant": one.ran.cell.variant,
-                "layout": one.ran.cell.layout,
-                "seed": one.ran.cell.seed,
-                "verdict": one.came,
-                "why": one.why,
-                "inputs": differences_json(one.inputs),
-                "samples": differences_json(one.samples),
-            }
-            for one in judged
-        ],
-    }
-
-
-def _say(line: str) -> None:
-    """Print what came out of a file: nothing in it moves the terminal."""
-    from agelab.model.sanitize import escape_controls
-
-    click.echo(escape_controls(line, kept=""))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +14,9 @@ from agelab.model.kinds import corpora
 
 if TYPE_CHECKING:
     from agelab.corpus import Corpus
+
+if TYPE_CHECKING:
+    pass
 
 
 @click.group()
@@ -67,21 +70,13 @@ def make(kind: str, size: int, seed: int, source: Path | None, as_json: bool) ->
 def list_corpora(as_json: bool) -> None:
     """List the corpora in the store, oldest first."""
     from agelab.corpus.artefact import every
-    from agelab.view.terminal import Head, open_console, print_table
+    from agelab.view.corpora import corpus_json, print_corpora
 
     found = every(open_store())
     if as_json:
-        print_json({"schema": 1, "corpora": [_facts(one) for one in found]})
-        return
-    rows = [
-        (one.key[:12], f" {one.size / 1e6:8.1f} MB ", f" {one.files:7d} files ", one.description)
-        for one in found
-    ]
-    if rows:
-        heads: list[Head] = [("", "left"), ("", "left"), ("", "left"), ("", "wrapped")]
-        print_table(open_console(), heads, rows, named=False)
+        print_json({"schema": 1, "corpora": [corpus_json(one) for one in found]})
     else:
-        click.echo("none yet; a run makes what it needs, or: agelab corpus make")
+        print_corpora(found)
 
 
 @corpus.command()
@@ -102,23 +97,9 @@ def show(key: str, as_json: bool) -> None:
 
 
 def _show(one: Corpus, as_json: bool) -> None:
-    facts = _facts(one)
+    from agelab.view.corpora import corpus_json, print_corpus
+
     if as_json:
-        print_json({"schema": 1, **facts})
-        return
-    for name, value in facts.items():
-        unit = " bytes" if name in ("size", "content_bytes") else ""
-        click.echo(f"{name.replace('_bytes', ''):12} {value}{unit}")
-
-
-def _facts(one: Corpus) -> dict[str, Any]:
-    """What is printed of a corpus; sizes in bytes."""
-    return {
-        "key": one.key,
-        "description": one.description,
-        "image": str(one.image),
-        "size": one.size,
-        "sha256": one.sha256,
-        "files": one.files,
-        "content_bytes": one.content_bytes,
-    }
+        print_json({"schema": 1, **corpus_json(one)})
+    else:
+        print_corpus(one)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,7 +11,7 @@ import click
 from agelab.cli.options import json_option, open_store, print_json
 
 if TYPE_CHECKING:
-    from agelab.stored_disk import StoredDisk
+    pass
 
 SCHEMA = 1
 
@@ -30,12 +29,13 @@ def disk() -> None:
 def list_disks(as_json: bool) -> None:
     """List the stored disks, oldest first."""
     from agelab import stored_disk
+    from agelab.view.disks import disk_json, print_disks
 
     store = open_store()
     disks, damaged = stored_disk.every(store), stored_disk.damaged(store)
     if as_json:
         keys = [artefact.key for artefact in damaged]
-        print_json({"schema": SCHEMA, "disks": [_told(found) for found in disks], "damaged": keys})
+        print_json({"schema": SCHEMA, "disks": [disk_json(found) for found in disks], "damaged": keys})
         return
     if disks:
         print_disks(disks)
@@ -52,16 +52,14 @@ def list_disks(as_json: bool) -> None:
 def show(key: str, as_json: bool) -> None:
     """Show what the disk KEY (or how it begins) is, and whether its content is what was stored."""
     from agelab import stored_disk
+    from agelab.view.disks import disk_json, print_disk
 
     found = stored_disk.find(open_store(), key)
     if as_json:
         found.verify()
-        print_json({"schema": SCHEMA, **_told(found), "inputs": found.inputs})
-        return
-    for name, value in _told(found).items():
-        click.echo(f"{name:12} {', '.join(map(str, value)) if isinstance(value, list) else value}")
-    found.verify()
-    click.echo("content      verified: it is what was stored")
+        print_json({"schema": SCHEMA, **disk_json(found), "inputs": found.inputs})
+    else:
+        print_disk(found)
 
 
 @disk.command()
@@ -99,6 +97,7 @@ def take_in(images: tuple[Path, ...], filesystem: str, defaults: Any) -> None:
     from agelab import stored_disk
     from agelab.errors import InputError
     from agelab.scenario import selection
+    from agelab.view.disks import print_disks
 
     selection.filesystem(filesystem)
     if len(images) > 2:
@@ -131,29 +130,3 @@ def rm(keys: tuple[str, ...]) -> None:
         stored_disk.remove(artefact)
         again = f": {commands[artefact.key]} makes it again" if artefact.key in commands else ""
         click.echo(f"removed {artefact.key[: stored_disk.SHORT]}{again}")
-
-
-def print_disks(disks: Sequence[StoredDisk]) -> None:
-    """One line for each disk."""
-    from agelab.stored_disk import SHORT
-    from agelab.view.terminal import Head, open_console, print_table
-
-    names = ("disk", "is", "from", "filesystem", "defaults", "layout", "seed", "kernel")
-    heads: list[Head] = [
-        *((f" {name}", "left") for name in names), *((f" {name}", "right") for name in ("MB", "MB here"))
-    ]  # fmt: skip
-    rows = []
-    for found in disks:
-        recipe = found.recipe
-        origin = f"{recipe.scenario}-{recipe.variant}, {recipe.scale}" if recipe.scenario else "import"
-        seed = "" if recipe.run_seed is None else str(recipe.run_seed)
-        cells = (
-            *(found.key[:SHORT], recipe.makes, origin, recipe.filesystem, recipe.defaults, recipe.layout),
-            *(seed, recipe.kernel or "", f"{sum(recipe.sizes) / 1e6:.0f}", f"{found.occupied / 1e6:.0f}"),
-        )
-        rows.append([f" {cell}" for cell in cells])
-    print_table(open_console(), heads, rows)
-
-
-def _told(found: StoredDisk) -> dict[str, Any]:
-    return {"key": found.key, **found.recipe.model_dump(mode="json"), "occupied": found.occupied}

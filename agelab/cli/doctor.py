@@ -1,20 +1,11 @@
 """agelab doctor: what this host can do."""
 
 import click
-from rich.table import Table
-from rich.text import Text
 
 from agelab.cli.options import json_option, open_store, print_json
-from agelab.doctor import HostReport, ProbeStatus, examine, leftovers
+from agelab.doctor import examine, leftovers
 from agelab.errors import HostError
-from agelab.view.terminal import open_console
-
-_STYLE = {
-    ProbeStatus.OK: "green",
-    ProbeStatus.MISSING: "red",
-    ProbeStatus.LIMITED: "yellow",
-    ProbeStatus.UNKNOWN: "yellow",
-}
+from agelab.view.doctor import print_findings
 
 
 @click.command()
@@ -37,19 +28,6 @@ def doctor(as_json: bool, again: bool, clean: bool) -> int:
     if as_json:
         print_json({**report.model_dump(mode="json", by_alias=True), "virtual_clock": report.virtual_clock})
     else:
-        open_console().print(table(report))
+        print_findings(report)
         click.echo(f"The virtual clock {'can' if report.virtual_clock else 'cannot'} run here.")
     return 0 if report.virtual_clock else HostError.exit_code
-
-
-def table(report: HostReport) -> Table:
-    """The findings as a table; what to do stands below the meaning."""
-    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("what", "status", "found", "what it means"):
-        made.add_column(heading)
-    for finding in report.findings:
-        meaning = Text(finding.meaning)
-        if finding.fix:
-            meaning.append(f"\n-> {finding.fix}", style="bold")
-        made.add_row(finding.name, Text(finding.status, _STYLE[finding.status]), Text(finding.found), meaning)
-    return made

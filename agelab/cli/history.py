@@ -90,23 +90,13 @@ def make(engine: str, output: Path, disk: int, seed: int, as_json: bool, **optio
 def check(file: Path, as_json: bool) -> None:
     """Read the log FILE to its end and say what is in it, or every line that cannot be carried out."""
     from agelab.history.operations import check as checked
+    from agelab.view.histories import print_log
 
-    facts = asdict(checked(file))
+    log = checked(file)
     if as_json:
-        print_json({"schema": 1, **facts})
-        return
-    for name, value in facts.items():
-        shown = value
-        if name == "counts":
-            shown = ", ".join(f"{what} {count}" for what, count in value.items())
-        elif name == "points":
-            shown = f"{len(value)}" + (
-                f", after operation {', '.join(map(str, value[:10]))}" if value else ""
-            )
-            shown += " ..." if len(value) > 10 else ""
-        unit = " bytes" if name in ("space", "peak_space") or "bytes" in name else ""
-        words = name.replace("_bytes", "").replace("bytes_", "").replace("_", " ")
-        click.echo(f"{words:12} {shown}{unit}")
+        print_json({"schema": 1, **asdict(log)})
+    else:
+        print_log(log)
 
 
 @history.command()
@@ -114,14 +104,13 @@ def check(file: Path, as_json: bool) -> None:
 def profiles(as_json: bool) -> None:
     """List the profiles of engine profile, and the studies that they come from."""
     from agelab.history.profile import profiles as every
-    from agelab.view.terminal import open_console, print_table
+    from agelab.view.histories import print_profiles
 
     found = every()
     if as_json:
         print_json({"schema": 1, "profiles": [one.model_dump(mode="json") for one in found]})
-        return
-    rows = [row for one in found for row in ((f"{one.name:14}", one.title), ("", f"read by {one.read_by}"))]
-    print_table(open_console(), [("", "left"), ("", "wrapped")], rows, named=False)
+    else:
+        print_profiles(found)
 
 
 def _options(engine: str) -> str:

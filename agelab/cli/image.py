@@ -45,7 +45,7 @@ def build(spec: str, refresh: bool, as_json: bool) -> None:
         refresh=refresh,
         progress=progress,
     )
-    _print([made], as_json)
+    _show([made], as_json)
 
 
 @image.command()
@@ -62,19 +62,13 @@ def show(spec: str, as_json: bool) -> None:
     made = images.find(found, store)
     if not made:
         raise InputError(f"the store has no image of {found.spec}", hint="make it with: agelab image build")
-    _print(made, as_json)
+    _show(made, as_json)
 
 
-def _print(images: "list[Image]", as_json: bool) -> None:
+def _show(images: "list[Image]", as_json: bool) -> None:
+    from agelab.view.images import images_json, print_images
+
     if as_json:
-        print_json(
-            [{"key": one.key, "content": one.content, **one.description.model_dump()} for one in images]
-        )
-        return
-    for one in images:
-        click.echo(f"image {one.key[:12]} of {one.kernel.release} ({one.kernel.version})")
-        click.echo(f"  content  {one.content}")
-        click.echo(f"  in       {one.artefact.directory}")
-        for (filesystem, defaults), proof in one.proof.items():
-            reason = f": {proof.reason}" if proof.reason else ""
-            click.echo(f"  {filesystem:<10} {defaults:<7} {proof.status}{reason}")
+        print_json(images_json(images))
+    else:
+        print_images(images)

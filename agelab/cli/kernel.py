@@ -8,9 +8,7 @@ import click
 from agelab.cli.options import json_option, open_store, print_json
 
 if TYPE_CHECKING:
-    from agelab.kernel import Kernel
-    from agelab.model.filesystem import Filesystem
-    from agelab.store import Store
+    pass
 
 
 @click.group()
@@ -29,40 +27,14 @@ def kernel() -> None:
 def list_kernels(refresh: bool, as_json: bool) -> None:
     """List the kernels of all the mirror's suites, and those in the store."""
     from agelab.kernel import available
-    from agelab.view.terminal import Head, open_console, print_table
+    from agelab.view.kernels import kernel_rows, print_kernels
 
     store = open_store()
-    rows = _rows(store, [one.model_dump() for one in available(store, refresh=refresh, progress=_say)])
+    rows = kernel_rows(store, [one.model_dump() for one in available(store, refresh=refresh, progress=_say)])
     if as_json:
         print_json(rows)
-        return
-    table = []
-    for row in rows:
-        mark = "*" if row["stored"] else " "
-        where, note = row["suite"] or "the store alone", row["key"][:12] if row["spec"] is None else ""
-        note = "no headers: model:none alone" if row["headers"] is False else note
-        table.append((f"{mark} {row['spec'] or row['release']}", row["version"], where, note))
-    heads: list[Head] = [("", "left"), ("", "left"), ("", "wrapped"), ("", "wrapped")]
-    print_table(open_console(), heads, table, named=False)
-    click.echo("* in the store")
-
-
-def _rows(store: "Store", offered: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One row for each kernel that the mirror has, then those that the store alone has."""
-    from agelab.kernel.provenance import identity
-
-    stored = {artefact.key: identity(artefact) for artefact in store.all("kernel")}
-    keys = {named: key for key, named in stored.items()}
-    rows = []
-    for one in offered:
-        key = keys.get((one["release"], one["version"]))
-        rows.append({"spec": f"debian:{one['release']}", **one, "stored": key is not None, "key": key})
-    there = {(one["release"], one["version"]) for one in offered}
-    for key, (release, version) in stored.items():
-        if (release, version) not in there:
-            row = {"spec": None, "release": release, "version": version, "suite": None, "headers": None}
-            rows.append({**row, "stored": True, "key": key})
-    return rows
+    else:
+        print_kernels(rows)
 
 
 @kernel.command()
@@ -73,6 +45,7 @@ def fetch(specs: tuple[str, ...], refresh: bool, as_json: bool) -> None:
     """Fetch each kernel SPEC (the default kernel when none is given), and build the modelled drive's module for it."""
     from agelab import kernel as kernels
     from agelab.drive import module
+    from agelab.view.kernels import kernel_json
 
     store = open_store()
     rows: list[dict[str, Any]] = []
@@ -82,7 +55,7 @@ def fetch(specs: tuple[str, ...], refresh: bool, as_json: bool) -> None:
             built, why = str(module.obtain(found, store, _say)), ""
         except module.NoHeaders as error:
             built, why = "", str(error)
-        rows.append({**_facts(found), "drive_module": built or None, "why_no_module": why or None})
+        rows.append({**kernel_json(found), "drive_module": built or None, "why_no_module": why or None})
         if not as_json:
             click.echo(
                 f"{found.spec} is {found.release}, package version {found.version}, in {found.directory}"
@@ -112,6 +85,7 @@ def build(
     from agelab.drive import module
     from agelab.errors import InputError
     from agelab.kernel.recipes import KINDS
+    from agelab.view.kernels import kernel_json
 
     if spec.partition(":")[0] not in KINDS:
         raise InputError(f"kernel {spec!r} is not built: {', '.join(f'{kind}:' for kind in KINDS)} are")
@@ -122,7 +96,7 @@ def build(
     found = kernels.resolve(whole, store, progress=_say)
     built = module.obtain(found, store, _say)
     if as_json:
-        print_json({**_facts(found), "drive_module": str(built)})
+        print_json({**kernel_json(found), "drive_module": str(built)})
         return
     click.echo(f"{found.spec} is {found.release}, in {found.directory}")
     click.echo(f"  the drive's module: {built}")
@@ -138,51 +112,16 @@ def show(spec: str, as_json: bool) -> None:
     from agelab.kernel import needs, provenance
     from agelab.model.filesystem import Filesystem
     from agelab.scenario.files import every
+    from agelab.view.kernels import kernel_json, print_provenance
 
     found = kernels.resolve(spec or kernels.DEFAULT, open_store(), progress=_say)
     came = provenance.of(found)
     filesystems = every("filesystems", Filesystem)
     served = {one.name: needs.serves(found.modules, one.modules) for one in filesystems}
     if as_json:
-        print_json({**_facts(found), "provenance": came.model_dump(mode="json"), "filesystems": served})
-        return
-    click.echo(f"{found.spec} is {found.release} ({found.version})")
-    lines = [
-        ("key", found.key),
-        ("in", str(found.directory)),
-        ("suite", found.suite or "none of Debian's"),
-        *(
-            (came.kind.removesuffix("s"), f"{one.name} {one.version}".rstrip() + f", sha256 {one.sha256}")
-            for one in came.sources
-        ),
-        ("commit", came.commit),
-        *(("patch", f"{one.name}, sha256 {one.sha256}") for one in came.patches),
-        ("config", f"sha256 {came.config}" if came.config else "not known"),
-        ("compiler", came.compiler or "not known"),
-        ("banner", came.banner),
-        ("options", " ".join(f"{name}={value}" for name, value in came.highlights.items())),
-        *((one.name, served[one.name] + _through(one)) for one in filesystems),
-    ]
-    for name, value in lines:
-        if value:
-            click.echo(f"  {name:<10} {value}")
-
-
-def _through(filesystem: "Filesystem") -> str:
-    """The module that serves a filesystem of another name."""
-    first = filesystem.modules[:1]
-    return "" if first in ((), (filesystem.name,)) else f" ({first[0]})"
-
-
-def _facts(found: "Kernel") -> dict[str, Any]:
-    return {
-        "spec": found.spec,
-        "release": found.release,
-        "version": found.version,
-        "suite": found.suite or None,
-        "key": found.key,
-        "directory": str(found.directory),
-    }
+        print_json({**kernel_json(found), "provenance": came.model_dump(mode="json"), "filesystems": served})
+    else:
+        print_provenance(found, came, filesystems, served)
 
 
 def _say(line: str) -> None:

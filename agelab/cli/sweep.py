@@ -1,31 +1,18 @@
 """``agelab sweep``: runs of one scenario on several kernels as one table, and as plots."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from agelab.cli.options import json_option, open_store, print_json
-from agelab.view.ratio_table import MARKS
 
 if TYPE_CHECKING:
     from agelab.analysis.sweep import Sweep
     from agelab.errors import AgelabError
     from agelab.results.run_directory import RunDirectory
-    from agelab.stats.formatting import UnitScale
     from agelab.stats.series import Place
-    from agelab.stats.verdict import ComparedSeries
-
-SCHEMA = 1
-STEM = 60
-"""Characters of a plot's file name: of four bytes each they are fewer than a file's name may have."""
-LEGEND = (
-    "in %: the change of the median since the kernel before; * a difference: above the floor, and p <= 0.05 in a rank "
-    "test corrected for all changes of the table; ! above the floor, but maybe chance; ~ below the floor; = nothing; "
-    "? no floor (five run seeds are needed)"
-)
 
 
 @click.command()
@@ -48,15 +35,16 @@ def sweep(names: tuple[str, ...], asked: tuple[str, ...], plots: Path | None, as
     """
     from agelab.analysis import sweep as results
     from agelab.results import run_directory
+    from agelab.view.sweep import print_sweep, sweep_json, write_plots
 
     store = open_store()
     found = results.of([run_directory.find(store.runs, name) for name in names])
     places = _places(found, asked)
     if as_json:
-        print_json(_json(found, places))
+        print_json(sweep_json(found, places))
     else:
         print_sweep(found, places)
-    for path in draw(found, places, plots) if plots else ():
+    for path in write_plots(found, places, plots) if plots else ():
         click.echo(f"plot  {path}", err=as_json)
     return 0
 
@@ -64,6 +52,7 @@ def sweep(names: tuple[str, ...], asked: tuple[str, ...], plots: Path | None, as
 def swept(runs: "Sequence[RunDirectory]", unfit: "Sequence[tuple[str, AgelabError]]" = ()) -> None:
     """Print the table of runs that have just ended, why a kernel (its spec) has none, and how to see it again."""
     from agelab.analysis import sweep as results
+    from agelab.view.sweep import print_sweep
 
     found = results.of(runs)
     print_sweep(found, found.places())
@@ -88,143 +77,3 @@ def _places(found: "Sweep", asked: Sequence[str]) -> "list[Place]":
         if name not in every:
             raise unknown("metric", name, list(every))
     return [every[name] for name in asked]
-
-
-def print_sweep(found: "Sweep", places: "Sequence[Place]") -> None:
-    """A table for each metric, below it why there are gaps."""
-    from agelab.view.terminal import Head, open_console, print_table
-
-    rows = list(found.entries)
-    console = open_console()
-    heads: list[Head] = [("", "left"), *((f" {name}", "right") for name in found.names)]
-    for place in places:
-        unit = _scale(found, place).name
-        changes = found.changes(place)
-        click.echo(f"\n{_title(place)}{unit and f', {unit}'}")
-        columns = range(len(found.kernels))
-        cells = [
-            [_name(row), *(_cell(found, row, column, place, changes) for column in columns)] for row in rows
-        ]
-        print_table(console, heads, cells)
-    console.print(f"\n{LEGEND}")
-    for row in rows:
-        for kernel, entry in zip(found.names, found.entries[row], strict=True):
-            if entry and entry.why:
-                click.echo(f"{_name(row)} on {kernel}: {entry.why}")
-        if last := found.last_seen(row):
-            click.echo(f"{_name(row)} was last seen in {last}")
-
-
-def _name(row: tuple[str, str]) -> str:
-    variant, layout = row
-    return variant if layout == "single" else f"{variant}, {layout}"
-
-
-def _title(place: "Place") -> str:
-    step, repetition, metric = place
-    return f"{step}{f' {repetition}' if repetition > 1 else ''}, {metric}"
-
-
-def _scale(found: "Sweep", place: "Place") -> "UnitScale":
-    """How the metric's unit is shown; without a name where it has none."""
-    from agelab.stats.formatting import scale
-
-    columns = range(len(found.kernels))
-    units = (one.unit for row in found.entries for at in columns if (one := found.series(row, at, place)))
-    unit = scale(next(units, "1"))
-    return replace(unit, name="") if unit.name == "1" else unit
-
-
-def _cell(
-    found: "Sweep",
-    row: tuple[str, str],
-    column: int,
-    place: "Place",
-    changes: "Mapping[tuple[tuple[str, str], int], ComparedSeries]",
-) -> str:
-    """The median, and how much it is more or less than on the kernel before."""
-    from agelab.stats.formatting import decimals, format_decimal, scale
-
-    entry, there = found.entries[row][column], found.series(row, column, place)
-    if there is None or there.summary is None:
-        return "" if entry is None else "unsupported" if entry.unsupported else "-"
-    unit = scale(there.unit)
-    median, spread = there.summary.median / unit.divisor, there.summary.spread / unit.divisor
-    text = format_decimal(median, min(4, decimals(unit.decimals, spread, median)))
-    change = changes.get((row, column))
-    return f"{text} {_change(change)}" if change else text
-
-
-def _change(change: "ComparedSeries") -> str:
-    difference = change.difference
-    if difference is None or not difference.difference:
-        return "="
-    mark = "*" if change.differs else MARKS.get(change.verdict.value, "!")
-    relative = difference.relative
-    return f"{float(100 * relative):+.1f}%{mark}" if relative is not None else mark
-
-
-def draw(found: "Sweep", places: "Sequence[Place]", directory: Path) -> list[Path]:
-    """A plot over the kernels for each metric."""
-    from agelab.layout import curve
-
-    directory.mkdir(parents=True, exist_ok=True)
-    drawn: list[Path] = []
-    for place in places:
-        unit = _scale(found, place)
-        lines = {
-            _name(row): [
-                (column, float(there.summary.median / unit.divisor) if there and there.summary else None)
-                for column in range(len(found.kernels))
-                for there in [found.series(row, column, place)]
-            ]
-            for row in found.entries
-        }
-        words = _title(place)
-        name = words.replace(", ", "-").replace("/", "-").replace(" ", "-")[:STEM]
-        path = directory / f"{name}.svg"
-        if path in drawn:
-            path = directory / f"{name}-{len(drawn)}.svg"
-        path.write_text(
-            curve.plot(words, "kernel", f"{place[2]}{unit.name and f', {unit.name}'}", lines, found.names)
-        )
-        drawn.append(path)
-    return drawn
-
-
-def _json(found: "Sweep", places: "Sequence[Place]") -> dict[str, Any]:
-    from agelab.stats.formatting import json_number
-
-    rows = []
-    changes = {place: found.changes(place) for place in places}
-    for row, entries in found.entries.items():
-        for column, entry in enumerate(entries):
-            if entry is None:
-                continue
-            for place in places:
-                there, change = found.series(row, column, place), changes[place].get((row, column))
-                apart = change.difference if change else None
-                summary = there.summary if there else None
-                rows.append(
-                    {
-                        "variant": row[0],
-                        "layout": row[1],
-                        "kernel": found.kernels[column].release,
-                        "spec": found.kernels[column].spec,
-                        "step": place[0],
-                        "repetition": place[1],
-                        "metric": place[2],
-                        "seeds": summary.n if summary else 0,
-                        "median": json_number(summary.median) if summary else None,
-                        "spread": json_number(summary.spread) if summary else None,
-                        "change": json_number(apart.difference) if apart else None,
-                        "verdict": change.verdict.value if change else None,
-                        "word": change.word if change else None,
-                        "p_corrected": change.test.corrected if change and change.test else None,
-                        "status": "unsupported" if entry.unsupported else "ok" if not entry.why else "not ok",
-                        "reason": entry.why or None,
-                    }
-                )
-    kernels = [{"release": one.release, "version": one.version, "spec": one.spec} for one in found.kernels]
-    last = {_name(row): seen for row in found.entries if (seen := found.last_seen(row))}
-    return {"schema": SCHEMA, "kernels": kernels, "rows": rows, "last_seen": last}

@@ -89,6 +89,12 @@ def _history(told: Mapping[str, Any]) -> list[str]:
         return ["told in a way that is not known here: agelab show --json has it"]
 
 
+def describe_run(plan: RunPlan) -> str:
+    """Return a run's scenario, scale and clock, and what real time means for its seeds."""
+    note = "; real time, each seed one repetition of it" if plan.clock == "wall" else ""
+    return f"{plan.scenario}, scale {plan.scale}, {clock_of(plan)}{note}"
+
+
 def clock_of(plan: RunPlan) -> str:
     """The clock, and whether what it measured is an emulated processor's time."""
     return f"{plan.clock} clock" + (", EMULATED" if plan.emulated else "")

@@ -5,10 +5,11 @@ docs/terminal.md says it to the user.
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import wrap
 from typing import Literal
 
+import click
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
@@ -64,6 +65,13 @@ def print_wrapped(console: Console, line: str, hang: int = 0) -> None:
             or [""]
         ]
     console.print("\n".join(rows), soft_wrap=True)
+
+
+def print_facts(facts: Mapping[str, object]) -> None:
+    """Print one line for each name and value; several values with commas between them."""
+    for name, value in facts.items():
+        words = ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
+        click.echo(f"{name:12} {words}")
 
 
 def print_table(

@@ -1,0 +1,245 @@
+"""Print what ``agelab compare`` found, on a terminal and as JSON."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import click
+
+from agelab.analysis.cells import CellPair, SeedGroup, ValueDifference, by_seed
+from agelab.analysis.comparison import ComparisonTable
+from agelab.analysis.selectors import Comparison, names
+from agelab.results.run_directory import RunDirectory
+from agelab.stats.series import seeds_of
+from agelab.view.input_diff import differences_json, input_lines, print_samples
+from agelab.view.ratio_table import print_several, print_two, rows_json
+from agelab.view.run_tables import describe_run
+from agelab.view.series_table import wrapped
+
+SHOWN = 20
+"""Differing samples to print for one pair of cells."""
+
+
+SCHEMA = 3
+
+
+CHOSEN = ("filesystem", "layout", "kernel", "machine", "drives", "defaults", "accelerator")
+"""Fields of a cell that its run chose, beside variant and seed."""
+
+
+def print_comparison(
+    found: Sequence[Comparison],
+    tables: Sequence[Sequence[ComparisonTable]],
+    doubts: Mapping[int, Sequence[str]],
+    left_out: Mapping[str, Sequence[str]],
+    *,
+    each: bool,
+    every_input: bool,
+    everything: bool,
+) -> None:
+    """Print the runs, then each comparison: a table for two sides, or one for several unless ``each`` has its own.
+
+    ``doubts`` are the caveats of a side by its ``id``; ``left_out`` the groups that not every run has, by run.
+    """
+    _print_runs(found)
+    for run, groups in left_out.items():
+        click.echo(wrapped(f"not compared, for not every run has them: of {run} {'; '.join(groups)}", ""))
+    for one, table in zip(found, tables, strict=True):
+        if len(one.others) == 1 or each:
+            for other, rows in zip(one.others, table, strict=True):
+                _print_pair(one.base, other, rows, doubts[id(other)], every_input, everything)
+        else:
+            _print_several(one, table, doubts, every_input, everything)
+
+
+def _print_runs(found: Sequence[Comparison]) -> None:
+    """Print each run with the letters of its sides."""
+    groups = [(_letter(at), group) for one in found for at, group in enumerate((one.base, *one.others))]
+    said: dict[str, tuple[list[str], RunDirectory]] = {}
+    for letter, group in groups:
+        letters, _ = said.setdefault(group.run.name, ([], group.run))
+        if letter not in letters:
+            letters.append(letter)
+    for letters, run in said.values():
+        names = f"{letters[0]}-{letters[-1]}" if len(letters) > 2 else ",".join(letters)
+        click.echo(f"{names}  {run.name}: {describe_run(run.plan())}")
+        if run.going_on():
+            click.echo("   it is still going on: compared as far as it is")
+
+
+def _letter(at: int) -> str:
+    """Return A to Z, then AA, AB."""
+    return (_letter(at // 26 - 1) if at >= 26 else "") + chr(ord("A") + at % 26)
+
+
+def _print_pair(
+    one: SeedGroup,
+    other: SeedGroup,
+    judged: ComparisonTable,
+    doubts: Sequence[str],
+    every_input: bool,
+    everything: bool,
+) -> None:
+    names = [group.name for group in (one, other)]
+    seeds = [seeds_of(group.cells) for group in (one, other)]
+    click.echo("\n" + " | ".join(dict.fromkeys(names)) + ": " + " | ".join(seeds))
+    for line in doubts:
+        click.secho(f"  {line}", bold=True)
+    cells = by_seed(one, other)
+    for line in _chosen(cells[0]):
+        click.echo(f"  {line}")
+    differing = _differing(cells)
+    for line in input_lines(differing, every_input):
+        click.echo(f"  input {line}")
+    if differing and not every_input:
+        click.echo("  (--inputs shows each place of these inputs, and more of each value)")
+    if differing and cells[0].left.cell.seed != cells[0].right.cell.seed:
+        click.echo(
+            "  (no run seed is equal: a seed by itself changes the plan, the initramfs and QEMU's command)"
+        )
+    several = max(len(one.cells), len(other.cells)) > 1
+    table = bool(one.counted and other.counted and (several or differing))
+    _print_endings(cells, several, everything, each=not several and (everything or not table))
+    for letter, group in (("A", one), ("B", other)):
+        for line in _left_out(group) if several else ():
+            click.echo(f"  left out of the table: {letter}, {line}")
+    if table:
+        print_two(judged.rows, everything)
+
+
+def _print_endings(cells: Sequence[CellPair], several: bool, everything: bool, each: bool = False) -> None:
+    """Print what inputs and samples say together, by seed; samples where the promise is broken, or with ``each``."""
+    for said, those in groupby(cells, _summary):
+        found = list(those)
+        which = f": {seeds_of(pair.left.cell.seed for pair in found)}" if several else ""
+        if said:
+            click.echo(f"  {said}{which}")
+        for pair in found:
+            if pair.broken or each:
+                print_samples(pair, SHOWN if not everything else pair.compared)
+
+
+def _differing(cells: Iterable[CellPair]) -> list[ValueDifference]:
+    """List each place in which the inputs of some pair differ; a cell that has not begun has none."""
+    found: dict[str, ValueDifference] = {}
+    for pair in (pair for pair in cells if pair.left.inputs and pair.right.inputs):
+        for difference in pair.inputs:
+            found.setdefault(difference.place, difference)
+    return list(found.values())
+
+
+def _left_out(group: SeedGroup) -> list[str]:
+    """Name the cells of a group that do not count, and why."""
+    reasons: dict[str, list[int]] = {}
+    for seed, ran in group.cells.items():
+        if not ran.ok:
+            reasons.setdefault(ran.why, []).append(seed)
+    return [f"{seeds_of(seeds)}: {why}" for why, seeds in reasons.items()]
+
+
+def _print_several(
+    one: "Comparison",
+    judged: Sequence[ComparisonTable],
+    doubts: Mapping[int, Sequence[str]],
+    every_input: bool,
+    everything: bool,
+) -> None:
+    """Print several sides against the base in one table."""
+    groups = (one.base, *one.others)
+    letters = [_letter(at) for at in range(len(groups))]
+    told = names(groups)
+    told = told if all(told) else letters
+    click.echo("")
+    labelled = list(zip(letters, told, groups, strict=True))
+    for letter, name, group in (one for one in labelled if one[2].begun):
+        click.echo(
+            f"{letter}  {group.name}{'' if name in (letter, group.variant) else f' ({name})'}: "
+            f"{seeds_of(group.cells)}{', the base' if group is one.base else ''}"
+        )
+        for line in doubts.get(id(group), ()):
+            click.secho(f"   {line}", bold=True)
+        if group is not one.base:
+            cells = by_seed(one.base, group)
+            differing = _differing(cells)
+            for line in input_lines(differing, True) if every_input else ():
+                click.echo(f"   input {line}")
+            if differing and not every_input:
+                differ = ", ".join(sorted({found.name for found in differing}))
+                click.echo(wrapped(f"inputs that differ: {differ}", "   "))
+            _print_endings([pair for pair in cells if pair.broken], True, everything)
+        if left_out := _left_out(group):
+            click.echo(wrapped(f"left out of the table: {'; '.join(left_out)}", "   "))
+    if waiting := [f"{letter} {group.name}" for letter, _, group in labelled if not group.begun]:
+        click.echo(wrapped(f"not begun: {'; '.join(waiting)}", ""))
+    counted = [at for at, group in enumerate(one.others) if group.counted]
+    if one.base.counted and counted:
+        tables = [judged[at].rows for at in counted]
+        print_several(tables, [told[0], *(told[at + 1] for at in counted)], everything)
+        click.echo("  (--each: medians, intervals and floors of each; --json: all)")
+
+
+def _chosen(pair: CellPair) -> list[str]:
+    """List what the two runs chose differently."""
+    left, right = pair.left.cell.model_dump(), pair.right.cell.model_dump()
+    found = [name for name in CHOSEN if left[name] != right[name]]
+    return [f"{name}: {_plain(left[name])} | {_plain(right[name])}" for name in found]
+
+
+def _plain(value: Any) -> str:
+    return ", ".join(value) if isinstance(value, tuple) else str(value)
+
+
+def _summary(pair: CellPair) -> str:
+    """Say what inputs and samples show together; nothing where both differ."""
+    if pair.unfinished:
+        return f"not finished: {' and '.join(pair.unfinished)}"
+    if pair.broken:
+        return "EQUAL INPUTS AND DIFFERENT SAMPLES: that breaks agelab's promise; please report it"
+    if not pair.samples:
+        return f"{'different' if pair.inputs else 'equal'} inputs, equal samples"
+    return "" if pair.inputs else "equal inputs; real time is not the same twice"
+
+
+def comparison_json(
+    found: Sequence[Comparison],
+    tables: Sequence[Sequence[ComparisonTable]],
+    doubts: Mapping[int, list[str]],
+    everything: bool,
+) -> dict[str, Any]:
+    def side(group: SeedGroup) -> dict[str, Any]:
+        plan = group.run.plan()
+        cells = [
+            {"seed": s, "status": r.end.status if r.end else "interrupted"} for s, r in group.cells.items()
+        ]
+        about = group.cell.model_dump(mode="json", exclude={"seed"})
+        return {"run": group.run.name, "scenario": plan.scenario, "scale": plan.scale, "clock": plan.clock, **about,
+                "going_on": group.run.going_on(), "cells": cells}  # fmt: skip
+
+    def cells(pair: CellPair) -> dict[str, Any]:
+        each = everything or pair.broken or not pair.samples
+        return {
+            "seeds": [pair.left.cell.seed, pair.right.cell.seed],
+            "inputs": differences_json(pair.inputs),
+            "compared": pair.compared,
+            "differing": len(pair.samples),
+            "samples": differences_json(pair.samples) if each else None,
+            "finished": not pair.unfinished,
+            "endings": differences_json(pair.endings),
+            "promise_broken": pair.broken,
+        }
+
+    return {
+        "schema": SCHEMA,
+        "pairs": [
+            {
+                "left": side(one.base),
+                "right": side(other),
+                "labels": doubts[id(other)],
+                "cells": [cells(pair) for pair in by_seed(one.base, other)],
+                "rows": rows_json(judged.steps),
+                "repetitions": rows_json(judged.repetitions) if everything else None,
+            }
+            for one, table in zip(found, tables, strict=True)
+            for other, judged in zip(one.others, table, strict=True)
+        ],
+    }

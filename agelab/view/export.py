@@ -1,0 +1,54 @@
+"""Runs in the formats of ``agelab export``: CSV, JSON lines, JUnit, and tables of their steps."""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from agelab.results import rows
+from agelab.results.run_directory import RunDirectory
+from agelab.view import junit, study_tables
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""The first character of a text that a spreadsheet takes for a formula."""
+
+
+def _csv(runs: Sequence[RunDirectory]) -> Iterator[str]:
+    """RFC 4180, with a head; what is missing is empty."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, rows.COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for run in runs:
+        writer.writerows(
+            {name: _escape_formula(value) for name, value in row.items()} for row in rows.rows(run)
+        )
+    yield from text.getvalue().split("\n")[:-1]
+
+
+def _escape_formula(value: object) -> object:
+    """Put an apostrophe before a text that a spreadsheet would run as a formula; leave numbers as they are.
+
+    By OWASP's "CSV Injection": a cell that begins so is run, whether or not it is in quotes.
+    """
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+
+
+def _jsonl(runs: Sequence[RunDirectory]) -> Iterator[str]:
+    """One object a line (jsonlines.org), all with the same names."""
+    yield from (json.dumps(row) for run in runs for row in rows.rows(run))
+
+
+def _steps(layout: str, runs: Sequence[RunDirectory]) -> Iterator[str]:
+    return study_tables.LAYOUTS[layout]([study_tables.table(run) for run in runs])
+
+
+LINES: dict[str, Callable[[Sequence[RunDirectory]], Iterator[str]]] = {
+    "csv": _csv,
+    "jsonl": _jsonl,
+    "junit": junit.lines,
+    "markdown": partial(_steps, "markdown"),
+    "minutes": partial(_steps, "minutes"),
+    "seconds": partial(_steps, "seconds"),
+}
+"""The lines of each format (agelab.cli.export.FORMATS)."""
