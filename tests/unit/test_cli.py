@@ -205,7 +205,7 @@ def test_a_store_that_others_decide_on_is_refused(tmp_path: Path, monkeypatch: p
 def test_what_is_made_is_writable_by_nobody_else_under_any_umask(umask: int, tmp_path: Path) -> None:
     body = (
         f"import os; os.umask({umask})\nfrom pathlib import Path\nfrom agelab import cli\n"
-        "from agelab.cli.common import open_store\ncli.main(['list'])\n"
+        "from agelab.cli.options import open_store\ncli.main(['list'])\n"
         "open_store().obtain('tools', {}, lambda place: (place / 'a').touch())\n"
     )
     environment = {**os.environ, "AGELAB_HOME": str(tmp_path / "home")}

@@ -46,7 +46,7 @@ def test_a_second_call_is_instant_and_needs_no_network() -> None:
     store = open_store()
     made(store)
     program = (
-        "from agelab import image, kernel, process; from agelab.cli.common import open_store;"
+        "from agelab import image, kernel, process; from agelab.cli.options import open_store;"
         "from agelab.model.filesystem import Filesystem; from agelab.scenario.files import every;"
         "process.run = None;"  # no program at all: neither apt nor packer
         "store = open_store(); found = kernel.resolve(kernel.DEFAULT, store);"
