@@ -19,7 +19,9 @@ from typing import NamedTuple
 from agelab.cli.options import open_store
 from agelab.disk import parse_list
 from agelab.errors import AgelabError, HostError
+from agelab.model.result import Cell
 from agelab.runner.execute import runner
+from agelab.runner.progress import Progress
 from agelab.scenario import selection
 from bench.common import guests, table
 
@@ -51,6 +53,19 @@ class Cost(NamedTuple):
 Steps = dict[str, Cost]
 
 
+class Stopwatch(Progress):
+    """Takes the moment when each step ends."""
+
+    def __init__(self, moments: list[Moment]) -> None:
+        self.moments = moments
+
+    def begin_cell(self, cell: Cell, number: int) -> None:
+        print(f"{cell.layout} on {', '.join(cell.drives)}", file=sys.stderr)
+
+    def end_step(self, number: int, step: str) -> None:
+        self.moments.append(Moment(step.split()[0], time.monotonic(), used()))
+
+
 def used() -> float:
     """Processor seconds of the guests that run now (proc(5), /proc/pid/stat, fields 14 and 15)."""
     fields = (Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in guests())
@@ -77,13 +92,7 @@ def measured(disks: str, layout: str, scale: str, machine: str | None) -> Steps:
         corpus=None,
         defaults=selected.scenario.defaults,
     )
-    progress = runner.Progress(
-        stage=lambda _: None,
-        cell=lambda cell, _: print(f"{cell.layout} on {', '.join(cell.drives)}", file=sys.stderr),
-        step=lambda _, name: moments.append(Moment(name.split()[0], time.monotonic(), used())),
-        ended=lambda *_: None,
-    )
-    run = runner.carry_out(request, open_store(), progress)
+    run = runner.carry_out(request, open_store(), Stopwatch(moments))
     if not runner.succeeded(run):
         raise HostError(f"{run.name}: a cell is not ok", hint=f"agelab show {run.name}")
     guest = {

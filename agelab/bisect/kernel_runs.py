@@ -17,6 +17,7 @@ from agelab.kernel import recipes, source_tree
 from agelab.model.result import Cell, End, Sample, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import cell, runner
+from agelab.runner.progress import Progress
 from agelab.store import Store, file_hash
 
 Ask = Callable[[str, Sequence[int]], runner.RunRequest]
@@ -32,6 +33,20 @@ KINDS = {
 }
 CONDITIONS = ("scenario", "corpus_sha256", "harness", "vcpus", "qemu", "accelerator")
 """What of a run's provenance must be the same in all runs of a bisect."""
+
+
+class RunsInLog(Progress):
+    """Writes a line for each thing made and each cell that ends."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+
+    def stage(self, line: str) -> None:
+        self._write(line)
+
+    def end_cell(self, cell: Cell, number: int, end: End) -> None:
+        why = f": {end.reason.splitlines()[0]}" if end.reason else ""
+        self._write(f"seed {cell.seed} {end.status} in {end.host_seconds:.0f} s{why}")
 
 
 class Runs:
@@ -53,7 +68,7 @@ class Runs:
         """
         unchanged(self._question)
         try:
-            kernels.resolve(kernel, self._store, progress=self._stage)
+            kernels.resolve(kernel, self._store, progress=self._say)
         except DoesNotBuild as error:
             return KernelOutcome(kernel=kernel, seed=0, kind=OutcomeKind.NO_BUILD, why=str(error))
         except InputError as error:
@@ -68,9 +83,8 @@ class Runs:
         """Raises InputError for conditions that are not those of the runs before."""
         if (wrong := self.prepare(kernel)) is not None:
             return [wrong]
-        progress = runner.Progress(self._stage, _nothing, _nothing, self._ended)
         try:
-            run = runner.carry_out(self._ask(kernel, seeds), self._store, progress)
+            run = runner.carry_out(self._ask(kernel, seeds), self._store, RunsInLog(self._say))
         except DoesNotBuild as error:  # the modelled drive's module
             return [KernelOutcome(kernel=kernel, seed=0, kind=OutcomeKind.NO_BUILD, why=str(error))]
         except NoHeaders as error:
@@ -121,13 +135,6 @@ class Runs:
                 hint=f"begin a new bisect; what the first one had is in {path}",
             )
 
-    def _stage(self, line: str) -> None:
-        self._say(line)
-
-    def _ended(self, cell: Cell, number: int, end: End) -> None:
-        why = f": {end.reason.splitlines()[0]}" if end.reason else ""
-        self._say(f"seed {cell.seed} {end.status} in {end.host_seconds:.0f} s{why}")
-
 
 def unchanged(question: Question) -> None:
     """Refuse other configurations or patches than the bisect was begun with, and a tree that is gone.
@@ -146,7 +153,3 @@ def unchanged(question: Question) -> None:
                 f"{path} is not what it was when the bisect was begun",
                 hint="put it back, or begin a new bisect",
             )
-
-
-def _nothing(*_: object) -> None:
-    """Say nothing."""

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from agelab.disk import DriveSpec
     from agelab.errors import AgelabError
     from agelab.results.run_directory import RunDirectory
-    from agelab.runner.execute.runner import Progress, RunRequest
+    from agelab.runner.execute.runner import RunRequest
     from agelab.runner.prepare.provided import ProvidedParts
+    from agelab.runner.progress import Progress
     from agelab.scenario.control import ControlFile
     from agelab.scenario.selection import Selection
     from agelab.store import Store
@@ -293,7 +294,7 @@ def execute_all(wanted: "Sequence[RunRequest]") -> "list[RunDirectory | AgelabEr
     from agelab.runner.execute import runner
     from agelab.view.progress import shown
 
-    with shown(wanted) as progress:
+    with shown() as progress:
         _clear_the_way(progress)
         return runner.carry_out_all(wanted, open_store(), progress)
 
@@ -308,7 +309,7 @@ def execute(
     from agelab.runner.execute import runner
     from agelab.view.progress import shown
 
-    with shown([wanted]) as progress:
+    with shown() as progress:
         _clear_the_way(progress)
         return runner.carry_out(wanted, store or open_store(), progress, begun, provided)
 

@@ -7,14 +7,16 @@ from dataclasses import dataclass, field
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
 from rich.table import Column
 
 from agelab.analysis.recent_durations import recent_cells
 from agelab.model.result import Cell, End
 from agelab.model.step import CONTROL_COPY, IMPLICIT, PREPARING, Cycle
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.execute import runner
+from agelab.runner.progress import Progress
+from agelab.runner.request.run_request import RunRequest
 from agelab.view import cell_names, eta
 from agelab.view.aging_table import AGED, CONTROL
 from agelab.view.terminal import moves, open_console
@@ -25,7 +27,7 @@ ROOM = 110
 """Characters of a line from which on a bar may be long."""
 
 
-def repetitions(request: runner.RunRequest) -> dict[str, int] | None:
+def repetitions(request: RunRequest) -> dict[str, int] | None:
     """The steps of a cell of that request and how often each is done; None where a history decides it."""
     scenario = request.turns[0][0]
     found: dict[str, int] = {}
@@ -62,7 +64,7 @@ def worded(said: str, known: Mapping[str, int]) -> str:
 class Course:
     """How far the cells of runs have come."""
 
-    jobs: int
+    jobs: int = 1
     cells: list[Cell] = field(default_factory=list)
     waiting: list[int] = field(default_factory=list)
     """Numbers of the cells that have not begun, in their turn."""
@@ -72,8 +74,9 @@ class Course:
     before: list[tuple[Cell, End]] = field(default_factory=list)
     clock: Callable[[], float] = time.monotonic
 
-    def set_out(self, runs: Sequence[RunDirectory], waiting: Sequence[int]) -> None:
-        """There are these runs' cells, of which those wait."""
+    def begin_runs(self, jobs: int, runs: Sequence[RunDirectory], waiting: Sequence[int]) -> None:
+        """Take in the cells of these runs, and the numbers of those that wait."""
+        self.jobs = jobs
         self.cells = [cell for run in runs for cell in run.plan().cells]
         self.waiting = list(waiting)
         self.before = list(recent_cells(runs[0]))
@@ -108,56 +111,75 @@ class Course:
         return f"{done}; time left: {eta.words(left)}"
 
 
-@contextmanager
-def shown(requests: Sequence[runner.RunRequest]) -> Iterator[runner.Progress]:
-    """The callbacks of runs, told on standard error for as long as the body runs.
+class PlainProgress(Progress):
+    """Prints a line for each thing made, and when a cell begins and ends."""
 
-    On a terminal a line for each cell at work, with its step, and one for all cells, below what has been said.
-    Elsewhere a line when a cell begins and one when it ends.
-    """
-    console = open_console(stderr=True)
-    watched = moves(console)
-    course = Course(requests[0].jobs)
-    known = repetitions(requests[0])
-    total = None if known is None else sum(known.values())
-    bar = _bars(console)
-    lines: dict[int, TaskID] = {}
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.course = Course()
 
-    def say(line: str) -> None:
-        console.print(f"  {line}", soft_wrap=True)
+    def stage(self, line: str) -> None:
+        self.console.print(f"  {line}", soft_wrap=True)
 
-    def cell(cell: Cell, number: int) -> None:
-        course.begin(number)
-        if watched:
-            lines[number] = bar.add_task(f"{course.name(number)}: starting the guest", total=total)
-        else:
-            say(course.name(number))
+    def begin_runs(self, request: RunRequest, runs: Sequence[RunDirectory], waiting: Sequence[int]) -> None:
+        self.course.begin_runs(request.jobs, runs, waiting)
 
-    def step(number: int, said: str) -> None:
-        if watched:
-            implied = said == "ready" or said.rpartition(" ")[0].rpartition("/")[2] == "mkfs"
-            told = worded(said, known or {})
-            bar.update(lines[number], advance=not implied, description=f"{course.name(number)}: {told}")
+    def begin_cell(self, cell: Cell, number: int) -> None:
+        self.course.begin(number)
+        self.stage(self.course.name(number))
 
-    def ended(cell: Cell, number: int, end: End) -> None:
-        course.end(number, end)
-        if watched:
-            bar.remove_task(lines.pop(number))
+    def end_cell(self, cell: Cell, number: int, end: End) -> None:
+        self.course.end(number, end)
         why = f": {' '.join(end.reason.split())}" if end.reason else ""
-        say(f"{course.name(number)}: {end.status} in {end.host_seconds:.0f} s{why}")
+        self.stage(f"{self.course.name(number)}: {end.status} in {end.host_seconds:.0f} s{why}")
 
-    told = runner.Progress(say, cell, step, ended, course.set_out)
-    if not watched:
-        yield told
+
+class MovingProgress(PlainProgress):
+    """Draws a bar for each running cell and a line for all cells, below the lines that have been printed."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(console)
+        self.bars = _bars(console)
+        self._known: dict[str, int] | None = None
+        self._tasks: dict[int, TaskID] = {}
+
+    def begin_runs(self, request: RunRequest, runs: Sequence[RunDirectory], waiting: Sequence[int]) -> None:
+        super().begin_runs(request, runs, waiting)
+        self._known = repetitions(request)
+
+    def begin_cell(self, cell: Cell, number: int) -> None:
+        self.course.begin(number)
+        total = None if self._known is None else sum(self._known.values())
+        text = f"{self.course.name(number)}: starting the guest"
+        self._tasks[number] = self.bars.add_task(text, total=total)
+
+    def end_step(self, number: int, step: str) -> None:
+        implied = step == "ready" or step.rpartition(" ")[0].rpartition("/")[2] == "mkfs"
+        text = f"{self.course.name(number)}: {worded(step, self._known or {})}"
+        self.bars.update(self._tasks[number], advance=not implied, description=text)
+
+    def end_cell(self, cell: Cell, number: int, end: End) -> None:
+        self.bars.remove_task(self._tasks.pop(number))
+        super().end_cell(cell, number, end)
+
+
+@contextmanager
+def shown() -> Iterator[Progress]:
+    """Follow runs on standard error while the body runs: with moving bars on a terminal, else in plain lines."""
+    console = open_console(stderr=True)
+    if not moves(console):
+        yield PlainProgress(console)
         return
-    with Live(Group(bar, course), console=console, transient=True, refresh_per_second=REDRAWN):
-        yield told
+    progress = MovingProgress(console)
+    screen = Group(progress.bars, progress.course)
+    with Live(screen, console=console, transient=True, refresh_per_second=REDRAWN):
+        yield progress
 
 
-def _bars(console: Console) -> Progress:
+def _bars(console: Console) -> Bars:
     """A line for each cell at work, that fits."""
     said = TextColumn(
         "{task.description}", markup=False, table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")
     )
     bar = BarColumn(bar_width=30 if console.width >= ROOM else 10)
-    return Progress(said, bar, MofNCompleteColumn(), TimeElapsedColumn(), console=console, expand=True)
+    return Bars(said, bar, MofNCompleteColumn(), TimeElapsedColumn(), console=console, expand=True)

@@ -19,22 +19,23 @@ def main(home: Path, ended: int) -> None:
     name = make(home, {"ext4": 1.2, "xfs": 1.4, "reiserfs-journal": 1.3}, seeds=(1, 2), unfinished=6 - ended)
     run = RunDirectory(home / "runs" / name)
     words = verb.make_context("run", ["aging", "--jobs", "2"]).params
-    with shown([request("aging", {**words, "kernel": "debian:6.1"})]) as progress:
+    wanted = request("aging", {**words, "kernel": "debian:6.1"})
+    with shown() as progress:
         progress.stage("kernel debian:6.1")
         left = run.unfinished()
-        progress.set_out([run], left)
+        progress.begin_runs(wanted, [run], left)
         cells = run.plan().cells
         for pair in zip(left[::2], left[1::2], strict=True):
             for number in pair:
-                progress.cell(cells[number], number)
+                progress.begin_cell(cells[number], number)
             for step in ("ready", "mkfs 1", "copy 1", "aged/random-read 1"):
                 for number in pair:
-                    progress.step(number, step)
+                    progress.end_step(number, step)
                 progress.stage(f"{step} of both")  # whatever is said has the moving lines drawn again
             for number in pair:
                 status = Status.UNSUPPORTED if number == 5 else Status.OK
                 reason = "this kernel has none" if number == 5 else None
-                progress.ended(
+                progress.end_cell(
                     cells[number], number, End(status=status, reason=reason, host_seconds=200 + number)
                 )
 

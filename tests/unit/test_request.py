@@ -14,6 +14,7 @@ from agelab.cli.run import run
 from agelab.errors import InputError
 from agelab.image import DoesNotBoot
 from agelab.runner.execute import runner
+from agelab.runner.progress import Progress
 from agelab.runner.request.run_request import RunRequest
 
 SMALL = str(Path(__file__).parents[1] / "vm" / "small.toml")
@@ -72,16 +73,20 @@ def test_a_sweep_goes_on_without_a_kernel_that_is_unfit_and_says_so(monkeypatch:
 
     said: list[str] = []
     monkeypatch.setattr(runner, "prepare", make_ready)
-    progress = runner.Progress(said.append, *[lambda *_: None] * 3)
+
+    class Said(Progress):
+        def stage(self, line: str) -> None:
+            said.append(line)
+
     words = {str(option.name): option.get_default(click.Context(run)) for option in run.params}
     requests = [request("aging-ext4", {**words, "kernel": kernel}) for kernel in ("5.10", "6.1")]
     with pytest.raises(InputError, match="seen"):  # what is wrong with the user's words ends all of it
-        runner.carry_out_all(requests, open_store(), progress)
+        runner.carry_out_all(requests, open_store(), Said())
     assert said == ["kernel debian:5.10 is left out: packer build failed"]
-    [why] = runner.carry_out_all(requests[:1], open_store(), progress)
+    [why] = runner.carry_out_all(requests[:1], open_store(), Said())
     assert isinstance(why, DoesNotBoot)
     with pytest.raises(DoesNotBoot):
-        runner.carry_out(requests[0], open_store(), progress)
+        runner.carry_out(requests[0], open_store(), Said())
 
 
 def test_a_sweep_of_which_a_kernel_is_left_out_is_not_ok(monkeypatch: pytest.MonkeyPatch) -> None:

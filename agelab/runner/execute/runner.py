@@ -28,9 +28,9 @@ from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.prepare import input_data
 from agelab.runner.prepare.disk_recipe import disk_recipe
 from agelab.runner.prepare.prepared import PreparedRun, prepare
-from agelab.runner.prepare.prepared import Progress as Progress
 from agelab.runner.prepare.provided import ProvidedParts
 from agelab.runner.prepare.run_manifest import write as keep_made
+from agelab.runner.progress import Progress
 from agelab.runner.request.run_request import RunRequest as RunRequest
 from agelab.store import Store, key_of
 from agelab.stored_disk import StoredDisk
@@ -110,7 +110,8 @@ def carry_out_all(
         turns = [(run, number) for run in runs for number in run.run.unfinished()]
         # Through a process of its own a filesystem takes longest: such cells start first, and none waits for them.
         turns.sort(key=lambda turn: "fuse" not in turn[0].ready.specs[turn[1]].filesystem.modules)
-        progress.set_out([run.run for run in runs], [run.first + number for run, number in turns])
+        waiting = [run.first + number for run, number in turns]
+        progress.begin_runs(ready[0].request, [run.run for run in runs], waiting)
         works = [partial(_carry_out_one, run, number, hypervisor, store, progress) for run, number in turns]
         _in_turn(works, requests[0].jobs, hypervisor)
         ran = iter(runs)
@@ -158,7 +159,7 @@ def _carry_out_one(
     told = begun.first + number
     if journal and line:
         journal.begin(line, spec.run_seed)
-    progress.cell(cell, told)
+    progress.begin_cell(cell, told)
     run.again(number)
     machine = GuestLauncher(
         run.cell(number),
@@ -174,12 +175,12 @@ def _carry_out_one(
     wanted = CellGoals(ready.disk, begun.neighbour, keeping, request.measure, request.curve)
 
     def step(said: str) -> None:
-        progress.step(told, said)
+        progress.end_step(told, said)
         if journal and line:
             journal.step(line, spec.run_seed, said)
 
     end = CellRunner(run, number, machine, wanted, store, step).carry_out()
-    progress.ended(cell, told, end)
+    progress.end_cell(cell, told, end)
     if journal and line:
         journal.end(line, spec.run_seed, end, run.samples().get(number, []))
 

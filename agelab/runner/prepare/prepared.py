@@ -1,6 +1,6 @@
 """What a run needs before its first guest starts: made, or found in the store."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,14 +14,14 @@ from agelab.drive import module as modules
 from agelab.errors import InputError
 from agelab.image import Image, tools
 from agelab.kernel import Kernel
-from agelab.model.result import Cell, End, Status
-from agelab.results.run_directory import RunDirectory
+from agelab.model.result import Status
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.phases import phases
 from agelab.runner.prepare import capacity, input_data
 from agelab.runner.prepare.control_journal import Journal
 from agelab.runner.prepare.provided import ProvidedParts
 from agelab.runner.prepare.run_manifest import RunManifest, collect
+from agelab.runner.progress import Progress
 from agelab.runner.request.run_request import CellRequest, RunRequest
 from agelab.runner.request.run_request import cell_requests as requested
 from agelab.scenario import selection
@@ -29,22 +29,6 @@ from agelab.store import Store
 from agelab.stored_disk import StoredDisk
 from agelab.vm import clock, kvm
 from agelab.vm.guest import Accelerator
-
-
-def _unheard(runs: Sequence[RunDirectory], waiting: Sequence[int]) -> None:
-    """Who listens to each cell alone."""
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What a run tells while it goes on: ``stage`` one line for each thing made, the rest of the cell of a number."""
-
-    stage: Callable[[str], None]
-    cell: Callable[[Cell, int], None]
-    step: Callable[[int, str], None]
-    ended: Callable[[Cell, int, End], None]
-    set_out: Callable[[Sequence[RunDirectory], Sequence[int]], None] = _unheard
-    """Before the first cell: the runs, whose cells are numbered through, and which of those are left, in their turn."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,29 @@
+"""What a run reports while it goes on."""
+
+from collections.abc import Sequence
+
+from agelab.model.result import Cell, End
+from agelab.results.run_directory import RunDirectory
+from agelab.runner.request.run_request import RunRequest
+
+
+class Progress:
+    """Follows runs and reports nothing; a subclass overrides what it wants to know.
+
+    Cells are numbered from 0 through all runs that go on together.
+    """
+
+    def stage(self, line: str) -> None:
+        """Something is being made or looked up."""
+
+    def begin_runs(self, request: RunRequest, runs: Sequence[RunDirectory], waiting: Sequence[int]) -> None:
+        """The cells ``waiting`` are about to run, in this order; ``request`` is the first run's."""
+
+    def begin_cell(self, cell: Cell, number: int) -> None:
+        """A cell's guest is about to start."""
+
+    def end_step(self, number: int, step: str) -> None:
+        """A step of a cell has ended; ``step`` is its name and repetition: ``copy 7``."""
+
+    def end_cell(self, cell: Cell, number: int, end: End) -> None:
+        """A cell has ended."""
