@@ -46,7 +46,7 @@ VERBS = {
     "resume": ("agelab.cli.resume:resume", "Run the cells of a run that have not ended."),
     "age": ("agelab.cli.age:age", "Make the disks of a scenario and keep them."),
     "disk": ("agelab.cli.disk:disk", "List, show, export, import and remove stored disks."),
-    "list": ("agelab.cli.list:list_runs", "List runs, newest first."),
+    "list": ("agelab.cli.list_runs:list_runs", "List runs, newest first."),
     "show": ("agelab.cli.show:show", "Show one run's samples, as a table or as JSON."),
     "export": ("agelab.cli.export:export", "Write runs as CSV, JSON lines, JUnit, or tables of their steps."),
     "compare": ("agelab.cli.compare:compare", "Name the inputs and results in which two runs differ."),

@@ -16,7 +16,7 @@ def inside(home: Path, mount: str, script: str) -> subprocess.CompletedProcess[s
     body = (
         "import os\nfrom pathlib import Path\nHOME = Path(os.environ['AGELAB_HOME'])\n"
         "from agelab import cli\nfrom agelab.errors import HostError\nfrom agelab.store import Store\n"
-        "from agelab.results.rundir import RunDirectory\n" + script
+        "from agelab.results.run_directory import RunDirectory\n" + script
     )
     words = [*UNSHARE, "sh", "-euc", f'{mount}; exec "$0" -c "$1"', sys.executable, body]
     told = {**os.environ, "AGELAB_HOME": str(home)}
@@ -58,7 +58,7 @@ print(store.obtain("tools", {"n": 3}, small).damage())
 RUN = """
 import errno
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
-from agelab.results import rundir
+from agelab.results import run_directory
 from agelab.results.digest import digest
 def filled():
     try:
@@ -81,7 +81,10 @@ sample = Sample(step="copy", metric="elapsed", value=1.5, unit="s")
 
 
 def test_a_plan_that_finds_no_room_is_no_run(home: Path) -> None:
-    script = RUN + "filled()\nprint(full(lambda: run.write_plan(plan)))\nprint(rundir.every(HOME / 'runs'))\n"
+    script = (
+        RUN
+        + "filled()\nprint(full(lambda: run.write_plan(plan)))\nprint(run_directory.every(HOME / 'runs'))\n"
+    )
     done = inside(home, SMALL, script)
     assert (done.returncode, done.stdout.split()) == (0, ["True", "[]"]), done.stderr
 
@@ -103,7 +106,7 @@ landed = 0
 while not full(lambda: run.append(1, sample)): landed += 1
 print(full(lambda: run.finish(1, end)), run.unfinished())
 print(len(run.samples()[0]), len(run.samples()[1]) == 1 + landed)
-rundir.find(HOME / "runs", "latest")
+run_directory.find(HOME / "runs", "latest")
 (HOME / "filler").unlink()
 run.again(1)
 run.append(1, sample)

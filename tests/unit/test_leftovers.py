@@ -198,8 +198,8 @@ def test_a_directory_that_is_removed_is_there_as_a_whole_or_not_at_all(tmp_path:
 
 def test_writers_of_one_file_do_not_disturb_each_other(tmp_path: Path) -> None:
     path = tmp_path / "answer"
-    one = "import sys\nfrom pathlib import Path\nfrom agelab import unfinished\n"
-    one += "for _ in range(100): unfinished.write(Path(sys.argv[1]), sys.argv[2].encode() * 50_000)"
+    one = "import sys\nfrom pathlib import Path\nfrom agelab import atomic\n"
+    one += "for _ in range(100): atomic.write(Path(sys.argv[1]), sys.argv[2].encode() * 50_000)"
     writers = [subprocess.Popen([sys.executable, "-c", one, str(path), letter]) for letter in "abc"]
     while any(writer.poll() is None for writer in writers):
         if path.exists():

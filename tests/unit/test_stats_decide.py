@@ -268,7 +268,7 @@ def test_the_realised_error_in_the_wall_clock_is_within_its_bound(shape: str, dr
 
 def test_the_realised_error_in_the_virtual_clock_is_that_of_the_table() -> None:
     """Recorded samples whose ends differ by 1.5 floors or more, and drawn ones. A single seed alone is found out."""
-    series = bench.recorded()["decide_virtual"]
+    series = bench.recorded()["virtual"]
     few = {
         name: series[name] for name in ("copy 12 elapsed", "aged/read 1 elapsed", "aged/map 1 layout_score")
     }
