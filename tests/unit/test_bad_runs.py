@@ -198,7 +198,6 @@ from agelab.results.run_directory import RunDirectory
 
 run, until = RunDirectory(Path(sys.argv[1])), time.monotonic() + float(sys.argv[2])
 with run.held():
-    print("held", flush=True)
     turn = 0
     while time.monotonic() < until:
         turn += 1
@@ -220,6 +219,8 @@ with run.held():
             said = digest(status, rows, {})
             key = inputs_key({"turn": turn, "cell": number})
             run.finish(number, End(status=status, digest=said, inputs_key=key, host_seconds=1))
+            if turn == 1 and number == 0:
+                print("first cell written", flush=True)
 print(turn)
 """
 """Carries a run out, in no time: the first cell once, the others again and again, as resume does."""
@@ -234,13 +235,13 @@ def test_a_run_is_read_while_it_is_written(home: Path, capsys: pytest.CaptureFix
     with subprocess.Popen(
         [sys.executable, "-c", WRITER, str(run.path), str(seconds)], stdout=subprocess.PIPE, text=True
     ) as writer:
-        assert writer.stdout and writer.stdout.readline() == "held\n"
+        assert writer.stdout and writer.stdout.readline() == "first cell written\n"
         looks = 0
         while writer.poll() is None:
             code, _, err = read(readers[looks % len(readers)], run, capsys)
             assert code == 0, err
             [first, *_] = run.as_json()["cells"]
-            assert first["status"] == "interrupted" or len(first["samples"]) == 29
+            assert len(first["samples"]) == 29
             looks += 1
         assert writer.returncode == 0 and int(writer.stdout.read()) > 1 and looks > len(readers)
     run.verify()
