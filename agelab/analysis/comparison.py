@@ -7,10 +7,11 @@ from pathlib import Path
 from agelab.analysis import comparability, host_noise
 from agelab.analysis.cells import SeedGroup
 from agelab.analysis.host_noise import HostNoise
+from agelab.analysis.judge import judge_against
 from agelab.analysis.selectors import Comparison
 from agelab.errors import InputError
 from agelab.stats.series import by_step, series
-from agelab.stats.verdict import ComparedSeries, compare_with_base
+from agelab.stats.verdict import ComparedSeries
 
 NAMED = 6
 """Groups, or kinds of steps, to name in one line."""
@@ -41,13 +42,13 @@ def compare_steps(one: Comparison, host: HostNoise, everything: bool) -> list[Co
     """Of each other side what may be said of it; of each repetition with ``everything`` alone."""
     tables = [series(group.counted) for group in (one.base, *one.others)]
     base, *others = map(by_step, tables)
-    steps = compare_with_base(base, others, host)
+    steps = judge_against(base, others, host)
     repeated = {(step, metric) for table in tables for step, turn, metric in table if turn > 1}
     base, *others = (
         {place: found for place, found in table.items() if everything and (place[0], place[2]) in repeated}
         for table in tables
     )
-    return [ComparisonTable(*both) for both in zip(steps, compare_with_base(base, others, host), strict=True)]
+    return [ComparisonTable(*both) for both in zip(steps, judge_against(base, others, host), strict=True)]
 
 
 def caveats(one: SeedGroup, other: SeedGroup, anyway: bool) -> list[str]:

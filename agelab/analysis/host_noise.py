@@ -1,4 +1,4 @@
-"""What hosts show by chance in real time (``agelab calibrate --clock wall``): a floor that run seeds do not have."""
+"""The noise of hosts in the wall clock (``agelab calibrate --clock wall``): a floor that run seeds do not have."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +9,7 @@ from typing import Any
 from agelab.analysis.calibration import HostFloors, host_floors
 from agelab.analysis.step_kinds import Kinds, of_cell
 from agelab.model.result import RunPlan
+from agelab.results.run_directory import RunDirectory
 from agelab.stats.series import SeriesPair
 from agelab.stats.verdict import ComparedSeries
 
@@ -18,34 +19,42 @@ NAMED = 6
 
 @dataclass(frozen=True)
 class HostNoise:
-    """Of the hosts on which runs were carried out; of runs of the virtual clock nothing."""
+    """What A/A has shown of the hosts of some runs; nothing for runs of the virtual clock."""
 
     known: tuple[HostFloors, ...] = ()
-    """Of each run."""
+    """One for each run of the wall clock."""
     kinds: Kinds = field(default_factory=lambda: Kinds({}))
-    """Of the steps of their cells."""
+    """The kinds of the steps of their cells."""
     widest: bool = False
-    """Whether what no A/A has measured has the largest floor of any kind of step, and not none."""
+    """Give a step that no A/A has measured (a sum of steps above all) the largest floor of any kind, and not none."""
 
     @property
     def unknown(self) -> list[str]:
-        """Why a host's chance is in no floor."""
+        """Labels for hosts whose noise is not known, with the reason."""
         return list(
             dict.fromkeys(f"floor of the run seeds alone: {one.why}" for one in self.known if one.why)
         )
 
-    def __call__(self, row: SeriesPair) -> Fraction | None:
-        """What chance makes of a difference of medians, as a share of the larger one; None where nobody knows."""
-        kind, metric = self._kind(row), row.left.metric
+    def share(self, step: str, metric: str) -> Fraction | None:
+        """Return how far values of a step spread by chance, as a share of their median; None where unknown."""
+        kind = self.kinds.of(step)
         found = [one.shares[kind, metric] for one in self.known if (kind, metric) in one.shares]
         if not found and self.widest:
             found = [share for one in self.known for at, share in one.shares.items() if at[1] == metric]
         return max(found, default=None)
 
-    def uncovered(self, rows: Sequence[ComparedSeries]) -> list[str]:
-        """What is called different although no A/A of a host that is known has measured such steps."""
+    def __call__(self, pair: SeriesPair) -> Fraction | None:
+        """Return the share of a pair's step."""
+        return self.share(pair.left.step, pair.left.metric)
+
+    def labels(self, rows: Sequence[ComparedSeries]) -> list[str]:
+        """What a table of these rows must say: whose noise is not known, and which verdicts no A/A covers."""
+        return [*self.unknown, *self._uncovered(rows)]
+
+    def _uncovered(self, rows: Sequence[ComparedSeries]) -> list[str]:
+        """Name what is called different although no A/A of a known host has measured such steps."""
         found = dict.fromkeys(
-            f"{one.row.left.metric} of {self._kind(one.row)}"
+            f"{one.row.left.metric} of {self.kinds.of(one.row.left.step)}"
             for one in rows
             if self.known and not self.unknown and one.differs and self(one.row) is None
         )
@@ -53,13 +62,17 @@ class HostNoise:
         said = f"{', '.join(list(found)[:NAMED])}{more}"
         return [f"floor of the run seeds alone, for no A/A of this host has it: {said}"] if found else []
 
-    def _kind(self, row: SeriesPair) -> str:
-        return self.kinds.of(row.left.step)
-
 
 def noise_of(
     home: Path, plans: Iterable[RunPlan], inputs: Mapping[str, Any], *, widest: bool = False
 ) -> HostNoise:
-    """Of runs in a store, and of the inputs of one of their cells. Raises InputError for a damaged record."""
+    """Look up the noise of runs, by the inputs of one of their cells. Raises InputError for a damaged record."""
     real = [plan for plan in plans if plan.clock == "wall"]
     return HostNoise(tuple(host_floors(home, plan) for plan in real), of_cell(inputs), widest)
+
+
+def noise_of_runs(runs: Sequence[tuple[RunDirectory, RunPlan]], *, widest: bool = False) -> HostNoise:
+    """Look up the noise of runs of one scenario. Raises InputError for a damaged record."""
+    cells = ((run, number) for run, plan in runs if plan.clock == "wall" for number in range(len(plan.cells)))
+    inputs = next((found for run, number in cells if (found := run.inputs(number))), {})
+    return noise_of(runs[0][0].home, (plan for _, plan in runs), inputs, widest=widest)

@@ -2,18 +2,20 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from agelab.analysis.cells import groups
 from agelab.analysis.comparability import data
+from agelab.analysis.host_noise import HostNoise, noise_of_runs
+from agelab.analysis.judge import judge
 from agelab.errors import InputError
 from agelab.kernel.versions import is_version, order
 from agelab.model.result import RunKernel, RunPlan, Sample, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.stats.order_statistics import exact
 from agelab.stats.series import Place, Series, SeriesPair, series
-from agelab.stats.verdict import ComparedSeries, compare_all
+from agelab.stats.verdict import ComparedSeries
 
 TOTAL: Place = ("all steps", 1, "elapsed")
 """The sum of what all steps of a cell took."""
@@ -43,6 +45,8 @@ class Sweep:
     """The columns."""
     entries: Mapping[tuple[str, str], tuple[SweepCell | None, ...]]
     """Variant and layout to what there is on each kernel; None where it was not asked for."""
+    host: HostNoise = field(default_factory=HostNoise)
+    """The noise of the hosts; the sum of all steps has the largest floor of any of them."""
 
     @property
     def names(self) -> list[str]:
@@ -87,7 +91,7 @@ class Sweep:
                 if now and before:
                     found[row, column] = SeriesPair(before, now)
                 before = now or before
-        return dict(zip(found, compare_all([*found.values()]), strict=True))
+        return dict(zip(found, judge([*found.values()], self.host), strict=True))
 
     def last_seen(self, row: tuple[str, str]) -> str | None:
         """The newest kernel on which a variant ran that a younger one does not support; None for others."""
@@ -120,7 +124,8 @@ def of(runs: Sequence[RunDirectory]) -> Sweep:
     for kernel in kernels:
         for row, entry in _entries(by_kernel[kernel]).items():
             found.setdefault(row, {})[kernel] = entry
-    return Sweep(kernels, {row: tuple(map(there.get, kernels)) for row, there in found.items()})
+    entries = {row: tuple(map(there.get, kernels)) for row, there in found.items()}
+    return Sweep(kernels, entries, noise_of_runs([*zip(runs, plans, strict=True)], widest=True))
 
 
 def _must_be_alike(plans: Sequence[RunPlan]) -> None:

@@ -54,7 +54,7 @@ def compare(
         host = host_noise_of(store.home, one.base, one.others)
         tables.append(compare_steps(one, host, everything))
         for other, rows in zip(one.others, tables[-1], strict=True):
-            doubts[id(other)] += [*host.unknown, *host.uncovered(rows.steps)]
+            doubts[id(other)] += host.labels(rows.steps)
     if as_json:
         print_json(comparison_json(found, tables, doubts, everything))
     else:

@@ -61,4 +61,4 @@ def loaded(run: "RunDirectory") -> "LoadedRun":
     plan, ends, samples = run.found()
     if not plan.cells:
         raise InputError(f"{run.name} has no cells: there is nothing to put beside a study")
-    return LoadedRun(plan, ends, samples, going_on)
+    return LoadedRun(run, plan, ends, samples, going_on)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
+from agelab.analysis.host_noise import HostNoise
 from agelab.published.claims import Claims
 from agelab.published.run_columns import RunColumn, StudyCell
 from agelab.published.tables import Place, PublishedTables
@@ -51,13 +52,28 @@ class Ours:
         parts = self.claims.sums.get(step, (step,))
         found = [_value(ran, parts, metric, use.repetition) for ran in ok]
         numbers = tuple(value for value in found if not isinstance(value, str))
-        return Value(numbers) if numbers else Value(why=next(why for why in found if isinstance(why, str)))
+        noise = _noise(self.side.hosts[scenario], parts, metric, use.repetition)
+        return (
+            Value(numbers, host=noise)
+            if numbers
+            else Value(why=next(why for why in found if isinstance(why, str)))
+        )
 
     def _variant(self, variant: str) -> str:
         """The variant that runs: with stand-ins theirs, at the same row of the table."""
         if not self.stand_in:
             return variant
         return f"{self.stand_in}{variant.removeprefix(self.figures.filesystem(variant))}"
+
+
+def _noise(host: HostNoise, steps: tuple[str, ...], metric: str, repetition: str) -> Fraction | None:
+    """Return a bound of the noise: of a sum its widest part's, of a ratio that of both its sides together."""
+    sides = [PERCENTAGES[metric], ("elapsed",)] if metric in PERCENTAGES else [(metric,)]
+    if repetition == "growth":
+        sides *= 2
+    shares = [[host.share(step, name) for step in steps for name in side] for side in sides]
+    known = [[one for one in side if one is not None] for side in shares]
+    return sum(map(max, known), Fraction()) if known == shares else None
 
 
 def _value(ran: StudyCell, steps: tuple[str, ...], metric: str, repetition: str) -> Fraction | str:

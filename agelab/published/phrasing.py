@@ -70,12 +70,14 @@ def said(one: JudgedClaim) -> str:
     return one.reason + (" (no floor)" if one.no_floor else "")
 
 
-def floors(report: StudyReport, letter: str) -> str:
-    """What *no floor* means where verdicts of that side have none; else nothing."""
+def floors(report: StudyReport, letter: str) -> list[str]:
+    """Say what floors the verdicts of that side lack: the one of run seeds, the one of its host in the wall clock."""
     without = [
         one.no_floor for _, judged in report.claims for side, one in judged if side == letter and one.no_floor
     ]
-    return f"{min(without)}: an order counts as it is, by however little" if without else ""
+    column = dict(report.sides)[letter]
+    least = "if the host's noise does not hide it" if column.noise_known else "by however little"
+    return [*([f"{min(without)}: an order counts as it is, {least}"] if without else []), *column.labels]
 
 
 def whose(letter: str, one: JudgedClaim) -> str:

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
+from agelab.analysis.host_noise import HostNoise, noise_of_runs
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
+from agelab.results.run_directory import RunDirectory
 from agelab.stats.order_statistics import exact
 
 SHARED = ("kernel", "qemu", "image", "corpus_sha256", "harness", "vcpus", "model")
@@ -16,6 +18,7 @@ SHARED = ("kernel", "qemu", "image", "corpus_sha256", "harness", "vcpus", "model
 class LoadedRun:
     """A run as it lies on disk."""
 
+    directory: RunDirectory
     plan: RunPlan
     ends: Sequence[End | None]
     samples: Mapping[int, Sequence[Sample]]
@@ -83,6 +86,24 @@ class RunColumn:
                 ran = StudyCell(cell, run.ends[number], run.samples.get(number, ()), run.going_on)
                 found.setdefault((run.plan.scenario, cell.variant, cell.layout), []).append(ran)
         return found
+
+    @cached_property
+    def hosts(self) -> Mapping[str, HostNoise]:
+        """Scenario to the noise of the hosts of its runs."""
+        runs: dict[str, list[tuple[RunDirectory, RunPlan]]] = {}
+        for run in self.runs:
+            runs.setdefault(run.plan.scenario, []).append((run.directory, run.plan))
+        return {scenario: noise_of_runs(found, widest=True) for scenario, found in runs.items()}
+
+    @property
+    def noise_known(self) -> bool:
+        """Whether A/A of the hosts in the wall clock stands under its claims."""
+        return self.plan.clock == "wall" and not self.labels
+
+    @property
+    def labels(self) -> list[str]:
+        """What must be said of the floors under its claims: whose noise is not known."""
+        return list(dict.fromkeys(line for host in self.hosts.values() for line in host.unknown))
 
     @property
     def plan(self) -> RunPlan:

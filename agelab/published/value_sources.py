@@ -6,9 +6,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Literal, Protocol
 
+from agelab.analysis.judge import order
 from agelab.published.claims import Claims
 from agelab.published.tables import Place, PublishedTables
-from agelab.stats.noise_floor import FloorVerdict, MedianDifference
 from agelab.stats.order_statistics import Summary, summary
 
 Reading = Literal["time", "speed"]
@@ -18,10 +18,12 @@ READINGS: tuple[Reading, ...] = ("time", "speed")
 
 @dataclass(frozen=True)
 class Value:
-    """Its numbers, one for each run seed (of a printed one there is one), or why there are none."""
+    """Its numbers, one for each run seed (a printed one has one), or why there are none."""
 
     numbers: tuple[Fraction, ...] = ()
     why: str = ""
+    host: Fraction | None = None
+    """How far it spreads by chance on the host that measured it, as a share of its median, where that is known."""
 
     @cached_property
     def summary(self) -> Summary:
@@ -45,14 +47,9 @@ class ValueSource(Protocol):
 
 
 def apart(one: Value, other: Value) -> int:
-    """1 where the one is higher, -1 where it is lower, 0 where nothing can be said.
-
-    Where both have run seeds enough the floor decides, else the medians as they are.
-    """
-    difference = MedianDifference(one.summary, other.summary)
-    if difference.verdict is FloorVerdict.NO_FLOOR:
-        return (one.median > other.median) - (one.median < other.median)
-    return {FloorVerdict.A_HIGHER: 1, FloorVerdict.B_HIGHER: -1}.get(difference.verdict, 0)
+    """Return 1 where the one is higher, -1 where it is lower, 0 where a floor hides the difference."""
+    noise = [value.host for value in (one, other) if value.host is not None]
+    return order(one.summary, other.summary, max(noise, default=None))
 
 
 @dataclass(frozen=True)

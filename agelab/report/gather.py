@@ -6,9 +6,8 @@ from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 
-from agelab.analysis import host_noise
 from agelab.analysis.comparability import data
-from agelab.analysis.host_noise import HostNoise
+from agelab.analysis.host_noise import HostNoise, noise_of_runs
 from agelab.analysis.sweep import Sweep
 from agelab.model.result import RunPlan
 from agelab.published.run_columns import LoadedRun, StudyCell
@@ -125,12 +124,7 @@ class RunSet:
         """What the hosts of these runs show by chance: of the mean of all tests, too, and of sums of steps."""
         if self.plan.clock != "wall":
             return HostNoise()
-        places = (
-            (RunDirectory(one.path), number) for one in self.runs for number in range(len(one.plan.cells))
-        )
-        inputs = next((found for run, number in places if (found := run.inputs(number))), {})
-        home = self.runs[0].path.parent.parent
-        return host_noise.noise_of(home, (one.plan for one in self.runs), inputs, widest=True)
+        return noise_of_runs([(RunDirectory(one.path), one.plan) for one in self.runs], widest=True)
 
     @cached_property
     def subjects(self) -> tuple[Subject, ...]:
@@ -173,7 +167,7 @@ def load(run: RunDirectory) -> LocatedRun:
     """A run from its directory, as far as it is. Raises InputError for one that is damaged."""
     going_on = run.going_on()
     plan, ends, samples = run.found()
-    return LocatedRun(LoadedRun(plan, ends, samples, going_on), run.path)
+    return LocatedRun(LoadedRun(run, plan, ends, samples, going_on), run.path)
 
 
 def together(runs: Iterable[LocatedRun]) -> list[RunSet]:

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from agelab.analysis.judge import judge
 from agelab.report.gather import Subject
 from agelab.stats.noise_floor import SEEDS_NEEDED, MedianDifference, too_few_seeds
 from agelab.stats.order_statistics import Summary
 from agelab.stats.series import Place, Series, SeriesPair
-from agelab.stats.verdict import ComparedSeries, compare_all
+from agelab.stats.verdict import ComparedSeries
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Ranked:
     def compared(self) -> list[ComparedSeries]:
         """The first one, as B, against each of the others."""
         rows = [SeriesPair(one, self.series[0]) for one in self.series[1:]]
-        return compare_all(rows, self.first[0].chance) if rows else []
+        return judge(rows, self.first[0].chance) if rows else []
 
     @property
     def apart(self) -> MedianDifference:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from agelab.analysis.judge import judge
 from agelab.report.answer.all_tests import does
 from agelab.report.gather import RunSet, Subject
 from agelab.report.model import Heading, Table, TableCell
@@ -12,7 +13,7 @@ from agelab.stats.formatting import decimals
 from agelab.stats.order_statistics import exact
 from agelab.stats.outliers import outliers
 from agelab.stats.series import MEAN, Place, Series, SeriesPair
-from agelab.stats.verdict import ComparedSeries, compare_all
+from agelab.stats.verdict import ComparedSeries
 
 WORD = {"higher": "slower", "lower": "faster"}
 """What a higher time is."""
@@ -58,7 +59,7 @@ def by_step(group: RunSet, steps: Sequence[str], where: str) -> Iterator[Table]:
     judged = dict(
         zip(
             against,
-            compare_all([SeriesPair(found[at][2], found[at][3]) for at in against], group.chance),
+            judge([SeriesPair(found[at][2], found[at][3]) for at in against], group.chance),
             strict=True,
         )
     )
@@ -92,7 +93,7 @@ def by_test(group: RunSet, places: Sequence[Place], where: str) -> Iterator[Tabl
                 empty = Series(step, repetition, "elapsed", "s", (), ())
                 old, new = (subject.series.get((one, repetition, "elapsed"), empty) for one in sides(step))
                 found.append((name, subject, slowdown, SeriesPair(new, old)))
-    judged = compare_all([row for *_, row in found], group.chance)
+    judged = judge([row for *_, row in found], group.chance)
     told = estimates({at: slowdown for at, (_, _, slowdown, _) in enumerate(found)})
     rows = []
     for at, ((name, subject, slowdown, row), one) in enumerate(zip(found, judged, strict=True)):

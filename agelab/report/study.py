@@ -71,7 +71,7 @@ def blocks(report: StudyReport, where: str) -> Iterator[Block]:
     for letter, side in report.sides:
         lines.append(f"{letter}: {described(side)}.")
         lines += [f"{letter}: left out: {line}" for line in side.left_out]
-        lines += [f"{letter}: {line}" for line in [floors(report, letter)] if line]
+        lines += [f"{letter}: {line}" for line in floors(report, letter)]
     yield Prose(tuple(lines), listed=True)
     yield _claims(report, where)
     for number, ranking in enumerate(report.rankings):

@@ -57,6 +57,11 @@ class RunDirectory:
         """What it is called; a directory may have been renamed to anything."""
         return escape_controls(self.path.name, kept="")
 
+    @property
+    def home(self) -> Path:
+        """The AGELAB_HOME that holds the run."""
+        return self.path.parent.parent
+
     @classmethod
     def create(cls, runs: Path, label: str) -> "RunDirectory":
         """A new directory, named by the moment and the scenario; never one that is there already."""

@@ -51,8 +51,12 @@ class MedianDifference:
         """
         if min(self.left.n, self.right.n) < SEEDS_NEEDED:
             return None
-        larger = max(abs(self.left.median), abs(self.right.median))
-        return max(self.left.spread, self.right.spread, (self.host or 0) * larger)
+        return max(self.left.spread, self.right.spread, self.host_floor)
+
+    @property
+    def host_floor(self) -> Fraction:
+        """What the host shows by chance, in the metric's unit; 0 where that is not known."""
+        return (self.host or Fraction(0)) * max(abs(self.left.median), abs(self.right.median))
 
     @property
     def verdict(self) -> FloorVerdict:

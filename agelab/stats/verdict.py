@@ -4,19 +4,18 @@ Nobody is called slower or faster, higher or lower, below the floor (``floor``);
 chance as well, corrected for all comparisons of the metric (``ranks``). See docs/floor.md.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
 from agelab.model.metrics import METRICS
-from agelab.stats.bootstrap import Interval, ratios
+from agelab.stats.bootstrap import Interval
 from agelab.stats.noise_floor import FloorVerdict as Floored
 from agelab.stats.noise_floor import MedianDifference
-from agelab.stats.rank_test import LEVEL, Test, rank_tests, seeds_needed
-from agelab.stats.series import Place, Series, SeriesPair, rows
+from agelab.stats.rank_test import LEVEL, Test, seeds_needed
+from agelab.stats.series import SeriesPair
 
 
 class DifferenceVerdict(StrEnum):
@@ -108,35 +107,3 @@ class ComparedSeries:
             ]
             return "; ".join(said)
         return self.difference.why_no_floor if self.difference else None
-
-
-HostFloor = Callable[[SeriesPair], Fraction | None]
-"""How wide values spread by chance on the host, as a share of their median, where that is known."""
-
-
-def difference(row: SeriesPair, host: HostFloor) -> MedianDifference | None:
-    """The row's, its floor raised by ``host``; None where a side was not measured."""
-    return replace(row.difference, host=host(row)) if row.difference else None
-
-
-def compare_all(found: Sequence[SeriesPair], host: HostFloor = lambda row: None) -> list[ComparedSeries]:
-    """Each row judged; the rows of one metric are one family of comparisons. ``host`` may raise a row's floor."""
-    families: dict[str, list[int]] = {}
-    for at, row in enumerate(found):
-        families.setdefault(row.left.metric, []).append(at)
-    tests: dict[int, Test | None] = {}
-    for members in families.values():
-        tests.update(zip(members, rank_tests([found[at] for at in members]), strict=True))
-    return [
-        ComparedSeries(row, difference(row, host), interval, tests[at])
-        for at, (row, interval) in enumerate(zip(found, ratios(found), strict=True))
-    ]
-
-
-def compare_with_base(
-    base: Mapping[Place, Series], others: Sequence[Mapping[Place, Series]], host: HostFloor = lambda row: None
-) -> list[list[ComparedSeries]]:
-    """For each of the others its rows against the base's; a metric's rows of all of them are one family."""
-    tables = [rows(base, other) for other in others]
-    found = iter(compare_all([row for table in tables for row in table], host))
-    return [[next(found) for _ in table] for table in tables]

@@ -37,8 +37,8 @@ def print_report(report: StudyReport, everything: bool) -> None:
             click.echo(f"   {line}")
         for line in side.left_out:
             click.echo(f"   left out: {line}")
-        if without := floors(report, letter):
-            click.echo(f"   {without}")
+        for line in floors(report, letter):
+            click.echo(f"   {line}")
     for ranking in report.rankings if everything else _with_ours(report.rankings):
         _print_ranking(report, ranking)
     if not everything and (without := _without_ours(report.rankings)):

@@ -45,6 +45,7 @@ def _side_json(side: RunColumn) -> dict[str, Any]:
         "drives": side.drives,
         "seeds": side.seeds,
         "left_out": side.left_out,
+        "labels": side.labels,
     }
 
 

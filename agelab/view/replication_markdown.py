@@ -31,7 +31,7 @@ def lines(report: StudyReport) -> Iterator[str]:
     for letter, side in report.sides:
         yield f"- **{letter}**: {escaped(described(side))}: {counts(report, letter)}. {_runs(side.names)}."
         yield from (f"  - left out: {escaped(line)}" for line in side.left_out)
-        yield from (f"  - {line}" for line in [floors(report, letter)] if line)
+        yield from (f"  - {line}" for line in floors(report, letter))
     yield ""
     for ranking in report.rankings:
         yield from _ranking(report, ranking)

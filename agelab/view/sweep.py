@@ -32,11 +32,13 @@ LEGEND = (
 def print_sweep(found: Sweep, places: Sequence[Place]) -> None:
     """A table for each metric, below it why there are gaps."""
     rows = list(found.entries)
+    judged: list[ComparedSeries] = []
     console = open_console()
     heads: list[Head] = [("", "left"), *((f" {name}", "right") for name in found.names)]
     for place in places:
         unit = _scale(found, place).name
         changes = found.changes(place)
+        judged += changes.values()
         click.echo(f"\n{_title(place)}{unit and f', {unit}'}")
         columns = range(len(found.kernels))
         cells = [
@@ -44,6 +46,8 @@ def print_sweep(found: Sweep, places: Sequence[Place]) -> None:
         ]
         print_table(console, heads, cells)
     console.print(f"\n{LEGEND}")
+    for line in found.host.labels(judged):
+        click.secho(line, bold=True)
     for row in rows:
         for kernel, entry in zip(found.names, found.entries[row], strict=True):
             if entry and entry.why:
@@ -156,4 +160,5 @@ def sweep_json(found: Sweep, places: Sequence[Place]) -> dict[str, Any]:
                 )
     kernels = [{"release": one.release, "version": one.version, "spec": one.spec} for one in found.kernels]
     last = {_name(row): seen for row in found.entries if (seen := found.last_seen(row))}
-    return {"schema": SCHEMA, "kernels": kernels, "rows": rows, "last_seen": last}
+    labels = found.host.labels([one for table in changes.values() for one in table.values()])
+    return {"schema": SCHEMA, "kernels": kernels, "rows": rows, "last_seen": last, "labels": labels}

@@ -24,7 +24,7 @@ def make(
     drives: tuple[str, ...] = ("model:x",),
     clock: str = "virtual",
     unsupported: tuple[str, ...] = (),
-    provenance: Mapping[str, str] = {},
+    provenance: Mapping[str, object] = {},
 ) -> str:
     """A run of that scenario: variant to step to seconds (or ``step metric`` to value); its name."""
     run = RunDirectory.create(home / "runs", scenario)

@@ -16,7 +16,7 @@ from agelab.analysis.calibration import MeasuredHost
 from agelab.cli import calibrate as verb
 from agelab.cli import main
 from agelab.errors import InputError
-from agelab.model.result import RunPlan, Status
+from agelab.model.result import RunKernel, RunPlan, Status
 from agelab.report import provenance, step_statistics
 from agelab.report.answer.headline import answers
 from agelab.report.gather import load, together
@@ -25,6 +25,7 @@ from agelab.runner.execute.runner import RunRequest
 from agelab.scenario import selection
 from agelab.stats.aa_coverage import coverage
 from agelab.store import Store
+from tests.unit import published_runs
 from tests.unit.test_compare import Values, make, seeds
 
 A, AGAIN = seeds(1.0, 1.1, 1.2, 1.3, 1.4), seeds(1.2, 1.3, 1.25, 1.4, 1.6)
@@ -455,3 +456,61 @@ def test_compare_says_of_what_no_host_floor_is_known(
     assert "B slower" in shown and label in shown
     assert main(["compare", one.name, ran(home, A, inputs=reading).name]) == 0
     assert "floor of the run seeds alone" not in capsys.readouterr().out, "nothing is called different"
+
+
+SLOWER: Values = {seed: (value or 0) + 0.5 for seed, value in A.items()}
+"""Above the spread of A's run seeds, and below what the host of ``Guests`` shows by chance."""
+
+
+def on_kernel(run: RunDirectory, release: str) -> str:
+    kernel = RunKernel(spec=f"debian:{release}", release=release, version=f"{release}-1")
+    run.write_plan(run.plan().model_copy(update={"kernel": kernel}))
+    return run.name
+
+
+def test_a_sweep_marks_no_change_below_the_floor_of_the_host(
+    guests: Guests, said: Callable[..., str], home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [on_kernel(ran(home, A), "5.10.3"), on_kernel(ran(home, SLOWER), "6.1.2")]
+    asked = ["sweep", *names, "--metric", "copy:elapsed", "--metric", "all steps:elapsed"]
+    assert main(asked) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("+41.7%*") == 2
+    assert "floor of the run seeds alone: no A/A of this host: agelab calibrate" in shown
+    wall(said)
+    assert main(asked) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("+41.7%~") == 2, "the step, and the sum of all steps"
+    assert "floor of the run seeds alone" not in shown
+    assert main([*asked, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["labels"] == [] and {row["word"] for row in found["rows"]} == {None, "below the floor"}
+
+
+def test_a_claim_takes_no_order_from_what_the_host_does_by_chance(
+    guests: Guests, said: Callable[..., str], home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The study has xfs ahead of ext3 in writing; here it is so by a fifth, and the host by itself makes half."""
+
+    def verdict(seeds: int) -> tuple[str, str, str]:
+        values = published_runs.printed("tum-2005")
+        values["xfs"]["write"] = values["jfs"]["write"] = values["ext3"]["write"] / 1.25
+        published_runs.make(
+            home, "tum-2005", values, seeds=seeds, clock="wall", drives=("model:none",), provenance=HOST
+        )
+        assert main(["replicate", "latest"]) == 0
+        shown = capsys.readouterr().out
+        assert main(["replicate", "latest", "--json"]) == 0
+        [study] = json.loads(capsys.readouterr().out)["studies"]
+        [claim] = [one for one in study["claims"] if one["id"] == "write-xfs-and-jfs-ahead"]
+        [one] = claim["verdicts"]
+        return one["verdict"], one["reason"], shown
+
+    label = "   floor of the run seeds alone: no A/A of this host: agelab calibrate"
+    for count in (5, 1):
+        assert verdict(count)[:2] == ("replicated", "next is ext3")
+    assert label in verdict(5)[2]
+    wall(said)
+    for count in (5, 1):
+        assert verdict(count)[:2] == ("not replicated", "against ext3")
+    assert label not in verdict(5)[2]

@@ -13,6 +13,7 @@ from agelab.published.ranking import Ranking, rankings, ranks, tau_b
 from agelab.published.run_columns import LoadedRun, RunColumn
 from agelab.published.study import Study
 from agelab.published.tables import HEADER
+from agelab.results.run_directory import RunDirectory
 
 FILES = """
 study = "small"
@@ -93,7 +94,13 @@ def side(values: dict[str, dict[str, list[float]]], status: Status = Status.OK) 
         ]
         for number, steps in enumerate(values.values())
     }
-    return RunColumn((LoadedRun(plan, [End(status=status, host_seconds=1) for _ in cells], samples),))
+    return RunColumn(
+        (
+            LoadedRun(
+                RunDirectory(Path("r")), plan, [End(status=status, host_seconds=1) for _ in cells], samples
+            ),
+        )
+    )
 
 
 def ranked(small: Study, *sides: RunColumn) -> Ranking:

@@ -7,6 +7,8 @@ from random import Random
 import pytest
 import scipy.stats
 
+from agelab.analysis.host_noise import HostNoise
+from agelab.analysis.judge import judge
 from agelab.model.metrics import METRICS
 from agelab.stats import rank_test
 from agelab.stats.noise_floor import FloorVerdict as Floored
@@ -15,7 +17,7 @@ from agelab.stats.order_statistics import exact, summary
 from agelab.stats.outliers import farthest, outliers
 from agelab.stats.rank_test import least, seeds_needed
 from agelab.stats.series import Series, SeriesPair
-from agelab.stats.verdict import ComparedSeries, DifferenceVerdict, compare_all
+from agelab.stats.verdict import ComparedSeries, DifferenceVerdict
 
 
 def of(*values: float, metric: str = "elapsed", step: str = "copy") -> Series:
@@ -123,7 +125,7 @@ def drawn(random: Random, middle: float) -> tuple[float, ...]:
 
 
 def judged(*rows: SeriesPair) -> list[ComparedSeries]:
-    return compare_all(rows)
+    return judge(rows, HostNoise())
 
 
 @pytest.mark.parametrize(
@@ -194,7 +196,7 @@ def test_no_word_stands_below_the_floor_whatever_the_values() -> None:
     for _ in range(300):
         shifts = [random.choice((5, 8)) for _ in range(3)]
         rows = [row(drawn(random, 5), drawn(random, shift)) for shift in shifts]
-        for found in compare_all(rows):
+        for found in judged(*rows):
             assert found.difference and found.test
             above = abs(found.difference.difference) > (found.difference.floor or 0)
             assert found.differs == (above and found.test.corrected <= 0.05)
@@ -209,7 +211,7 @@ def test_a_difference_that_is_none_is_called_one_as_rarely_as_the_level_says() -
             row(tuple(random.random() for _ in range(5)), tuple(random.random() for _ in range(5)))
             for _ in range(4)
         ]
-        wrong += any(one.differs for one in compare_all(rows))
+        wrong += any(one.differs for one in judged(*rows))
     assert wrong / 400 <= 0.05
 
 
@@ -225,7 +227,7 @@ def test_a_hosts_own_floor_raises_the_floor() -> None:
     assert MedianDifference(b, a, Fraction(9, 10)).verdict is Floored.BELOW
     few = summary([exact(1)])
     assert MedianDifference(few, b, Fraction(9, 10)).floor is None
-    [found] = compare_all([row(ONE, TWO)], lambda row: Fraction(9, 10))
+    [found] = judge([row(ONE, TWO)], lambda row: Fraction(9, 10))
     assert found.verdict is DifferenceVerdict.BELOW
 
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from fractions import Fraction
 
+from agelab.analysis.judge import difference
 from agelab.report.answer import all_tests
 from agelab.report.gather import Subject
 from agelab.report.numbers import number, percent, text
 from agelab.report.step_selection import AGED, CONTROL, MAP, sides
 from agelab.stats.noise_floor import FloorVerdict, MedianDifference
 from agelab.stats.series import Place, SeriesPair
-from agelab.stats.verdict import difference
 
 FILES = (
     ("fragmented_files", True, "of its files lie in several pieces"),
