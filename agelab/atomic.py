@@ -1,7 +1,7 @@
-"""What is not finished: files and directories whose names end in ``.partial``, locked by who is at work on them.
+"""Atomic writes and removals, through files and directories named ``*.partial`` that are locked while in use.
 
-The lock is one of the file's or directory's own descriptor, so it ends with its holder, however that ends; what nobody
-holds was left by somebody who is gone, and can be removed.
+The lock is on the file's or directory's own descriptor, so it ends with its holder, however that ends. One that nobody
+holds was left by a process that is gone, and can be removed.
 """
 
 import fcntl
@@ -20,19 +20,19 @@ MOUNTS = Path("/proc/self/mountinfo")
 
 
 def temp_name(path: Path) -> Path:
-    """A name beside ``path`` that no other process and no other thread takes."""
+    """Return a name beside ``path`` that no other process or thread uses."""
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}{SUFFIX}")
 
 
 def write(path: Path, data: bytes) -> None:
-    """A whole file of these bytes, or the one that was there before. It is on the disk when this returns."""
+    """Write a file atomically and sync it: a reader sees the old content or all of the new."""
     while True:
         partial = temp_name(path)
         with partial.open("xb") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX)
-                if not _is(partial, file.fileno()):
-                    continue  # somebody who tidies up was faster
+                if not _is_same_file(partial, file.fileno()):
+                    continue  # a clean-up removed it before it was locked
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
@@ -44,10 +44,10 @@ def write(path: Path, data: bytes) -> None:
 
 
 @contextmanager
-def directory(path: Path) -> Iterator[Path]:
-    """An empty directory of that name, which must end as SUFFIX says; it goes when the body ends, if it is still there.
+def locked_directory(path: Path) -> Iterator[Path]:
+    """Make an empty, locked directory whose name ends in SUFFIX, and remove it after the body unless it was renamed.
 
-    What was left under that name goes first.
+    Anything left under that name is removed first.
     """
     while True:
         discard(path)
@@ -55,7 +55,7 @@ def directory(path: Path) -> Iterator[Path]:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if not _is(path, descriptor):
+            if not _is_same_file(path, descriptor):
                 continue
             try:
                 yield path
@@ -68,34 +68,34 @@ def directory(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def temp_dir(parent: Path) -> Iterator[Path]:
-    """A directory of its own below ``parent``, which goes when the body ends."""
-    with directory(temp_name(parent / "agelab")) as place:
+    """Make a temporary directory below ``parent``, removed after the body."""
+    with locked_directory(temp_name(parent / "agelab")) as place:
         yield place
 
 
 def remove(path: Path) -> None:
-    """Remove a whole directory: under its own name it is there as a whole, or not at all.
+    """Remove a directory atomically: it is renamed first, so nobody sees part of it under its own name.
 
-    Raises FileNotFoundError where it is not there.
+    Raises FileNotFoundError when it does not exist.
     """
-    going = temp_name(path)
-    path.rename(going)
-    descriptor = os.open(going, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    renamed = temp_name(path)
+    path.rename(renamed)
+    descriptor = os.open(renamed, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        discard(going)
+        discard(renamed)
     finally:
         os.close(descriptor)
 
 
 def is_abandoned(path: Path) -> bool:
-    """Whether nobody is at work on it."""
+    """Return True when no process holds the lock of a partial file or directory."""
     with _locked(path) as free:
         return free
 
 
 def remove_abandoned(path: Path) -> bool:
-    """Remove what nobody is at work on. Whether it has gone."""
+    """Remove a partial file or directory that no process holds. Returns True when it is gone."""
     with _locked(path) as free:
         if free:
             discard(path)
@@ -104,7 +104,7 @@ def remove_abandoned(path: Path) -> bool:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[bool]:
-    """Whether it could be locked, and still has that name."""
+    """Try to lock ``path`` for the body. Yields True when that worked and the name still belongs to it."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
@@ -112,23 +112,23 @@ def _locked(path: Path) -> Iterator[bool]:
         return
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield _is(path, descriptor)
+        yield _is_same_file(path, descriptor)
     except BlockingIOError:
         yield False
     finally:
         os.close(descriptor)
 
 
-def _is(path: Path, descriptor: int) -> bool:
+def _is_same_file(path: Path, descriptor: int) -> bool:
     with suppress(FileNotFoundError):
         return os.path.samestat(path.lstat(), os.fstat(descriptor))
     return False
 
 
 def discard(path: Path) -> None:
-    """Remove a file or a whole directory that may be there; what is mounted in it is unmounted, never emptied.
+    """Remove a file or directory if it exists. Filesystems mounted in it are unmounted first, never emptied.
 
-    Raises HostError where something in it stays mounted.
+    Raises HostError when one stays mounted.
     """
     for place in mounts(path):
         try:
@@ -144,7 +144,7 @@ def discard(path: Path) -> None:
 
 
 def mounts(below: Path) -> list[Path]:
-    """What is mounted below a directory, the last one first (proc(5), mountinfo, field 5)."""
+    """List the mount points below a directory, the last mounted first (proc(5), mountinfo, field 5)."""
     lines = MOUNTS.read_text().splitlines()
     named = (line.split()[4].encode().decode("unicode_escape") for line in lines)
     return [Path(name) for name in named if name.startswith(f"{below}/")][::-1]

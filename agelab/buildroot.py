@@ -17,7 +17,7 @@ from agelab import atomic, process
 from agelab.debian import Archive, Package, PackagesVanished
 from agelab.errors import AgelabError, HostError
 from agelab.model.base import Frozen
-from agelab.store import Artefact, Damaged, Store
+from agelab.store import Artefact, DamagedArtefact, Store
 
 FILE = "root.tar"
 
@@ -61,7 +61,7 @@ def obtain(
     store: Store,
     progress: Callable[[str], None],
     *,
-    used: bool = True,
+    verify: bool = True,
 ) -> Artefact:
     """The build root of the packages that ``resolve`` names: as it did before, or anew if it is given True.
 
@@ -70,13 +70,13 @@ def obtain(
     Raises HostError when the packages cannot be had.
     """
     try:
-        return _unpacked(resolve(False), purpose, store, progress, used)
+        return _unpacked(resolve(False), purpose, store, progress, verify)
     except PackagesVanished:
-        return _unpacked(resolve(True), purpose, store, progress, used)
+        return _unpacked(resolve(True), purpose, store, progress, verify)
 
 
 def _unpacked(
-    chosen: BuildRoot, purpose: Purpose, store: Store, progress: Callable[[str], None], used: bool
+    chosen: BuildRoot, purpose: Purpose, store: Store, progress: Callable[[str], None], verify: bool
 ) -> Artefact:
     inputs = {
         "packages": [[package.name, package.version, package.sha256] for package in chosen.packages],
@@ -94,7 +94,7 @@ def _unpacked(
         pack(tree, directory / FILE)
         remove(tree)
 
-    return store.obtain("buildroot", inputs, build, used=used)
+    return store.obtain("buildroot", inputs, build, verify=verify)
 
 
 def tidy(tree: Path, unused: Sequence[str]) -> None:
@@ -220,11 +220,11 @@ def kept(made: Artefact, store: Store) -> Path:
     with store.lock(f"buildroots-{made.key}"):
         if not root.exists():
             if wrong := made.damage():
-                raise Damaged(
+                raise DamagedArtefact(
                     f"the store's buildroot {made.key[:12]} is damaged: {', '.join(wrong)}",
                     hint=f"remove {made.directory} to have it made again",
                 )
-            with atomic.directory(root.with_suffix(atomic.SUFFIX)) as partial:
+            with atomic.locked_directory(root.with_suffix(atomic.SUFFIX)) as partial:
                 _unpack(made / FILE, partial)
                 os.sync()  # after a power cut an empty compiler would make every kernel one that does not build
                 partial.rename(root)

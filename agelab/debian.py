@@ -18,7 +18,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from agelab import atomic, process
 from agelab.errors import AgelabError, HostError, InputError, unknown
 from agelab.model.base import Frozen
-from agelab.store import Store, canonical, file_hash, key_of
+from agelab.store import Store, canonical_json, file_hash, key_of
 
 ARCHITECTURE = "amd64"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
@@ -131,14 +131,14 @@ def cached_resolution(
     """
     key = key_of(question)
     adapter = TypeAdapter(kind)
-    if key in store.answers:
-        return adapter.validate_python(store.answers[key])
+    if key in store.resolutions:
+        return adapter.validate_python(store.resolutions[key])
     file = store.cache("resolved") / f"{key}.json"
     if not refresh:
         with suppress(FileNotFoundError, ValidationError):
             return adapter.validate_json(file.read_bytes())
     answer = ask()
-    atomic.write(file, canonical(adapter.dump_python(answer, mode="json")))
+    atomic.write(file, canonical_json(adapter.dump_python(answer, mode="json")))
     return answer
 
 

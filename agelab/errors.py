@@ -1,6 +1,6 @@
-"""What can go wrong, sorted by who must act.
+"""Errors for the user, by who must act: the user (InputError) or the owner of the host (HostError).
 
-Libraries raise these; only ``agelab.cli`` turns them into an exit code and one message.
+The package raises these; only ``agelab.cli`` turns them into an exit code and one message.
 """
 
 import errno
@@ -8,15 +8,14 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 DISK_ERRNOS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM))
-"""System errors that the user must mend: no space, no permission. Any other is a bug of ours."""
+"""System errors that the user can fix: no space, no permission. Any other is a bug in agelab."""
 
-
-LISTED = 12
-"""Valid names to list where none is near."""
+MAX_LISTED = 12
+"""Valid names that an error lists when none is similar."""
 
 
 class AgelabError(Exception):
-    """An error for the user: what is wrong and where, and in ``hint`` what to do now."""
+    """An error for the user. The message says what is wrong and where, ``hint`` what to do now."""
 
     exit_code = 1
 
@@ -26,28 +25,28 @@ class AgelabError(Exception):
 
 
 class InputError(AgelabError):
-    """The user's words or files are wrong (exit 2)."""
+    """The user's arguments or files are wrong (exit 2)."""
 
     exit_code = 2
 
 
 class HostError(AgelabError):
-    """This host cannot do it as it is: a missing tool, no space, no network (exit 3)."""
+    """The host lacks something: a tool, space, the network (exit 3)."""
 
     exit_code = 3
 
 
 def unknown(kind: str, name: str, valid: Sequence[str]) -> InputError:
-    """The error for a name that nothing answers to, with the nearest names that something does."""
+    """Return the error for an unknown name, with the most similar valid names or else the first of them."""
     if not valid:
         return InputError(f"no {kind} {name!r}; there are none")
-    listed = sorted(valid)[:LISTED]
-    more = f" and {len(valid) - LISTED} more" if len(valid) > LISTED else ""
-    names = nearest(name, valid) or "there are: " + ", ".join(listed) + more
+    listed = sorted(valid)[:MAX_LISTED]
+    more = f" and {len(valid) - MAX_LISTED} more" if len(valid) > MAX_LISTED else ""
+    names = did_you_mean(name, valid) or "there are: " + ", ".join(listed) + more
     return InputError(f"no {kind} {name!r}; {names}")
 
 
-def nearest(name: str, valid: Sequence[str]) -> str:
-    """Which of the names was meant, asked; nothing where none is near."""
+def did_you_mean(name: str, valid: Sequence[str]) -> str:
+    """Return a question that suggests the most similar names; empty when none is similar."""
     near = get_close_matches(name, valid, n=3, cutoff=0.5)
     return "did you mean " + ", ".join(near) + "?" if near else ""

@@ -1,7 +1,7 @@
-"""Whose a program is: all that an agelab starts says so, and what nobody owns any more can be found and ended.
+"""Find and end the processes that a killed agelab has left.
 
-An agelab that is killed with SIGKILL cannot tidy up. What it has started carries ``AGELAB_OWNER=<pid>:<start time>``
-in its environment, and a process id with the time at which it began is never given out twice.
+An agelab that is killed with SIGKILL cannot clean up. Each process that it starts has ``AGELAB_OWNER=<pid>:<start
+time>`` in its environment; a process id together with its start time is never used twice.
 """
 
 import os
@@ -16,17 +16,17 @@ from pathlib import Path
 
 VARIABLE = "AGELAB_OWNER"
 DAEMON = "daemon"
-"""The owner of what outlives the one who started it, as long as anybody uses it (agelab.vm.daemon)."""
+"""Owner of a process that outlives the one that started it, for as long as anyone uses it (agelab.vm.daemon)."""
 PROC = Path("/proc")
 GRACE = 5.0
-"""Seconds of the host that a process has to end itself when it is asked to."""
+"""Seconds of the host that a process has to end after each signal."""
 _ROUNDS = 8
-"""Times to look again: whoever is ended may leave others."""
+"""Searches for orphans: a process that is ended may leave others."""
 
 
 @dataclass(frozen=True)
 class TaggedProcess:
-    """A process that names its owner."""
+    """A process whose environment names its owner."""
 
     pid: int
     owner: str
@@ -38,15 +38,15 @@ class TaggedProcess:
 
 @cache
 def tag() -> str:
-    """This process, as an owner."""
+    """Return the owner tag of this process."""
     pid = os.getpid()
-    moment = began(pid)
-    assert moment is not None
-    return f"{pid}:{moment}"
+    started = start_time(pid)
+    assert started is not None
+    return f"{pid}:{started}"
 
 
-def began(pid: int) -> str | None:
-    """When a process began, in ticks since the host's start (proc(5), stat, field 22); None where it is gone."""
+def start_time(pid: int) -> str | None:
+    """Return when a process started, in ticks since the host's boot (proc(5), stat, field 22); None if it has ended."""
     try:
         fields = (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
@@ -55,13 +55,13 @@ def began(pid: int) -> str | None:
 
 
 def is_dead(owner: str) -> bool:
-    """Whether an owner does not live any more. What is no owner's name is nobody that could have gone."""
-    pid, _, moment = owner.partition(":")
-    return pid.isdecimal() and moment.isdecimal() and began(int(pid)) != moment
+    """Return True when the owner has ended. A text that is not an owner tag is never dead."""
+    pid, _, started = owner.partition(":")
+    return pid.isdecimal() and started.isdecimal() and start_time(int(pid)) != started
 
 
-def of(pid: int) -> str | None:
-    """The owner that a process names; None where it names none, has ended, or is not ours to look at."""
+def owner_of(pid: int) -> str | None:
+    """Return the owner that a process names; None if it names none, has ended, or may not be read by this user."""
     with suppress(OSError):
         for word in (PROC / str(pid) / "environ").read_bytes().split(b"\0"):
             name, _, value = word.partition(b"=")
@@ -70,30 +70,34 @@ def of(pid: int) -> str | None:
     return None
 
 
-def orphans() -> Iterator[TaggedProcess]:
-    """Every process of this host that an agelab which is gone has started."""
+def find_orphans() -> Iterator[TaggedProcess]:
+    """Yield every process of this host whose owner is dead."""
     for place in PROC.glob("[0-9]*"):
         pid = int(place.name)
-        owner = of(pid)
-        if owner is None or pid == os.getpid() or not _our_numbers(pid) or not is_dead(owner):
+        owner = owner_of(pid)
+        if owner is None or pid == os.getpid() or not _same_namespaces(pid) or not is_dead(owner):
             continue
         with suppress(OSError):
             yield TaggedProcess(pid, owner, (place / "comm").read_text().strip())
 
 
-def tagged(name: str, word: str) -> list[TaggedProcess]:
-    """The processes of that owner whose command line holds that text; none of a container, which has its own."""
+def tagged(owner: str, text: str) -> list[TaggedProcess]:
+    """List the processes of an owner whose command line contains ``text``, without those in a container."""
     found = []
     for place in PROC.glob("[0-9]*"):
         pid = int(place.name)
         with suppress(OSError):
-            if word.encode() in (place / "cmdline").read_bytes() and of(pid) == name and _our_numbers(pid):
-                found.append(TaggedProcess(pid, name, (place / "comm").read_text().strip()))
+            if (
+                text.encode() in (place / "cmdline").read_bytes()
+                and owner_of(pid) == owner
+                and _same_namespaces(pid)
+            ):
+                found.append(TaggedProcess(pid, owner, (place / "comm").read_text().strip()))
     return found
 
 
-def _our_numbers(pid: int) -> bool:
-    """Whether a process counts processes and time as we do: an owner in a container means another one here."""
+def _same_namespaces(pid: int) -> bool:
+    """Return True when a process shares our pid and time namespaces: otherwise its owner tag means nothing here."""
     with suppress(OSError):
         return all(
             (PROC / str(pid) / "ns" / kind).readlink() == (PROC / "self" / "ns" / kind).readlink()
@@ -102,39 +106,39 @@ def _our_numbers(pid: int) -> bool:
     return False
 
 
-def end_orphans() -> list[TaggedProcess]:
-    """End them: each is asked to, and then made to. Returns those that are gone."""
+def terminate_orphans() -> list[TaggedProcess]:
+    """End all orphans, with SIGTERM and then SIGKILL. Returns those that have ended."""
     ended: list[TaggedProcess] = []
     for _ in range(_ROUNDS):
-        found = list(orphans())
+        found = list(find_orphans())
         if not found:
             break
-        ended += end(found)
+        ended += terminate(found)
     return ended
 
 
-def end(found: Sequence[TaggedProcess]) -> list[TaggedProcess]:
-    """End processes that still have the owner they were found with. Returns those that are gone."""
+def terminate(found: Sequence[TaggedProcess]) -> list[TaggedProcess]:
+    """End processes that still have the owner they were found with. Returns those that have ended."""
     with ExitStack() as stack:
         handles: dict[int, TaggedProcess] = {}
         for one in found:
             with suppress(ProcessLookupError):
                 handle = os.pidfd_open(one.pid)
                 stack.callback(os.close, handle)
-                if of(one.pid) == one.owner:  # the number has not gone to another process
+                if owner_of(one.pid) == one.owner:  # the pid has not been given to another process
                     handles[handle] = one
         for number in (signal.SIGTERM, signal.SIGKILL):
-            left = _left(handles, 0)
+            left = _still_running(handles, 0)
             for handle in left:
                 with suppress(ProcessLookupError, PermissionError):
                     signal.pidfd_send_signal(handle, number)
-            _left(left, GRACE)
-        left = _left(handles, 0)
+            _still_running(left, GRACE)
+        left = _still_running(handles, 0)
         return [one for handle, one in handles.items() if handle not in left]
 
 
-def _left(handles: dict[int, TaggedProcess], seconds: float) -> dict[int, TaggedProcess]:
-    """Those that have not ended within so many seconds."""
+def _still_running(handles: dict[int, TaggedProcess], seconds: float) -> dict[int, TaggedProcess]:
+    """Wait up to so many seconds for processes to end. Returns those that still run."""
     poll = select.poll()
     for handle in handles:
         poll.register(handle, select.POLLIN)

@@ -1,6 +1,6 @@
-"""Where agelab's files are: the guest side, the data files, the templates, and the store where nobody has moved it.
+"""Paths of agelab's own files (guest side, data files, templates) and of the default store.
 
-In a checkout they lie beside this package; a wheel has them inside it, in ``agelab/share`` (pyproject.toml).
+In a checkout they are beside this package; in a wheel they are inside it, in ``agelab/share`` (pyproject.toml).
 """
 
 import os
@@ -8,10 +8,10 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent
 IMPORTED_FROM = PACKAGE.parent
-"""What another Python needs on its path to import agelab."""
+"""The entry of PYTHONPATH with which another Python can import agelab."""
 _SHARE = PACKAGE / "share"
 INSTALLED = _SHARE.is_dir()
-"""Whether this is an installed copy, of which there is no make and no .venv."""
+"""True for an installed copy, which has neither a Makefile nor a .venv."""
 _TOP = _SHARE if INSTALLED else PACKAGE.parent
 
 HARNESS = _TOP / "harness"
@@ -22,11 +22,11 @@ CORPORA = PACKAGE / "corpus"
 HOST_PACKAGES = PACKAGE / "host-packages.txt"
 
 
-def store() -> Path:
-    """The directory of kernels, images and runs where AGELAB_HOME names none.
+def default_store() -> Path:
+    """Return the directory of kernels, images and runs to use when AGELAB_HOME is not set.
 
-    ``.agelab`` in the checkout; of an installed copy ``agelab`` below $XDG_DATA_HOME, by default ``~/.local/share``
-    (freedesktop.org, XDG Base Directory Specification 0.8, by which a relative path there counts for nothing). Raises
+    ``.agelab`` in a checkout; for an installed copy ``agelab`` below $XDG_DATA_HOME, by default ``~/.local/share``
+    (freedesktop.org, XDG Base Directory Specification 0.8, which says to ignore a relative path there). Raises
     RuntimeError for a user without a home directory.
     """
     if not INSTALLED:

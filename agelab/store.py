@@ -1,8 +1,8 @@
-"""The content-addressed store: what has an identity is built once and never mutated.
+"""The content-addressed store: each artefact is built once and never changed.
 
 An artefact lives in ``store/<kind>/<key>/`` where the key is the hash of its inputs. It is built in a
 directory beside it and renamed when complete, so a half-written one can never be taken for finished.
-Whoever uses one reads it first, all of it, once in a process: what is damaged is made again.
+Each process reads an artefact in full before it first uses it; a damaged one is built again.
 """
 
 import errno
@@ -25,41 +25,41 @@ from agelab import atomic, places
 from agelab.errors import DISK_ERRNOS, AgelabError, HostError, InputError
 
 MANIFEST = "manifest.json"
-PIECE = 1 << 16
-"""Bytes that a disk's content is hashed in."""
-SPARSE = "sparse:"
-"""What the hash of a disk's content begins with."""
-NAMED = 3
-"""Damaged files to name."""
-UNREADABLE = (errno.EIO, errno.EBADMSG, errno.EUCLEAN)
-"""What a system says of a file that its disk has lost."""
+HASH_BLOCK = 1 << 16
+"""Bytes of each block in which a disk's content is hashed."""
+SPARSE_PREFIX = "sparse:"
+"""Prefix of a hash that ``content_hash`` made."""
+MAX_NAMED = 3
+"""Damaged files that an error names."""
+LOST_ERRNOS = (errno.EIO, errno.EBADMSG, errno.EUCLEAN)
+"""Errors from reading a file whose data its disk has lost."""
 Inputs = Mapping[str, Any]
 
 
-def canonical(value: object) -> bytes:
-    """JSON with sorted keys and no spaces: one text for one value."""
+def canonical_json(value: object) -> bytes:
+    """Encode a value as JSON with sorted keys and no spaces: equal values give equal bytes."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def key_of(value: object) -> str:
-    """The sha256 of a JSON value's canonical text, in hex."""
-    return hashlib.sha256(canonical(value)).hexdigest()
+    """Return the sha256 of a value's canonical JSON, in hex."""
+    return hashlib.sha256(canonical_json(value)).hexdigest()
 
 
 def file_hash(path: Path) -> str:
-    """The sha256 of a file's content, in hex."""
+    """Return the sha256 of a file's content, in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def content_hash(path: Path) -> str:
-    """What tells a disk's content from another's: the sha256 of its size and of each piece that is not zero.
+    """Hash a disk image: the sha256 of its size and of each block that is not all zeros.
 
-    Before a piece comes its place; numbers are of 8 bytes, the highest first. Of a disk of 300 GB with 5 GB on it,
-    5 GB are read; where the host keeps holes, and where zeros, makes no difference.
+    Each block is preceded by its offset; numbers are 8 bytes, big-endian. Holes are skipped, so 5 GB are read of a
+    300 GB disk that holds 5 GB. Holes and zeros give the same hash.
     """
     digest = hashlib.sha256()
-    zeros = bytes(PIECE)
+    zeros = bytes(HASH_BLOCK)
     with path.open("rb", buffering=0) as file:
         size = os.fstat(file.fileno()).st_size
         digest.update(size.to_bytes(8, "big"))
@@ -71,28 +71,28 @@ def content_hash(path: Path) -> str:
                 if error.errno != errno.ENXIO:
                     raise
                 break  # there is a hole from here to the end
-            at = max(at, data // PIECE * PIECE)
-            piece = os.pread(file.fileno(), PIECE, at)
+            at = max(at, data // HASH_BLOCK * HASH_BLOCK)
+            piece = os.pread(file.fileno(), HASH_BLOCK, at)
             if piece != zeros[: len(piece)]:
                 digest.update(at.to_bytes(8, "big") + piece)
-            at += PIECE
-    return SPARSE + digest.hexdigest()
+            at += HASH_BLOCK
+    return SPARSE_PREFIX + digest.hexdigest()
 
 
-def tree_hashes(root: Path, hashed: Callable[[Path], str] = file_hash) -> dict[str, str]:
-    """Path below ``root`` to sha256 of content, for every regular file; a link counts as its target."""
+def tree_hashes(root: Path, hash_file: Callable[[Path], str] = file_hash) -> dict[str, str]:
+    """Map the path below ``root`` of every regular file to its hash, and of every symbolic link to its target."""
     found: dict[str, str] = {}
     for path in sorted(root.rglob("*")):
         name = str(path.relative_to(root))
         if path.is_symlink():
             found[name] = f"-> {path.readlink()}"
         elif path.is_file():
-            found[name] = hashed(path)
+            found[name] = hash_file(path)
     return found
 
 
 class Manifest(BaseModel):
-    """What is written beside an artefact: the inputs its key is the hash of, and each file's sha256."""
+    """The file ``manifest.json`` of an artefact: the inputs that make its key, and the hash of each of its files."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -102,12 +102,12 @@ class Manifest(BaseModel):
 
     @property
     def content(self) -> str:
-        """One hash over all the files: equal content, equal hash, however it came to be."""
+        """One hash over all files: equal content has equal hashes, whatever the inputs were."""
         return key_of(self.files)
 
 
-class Damaged(HostError):
-    """Something in the store is not what was stored."""
+class DamagedArtefact(HostError):
+    """An artefact in the store differs from what was stored."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Artefact:
         return self.directory / name
 
     def damage(self) -> list[str]:
-        """The files that are not what was stored, are gone, or do not belong there; all of them are read."""
+        """Read every file and describe each that is changed, missing or not listed in the manifest."""
         wanted = self.manifest.files
         paths = [path for path in sorted(self.directory.rglob("*")) if path.is_symlink() or not path.is_dir()]
         names = {str(path.relative_to(self.directory)): path for path in paths}
@@ -133,45 +133,45 @@ class Artefact:
                 zip(both, pool.map(lambda name: _hash_like(names[name], wanted[name]), both), strict=True)
             )
         return [
-            *(f"{self / name} is not there any more" for name in wanted if name not in names),
-            *(f"{self / name} is not what was stored" for name in both if found[name] != wanted[name]),
+            *(f"{self / name} is missing" for name in wanted if name not in names),
+            *(f"{self / name} has changed" for name in both if found[name] != wanted[name]),
             *(f"{path} does not belong there" for name, path in names.items() if name not in wanted),
         ]
 
 
 def default_home() -> Path:
-    """The directory that AGELAB_HOME names, or where the store is without it (``agelab.places.store``).
+    """Return the directory that AGELAB_HOME names, or ``agelab.places.default_store``.
 
-    Raises InputError where it hangs on the home directory of a user who has none.
+    Raises InputError when that is below the user's home directory and the user has none.
     """
     wanted = os.environ.get("AGELAB_HOME")
     try:
-        return Path(wanted).expanduser().absolute() if wanted else places.store()
+        return Path(wanted).expanduser().absolute() if wanted else places.default_store()
     except RuntimeError as error:
         raise InputError(
-            f"there is no place for the store: {error}", hint="name one: AGELAB_HOME=<directory>"
+            f"there is no place for the store: {error}", hint="set AGELAB_HOME=<directory>"
         ) from error
 
 
 class Store:
     """The artefacts, runs and caches below one directory (``AGELAB_HOME``).
 
-    ``answers`` are what questions stand for here (``agelab.debian.cached_resolution``) in place of what is remembered:
-    the key of each question to its answer. ``say`` hears of what is damaged and is made again.
+    ``resolutions`` fixes what package questions resolve to (``agelab.debian.cached_resolution``): the key of a question
+    to its answer. ``warn`` is called with a line about each damaged artefact that is made again.
     """
 
     def __init__(
         self,
         home: Path,
-        say: Callable[[str], None] = lambda line: None,
+        warn: Callable[[str], None] = lambda line: None,
         *,
-        answers: Mapping[str, Any] = MappingProxyType({}),
+        resolutions: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self.home = home.absolute()
-        self.answers = answers
+        self.resolutions = resolutions
         self.root = self.home / "store"
-        self.say = say
-        self._read: set[Path] = set()
+        self.warn = warn
+        self._verified: set[Path] = set()
 
     @property
     def runs(self) -> Path:
@@ -182,13 +182,13 @@ class Store:
         return self.home / "bisects"
 
     def cache(self, name: str) -> Path:
-        """A directory for what may be lost at any time (downloads, package lists)."""
+        """Return a directory for data that can be fetched or made again (downloads, package lists)."""
         directory = self.home / "cache" / name
         directory.mkdir(parents=True, exist_ok=True)
         return directory
 
     def find(self, kind: str, key: str) -> Artefact | None:
-        """The finished artefact of that key, or None. Raises Damaged where its manifest is not what was stored."""
+        """Return the finished artefact of that key, or None. Raises DamagedArtefact when its manifest is damaged."""
         directory = self.root / kind / key
         try:
             manifest = Manifest.model_validate_json((directory / MANIFEST).read_bytes())
@@ -197,23 +197,23 @@ class Store:
         except ValidationError:
             manifest = None
         if manifest is None or manifest.kind != kind or key_of({"kind": kind, **manifest.inputs}) != key:
-            raise Damaged(
+            raise DamagedArtefact(
                 f"the store's {directory / MANIFEST} is damaged",
                 hint=f"remove {directory} to have it made again",
             )
         return Artefact(key, directory, manifest)
 
     def all(self, kind: str) -> list[Artefact]:
-        """Every finished artefact of a kind whose manifest can be read, oldest first."""
+        """List the finished artefacts of a kind whose manifests can be read, oldest first."""
         found = []
         manifests = (self.root / kind).glob(f"[!.]*/{MANIFEST}")
         for path in sorted(manifests, key=lambda path: path.stat().st_mtime):
-            with suppress(Damaged):
+            with suppress(DamagedArtefact):
                 found.append(self.find(kind, path.parent.name))
         return [artefact for artefact in found if artefact]
 
     def unreadable(self, kind: str) -> list[Path]:
-        """The directories of those whose manifest is damaged."""
+        """List the directories of a kind whose manifests are damaged."""
         listed = {artefact.directory for artefact in self.all(kind)}
         return sorted({path.parent for path in (self.root / kind).glob(f"[!.]*/{MANIFEST}")} - listed)
 
@@ -222,60 +222,60 @@ class Store:
         kind: str,
         inputs: Inputs,
         build: Callable[[Path], None],
-        hashed: Callable[[Path], str] = file_hash,
+        hash_file: Callable[[Path], str] = file_hash,
         *,
-        used: bool = True,
+        verify: bool = True,
     ) -> Artefact:
-        """The artefact of these inputs; ``build`` fills a new directory with it if it is not there yet, or damaged.
+        """Return the artefact of these inputs, calling ``build`` to fill a directory if it is missing or damaged.
 
-        ``hashed`` makes what the manifest says of each file. What is not to be ``used`` now is not read: its
-        identity is all that is asked for.
+        ``hash_file`` makes the manifest's hash of each file. Without ``verify`` the files are not read: for callers
+        that need only the artefact's identity.
 
         Concurrent callers of one key wait for the first: the work is done once.
         Raises HostError when the disk is full or not writable.
         """
         key = key_of({"kind": kind, **inputs})
-        if found := self._sound(kind, key, used):
+        if found := self._find_intact(kind, key, verify):
             return found
         with _disk_errors(self.root), self.lock(f"{kind}-{key}"):
-            if found := self._sound(kind, key, used, self.say):
+            if found := self._find_intact(kind, key, verify, self.warn):
                 return found
             directory = self.root / kind / key
-            with atomic.directory(directory.with_name(f".{key}{atomic.SUFFIX}")) as partial:
+            with atomic.locked_directory(directory.with_name(f".{key}{atomic.SUFFIX}")) as partial:
                 build(partial)
-                manifest = Manifest(kind=kind, inputs=dict(inputs), files=tree_hashes(partial, hashed))
+                manifest = Manifest(kind=kind, inputs=dict(inputs), files=tree_hashes(partial, hash_file))
                 (partial / MANIFEST).write_text(manifest.model_dump_json(indent=1) + "\n")
                 os.sync()
-                # Whoever left it there without a manifest, or damaged: renaming wants it gone.
+                # Left without a manifest, or damaged: rename needs the name free.
                 shutil.rmtree(directory, ignore_errors=True)
                 partial.rename(directory)
         made = self.find(kind, key)
         if made is None:
-            raise AgelabError(f"{directory} vanished while it was being made")
-        self._read.add(made.directory)
+            raise AgelabError(f"{directory} vanished while it was being built")
+        self._verified.add(made.directory)
         return made
 
-    def _sound(
-        self, kind: str, key: str, used: bool, say: Callable[[str], None] = lambda line: None
+    def _find_intact(
+        self, kind: str, key: str, verify: bool, warn: Callable[[str], None] = lambda line: None
     ) -> Artefact | None:
-        """The finished artefact of that key; None where there is none, or a damaged one, of which ``say`` hears."""
+        """Return the finished artefact of that key; None when there is none or, after a warning, when it is damaged."""
         try:
             found = self.find(kind, key)
-            if found and used and found.directory not in self._read:
+            if found and verify and found.directory not in self._verified:
                 if wrong := found.damage():
-                    more = f", and {len(wrong) - NAMED} more" if len(wrong) > NAMED else ""
-                    raise Damaged(
-                        f"the store's {kind} {key[:12]} is damaged: {', '.join(wrong[:NAMED])}{more}"
+                    more = f", and {len(wrong) - MAX_NAMED} more" if len(wrong) > MAX_NAMED else ""
+                    raise DamagedArtefact(
+                        f"the store's {kind} {key[:12]} is damaged: {', '.join(wrong[:MAX_NAMED])}{more}"
                     )
-                self._read.add(found.directory)
-        except Damaged as damaged:
-            say(f"{damaged}: it is made again")
+                self._verified.add(found.directory)
+        except DamagedArtefact as damaged:
+            warn(f"{damaged}: it is made again")
             return None
         return found
 
     @contextmanager
     def lock(self, name: str) -> Iterator[None]:
-        """Hold the lock of that name, waiting for whoever has it (another process, say)."""
+        """Hold the lock of that name for as long as the body runs, waiting for any other holder."""
         path = self.home / "locks" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("w") as file:
@@ -284,15 +284,15 @@ class Store:
 
 
 def _hash_like(path: Path, recorded: str) -> str | None:
-    """The hash of a file, of the kind that was recorded; None where its disk has lost it."""
+    """Hash a file in the way its recorded hash was made; None when its disk cannot return the data."""
     try:
         if path.is_symlink():
             return f"-> {path.readlink()}"
         if not path.is_file():
             return None
-        return content_hash(path) if recorded.startswith(SPARSE) else file_hash(path)
+        return content_hash(path) if recorded.startswith(SPARSE_PREFIX) else file_hash(path)
     except OSError as error:
-        if error.errno not in UNREADABLE:
+        if error.errno not in LOST_ERRNOS:
             raise
         return None
 
@@ -305,6 +305,6 @@ def _disk_errors(where: Path) -> Iterator[None]:
         if error.errno not in DISK_ERRNOS:
             raise
         raise HostError(
-            f"cannot make it below {where}: {error}",
+            f"cannot write below {where}: {error}",
             hint="free some space, or move the store with AGELAB_HOME=<directory>",
         ) from error

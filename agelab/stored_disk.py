@@ -1,7 +1,7 @@
-"""Stored disks: what a cell left on its disk, kept as an artefact and forked by whoever measures it.
+"""Stored disks: the disk that a cell prepared or aged, kept as an artefact that later runs copy and measure.
 
-The key is the hash of everything that made the disk. Beside the content lie the samples of its making, so that a
-run that starts from it gives out the same result as one that makes it.
+The key is the hash of everything that made the disk. The samples measured while it was made are stored with it, so
+that a run that starts from the disk reports the same result as a run that makes it.
 """
 
 import fcntl
@@ -19,22 +19,22 @@ from agelab import atomic, process
 from agelab.errors import InputError, unknown
 from agelab.model.base import Defaults, Frozen, Layout
 from agelab.model.result import Sample
-from agelab.store import MANIFEST, Artefact, Damaged, Manifest, Store, content_hash, file_hash, key_of
+from agelab.store import MANIFEST, Artefact, DamagedArtefact, Manifest, Store, content_hash, file_hash, key_of
 
 KIND = "disk"
 RECIPE, SAMPLES = "recipe.json", "samples.jsonl"
-CONTENT = "disk-{}"
-"""The content of each member of the disk, in their order."""
+MEMBER_FILE = "disk-{}"
+"""File name of each member of the disk, by its number."""
 DISK_ALIGNMENT = 2 << 20
-"""Bytes; a memory-backed disk is mapped in pieces of this size (agelab.vm.guest)."""
-WHOLE = ("raw", "qcow2", "vdi", "vhdx", "vpc")
-"""Formats of images that can be taken in: each is one file."""
-SHORT = 12
-"""Digits of a key that are shown."""
+"""Bytes; QEMU maps a memory-backed disk in units of this size (agelab.vm.guest)."""
+IMPORTABLE_FORMATS = ("raw", "qcow2", "vdi", "vhdx", "vpc")
+"""Image formats that can be imported: each image is one file."""
+SHORT_KEY = 12
+"""Digits of a key in messages and tables."""
 
 
 class DiskRecipe(Frozen):
-    """What a disk is and how to have it again."""
+    """recipe.json: what a disk is and how to make it again."""
 
     makes: Literal["prepared", "aged"]
     scenario: str | None = Field(description="None for an imported image")
@@ -54,7 +54,7 @@ class DiskRecipe(Frozen):
 
 @dataclass(frozen=True)
 class StoredDisk:
-    """A disk of the store."""
+    """A disk in the store."""
 
     artefact: Artefact
     recipe: DiskRecipe
@@ -65,49 +65,49 @@ class StoredDisk:
 
     @property
     def inputs(self) -> Mapping[str, Any]:
-        """What the key is the hash of."""
+        """The inputs that make the key."""
         return self.artefact.manifest.inputs
 
     @property
     def members(self) -> tuple[Path, ...]:
-        return tuple(self.artefact / CONTENT.format(number) for number, _ in enumerate(self.recipe.sizes))
+        return tuple(self.artefact / MEMBER_FILE.format(number) for number, _ in enumerate(self.recipe.sizes))
 
     @property
-    def occupied(self) -> int:
-        """Bytes that it takes on the host."""
+    def occupied_bytes(self) -> int:
+        """Bytes that the disk occupies on the host."""
         return sum(512 * path.stat().st_blocks for path in self.members)
 
     def samples(self) -> list[Sample]:
-        """What was measured while it was made."""
+        """Read the samples measured while the disk was made."""
         lines = (self.artefact / SAMPLES).read_text().splitlines()
         return [Sample.model_validate_json(line) for line in lines]
 
     def verify(self) -> None:
-        """Read all of it. Raises HostError where a file is not what was stored."""
+        """Read the whole disk. Raises DamagedArtefact when a file has changed."""
         if wrong := self.artefact.damage():
-            raise Damaged(
-                f"the stored disk {self.key[:SHORT]} is damaged: {', '.join(wrong)}",
-                hint=f"remove it (agelab disk rm {self.key[:SHORT]}) and make it again: {self.recipe.command}",
+            raise DamagedArtefact(
+                f"the stored disk {self.key[:SHORT_KEY]} is damaged: {', '.join(wrong)}",
+                hint=f"remove it (agelab disk rm {self.key[:SHORT_KEY]}) and make it again: {self.recipe.command}",
             )
 
 
 def key(inputs: Mapping[str, Any]) -> str:
-    """The key of the disk that these inputs make."""
+    """Return the key of the disk that these inputs make."""
     return key_of({"kind": KIND, **inputs})
 
 
-def keep(
+def save(
     store: Store,
     inputs: Mapping[str, Any],
     recipe: DiskRecipe,
     members: Sequence[Path],
     samples: Sequence[Sample],
 ) -> StoredDisk:
-    """Store copies of these files as the disk that the inputs make. What is there already stays."""
+    """Store copies of these files as the disk that the inputs make, unless the store has it already."""
 
     def build(directory: Path) -> None:
         for number, path in enumerate(members):
-            sparse_copy(path, directory / CONTENT.format(number), holes=True)
+            sparse_copy(path, directory / MEMBER_FILE.format(number), holes=True)
         (directory / RECIPE).write_text(recipe.model_dump_json(indent=1) + "\n")
         rows = (json.dumps(sample.model_dump()) + "\n" for sample in samples)
         (directory / SAMPLES).write_text("".join(rows))
@@ -116,56 +116,58 @@ def keep(
 
 
 def _hash(path: Path) -> str:
-    """As the manifest has it."""
     return file_hash(path) if path.name in (RECIPE, SAMPLES) else content_hash(path)
 
 
 def sparse_copy(source: Path, target: Path, *, holes: bool = False) -> None:
-    """A copy of a disk that shares with it whatever the host's filesystem can share.
+    """Copy a disk image, sharing blocks with the source where the host's filesystem can.
 
-    ``holes``: what is zero takes no space in it; else just what takes none in the source.
+    With ``holes`` every zero block becomes a hole, otherwise only the source's holes do.
     """
     sparse = "always" if holes else "auto"
     process.run(["cp", f"--sparse={sparse}", "--reflink=auto", "--", str(source), str(target)])
 
 
-def every(store: Store) -> list[StoredDisk]:
-    """All stored disks whose manifest and recipe can be read, oldest first."""
-    disks = (_opened(artefact) for artefact in _artefacts(store))
+def list_disks(store: Store) -> list[StoredDisk]:
+    """List the stored disks whose manifest and recipe can be read, oldest first."""
+    disks = (_load(artefact) for artefact in _artefacts(store))
     return [disk for disk in disks if disk]
 
 
-def damaged(store: Store) -> list[Artefact]:
-    """The others: they can be removed, and nothing else."""
-    return [artefact for artefact in _artefacts(store) if _opened(artefact) is None]
+def list_damaged(store: Store) -> list[Artefact]:
+    """List the stored disks whose manifest or recipe cannot be read: they can only be removed."""
+    return [artefact for artefact in _artefacts(store) if _load(artefact) is None]
 
 
 def _artefacts(store: Store) -> list[Artefact]:
-    """All of them; of one whose manifest cannot be read it is empty."""
-    lost = Manifest(kind=KIND, inputs={}, files={})
-    return [*store.all(KIND), *(Artefact(path.name, path, lost) for path in store.unreadable(KIND))]
+    """List the artefacts of all stored disks, with an empty manifest where it cannot be read."""
+    empty = Manifest(kind=KIND, inputs={}, files={})
+    return [*store.all(KIND), *(Artefact(path.name, path, empty) for path in store.unreadable(KIND))]
 
 
 def find(store: Store, key: str) -> StoredDisk:
-    """The disk whose key is this or begins so. Raises InputError where there is none, or more than one."""
+    """Return the disk whose key is or begins with ``key``.
+
+    Raises InputError when there is none or more than one, DamagedArtefact when it cannot be read.
+    """
     artefact = find_artefact(store, key)
-    disk = _opened(artefact)
+    disk = _load(artefact)
     if disk is None:
-        lost = RECIPE if artefact.manifest.files else MANIFEST
-        raise Damaged(
-            f"the stored disk {artefact.key[:SHORT]} is damaged: {artefact / lost} cannot be read",
-            hint=f"remove it: agelab disk rm {artefact.key[:SHORT]}",
+        unreadable = RECIPE if artefact.manifest.files else MANIFEST
+        raise DamagedArtefact(
+            f"the stored disk {artefact.key[:SHORT_KEY]} is damaged: {artefact / unreadable} cannot be read",
+            hint=f"remove it: agelab disk rm {artefact.key[:SHORT_KEY]}",
         )
     return disk
 
 
 def find_artefact(store: Store, key: str) -> Artefact:
-    """The artefact of that disk, sound or not. Raises InputError where there is none, or more than one."""
+    """Return the artefact of a disk, damaged or not. Raises InputError when there is none or more than one."""
     artefacts = _artefacts(store)
     found = [one for one in artefacts if one.key.startswith(key.removeprefix("sha256:"))] if key else []
     if len(found) > 1:
         raise InputError(
-            f"{len(found)} stored disks begin with {key!r}: {', '.join(one.key[:SHORT] for one in found)}"
+            f"{len(found)} stored disks begin with {key!r}: {', '.join(one.key[:SHORT_KEY] for one in found)}"
         )
     if not found and not artefacts:
         raise InputError(
@@ -173,11 +175,11 @@ def find_artefact(store: Store, key: str) -> Artefact:
             hint="make one: agelab age aging-ext4, or run with --keep-disk",
         )
     if not found:
-        raise unknown("stored disk", key, [one.key[:SHORT] for one in artefacts])
+        raise unknown("stored disk", key, [one.key[:SHORT_KEY] for one in artefacts])
     return found[0]
 
 
-def _opened(artefact: Artefact) -> StoredDisk | None:
+def _load(artefact: Artefact) -> StoredDisk | None:
     if not artefact.manifest.files:
         return None
     try:
@@ -187,9 +189,9 @@ def _opened(artefact: Artefact) -> StoredDisk | None:
 
 
 def export(disk: StoredDisk, target: Path, image_format: Literal["raw", "qcow2"]) -> list[Path]:
-    """Write an image of each member that anyone can mount, and beside the first its recipe; what was written.
+    """Write a mountable image of each member, and the recipe beside the first. Returns the paths written.
 
-    Raises InputError where something is there already, HostError where the disk is damaged.
+    Raises InputError when a target exists already, DamagedArtefact when the disk is damaged.
     """
     several = len(disk.members) > 1
     images = [
@@ -201,20 +203,20 @@ def export(disk: StoredDisk, target: Path, image_format: Literal["raw", "qcow2"]
         raise InputError(f"{target.parent} is not a directory")
     for path in (*images, recipe):
         if os.path.lexists(path):
-            raise InputError(f"{path} is there already", hint="name another file, or remove it")
+            raise InputError(f"{path} exists already", hint="name another file, or remove it")
     disk.verify()
     for member, image in zip(disk.members, images, strict=True):
         if image_format == "raw":
             sparse_copy(member, image)
         else:
             process.run(["qemu-img", "convert", "-f", "raw", "-O", "qcow2", str(member), str(image)])
-    told = {
+    description = {
         "key": disk.key,
         "recipe": disk.recipe.model_dump(mode="json"),
         "files": disk.artefact.manifest.files,
         "inputs": disk.inputs,
     }
-    recipe.write_text(json.dumps(told, indent=1) + "\n")
+    recipe.write_text(json.dumps(description, indent=1) + "\n")
     return [*images, recipe]
 
 
@@ -223,14 +225,14 @@ def import_images(
 ) -> StoredDisk:
     """Store a user's own images (raw, qcow2, ...), one for each member of the disk.
 
-    Raises InputError for a file that is no image, or not a whole one.
+    Raises InputError for a file that is not an image, or that refers to another file.
     """
     for image in images:
         if not image.is_file():
             raise InputError(f"{image} is not a file")
     work = store.cache("import")
     with atomic.temp_dir(work) as directory:
-        members = [directory / CONTENT.format(number) for number, _ in enumerate(images)]
+        members = [directory / MEMBER_FILE.format(number) for number, _ in enumerate(images)]
         for image, member in zip(images, members, strict=True):
             try:
                 argv = ["-f", _format(image), "-O", "raw", str(image.absolute()), str(member)]
@@ -242,7 +244,7 @@ def import_images(
                 raise InputError(f"{image} is empty")
             if len(images) > 1 and size % DISK_ALIGNMENT:
                 raise InputError(
-                    f"{image}: {size} bytes are no multiple of {DISK_ALIGNMENT}; a member of an array cannot grow"
+                    f"{image}: {size} bytes are not a multiple of {DISK_ALIGNMENT}; a member of an array cannot grow"
                 )
             os.truncate(member, -(-size // DISK_ALIGNMENT) * DISK_ALIGNMENT)
         if len({member.stat().st_size for member in members}) > 1:
@@ -269,44 +271,43 @@ def import_images(
             "layout": layout,
             "defaults": defaults,
         }
-        return keep(store, inputs, recipe, members, [])
+        return save(store, inputs, recipe, members, [])
 
 
 def _format(image: Path) -> str:
-    """The format of an image that is whole in itself: of another one qemu-img would read whatever file it names.
+    """Return the format of an image that refers to no other file: qemu-img would read whatever file it names.
 
     Raises InputError, ProcessFailed.
     """
-    said = json.loads(process.run(["qemu-img", "info", "--output=json", str(image.absolute())]).stdout)
-    own = said.get("format-specific", {}).get("data", {})
-    if other := said.get("backing-filename") or own.get("data-file"):
+    info = json.loads(process.run(["qemu-img", "info", "--output=json", str(image.absolute())]).stdout)
+    specific = info.get("format-specific", {}).get("data", {})
+    if other := info.get("backing-filename") or specific.get("data-file"):
         raise InputError(
             f"{image} is not whole: the rest is in {str(other)[:200]!r}",
             hint="make it whole first: qemu-img convert -O qcow2",
         )
-    if said["format"] not in WHOLE:
-        raise InputError(f"{image} is of the format {said['format']}; known are {', '.join(WHOLE)}")
-    return str(said["format"])
+    if info["format"] not in IMPORTABLE_FORMATS:
+        raise InputError(
+            f"{image} has the format {info['format']}; known are {', '.join(IMPORTABLE_FORMATS)}"
+        )
+    return str(info["format"])
 
 
 @contextmanager
 def in_use(disk: StoredDisk) -> Iterator[None]:
-    """Keep the disk from being removed for as long as the body runs."""
+    """Protect the disk from ``remove`` for as long as the body runs."""
     with (disk.artefact / MANIFEST).open() as manifest:
         fcntl.flock(manifest, fcntl.LOCK_SH)
         yield
 
 
 def remove(artefact: Artefact) -> None:
-    """Take it from the store, in one go: what is half removed is no disk any more.
-
-    Raises InputError while it is in use.
-    """
+    """Remove a disk from the store atomically. Raises InputError while it is in use."""
     with (artefact / MANIFEST).open() as manifest:
         try:
             fcntl.flock(manifest, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(
-                f"the stored disk {artefact.key[:SHORT]} is in use by a run", hint="wait for its end"
+                f"the stored disk {artefact.key[:SHORT_KEY]} is in use by a run", hint="wait for its end"
             ) from None
         atomic.remove(artefact.directory)

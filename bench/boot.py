@@ -30,7 +30,7 @@ from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.guest_plan import guest_plan
 from agelab.runner.plan.phases import phases
 from agelab.scenario import selection
-from agelab.store import canonical
+from agelab.store import canonical_json
 from agelab.vm import clock, daemon, domain, host
 from agelab.vm.guest import GuestSpec, MemoryDisk
 from agelab.vm.hypervisor import Hypervisor, connected
@@ -76,7 +76,7 @@ def own_archive(image: Image) -> bytes:
     return initramfs.cell(
         image.kernel.modules,
         spec.modules,
-        {**cell_inputs.harness_files(), "plan.json": canonical(plan)},
+        {**cell_inputs.harness_files(), "plan.json": canonical_json(plan)},
         {"start": cell_inputs.harness_start()},
     )
 

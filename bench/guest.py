@@ -21,7 +21,7 @@ from agelab.kernel import initramfs
 from agelab.model.machine import Machine
 from agelab.runner.plan import cell_inputs
 from agelab.scenario import selection
-from agelab.store import Store, canonical
+from agelab.store import Store, canonical_json
 from agelab.vm import clock, daemon, domain
 from agelab.vm.guest import GuestSpec, MemoryDisk
 from agelab.vm.hypervisor import Ending, Hypervisor, connected
@@ -86,7 +86,7 @@ class Bench:
         for output in (console, events):
             output.write_bytes(b"")
         archive = self.directory / "initramfs"
-        files = {**cell_inputs.harness_files(), "job.json": canonical(job)}
+        files = {**cell_inputs.harness_files(), "job.json": canonical_json(job)}
         extra = {self.module.stem: self.module.read_bytes()}
         own = initramfs.cell(self.image.kernel.modules, MODULES, files, {"start": program}, extra)
         archive.write_bytes(self.image.initramfs.read_bytes() + own)

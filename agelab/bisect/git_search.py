@@ -14,7 +14,7 @@ from agelab.bisect.decide_virtual import Decision
 from agelab.bisect.directory import Directory
 from agelab.bisect.next_commit import choose, slack
 from agelab.bisect.question import GitTree
-from agelab.errors import HostError, InputError, nearest
+from agelab.errors import HostError, InputError, did_you_mean
 from agelab.kernel import recipes, source_tree
 
 GRACE = 120.0
@@ -199,7 +199,7 @@ def _commit(path: Path, option: str, ref: str) -> str:
             )
             or ""
         )
-        near = nearest(ref, refs.split())
+        near = did_you_mean(ref, refs.split())
         raise InputError(
             f"{option} {ref}: no such version in {path}" + (f"; {near}" if near else ""),
             hint=f"git -C {path} tag; git -C {path} log --oneline",

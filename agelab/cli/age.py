@@ -22,5 +22,5 @@ def age(name: str, curve: bool, **words: Any) -> int:
     print_result(finished)
     ends = [finished.end(number) for number, _ in enumerate(finished.plan().cells)]
     made = {end.disk for end in ends if end and end.disk}
-    print_disks([disk for disk in stored_disk.every(open_store()) if disk.key in made])
+    print_disks([disk for disk in stored_disk.list_disks(open_store()) if disk.key in made])
     return 0 if runner.succeeded(finished) else 1

@@ -120,7 +120,7 @@ def _carried_out(
         wanted = _request(capsule, cells, jobs, corpus, kernel, place)
         provided = unpack(capsule, place / "parts")
         answers = replay.answers(capsule) if kernel is None else {}
-        store = Store(home.home, home.say, answers=answers)
+        store = Store(home.home, home.warn, resolutions=answers)
         try:
             return execute(wanted, store, provided=provided)
         except PackagesVanished as error:

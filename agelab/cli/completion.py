@@ -148,12 +148,12 @@ def _artefacts(kind: str) -> Words:
     def complete(incomplete: str) -> Iterator[str]:
         for path in sorted((_home() / "store" / kind).glob("*/manifest.json")):
             key = path.parent.name
-            yield key if len(incomplete) > SHORT else key[:SHORT]
+            yield key if len(incomplete) > SHORT_KEY else key[:SHORT_KEY]
 
     return complete
 
 
-SHORT = 12
+SHORT_KEY = 12
 """Characters of a key in a list."""
 WORDS: dict[str, Words] = {
     "run name": _scenarios,

@@ -32,7 +32,7 @@ def list_disks(as_json: bool) -> None:
     from agelab.view.disks import disk_json, print_disks
 
     store = open_store()
-    disks, damaged = stored_disk.every(store), stored_disk.damaged(store)
+    disks, damaged = stored_disk.list_disks(store), stored_disk.list_damaged(store)
     if as_json:
         keys = [artefact.key for artefact in damaged]
         print_json({"schema": SCHEMA, "disks": [disk_json(found) for found in disks], "damaged": keys})
@@ -40,7 +40,7 @@ def list_disks(as_json: bool) -> None:
     if disks:
         print_disks(disks)
     for artefact in damaged:
-        short = artefact.key[: stored_disk.SHORT]
+        short = artefact.key[: stored_disk.SHORT_KEY]
         click.echo(f" {short}  DAMAGED: it cannot be read; remove it: agelab disk rm {short}")
     if not disks and not damaged:
         click.echo("no stored disks yet; make one: agelab age aging-ext4")
@@ -125,8 +125,8 @@ def rm(keys: tuple[str, ...]) -> None:
 
     store = open_store()
     found = [stored_disk.find_artefact(store, key) for key in keys]
-    commands = {disk.key: disk.recipe.command for disk in stored_disk.every(store)}
+    commands = {disk.key: disk.recipe.command for disk in stored_disk.list_disks(store)}
     for artefact in {one.key: one for one in found}.values():
         stored_disk.remove(artefact)
         again = f": {commands[artefact.key]} makes it again" if artefact.key in commands else ""
-        click.echo(f"removed {artefact.key[: stored_disk.SHORT]}{again}")
+        click.echo(f"removed {artefact.key[: stored_disk.SHORT_KEY]}{again}")

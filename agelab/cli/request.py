@@ -318,7 +318,7 @@ def _clear_the_way(progress: "Progress") -> None:
     """End what agelabs that were killed have left at work; the rest that they left is in nobody's way."""
     from agelab import orphans
 
-    for one in orphans.end_orphans():
+    for one in orphans.terminate_orphans():
         progress.stage(f"ended {one}: the agelab that had started it was killed")
 
 

@@ -51,7 +51,7 @@ class Leftover:
 
 def find(store: Store) -> Iterator[Leftover]:
     """All leftovers, what may still be at work on others first: whoever removes each as it comes misses none."""
-    for one in orphans.orphans():
+    for one in orphans.find_orphans():
         yield Leftover(f"process {one.pid}, {one.command}", 0, partial(_ended, one))
     yield from _daemon()
     for path in _unfinished(store):
@@ -89,7 +89,7 @@ def finding(store: Store) -> Finding:
 
 
 def _ended(one: orphans.TaggedProcess) -> bool:
-    return bool(orphans.end([one]))
+    return bool(orphans.terminate([one]))
 
 
 def _daemon() -> Iterator[Leftover]:

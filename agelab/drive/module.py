@@ -67,17 +67,17 @@ def obtain(kernel: Kernel, store: Store, progress: Progress = quiet, sources: Pa
         return _only(_beside(kernel, kernel.building, files, made, store, progress))
     purpose = Purpose(f"modules for {kernel.release}", _UNUSED, {"recipe": ROOT_RECIPE})
 
-    def root(used: bool) -> Artefact:
+    def root(verify: bool) -> Artefact:
         def chosen(refresh: bool) -> BuildRoot:
             return packages(kernel, store, refresh=refresh, progress=progress)
 
-        return buildroot.obtain(chosen, purpose, store, progress, used=used)
+        return buildroot.obtain(chosen, purpose, store, progress, verify=verify)
 
-    inputs = {**made, "release": kernel.release, "version": kernel.version, "root": root(used=False).key}
+    inputs = {**made, "release": kernel.release, "version": kernel.version, "root": root(verify=False).key}
 
     def build(directory: Path) -> None:
         progress(f"building the drive's module for {kernel.release}")
-        _build(files, kernel.release, root(used=True) / buildroot.FILE, directory)
+        _build(files, kernel.release, root(verify=True) / buildroot.FILE, directory)
 
     return _only(store.obtain("drive", inputs, build))
 

@@ -10,7 +10,7 @@ from tempfile import gettempdir
 from agelab import atomic, places, process
 from agelab.errors import HostError
 from agelab.model.console import panic
-from agelab.store import canonical
+from agelab.store import canonical_json
 
 TEMPLATE = places.PACKER / "guest.pkr.hcl"
 
@@ -62,7 +62,7 @@ def build(work: Path, variables: Mapping[str, str]) -> None:
         )
     given = {"python": sys.executable, "work": str(work), "cmdline": CMDLINE, **variables}
     values = work / "values.pkrvars.json"
-    values.write_bytes(canonical(given))
+    values.write_bytes(canonical_json(given))
     env = {
         "CHECKPOINT_DISABLE": "1",  # no question to anybody whether there is a newer Packer
         "PACKER_CACHE_DIR": str(work / "cache"),
@@ -75,10 +75,12 @@ def build(work: Path, variables: Mapping[str, str]) -> None:
         env["TMPDIR"] = str(sockets)
         try:
             log = work / "packer.log"
-            process.run(argv, cwd=work, env=env, log=log, timeout=TIMEOUT, grace=GRACE, vain=over, alone=True)
+            process.run(
+                argv, cwd=work, env=env, log=log, timeout=TIMEOUT, grace=GRACE, give_up=over, isolated=True
+            )
         except process.ProcessFailed as error:
             raise _failure(error, work) from error
-        except process.TooSlow as error:
+        except process.TimedOut as error:
             raise DoesNotBoot(f"the proof did not end: {error}", error.hint, panic(_console(work))) from error
 
 

@@ -89,7 +89,7 @@ def obtain(
     store: Store,
     progress: Callable[[str], None],
     *,
-    used: bool = True,
+    verify: bool = True,
 ) -> Artefact:
     """The root of these packages, built if the store does not have it; read where it is to be ``used``."""
     inputs = {
@@ -107,7 +107,7 @@ def obtain(
         _pack(work / "root.tar", directory / FILE)
         process.run(["rm", "-rf", str(work)])
 
-    return store.obtain("root", inputs, build, used=used)
+    return store.obtain("root", inputs, build, verify=verify)
 
 
 def _tree(definition: RootDefinition, chosen: Sequence[Package], debs: Sequence[Path], work: Path) -> None:
@@ -131,7 +131,7 @@ def _tree(definition: RootDefinition, chosen: Sequence[Package], debs: Sequence[
             env={**_EPOCH, "TMPDIR": str(work / "tmp")},
             log=work / "mmdebstrap.log",
             grace=20,
-            alone=True,
+            isolated=True,
         )
     except process.ProcessFailed as error:
         tail = "\n".join(line[:200] for line in error.stderr.strip().splitlines()[-15:])

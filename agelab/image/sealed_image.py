@@ -90,7 +90,7 @@ def build(
     definition = roots.definition()
     chosen = roots.packages(definition, store, filesystems, refresh=refresh)
     proving = plan(filesystems if proved is None else proved, kernel.modules)
-    root = roots.obtain(definition, chosen, store, progress, used=False)
+    root = roots.obtain(definition, chosen, store, progress, verify=False)
     template = key_of({path.name: file_hash(path) for path in _PROVISIONING})
     inputs = {
         "root": {"key": root.key, "content": root.manifest.content},

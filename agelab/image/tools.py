@@ -52,20 +52,20 @@ def obtain(store: Store, progress: Progress = quiet, sources: Path = SOURCES) ->
     files = source_files(sources)
     purpose = Purpose("the guest's tools", _UNUSED, {"programs": ROOT_RECIPE})
 
-    def root(used: bool) -> Artefact:
+    def root(verify: bool) -> Artefact:
         return buildroot.obtain(
-            lambda refresh: packages(store, refresh=refresh), purpose, store, progress, used=used
+            lambda refresh: packages(store, refresh=refresh), purpose, store, progress, verify=verify
         )
 
     inputs = {
         "sources": {path.name: file_hash(path) for path in files},
         "flags": list(_FLAGS),
-        "root": root(used=False).key,
+        "root": root(verify=False).key,
         "recipe": RECIPE,
     }
 
     def build(directory: Path) -> None:
-        place = root(used=True) / buildroot.FILE
+        place = root(verify=True) / buildroot.FILE
         progress("building the guest's tools")
         with buildroot.workshop(place, files, directory, "a tool of the guest") as shop:
             for program, source in programs(files).items():

@@ -179,7 +179,7 @@ def toolchain(store: Store, progress: Progress) -> Artefact:
         return cached_resolution(store, question, BuildRoot, answer, refresh=refresh)
 
     purpose = Purpose("kernels", _UNUSED, {"recipe": ROOT_RECIPE})
-    return buildroot.obtain(ask, purpose, store, progress, used=False)
+    return buildroot.obtain(ask, purpose, store, progress, verify=False)
 
 
 def check(spec: str, store: Store, progress: Progress = quiet) -> None:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from agelab import atomic
 from agelab.errors import InputError
-from agelab.store import canonical, key_of
+from agelab.store import canonical_json, key_of
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
 
@@ -58,7 +58,7 @@ def read(path: Path, kind: type[AnyModel]) -> AnyModel:
 
 def validated(value: Mapping[str, Any], kind: type[AnyModel]) -> AnyModel:
     """The value as that type, by the rules of JSON: a list is a tuple, a number no text."""
-    return kind.model_validate_json(canonical(value))
+    return kind.model_validate_json(canonical_json(value))
 
 
 @contextmanager

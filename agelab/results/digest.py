@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agelab.model.result import Sample, Status
-from agelab.store import canonical, key_of
+from agelab.store import canonical_json, key_of
 
 
 def digest(status: Status, samples: Iterable[Sample], maps: Mapping[str, str]) -> str:
     """Equal for equal samples, status and hashes of what was brought back, whatever the order they came in."""
-    rows = sorted(canonical(sample.model_dump(exclude_none=True)).decode() for sample in samples)
+    rows = sorted(canonical_json(sample.model_dump(exclude_none=True)).decode() for sample in samples)
     return "sha256:" + key_of({"status": status.value, "samples": rows, "maps": dict(maps)})
 
 

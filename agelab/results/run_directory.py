@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Protocol, TypeVar
 
-from agelab.errors import InputError, nearest
+from agelab.errors import InputError, did_you_mean
 from agelab.model.result import SCHEMA, End, RunKernel, RunPlan, Sample, Status
 from agelab.model.sanitize import escape_controls, plain_json
 from agelab.results import checksummed
@@ -346,7 +346,7 @@ def named(runs: Path, name: str) -> RunDirectory:
         return begun[0]
     if begun:
         raise InputError(f"{len(begun)} runs begin with {name!r}; {_newest(begun)}", hint=ALL)
-    if near := nearest(name, [run.name for run in known]):
+    if near := did_you_mean(name, [run.name for run in known]):
         raise InputError(f"no run {name!r}; {near}", hint=ALL)
     raise InputError(f"no run {name!r}; {_newest(known)}", hint=ALL)
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from agelab.stored_disk import SHORT, StoredDisk
+from agelab.stored_disk import SHORT_KEY, StoredDisk
 from agelab.view.terminal import Head, open_console, print_facts, print_table
 
 
@@ -19,8 +19,13 @@ def print_disks(disks: Sequence[StoredDisk]) -> None:
         origin = f"{recipe.scenario}-{recipe.variant}, {recipe.scale}" if recipe.scenario else "import"
         seed = "" if recipe.run_seed is None else str(recipe.run_seed)
         cells = (
-            *(found.key[:SHORT], recipe.makes, origin, recipe.filesystem, recipe.defaults, recipe.layout),
-            *(seed, recipe.kernel or "", f"{sum(recipe.sizes) / 1e6:.0f}", f"{found.occupied / 1e6:.0f}"),
+            *(found.key[:SHORT_KEY], recipe.makes, origin, recipe.filesystem, recipe.defaults, recipe.layout),
+            *(
+                seed,
+                recipe.kernel or "",
+                f"{sum(recipe.sizes) / 1e6:.0f}",
+                f"{found.occupied_bytes / 1e6:.0f}",
+            ),
         )
         rows.append([f" {cell}" for cell in cells])
     print_table(open_console(), heads, rows)
@@ -35,4 +40,4 @@ def print_disk(disk: StoredDisk) -> None:
 
 def disk_json(disk: StoredDisk) -> dict[str, Any]:
     """Return a disk's key, its recipe and the bytes that it takes here."""
-    return {"key": disk.key, **disk.recipe.model_dump(mode="json"), "occupied": disk.occupied}
+    return {"key": disk.key, **disk.recipe.model_dump(mode="json"), "occupied": disk.occupied_bytes}

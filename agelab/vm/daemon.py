@@ -112,7 +112,7 @@ def _pid_file() -> Path:
 def _start() -> None:
     # One that does not answer has been told to end, and may take long: until then it has the sockets.
     before = orphans.tagged(orphans.DAEMON, str(STATE / "libvirtd.conf"))
-    orphans.end([one for one in before if one.command == "libvirtd"])
+    orphans.terminate([one for one in before if one.command == "libvirtd"])
     configuration = STATE / "qemu.conf"
     configuration.write_text(CONFIGURATION)
     settings = STATE / "libvirtd.conf"
@@ -153,6 +153,6 @@ def _stop() -> None:
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGTERM)
     until = time.monotonic() + 5
-    while orphans.began(pid) is not None and time.monotonic() < until:
+    while orphans.start_time(pid) is not None and time.monotonic() < until:
         time.sleep(0.05)
     _pid_file().unlink(missing_ok=True)

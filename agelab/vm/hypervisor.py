@@ -252,7 +252,7 @@ def _alive(connection: Any) -> bool:
 
 def _end_process(name: str) -> None:
     """End the guest's QEMU where it is still there: a daemon that was killed can destroy nothing."""
-    orphans.end(orphans.tagged(orphans.tag(), f"guest={name},"))
+    orphans.terminate(orphans.tagged(orphans.tag(), f"guest={name},"))
 
 
 def _destroy(domain: Any) -> None:

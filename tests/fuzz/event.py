@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from agelab.model.result import Sample, Status
 from agelab.results.digest import digest
 from agelab.runner.execute.boot import BootEvents, _hear
-from agelab.store import canonical
+from agelab.store import canonical_json
 
 LINES = (
     '{"event":"ready","boot":0,"uptime":4.25,"release":"6.1.0-50-amd64","watchdog":true}',
@@ -28,7 +28,7 @@ def one(data: bytes) -> None:
         _hear(line.decode("ascii", "replace"), "aged/", heard, samples.append, lambda step: None)
     digest(Status.OK, samples, {})
     for sample in samples:
-        assert Sample.model_validate_json(canonical(sample.model_dump())) == sample
+        assert Sample.model_validate_json(canonical_json(sample.model_dump())) == sample
 
 
 def seeds() -> Iterator[bytes]:

@@ -364,7 +364,7 @@ def test_what_cannot_be_rebuilt_is_said_for_each_cell(
 
 def test_answers_name_each_package_in_its_own_version(capsule: Path, tmp_path: Path) -> None:
     found = opened(capsule)
-    elsewhere = Store(tmp_path / "elsewhere", answers=replay.answers(found))
+    elsewhere = Store(tmp_path / "elsewhere", resolutions=replay.answers(found))
     assert packaged.resolved("6.1", elsewhere) == found.made.kernel
     assert (
         roots.packages(roots.definition(), elsewhere, selection.filesystems(), refresh=True)

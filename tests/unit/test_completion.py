@@ -13,7 +13,7 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from agelab.cli import agelab, main
-from agelab.cli.completion import SHORT, VARIABLE, WORDS, Bash
+from agelab.cli.completion import SHORT_KEY, VARIABLE, WORDS, Bash
 from agelab.scenario import selection
 from tests.unit.reported_runs import make
 
@@ -86,7 +86,7 @@ def test_keys_of_what_is_stored(home: Path) -> None:
     for key in ("ab" * 32, "cd" * 32):
         (home / "store" / "disk" / key).mkdir(parents=True)
         (home / "store" / "disk" / key / "manifest.json").write_text("{}")
-    assert words("agelab disk rm a") == [("ab" * 32)[:SHORT]]
+    assert words("agelab disk rm a") == [("ab" * 32)[:SHORT_KEY]]
     assert words(f"agelab run aging --disk {'cd' * 8}") == ["cd" * 32]
 
 

@@ -15,7 +15,7 @@ from agelab.model.result import Cell, End, RunPlan, Sample, Status
 from agelab.results import run_directory
 from agelab.results.digest import digest, inputs_key
 from agelab.results.run_directory import RunDirectory
-from agelab.store import MANIFEST, Artefact, Damaged, Store
+from agelab.store import MANIFEST, Artefact, DamagedArtefact, Store
 
 INPUTS = {"suite": "bookworm", "numbers": [1, 2.5], "name": "é"}
 FLIPS = 16
@@ -73,12 +73,12 @@ def test_a_flipped_bit_in_the_store_is_named_and_the_thing_made_again(
 
 def cut(artefact: Artefact) -> str:
     (artefact / "vmlinuz").write_bytes(bytes(69_999))
-    return "vmlinuz is not what was stored"
+    return "vmlinuz has changed"
 
 
 def lost(artefact: Artefact) -> str:
     (artefact / "config").unlink()
-    return "config is not there any more"
+    return "config is missing"
 
 
 def added(artefact: Artefact) -> str:
@@ -89,7 +89,7 @@ def added(artefact: Artefact) -> str:
 def link(artefact: Artefact) -> str:
     (artefact / "config").rename(artefact.directory.parent / "config")
     (artefact / "config").symlink_to("../config")
-    return "config is not what was stored"
+    return "config has changed"
 
 
 def moved(artefact: Artefact) -> str:
@@ -119,7 +119,7 @@ def test_what_cannot_be_made_again_is_kept_and_refused(kernel: Artefact, tmp_pat
         said: list[str] = []
         with pytest.raises(InputError, match="the mirror"):
             Store(tmp_path / "home", said.append).obtain("kernel", INPUTS, gone)
-        assert "vmlinuz is not what was stored" in said[0]
+        assert "vmlinuz has changed" in said[0]
         assert (kernel / "vmlinuz").exists()
 
 
@@ -135,7 +135,7 @@ def test_each_process_reads_it_once_and_listing_reads_nothing(
     monkeypatch.setattr(Artefact, "damage", sound)
     store = Store(tmp_path / "home")
     assert store.all("kernel") and store.find("kernel", kernel.key)
-    store.obtain("kernel", INPUTS, fill, used=False)
+    store.obtain("kernel", INPUTS, fill, verify=False)
     assert read == []
     for _ in range(3):
         store.obtain("kernel", INPUTS, fill)
@@ -147,7 +147,7 @@ def test_one_damaged_manifest_stands_in_nobodys_way(kernel: Artefact, tmp_path: 
     other = store.obtain("kernel", {"other": 1}, fill)
     (kernel / MANIFEST).write_bytes(b"\xff{")
     assert store.all("kernel") == [other] and store.unreadable("kernel") == [kernel.directory]
-    with pytest.raises(Damaged, match=r"manifest\.json is damaged"):
+    with pytest.raises(DamagedArtefact, match=r"manifest\.json is damaged"):
         store.find("kernel", kernel.key)
 
 

@@ -253,7 +253,7 @@ def test_a_kernel_that_panics_in_its_proof_is_told_from_a_packer_that_fails(
 
     def run(argv: list[str], **_: object) -> process.Completed:
         if argv[1] == "build":
-            raise process.TooSlow("packer") if slow else process.ProcessFailed(argv, 1, "the VM exited\n")
+            raise process.TimedOut("packer") if slow else process.ProcessFailed(argv, 1, "the VM exited\n")
         return process.Completed(0, "Packer v1.6.6\n", "")
 
     monkeypatch.setattr(process, "run", run)
@@ -278,7 +278,7 @@ def test_what_a_builder_mounts_and_starts_ends_with_it(tmp_path: Path) -> None:
     helper = '(sh -c "while :; do sleep 0.1; done" "$0/helper") &'
     script = f'mount -t tmpfs none "$0/on" || exit; {helper} touch "$0/on/mounted" "$0/ready"; sleep 60'
     with pytest.raises(process.ProcessFailed):
-        process.run(["sh", "-c", script, str(tmp_path)], alone=True, vain=(tmp_path / "ready").exists)
+        process.run(["sh", "-c", script, str(tmp_path)], isolated=True, give_up=(tmp_path / "ready").exists)
     assert not (tmp_path / "on" / "mounted").exists()
     assert str(tmp_path) not in Path("/proc/self/mounts").read_text()
     # Its processes have been killed, and the kernel ends them a moment later.

@@ -31,7 +31,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr("agelab.doctor.leftovers.gettempdir", lambda: str(tmp_path / "tmp"))
     # Processes are the whole host's, and other tests kill agelabs meanwhile.
-    monkeypatch.setattr(orphans, "orphans", lambda: iter(()))
+    monkeypatch.setattr(orphans, "find_orphans", lambda: iter(()))
     monkeypatch.setattr(daemon, "unused", lambda: None)
     return Store(tmp_path / "home")
 
@@ -64,15 +64,15 @@ def test_a_process_is_nobody_s_once_its_owner_has_been_killed(
     owned: "tuple[subprocess.Popen[bytes], int]",
 ) -> None:
     agelab, pid = owned
-    name = orphans.of(pid)
+    name = orphans.owner_of(pid)
     assert name and not orphans.is_dead(name)
-    assert pid not in [one.pid for one in orphans.orphans()]
+    assert pid not in [one.pid for one in orphans.find_orphans()]
     agelab.kill()
     agelab.wait()
-    found = [one for one in orphans.orphans() if one.pid == pid]
+    found = [one for one in orphans.find_orphans() if one.pid == pid]
     assert [one.command for one in found] == ["sleep"]
-    assert orphans.end(found) == found
-    assert pid not in [one.pid for one in orphans.orphans()]
+    assert orphans.terminate(found) == found
+    assert pid not in [one.pid for one in orphans.find_orphans()]
 
 
 def test_a_container_s_daemon_is_none_of_ours(tmp_path: Path) -> None:
@@ -93,8 +93,11 @@ def test_a_number_that_another_process_has_now_is_no_owner() -> None:
     assert not orphans.is_dead(orphans.tag())
     assert orphans.is_dead(f"{pid}:{int(began) + 1}")
     assert not orphans.is_dead(orphans.DAEMON)
-    assert orphans.of(1 << 30) is None
-    assert orphans.end([orphans.TaggedProcess(os.getpid(), f"{pid}:{int(began) + 1}", "not this one")]) == []
+    assert orphans.owner_of(1 << 30) is None
+    assert (
+        orphans.terminate([orphans.TaggedProcess(os.getpid(), f"{pid}:{int(began) + 1}", "not this one")])
+        == []
+    )
 
 
 def test_a_program_ends_with_the_agelab_that_started_it(tmp_path: Path) -> None:
@@ -133,7 +136,7 @@ def test_what_is_not_finished_is_removed_unless_somebody_is_at_work_on_it(
         (path / "half").write_bytes(b"x" * 5000)
     with (
         atomic.temp_dir(tmp_path / "tmp") as alive,
-        atomic.directory(store.root / "image" / ".i.partial") as other,
+        atomic.locked_directory(store.root / "image" / ".i.partial") as other,
     ):
         finding = leftovers.finding(store)
         assert finding.found.startswith("4, ") and finding.fix == "agelab doctor --clean"

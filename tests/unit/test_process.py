@@ -111,12 +111,12 @@ def test_a_vain_wait_is_ended_as_ctrl_c_would(tmp_path: Path) -> None:
     script = f"trap 'echo ended >> {log}; exit 7' INT; echo here; touch {mark}; while :; do sleep 0.1; done"
     started = time.monotonic()
     with pytest.raises(process.ProcessFailed, match="SIGINT"):
-        process.run(["sh", "-c", script], log=tmp_path / "out", timeout=60, grace=10, vain=mark.exists)
+        process.run(["sh", "-c", script], log=tmp_path / "out", timeout=60, grace=10, give_up=mark.exists)
     assert time.monotonic() - started < 30
     assert log.read_text() == "ended\n"
 
 
 def test_a_wait_that_is_not_vain_has_its_result_and_its_limit() -> None:
-    assert process.run(["echo", "here"], vain=lambda: False, grace=5).stdout == "here\n"
+    assert process.run(["echo", "here"], give_up=lambda: False, grace=5).stdout == "here\n"
     with pytest.raises(HostError, match="did not finish within 1 s"):
-        process.run(["sleep", "60"], timeout=1, grace=5, vain=lambda: False)
+        process.run(["sleep", "60"], timeout=1, grace=5, give_up=lambda: False)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agelab.errors import HostError
-from agelab.store import MANIFEST, Artefact, Store, canonical, file_hash, key_of, tree_hashes
+from agelab.store import MANIFEST, Artefact, Store, canonical_json, file_hash, key_of, tree_hashes
 
 INPUTS = {"suite": "bookworm", "packages": ["a", "b"]}
 processes = multiprocessing.get_context("spawn")
@@ -32,8 +32,8 @@ def store(tmp_path: Path) -> Store:
 
 
 def test_canonical_text_does_not_depend_on_the_order_of_keys() -> None:
-    assert canonical({"b": 1, "a": [True, "é"]}) == canonical({"a": [True, "é"], "b": 1})
-    assert canonical({"b": 1, "a": "é"}) == '{"a":"é","b":1}'.encode()
+    assert canonical_json({"b": 1, "a": [True, "é"]}) == canonical_json({"a": [True, "é"], "b": 1})
+    assert canonical_json({"b": 1, "a": "é"}) == '{"a":"é","b":1}'.encode()
 
 
 def test_the_key_is_the_hash_of_kind_and_inputs(store: Store) -> None:

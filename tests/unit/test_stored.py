@@ -62,7 +62,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def kept(store: Store, tmp_path: Path) -> StoredDisk:
-    return stored_disk.keep(store, INPUTS, recipe(), [image(tmp_path / "disk-2")], [SAMPLE])
+    return stored_disk.save(store, INPUTS, recipe(), [image(tmp_path / "disk-2")], [SAMPLE])
 
 
 def test_what_is_kept_is_the_content_without_its_zeros_and_the_samples(
@@ -70,7 +70,7 @@ def test_what_is_kept_is_the_content_without_its_zeros_and_the_samples(
 ) -> None:
     [member] = kept.members
     assert member.read_bytes() == (tmp_path / "disk-2").read_bytes()
-    assert kept.occupied <= 2 * MIB + 65536
+    assert kept.occupied_bytes <= 2 * MIB + 65536
     assert kept.samples() == [SAMPLE]
     assert kept.inputs == INPUTS
     kept.verify()
@@ -124,18 +124,16 @@ def test_a_fork_is_equal_and_sparse_and_leaves_the_disk_alone(kept: StoredDisk, 
 
 
 def test_the_same_inputs_are_kept_once(kept: StoredDisk, store: Store, tmp_path: Path) -> None:
-    again = stored_disk.keep(store, INPUTS, recipe(), [image(tmp_path / "other")], [])
+    again = stored_disk.save(store, INPUTS, recipe(), [image(tmp_path / "other")], [])
     assert again.key == kept.key and again.samples() == [SAMPLE]
-    assert len(stored_disk.every(store)) == 1
+    assert len(stored_disk.list_disks(store)) == 1
 
 
 @pytest.mark.parametrize("name", ["disk-0", "samples.jsonl"])
 def test_a_damaged_disk_is_refused_with_what_to_do(kept: StoredDisk, name: str) -> None:
     with (kept.artefact / name).open("r+b") as file:
         file.write(b"\0\1")
-    with pytest.raises(
-        HostError, match=f"{kept.key[:12]} is damaged: .*{name} is not what was stored"
-    ) as error:
+    with pytest.raises(HostError, match=f"{kept.key[:12]} is damaged: .*{name} has changed") as error:
         kept.verify()
     assert "agelab disk rm" in error.value.hint and "agelab age aging-ext4" in error.value.hint
 
@@ -145,17 +143,17 @@ def test_a_changed_manifest_is_damage(kept: StoredDisk, store: Store) -> None:
     manifest.write_text(manifest.read_text().replace('"run": 1', '"run": 2'))
     with pytest.raises(HostError, match=r"manifest\.json cannot be read"):
         stored_disk.find(store, kept.key)
-    assert [artefact.key for artefact in stored_disk.damaged(store)] == [kept.key]
+    assert [artefact.key for artefact in stored_disk.list_damaged(store)] == [kept.key]
     stored_disk.remove(stored_disk.find_artefact(store, kept.key))
-    assert not stored_disk.damaged(store) and not stored_disk.every(store)
+    assert not stored_disk.list_damaged(store) and not stored_disk.list_disks(store)
 
 
 def test_a_disk_whose_recipe_is_lost_stands_in_nobodys_way(
     kept: StoredDisk, store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    other = stored_disk.keep(store, {"x": 1}, recipe(), [image(tmp_path / "other")], [])
+    other = stored_disk.save(store, {"x": 1}, recipe(), [image(tmp_path / "other")], [])
     (kept.artefact / "recipe.json").write_text("garbage")
-    assert [disk.key for disk in stored_disk.every(store)] == [other.key]
+    assert [disk.key for disk in stored_disk.list_disks(store)] == [other.key]
     assert stored_disk.find(store, other.key).key == other.key
     with pytest.raises(HostError, match=r"recipe\.json cannot be read"):
         stored_disk.find(store, kept.key)
@@ -163,7 +161,7 @@ def test_a_disk_whose_recipe_is_lost_stands_in_nobodys_way(
     listed = CliRunner().invoke(command, ["list"]).output
     assert f"{kept.key[:12]}  DAMAGED" in listed and other.key[:12] in listed
     assert CliRunner().invoke(command, ["rm", kept.key]).exit_code == 0
-    assert not stored_disk.damaged(store)
+    assert not stored_disk.list_damaged(store)
 
 
 @pytest.mark.skipif(process.find("qemu-img") is None, reason="qemu-img is not installed")
@@ -187,7 +185,7 @@ def test_an_image_that_names_another_file_is_not_taken_in(store: Store, tmp_path
     process.run(["qemu-img", "create", "-q", "-f", "qcow2", *more, str(image), "1M"])
     with pytest.raises(InputError, match="is not whole"):
         stored_disk.import_images(store, [image], "ext4", "single", "today", "x")
-    assert not stored_disk.every(store)
+    assert not stored_disk.list_disks(store)
 
 
 def test_a_lost_file_is_damage(kept: StoredDisk) -> None:
@@ -224,7 +222,7 @@ def test_export_writes_the_image_and_its_recipe_and_nothing_over_anything(
     told = json.loads(written[1].read_text())
     assert told["recipe"]["command"] == "agelab age aging-ext4" and told["inputs"] == INPUTS
     assert told["files"]["disk-0"] == plainly_hashed(target.read_bytes())
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="exists already"):
         stored_disk.export(kept, target, "raw")
     with pytest.raises(InputError, match="is not a directory"):
         stored_disk.export(kept, tmp_path / "none" / "out.img", "raw")
@@ -259,9 +257,9 @@ def test_what_is_no_file_is_not_taken_in(store: Store, tmp_path: Path) -> None:
 def test_a_disk_in_use_stays(kept: StoredDisk, store: Store) -> None:
     with stored_disk.in_use(kept), pytest.raises(InputError, match="is in use by a run"):
         stored_disk.remove(kept.artefact)
-    assert stored_disk.every(store) == [kept]
+    assert stored_disk.list_disks(store) == [kept]
     stored_disk.remove(kept.artefact)
-    assert stored_disk.every(store) == []
+    assert stored_disk.list_disks(store) == []
 
 
 def test_the_verbs(kept: StoredDisk, store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -285,7 +283,7 @@ def test_an_exported_filesystem_can_be_mounted(store: Store, tmp_path: Path) -> 
     with disk.open("wb") as file:
         file.truncate(SIZE)
     process.run(["mke2fs", "-q", "-F", "-t", "ext4", str(disk)])
-    found = stored_disk.keep(store, {"x": 1}, recipe(), [disk], [])
+    found = stored_disk.save(store, {"x": 1}, recipe(), [disk], [])
     stored_disk.export(found, tmp_path / "out.img", "raw")
     check = subprocess.run(
         ["e2fsck", "-f", "-n", str(tmp_path / "out.img")], capture_output=True, check=False

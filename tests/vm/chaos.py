@@ -83,7 +83,7 @@ class Chaos:
         env = {**os.environ, "AGELAB_HOME": str(self.store.home), **self.environment}
         with (self.store.home / "said.log").open("ab") as said:
             child = subprocess.Popen([*self.before, program, *words], env=env, stdout=said, stderr=said)
-        self.owners.add(f"{child.pid}:{orphans.began(child.pid)}")
+        self.owners.add(f"{child.pid}:{orphans.start_time(child.pid)}")
         return child
 
     def run(self, *words: str) -> str:
@@ -149,7 +149,7 @@ class Chaos:
         """What goes on of agelabs that are gone: processes and mounts."""
         numbers = [int(place.name) for place in Path("/proc").glob("[0-9]*")]
         gone = {name for name in self.owners if orphans.is_dead(name)}
-        found = [f"process {number}" for number in numbers if orphans.of(number) in gone]
+        found = [f"process {number}" for number in numbers if orphans.owner_of(number) in gone]
         return found + [f"mount {place}" for place in atomic.mounts(self.store.home)]
 
     def results(self, run: Path) -> list[tuple[Any, ...]]:

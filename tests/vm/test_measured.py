@@ -108,7 +108,7 @@ def test_a_disk_of_another_kind_than_the_cells_is_refused(tmp_path: Path) -> Non
         file.truncate(16 << 20)
     taken = agelab("disk", "import", "--filesystem", "jfs", str(image))
     assert taken.returncode == 0, taken.stderr
-    key = next(disk for disk in stored_disk.every(open_store()) if disk.recipe.filesystem == "jfs").key
+    key = next(disk for disk in stored_disk.list_disks(open_store()) if disk.recipe.filesystem == "jfs").key
     try:
         refused = agelab("run", str(scenario(tmp_path, step("a", "true"))), "--disk", key)
         assert refused.returncode == 2
@@ -125,7 +125,7 @@ def test_a_striped_disk_has_a_control_and_a_map_and_age_makes_the_disk_that_run_
     words = [path, "--layout", "raid0"]
     made = agelab("age", *words)
     assert made.returncode == 0, made.stderr
-    key = next(disk.key for disk in stored_disk.every(open_store()) if disk.recipe.layout == "raid0")
+    key = next(disk.key for disk in stored_disk.list_disks(open_store()) if disk.recipe.layout == "raid0")
     try:
         [fresh], [again] = run(*words), run(*words, "--disk", key)
         assert fresh["status"] == again["status"] == "ok"

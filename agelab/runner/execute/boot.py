@@ -32,7 +32,7 @@ from agelab.model.result import Sample
 from agelab.runner.plan import cell_inputs
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.disk_layout import CellDrive
-from agelab.store import canonical
+from agelab.store import canonical_json
 from agelab.vm import daemon, domain, host, output
 from agelab.vm.guest import REAL_SERIAL, Clock, GuestSpec, MemoryDisk, RealDisk
 from agelab.vm.hypervisor import Ending, Hypervisor
@@ -176,7 +176,7 @@ class GuestLauncher:
         return self.image.initramfs.read_bytes() + initramfs.cell(
             self.image.kernel.modules,
             self.spec.modules,
-            {**cell_inputs.harness_files(), "plan.json": canonical(boot.plan)},
+            {**cell_inputs.harness_files(), "plan.json": canonical_json(boot.plan)},
             {"start": cell_inputs.harness_start(), **programs, **scripts},
             {module.stem: module.read_bytes()} if module else {},
         )

@@ -233,7 +233,7 @@ class CellRunner:
                 if self.wanted.keep and done.verdict.status is Status.OK:
                     last = self._last()
                     files = self.forks.files(last)
-                    done.disk = stored_disk.keep(self.store, making, self.wanted.keep, files, done.samples)
+                    done.disk = stored_disk.save(self.store, making, self.wanted.keep, files, done.samples)
             if self.machine.spec.disk.real:  # its maps come first: its tests write to it
                 self._maps(done, stack)
             for phase in self.phases[1:]:

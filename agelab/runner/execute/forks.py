@@ -8,7 +8,7 @@ from pathlib import Path
 from agelab import stored_disk
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.phases import AGED
-from agelab.stored_disk import CONTENT, StoredDisk
+from agelab.stored_disk import MEMBER_FILE, StoredDisk
 from agelab.vm.guest import MemoryDisk
 
 
@@ -33,7 +33,9 @@ class Forks:
 
     def files(self, name: str) -> list[Path]:
         """What holds it, a file for each member of the disk under test."""
-        return [self.place(name) / CONTENT.format(number) for number, _ in enumerate(self.spec.disk.content)]
+        return [
+            self.place(name) / MEMBER_FILE.format(number) for number, _ in enumerate(self.spec.disk.content)
+        ]
 
     def attached(self, name: str, *, written: bool = False) -> tuple[MemoryDisk, ...]:
         """It as a guest gets it. Unless it is ``written``, what the guest writes does not reach the files."""

@@ -155,7 +155,7 @@ def _stored(request: RunRequest, store: Store, progress: Progress, held: ExitSta
     if request.disk is None:
         return None
     disk = stored_disk.find(store, request.disk)
-    known, short = disk.recipe, disk.key[: stored_disk.SHORT]
+    known, short = disk.recipe, disk.key[: stored_disk.SHORT_KEY]
     wanted = {
         (variant.filesystem, layout, request.defaults)
         for variant in request.selection.variants
