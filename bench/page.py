@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from bench.common import ARGUMENTS
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 END = "<!-- end -->\n"
+WIDTH = 160
+"""Characters of a line of a page (tests/unit/test_pages.py)."""
 
 
 def line(cells: Sequence[str]) -> str:
@@ -21,14 +24,28 @@ def line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def wrapped(text: str) -> str:
+    """Break lines of prose that are wider than a page's; rows of tables, headings and pictures stay whole."""
+    return "\n".join(map(_wrapped, text.split("\n")))
+
+
+def _wrapped(one: str) -> str:
+    if len(one) <= WIDTH or one.startswith(("|", "#", "![")):
+        return one
+    indent = len(one) - len(one.lstrip(" -"))
+    return textwrap.fill(
+        one, WIDTH, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
 def put(page: Path, maker: str, text: str) -> None:
-    """Replace what stands between the mark of ``maker`` and the next end. Raises AgelabError without marks."""
+    """Replace the text between the mark of ``maker`` and the next end. Raises AgelabError without marks."""
     begin = f"<!-- made by: {maker} -->\n"
     head, _, rest = page.read_text().partition(begin)
     _, end, tail = rest.partition(END)
     if not end:
         raise AgelabError(f"{page} has no place for the table: {begin.strip()}")
-    page.write_text(head + begin + text + END + tail)
+    page.write_text(head + begin + wrapped(text) + END + tail)
 
 
 def command(

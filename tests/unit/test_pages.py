@@ -1,0 +1,42 @@
+"""The pages in Markdown: no line is too long, and every path of the code that they name is there."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parents[2]
+PAGES = [PROJECT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+PAGES += sorted((PROJECT / "docs").rglob("*.md"))
+WIDTH = 160
+PATH = re.compile(
+    r"(?<![\w/.~-])(?:agelab|harness|bench|images|packer|scenarios|tests)/[\w./-]*[\w/](?![\w<*{])"
+)
+"""A path in the repository, but for patterns such as ``scenarios/<name>.toml``."""
+ELSEWHERE = {"agelab/share", "scenarios/kernels/reiser4.patch"}
+"""Of a wheel, and of a user."""
+
+
+def prose(page: Path) -> Iterator[tuple[int, str]]:
+    """Yield the numbered lines of a page outside code blocks and outside tables that a program has made."""
+    code = made = False
+    for number, line in enumerate(page.read_text().splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            code = not code
+        elif line.startswith("<!--"):
+            made = not line.startswith("<!-- end")
+        elif not code and not (made and line.startswith("|")):
+            yield number, line
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
+def test_no_line_is_too_long(page: Path) -> None:
+    long = [number for number, line in prose(page) if len(line) > WIDTH and "<picture>" not in line]
+    assert long == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
+def test_every_path_that_a_page_names_is_there(page: Path) -> None:
+    named = {found.rstrip("./") for _, line in prose(page) for found in PATH.findall(line)}
+    assert {path for path in named - ELSEWHERE if not (PROJECT / path).exists()} == set()
