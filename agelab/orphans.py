@@ -16,7 +16,7 @@ from pathlib import Path
 
 VARIABLE = "AGELAB_OWNER"
 DAEMON = "daemon"
-"""Owner of a process that outlives the one that started it, for as long as anyone uses it (agelab.vm.daemon)."""
+"""Owner of a process that outlives the one that started it, as long as anyone uses it (agelab.vm.libvirt_daemon)."""
 PROC = Path("/proc")
 GRACE = 5.0
 """Seconds of the host that a process has to end after each signal."""

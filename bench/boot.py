@@ -31,10 +31,10 @@ from agelab.runner.plan.guest_plan import guest_plan
 from agelab.runner.plan.phases import phases
 from agelab.scenario import selection
 from agelab.store import canonical_json
-from agelab.vm import clock, daemon, domain, host
+from agelab.vm import clock_library, domain, host, libvirt_daemon
 from agelab.vm.guest import GuestSpec, MemoryDisk
+from agelab.vm.guest_output import GuestOutput
 from agelab.vm.hypervisor import Hypervisor, connected
-from agelab.vm.output import Output
 from bench import virtme
 from bench.common import quietly, spread, table
 
@@ -118,9 +118,9 @@ class Ours:
                 heard.append(time.monotonic())
 
         began = time.monotonic()
-        xml = domain.xml(guest, daemon.uri(), self.hypervisor.security_models)
+        xml = domain.domain_xml(guest, libvirt_daemon.uri(), self.hypervisor.security_models)
         launched = time.monotonic()
-        self.hypervisor.run(guest.name, xml, Output(events, console), hear, PATIENCE)
+        self.hypervisor.run(guest.name, xml, GuestOutput(events, console), hear, PATIENCE)
         if not heard:
             raise AgelabError(f"our guest was never ready; its console is in {console}")
         self.launched.append(heard[0] - launched)
@@ -153,7 +153,7 @@ def compare(repetitions: int, spec: str) -> int:
     directory = store.cache("bench-boot")
     (directory / "initramfs").write_bytes(image.initramfs.read_bytes() + own_archive(image))
     with connected() as hypervisor:
-        ours = Ours(image, hypervisor, directory, clock.library(store), [])
+        ours = Ours(image, hypervisor, directory, clock_library.obtain(store), [])
         libvirt = hypervisor.version
         starts: dict[str, Callable[[], float]] = {
             "agelab": ours.start,
@@ -181,7 +181,7 @@ def compare(repetitions: int, spec: str) -> int:
     load = os.getloadavg()[0]
     print(
         f"\n{repetitions} starts each, in turns; Linux {kernel.release} ({kernel.version}), one virtual CPU under TCG,"
-        f" {MEMORY_MIB} MiB;\n{host.qemu()}, libvirt {libvirt}, {virtme.version(theirs)};"
+        f" {MEMORY_MIB} MiB;\n{host.qemu_version()}, libvirt {libvirt}, {virtme.version(theirs)};"
         f" host with {os.cpu_count()} CPUs, load {load:.1f} at the end"
     )
     return 0 if median["agelab"] <= median["virtme-ng"] / 2 else 1

@@ -21,8 +21,8 @@ from random import Random
 from statistics import median, quantiles
 from typing import Any
 
-from agelab.bisect.decide_virtual import Decision, References, decide_virtual
-from agelab.bisect.decide_wall import ALPHA, EndsOrder, Round, decide_wall, differ
+from agelab.bisect.virtual_clock_rule import Decision, EndReferences, decide_virtual
+from agelab.bisect.wall_clock_rule import ALPHA, EndsOrder, Round, compare_ends, decide_wall
 from agelab.errors import InputError
 from agelab.stats.noise_floor import SEEDS_NEEDED
 from agelab.stats.order_statistics import exact
@@ -69,7 +69,7 @@ def number(value: float) -> Fraction:
     return Fraction(round(value * 1000), 1000)
 
 
-def told(references: References, values: Sequence[Fraction]) -> tuple[Decision, int]:
+def told(references: EndReferences, values: Sequence[Fraction]) -> tuple[Decision, int]:
     """What a step's values come to, one after the other, and how many it took."""
     for taken in range(1, len(values) + 1):
         decision = decide_virtual(references, values[:taken]).decision
@@ -83,7 +83,7 @@ def searched(
 ) -> None:
     """Two ends, a step that is like good and one that is like bad."""
     try:
-        references = References(good, bad)
+        references = EndReferences(good, bad)
     except InputError:
         tally.refused += 1
         return
@@ -149,7 +149,7 @@ def ordered(next_round: Callable[[], Round]) -> EndsOrder:
     while True:
         one = next_round()
         pairs.append((one.good, one.bad))
-        order = differ(pairs, BUDGET).order
+        order = compare_ends(pairs, BUDGET).order
         if order is not EndsOrder.MORE:
             return order
 
@@ -294,7 +294,7 @@ def between_table() -> Iterator[str]:
                 ends = [[number(centre + shape(random)) for _ in range(5)] for centre in (0, apart * unit)]
                 values = [number(at * apart * unit + shape(random)) for _ in range(5)]
                 try:
-                    said[told(References(ends[0], ends[1]), values)[0]] += 1
+                    said[told(EndReferences(ends[0], ends[1]), values)[0]] += 1
                 except InputError:
                     continue
             yield between_row("virtual", f"{apart} floors", at, said)

@@ -22,10 +22,10 @@ from agelab.model.machine import Machine
 from agelab.runner.plan import cell_inputs
 from agelab.scenario import selection
 from agelab.store import Store, canonical_json
-from agelab.vm import clock, daemon, domain
+from agelab.vm import clock_library, domain, libvirt_daemon
 from agelab.vm.guest import GuestSpec, MemoryDisk
+from agelab.vm.guest_output import GuestOutput
 from agelab.vm.hypervisor import Ending, Hypervisor, connected
-from agelab.vm.output import Output
 
 MODULES = ("dm_mod", "ext4")
 UUID = "6167656c-6162-4000-8000-000000000002"
@@ -105,10 +105,14 @@ class Bench:
             events=events,
             preload=self.clock,
         )
-        xml = domain.xml(guest, daemon.uri(), self.hypervisor.security_models)
+        xml = domain.domain_xml(guest, libvirt_daemon.uri(), self.hypervisor.security_models)
         said: list[dict[str, Any]] = []
         ending = self.hypervisor.run(
-            guest.name, xml, Output(events, console), lambda line: said.append(json.loads(line)), PATIENCE
+            guest.name,
+            xml,
+            GuestOutput(events, console),
+            lambda line: said.append(json.loads(line)),
+            PATIENCE,
         )
         return Boot(said, ending, console.read_text(errors="replace"))
 
@@ -120,4 +124,4 @@ def bench(store: Store, kernel: str, directory: Path) -> Iterator[Bench]:
     image = images.build(found, store, selection.filesystems())
     built = module.obtain(found, store)
     with connected() as hypervisor:
-        yield Bench(image, built, clock.library(store), hypervisor, directory)
+        yield Bench(image, built, clock_library.obtain(store), hypervisor, directory)

@@ -169,7 +169,7 @@ def validate(store: Store, kernel: str, drives: Sequence[Drive]) -> Report:
         booted = place.image.kernel
     guest = Guest.of(found["steady"])
     return Report(
-        versions=f"Linux {booted.release} ({booted.version}), {host.qemu()},\n"
+        versions=f"Linux {booted.release} ({booted.version}), {host.qemu_version()},\n"
         f"drive module of the sources {_short(cell_inputs.drive_sources())}",
         digest=_short(key_of(found)),
         machine=selection.machine(MACHINE),

@@ -9,19 +9,19 @@ from typing import Literal
 
 from pydantic import Field
 
-from agelab.bisect import git_search, script
-from agelab.bisect.decide_virtual import Decision
-from agelab.bisect.directory import Directory
+from agelab.bisect import git_search, reproduce_script
+from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.judges import KernelVerdict
 from agelab.bisect.measurements import KernelOutcome, OutcomeKind
-from agelab.bisect.question import Question
-from agelab.bisect.wall_clock_rounds import bound
+from agelab.bisect.question import BisectQuestion
+from agelab.bisect.virtual_clock_rule import Decision
+from agelab.bisect.wall_clock_rounds import error_bound
 from agelab.model.base import Frozen
 from agelab.results import checksummed
 from agelab.stats.formatting import UnitScale, decimals, format_decimal, scale
 
-FILE = "answer.json"
-REMARKS = 3
+ANSWER_FILE = "answer.json"
+MAX_REMARKS = 3
 """Of each kind of contradiction so many are named; how many more there are is said."""
 
 
@@ -37,7 +37,7 @@ class FoundChange:
     """The first bad one, or those that one of which is: all but ``after`` could not be judged."""
 
 
-class Point(Frozen):
+class KernelPoint(Frozen):
     """One kernel, and what was measured of it."""
 
     kernel: str
@@ -66,11 +66,11 @@ class BisectAnswer(Frozen):
     )
     names: tuple[str, ...] = Field(description="of these kernels")
     details: dict[str, str] = Field({}, description="of a commit that was found: author, date, name")
-    before: Point
-    after: Point
-    good: Point
-    bad: Point
-    judged: tuple[Point, ...] = Field(description="in the order in which they were judged")
+    before: KernelPoint
+    after: KernelPoint
+    good: KernelPoint
+    bad: KernelPoint
+    judged: tuple[KernelPoint, ...] = Field(description="in the order in which they were judged")
     steps: int = Field(description="kernels that were judged between the two ends")
     skipped: int
     undecided: int = Field(description="of those skipped: measured, and neither good nor bad could be said")
@@ -89,14 +89,14 @@ class BisectAnswer(Frozen):
         return len(self.possible) == 1
 
 
-def label(question: Question, kernel: str) -> str:
+def kernel_label(question: BisectQuestion, kernel: str) -> str:
     """A kernel as a user knows it: a commit with its subject, or its version."""
     if question.tree:
-        return git_search.subject(question.tree, question.tree.commit(kernel))
+        return git_search.commit_subject(question.tree, question.tree.commit(kernel))
     return kernel.removeprefix("debian:")
 
 
-def keep(directory: Directory, found: FoundChange) -> BisectAnswer:
+def write_answer(directory: BisectDirectory, found: FoundChange) -> BisectAnswer:
     """The answer, written beside what it was made of, with the script that reproduces it."""
     question = directory.question()
     verdicts = directory.all("verdicts", KernelVerdict)
@@ -104,7 +104,7 @@ def keep(directory: Directory, found: FoundChange) -> BisectAnswer:
     for one in directory.all("measured", KernelOutcome):
         outcomes.setdefault(one.kernel, []).append(one)
 
-    def point(kernel: str, verdict: KernelVerdict | None = None) -> Point:
+    def point(kernel: str, verdict: KernelVerdict | None = None) -> KernelPoint:
         verdict = verdict or next((one for one in verdicts if one.kernel == kernel), None)
         return _point(question, kernel, outcomes.get(kernel, []), verdict)
 
@@ -117,12 +117,12 @@ def keep(directory: Directory, found: FoundChange) -> BisectAnswer:
     one_only = len(found.possible) == 1
     details = {}
     if question.tree and one_only:
-        details = git_search.described(question.tree, question.tree.commit(found.after))
+        details = git_search.commit_details(question.tree, question.tree.commit(found.after))
     answer = BisectAnswer(
         bisect=directory.name,
         what=question.what,
         possible=found.possible,
-        names=tuple(label(question, kernel) for kernel in found.possible),
+        names=tuple(kernel_label(question, kernel) for kernel in found.possible),
         details=details,
         before=point(found.before),
         after=point(found.after),
@@ -133,17 +133,17 @@ def keep(directory: Directory, found: FoundChange) -> BisectAnswer:
         skipped=len(skipped),
         undecided=sum(one.kind is OutcomeKind.MEASURED for one in skipped),
         floor=None if floor is None else float(floor),
-        error=float(bound(question, len(told))) if wall else None,
+        error=float(error_bound(question, len(told))) if wall else None,
         remarks=tuple(_remarks(question, good, bad, judged, floor)),
-        script=str(directory.path / script.FILE),
+        script=str(directory.path / reproduce_script.SCRIPT_FILE),
     )
-    script.write(directory, question, found.before, found.after, answer.names[-1])
-    checksummed.write(directory.path / FILE, answer.model_dump_json(indent=1))
-    checksummed.write(directory.path / "answer.txt", "\n".join(text(answer)))
+    reproduce_script.write(directory, question, found.before, found.after, answer.names[-1])
+    checksummed.write(directory.path / ANSWER_FILE, answer.model_dump_json(indent=1))
+    checksummed.write(directory.path / "answer.txt", "\n".join(answer_lines(answer)))
     return answer
 
 
-def text(answer: BisectAnswer) -> list[str]:
+def answer_lines(answer: BisectAnswer) -> list[str]:
     """The answer as lines for a terminal."""
     if answer.found:
         lines = [f"first bad: {answer.names[0]}"]
@@ -174,14 +174,14 @@ def text(answer: BisectAnswer) -> list[str]:
 
 
 def _point(
-    question: Question, kernel: str, found: Sequence[KernelOutcome], verdict: KernelVerdict | None
-) -> Point:
+    question: BisectQuestion, kernel: str, found: Sequence[KernelOutcome], verdict: KernelVerdict | None
+) -> KernelPoint:
     measured = [one for one in found if one.kind is OutcomeKind.MEASURED and one.value is not None]
     end = Decision.GOOD if kernel == question.kernels[0] else Decision.BAD
     last = found[-1] if found else None
-    return Point(
+    return KernelPoint(
         kernel=kernel,
-        name=label(question, kernel),
+        name=kernel_label(question, kernel),
         decision=verdict.decision if verdict else end,
         kind=verdict.kind if verdict else last.kind if last else OutcomeKind.NOT_MEASURED,
         values=tuple(one.value for one in measured if one.value is not None),
@@ -192,7 +192,7 @@ def _point(
     )
 
 
-def _spread(point: Point) -> Fraction:
+def _spread(point: KernelPoint) -> Fraction:
     values = [Fraction(str(one)) for one in point.values]
     return max(values) - min(values) if values else Fraction(0)
 
@@ -205,7 +205,7 @@ class ValueFormat:
     places: int
 
     @classmethod
-    def of(cls, points: Sequence[Point], floor: float | None) -> "ValueFormat":
+    def of(cls, points: Sequence[KernelPoint], floor: float | None) -> "ValueFormat":
         unit = scale(points[0].unit)
         spread = max(map(_spread, points)) if floor is None else Fraction(str(floor))
         medians = [one.median / unit.divisor for one in points if one.median is not None]
@@ -216,7 +216,7 @@ class ValueFormat:
         name = "" if self.unit.name == "1" else f" {self.unit.name}"
         return format_decimal(value / self.unit.divisor, self.places) + name
 
-    def of_point(self, point: Point) -> str:
+    def of_point(self, point: KernelPoint) -> str:
         """What was measured: the median and of how many runs; or what came of it instead."""
         if point.median is None:
             return "comes to its end" if point.kind is OutcomeKind.MEASURED else point.reason
@@ -225,7 +225,11 @@ class ValueFormat:
 
 
 def _remarks(
-    question: Question, good: Point, bad: Point, judged: Sequence[Point], floor: Fraction | None
+    question: BisectQuestion,
+    good: KernelPoint,
+    bad: KernelPoint,
+    judged: Sequence[KernelPoint],
+    floor: Fraction | None,
 ) -> list[str]:
     """What does not fit one change between good and bad."""
     noted = [f"  {one.name}: {one.note}" for one in judged if one.note]
@@ -233,7 +237,7 @@ def _remarks(
     if noted:
         remarks = [
             "more than one change lies between good and bad; this is one of them:",
-            *_first(noted),
+            *_first_lines(noted),
         ]
     if floor is None:
         return remarks
@@ -242,7 +246,7 @@ def _remarks(
     wrong = []
     for one, other in combinations(points, 2):
         for early, late in ((one, other), (other, one)):
-            if _before(question, early.kernel, late.kernel):
+            if _is_earlier(question, early.kernel, late.kernel):
                 excess = sign * ((early.median or Fraction()) - (late.median or Fraction()))
                 if excess > floor:
                     wrong.append((excess, early, late))
@@ -252,7 +256,7 @@ def _remarks(
         remarks.append(
             "not monotonic: an earlier kernel is nearer to bad than a later one, by more than the floor:"
         )
-        remarks += _first(
+        remarks += _first_lines(
             [
                 f"  {early.name}, {figures.of_point(early)}, comes before {late.name}, {figures.of_point(late)}"
                 for _, early, late in wrong
@@ -261,14 +265,14 @@ def _remarks(
     return remarks
 
 
-def _first(lines: Sequence[str]) -> list[str]:
+def _first_lines(lines: Sequence[str]) -> list[str]:
     """The first few, and how many more there are."""
-    more = [f"  and {len(lines) - REMARKS} more"] if len(lines) > REMARKS else []
-    return [*lines[:REMARKS], *more]
+    more = [f"  and {len(lines) - MAX_REMARKS} more"] if len(lines) > MAX_REMARKS else []
+    return [*lines[:MAX_REMARKS], *more]
 
 
-def _before(question: Question, one: str, other: str) -> bool:
+def _is_earlier(question: BisectQuestion, one: str, other: str) -> bool:
     """Whether the second kernel comes after the first."""
     if question.tree:
-        return git_search.comes_before(question.tree, question.tree.commit(one), question.tree.commit(other))
+        return git_search.is_before(question.tree, question.tree.commit(one), question.tree.commit(other))
     return question.kernels.index(one) < question.kernels.index(other)

@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agelab import places, process
-from agelab.bisect.decide_virtual import Decision
-from agelab.bisect.directory import Directory
-from agelab.bisect.next_commit import choose, slack
+from agelab.bisect.bisect_directory import BisectDirectory
+from agelab.bisect.next_commit import choose, extra_steps
 from agelab.bisect.question import GitTree
+from agelab.bisect.virtual_clock_rule import Decision
 from agelab.errors import HostError, InputError, did_you_mean
 from agelab.kernel import recipes, source_tree
 
-GRACE = 120.0
+STOP_SECONDS = 120.0
 """Seconds that a step has to end its guest when it is interrupted."""
 GOOD, BAD, SKIP = 0, 21, 125
 """How a step says its verdict. To git 1 is bad, with which Python ends when it cannot even begin."""
-_TOLD = """status=0
+_STEP_WRAPPER = """status=0
 "$@" || status=$?
 case $status in 0|125) exit $status;; 21) exit 1;; *) exit $((status | 128));; esac"""
 """Runs a step and tells git: 0 good, 1 bad, 125 skip. Whatever else it ends with is no verdict: git stops at 128."""
@@ -41,7 +41,9 @@ class CommitRange:
     """The first that was found bad."""
 
 
-def asked(path: Path, good: str, bad: str, options: str, *, dirty: bool = False) -> tuple[GitTree, int]:
+def resolve_tree(
+    path: Path, good: str, bad: str, options: str, *, dirty: bool = False
+) -> tuple[GitTree, int]:
     """The tree with both ends as commits, and how many commits could be the first bad one.
 
     Raises InputError for what is no git tree or no kernel tree, changes that no commit holds (unless ``dirty``),
@@ -57,7 +59,8 @@ def asked(path: Path, good: str, bad: str, options: str, *, dirty: bool = False)
             path, f"--dirty: search the commits, without these changes; git -C {path} stash: put them away"
         )
     commits = {
-        name: _commit(path, end, ref) for name, end, ref in (("good", "--good", good), ("bad", "--bad", bad))
+        name: _resolve_commit(path, end, ref)
+        for name, end, ref in (("good", "--good", good), ("bad", "--bad", bad))
     }
     for name, commit in commits.items():
         if lacks := source_tree.missing_markers(path, commit):
@@ -76,28 +79,28 @@ def asked(path: Path, good: str, bad: str, options: str, *, dirty: bool = False)
             f"bad ({bad}) does not descend from good ({good}): what is between them is not known",
             hint=f"a good commit that it descends from: git -C {path} merge-base {good} {bad}",
         )
-    count = _ask(path, ["rev-list", "--count", f"{tree.good}..{tree.bad}"])
+    count = _query(path, ["rev-list", "--count", f"{tree.good}..{tree.bad}"])
     return tree, int(count)
 
 
-def subject(tree: GitTree, commit: str) -> str:
+def commit_subject(tree: GitTree, commit: str) -> str:
     """The commit as a user knows it: its short name and its subject."""
-    return _ask(Path(tree.path), ["log", "-1", '--format=%h "%s"', commit])
+    return _query(Path(tree.path), ["log", "-1", '--format=%h "%s"', commit])
 
 
-def described(tree: GitTree, commit: str) -> dict[str, str]:
+def commit_details(tree: GitTree, commit: str) -> dict[str, str]:
     """Author, date and name (after the nearest tag) of a commit."""
     path = Path(tree.path)
-    author, date = _ask(path, ["log", "-1", "--format=%an <%ae>%n%as", commit]).splitlines()
-    return {"author": author, "date": date, "name": _ask(path, ["describe", "--always", "--tags", commit])}
+    author, date = _query(path, ["log", "-1", "--format=%an <%ae>%n%as", commit]).splitlines()
+    return {"author": author, "date": date, "name": _query(path, ["describe", "--always", "--tags", commit])}
 
 
-def comes_before(tree: GitTree, one: str, other: str) -> bool:
+def is_before(tree: GitTree, one: str, other: str) -> bool:
     """Whether the second commit descends from the first."""
     return one != other and _is_ancestor(Path(tree.path), one, other)
 
 
-def search(directory: Directory, tree: GitTree, step: Sequence[str]) -> CommitRange:
+def search(directory: BisectDirectory, tree: GitTree, step: Sequence[str]) -> CommitRange:
     """Have git run ``step`` (a command) until it has found the first bad commit, or go on where it stopped.
 
     Raises the error that stopped a step, or HostError where git itself fails.
@@ -107,23 +110,23 @@ def search(directory: Directory, tree: GitTree, step: Sequence[str]) -> CommitRa
     if not ended and not (directory.git / "BISECT_HEAD").exists():  # git begins the log, then chooses
         _start(directory, tree)
     if not _ENDED.search(log.read_text()):
-        _run(directory, step)
-    keep_log(directory)
+        _run_git_bisect(directory, step)
+    copy_log(directory)
     bad = _git(directory, ["rev-parse", "refs/bisect/bad"])
     possible = _POSSIBLE.findall((directory.path / "bisect.log").read_text())
     return CommitRange(tuple(possible) or (bad,), _last_good(directory, bad), bad)
 
 
-def _run(directory: Directory, step: Sequence[str]) -> None:
+def _run_git_bisect(directory: BisectDirectory, step: Sequence[str]) -> None:
     """Let git choose commits and run the step for each, to the end. Raises as ``search`` does."""
     # Whoever interrupts us interrupts the step: it alone ends, then git does, for the step's exit status.
     argv = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *_command(directory), "bisect", "run"]
-    argv += ["sh", "-c", _TOLD, "sh", *step]
+    argv += ["sh", "-c", _STEP_WRAPPER, "sh", *step]
     env = {**source_tree.GIT, "PYTHONPATH": str(places.IMPORTED_FROM)}
     try:
-        done = process.run(argv, env=env, cwd=directory.path, ok=range(256), grace=GRACE)
+        done = process.run(argv, env=env, cwd=directory.path, ok=range(256), grace=STOP_SECONDS)
     finally:
-        keep_log(directory)
+        copy_log(directory)
     with (directory.path / "git.log").open("a") as file:
         file.write(done.stdout + done.stderr)
     if not _ENDED.search((directory.git / "BISECT_LOG").read_text()):
@@ -133,7 +136,7 @@ def _run(directory: Directory, step: Sequence[str]) -> None:
         )
 
 
-def current(directory: Directory, steps: int, verdicts: int) -> str:
+def commit_to_judge(directory: BisectDirectory, steps: int, verdicts: int) -> str:
     """The commit to judge now: git's choice, or where that could make the search too long, another (``aim.py``).
 
     ``steps`` are those that the search should take, ``verdicts`` those that were not skipped so far.
@@ -147,26 +150,26 @@ def current(directory: Directory, steps: int, verdicts: int) -> str:
     lines = _git(directory, ["rev-list", "--topo-order", "--parents", bad, "--not", *goods]).splitlines()
     history = {commit: parents for commit, *parents in map(str.split, lines)}
     here = history.keys() & set(skipped)
-    chosen = choose(history, bad, here, suggested, steps + slack(len(here)) - verdicts)
+    chosen = choose(history, bad, here, suggested, steps + extra_steps(len(here)) - verdicts)
     if chosen != suggested:
         # As git's manual has it ("Avoiding testing a commit"): what is checked out is what is marked.
         _git(directory, ["update-ref", "--no-deref", "BISECT_HEAD", chosen])
     return chosen
 
 
-def keep_log(directory: Directory) -> None:
+def copy_log(directory: BisectDirectory) -> None:
     """What git bisect log says, where the user finds it."""
     log = directory.git / "BISECT_LOG"
     if log.exists():
         shutil.copyfile(log, directory.path / "bisect.log")
 
 
-def status(decision: Decision) -> int:
+def exit_status(decision: Decision) -> int:
     """How git is told."""
     return {Decision.GOOD: GOOD, Decision.BAD: BAD}.get(decision, SKIP)
 
 
-def _start(directory: Directory, tree: GitTree) -> None:
+def _start(directory: BisectDirectory, tree: GitTree) -> None:
     """A repository of ours with the user's objects, in which a bisect has begun."""
     objects = source_tree.objects_of(Path(tree.path))
     if objects is None:
@@ -181,14 +184,14 @@ def _start(directory: Directory, tree: GitTree) -> None:
     _git(directory, ["bisect", "start", "--no-checkout", tree.bad, tree.good])
 
 
-def _last_good(directory: Directory, bad: str) -> str:
+def _last_good(directory: BisectDirectory, bad: str) -> str:
     """Of the good commits before the first bad one the nearest: its parent, where that could be judged."""
     goods = _git(directory, ["for-each-ref", "--format=%(objectname)", "refs/bisect/good-*"]).split()
     before = [one for one in goods if _is_ancestor(directory.git, one, bad)]
     return min(before, key=lambda one: int(_git(directory, ["rev-list", "--count", f"{one}..{bad}"])))
 
 
-def _commit(path: Path, option: str, ref: str) -> str:
+def _resolve_commit(path: Path, option: str, ref: str) -> str:
     found = source_tree.query_git(
         path, ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"]
     )
@@ -211,15 +214,15 @@ def _is_ancestor(path: Path, one: str, other: str) -> bool:
     return source_tree.query_git(path, ["merge-base", "--is-ancestor", one, other]) is not None
 
 
-def _ask(path: Path, argv: Sequence[str]) -> str:
+def _query(path: Path, argv: Sequence[str]) -> str:
     """What git says of the user's tree. Raises HostError where it fails."""
     # With the user's own configuration, which may say that a tree of somebody else is to be trusted.
     return process.run(["git", "-C", str(path), "-c", "log.showSignature=false", *argv]).stdout.strip()
 
 
-def _command(directory: Directory) -> list[str]:
+def _command(directory: BisectDirectory) -> list[str]:
     return ["git", f"--git-dir={directory.git}", "-c", "gc.auto=0"]
 
 
-def _git(directory: Directory, argv: Sequence[str]) -> str:
+def _git(directory: BisectDirectory, argv: Sequence[str]) -> str:
     return process.run([*_command(directory), *argv], env=source_tree.GIT, cwd=directory.path).stdout.strip()

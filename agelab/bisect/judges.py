@@ -10,9 +10,9 @@ from typing import Protocol
 
 from pydantic import Field
 
-from agelab.bisect.decide_virtual import Decision, References, decide_virtual
 from agelab.bisect.measurements import KernelOutcome, MeasurementCache, OutcomeKind
-from agelab.bisect.question import Question, Symptom
+from agelab.bisect.question import BisectQuestion, Symptom
+from agelab.bisect.virtual_clock_rule import Decision, EndReferences, decide_virtual
 from agelab.errors import InputError
 from agelab.model.base import Frozen
 from agelab.stats.noise_floor import SEEDS_NEEDED
@@ -45,7 +45,7 @@ class Judge(Protocol):
         ...
 
 
-def skipped(found: KernelOutcome) -> KernelVerdict:
+def skip_verdict(found: KernelOutcome) -> KernelVerdict:
     """Of a kernel that has no value."""
     return KernelVerdict(kernel=found.kernel, decision=Decision.UNDECIDED, kind=found.kind, reason=found.said)
 
@@ -55,23 +55,23 @@ def not_measurable(end: str, found: KernelOutcome) -> InputError:
     return InputError(f"{end} itself {found.said}")
 
 
-def told(found: KernelOutcome) -> str:
+def describe_outcome(found: KernelOutcome) -> str:
     """What was measured, in a few words."""
     unit = "" if found.unit == "1" else f" {found.unit}"
     return f"seed {found.seed}: {found.value}{unit}"
 
 
-class Virtual:
+class VirtualClockJudge:
     """In the virtual clock: as few run seeds as it takes, against the floor of five of each end."""
 
-    def __init__(self, question: Question, memory: MeasurementCache, at_once: int = 1) -> None:
+    def __init__(self, question: BisectQuestion, memory: MeasurementCache, at_once: int = 1) -> None:
         self._question = question
         self._memory = memory
         self._at_once = at_once
         """Run seeds of an end that are run together."""
 
     @property
-    def references(self) -> References:
+    def references(self) -> EndReferences:
         """What the ends measured, measured if need be. Raises InputError where no step could be told by them."""
         ends = {"good": self._question.kernels[0], "bad": self._question.kernels[-1]}
         for name, kernel in ends.items():
@@ -85,7 +85,7 @@ class Virtual:
                     if found.kind is not OutcomeKind.MEASURED:
                         raise not_measurable(name, found)
                     values[name].append(found.exact)
-        return References(values["good"], values["bad"], self._threshold(values["good"], values["bad"]))
+        return EndReferences(values["good"], values["bad"], self._threshold(values["good"], values["bad"]))
 
     def _threshold(self, good: Sequence[Fraction], bad: Sequence[Fraction]) -> Fraction | None:
         """The user's, in the metric's unit; None for the one midway between the ends."""
@@ -112,8 +112,8 @@ class Virtual:
         while True:
             [found] = self._memory.of(kernel, [len(values) + 1])
             if found.kind is not OutcomeKind.MEASURED:
-                return skipped(found)
-            say(told(found))
+                return skip_verdict(found)
+            say(describe_outcome(found))
             values.append(found.exact)
             said = decide_virtual(known, values)
             if said.decision is not Decision.MORE:
@@ -122,10 +122,10 @@ class Virtual:
                 )
 
 
-class BySymptom:
+class SymptomJudge:
     """Bad is what shows the symptom, good what comes to its end; anything else is skipped."""
 
-    def __init__(self, question: Question, memory: MeasurementCache) -> None:
+    def __init__(self, question: BisectQuestion, memory: MeasurementCache) -> None:
         assert question.symptom
         self._question = question
         self._symptom = question.symptom
@@ -158,10 +158,10 @@ class BySymptom:
     def _decide(self, found: KernelOutcome) -> Decision:
         if found.kind in (OutcomeKind.MEASURED, OutcomeKind.NOT_MEASURED):
             return Decision.GOOD
-        return Decision.BAD if _shows(found, self._symptom) else Decision.UNDECIDED
+        return Decision.BAD if _shows_symptom(found, self._symptom) else Decision.UNDECIDED
 
 
-def _shows(found: KernelOutcome, symptom: Symptom) -> bool:
+def _shows_symptom(found: KernelOutcome, symptom: Symptom) -> bool:
     if symptom is Symptom.BOOT:
         return found.kind is OutcomeKind.NO_BOOT or (found.kind is OutcomeKind.PANICS and found.run is None)
     return (

@@ -6,9 +6,9 @@ from typing import Any
 
 from agelab import kernel as kernels
 from agelab.analysis.sweep import summed
-from agelab.bisect.directory import Directory
+from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.measurements import KernelOutcome, OutcomeKind
-from agelab.bisect.question import Question, named
+from agelab.bisect.question import BisectQuestion, metric_name
 from agelab.buildroot import DoesNotBuild
 from agelab.drive.module import NoHeaders
 from agelab.errors import InputError, unknown
@@ -53,9 +53,9 @@ class Runs:
     """Measures by runs; ``say`` gets a line for what takes a while. Implements ``measure.Measure``."""
 
     def __init__(
-        self, directory: Directory, store: Store, ask: Ask, say: Callable[[str], None] | None = None
+        self, directory: BisectDirectory, store: Store, ask: Ask, say: Callable[[str], None] | None = None
     ) -> None:
-        self._question: Question = directory.question()
+        self._question: BisectQuestion = directory.question()
         self._directory = directory
         self._store = store
         self._ask = ask
@@ -114,8 +114,8 @@ class Runs:
         table = {(row.step, row.repetition, row.metric): row for row in summed(samples)}
         row = table.get((step, repetition, metric))
         if row is None:
-            names = dict.fromkeys(named(*place) for place in table)
-            none = unknown("metric", named(step, repetition, metric), list(names))
+            names = dict.fromkeys(metric_name(*place) for place in table)
+            none = unknown("metric", metric_name(step, repetition, metric), list(names))
             return found.model_copy(update={"kind": OutcomeKind.NOT_MEASURED, "why": str(none)})
         if row.value is None:
             why = row.not_measured or "no value"
@@ -136,7 +136,7 @@ class Runs:
             )
 
 
-def unchanged(question: Question) -> None:
+def unchanged(question: BisectQuestion) -> None:
     """Refuse other configurations or patches than the bisect was begun with, and a tree that is gone.
 
     Raises InputError: what is so of every kernel must not be taken for what is wrong with one.

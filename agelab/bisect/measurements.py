@@ -7,7 +7,7 @@ from typing import Protocol
 
 from pydantic import Field
 
-from agelab.bisect.directory import Directory
+from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.errors import HostError
 from agelab.model.base import Frozen
 from agelab.stats.order_statistics import exact
@@ -28,7 +28,7 @@ class OutcomeKind(StrEnum):
     INTERRUPTED = "was interrupted"
 
 
-WHOLE = (OutcomeKind.NO_KERNEL, OutcomeKind.NO_BUILD, OutcomeKind.NO_BOOT, OutcomeKind.UNSUPPORTED)
+SEED_INDEPENDENT = (OutcomeKind.NO_KERNEL, OutcomeKind.NO_BUILD, OutcomeKind.NO_BOOT, OutcomeKind.UNSUPPORTED)
 """What is so whatever the run seed."""
 
 
@@ -76,7 +76,7 @@ class KernelMeasurer(Protocol):
 class MeasurementCache:
     """Measures through ``measure`` what the bisect's directory does not hold yet."""
 
-    def __init__(self, directory: Directory, measure: KernelMeasurer) -> None:
+    def __init__(self, directory: BisectDirectory, measure: KernelMeasurer) -> None:
         self._directory = directory
         self._measure = measure
         self._known = directory.all("measured", KernelOutcome)
@@ -99,7 +99,7 @@ class MeasurementCache:
 
     def prepare(self, kernel: str) -> KernelOutcome | None:
         """Make a kernel ready to be measured; None, or why that cannot be."""
-        if any(one.kernel == kernel and one.kind not in WHOLE for one in self._known):
+        if any(one.kernel == kernel and one.kind not in SEED_INDEPENDENT for one in self._known):
             return None
         if (whole := self._whole(kernel)) is None and (whole := self._measure.prepare(kernel)):
             self._keep([whole])
@@ -129,7 +129,9 @@ class MeasurementCache:
         return [one for one in self._known if one.kernel == kernel]
 
     def _whole(self, kernel: str) -> KernelOutcome | None:
-        return next((one for one in self._known if one.kernel == kernel and one.kind in WHOLE), None)
+        return next(
+            (one for one in self._known if one.kernel == kernel and one.kind in SEED_INDEPENDENT), None
+        )
 
     def _keep(self, found: Sequence[KernelOutcome]) -> None:
         for one in found:

@@ -7,21 +7,21 @@ Its choice is followed wherever the search can still end in time.
 
 from collections.abc import Collection, Mapping, Sequence
 
-PATIENCE = 4
+SKIPPED_PER_EXTRA_STEP = 4
 """Skipped commits for which the search may become a step longer: to leave a broken range costs less than to
 cross it."""
-LONGER = 2
+MAX_EXTRA_STEPS = 2
 """Steps by which it may become longer at most."""
-MOST = 20_000
+MAX_COMMITS = 20_000
 """Commits of which it is worked out; where more are left, no choice is bad for long."""
 
 History = Mapping[str, Sequence[str]]
 """Each commit that could be the first bad one to its parents, no commit before one that descends from it."""
 
 
-def slack(skipped: int) -> int:
+def extra_steps(skipped: int) -> int:
     """By how many steps the search may become longer when so many of those that are left were skipped."""
-    return min(LONGER, skipped // PATIENCE)
+    return min(MAX_EXTRA_STEPS, skipped // SKIPPED_PER_EXTRA_STEP)
 
 
 def choose(history: History, bad: str, skipped: Collection[str], suggested: str, left: int) -> str:
@@ -30,7 +30,7 @@ def choose(history: History, bad: str, skipped: Collection[str], suggested: str,
     Otherwise one of those with which it can, as far from the skipped ones as may be; or where there is none, as among
     branches may be, the one that leaves the fewest. ``bad`` is the commit that all others lead to.
     """
-    if len(history) > MOST:
+    if len(history) > MAX_COMMITS:
         return suggested
     order = list(history)
     number = {commit: place for place, commit in enumerate(order)}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from agelab.bisect.decide_virtual import Decision
+from agelab.bisect.virtual_clock_rule import Decision
 from agelab.errors import InputError
 from agelab.kernel import available, canonical
 from agelab.kernel.packaged import release_of
@@ -42,7 +42,7 @@ def search(kernels: Sequence[str], judge: Callable[[str], Decision]) -> PackageR
     return PackageRange(kernels[good], kernels[bad], tuple(kernels[good + 1 : bad]))
 
 
-def listed(
+def kernels_between(
     good: str, bad: str, named: Sequence[str], store: Store, progress: Callable[[str], None], *, headers: bool
 ) -> list[str]:
     """The specs from good to bad, both among them: of ``named``, or without a name all that the mirror has.
@@ -50,14 +50,14 @@ def listed(
     ``headers``: those without headers are left out, for no module can be built for them. Raises InputError for a
     version that there is not, for ends that are one kernel, and for a list that does not hold them in between.
     """
-    ends = [pinned(spec, store, progress) for spec in (good, bad)]
+    ends = [pin(spec, store, progress) for spec in (good, bad)]
     if ends[0] == ends[1]:
         raise InputError(f"good and bad are the same kernel: {ends[0]}")
     if named:
-        every = list(dict.fromkeys(pinned(spec, store, progress) for spec in named))
+        every = list(dict.fromkeys(pin(spec, store, progress) for spec in named))
         every = [*([] if ends[0] in every else ends[:1]), *every, *([] if ends[1] in every else ends[1:])]
     else:
-        every = _offered(ends, store, progress, headers=headers)
+        every = _kernels_of_mirror(ends, store, progress, headers=headers)
     first, last = (every.index(end) for end in ends)
     if first > last:
         if named:
@@ -69,7 +69,7 @@ def listed(
     return every[first : last + 1]
 
 
-def pinned(spec: str, store: Store, progress: Callable[[str], None]) -> str:
+def pin(spec: str, store: Store, progress: Callable[[str], None]) -> str:
     """A spec that means the same kernel tomorrow. Raises InputError for a version that there is not."""
     spec = canonical(spec)
     if not spec.startswith(DEBIAN):
@@ -77,7 +77,7 @@ def pinned(spec: str, store: Store, progress: Callable[[str], None]) -> str:
     return DEBIAN + release_of(spec.removeprefix(DEBIAN), store, progress=progress)
 
 
-def _offered(
+def _kernels_of_mirror(
     ends: Sequence[str], store: Store, progress: Callable[[str], None], *, headers: bool
 ) -> list[str]:
     """All kernels of the mirror, and the two ends, in the order of their versions."""

@@ -38,7 +38,7 @@ class GitTree(Frozen):
         return kernel.removeprefix(f"tree:{self.path}@").partition(",")[0]
 
 
-class Question(Frozen):
+class BisectQuestion(Frozen):
     """What is searched, and by what each kernel is told."""
 
     format: Literal[1] = 1
@@ -70,12 +70,12 @@ class Question(Frozen):
     @property
     def what(self) -> str:
         """By what good and bad are told, in one word: ``copy:elapsed``, ``symptom hang``."""
-        return named(*self.metric) if self.metric else f"symptom {self.symptom}"
+        return metric_name(*self.metric) if self.metric else f"symptom {self.symptom}"
 
     @property
     def steps(self) -> int:
         """How many kernels between the ends have to be judged, if none is skipped."""
-        return expected(self.candidates)
+        return expected_steps(self.candidates)
 
     @property
     def step_alpha(self) -> Fraction:
@@ -83,11 +83,11 @@ class Question(Frozen):
         return Fraction(self.alpha) / (self.steps + 1)
 
 
-def named(step: str, repetition: int, metric: str) -> str:
+def metric_name(step: str, repetition: int, metric: str) -> str:
     """How a user says a metric: ``copy:elapsed``, ``copy:elapsed:2``."""
     return f"{step}:{metric}" + (f":{repetition}" if repetition > 1 else "")
 
 
-def expected(candidates: int) -> int:
+def expected_steps(candidates: int) -> int:
     """How often so many candidates have to be halved until one is left: ceil(log2 n)."""
     return ceil(log2(candidates))

@@ -4,25 +4,25 @@ from collections.abc import Sequence
 
 from agelab.bisect import answer, git_search, package_search
 from agelab.bisect.answer import BisectAnswer
-from agelab.bisect.decide_virtual import Decision
-from agelab.bisect.directory import Directory
-from agelab.bisect.judges import BySymptom, Judge, KernelVerdict, Virtual
+from agelab.bisect.bisect_directory import BisectDirectory
+from agelab.bisect.judges import Judge, KernelVerdict, SymptomJudge, VirtualClockJudge
 from agelab.bisect.measurements import KernelMeasurer, MeasurementCache, OutcomeKind
-from agelab.bisect.wall_clock_rounds import Wall
+from agelab.bisect.virtual_clock_rule import Decision
+from agelab.bisect.wall_clock_rounds import WallClockJudge
 from agelab.errors import AgelabError
 
 
-def rule(directory: Directory, measure: KernelMeasurer, at_once: int = 1) -> Judge:
+def make_judge(directory: BisectDirectory, measure: KernelMeasurer, at_once: int = 1) -> Judge:
     """The rule by which this bisect tells good from bad; ``at_once`` run seeds of an end are run together."""
     question, memory = directory.question(), MeasurementCache(directory, measure)
     if question.symptom:
-        return BySymptom(question, memory)
+        return SymptomJudge(question, memory)
     if question.clock == "wall":
-        return Wall(question, memory, directory.say)
-    return Virtual(question, memory, at_once)
+        return WallClockJudge(question, memory, directory.say)
+    return VirtualClockJudge(question, memory, at_once)
 
 
-def carry_out(directory: Directory, judge: Judge, step: Sequence[str]) -> BisectAnswer:
+def run_search(directory: BisectDirectory, judge: Judge, step: Sequence[str]) -> BisectAnswer:
     """Search until there is an answer, which is kept. ``step`` is the command that judges git's current commit.
 
     Raises InputError where good is not good, bad not bad, or both cannot be told apart, and what stopped a step.
@@ -46,40 +46,40 @@ def carry_out(directory: Directory, judge: Judge, step: Sequence[str]) -> Bisect
         else:
             with directory.held("step"):
                 pair = package_search.search(
-                    question.kernels, lambda kernel: decided(directory, judge, kernel).decision
+                    question.kernels, lambda kernel: verdict_on(directory, judge, kernel).decision
                 )
             first = answer.FoundChange(pair.before, pair.after, (*pair.between, pair.after))
-        return answer.keep(directory, first)
+        return answer.write_answer(directory, first)
 
 
-def one_step(directory: Directory, judge: Judge) -> int:
+def judge_current_commit(directory: BisectDirectory, judge: Judge) -> int:
     """Judge the commit that git asks for, and return what git is told. Raises AgelabError where it cannot be judged."""
     question = directory.question()
     if question.tree is None:
         raise AgelabError(f"{directory.name} is of packages: git has no part in it")
     with directory.held("step"):
-        git_search.keep_log(directory)
+        git_search.copy_log(directory)
         verdicts = directory.all("verdicts", KernelVerdict)
         told = sum(one.decision is not Decision.UNDECIDED for one in verdicts)
-        kernel = question.tree.kernel(git_search.current(directory, question.steps, told))
-        return git_search.status(decided(directory, judge, kernel).decision)
+        kernel = question.tree.kernel(git_search.commit_to_judge(directory, question.steps, told))
+        return git_search.exit_status(verdict_on(directory, judge, kernel).decision)
 
 
-def decided(directory: Directory, judge: Judge, kernel: str) -> KernelVerdict:
+def verdict_on(directory: BisectDirectory, judge: Judge, kernel: str) -> KernelVerdict:
     """The verdict on a kernel: the one of before, or a new one, which is kept and said."""
     question, verdicts = directory.question(), directory.all("verdicts", KernelVerdict)
     if known := next((one for one in verdicts if one.kernel == kernel), None):
         return known
     skipped = sum(one.decision is Decision.UNDECIDED for one in verdicts)
     number, about = len(verdicts) + 1, max(len(verdicts) + 1, question.steps + skipped)
-    directory.say(f"step {number} of about {about}: {answer.label(question, kernel)}")
+    directory.say(f"step {number} of about {about}: {answer.kernel_label(question, kernel)}")
     verdict = judge.judge(kernel, directory.say)
     directory.add("verdicts", verdict)
-    directory.say(said(verdict))
+    directory.say(describe_verdict(verdict))
     return verdict
 
 
-def said(verdict: KernelVerdict) -> str:
+def describe_verdict(verdict: KernelVerdict) -> str:
     """A verdict in one line."""
     word = "skipped" if verdict.decision is Decision.UNDECIDED else str(verdict.decision)
     undecided = verdict.kind is OutcomeKind.MEASURED and verdict.decision is Decision.UNDECIDED

@@ -3,25 +3,25 @@
 from fractions import Fraction
 from random import Random
 
-from agelab.bisect.decide_virtual import Decision
-from agelab.bisect.decide_wall import Ends, EndsOrder, Round, decide_wall, differ
-from agelab.bisect.judges import KernelVerdict, Say, not_measurable, skipped, told
+from agelab.bisect.judges import KernelVerdict, Say, describe_outcome, not_measurable, skip_verdict
 from agelab.bisect.measurements import KernelOutcome, MeasurementCache, OutcomeKind
-from agelab.bisect.question import Question
+from agelab.bisect.question import BisectQuestion
+from agelab.bisect.virtual_clock_rule import Decision
+from agelab.bisect.wall_clock_rule import EndsComparison, EndsOrder, Round, compare_ends, decide_wall
 from agelab.errors import AgelabError, InputError
 
 
-class Wall:
+class WallClockJudge:
     """Runs of one round are made one after the other; a round that was interrupted counts for nothing."""
 
-    def __init__(self, question: Question, memory: MeasurementCache, say: Say) -> None:
+    def __init__(self, question: BisectQuestion, memory: MeasurementCache, say: Say) -> None:
         self._question = question
         self._memory = memory
         self._say = say
         self._good, self._bad = question.kernels[0], question.kernels[-1]
         self._alpha = question.step_alpha
 
-    def _differ(self) -> Ends:
+    def _differ(self) -> EndsComparison:
         """Whether the ends differ, measured if need be. Raises InputError where the rounds do not tell."""
         for name, kernel in (("good", self._good), ("bad", self._bad)):
             if wrong := self._memory.prepare(kernel):
@@ -31,7 +31,7 @@ class Wall:
                 (one[self._good].exact, one[self._bad].exact)
                 for one in self._whole("", self._good, self._bad)
             ]
-            found = differ(whole, self._question.rounds, self._alpha)
+            found = compare_ends(whole, self._question.rounds, self._alpha)
             if found.order is EndsOrder.UNDECIDED:
                 raise InputError(
                     f"good and bad cannot be told apart in {len(whole)} rounds: {found.reason}",
@@ -47,11 +47,11 @@ class Wall:
     def judge(self, kernel: str, say: Say) -> KernelVerdict:
         order = self._differ().order
         if wrong := self._memory.prepare(kernel):
-            return skipped(wrong)
+            return skip_verdict(wrong)
         while True:
             for one in self._memory.rounds(kernel).values():
                 if kernel in one and one[kernel].kind is not OutcomeKind.MEASURED:
-                    return skipped(one[kernel])
+                    return skip_verdict(one[kernel])
             rounds = [
                 Round(one[self._good].exact, one[self._bad].exact, one[kernel].exact)
                 for one in self._whole(kernel, self._good, self._bad, kernel)
@@ -85,7 +85,7 @@ class Wall:
         for kernel in order:
             found = self._memory.in_round(kernel, number, candidate)
             if found.kind is OutcomeKind.MEASURED:
-                say(f"{names[kernel]}, {told(found)}")
+                say(f"{names[kernel]}, {describe_outcome(found)}")
             else:
                 if kernel == candidate:
                     return
@@ -95,6 +95,6 @@ class Wall:
                 )
 
 
-def bound(question: Question, verdicts: int) -> Fraction:
+def error_bound(question: BisectQuestion, verdicts: int) -> Fraction:
     """The chance that an answer of so many verdicts is wrong, at most: each of them may be, and so may the ends."""
     return min(Fraction(1), (verdicts + 1) * question.step_alpha)

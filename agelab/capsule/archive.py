@@ -16,8 +16,8 @@ from agelab.errors import InputError
 
 BLOCK = 512
 END = bytes(2 * BLOCK)
-PIECE = 1 << 20
-LARGEST = (8 << 30) - 1
+READ_BYTES = 1 << 20
+MAX_MEMBER_BYTES = (8 << 30) - 1
 """Bytes of a member at most: what a tar's header can say in its own digits."""
 MODE = 0o644
 
@@ -32,7 +32,7 @@ class Member:
     """Where the content begins, in bytes from the start of the container."""
 
 
-Content = bytes | Path
+MemberContent = bytes | Path
 """What becomes a member: bytes, or a file's content."""
 
 
@@ -43,7 +43,7 @@ def header(name: str, size: int) -> bytes:
     return info.tobuf(tarfile.USTAR_FORMAT, "ascii", "strict")
 
 
-def write(path: Path, members: Mapping[str, Content]) -> None:
+def write(path: Path, members: Mapping[str, MemberContent]) -> None:
     """Write a container with these members in their order. Raises InputError for a file that changes meanwhile."""
     with path.open("wb") as file:
         for name, content in members.items():
@@ -51,15 +51,15 @@ def write(path: Path, members: Mapping[str, Content]) -> None:
         file.write(END)
 
 
-def _add(file: BinaryIO, name: str, content: Content) -> None:
+def _add(file: BinaryIO, name: str, content: MemberContent) -> None:
     size = content.stat().st_size if isinstance(content, Path) else len(content)
-    if size > LARGEST:
+    if size > MAX_MEMBER_BYTES:
         raise InputError(f"{content if isinstance(content, Path) else name} is too large for a capsule")
     file.write(header(name, size))
     if isinstance(content, Path):
         with content.open("rb") as source:
             left = size
-            while left and (piece := source.read(min(PIECE, left))):
+            while left and (piece := source.read(min(READ_BYTES, left))):
                 left -= file.write(piece)
         if left:
             raise InputError(f"{content} changed while it was being packed")
@@ -79,7 +79,7 @@ def members(file: IO[bytes]) -> Iterator[Member]:
             if raw + file.read(BLOCK + 1) != END or at + len(END) != whole:
                 raise InputError("it does not end where its end is marked")
             return
-        name, size = _named(raw)
+        name, size = _parse_header(raw)
         following = at + BLOCK + size + -size % BLOCK
         if following + len(END) > whole:
             raise InputError(f"it is cut short in {name}")
@@ -90,12 +90,12 @@ def members(file: IO[bytes]) -> Iterator[Member]:
         at = following
 
 
-def _named(raw: bytes) -> tuple[str, int]:
+def _parse_header(raw: bytes) -> tuple[str, int]:
     """Name and size in a member's header."""
     name, digits = raw[:100].split(b"\0")[0], raw[124:136].split(b"\0")[0]
     try:
         found = name.decode("ascii"), int(digits.decode("ascii"), 8)
-        if found[1] <= LARGEST and header(*found) == raw:
+        if found[1] <= MAX_MEMBER_BYTES and header(*found) == raw:
             return found
     except ValueError:
         pass
@@ -110,11 +110,11 @@ def read(file: IO[bytes], member: Member, most: int) -> bytes:
     return file.read(member.size)
 
 
-def pieces(file: IO[bytes], member: Member) -> Iterator[bytes]:
+def chunks(file: IO[bytes], member: Member) -> Iterator[bytes]:
     """A member's content, piece by piece."""
     file.seek(member.at)
     left = member.size
-    while left and (piece := file.read(min(PIECE, left))):
+    while left and (piece := file.read(min(READ_BYTES, left))):
         left -= len(piece)
         yield piece
 
@@ -122,6 +122,6 @@ def pieces(file: IO[bytes], member: Member) -> Iterator[bytes]:
 def digest(file: IO[bytes], member: Member) -> str:
     """The sha256 of a member's content, in hex."""
     found = hashlib.sha256()
-    for piece in pieces(file, member):
+    for piece in chunks(file, member):
         found.update(piece)
     return found.hexdigest()

@@ -9,10 +9,17 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from agelab import atomic
-from agelab.capsule import archive, model
-from agelab.capsule.archive import Content
-from agelab.capsule.model import Asked, CapsuleKernel, CapsuleManifest, Carried, CarriedCorpus, Packed
-from agelab.capsule.read import Capsule, opened, parts
+from agelab.capsule import archive, schema
+from agelab.capsule.archive import MemberContent
+from agelab.capsule.read import Capsule, inputs_of_boots, open_capsule
+from agelab.capsule.schema import (
+    CapsuleKernel,
+    CapsuleManifest,
+    CapsuleRequest,
+    CarriedArtefacts,
+    CarriedCorpus,
+    PackedMember,
+)
 from agelab.corpus.artefact import opened as corpus_of
 from agelab.errors import InputError
 from agelab.image.assemble import DESCRIPTION, Description
@@ -28,7 +35,7 @@ from agelab.scenario import selection
 from agelab.store import Artefact, Store, file_hash
 
 SUFFIX = ".capsule"
-PATHS = ("control", "corpus", "log")
+PATH_OPTIONS = ("control", "corpus", "log")
 """Words of a command that name places on the host: a capsule says whether they were there."""
 
 
@@ -37,16 +44,16 @@ def pack(run: RunDirectory, store: Store, path: Path, *, carry: bool = False) ->
 
     Raises InputError for a run that cannot be packed, with the reason, and where the file cannot be written.
     """
-    plan = _packable(run)
+    plan = _plan_to_pack(run)
     of = read(run.path / run_manifest.MADE_OF, RunManifest)
     scenario = _scenario(run.path / run_manifest.SCENARIO, of)
     image = _artefact(store, "image", str(plan.provenance.get("image")))
     description = Description.model_validate_json((image / DESCRIPTION).read_bytes())
     kernel = _kernel(plan, of, _artefact(store, "kernel", description.kernel.key))
-    found: dict[str, Content] = {
-        model.PLAN: _json(_asked(plan)),
-        model.KERNEL: _json(_described(kernel)),
-        model.IMAGE: (image / DESCRIPTION).read_bytes(),
+    found: dict[str, MemberContent] = {
+        schema.PLAN: _json(_request(plan)),
+        schema.KERNEL: _json(_capsule_kernel(kernel)),
+        schema.IMAGE: (image / DESCRIPTION).read_bytes(),
         run_manifest.MADE_OF: _json(of),
         run_manifest.PROFILES: _json(read(run.path / run_manifest.PROFILES, Profiles)),
         run_manifest.SCENARIO: scenario,
@@ -54,28 +61,28 @@ def pack(run: RunDirectory, store: Store, path: Path, *, carry: bool = False) ->
     if (run.path / run_manifest.CONTROL).exists():
         found[run_manifest.CONTROL] = _json(read(run.path / run_manifest.CONTROL, ControlScripts))
     for number, _ in enumerate(plan.cells):
-        found.update(_cell(run, number))
-    found.update(_logs(plan, of, scenario.decode()))
+        found.update(_cell_members(run, number))
+    found.update(_log_members(plan, of, scenario.decode()))
     if carry:
-        found.update(_carried(run, of, image, kernel, store))
+        found.update(_artefact_members(run, of, image, kernel, store))
     manifest = CapsuleManifest(
-        capsule=model.VERSION,
+        capsule=schema.VERSION,
         agelab=of.agelab,
         run=run.name,
-        members={name: _packed(found[name]) for name in sorted(found)},
+        members={name: _hash_member(found[name]) for name in sorted(found)},
     )
     first = manifest.model_dump_json(indent=1).encode() + b"\n"
     seal = hashlib.sha256(first).hexdigest().encode() + b"\n"
-    whole = {model.MANIFEST: first, model.SEAL: seal, **{name: found[name] for name in sorted(found)}}
-    return _written(path, whole)
+    whole = {schema.MANIFEST: first, schema.SEAL: seal, **{name: found[name] for name in sorted(found)}}
+    return _write_and_verify(path, whole)
 
 
-def _written(path: Path, whole: Mapping[str, Content]) -> Capsule:
+def _write_and_verify(path: Path, whole: Mapping[str, MemberContent]) -> Capsule:
     """The capsule in its file, read back: what was damaged before it was packed is seen now."""
     partial = atomic.temp_name(path)
     try:
         archive.write(partial, whole)
-        found = opened(partial)
+        found = open_capsule(partial)
         partial.rename(path)
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from error
@@ -84,7 +91,7 @@ def _written(path: Path, whole: Mapping[str, Content]) -> Capsule:
     return replace(found, path=path)
 
 
-def _packable(run: RunDirectory) -> RunPlan:
+def _plan_to_pack(run: RunDirectory) -> RunPlan:
     """The plan of a run that can be packed."""
     plan = run.plan()
     real = [drive for cell in plan.cells for drive in cell.drives if not drive.startswith("model:")]
@@ -136,7 +143,7 @@ def _kernel(plan: RunPlan, of: RunManifest, artefact: Artefact) -> Kernel:
     return Kernel(ran.spec, ran.release, ran.version, artefact, of.kernel.suite if of.kernel else "")
 
 
-def _described(kernel: Kernel) -> CapsuleKernel:
+def _capsule_kernel(kernel: Kernel) -> CapsuleKernel:
     return CapsuleKernel(
         spec=kernel.spec,
         release=kernel.release,
@@ -147,29 +154,31 @@ def _described(kernel: Kernel) -> CapsuleKernel:
     )
 
 
-def _asked(plan: RunPlan) -> Asked:
-    words = {n: bool(word) if n in PATHS else word for n, word in plan.command["words"].items()}
+def _request(plan: RunPlan) -> CapsuleRequest:
+    words = {n: bool(word) if n in PATH_OPTIONS else word for n, word in plan.command["words"].items()}
     words["erase"] = ""
-    return Asked(plan=plan.model_copy(update={"command": {}}), words=words, more=plan.command["more"])
+    return CapsuleRequest(
+        plan=plan.model_copy(update={"command": {}}), words=words, more=plan.command["more"]
+    )
 
 
-def _cell(run: RunDirectory, number: int) -> Iterator[tuple[str, Content]]:
+def _cell_members(run: RunDirectory, number: int) -> Iterator[tuple[str, MemberContent]]:
     """What is kept of a cell."""
     place = run.path / "cells" / str(number)
     end = run.end(number)
     assert end is not None
-    if (place / model.INPUTS).exists():
-        yield f"cells/{number}/{model.INPUTS}", (place / model.INPUTS).read_bytes()
-    yield f"cells/{number}/{model.END}", _json(end)
+    if (place / schema.INPUTS).exists():
+        yield f"cells/{number}/{schema.INPUTS}", (place / schema.INPUTS).read_bytes()
+    yield f"cells/{number}/{schema.END}", _json(end)
     rows = (sample.model_dump_json() + "\n" for sample in run.samples().get(number, []))
-    yield f"cells/{number}/{model.SAMPLES}", "".join(rows).encode()
-    maps = dict(_maps(place, end.maps))
-    if sum(map(len, maps.values())) <= model.MAPS_MOST:
+    yield f"cells/{number}/{schema.SAMPLES}", "".join(rows).encode()
+    maps = dict(_read_maps(place, end.maps))
+    if sum(map(len, maps.values())) <= schema.MAX_MAPS_BYTES:
         for name, data in maps.items():
             yield f"cells/{number}/maps/{name}", data
 
 
-def _logs(plan: RunPlan, of: RunManifest, text: str) -> Iterator[tuple[str, Content]]:
+def _log_members(plan: RunPlan, of: RunManifest, text: str) -> Iterator[tuple[str, MemberContent]]:
     """The user's operation logs."""
     if not any(source.log for source in of.sources.values()):
         return
@@ -187,7 +196,7 @@ def _logs(plan: RunPlan, of: RunManifest, text: str) -> Iterator[tuple[str, Cont
         yield f"logs/{name}", log
 
 
-def _maps(place: Path, hashes: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
+def _read_maps(place: Path, hashes: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
     """What a map boot brought back, unpacked."""
     for name in hashes:
         path = place / "maps" / f"{name}.gz"
@@ -195,9 +204,9 @@ def _maps(place: Path, hashes: Mapping[str, str]) -> Iterator[tuple[str, bytes]]
             yield name, gzip.decompress(path.read_bytes())
 
 
-def _carried(
+def _artefact_members(
     run: RunDirectory, of: RunManifest, image: Artefact, kernel: Kernel, store: Store
-) -> Iterator[tuple[str, Content]]:
+) -> Iterator[tuple[str, MemberContent]]:
     """The parts of a run themselves, as they lie in the store."""
     for name in sorted(image.manifest.files):
         if name != DESCRIPTION:
@@ -207,12 +216,14 @@ def _carried(
             yield f"artefacts/kernel/{path.name}", path
     for number, info in enumerate(kernel.modules.infos):
         yield f"artefacts/kernel/{number}.ko", modinfo.load(kernel.directory / info.path)
-    shaped = [part for n, _ in enumerate(run.plan().cells) for part in parts(run.inputs(n))]
-    module = _of_hash(
+    shaped = [part for n, _ in enumerate(run.plan().cells) for part in inputs_of_boots(run.inputs(n))]
+    module = _files_by_hash(
         store, "drive", {part["drive_module"]["module"] for part in shaped if part.get("drive_module")}
     )
-    tools = _of_hash(store, "tools", {sha for part in shaped for sha in (part.get("tools") or {}).values()})
-    corpora = _of_hash(store, "corpus", {source.sha256 for source in of.sources.values()})
+    tools = _files_by_hash(
+        store, "tools", {sha for part in shaped for sha in (part.get("tools") or {}).values()}
+    )
+    corpora = _files_by_hash(store, "corpus", {source.sha256 for source in of.sources.values()})
     for path in module.values():
         yield "artefacts/drive/module.ko", path
     programs = {path.name: path for path in tools.values()}
@@ -222,15 +233,15 @@ def _carried(
     for number, (history, source) in enumerate(sorted(of.sources.items())):
         path = corpora[source.sha256]
         yield f"artefacts/corpora/{number}", path
-        listed.append(_about(history, store, path))
+        listed.append(_describe_corpus(history, store, path))
     names = [path.stem for path in module.values()]
-    carried = Carried(
+    carried = CarriedArtefacts(
         module=names[0] if names else None, tools=tuple(sorted(programs)), corpora=tuple(listed)
     )
-    yield model.CARRIED, _json(carried)
+    yield schema.ARTEFACTS, _json(carried)
 
 
-def _about(history: str, store: Store, path: Path) -> CarriedCorpus:
+def _describe_corpus(history: str, store: Store, path: Path) -> CarriedCorpus:
     corpus = corpus_of(_artefact(store, "corpus", path.parent.name))
     return CarriedCorpus(
         history=history,
@@ -242,7 +253,7 @@ def _about(history: str, store: Store, path: Path) -> CarriedCorpus:
     )
 
 
-def _of_hash(store: Store, kind: str, wanted: set[str]) -> dict[str, Path]:
+def _files_by_hash(store: Store, kind: str, wanted: set[str]) -> dict[str, Path]:
     """The files of these hashes among the artefacts of a kind. Raises InputError where one is not there any more."""
     found = {
         sha: artefact / name
@@ -257,10 +268,10 @@ def _of_hash(store: Store, kind: str, wanted: set[str]) -> dict[str, Path]:
     return found
 
 
-def _packed(content: Content) -> Packed:
+def _hash_member(content: MemberContent) -> PackedMember:
     if isinstance(content, Path):
-        return Packed(sha256=file_hash(content), size=content.stat().st_size)
-    return Packed(sha256=hashlib.sha256(content).hexdigest(), size=len(content))
+        return PackedMember(sha256=file_hash(content), size=content.stat().st_size)
+    return PackedMember(sha256=hashlib.sha256(content).hexdigest(), size=len(content))
 
 
 def _json(value: BaseModel) -> bytes:

@@ -10,9 +10,9 @@ from typing import IO, Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from agelab.analysis.cells import CellResult
-from agelab.capsule import archive, model
+from agelab.capsule import archive, schema
 from agelab.capsule.archive import Member
-from agelab.capsule.model import Asked, CapsuleKernel, CapsuleManifest, Carried
+from agelab.capsule.schema import CapsuleKernel, CapsuleManifest, CapsuleRequest, CarriedArtefacts
 from agelab.errors import InputError
 from agelab.image.assemble import DESCRIPTION, Description
 from agelab.model.result import Cell, End, Sample, Status
@@ -31,7 +31,7 @@ class Capsule:
     path: Path
     manifest: CapsuleManifest
     members: Mapping[str, Member]
-    asked: Asked
+    asked: CapsuleRequest
     kernel: CapsuleKernel
     description: Description
     """Of the image."""
@@ -41,7 +41,7 @@ class Capsule:
     """The text of its file."""
     control: ControlScripts | None
     cells: tuple[CellResult, ...]
-    carried: Carried | None
+    carried: CarriedArtefacts | None
     """What of its parts is in the capsule, where they are."""
 
     @property
@@ -49,31 +49,31 @@ class Capsule:
         return self.manifest.run
 
 
-def opened(path: Path) -> Capsule:
+def open_capsule(path: Path) -> Capsule:
     """The capsule in a file. Raises InputError, in one line, for a file that is none, or in which a thing is wrong."""
     if not path.is_file():
         raise InputError(f"{path} is {'no file' if path.exists() else 'not there'}")
     try:
         with path.open("rb") as file:
-            return _Reader(file).capsule(path)
+            return _CapsuleReader(file).capsule(path)
     except InputError as error:
         raise InputError(f"{path} is no sound capsule: {error}") from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def parts(inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def inputs_of_boots(inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """What a cell's inputs say of its making and of its measuring."""
     found = (inputs.get(name) for name in ("making", "measuring"))
     return [one for one in found if isinstance(one, Mapping)]
 
 
-def shown(text: str, most: int = 60) -> str:
+def quote(text: str, most: int = 60) -> str:
     """What a file says, fit for a line on a terminal."""
     return repr(text[:most] + ("..." if len(text) > most else ""))
 
 
-class _Reader:
+class _CapsuleReader:
     """Reads one capsule."""
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -83,15 +83,17 @@ class _Reader:
     def capsule(self, path: Path) -> Capsule:
         manifest = self._manifest()
         self._check_members(manifest)
-        asked = self._model(model.PLAN, Asked)
-        carried = self._model(model.CARRIED, Carried) if model.CARRIED in self._members else None
+        asked = self._model(schema.PLAN, CapsuleRequest)
+        carried = (
+            self._model(schema.ARTEFACTS, CarriedArtefacts) if schema.ARTEFACTS in self._members else None
+        )
         found = Capsule(
             path=path,
             manifest=manifest,
             members=self._members,
             asked=asked,
-            kernel=self._model(model.KERNEL, CapsuleKernel),
-            description=self._model(model.IMAGE, Description),
+            kernel=self._model(schema.KERNEL, CapsuleKernel),
+            description=self._model(schema.IMAGE, Description),
             made=self._model(run_manifest.MADE_OF, RunManifest),
             profiles=self._model(run_manifest.PROFILES, Profiles),
             scenario=self._text(run_manifest.SCENARIO),
@@ -101,7 +103,7 @@ class _Reader:
             cells=tuple(self._cell(manifest.run, n, cell) for n, cell in enumerate(asked.plan.cells)),
             carried=carried,
         )
-        _Whole(found, manifest).check()
+        _ConsistencyCheck(found, manifest).check()
         return found
 
     def _manifest(self) -> CapsuleManifest:
@@ -110,24 +112,24 @@ class _Reader:
             if member.name in self._members:
                 raise InputError(f"{member.name} is in it twice")
             self._members[member.name] = member
-        if list(self._members)[:2] != [model.MANIFEST, model.SEAL]:
-            raise InputError(f"it does not begin with {model.MANIFEST} and {model.SEAL}")
-        raw = self._bytes(model.MANIFEST)
-        if self._bytes(model.SEAL) != hashlib.sha256(raw).hexdigest().encode() + b"\n":
-            raise InputError(f"{model.MANIFEST} is not what the seal is of")
-        return _parsed(raw, model.MANIFEST, CapsuleManifest)
+        if list(self._members)[:2] != [schema.MANIFEST, schema.SEAL]:
+            raise InputError(f"it does not begin with {schema.MANIFEST} and {schema.SEAL}")
+        raw = self._bytes(schema.MANIFEST)
+        if self._bytes(schema.SEAL) != hashlib.sha256(raw).hexdigest().encode() + b"\n":
+            raise InputError(f"{schema.MANIFEST} is not what the seal is of")
+        return _parse_model(raw, schema.MANIFEST, CapsuleManifest)
 
     def _check_members(self, manifest: CapsuleManifest) -> None:
         """Every member is listed and what the manifest says of it; each has a name that is known."""
         there = list(self._members)[2:]
         if there != sorted(manifest.members):
             other = set(there) ^ set(manifest.members)
-            what = shown(min(other)) + " is in one of them alone" if other else "the order is another"
-            raise InputError(f"its members are not those of {model.MANIFEST}: {what}")
+            what = quote(min(other)) + " is in one of them alone" if other else "the order is another"
+            raise InputError(f"its members are not those of {schema.MANIFEST}: {what}")
         for name in there:
-            if not model.KNOWN.fullmatch(name):
-                raise InputError(f"{shown(name)} is no part of a capsule")
-        if missing := [name for name in model.DATA if name not in self._members]:
+            if not schema.MEMBER_NAMES.fullmatch(name):
+                raise InputError(f"{quote(name)} is no part of a capsule")
+        if missing := [name for name in schema.REQUIRED_MEMBERS if name not in self._members]:
             raise InputError(f"it has no {missing[0]}")
         for name, packed in manifest.members.items():
             member = self._members[name]
@@ -137,15 +139,15 @@ class _Reader:
     def _cell(self, run: str, number: int, cell: Cell) -> CellResult:
         """A cell whose key and digest follow from what there is of it."""
         place = f"cells/{number}"
-        end = self._model(f"{place}/{model.END}", End)
-        rows = self._bytes(f"{place}/{model.SAMPLES}").splitlines()
-        samples = tuple(_parsed(row, f"{place}/{model.SAMPLES}", Sample) for row in rows)
+        end = self._model(f"{place}/{schema.END}", End)
+        rows = self._bytes(f"{place}/{schema.SAMPLES}").splitlines()
+        samples = tuple(_parse_model(row, f"{place}/{schema.SAMPLES}", Sample) for row in rows)
         inputs: dict[str, Any] = {}
         if end.status is Status.INTERRUPTED:
             raise InputError(f"cell {number} has not ended")
         if end.inputs_key:
-            name = f"{place}/{model.INPUTS}"
-            inputs = _object(self._bytes(name), name)
+            name = f"{place}/{schema.INPUTS}"
+            inputs = _parse_object(self._bytes(name), name)
             if inputs_key(inputs) != end.inputs_key:
                 raise InputError(f"cell {number}: its inputs_key does not follow from its inputs")
         elif end.status is not Status.UNSUPPORTED:
@@ -169,7 +171,7 @@ class _Reader:
         return found
 
     def _model(self, name: str, kind: type[AnyModel]) -> AnyModel:
-        return _parsed(self._bytes(name), name, kind)
+        return _parse_model(self._bytes(name), name, kind)
 
     def _text(self, name: str) -> str:
         try:
@@ -180,11 +182,11 @@ class _Reader:
     def _bytes(self, name: str) -> bytes:
         if name not in self._members:
             raise InputError(f"it has no {name}")
-        return archive.read(self._file, self._members[name], model.MOST)
+        return archive.read(self._file, self._members[name], schema.MAX_DATA_BYTES)
 
 
 @dataclass(frozen=True)
-class _Whole:
+class _ConsistencyCheck:
     """The parts of a capsule beside each other."""
 
     capsule: Capsule
@@ -209,7 +211,7 @@ class _Whole:
             yield "it is of real time or a real disk, which nothing can replay"
         if not cells:
             yield "it has no cell"
-        named = {f"cells/{n}/{name}" for n, _ in enumerate(cells) for name in model.OF_CELL}
+        named = {f"cells/{n}/{name}" for n, _ in enumerate(cells) for name in schema.CELL_MEMBERS}
         for name in self.manifest.members:
             if name.startswith("cells/") and "/maps/" not in name and name not in named:
                 yield f"{name} is of no cell of its plan"
@@ -222,36 +224,36 @@ class _Whole:
     def _image(self) -> Iterator[str]:
         capsule = self.capsule
         described, packages = capsule.description, capsule.made.guest
-        content = key_of({**described.files, DESCRIPTION: self._hash(model.IMAGE)})
+        content = key_of({**described.files, DESCRIPTION: self._hash(schema.IMAGE)})
         if content != capsule.asked.plan.provenance.get("image_content"):
-            yield f"{model.IMAGE} is not of the image that its plan names"
+            yield f"{schema.IMAGE} is not of the image that its plan names"
         for ran in capsule.cells:
-            images = {part.get("image") for part in parts(ran.inputs)}
+            images = {part.get("image") for part in inputs_of_boots(ran.inputs)}
             if images and content not in images:
-                yield f"{model.IMAGE} is not of the image in its cells' inputs"
+                yield f"{schema.IMAGE} is not of the image in its cells' inputs"
         if described.packages != (*packages.root, packages.busybox):
-            yield f"{run_manifest.MADE_OF} and {model.IMAGE} name other packages"
+            yield f"{run_manifest.MADE_OF} and {schema.IMAGE} name other packages"
 
     def _kernel(self) -> Iterator[str]:
         kernel, plan = self.capsule.kernel, self.capsule.asked.plan
         key = key_of({"kind": "kernel", **kernel.inputs})
         known = self.capsule.description.kernel
         if (key, kernel.release, kernel.version) != (known.key, known.release, known.version):
-            yield f"{model.KERNEL} is not of the image's kernel"
+            yield f"{schema.KERNEL} is not of the image's kernel"
         told = plan.kernel
         if told is None or (told.spec, told.release, told.version) != (
             kernel.spec,
             kernel.release,
             kernel.version,
         ):
-            yield f"{model.KERNEL} is not of the plan's kernel"
+            yield f"{schema.KERNEL} is not of the plan's kernel"
         found = self.capsule.made.kernel
         if found and (
             [found.release, found.package.version, found.package.sha256]
             != [kernel.release, kernel.version, kernel.inputs.get("sha256")]
             or [[part.name, part.sha256] for part in found.parts] != kernel.inputs.get("parts", [])
         ):
-            yield f"{run_manifest.MADE_OF} and {model.KERNEL} name other packages"
+            yield f"{run_manifest.MADE_OF} and {schema.KERNEL} name other packages"
 
     def _sources(self) -> Iterator[str]:
         sources = self.capsule.made.sources
@@ -268,14 +270,14 @@ class _Whole:
         there = {name for name in self.manifest.members if name.startswith("artefacts/")}
         if carried is None:
             if there:
-                yield f"it has {min(there)}, and no {model.CARRIED}"
+                yield f"it has {min(there)}, and no {schema.ARTEFACTS}"
             return
         files = self.capsule.description.files
         due: dict[str, Any] = {f"artefacts/image/{name}": sha for name, sha in files.items()}
-        shaped = [part for ran in self.capsule.cells for part in parts(ran.inputs)]
-        programs = {name: sha for part in shaped for name, sha in _mapping(part, "tools").items()}
+        shaped = [part for ran in self.capsule.cells for part in inputs_of_boots(ran.inputs)]
+        programs = {name: sha for part in shaped for name, sha in _mapping_or_empty(part, "tools").items()}
         due |= {f"artefacts/tools/{n}": programs.get(name) for n, name in enumerate(carried.tools)}
-        modules = [_mapping(part, "drive_module").get("module") for part in shaped]
+        modules = [_mapping_or_empty(part, "drive_module").get("module") for part in shaped]
         if carried.module:
             due["artefacts/drive/module.ko"] = next(filter(None, modules), None)
         sources = self.capsule.made.sources
@@ -284,39 +286,39 @@ class _Whole:
             same = source is not None and source.sha256 == corpus.sha256
             due[f"artefacts/corpora/{number}"] = corpus.sha256 if same else None
         if set(sources) != {corpus.history for corpus in carried.corpora}:
-            yield f"{model.CARRIED} does not have the corpora of its histories"
+            yield f"{schema.ARTEFACTS} does not have the corpora of its histories"
         yield from self._artefacts(there, due)
 
     def _artefacts(self, there: set[str], due: Mapping[str, Any]) -> Iterator[str]:
         kernel = {name for name in there if name.startswith("artefacts/kernel/")}
         if there - kernel != set(due):
-            yield f"it has other artefacts than {model.CARRIED} says"
+            yield f"it has other artefacts than {schema.ARTEFACTS} says"
         for name, sha in due.items():
             if sha is None or self._hash(name) != sha:
                 yield f"{name} is not what its cells ran with"
 
 
-def _mapping(part: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def _mapping_or_empty(part: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     found = part.get(name)
     return found if isinstance(found, Mapping) else {}
 
 
-def _parsed(raw: bytes, name: str, kind: type[AnyModel]) -> AnyModel:
+def _parse_model(raw: bytes, name: str, kind: type[AnyModel]) -> AnyModel:
     try:
         return kind.model_validate_json(raw)
     except ValidationError as error:
-        raise InputError(f"{name}: {_first(error)}") from error
+        raise InputError(f"{name}: {_first_problem(error)}") from error
 
 
-def _object(raw: bytes, name: str) -> dict[str, Any]:
+def _parse_object(raw: bytes, name: str) -> dict[str, Any]:
     try:
-        return model.OBJECT.validate_json(raw)
+        return schema.JSON_OBJECT.validate_json(raw)
     except ValidationError as error:
-        raise InputError(f"{name}: {_first(error)}") from error
+        raise InputError(f"{name}: {_first_problem(error)}") from error
 
 
-def _first(error: ValidationError) -> str:
+def _first_problem(error: ValidationError) -> str:
     """The first thing that is wrong, in one line that holds nothing of the file but names."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     place: Sequence[int | str] = first["loc"]
-    return shown(".".join(map(str, place)) + ": " * bool(place) + first["msg"], 200)
+    return quote(".".join(map(str, place)) + ": " * bool(place) + first["msg"], 200)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agelab.analysis.cells import CellPair, CellResult, ValueDifference, groups
-from agelab.capsule.pack import PATHS
+from agelab.capsule.pack import PATH_OPTIONS
 from agelab.capsule.read import Capsule
 from agelab.capsule.unpack import extract
 from agelab.drive import module as modules
@@ -16,8 +16,8 @@ from agelab.image import tools
 from agelab.kernel import packaged
 from agelab.model.history import History, Logged, Repository
 from agelab.results.run_directory import RunDirectory
-from agelab.scenario import control, selection
-from agelab.scenario.control import ControlFile
+from agelab.scenario import control_file, selection
+from agelab.scenario.control_file import ControlFile
 from agelab.scenario.selection import Selection
 from agelab.store import key_of
 
@@ -63,7 +63,7 @@ def words(capsule: Capsule, known: Mapping[str, Any], cells: Sequence[int]) -> d
 
     Nothing in it names a place on this host. Raises InputError for an option or a value that this agelab has not.
     """
-    said = {name: word for name, word in capsule.asked.words.items() if name not in (*PATHS, *OURS)}
+    said = {name: word for name, word in capsule.asked.words.items() if name not in (*PATH_OPTIONS, *OURS)}
     for name, word in said.items():
         if name not in known:
             if word:
@@ -75,7 +75,7 @@ def words(capsule: Capsule, known: Mapping[str, Any], cells: Sequence[int]) -> d
         if word is not None and type(word) is not kind:
             raise InputError(f"--{_option(name)} {word!r} is no word of a command")
     if device := said.get("device"):
-        control.must_be_device(str(device))
+        control_file.require_device(str(device))
     given = {name: word for name, word in said.items() if name in known}
     seeds = dict.fromkeys(capsule.cells[number].cell.seed for number in cells)
     if capsule.control is None:
@@ -130,7 +130,7 @@ def chosen(capsule: Capsule, cells: Sequence[int], directory: Path) -> Selection
     """
     if capsule.control:
         scripts = capsule.control.scripts
-        return control.parse(directory / capsule.control.name, capsule.control.text, scripts.get)
+        return control_file.parse(directory / capsule.control.name, capsule.control.text, scripts.get)
     name = capsule.asked.plan.scenario
     sources = capsule.made.sources
     logs = {

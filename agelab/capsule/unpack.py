@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from agelab.capsule import archive, model
+from agelab.capsule import archive, schema
 from agelab.capsule.read import Capsule
 from agelab.corpus import Corpus
 from agelab.errors import InputError
@@ -26,7 +26,7 @@ def unpack(capsule: Capsule, directory: Path) -> ProvidedParts | None:
     """
     if capsule.carried is None:
         return None
-    taken = _Taken(capsule, directory)
+    taken = _Extraction(capsule, directory)
     return ProvidedParts(taken.image(), taken.module(), taken.tools(), taken.corpora(), capsule.made)
 
 
@@ -36,12 +36,12 @@ def extract(capsule: Capsule, name: str, target: Path) -> Path:
         raise InputError(f"{capsule.path} has no {name}")
     target.parent.mkdir(parents=True, exist_ok=True)
     with capsule.path.open("rb") as file, target.open("xb") as written:
-        for piece in archive.pieces(file, capsule.members[name]):
+        for piece in archive.chunks(file, capsule.members[name]):
             written.write(piece)
     return target
 
 
-class _Taken:
+class _Extraction:
     """Takes the parts out of one capsule."""
 
     def __init__(self, capsule: Capsule, directory: Path) -> None:
@@ -54,12 +54,12 @@ class _Taken:
         capsule, place = self._capsule, self._directory / "image"
         files = dict(capsule.description.files)
         for name in files:
-            if name not in model.IMAGE_FILES:
+            if name not in schema.IMAGE_FILES:
                 raise InputError(f"{capsule.path}: an image has no {name!r}")
             extract(capsule, f"artefacts/image/{name}", place / name)
-        extract(capsule, model.IMAGE, place / DESCRIPTION)
+        extract(capsule, schema.IMAGE, place / DESCRIPTION)
         self._modules(place)
-        files[DESCRIPTION] = capsule.manifest.members[model.IMAGE].sha256
+        files[DESCRIPTION] = capsule.manifest.members[schema.IMAGE].sha256
         known = capsule.kernel
         of_kernel = Artefact(
             capsule.description.kernel.key, place, Manifest(kind="kernel", inputs=known.inputs, files={})
@@ -78,7 +78,7 @@ class _Taken:
             extract(capsule, f"{where}/config", place / "config")
         try:
             with capsule.path.open("rb") as file:
-                raw = archive.read(file, self._member(f"{where}/modules.json"), model.MOST)
+                raw = archive.read(file, self._member(f"{where}/modules.json"), schema.MAX_DATA_BYTES)
             infos = _INFOS.validate_json(raw)
         except ValidationError as error:
             raise InputError(f"{capsule.path}: {where}/modules.json is no index of modules") from error

@@ -13,7 +13,7 @@ from agelab.cli.request import request, shared
 
 if TYPE_CHECKING:
     from agelab.bisect.kernel_runs import Ask
-    from agelab.bisect.question import Question
+    from agelab.bisect.question import BisectQuestion
     from agelab.runner.request.run_request import RunRequest
 
 STEP = [sys.executable, "-m", "agelab.cli.bisect_step"]
@@ -75,7 +75,7 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
     """
     from agelab.bisect import answer as answers
     from agelab.bisect import search
-    from agelab.bisect.directory import Directory
+    from agelab.bisect.bisect_directory import BisectDirectory
     from agelab.bisect.kernel_runs import Runs
     from agelab.cli.bisect_question import asked
     from agelab.errors import HostError
@@ -83,26 +83,26 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
 
     store = open_store()
     if proceed is None:
-        directory = Directory.create(store, asked(words))
+        directory = BisectDirectory.create(store, asked(words))
     else:
         _nothing_else(words)
-        directory = Directory.find(store, proceed)
+        directory = BisectDirectory.find(store, proceed)
     question = directory.question()
     _same_files(question)
     with follow_log(directory):
         directory.say(f"bisect {directory.name}")
         measure = Runs(directory, store, ask(question))
-        judge = search.rule(directory, measure, at_once=question.words["jobs"])
+        judge = search.make_judge(directory, measure, at_once=question.words["jobs"])
         try:
-            found = search.carry_out(directory, judge, [*STEP, str(directory.path)])
+            found = search.run_search(directory, judge, [*STEP, str(directory.path)])
         except (KeyboardInterrupt, HostError):
             directory.say(f"go on: agelab bisect --continue {directory.name}")
             raise
-    click.echo(found.model_dump_json(indent=1) if as_json else "\n".join(answers.text(found)))
+    click.echo(found.model_dump_json(indent=1) if as_json else "\n".join(answers.answer_lines(found)))
     return 0 if found.found else 1
 
 
-def ask(question: "Question") -> "Ask":
+def ask(question: "BisectQuestion") -> "Ask":
     """What makes the request of a kernel's run."""
 
     def of(kernel: str, seeds: Sequence[int]) -> "RunRequest":
@@ -124,7 +124,7 @@ def _nothing_else(words: dict[str, Any]) -> None:
         raise InputError(f"--continue goes on with what was asked: leave {', '.join(other)} out")
 
 
-def _same_files(question: "Question") -> None:
+def _same_files(question: "BisectQuestion") -> None:
     """Refuse to go on with other files than it was begun with, or without them. Raises InputError."""
     from agelab.bisect.kernel_runs import unchanged
     from agelab.errors import InputError

@@ -9,15 +9,15 @@ from agelab.cli.options import open_store
 from agelab.cli.request import request
 
 if TYPE_CHECKING:
-    from agelab.bisect.question import GitTree, Question
+    from agelab.bisect.question import BisectQuestion, GitTree
     from agelab.runner.request.run_request import RunRequest
 
 
-def asked(words: dict[str, Any]) -> "Question":
+def asked(words: dict[str, Any]) -> "BisectQuestion":
     """The question of a command line. Raises InputError for what is missing, wrong or does not go together."""
     from agelab.bisect import question as questions
-    from agelab.bisect.decide_wall import fewest
-    from agelab.bisect.question import Question
+    from agelab.bisect.question import BisectQuestion
+    from agelab.bisect.wall_clock_rule import fewest_rounds
     from agelab.errors import InputError
     from agelab.store import file_hash
 
@@ -29,7 +29,7 @@ def asked(words: dict[str, Any]) -> "Question":
         _step_there(metric[0], wanted)
     threshold, relative, alpha = _numbers(words, wanted.clock)
     tree, kernels, count = _kernels(words, wanted)
-    made = Question(
+    made = BisectQuestion(
         directory=str(Path.cwd()),
         name=name,
         variant=wanted.selection.variants[0].name,
@@ -51,7 +51,11 @@ def asked(words: dict[str, Any]) -> "Question":
         seed=1,
         files={path: file_hash(Path(path)) for path in _files(words, tree)} if tree else {},
     )
-    if made.clock == "wall" and not made.symptom and words["rounds"] < (least := fewest(made.step_alpha)):
+    if (
+        made.clock == "wall"
+        and not made.symptom
+        and words["rounds"] < (least := fewest_rounds(made.step_alpha))
+    ):
         raise InputError(
             f"--rounds {words['rounds']}: with --alpha {alpha} over {made.steps} steps and the ends it takes {least} "
             "to tell anything"
@@ -189,7 +193,7 @@ def _kernels(words: dict[str, Any], wanted: "RunRequest") -> "tuple[GitTree | No
         scenario = wanted.selection.scenario
         drives = wanted.drives or tuple(map(parse, scenario.disk.drives))
         bare = bool(drives) and all(spec == DriveSpec("model", "none") or spec.real for spec in drives)
-        kernels = package_search.listed(
+        kernels = package_search.kernels_between(
             words["good"],
             words["bad"],
             words["kernels"].split(),
@@ -201,7 +205,7 @@ def _kernels(words: dict[str, Any], wanted: "RunRequest") -> "tuple[GitTree | No
     if words["kernels"]:
         raise InputError("--kernels goes without --tree: git knows the commits between good and bad")
     said = "".join(f",{name}={path}" for name, path in given)
-    found, count = git_search.asked(
+    found, count = git_search.resolve_tree(
         Path(words["path"]), words["good"], words["bad"], said, dirty=words["dirty"]
     )
     kernels = [found.kernel(found.good), found.kernel(found.bad)]

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from agelab.bisect import search
-from agelab.bisect.directory import Directory
+from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.judges import Judge
 from agelab.errors import DISK_ERRNOS, AgelabError, HostError
 from agelab.store import Store
@@ -20,23 +20,23 @@ STOP = 128
 INTERRUPTED = 130
 
 
-def judge_of(directory: Directory) -> Judge:
+def judge_of(directory: BisectDirectory) -> Judge:
     """The rule of a bisect, which measures by runs."""
     from agelab.bisect.kernel_runs import Runs
     from agelab.cli.bisect import ask
 
     store = Store(directory.path.parents[1])
-    return search.rule(directory, Runs(directory, store, ask(directory.question())))
+    return search.make_judge(directory, Runs(directory, store, ask(directory.question())))
 
 
-def main(path: Path, judge: Callable[[Directory], Judge] = judge_of) -> int:
+def main(path: Path, judge: Callable[[BisectDirectory], Judge] = judge_of) -> int:
     """Judge the commit that git asks for; what keeps that from being done is left for who drives git."""
     # Git is started deaf to interrupts, so that it waits for this process to end its guest: this one is not.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
-    directory = Directory(path)
+    directory = BisectDirectory(path)
     try:
-        return search.one_step(directory, judge(directory))
+        return search.judge_current_commit(directory, judge(directory))
     except AgelabError as error:
         directory.stop(error)
     except KeyboardInterrupt:
@@ -51,7 +51,7 @@ def main(path: Path, judge: Callable[[Directory], Judge] = judge_of) -> int:
     return STOP
 
 
-def _bug(directory: Directory) -> AgelabError:
+def _bug(directory: BisectDirectory) -> AgelabError:
     """What the user is told of an error that nobody expected; all of it is in the log."""
     directory.say(traceback.format_exc())
     return AgelabError(

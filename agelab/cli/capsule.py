@@ -50,14 +50,14 @@ def pack(run: str, output: str | None, with_image: bool) -> None:
 @json_option
 def show(file: Path, as_json: bool) -> None:
     """Say what is in the capsule FILE, having held everything in it against everything else."""
-    from agelab.capsule import describe, read
+    from agelab.capsule import description, read
     from agelab.view.capsule import print_escaped
 
-    found = read.opened(file)
+    found = read.open_capsule(file)
     if as_json:
-        print_json(describe.as_json(found))
+        print_json(description.capsule_json(found))
     else:
-        for line in describe.lines(found):
+        for line in description.capsule_lines(found):
             print_escaped(line)
 
 
@@ -83,7 +83,7 @@ def replay(
     from agelab.errors import AgelabError
     from agelab.view.capsule import print_replay, replay_json
 
-    found = read.opened(file)
+    found = read.open_capsule(file)
     cells = _numbers(numbers, len(found.cells))
     run: RunDirectory | None = None
     try:

@@ -88,14 +88,14 @@ def _home() -> Path:
 
 def _names(directory: str) -> list[str]:
     """Of the files of one kind beside the scenarios."""
-    from agelab.scenario.files import SCENARIOS
+    from agelab.scenario.toml_files import SCENARIOS
 
     return sorted(path.stem for path in (SCENARIOS / directory).glob("*.toml"))
 
 
 def _scenarios(incomplete: str) -> Iterator[str]:
     """The scenarios; of one that is there already its variants, too; a scenario file of one's own."""
-    from agelab.scenario.files import SCENARIOS
+    from agelab.scenario.toml_files import SCENARIOS
 
     if "/" in incomplete or incomplete.startswith("."):
         yield FILE

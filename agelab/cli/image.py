@@ -31,7 +31,7 @@ def build(spec: str, refresh: bool, as_json: bool) -> None:
     from agelab import image as images
     from agelab import kernel as kernels
     from agelab.model.filesystem import Filesystem
-    from agelab.scenario.files import every
+    from agelab.scenario.toml_files import read_all
 
     def progress(line: str) -> None:
         click.echo(line, err=True)
@@ -41,7 +41,7 @@ def build(spec: str, refresh: bool, as_json: bool) -> None:
     made = images.build(
         found,
         store,
-        every("filesystems", Filesystem),
+        read_all("filesystems", Filesystem),
         refresh=refresh,
         progress=progress,
     )

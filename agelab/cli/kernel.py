@@ -111,12 +111,12 @@ def show(spec: str, as_json: bool) -> None:
     from agelab import kernel as kernels
     from agelab.kernel import needs, provenance
     from agelab.model.filesystem import Filesystem
-    from agelab.scenario.files import every
+    from agelab.scenario.toml_files import read_all
     from agelab.view.kernels import kernel_json, print_provenance
 
     found = kernels.resolve(spec or kernels.DEFAULT, open_store(), progress=_say)
     came = provenance.of(found)
-    filesystems = every("filesystems", Filesystem)
+    filesystems = read_all("filesystems", Filesystem)
     served = {one.name: needs.serves(found.modules, one.modules) for one in filesystems}
     if as_json:
         print_json({**kernel_json(found), "provenance": came.model_dump(mode="json"), "filesystems": served})

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from agelab.runner.execute.runner import RunRequest
     from agelab.runner.prepare.provided import ProvidedParts
     from agelab.runner.progress import Progress
-    from agelab.scenario.control import ControlFile
+    from agelab.scenario.control_file import ControlFile
     from agelab.scenario.selection import Selection
     from agelab.store import Store
     from agelab.vm.guest import Clock
@@ -139,7 +139,7 @@ def request(
     from agelab.runner.execute import runner
     from agelab.runner.plan.power_cut import PowerCut
     from agelab.scenario import selection
-    from agelab.scenario.control import ControlFile
+    from agelab.scenario.control_file import ControlFile
 
     if chosen is None:
         control = _control(name, words, more)
@@ -208,7 +208,7 @@ def request(
 def _control(name: str | None, words: "dict[str, Any]", more: "dict[str, Any]") -> "ControlFile | None":
     """The control file that is asked for. Raises InputError for what does not go with one, or needs one."""
     from agelab.errors import InputError
-    from agelab.scenario import control
+    from agelab.scenario import control_file
 
     path = words.get("control")
     if path is None:
@@ -232,8 +232,8 @@ def _control(name: str | None, words: "dict[str, Any]", more: "dict[str, Any]") 
     if not path:
         raise InputError("--control: name a file (docs/control.md)")
     if device := words.get("device"):
-        control.must_be_device(device)
-    return control.read(Path(path))
+        control_file.require_device(device)
+    return control_file.read(Path(path))
 
 
 def _agree(wanted: "RunRequest") -> None:

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from agelab import places
 from agelab.corpus.random_content import Text
 from agelab.model.base import Frozen, Origin
-from agelab.scenario import files
+from agelab.scenario import toml_files
 
 CD = "debian-iso"
 """The kind whose size is no figure of a study: it has shares of any size instead of bytes."""
@@ -178,4 +178,4 @@ class StudyCorpus(CorpusDefinition):
 def definition(kind: str) -> Cd | StudyCorpus:
     """The stand-in of that kind. Raises InputError when its file is wrong."""
     path = places.CORPORA / f"{kind}.toml"
-    return files.read(path, Cd) if kind == CD else files.read(path, StudyCorpus)
+    return toml_files.read(path, Cd) if kind == CD else toml_files.read(path, StudyCorpus)

@@ -25,7 +25,7 @@ PAGE = 4096
 
 
 @dataclass(frozen=True)
-class Content:
+class ClaimedDisk:
     """One disk with all that decides whether it may be written to."""
 
     what: str
@@ -47,7 +47,7 @@ class DriveClaim:
     """A real drive that is this run's own until ``claimed`` ends."""
 
     spec: DriveSpec
-    contents: tuple[Content, ...]
+    contents: tuple[ClaimedDisk, ...]
     """One for ``file`` and ``block``; for ``pci`` each disk of the controller."""
 
     @property
@@ -63,12 +63,16 @@ class DriveClaim:
     @property
     def source(self) -> str:
         """What QEMU is given: a path that opens the claimed device itself, or the PCI address."""
-        return self.spec.name if self.spec.kind == "pci" else device_state.place(self.contents[0].descriptor)
+        return (
+            self.spec.name
+            if self.spec.kind == "pci"
+            else device_state.descriptor_path(self.contents[0].descriptor)
+        )
 
     def check(self) -> str | None:
         """Why the drive is not what was claimed any more, or None: ask before a boot and after a failure."""
         if self.spec.kind == "pci":
-            return pci.trouble(self.spec.name, [content.descriptor for content in self.contents])
+            return pci.problem(self.spec.name, [content.descriptor for content in self.contents])
         content = self.contents[0]
         try:
             if (now := device_state.size(content.descriptor)) != content.size:
@@ -81,7 +85,7 @@ class DriveClaim:
 
 
 @contextmanager
-def claimed(specs: Sequence[DriveSpec], erase: Collection[str] = ()) -> Iterator[tuple[DriveClaim, ...]]:
+def claim_drives(specs: Sequence[DriveSpec], erase: Collection[str] = ()) -> Iterator[tuple[DriveClaim, ...]]:
     """Hold the real drives among ``specs``, in their order, for as long as the body runs.
 
     ``erase`` has the serials or tokens of disks whose content may be overwritten. Raises HostError for a drive
@@ -89,16 +93,19 @@ def claimed(specs: Sequence[DriveSpec], erase: Collection[str] = ()) -> Iterator
     ``erase`` that is none of theirs. Nothing is written.
     """
     with ExitStack() as stack:
-        claims = tuple(DriveClaim(spec, _contents(spec, stack)) for spec in specs if spec.real)
-        _judge([content for claim in claims for content in claim.contents], erase)
+        claims = tuple(DriveClaim(spec, _open_disks(spec, stack)) for spec in specs if spec.real)
+        _refuse_data([content for claim in claims for content in claim.contents], erase)
         yield claims
 
 
-def _judge(contents: Sequence[Content], erase: Collection[str]) -> None:
+def _refuse_data(contents: Sequence[ClaimedDisk], erase: Collection[str]) -> None:
     """Refuse every disk with content that is not named, all in one error."""
     full = [content for content in contents if content.signatures and content.key not in erase]
     if full:
-        kinds = [f"{content.what} ({_identity(content)}) holds data: {_short(content)}" for content in full]
+        kinds = [
+            f"{content.what} ({_identity(content)}) holds data: {_content_summary(content)}"
+            for content in full
+        ]
         named = [content.key for content in contents if content.key in erase]
         words = ",".join([*named, *dict.fromkeys(content.key for content in full)])
         raise InputError(
@@ -114,70 +121,75 @@ def _judge(contents: Sequence[Content], erase: Collection[str]) -> None:
             raise InputError(f"--erase {name}: no disk of this run is called so; {there}")
 
 
-def _identity(content: Content) -> str:
+def _identity(content: ClaimedDisk) -> str:
     name = f"serial {content.serial}" if content.serial else f"no serial, token {content.token}"
     return f"{name}, {content.size} bytes"
 
 
-def _short(content: Content) -> str:
+def _content_summary(content: ClaimedDisk) -> str:
     return ", ".join(dict.fromkeys(name.partition(" at ")[0] for name in content.signatures))
 
 
-def _contents(spec: DriveSpec, stack: ExitStack) -> tuple[Content, ...]:
+def _open_disks(spec: DriveSpec, stack: ExitStack) -> tuple[ClaimedDisk, ...]:
     if spec.kind == "pci":
         devices = pci.disks(spec.name)
-        contents = tuple(_block(f"{spec.kind}:{spec.name} disk {path.name}", path, stack) for path in devices)
-        pci.check_group(spec.name)
+        contents = tuple(
+            _claim_block(f"{spec.kind}:{spec.name} disk {path.name}", path, stack) for path in devices
+        )
+        pci.require_own_iommu_group(spec.name)
         return contents
     path = Path(spec.name)
     what = f"{spec.kind}:{path}"
-    return ((_block if spec.kind == "block" else _file)(what, path, stack),)
+    return ((_claim_block if spec.kind == "block" else _claim_file)(what, path, stack),)
 
 
-def _content(what: str, descriptor: int) -> Content:
-    return Content(
+def _claimed_disk(what: str, descriptor: int) -> ClaimedDisk:
+    return ClaimedDisk(
         what=what,
         descriptor=descriptor,
         size=device_state.size(descriptor),
         serial=device_state.serial(descriptor),
-        token=device_state.token(descriptor),
+        token=device_state.identity_token(descriptor),
         signatures=device_state.signatures(descriptor),
     )
 
 
-def _block(what: str, path: Path, stack: ExitStack) -> Content:
+def _claim_block(what: str, path: Path, stack: ExitStack) -> ClaimedDisk:
     descriptor = _open(what, path, True, stack)
-    if uses := [*device_state.users(device_state.place(descriptor)), *device_state.openers(descriptor)]:
+    if uses := [
+        *device_state.block_device_users(device_state.descriptor_path(descriptor)),
+        *device_state.unlocked_users(descriptor),
+    ]:
         raise _in_use(what, uses)
     _lock(what, descriptor)
     if device_state.size(descriptor) == 0:
         raise HostError(f"{what} has no medium in it")
-    return _content(what, descriptor)
+    return _claimed_disk(what, descriptor)
 
 
-def _file(what: str, path: Path, stack: ExitStack) -> Content:
+def _claim_file(what: str, path: Path, stack: ExitStack) -> ClaimedDisk:
     descriptor = _open(what, path, False, stack)
     _lock(what, descriptor)
-    if uses := device_state.openers(descriptor):
+    if uses := device_state.unlocked_users(descriptor):
         raise _in_use(what, uses)
     if device_state.size(descriptor) == 0:
         raise InputError(f"{what} is empty", hint=f"give it a size: truncate -s 10G {path}")
-    return _content(what, descriptor)
+    return _claimed_disk(what, descriptor)
 
 
 def _open(what: str, path: Path, block: bool, stack: ExitStack) -> int:
     more = os.O_EXCL if block else 0
     try:
-        _of_kind(what, path.stat().st_mode, block)  # some devices do things when they are opened
+        _require_kind(what, path.stat().st_mode, block)  # some devices do things when they are opened
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK | more)
     except OSError as error:
-        raise _refused(what, path, error, block) from error
+        raise _open_error(what, path, error, block) from error
     stack.callback(os.close, descriptor)
-    _of_kind(what, os.fstat(descriptor).st_mode, block)
+    _require_kind(what, os.fstat(descriptor).st_mode, block)
     return descriptor
 
 
-def _of_kind(what: str, mode: int, block: bool) -> None:
+def _require_kind(what: str, mode: int, block: bool) -> None:
     if block and not stat.S_ISBLK(mode):
         hint = "a file is file:<path>" if stat.S_ISREG(mode) else ""
         raise InputError(f"{what} is not a block device", hint=hint)
@@ -186,12 +198,12 @@ def _of_kind(what: str, mode: int, block: bool) -> None:
         raise InputError(f"{what} is not a regular file", hint=hint)
 
 
-def _refused(what: str, path: Path, error: OSError, block: bool) -> AgelabError:
+def _open_error(what: str, path: Path, error: OSError, block: bool) -> AgelabError:
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
         hint = "ls -l /dev/disk/by-id shows the disks" if block else f"to make one: truncate -s 10G {path}"
         return InputError(f"{what} does not exist", hint=hint)
     if error.errno in (errno.EBUSY, errno.ETXTBSY):
-        return _in_use(what, device_state.users(str(path)) if block else ["it is swap space"])
+        return _in_use(what, device_state.block_device_users(str(path)) if block else ["it is swap space"])
     if error.errno in (errno.EACCES, errno.EPERM):
         hint = (
             "run as root, or as a user of the device's group" if block else "make it writable for this user"
@@ -218,7 +230,7 @@ def _in_use(what: str, uses: Sequence[str]) -> HostError:
 
 def _read_page(descriptor: int) -> None:
     """Read the first page from the device, not from memory."""
-    reader = os.open(device_state.place(descriptor), os.O_RDONLY | os.O_CLOEXEC)
+    reader = os.open(device_state.descriptor_path(descriptor), os.O_RDONLY | os.O_CLOEXEC)
     try:
         with suppress(OSError):  # a filesystem without direct access; its files do not go away
             fcntl.fcntl(reader, fcntl.F_SETFL, os.O_DIRECT)

@@ -23,7 +23,7 @@ _FLOCK = "hhqqi4x"
 """struct flock of fcntl(2): type, whence, start, length, pid."""
 
 
-def place(descriptor: int) -> str:
+def descriptor_path(descriptor: int) -> str:
     """A path that opens what ``descriptor`` has open, for any program of this user while it stays open."""
     return f"/proc/{os.getpid()}/fd/{descriptor}"
 
@@ -38,7 +38,7 @@ def size(descriptor: int) -> int:
 
 def signatures(descriptor: int) -> tuple[str, ...]:
     """The partition tables, filesystems and members of md, LVM and the like that the content begins to be."""
-    said = process.run(["wipefs", "--no-act", "--json", place(descriptor)]).stdout
+    said = process.run(["wipefs", "--no-act", "--json", descriptor_path(descriptor)]).stdout
     found = json.loads(said)["signatures"] if said.strip() else []
     return tuple(sorted(f"{entry['type']} at {entry['offset']}" for entry in found))
 
@@ -57,7 +57,7 @@ def serial(descriptor: int, sys: Path = SYS) -> str | None:
     if (disk / "partition").exists():
         disk = disk.parent
     for name in ("serial", "device/serial"):
-        if found := _text(disk / name):
+        if found := _read_text(disk / name):
             return found
     page = disk / "device/vpd_pg80"  # SCSI and ATA: four bytes of header, then the number
     if page.exists() and (found := page.read_bytes()[4:].decode("ascii", "replace").strip(" \0")):
@@ -66,36 +66,36 @@ def serial(descriptor: int, sys: Path = SYS) -> str | None:
         return None
     for ancestor in (disk / "device").resolve().parents:
         if (ancestor / "idVendor").exists():  # the USB device that the disk is, or sits in
-            return _text(ancestor / "serial")
+            return _read_text(ancestor / "serial")
     return None
 
 
-def _text(path: Path) -> str | None:
+def _read_text(path: Path) -> str | None:
     try:
         return path.read_text(errors="replace").strip(" \0\n") or None
     except OSError:
         return None
 
 
-def token(descriptor: int, sys: Path = SYS) -> str:
+def identity_token(descriptor: int, sys: Path = SYS) -> str:
     """The identity token: another one as soon as the device, its size or what lies at its ends is another."""
     found, length = os.fstat(descriptor), size(descriptor)
     said: list[Any] = [length, signatures(descriptor)]
     if stat.S_ISBLK(found.st_mode):
         directory = device_directory(descriptor, sys)
         disk = directory.parent if (directory / "partition").exists() else directory
-        said += [found.st_rdev, _text(disk / "diskseq"), _text(disk / "loop/backing_file")]
+        said += [found.st_rdev, _read_text(disk / "diskseq"), _read_text(disk / "loop/backing_file")]
     else:
         said += [found.st_dev, found.st_ino]
     content = hashlib.sha256(json.dumps(said).encode())
-    with open(place(descriptor), "rb", buffering=0) as reader:  # noqa: PTH123 (a descriptor's path)
+    with open(descriptor_path(descriptor), "rb", buffering=0) as reader:  # noqa: PTH123 (a descriptor's path)
         for start in (0, max(0, length - MIB)):
             reader.seek(start)
             content.update(reader.read(MIB))
     return f"disk-{content.hexdigest()[:16]}"
 
 
-def users(path: str) -> list[str]:
+def block_device_users(path: str) -> list[str]:
     """What of this host uses the block device, or a partition of it: mounts, swap, md, LVM, dm-crypt."""
     words = ["lsblk", "--json", "--output", "PATH,TYPE,MOUNTPOINTS", path]
     said = process.run(words, ok=(0, 1, 32, 64)).stdout
@@ -114,25 +114,25 @@ def _uses(node: dict[str, Any]) -> Iterator[str]:
         yield from _uses(child)
 
 
-def openers(descriptor: int) -> list[str]:
+def unlocked_users(descriptor: int) -> list[str]:
     """What uses the device or file without the kernel's keeping others away: loop devices, swap, virtual machines.
 
     Who has a disk has its partitions too, and who has a partition has some of its disk.
     """
-    uses = _openers(descriptor, "it")
-    for node in _sharing(descriptor):
+    uses = _unlocked_users(descriptor, "it")
+    for node in _overlapping_nodes(descriptor):
         try:
             other = os.open(node, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError:  # a user may have been given this partition alone
             continue
         try:
-            uses += _openers(other, str(node))
+            uses += _unlocked_users(other, str(node))
         finally:
             os.close(other)
     return uses
 
 
-def _sharing(descriptor: int) -> list[Path]:
+def _overlapping_nodes(descriptor: int) -> list[Path]:
     """The nodes of a disk's partitions; of a partition that of its disk."""
     if not stat.S_ISBLK(os.fstat(descriptor).st_mode):
         return []
@@ -142,7 +142,7 @@ def _sharing(descriptor: int) -> list[Path]:
     return [Path("/dev") / other.name.replace("!", "/") for other in others]
 
 
-def _openers(descriptor: int, what: str) -> list[str]:
+def _unlocked_users(descriptor: int, what: str) -> list[str]:
     found = os.fstat(descriptor)
     uses = [f"{loop} is a loop device over {what}" for loop in _loops_over(found)]
     for line in Path("/proc/swaps").read_text().splitlines()[1:]:

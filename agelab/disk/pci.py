@@ -34,7 +34,7 @@ def disks(address: str, sys: Path = device_state.SYS, dev: Path = Path("/dev")) 
             f"pci:{address} is no storage controller",
             hint="lspci -D -d ::01xx shows them; a disk behind USB is block:<device>",
         )
-    found = _below(device)
+    found = _disks_below(device)
     if any((path / "hidden").exists() and (path / "hidden").read_text().strip() == "1" for path in found):
         raise HostError(
             f"pci:{address} is one of several paths to its disks (multipath)",
@@ -49,7 +49,7 @@ def disks(address: str, sys: Path = device_state.SYS, dev: Path = Path("/dev")) 
     return [dev / path.name.replace("!", "/") for path in found]
 
 
-def _below(device: Path) -> list[Path]:
+def _disks_below(device: Path) -> list[Path]:
     """The sysfs directories of the whole disks below a device."""
     found = []
     for directory, names, files in os.walk(device.resolve()):  # follows no links: stays below
@@ -61,7 +61,7 @@ def _below(device: Path) -> list[Path]:
     return sorted(found)
 
 
-def check_group(address: str, sys: Path = device_state.SYS) -> None:
+def require_own_iommu_group(address: str, sys: Path = device_state.SYS) -> None:
     """Raise HostError unless the IOMMU keeps the controller, with its own functions, apart from all else."""
     device = _device(address, sys)
     group = device / "iommu_group/devices"
@@ -84,7 +84,7 @@ def check_group(address: str, sys: Path = device_state.SYS) -> None:
         )
 
 
-def trouble(address: str, held: Sequence[int], sys: Path = device_state.SYS) -> str | None:
+def problem(address: str, held: Sequence[int], sys: Path = device_state.SYS) -> str | None:
     """Why the controller cannot go to a guest (again), or None.
 
     Between two boots the host has it back, and may have begun to use what the guest left on its disks.
@@ -93,10 +93,10 @@ def trouble(address: str, held: Sequence[int], sys: Path = device_state.SYS) -> 
     if not device.exists():
         return f"pci:{address} has gone"
     known = {os.fstat(descriptor).st_rdev for descriptor in held}
-    for path in _below(device):
+    for path in _disks_below(device):
         node = Path("/dev") / path.name.replace("!", "/")
         if not node.exists() or node.stat().st_rdev in known:
             continue
-        if uses := device_state.users(str(node)):
+        if uses := device_state.block_device_users(str(node)):
             return f"pci:{address}: {'; '.join(uses)}"
     return None

@@ -55,19 +55,19 @@ def parse(text: str) -> DriveSpec:
     """The drive that ``text`` names. Raises InputError with the nearest valid form."""
     kind, colon, rest = text.strip().partition(":")
     if kind not in KINDS or not colon:
-        raise InputError(f"no drive {text!r}; a drive is one of {FORMS}", hint=_nearest(text, kind, rest))
+        raise InputError(f"no drive {text!r}; a drive is one of {FORMS}", hint=_suggestion(text, kind, rest))
     if not rest:
-        raise _wrong(kind, text, "names nothing")
+        raise _spec_error(kind, text, "names nothing")
     if kind == "model":
         if not _NAME.fullmatch(rest):
-            raise _wrong(kind, text, "has no model's name")
+            raise _spec_error(kind, text, "has no model's name")
         return DriveSpec("model", rest)
     if kind == "pci":
         return DriveSpec("pci", _address(rest, text))
     path, question, query = rest.partition("?")
     cache, aio = _options(query, text) if question else _options("", text)
     if not path or any(not char.isprintable() for char in path):
-        raise _wrong(kind, text, "has no usable path")
+        raise _spec_error(kind, text, "has no usable path")
     where = str(Path(path).absolute())
     if kind == "block" and not where.startswith("/dev/"):
         raise InputError(f"drive {text!r}: {where} is no device", hint=f"a file is file:{where}")
@@ -83,7 +83,7 @@ def parse_list(text: str) -> tuple[DriveSpec, ...]:
     return specs
 
 
-def _nearest(text: str, kind: str, rest: str) -> str:
+def _suggestion(text: str, kind: str, rest: str) -> str:
     """What was probably meant."""
     word = text.strip()
     if word.startswith("/dev/"):
@@ -97,14 +97,14 @@ def _nearest(text: str, kind: str, rest: str) -> str:
     return f"for example {EXAMPLES['block']}"
 
 
-def _wrong(kind: str, text: str, why: str) -> InputError:
+def _spec_error(kind: str, text: str, why: str) -> InputError:
     return InputError(f"drive {text!r} {why}", hint=f"for example {EXAMPLES[kind]}")
 
 
 def _address(word: str, text: str) -> str:
     match = _ADDRESS.fullmatch(word)
     if match is None:
-        raise _wrong("pci", text, "has no PCI address")
+        raise _spec_error("pci", text, "has no PCI address")
     domain, bus, slot, function = match.groups(default="0000")
     return f"{domain}:{bus}:{slot}.{function}".lower()
 

@@ -3,7 +3,7 @@
 from agelab.doctor import kvm, leftovers
 from agelab.doctor.finding import Finding, HostReport, ProbeStatus
 from agelab.doctor.host import memory, passthrough, space
-from agelab.doctor.tools import TOOLS, libvirt, nvdimm, others, probe
+from agelab.doctor.tools import TOOLS, libvirt, nvdimm, other_packages, probe
 from agelab.store import Store
 
 __all__ = ["Finding", "HostReport", "ProbeStatus", "examine", "kvm", "leftovers"]
@@ -18,4 +18,4 @@ def examine(store: Store, *, again: bool = False) -> HostReport:
     findings[1:1] = [nvdimm(), libvirt()]
     proved = kvm.finding(store, again=again)
     of_the_host = (space(store.home), memory(), proved, passthrough(), leftovers.finding(store))
-    return HostReport(findings=(*findings, others(), *of_the_host))
+    return HostReport(findings=(*findings, other_packages(), *of_the_host))

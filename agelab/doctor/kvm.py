@@ -6,12 +6,12 @@ from agelab.doctor.finding import Finding, ProbeStatus
 from agelab.store import Store
 from agelab.vm import kvm
 
-WITHOUT = "wall-clock runs are emulated (slow, and no real time); the virtual clock needs no KVM"
+WITHOUT_KVM = "wall-clock runs are emulated (slow, and no real time); the virtual clock needs no KVM"
 
 
 def finding(store: Store, device: Path = kvm.DEVICE, *, again: bool = False) -> Finding:
     """The finding on KVM; boots a guest when no verdict for this host is at hand, or ``again``."""
-    verdict = kvm.proved(store, device, again=again)
+    verdict = kvm.probe_kvm(store, device, again=again)
     if verdict.boots:
         return Finding(
             name="KVM", status=ProbeStatus.OK, found=verdict.detail, meaning="wall-clock runs use KVM"
@@ -21,6 +21,6 @@ def finding(store: Store, device: Path = kvm.DEVICE, *, again: bool = False) -> 
         name="KVM",
         status=status if device.exists() else ProbeStatus.MISSING,
         found=f"{device} exists, but {verdict.detail}" if verdict.tried else verdict.detail,
-        meaning=WITHOUT,
+        meaning=WITHOUT_KVM,
         fix=verdict.fix,
     )

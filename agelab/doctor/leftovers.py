@@ -17,9 +17,9 @@ from agelab.errors import AgelabError, InputError
 from agelab.results import run_directory
 from agelab.results.run_directory import RunDirectory
 from agelab.store import Store
-from agelab.vm import daemon
+from agelab.vm import libvirt_daemon
 
-UNFINISHED = (
+TEMPORARY_PATTERNS = (
     "store/*/.*",
     "cache/*",
     "cache/*/*",
@@ -31,7 +31,7 @@ UNFINISHED = (
     "floors/*",
 )
 """Where below AGELAB_HOME something is made under a name of its own."""
-SHOWN = 12
+MAX_LISTED = 12
 """Leftovers that a finding names."""
 
 
@@ -52,18 +52,22 @@ class Leftover:
 def find(store: Store) -> Iterator[Leftover]:
     """All leftovers, what may still be at work on others first: whoever removes each as it comes misses none."""
     for one in orphans.find_orphans():
-        yield Leftover(f"process {one.pid}, {one.command}", 0, partial(_ended, one))
-    yield from _daemon()
-    for path in _unfinished(store):
+        yield Leftover(f"process {one.pid}, {one.command}", 0, partial(_end_process, one))
+    yield from _unused_daemon()
+    for path in _temporary_paths(store):
         if atomic.is_abandoned(path):
-            yield Leftover(f"unfinished {path}", _occupied(path), partial(atomic.remove_abandoned, path))
+            yield Leftover(f"unfinished {path}", _disk_usage(path), partial(atomic.remove_abandoned, path))
     for run in run_directory.without_plan(store.runs):
-        yield Leftover(f"run without a plan {run.path}", _occupied(run.path), partial(_plan_less, store, run))
+        yield Leftover(
+            f"run without a plan {run.path}",
+            _disk_usage(run.path),
+            partial(_remove_run_without_plan, store, run),
+        )
     for run in run_directory.every(store.runs):
         disks = run.transient()
         if disks and not run.going_on():
             what = f"disks of cells that have not ended in {run.path}"
-            yield Leftover(what, sum(map(_occupied, disks)), partial(_without_disks, run))
+            yield Leftover(what, sum(map(_disk_usage, disks)), partial(_remove_disks, run))
 
 
 def finding(store: Store) -> Finding:
@@ -76,8 +80,8 @@ def finding(store: Store) -> Finding:
             found="none",
             meaning="no killed agelab has left anything",
         )
-    lines = [str(one) for one in found[:SHOWN]]
-    lines += [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
+    lines = [str(one) for one in found[:MAX_LISTED]]
+    lines += [f"and {len(found) - MAX_LISTED} more"] if len(found) > MAX_LISTED else []
     size = sum(one.occupies for one in found)
     return Finding(
         name="leftovers",
@@ -88,38 +92,38 @@ def finding(store: Store) -> Finding:
     )
 
 
-def _ended(one: orphans.TaggedProcess) -> bool:
+def _end_process(one: orphans.TaggedProcess) -> bool:
     return bool(orphans.terminate([one]))
 
 
-def _daemon() -> Iterator[Leftover]:
+def _unused_daemon() -> Iterator[Leftover]:
     """The daemon that was started for runs which are all gone, where whoever was to end it has gone, too."""
-    pid = daemon.unused() if os.geteuid() == 0 else None
+    pid = libvirt_daemon.unused_pid() if os.geteuid() == 0 else None
     if pid:
-        yield Leftover(f"libvirtd that nobody uses, process {pid}", 0, _without_daemon)
+        yield Leftover(f"libvirtd that nobody uses, process {pid}", 0, _stop_daemon)
 
 
-def _without_daemon() -> bool:
-    daemon.end_unused()
-    return daemon.unused() is None
+def _stop_daemon() -> bool:
+    libvirt_daemon.stop_unused()
+    return libvirt_daemon.unused_pid() is None
 
 
-def _unfinished(store: Store) -> Iterator[Path]:
-    for pattern in UNFINISHED:
+def _temporary_paths(store: Store) -> Iterator[Path]:
+    for pattern in TEMPORARY_PATTERNS:
         yield from sorted(store.home.glob(pattern + atomic.SUFFIX))
     for path in sorted(Path(gettempdir()).glob(f".agelab.*{atomic.SUFFIX}")):
         if path.lstat().st_uid == os.geteuid():
             yield path
 
 
-def _plan_less(store: Store, run: RunDirectory) -> bool:
+def _remove_run_without_plan(store: Store, run: RunDirectory) -> bool:
     with run_directory.settled(store.runs, alone=True):
         if run.path in [one.path for one in run_directory.without_plan(store.runs)]:
             atomic.remove(run.path)
     return not run.path.exists()
 
 
-def _without_disks(run: RunDirectory) -> bool:
+def _remove_disks(run: RunDirectory) -> bool:
     try:
         with run.held():
             for path in run.transient():
@@ -129,7 +133,7 @@ def _without_disks(run: RunDirectory) -> bool:
     return not run.transient()
 
 
-def _occupied(path: Path) -> int:
+def _disk_usage(path: Path) -> int:
     """Bytes that a file, or all in a directory, takes on the disk."""
     total = 0
     for one in (path, *path.rglob("*")) if path.is_dir() and not path.is_symlink() else (path,):

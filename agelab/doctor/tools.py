@@ -44,7 +44,7 @@ def version_in(text: str) -> str:
     return found.group() if found else text.strip().partition("\n")[0]
 
 
-def install(program: str) -> str:
+def install_hint(program: str) -> str:
     """What to do about a missing program."""
     return f"install the Debian package {process.host_packages().get(program, program)}"
 
@@ -58,7 +58,7 @@ def probe(tool: Tool) -> Finding:
             status=ProbeStatus.MISSING,
             found="",
             meaning=tool.purpose,
-            fix=install(program),
+            fix=install_hint(program),
             required=True,
         )
     try:
@@ -81,11 +81,11 @@ def probe(tool: Tool) -> Finding:
     )
 
 
-def others() -> Finding:
+def other_packages() -> Finding:
     """The rest of what host-packages.txt lists: programs and files without a version to tell."""
     probed = {tool.argv[0] for tool in TOOLS} | {_DAEMONS[0], "-"}
     rest = {program: package for program, package in process.host_packages().items() if program not in probed}
-    absent = sorted(package for program, package in rest.items() if not _there(program))
+    absent = sorted(package for program, package in rest.items() if not _exists(program))
     return Finding(
         name="other packages",
         status=ProbeStatus.MISSING if absent else ProbeStatus.OK,
@@ -96,7 +96,7 @@ def others() -> Finding:
     )
 
 
-def _there(program: str) -> bool:
+def _exists(program: str) -> bool:
     return Path(program).exists() if program.startswith("/") else process.find(program) is not None
 
 
@@ -109,13 +109,13 @@ def libvirt(proc: Path = Path("/proc")) -> Finding:
             status=ProbeStatus.MISSING,
             found="" if daemon is None else f"{daemon}, without its Python binding",
             meaning="manages the guests",
-            fix=install(_DAEMONS[0]) if daemon is None else host.without_binding(),
+            fix=install_hint(_DAEMONS[0]) if daemon is None else host.binding_hint(),
             required=True,
         )
     finding = probe(Tool("libvirt", (daemon, "--version"), "manages the guests"))
     if finding.status is not ProbeStatus.OK:
         return finding
-    state = "running" if _running(proc) else "no daemon running"
+    state = "running" if _daemon_runs(proc) else "no daemon running"
     return finding.model_copy(
         update={
             "found": f"{finding.found}, {state}",
@@ -124,7 +124,7 @@ def libvirt(proc: Path = Path("/proc")) -> Finding:
     )
 
 
-def _running(proc: Path) -> bool:
+def _daemon_runs(proc: Path) -> bool:
     for name in proc.glob("[0-9]*/comm"):
         try:
             if name.read_text().strip() in _DAEMONS:
@@ -147,7 +147,7 @@ def nvdimm() -> Finding:
             status=ProbeStatus.MISSING,
             found=str(error),
             meaning=meaning,
-            fix=install(QEMU),
+            fix=install_hint(QEMU),
             required=True,
         )
     return Finding(

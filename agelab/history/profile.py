@@ -21,7 +21,7 @@ from agelab.corpus.random_content import Draws
 from agelab.errors import InputError, unknown
 from agelab.history.operations import HEADER, in_blocks
 from agelab.model.base import Frozen
-from agelab.scenario import files
+from agelab.scenario import toml_files
 
 PROFILES = Path(__file__).parent
 RECIPE = 1
@@ -78,7 +78,7 @@ class Profile(Frozen):
 
 def profiles() -> list[Profile]:
     """All that there are, sorted by name."""
-    return [files.read(path, Profile) for path in sorted(PROFILES.glob("*.toml"))]
+    return [toml_files.read(path, Profile) for path in sorted(PROFILES.glob("*.toml"))]
 
 
 def profile(name: str) -> Profile:
@@ -86,7 +86,7 @@ def profile(name: str) -> Profile:
     there = sorted(path.stem for path in PROFILES.glob("*.toml"))
     if name not in there:
         raise unknown("profile", name, there)
-    return files.read(PROFILES / f"{name}.toml", Profile)
+    return toml_files.read(PROFILES / f"{name}.toml", Profile)
 
 
 @dataclass

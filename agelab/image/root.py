@@ -15,7 +15,7 @@ from agelab.debian import Archive, Package, cached_resolution, local_repository
 from agelab.errors import AgelabError, HostError
 from agelab.model.base import Frozen
 from agelab.model.filesystem import Filesystem
-from agelab.scenario.files import read
+from agelab.scenario.toml_files import read
 from agelab.store import Artefact, Store
 
 DEFINITION = places.IMAGES / "guest.toml"

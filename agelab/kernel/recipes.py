@@ -8,7 +8,7 @@ from pydantic import Field
 
 from agelab.errors import InputError, unknown
 from agelab.model.base import Frozen, Name
-from agelab.scenario.files import SCENARIOS, read
+from agelab.scenario.toml_files import SCENARIOS, read
 
 DIRECTORY = SCENARIOS / "kernels"
 """Recipe files, the configurations that are ours, and where patches of others are put."""

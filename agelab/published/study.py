@@ -11,7 +11,7 @@ from agelab.published.claims import Claims
 from agelab.published.outcome import outcome
 from agelab.published.tables import PublishedTables
 from agelab.published.value_sources import Printed
-from agelab.scenario import files
+from agelab.scenario import toml_files
 
 DIRECTORY = "published"
 
@@ -36,15 +36,15 @@ class Study:
 
 def names() -> list[str]:
     """The studies that have published data."""
-    return sorted(path.stem for path in (files.SCENARIOS / DIRECTORY).glob("*.csv"))
+    return sorted(path.stem for path in (toml_files.SCENARIOS / DIRECTORY).glob("*.csv"))
 
 
 def read(name: str, directory: Path | None = None) -> Study:
     """The study of that name. Raises InputError that lists every error with its place."""
-    directory = directory or files.SCENARIOS / DIRECTORY
+    directory = directory or toml_files.SCENARIOS / DIRECTORY
     figures = tables.read(directory / f"{name}.csv")
     path = directory / f"{name}.claims.toml"
-    claims = files.read(path, Claims)
+    claims = toml_files.read(path, Claims)
     if wrong := [f"{path}: {line}" for line in _strangers(figures, claims)]:
         raise InputError("\n".join(wrong))
     return Study(figures, claims)
@@ -52,7 +52,7 @@ def read(name: str, directory: Path | None = None) -> Study:
 
 def every() -> list[Study]:
     """All studies; their files are read once."""
-    return [_once(name, files.SCENARIOS / DIRECTORY) for name in names()]
+    return [_once(name, toml_files.SCENARIOS / DIRECTORY) for name in names()]
 
 
 @cache

@@ -10,7 +10,7 @@ from agelab.model.filesystem import Filesystem
 from agelab.model.history import Logged
 from agelab.model.machine import Machine
 from agelab.model.scenario import Scenario, Variant
-from agelab.scenario import files
+from agelab.scenario import toml_files
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Selection:
 
 def scenario_names() -> list[str]:
     """The names of all scenarios."""
-    return sorted(path.stem for path in files.SCENARIOS.glob("*.toml"))
+    return sorted(path.stem for path in toml_files.SCENARIOS.glob("*.toml"))
 
 
 def select(
@@ -41,9 +41,9 @@ def select(
     ``.toml`` is a scenario file of the user's own, with all its variants. ``text`` is in place of that file.
     Raises InputError for a name that nothing answers to, or a broken scenario file.
     """
-    path, wanted = (Path(name), None) if text is not None or name.endswith(".toml") else _named(name)
-    text = files.text(path) if text is None else text
-    scenario = _parsed(text, path)
+    path, wanted = (Path(name), None) if text is not None or name.endswith(".toml") else _find_scenario(name)
+    text = toml_files.read_text(path) if text is None else text
+    scenario = _parse_scenario(text, path)
     if log:
         if not scenario.histories:
             raise InputError(f"--log: scenario {scenario.name} has no histories that a log could replace")
@@ -68,7 +68,7 @@ def select(
     return Selection(scenario, variants, text)
 
 
-def _named(name: str) -> tuple[Path, str | None]:
+def _find_scenario(name: str) -> tuple[Path, str | None]:
     """The file of the scenario of that name, and the variant that the name goes on with, or None."""
     known = scenario_names()
     matching = [known_name for known_name in known if name == known_name or name.startswith(known_name + "-")]
@@ -78,25 +78,25 @@ def _named(name: str) -> tuple[Path, str | None]:
             *(
                 f"{known_name}-{v.name}"
                 for known_name in known
-                for v in _scenario(known_name).spread().variants
+                for v in _read_scenario(known_name).spread().variants
             ),
         ]
         [near] = get_close_matches(name, every, n=1, cutoff=0.5) or known[:1]
         # Who misspelt a scenario is not helped by its variants.
         raise unknown("scenario", name, known if near in known else every)
     best = max(matching, key=len)
-    return files.SCENARIOS / f"{best}.toml", name[len(best) + 1 :] if name != best else None
+    return toml_files.SCENARIOS / f"{best}.toml", name[len(best) + 1 :] if name != best else None
 
 
-def _scenario(name: str) -> Scenario:
-    path = files.SCENARIOS / f"{name}.toml"
-    return _parsed(files.text(path), path)
+def _read_scenario(name: str) -> Scenario:
+    path = toml_files.SCENARIOS / f"{name}.toml"
+    return _parse_scenario(toml_files.read_text(path), path)
 
 
-def _parsed(text: str, path: Path) -> Scenario:
+def _parse_scenario(text: str, path: Path) -> Scenario:
     """The scenario in a file's text, whose names of other files are known to be right."""
-    scenario = files.parse(text, path, Scenario)
-    known = [file.stem for file in (files.SCENARIOS / "filesystems").glob("*.toml")]
+    scenario = toml_files.parse(text, path, Scenario)
+    known = [file.stem for file in (toml_files.SCENARIOS / "filesystems").glob("*.toml")]
     wrong = [
         f"{path}: variants[{number}].filesystem: {unknown('filesystem', variant.filesystem, known)}"
         for number, variant in enumerate(scenario.variants)
@@ -104,7 +104,7 @@ def _parsed(text: str, path: Path) -> Scenario:
     ]
     if scenario.beside and scenario.beside.filesystem not in known:
         wrong.append(f"{path}: beside.filesystem: {unknown('filesystem', scenario.beside.filesystem, known)}")
-    machines = [file.stem for file in (files.SCENARIOS / "machines").glob("*.toml")]
+    machines = [file.stem for file in (toml_files.SCENARIOS / "machines").glob("*.toml")]
     if scenario.machine not in machines:
         wrong.append(f"{path}: machine: {unknown('machine', scenario.machine, machines)}")
     wrong += [
@@ -112,7 +112,7 @@ def _parsed(text: str, path: Path) -> Scenario:
         for number, variant in enumerate(scenario.variants)
         if variant.machine is not None and variant.machine not in machines
     ]
-    if misnamed := files.misnamed(path, scenario.name):
+    if misnamed := toml_files.name_problem(path, scenario.name):
         wrong.append(misnamed)
     if wrong:
         raise InputError("\n".join(wrong))
@@ -121,24 +121,24 @@ def _parsed(text: str, path: Path) -> Scenario:
 
 def filesystem(name: str) -> Filesystem:
     """The filesystem file of that name."""
-    return files.named("filesystems", name, Filesystem, "filesystem")
+    return toml_files.read_named("filesystems", name, Filesystem, "filesystem")
 
 
 def filesystems() -> list[Filesystem]:
     """Every filesystem file: what an image is to serve."""
-    return files.every("filesystems", Filesystem)
+    return toml_files.read_all("filesystems", Filesystem)
 
 
 def machine(name: str) -> Machine:
     """The machine file of that name."""
-    return files.named("machines", name, Machine, "machine")
+    return toml_files.read_named("machines", name, Machine, "machine")
 
 
 def drive(name: str) -> Drive:
     """The drive file of that name."""
-    return files.named("drives", name, Drive, "drive")
+    return toml_files.read_named("drives", name, Drive, "drive")
 
 
 def drives() -> list[Drive]:
     """Every drive file."""
-    return files.every("drives", Drive)
+    return toml_files.read_all("drives", Drive)

@@ -6,14 +6,14 @@ from contextlib import contextmanager
 
 import click
 
-from agelab.bisect.directory import Directory
+from agelab.bisect.bisect_directory import BisectDirectory
 
 POLL_SECONDS = 0.2
 """Seconds between two reads of the log."""
 
 
 @contextmanager
-def follow_log(directory: Directory) -> Iterator[None]:
+def follow_log(directory: BisectDirectory) -> Iterator[None]:
     """Show each line that comes into the log, also from the processes that judge steps, on standard error."""
     over = threading.Event()
     place = directory.log.stat().st_size if directory.log.exists() else 0

@@ -30,9 +30,9 @@ def twice(wanted: "RunRequest", execute: Any) -> "tuple[RunDirectory, RunDirecto
 
     Real drives are held from the first cell of A to the last one of A': what A leaves on them locks nobody out.
     """
-    from agelab.disk import claimed
+    from agelab.disk import claim_drives
 
-    with claimed(wanted.drives, wanted.erase) as claims:
+    with claim_drives(wanted.drives, wanted.erase) as claims:
         held = replace(wanted, claims=claims)
         return execute(held), execute(held)
 

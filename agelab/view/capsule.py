@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from agelab.capsule.describe import cell_name
+from agelab.capsule.description import cell_name
 from agelab.capsule.read import Capsule
 from agelab.capsule.replay import ReplayedCell
 from agelab.model.sanitize import escape_controls

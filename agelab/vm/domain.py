@@ -5,14 +5,14 @@ from collections.abc import Collection
 
 from agelab import orphans, process
 from agelab.errors import AgelabError, InputError
-from agelab.vm import virtual, wall
+from agelab.vm import virtual_clock, wall_clock
 from agelab.vm.guest import DISK_ALIGNMENT, MACHINE_TYPE, GuestSpec
 
 MEMORY_SLOTS = 32
 """Memory-backed disks at most: root, corpus, results, and two members of each of a curve's forks."""
-ADDRESS_SPACES = (256, 512)
+ADDRESS_SPACES_GIB = (256, 512)
 """GiB for memory and memory-backed disks; it costs the guest nothing. QEMU's processor reaches 1 TiB in all."""
-UNRESERVED = 4 << 30
+UNRESERVED_BYTES = 4 << 30
 """Bytes from which on the host reserves no memory for what a guest might write to a disk that keeps no writes."""
 BASE_ARGUMENTS = (
     "console=ttyS0",
@@ -28,21 +28,23 @@ BASE_ARGUMENTS = (
 """Kernel arguments: fail fast, nothing random, no bounce buffers, none of the crypto self-tests (1.5 s)."""
 
 
-def xml(spec: GuestSpec, uri: str, confined_by: Collection[str]) -> str:
+def domain_xml(spec: GuestSpec, uri: str, confined_by: Collection[str]) -> str:
     """The domain XML for ``spec`` on a host with these security models (libvirt's capabilities).
 
     Raises HostError when virt-install is missing or refuses, InputError for disks that no guest can address."""
     if spec.clock == "virtual":
-        virtual.check(spec)
+        virtual_clock.require_supported(spec)
     for disk in spec.disks:
         if disk.size % DISK_ALIGNMENT:
             raise AgelabError(f"{disk.path}: {disk.size} bytes is not a multiple of {DISK_ALIGNMENT}")
-    return process.run(virt_install(spec, uri, confined_by), timeout=120).stdout.strip() + "\n"
+    return process.run(virt_install_command(spec, uri, confined_by), timeout=120).stdout.strip() + "\n"
 
 
-def virt_install(spec: GuestSpec, uri: str, confined_by: Collection[str]) -> list[str]:
+def virt_install_command(spec: GuestSpec, uri: str, confined_by: Collection[str]) -> list[str]:
     """The virt-install command for ``spec``; it prints XML and creates nothing."""
-    emulated = virtual.KERNEL_ARGUMENTS if spec.clock == "virtual" else wall.kernel_arguments(spec)
+    emulated = (
+        virtual_clock.KERNEL_ARGUMENTS if spec.clock == "virtual" else wall_clock.kernel_arguments(spec)
+    )
     arguments = " ".join([*BASE_ARGUMENTS, *emulated, *spec.machine.kernel_arguments])
     fixed = (
         "--print-xml 1 --arch x86_64 --import --network none "
@@ -51,20 +53,20 @@ def virt_install(spec: GuestSpec, uri: str, confined_by: Collection[str]) -> lis
         "--watchdog i6300esb,action=poweroff "
         "--events on_poweroff=destroy,on_reboot=destroy,on_crash=destroy"
     )
-    clock = virtual if spec.clock == "virtual" else wall
-    own = virtual.arguments(spec) if spec.clock == "virtual" else []
+    clock = virtual_clock if spec.clock == "virtual" else wall_clock
+    own = virtual_clock.qemu_arguments(spec) if spec.clock == "virtual" else []
     whose = f"env={orphans.VARIABLE}={orphans.tag()}"
     return [
         "virt-install", "--connect", uri, *fixed.split(),
         "--name", spec.name, "--memory", str(spec.memory_mib), "--vcpus", str(spec.vcpus),
-        "--machine", MACHINE_TYPE, *clock.words(spec),
+        "--machine", MACHINE_TYPE, *clock.virt_install_arguments(spec),
         "--boot", f"kernel={spec.kernel},initrd={spec.initramfs},kernel_args={arguments}",
-        *labels(confined_by),
-        *(f"--qemu-commandline={words}" for words in [*own, whose, *_arguments(spec)]),
+        *security_labels(confined_by),
+        *(f"--qemu-commandline={words}" for words in [*own, whose, *_qemu_arguments(spec)]),
     ]  # fmt: skip
 
 
-def labels(confined_by: Collection[str]) -> list[str]:
+def security_labels(confined_by: Collection[str]) -> list[str]:
     """The guest runs as the user who asked for it, unconfined: libvirt knows nothing of the files it is given."""
     words = []
     for model in sorted(confined_by):
@@ -73,29 +75,29 @@ def labels(confined_by: Collection[str]) -> list[str]:
     return words
 
 
-def address_space(spec: GuestSpec) -> int:
+def address_space_gib(spec: GuestSpec) -> int:
     """The smallest of ADDRESS_SPACES (GiB) that holds memory and disks, each moved up to a GiB further."""
     wanted = (spec.memory_mib << 20) + sum(disk.size + (1 << 30) for disk in spec.disks)
-    for size in ADDRESS_SPACES:
+    for size in ADDRESS_SPACES_GIB:
         if wanted <= size << 30:
             return size
     raise InputError(
         f"memory and memory-backed disks of {wanted / 1e9:.0f} GB: a guest can address "
-        f"{(ADDRESS_SPACES[-1] << 30) / 1e9:.0f} GB: take a smaller scale or a smaller disk"
+        f"{(ADDRESS_SPACES_GIB[-1] << 30) / 1e9:.0f} GB: take a smaller scale or a smaller disk"
     )
 
 
-def _arguments(spec: GuestSpec) -> list[str]:
+def _qemu_arguments(spec: GuestSpec) -> list[str]:
     """QEMU's arguments that libvirt has no words for: the identity, the memory-backed disks, the serial lines."""
     lines = [
         # libvirt wants a UUID of its own for each domain; the guest sees the last one named.
         f"-uuid {spec.uuid} -seed {spec.seed}",
         "-no-reboot",
         "-machine nvdimm=on",
-        f"-m size={spec.memory_mib * 1024}k,slots={MEMORY_SLOTS},maxmem={address_space(spec)}G",
+        f"-m size={spec.memory_mib * 1024}k,slots={MEMORY_SLOTS},maxmem={address_space_gib(spec)}G",
     ]
     for number, disk in enumerate(spec.disks):
-        share = "on" if disk.written else "off,reserve=off" if disk.size >= UNRESERVED else "off"
+        share = "on" if disk.written else "off,reserve=off" if disk.size >= UNRESERVED_BYTES else "off"
         lines.append(
             f"-object memory-backend-file,id=disk{number}-memory,share={share},"
             f"mem-path={disk.path},size={disk.size}"

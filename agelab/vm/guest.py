@@ -61,7 +61,7 @@ class GuestSpec:
     console: Path
     events: Path
     preload: Path | None = None
-    """The library that takes the host's clock away from QEMU (agelab.vm.clock); virtual clock only, and always."""
+    """LD_PRELOAD library that hides the host clock from QEMU (vm/clock_library); required in the virtual clock."""
     clock: Clock = "virtual"
     vcpus: int = 1
     """Processors; the virtual clock has one."""

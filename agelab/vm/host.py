@@ -15,26 +15,26 @@ FIRMWARE = ("bios-256k.bin", "kvmvapic.bin", "pvh.bin", "linuxboot_dma.bin")
 """What the virtual clock's machine loads: the BIOS, and the option ROMs of direct kernel boot."""
 CLOCKSOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 FIRMWARE_DIRECTORIES = (Path("/usr/share/seabios"), Path("/usr/share/qemu"))
-BINDING = Path("/usr/lib/python3/dist-packages/libvirt.py")
+LIBVIRT_BINDING = Path("/usr/lib/python3/dist-packages/libvirt.py")
 """libvirt's Python binding, as the distribution has it."""
 
 
 @cache
-def qemu() -> str:
+def qemu_version() -> str:
     """QEMU's version line, the distribution's package version included."""
     return process.run([EMULATOR, "--version"]).stdout.splitlines()[0]
 
 
-def without_binding() -> str:
+def binding_hint() -> str:
     """What to do where this Python finds no binding of libvirt."""
-    if not BINDING.exists():
-        return f"install the Debian package {process.host_packages()[str(BINDING)]}"
+    if not LIBVIRT_BINDING.exists():
+        return f"install the Debian package {process.host_packages()[str(LIBVIRT_BINDING)]}"
     environment = "make its environment with /usr/bin/python3 -m venv --system-site-packages"
     return f"{sys.executable} does not see the system's packages: {environment}"
 
 
 @cache
-def firmware() -> dict[str, str]:
+def firmware_hashes() -> dict[str, str]:
     """Name to sha256 of each firmware file. Raises HostError when one is nowhere."""
     found = {}
     for name in FIRMWARE:
@@ -51,7 +51,7 @@ def firmware() -> dict[str, str]:
 
 
 @cache
-def described() -> str:
+def description() -> str:
     """What decides how long things take in real time: the kernel, the processors, by what the kernel tells the time."""
     system = f"{platform.system()} {platform.release()} {platform.machine()}"
     model = cpu_model(Path("/proc/cpuinfo").read_text()) or "unnamed processors"
@@ -71,7 +71,7 @@ def memory_available() -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
 
 
-def full(directory: Path) -> bool:
+def is_disk_full(directory: Path) -> bool:
     """Whether the filesystem of that directory is full, for this user."""
     found = os.statvfs(directory)
     return (found.f_bavail if os.geteuid() else found.f_bfree) == 0

@@ -16,15 +16,15 @@ from inotify_simple import INotify, flags
 
 from agelab import orphans
 from agelab.errors import HostError
-from agelab.vm import daemon, host
-from agelab.vm.output import Lines, Output
+from agelab.vm import host, libvirt_daemon
+from agelab.vm.guest_output import GuestOutput, LineReader
 
 try:
     import libvirt
 except ImportError as error:
-    raise HostError(f"libvirt's Python binding cannot be used: {error}", host.without_binding()) from error
+    raise HostError(f"libvirt's Python binding cannot be used: {error}", host.binding_hint()) from error
 
-GONE = (
+ALREADY_ENDED = (
     libvirt.VIR_ERR_NO_DOMAIN,
     libvirt.VIR_ERR_OPERATION_INVALID,
     libvirt.VIR_ERR_RPC,
@@ -32,7 +32,7 @@ GONE = (
     libvirt.VIR_ERR_INVALID_CONN,
 )
 """libvirt's errors that mean: there is no such domain to end any more."""
-SETTLE = 0.05
+SETTLE_SECONDS = 0.05
 """Seconds between a first byte of output and reading it: the serial line is written byte by byte."""
 
 
@@ -54,11 +54,11 @@ class Ending(Enum):
     PAUSED = "paused"
     """So it did, and somebody on the host had stopped the guest's processor."""
     FLOODED = "flooded"
-    """The guest wrote more than is taken in (agelab.vm.output)."""
+    """The guest wrote more than is taken in (agelab.vm.guest_output)."""
 
 
 @dataclass
-class _Watched:
+class _WatchedDomain:
     """What the event thread tells the thread that waits for one domain."""
 
     wake: int = field(default_factory=lambda: os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC))
@@ -73,7 +73,7 @@ class Hypervisor:
     """A connection to libvirt with its event loop; use ``connected()`` to get one."""
 
     def __init__(self) -> None:
-        self._watched: dict[str, _Watched] = {}
+        self._watched: dict[str, _WatchedDomain] = {}
         self._abandoned = False
         self._opening = threading.Lock()
         libvirt.registerErrorHandler(lambda *_: None, None)
@@ -83,7 +83,7 @@ class Hypervisor:
 
     def _open(self) -> Any:
         try:
-            connection = libvirt.open(daemon.uri())
+            connection = libvirt.open(libvirt_daemon.uri())
             connection.domainEventRegisterAny(
                 None, libvirt.VIR_DOMAIN_EVENT_ID_LIFECYCLE, self._lifecycle, None
             )
@@ -99,7 +99,7 @@ class Hypervisor:
         """The connection; a new one, to a daemon that is started again, where the last one was lost."""
         with self._opening:
             if not _alive(self._connection):
-                daemon.see_to_it()
+                libvirt_daemon.ensure_running()
                 self._connection = self._open()
             return self._connection
 
@@ -154,7 +154,7 @@ class Hypervisor:
         return words[first:]
 
     def run(
-        self, name: str, xml: str, output: Output, on_line: Callable[[str], None], patience: float
+        self, name: str, xml: str, output: GuestOutput, on_line: Callable[[str], None], patience: float
     ) -> Ending:
         """Run a transient domain to its end, handing over each line of its events as it is complete.
 
@@ -163,7 +163,7 @@ class Hypervisor:
         KeyboardInterrupt when another thread has said ``abandon``.
         """
         with ExitStack() as stack:
-            watched = self._watched[name] = _Watched()
+            watched = self._watched[name] = _WatchedDomain()
             stack.callback(os.close, watched.wake)
             stack.callback(self._watched.pop, name)
             if self._abandoned:  # looked at when all who abandon can see this one
@@ -171,11 +171,11 @@ class Hypervisor:
             watch = stack.enter_context(INotify())
             for file in (output.events, output.console):
                 watch.add_watch(file, flags.MODIFY)
-            lines = Lines(stack.enter_context(output.events.open("rb")), on_line, output.most)
+            lines = LineReader(stack.enter_context(output.events.open("rb")), on_line, output.most)
             connection = watched.connection = self._connected()
             stack.callback(_end_process, name)
             try:
-                _evict(connection, name)
+                _end_earlier_domain(connection, name)
                 domain = connection.createXML(xml, libvirt.VIR_DOMAIN_START_AUTODESTROY)
             except libvirt.libvirtError as error:
                 if not _alive(connection):
@@ -201,7 +201,9 @@ class Hypervisor:
             connection.close()
 
 
-def _wait(watched: _Watched, watch: INotify, lines: Lines, output: Output, deadline: float) -> Ending:
+def _wait(
+    watched: _WatchedDomain, watch: INotify, lines: LineReader, output: GuestOutput, deadline: float
+) -> Ending:
     poll = select.poll()
     poll.register(watched.wake, select.POLLIN)
     poll.register(watch, select.POLLIN)
@@ -209,7 +211,7 @@ def _wait(watched: _Watched, watch: INotify, lines: Lines, output: Output, deadl
         while True:
             ready = poll.poll(max(0, deadline - time.monotonic()) * 1000)
             if ready and watched.ending is None:
-                time.sleep(SETTLE)
+                time.sleep(SETTLE_SECONDS)
                 watch.read(timeout=0)
             if watched.abandoned:
                 raise KeyboardInterrupt
@@ -232,7 +234,7 @@ def _paused(domain: Any) -> bool:
         return False
 
 
-def _evict(connection: Any, name: str) -> None:
+def _end_earlier_domain(connection: Any, name: str) -> None:
     """End a domain of that name that is still there: it is of who carried this run out before, and was killed."""
     try:
         domain = connection.lookupByName(name)
@@ -259,14 +261,14 @@ def _destroy(domain: Any) -> None:
     try:
         domain.destroy()
     except libvirt.libvirtError as error:
-        if error.get_error_code() not in GONE and _alive(domain.connect()):
+        if error.get_error_code() not in ALREADY_ENDED and _alive(domain.connect()):
             raise
 
 
 @contextmanager
 def connected() -> Iterator[Hypervisor]:
     """A hypervisor that answers, for as long as the body runs."""
-    with daemon.running():
+    with libvirt_daemon.keep_running():
         hypervisor = Hypervisor()
         try:
             yield hypervisor

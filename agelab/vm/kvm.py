@@ -24,7 +24,7 @@ DEVICE = Path("/dev/kvm")
 BOOT_SECONDS = 20.0
 """How long a boot may take, in host time; one that works takes about two seconds."""
 _BANNER = "Linux version "
-_LATE = ("Unable to mount root fs", "as init process", "No working init found")
+_LATE_BOOT_MESSAGES = ("Unable to mount root fs", "as init process", "No working init found")
 
 
 class KvmProbe(Frozen):
@@ -36,10 +36,10 @@ class KvmProbe(Frozen):
     fix: str = Field(default="", description="what to do before one can be tried")
 
 
-def judge(console: str) -> KvmProbe:
+def judge_console(console: str) -> KvmProbe:
     """The verdict over a serial console: a banner, and then a kernel that looks for its root or init."""
     _, banner, rest = console.partition(_BANNER)
-    if banner and any(mark in rest for mark in _LATE):
+    if banner and any(mark in rest for mark in _LATE_BOOT_MESSAGES):
         return KvmProbe(boots=True, detail=f"booted Linux {rest.split(maxsplit=1)[0]}")
     lines = [line.strip() for line in console.splitlines() if line.strip()]
     return KvmProbe(
@@ -47,7 +47,7 @@ def judge(console: str) -> KvmProbe:
     )
 
 
-def boot(kernel: Path, seconds: float = BOOT_SECONDS, accelerator: str = "kvm") -> KvmProbe:
+def try_boot(kernel: Path, seconds: float = BOOT_SECONDS, accelerator: str = "kvm") -> KvmProbe:
     """Boot ``kernel`` with no root, on the host's own CPU model as wall-clock runs do.
 
     ``seconds`` of host time is how long it may take.
@@ -74,32 +74,32 @@ def boot(kernel: Path, seconds: float = BOOT_SECONDS, accelerator: str = "kvm") 
             return KvmProbe(boots=False, detail=f"QEMU stops: {last.removeprefix(f'{QEMU}: ')}")
         except HostError:
             pass  # too slow: the console says how far it came
-        return judge(console.read_text(errors="replace") if console.exists() else "")
+        return judge_console(console.read_text(errors="replace") if console.exists() else "")
 
 
-def proved(store: Store, device: Path = DEVICE, *, again: bool = False) -> KvmProbe:
+def probe_kvm(store: Store, device: Path = DEVICE, *, again: bool = False) -> KvmProbe:
     """Whether KVM boots a guest here; tried once for each host and kernel of the store, or ``again``."""
     if not device.exists():
-        return _untried(
+        return _not_tried(
             f"no {device}", "switch virtualisation on in the firmware, or load kvm_intel or kvm_amd"
         )
     if not access(device, R_OK | W_OK):
-        return _untried(f"no permission on {device}", "add this user to the group kvm")
+        return _not_tried(f"no permission on {device}", "add this user to the group kvm")
     if process.find(QEMU) is None:
-        return _untried("not proven: QEMU is missing")
+        return _not_tried("not proven: QEMU is missing")
     try:
         kernels = [found for found in store.all("kernel") if _vmlinuz(found)]
     except AgelabError as error:
-        return _untried(f"not proven: {error}", error.hint)
+        return _not_tried(f"not proven: {error}", error.hint)
     if not kernels:
-        return _untried(
+        return _not_tried(
             "not proven: no kernel in the store yet",
             "agelab image build brings one; then agelab doctor again",
         )
-    return _verdict(store, kernels[-1], again)
+    return _cached_boot(store, kernels[-1], again)
 
 
-def _untried(detail: str, fix: str = "") -> KvmProbe:
+def _not_tried(detail: str, fix: str = "") -> KvmProbe:
     return KvmProbe(boots=False, tried=False, detail=detail, fix=fix)
 
 
@@ -107,11 +107,11 @@ def _vmlinuz(kernel: Artefact) -> Path | None:
     return next((kernel / name for name in ("vmlinuz", "vmlinux") if (kernel / name).exists()), None)
 
 
-def _verdict(store: Store, kernel: Artefact, again: bool) -> KvmProbe:
+def _cached_boot(store: Store, kernel: Artefact, again: bool) -> KvmProbe:
     image = _vmlinuz(kernel)
     assert image is not None
     known = {
-        "qemu": host.qemu(),
+        "qemu": host.qemu_version(),
         "host_kernel": platform.release(),
         "cpu": host.cpu_model(Path("/proc/cpuinfo").read_text()),
         "kernel": kernel.key,
@@ -120,6 +120,6 @@ def _verdict(store: Store, kernel: Artefact, again: bool) -> KvmProbe:
     if not again:
         with suppress(FileNotFoundError, ValidationError):
             return KvmProbe.model_validate_json(remembered.read_bytes())
-    verdict = boot(image)
+    verdict = try_boot(image)
     atomic.write(remembered, verdict.model_dump_json().encode())
     return verdict

@@ -21,11 +21,11 @@ from pathlib import Path
 
 PR_SET_CHILD_SUBREAPER = 36
 """linux/prctl.h"""
-PATIENCE = 20.0
+STOP_SECONDS = 20.0
 """Seconds that a daemon may take to end."""
 
 
-def detach() -> None:
+def daemonize() -> None:
     """Go on as a process of its own, without a terminal; the caller's ends here."""
     if os.fork():
         os._exit(0)
@@ -40,7 +40,7 @@ def _end_unused(users: Path, daemon: int) -> None:
     with users.open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         os.kill(daemon, signal.SIGTERM)
-        time.sleep(PATIENCE)
+        time.sleep(STOP_SECONDS)
         os.kill(daemon, signal.SIGKILL)
 
 
@@ -58,5 +58,5 @@ def run(users: Path, argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    detach()
+    daemonize()
     sys.exit(run(Path(sys.argv[1]), sys.argv[2:]))

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from agelab.capsule import archive, describe, model
+from agelab.capsule import archive, description, schema
 from agelab.capsule.pack import pack
-from agelab.capsule.read import opened
+from agelab.capsule.read import open_capsule
 from agelab.capsule.unpack import unpack
 from agelab.errors import AgelabError
 from agelab.model.sanitize import escape_controls
@@ -58,21 +58,21 @@ def one(data: bytes) -> None:
 def _sealed(members: dict[str, bytes]) -> None:
     """Let manifest and seal fit what the members are, unless they are what was made up."""
     try:
-        manifest = json.loads(members[model.MANIFEST])
+        manifest = json.loads(members[schema.MANIFEST])
         for name, packed in manifest["members"].items():
             packed |= {"sha256": hashlib.sha256(members[name]).hexdigest(), "size": len(members[name])}
-        members[model.MANIFEST] = json.dumps(manifest).encode()
+        members[schema.MANIFEST] = json.dumps(manifest).encode()
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return  # what was made up is the manifest itself
-    members[model.SEAL] = hashlib.sha256(members[model.MANIFEST]).hexdigest().encode() + b"\n"
+    members[schema.SEAL] = hashlib.sha256(members[schema.MANIFEST]).hexdigest().encode() + b"\n"
 
 
 def _read(data: bytes) -> None:
     path = _file()
     path.write_bytes(data)
     try:
-        found = opened(path)
-        said = [*describe.lines(found), str(describe.as_json(found))]
+        found = open_capsule(path)
+        said = [*description.capsule_lines(found), str(description.capsule_json(found))]
         assert not any(OBEYED.search(escape_controls(line, kept="")) for line in said)
         with tempfile.TemporaryDirectory(dir=path.parent) as place:
             unpack(found, Path(place, "parts"))

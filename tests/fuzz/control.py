@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from agelab.errors import InputError
-from agelab.scenario import control
+from agelab.scenario import control_file
 from tests.fuzz._files import PROJECT, directory
 
 SCRIPTS = ("filesystem-ext4.sh", "filesystem-ext4-journal.sh", "test-copy-prepare.sh", "test-copy-perform.sh")
@@ -17,7 +17,7 @@ def one(data: bytes) -> None:
         (directory() / name).write_text("true\n")
     path.write_bytes(data)
     with suppress(InputError):
-        found = control.read(path)
+        found = control_file.read(path)
         for line in found.lines:
             found.scenario(line)
 

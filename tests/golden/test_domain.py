@@ -16,7 +16,7 @@ import pytest
 from agelab import orphans, process
 from agelab.errors import AgelabError, InputError
 from agelab.scenario import selection
-from agelab.vm import daemon, domain
+from agelab.vm import domain, libvirt_daemon
 from agelab.vm.guest import REAL_SERIAL, GuestSpec, MemoryDisk, RealDisk
 from agelab.vm.hypervisor import Hypervisor, connected
 
@@ -75,7 +75,7 @@ def texts(hypervisor: Hypervisor) -> dict[str, str]:
         for name, spec in SPECS.items()
         if not spec.passthrough or Path("/sys/bus/pci/devices", BRIDGE).exists()
     }
-    return {name: domain.xml(spec, daemon.uri(), ["dac"]) for name, spec in possible.items()}
+    return {name: domain.domain_xml(spec, libvirt_daemon.uri(), ["dac"]) for name, spec in possible.items()}
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +122,7 @@ def test_libvirts_schema_accepts_it(text: str, name: str, tmp_path: Path) -> Non
 )
 def test_the_virtual_clock_refuses_what_has_its_own_time(change: dict[str, Any]) -> None:
     with pytest.raises(AgelabError, match="no real disks"):
-        domain.xml(replace(SPEC, **change), daemon.uri(), ["dac"])
+        domain.domain_xml(replace(SPEC, **change), libvirt_daemon.uri(), ["dac"])
 
 
 def test_disks_of_three_hundred_gigabytes_have_room_and_what_no_guest_reaches_is_refused() -> None:
@@ -131,11 +131,13 @@ def test_disks_of_three_hundred_gigabytes_have_room_and_what_no_guest_reaches_is
     def with_gib(size: int) -> GuestSpec:
         return replace(SPEC, disks=(*SPEC.disks, MemoryDisk(Path("/dev/null"), size << 30, True)))
 
-    words = [domain.virt_install(with_gib(size), daemon.uri(), ["dac"]) for size in (100, 400)]
+    words = [
+        domain.virt_install_command(with_gib(size), libvirt_daemon.uri(), ["dac"]) for size in (100, 400)
+    ]
     found = [re.findall(r"maxmem=(\d+)G", " ".join(each)) for each in words]
     assert found == [["256"], ["512"]]
     with pytest.raises(InputError, match=r"of 6\d\d GB: a guest can address 550 GB: take a smaller scale"):
-        domain.xml(with_gib(600), daemon.uri(), ["dac"])
+        domain.domain_xml(with_gib(600), libvirt_daemon.uri(), ["dac"])
 
 
 def test_a_disk_larger_than_the_hosts_memory_can_be_mapped_though_its_writes_stay_in_memory(
@@ -146,7 +148,7 @@ def test_a_disk_larger_than_the_hosts_memory_can_be_mapped_though_its_writes_sta
     large.touch()
     os.truncate(large, 300 << 30)
     kept = replace(SPEC, disks=(*SPEC.disks, MemoryDisk(large, 300 << 30, False)))
-    words = " ".join(domain.virt_install(kept, daemon.uri(), ["dac"]))
+    words = " ".join(domain.virt_install_command(kept, libvirt_daemon.uri(), ["dac"]))
     assert re.findall(r"share=(\S+?),mem-path", words)[-1] == "off,reserve=off"
     backend = re.findall(r"memory-backend-file\S+", words)[-1]
     machine = ["-machine", "none", "-display", "none", "-nodefaults", "-qmp", "stdio"]
@@ -203,8 +205,8 @@ def test_the_check_would_see_an_asynchronous_device(hypervisor: Hypervisor, writ
 
 
 def test_a_guest_is_labelled_only_by_what_confines_it_here() -> None:
-    assert domain.labels([]) == []
-    both = domain.labels(["dac", "apparmor"])
+    assert domain.security_labels([]) == []
+    both = domain.security_labels(["dac", "apparmor"])
     assert both[:2] == ["--seclabel", "type=none,model=apparmor"]
     assert both[3].startswith("type=static,model=dac,relabel=no,label=+")
 

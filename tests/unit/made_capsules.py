@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import quote
 
 from agelab.buildroot import BuildRoot
-from agelab.capsule import archive, model
-from agelab.capsule.model import CapsuleManifest, Packed
+from agelab.capsule import archive, schema
+from agelab.capsule.schema import CapsuleManifest, PackedMember
 from agelab.corpus.artefact import IMAGE, About, keep
 from agelab.debian import Package
 from agelab.image.assemble import DESCRIPTION, Description, ImageKernel
@@ -154,15 +154,15 @@ def resealed(path: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
     """The capsule after ``change``, with a manifest and a seal that fit what it has become."""
     found = contents(path)
     change(found)
-    manifest = CapsuleManifest.model_validate_json(found.pop(model.MANIFEST))
-    found.pop(model.SEAL)
+    manifest = CapsuleManifest.model_validate_json(found.pop(schema.MANIFEST))
+    found.pop(schema.SEAL)
     members = {
-        name: Packed(sha256=hashlib.sha256(found[name]).hexdigest(), size=len(found[name]))
+        name: PackedMember(sha256=hashlib.sha256(found[name]).hexdigest(), size=len(found[name]))
         for name in sorted(found)
     }
     first = manifest.model_copy(update={"members": members}).model_dump_json(indent=1).encode() + b"\n"
     seal = hashlib.sha256(first).hexdigest().encode() + b"\n"
-    whole = {model.MANIFEST: first, model.SEAL: seal, **{name: found[name] for name in sorted(found)}}
+    whole = {schema.MANIFEST: first, schema.SEAL: seal, **{name: found[name] for name in sorted(found)}}
     target = path.with_name(f"changed-{path.name}")
     archive.write(target, whole)
     return target

@@ -15,10 +15,10 @@ import pytest
 
 from agelab.bisect import answer, git_search, search
 from agelab.bisect.answer import BisectAnswer
-from agelab.bisect.decide_virtual import Decision
-from agelab.bisect.directory import Directory
+from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.measurements import KernelOutcome, OutcomeKind
 from agelab.bisect.question import Symptom
+from agelab.bisect.virtual_clock_rule import Decision
 from agelab.errors import HostError, InputError
 from agelab.store import Store
 from tests.unit import toy_bisect as toy
@@ -40,7 +40,7 @@ def store(tmp_path: Path) -> Store:
 
 def asked(
     store: Store, linux: Path, behaviour: Mapping[str, object], last: int = LAST, **other: object
-) -> Directory:
+) -> BisectDirectory:
     return toy.asked_of_tree(store, linux, behaviour, "v6.0", f"v6.{last}", **other)
 
 
@@ -116,7 +116,7 @@ def test_a_broken_range_around_the_change_leaves_a_range(store: Store, linux: Pa
     assert not found.found
     assert {one.partition(" ")[2] for one in found.names} == {f'"{one}"' for one in range(28, 33)}
     assert found.before.name.endswith('"27"') and found.after.name.endswith('"32"')
-    said = "\n".join(answer.text(found))
+    said = "\n".join(answer.answer_lines(found))
     assert "the first bad is one of 5" in said and "does not build: it does not compile" in said
 
 
@@ -131,8 +131,8 @@ def test_a_hang_is_skipped_and_may_be_the_symptom(store: Store, linux: Path) -> 
     assert name(found) == "40" and found.what == "symptom hang"
     assert next(one for one in found.judged if one.kind is OutcomeKind.PANICS).decision is Decision.UNDECIDED
     assert toy.calls(directory)[:2] == ["0 1", "64 1"]  # one run of each end
-    assert any(line.startswith("  before   comes to its end") for line in answer.text(found))
-    assert any(line.startswith("  after    hangs: so it was planted") for line in answer.text(found))
+    assert any(line.startswith("  before   comes to its end") for line in answer.answer_lines(found))
+    assert any(line.startswith("  after    hangs: so it was planted") for line in answer.answer_lines(found))
 
 
 def test_a_killed_step_is_gone_on_with_and_nothing_is_measured_twice(store: Store, linux: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_killed_step_is_gone_on_with_and_nothing_is_measured_twice(store: Stor
     assert "--continue" in raised.value.hint
     so_far = toy.calls(directory)
     assert so_far[-1] == "24 1"
-    found = toy.carry_out(Directory(directory.path))
+    found = toy.carry_out(BisectDirectory(directory.path))
     assert name(found) == "21"
     again = toy.calls(directory)[len(so_far) :]
     assert again[0] == "24 1" and not set(again[1:]) & set(so_far)
@@ -166,7 +166,7 @@ def test_a_step_that_ends_without_a_verdict_is_not_taken_for_a_bad_one(store: St
     directory = asked(store, linux, planted(20))
     step = [sys.executable, "-c", "raise OSError('disk full')"]  # then Python exits with 1, git's bad
     with pytest.raises(HostError, match="git bisect stopped"):
-        search.carry_out(directory, toy.judge(directory), step)
+        search.run_search(directory, toy.judge(directory), step)
     assert name(toy.carry_out(directory)) == "20"
 
 

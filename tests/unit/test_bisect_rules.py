@@ -9,14 +9,14 @@ from random import Random
 
 import pytest
 
-from agelab.bisect import answer, package_search, script
+from agelab.bisect import answer, package_search, reproduce_script
 from agelab.bisect.answer import BisectAnswer
-from agelab.bisect.decide_virtual import Decision
-from agelab.bisect.decide_wall import fewest
 from agelab.bisect.judges import KernelVerdict
 from agelab.bisect.measurements import OutcomeKind
-from agelab.bisect.next_commit import choose, slack
+from agelab.bisect.next_commit import choose, extra_steps
 from agelab.bisect.question import Symptom
+from agelab.bisect.virtual_clock_rule import Decision
+from agelab.bisect.wall_clock_rule import fewest_rounds
 from agelab.errors import AgelabError, InputError
 from agelab.store import Store
 from tests.unit import toy_bisect as toy
@@ -148,8 +148,8 @@ def test_whatever_git_suggests_a_search_past_skipped_commits_ends_in_time(seed: 
         left = [one for one in history if one not in here and one != str(bad)]
         if not left:
             break
-        longest = max(longest, slack(len(here)))
-        steps = ceil(log2(count)) + slack(len(here)) - told
+        longest = max(longest, extra_steps(len(here)))
+        steps = ceil(log2(count)) + extra_steps(len(here)) - told
         suggested = random.choice(left) if here else str((good + bad) // 2)
         chosen = choose(history, str(bad), here, suggested, steps) if here else suggested
         assert chosen in left
@@ -189,14 +189,14 @@ def test_in_the_wall_clock_rounds_are_added_until_they_tell_and_the_answer_has_i
     found = toy.carry_out(directory)
     assert name(found) == "k5" and found.steps == 3
     assert found.error == pytest.approx(0.01) and found.floor is None
-    assert any("wrong with a chance of 1 % at most" in line for line in answer.text(found))
+    assert any("wrong with a chance of 1 % at most" in line for line in answer.answer_lines(found))
     rounds = toy.calls(directory)
     first, second = (one.split() for one in rounds[:2])
     assert {first[0], second[0]} == {"k0", "k8"} and first[1] == second[1] == "1"
     # Of each round all have its number for their run seed, and the order is not always the same.
     orders = {tuple(one.split()[0] for one in rounds[at : at + 2]) for at in range(0, 20, 2)}
     assert orders == {("k0", "k8"), ("k8", "k0")}
-    least = fewest(Fraction(1, 100) / 4)
+    least = fewest_rounds(Fraction(1, 100) / 4)
     assert len({one.split()[1] for one in rounds}) >= least + 3 * 9
     before = len(rounds)
     assert toy.carry_out(directory) == found and len(toy.calls(directory)) == before
@@ -217,7 +217,7 @@ def test_a_kernel_in_the_middle_is_undecided_at_the_end_of_the_budget(store: Sto
     found = toy.carry_out(toy.asked(store, kernels, **WALL))
     assert (found.possible, found.undecided) == (("b", "c"), 1)
     assert found.error == pytest.approx(0.005)  # the ends alone were told
-    assert "the budget of 60 rounds has ended" in "\n".join(answer.text(found))
+    assert "the budget of 60 rounds has ended" in "\n".join(answer.answer_lines(found))
 
 
 def test_a_round_in_which_an_end_breaks_counts_for_nothing(store: Store) -> None:
@@ -263,13 +263,13 @@ def test_the_script_runs_both_neighbours_and_puts_them_side_by_side(store: Store
 
 def test_a_script_says_a_seed_of_nought_too(store: Store) -> None:
     directory = toy.asked(store, planted(3), words={"jobs": 1, "corpus_seed": 0, "trace": False, "erase": ""})
-    said = script.text(store.home, directory.question(), "2", "3", "x")
+    said = reproduce_script.text(store.home, directory.question(), "2", "3", "x")
     assert "--corpus-seed 0" in said and "--trace" not in said and "--erase" not in said
 
 
 def test_a_script_of_real_disks_runs_one_kernel_after_the_other(store: Store, tmp_path: Path) -> None:
     directory = toy.asked(store, planted(20), words={"jobs": 1, "disks": "file:/x"})
-    text = script.text(store.home, directory.question(), "a", "b", "c")
+    text = reproduce_script.text(store.home, directory.question(), "a", "b", "c")
     assert 'for kernel in "$before" "$after"; do' in text
     # A run of several cells ends with other words than one of a single cell.
     fake = tmp_path / "agelab"

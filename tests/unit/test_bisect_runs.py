@@ -8,7 +8,7 @@ import pytest
 
 from agelab import kernel as kernels
 from agelab.bisect import git_search
-from agelab.bisect.directory import Directory
+from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.kernel_runs import Runs
 from agelab.bisect.measurements import KernelOutcome, OutcomeKind
 from agelab.buildroot import DoesNotBuild
@@ -25,7 +25,7 @@ from tests.unit.toy_bisect import planted
 
 def measured(
     home: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., RunDirectory], **other: Any
-) -> tuple[Runs, Directory]:
+) -> tuple[Runs, BisectDirectory]:
     directory = toy.asked(Store(home), planted(3), **other)
     monkeypatch.setattr(kernels, "resolve", lambda *_, **__: None)
     monkeypatch.setattr(runner, "carry_out", run)
@@ -163,7 +163,7 @@ def test_what_kernels_are_built_with_must_stay_the_same_from_step_to_step(
     toy.history(linux, 3)
     queue.mkdir()
     (queue / "a.patch").write_text("a")
-    found, count = git_search.asked(linux, "v6.0", "v6.2", f",patches={queue}")
+    found, count = git_search.resolve_tree(linux, "v6.0", "v6.2", f",patches={queue}")
     kernels_of = (found.kernel(found.good), found.kernel(found.bad))
     files = {str(queue / "a.patch"): file_hash(queue / "a.patch")}
     measure, _ = measured(

@@ -14,9 +14,9 @@ import pytest
 
 from agelab import process
 from agelab.analysis.cells import CellResult
-from agelab.capsule import archive, model, replay
+from agelab.capsule import archive, replay, schema
 from agelab.capsule.pack import pack
-from agelab.capsule.read import opened
+from agelab.capsule.read import open_capsule
 from agelab.capsule.unpack import unpack
 from agelab.cli import main
 from agelab.debian import Archive, PackagesVanished
@@ -57,7 +57,7 @@ def test_one_run_is_one_capsule(store: Store, tmp_path: Path) -> None:
 
 
 def test_a_capsule_has_all_of_its_run_and_no_place_of_its_host(store: Store, capsule: Path) -> None:
-    found = opened(capsule)
+    found = open_capsule(capsule)
     assert [ran.cell.variant for ran in found.cells] == ["ext4", "xfs"]
     assert found.made.kernel and found.made.kernel.package.version == "6.1.1-1"
     assert {one.name for one in found.made.guest.root} == {"coreutils", "libc6"}
@@ -86,10 +86,10 @@ def _change_each(path: Path, step: int) -> None:
             file.seek(at)
             file.write(bytes([whole[at] ^ 1 << chance.randrange(8)]))
             with pytest.raises(InputError, match="no sound capsule"):
-                opened(path)
+                open_capsule(path)
             file.seek(at)
             file.write(whole[at : at + 1])
-    assert opened(path)
+    assert open_capsule(path)
 
 
 def test_a_capsule_cut_short_anywhere_or_with_more_behind_it_is_refused(capsule: Path) -> None:
@@ -98,11 +98,11 @@ def test_a_capsule_cut_short_anywhere_or_with_more_behind_it_is_refused(capsule:
     for length in [*range(0, len(whole), 487), len(whole) - 1]:
         changed.write_bytes(whole[:length])
         with pytest.raises(InputError, match="no sound capsule"):
-            opened(changed)
+            open_capsule(changed)
     for more in (b"\0", bytes(512), bytes(10240), whole):
         changed.write_bytes(whole + more)
         with pytest.raises(InputError, match="does not end where its end is marked"):
-            opened(changed)
+            open_capsule(changed)
 
 
 def _replace(name: str, one: str, other: str) -> Callable[[dict[str, bytes]], None]:
@@ -159,7 +159,7 @@ def test_what_does_not_follow_from_the_rest_is_refused_whoever_sealed_it(
     capsule: Path, change: Callable[[dict[str, bytes]], None], why: str
 ) -> None:
     with pytest.raises(InputError, match="no sound capsule") as error:
-        opened(resealed(capsule, change))
+        open_capsule(resealed(capsule, change))
     assert why in str(error.value) and "\n" not in str(error.value)
 
 
@@ -174,7 +174,7 @@ def test_what_does_not_follow_from_the_rest_is_refused_whoever_sealed_it(
 )
 def test_an_artefact_that_is_not_the_cells_own_is_refused(full: Path, name: str) -> None:
     with pytest.raises(InputError, match=f"{name} is not what its cells ran with"):
-        opened(resealed(full, lambda members: members.update({name: b"evil"})))
+        open_capsule(resealed(full, lambda members: members.update({name: b"evil"})))
 
 
 def _entry(name: str, kind: bytes = tarfile.REGTYPE, **fields: object) -> tarfile.TarInfo:
@@ -210,7 +210,7 @@ def _entry(name: str, kind: bytes = tarfile.REGTYPE, **fields: object) -> tarfil
         tar_of((_entry("seal"), b"x")),
         gzip.compress(bytes(1 << 24)),
         archive.header("manifest.json", 1 << 32) + bytes(1024),
-        archive.header("manifest.json", archive.LARGEST) + bytes(1024),
+        archive.header("manifest.json", archive.MAX_MEMBER_BYTES) + bytes(1024),
         archive.header("manifest.json", 0)[:124] + b"\x80" + b"\xff" * 11 + bytes(1536),
         archive.header("manifest.json", 0)[:124] + b"7" * 12 + bytes(1536),
         archive.header("manifest.json", 0)[:124] + b"-0000000001\0" + bytes(1536),
@@ -220,7 +220,7 @@ def test_hostile_archives_are_refused_in_one_line(tmp_path: Path, whole: bytes) 
     path = tmp_path / "hostile.capsule"
     path.write_bytes(whole)
     with pytest.raises(InputError, match="no sound capsule") as error:
-        opened(path)
+        open_capsule(path)
     assert "\n" not in str(error.value)
     assert os.listdir(tmp_path) == ["hostile.capsule"]  # noqa: PTH208
 
@@ -229,15 +229,15 @@ def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for name, why in (("pipe", "no file"), (".", "no file"), ("nothing", "not there")):
         with pytest.raises(InputError, match=why):
-            opened(tmp_path / name)
+            open_capsule(tmp_path / name)
     with pytest.raises(InputError, match="no file"):
-        opened(Path("/dev/zero"))
+        open_capsule(Path("/dev/zero"))
 
 
 def test_a_member_of_a_size_that_data_does_not_have_is_refused(capsule: Path) -> None:
-    large = bytes(model.MOST + 1)
+    large = bytes(schema.MAX_DATA_BYTES + 1)
     with pytest.raises(InputError, match=r"plan\.json is larger than"):
-        opened(resealed(capsule, lambda members: members.update({"plan.json": large})))
+        open_capsule(resealed(capsule, lambda members: members.update({"plan.json": large})))
 
 
 def test_artefacts_are_unpacked_under_names_of_ours(full: Path, tmp_path: Path) -> None:
@@ -249,20 +249,20 @@ def test_artefacts_are_unpacked_under_names_of_ours(full: Path, tmp_path: Path) 
         full, lambda found: found.update({"artefacts/kernel/modules.json": json.dumps(infos).encode()})
     )
     place = tmp_path / "parts"
-    brought = unpack(opened(changed), place)
+    brought = unpack(open_capsule(changed), place)
     assert brought is not None
     assert not list(tmp_path.glob("**/outside.ko"))
     [ext4] = brought.image.kernel.modules.closure(["ext4"])
     assert ext4.path == place / "image" / "modules" / "0.ko" and ext4.read() == b"module ext4"
     assert brought.image.kernel.modules.has("ext2")
-    assert brought.image.content == opened(full).asked.plan.provenance["image_content"]
+    assert brought.image.content == open_capsule(full).asked.plan.provenance["image_content"]
     assert brought.module and brought.module.name == "agedrive.ko"
     assert brought.programs["extents"].read_bytes() == b"a program"
     assert brought.corpora[""].image.read_bytes().startswith(b"data of the run")
 
 
 def test_of_a_capsule_without_artefacts_nothing_is_unpacked(capsule: Path, tmp_path: Path) -> None:
-    assert unpack(opened(capsule), tmp_path / "parts") is None
+    assert unpack(open_capsule(capsule), tmp_path / "parts") is None
 
 
 def _packed(store: Store, tmp_path: Path, change: Callable[[Path], None]) -> None:
@@ -302,7 +302,7 @@ def test_show_prints_what_is_in_it(capsule: Path, capsys: pytest.CaptureFixture[
     assert main(["capsule", "show", str(capsule)]) == 0
     said = capsys.readouterr().out
     assert "debian:6.1 = 6.1.0-1-amd64 (6.1.1-1)" in said and "of 3 packages" in said
-    assert opened(capsule).cells[1].end.digest in said  # type: ignore[union-attr, operator]
+    assert open_capsule(capsule).cells[1].end.digest in said  # type: ignore[union-attr, operator]
     assert main(["capsule", "show", str(capsule), "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["made_of"]["guest"]["root"][1]["version"] == "2:1.0~rc1+b1"
@@ -363,7 +363,7 @@ def test_what_cannot_be_rebuilt_is_said_for_each_cell(
 
 
 def test_answers_name_each_package_in_its_own_version(capsule: Path, tmp_path: Path) -> None:
-    found = opened(capsule)
+    found = open_capsule(capsule)
     elsewhere = Store(tmp_path / "elsewhere", resolutions=replay.answers(found))
     assert packaged.resolved("6.1", elsewhere) == found.made.kernel
     assert (
@@ -379,7 +379,7 @@ def _ran(run: CellResult, **changed: Any) -> CellResult:
 
 
 def test_the_verdict_names_the_input_else_the_sample_that_differs(store: Store, capsule: Path) -> None:
-    found = opened(capsule)
+    found = open_capsule(capsule)
     here = found.cells[0]
     assert here.end is not None
     same = replay.verdicts(found, [0, 1], RunDirectory(next(store.runs.glob("*/"))))

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agelab.bisect import kernel_runs, package_search
-from agelab.bisect.directory import Directory
-from agelab.bisect.question import Question
+from agelab.bisect.bisect_directory import BisectDirectory
+from agelab.bisect.question import BisectQuestion
 from agelab.cli import bisect, bisect_step, main
 from agelab.errors import HostError, InputError
 from agelab.kernel import build
@@ -200,14 +200,14 @@ def test_ends_that_are_not_related_are_refused(tmp_path: Path, capsys: pytest.Ca
     assert "bad (alone) does not descend from good (v6.1)" in refused(capsys, *words)
 
 
-def asked(monkeypatch: pytest.MonkeyPatch, home: Path, *words: str) -> Question:
+def asked(monkeypatch: pytest.MonkeyPatch, home: Path, *words: str) -> BisectQuestion:
     """The question that a command line comes to."""
     monkeypatch.setattr(bisect, "_same_files", stopped)
     assert main(["bisect", *words]) == 3
-    return Directory.find(Store(home), "latest").question()
+    return BisectDirectory.find(Store(home), "latest").question()
 
 
-def stopped(question: Question) -> None:
+def stopped(question: BisectQuestion) -> None:
     raise HostError("no further")
 
 
@@ -308,7 +308,7 @@ def test_a_directory_that_is_gone_stops_a_bisect(
 def test_a_bug_in_a_step_stops_git_and_is_in_the_log(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     directory = toy.asked(Store(home), planted(3))
 
-    def judge(_: Directory) -> Any:
+    def judge(_: BisectDirectory) -> Any:
         raise ZeroDivisionError
 
     assert bisect_step.main(directory.path, judge) >= 128

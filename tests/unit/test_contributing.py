@@ -15,7 +15,7 @@ from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.guest_plan import guest_plan
 from agelab.runner.plan.phases import phases
 from agelab.runner.request.run_request import cell_requests
-from agelab.scenario import files, selection
+from agelab.scenario import selection, toml_files
 from tests.unit.test_scenario import CORPUS
 
 PROJECT = Path(__file__).parents[2]
@@ -33,7 +33,7 @@ def block(language: str) -> str:
 def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory with a copy of the scenarios, to which the page's files are added."""
     shutil.copytree(PROJECT / "scenarios", tmp_path / "scenarios")
-    monkeypatch.setattr(files, "SCENARIOS", tmp_path / "scenarios")
+    monkeypatch.setattr(toml_files, "SCENARIOS", tmp_path / "scenarios")
     subprocess.run(["sh", "-ec", block("sh")], cwd=tmp_path, check=True)
     (tmp_path / "mine.toml").write_text(block("toml"))
     return tmp_path

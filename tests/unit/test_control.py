@@ -13,7 +13,7 @@ from agelab.runner.plan.phases import phases
 from agelab.runner.prepare import input_data
 from agelab.runner.prepare.control_journal import Journal
 from agelab.runner.request.run_request import cell_requests
-from agelab.scenario import control
+from agelab.scenario import control_file
 from bench.common import ARGUMENTS
 from tests.unit.test_scenario import CORPUS
 
@@ -84,7 +84,7 @@ def test_every_error_is_named_with_its_line(file: Path) -> None:
         "xfs write\nxfs write 0\nminix write 1\nxfs gone 1\nxfs write 1\nxfs write 2\nx/y write 1\n"
     )
     with pytest.raises(InputError) as caught:
-        control.read(file)
+        control_file.read(file)
     lines = str(caught.value).splitlines()
     assert [line.split(":")[1] for line in lines] == ["1", "2", "3", "4", "6", "7"]
     for line, words in zip(
@@ -110,7 +110,7 @@ def test_an_empty_or_missing_file_says_so(tmp_path: Path, text: str | None, said
     if text is not None:
         path.write_text(text)
     with pytest.raises(InputError, match=said):
-        control.read(path)
+        control_file.read(path)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def opened(journal: Journal, *, proceed: bool) -> dict[tuple[str, str, int], str
 
 
 def test_the_journal_tells_what_has_been_done_and_where_to_go_on(tmp_path: Path, file: Path) -> None:
-    journal, line = Journal(tmp_path), control.read(file).lines[0]
+    journal, line = Journal(tmp_path), control_file.read(file).lines[0]
     assert opened(journal, proceed=False) == {}
     assert not journal.path.exists()  # nothing had begun
     journal.begin(line, 1)
@@ -173,7 +173,7 @@ def test_the_journal_tells_what_has_been_done_and_where_to_go_on(tmp_path: Path,
 
 
 def test_what_was_interrupted_is_run_again(tmp_path: Path, file: Path) -> None:
-    journal, line = Journal(tmp_path), control.read(file).lines[0]
+    journal, line = Journal(tmp_path), control_file.read(file).lines[0]
     opened(journal, proceed=False)
     for repetition, reason in ((1, None), (2, "the host went away")):
         journal.begin(line, repetition)
@@ -188,7 +188,7 @@ def test_without_a_journal_there_is_nothing_to_go_on_with(tmp_path: Path) -> Non
 
 
 def test_two_runs_do_not_share_a_journal(tmp_path: Path, file: Path) -> None:
-    journal, line = Journal(tmp_path), control.read(file).lines[0]
+    journal, line = Journal(tmp_path), control_file.read(file).lines[0]
     with journal.opened(proceed=False):
         journal.begin(line, 1)
         with pytest.raises(InputError, match="a run is still going on here"):
@@ -215,4 +215,4 @@ def test_a_control_files_results_say_nothing_of_the_study_whose_machine_it_has(f
 def test_a_test_is_not_called_like_what_goes_before_it(tmp_path: Path, name: str) -> None:
     (tmp_path / "c.ctl").write_text(f"ext3 {name} 1\n")
     with pytest.raises(InputError, match=f"c.ctl:1: a test cannot be called {name}"):
-        control.read(tmp_path / "c.ctl")
+        control_file.read(tmp_path / "c.ctl")

@@ -63,21 +63,21 @@ def test_a_controller_whose_disks_nobody_can_look_at_is_refused(tmp_path: Path) 
 def test_the_iommu_must_keep_it_apart(tmp_path: Path) -> None:
     directory = device(tmp_path)
     with pytest.raises(HostError, match="IOMMU is off"):
-        pci.check_group(ADDRESS, tmp_path)
+        pci.require_own_iommu_group(ADDRESS, tmp_path)
     function = device(tmp_path, "0000:01:00.1", "0x040300")
     bridge = device(tmp_path, "0000:00:01.0", "0x060400")
     group(tmp_path, directory, function, bridge)
-    pci.check_group(ADDRESS, tmp_path)
+    pci.require_own_iommu_group(ADDRESS, tmp_path)
 
 
 def test_a_shared_group_is_refused(tmp_path: Path) -> None:
     directory = device(tmp_path)
     group(tmp_path, directory, device(tmp_path, "0000:02:00.0", "0x020000"))
     with pytest.raises(HostError, match=r"shares its IOMMU group with 0000:02:00\.0"):
-        pci.check_group(ADDRESS, tmp_path)
+        pci.require_own_iommu_group(ADDRESS, tmp_path)
 
 
 def test_a_controller_that_has_gone_is_trouble(tmp_path: Path) -> None:
-    assert pci.trouble(ADDRESS, [], tmp_path) == f"pci:{ADDRESS} has gone"
+    assert pci.problem(ADDRESS, [], tmp_path) == f"pci:{ADDRESS} has gone"
     disk(device(tmp_path), "nvme-not-there")
-    assert pci.trouble(ADDRESS, [], tmp_path) is None
+    assert pci.problem(ADDRESS, [], tmp_path) is None

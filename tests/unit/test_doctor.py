@@ -54,7 +54,7 @@ def test_a_missing_program_is_named_with_its_package(monkeypatch: pytest.MonkeyP
     assert found.fix == "install the Debian package qemu-system-x86"
     assert tools.libvirt().fix == "install the Debian package libvirt-daemon"
     assert tools.nvdimm().status is ProbeStatus.MISSING
-    assert "libvirt-clients" in tools.others().fix
+    assert "libvirt-clients" in tools.other_packages().fix
     report = HostReport(findings=(found,))
     assert not report.virtual_clock
 
@@ -100,7 +100,7 @@ def test_a_qemu_without_nvdimm_cannot_run_the_virtual_clock(
     ],
 )
 def test_kvm_is_judged_by_how_far_a_kernel_came(console: str, boots: bool, detail: str) -> None:
-    verdict = kvm.judge(console)
+    verdict = kvm.judge_console(console)
     assert verdict.boots is boots
     assert verdict.detail.startswith(detail)
 
@@ -142,7 +142,7 @@ def test_the_verdict_on_kvm_is_remembered(
         calls.append(kernel)
         return kvm.KvmProbe(boots=boots, detail="what was seen")
 
-    monkeypatch.setattr(kvm, "boot", boot)
+    monkeypatch.setattr(kvm, "try_boot", boot)
     first, second = finding(store, device), finding(store, device)
     assert first == second
     assert len(calls) == 1

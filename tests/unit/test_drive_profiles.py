@@ -13,10 +13,10 @@ from agelab.errors import InputError
 from agelab.model.drive import Drive, RotatingDisk
 from agelab.model.figure import Sourced
 from agelab.model.machine import Machine
-from agelab.scenario import files, selection
+from agelab.scenario import selection, toml_files
 
 DRIVES = selection.drives()
-MACHINES = files.every("machines", Machine)
+MACHINES = toml_files.read_all("machines", Machine)
 PAGE = Path("docs/drives.md")
 each_drive = pytest.mark.parametrize("drive", DRIVES, ids=lambda drive: drive.name)
 
@@ -32,7 +32,7 @@ def complaint(directory: Path, text: str) -> str:
     path = directory / "my-disk.toml"
     path.write_text(text)
     with pytest.raises(InputError) as error:
-        files.read(path, Drive)
+        toml_files.read(path, Drive)
     return str(error.value)
 
 
@@ -65,7 +65,7 @@ def test_a_machines_drives_are_there(machine: Machine) -> None:
 def test_the_pages_example_is_a_drive(tmp_path: Path) -> None:
     path = tmp_path / "my-disk.toml"
     path.write_text(example())
-    assert isinstance(files.read(path, Drive).medium, RotatingDisk)
+    assert isinstance(toml_files.read(path, Drive).medium, RotatingDisk)
 
 
 def test_every_error_of_a_drive_is_told(tmp_path: Path) -> None:
@@ -119,21 +119,21 @@ def test_a_wrong_figure_is_told_with_its_place(tmp_path: Path, before: str, afte
 
 
 def test_a_machines_shift_follows_from_its_clock(tmp_path: Path) -> None:
-    text = (files.SCENARIOS / "machines" / "pentium4-2800.toml").read_text()
+    text = (toml_files.SCENARIOS / "machines" / "pentium4-2800.toml").read_text()
     path = tmp_path / "pentium4-2800.toml"
     path.write_text(text.replace("shift = 1", "shift = 2"))
     with pytest.raises(
         InputError, match=r"shift is 2: .* make 1\.98 ns an instruction, .* nearest to 2\*\*1"
     ):
-        files.read(path, Machine)
+        toml_files.read(path, Machine)
 
 
 def test_a_machines_swap_is_on_one_of_its_drives(tmp_path: Path) -> None:
-    text = (files.SCENARIOS / "machines" / "pentium3-500.toml").read_text()
+    text = (toml_files.SCENARIOS / "machines" / "pentium3-500.toml").read_text()
     path = tmp_path / "pentium3-500.toml"
     path.write_text(text.replace("drive = 1\n", "drive = 3\n"))
     with pytest.raises(InputError, match=r"swap\.drive is 3: there are 3 drives, from 0"):
-        files.read(path, Machine)
+        toml_files.read(path, Machine)
 
 
 def marked(figure: Sourced, value: object) -> str:
@@ -219,6 +219,6 @@ def test_a_file_that_calls_itself_by_another_name_is_refused(
 ) -> None:
     (tmp_path / "drives").mkdir()
     (tmp_path / "drives" / "other.toml").write_text(example())
-    monkeypatch.setattr(files, "SCENARIOS", tmp_path)
+    monkeypatch.setattr(toml_files, "SCENARIOS", tmp_path)
     with pytest.raises(InputError, match=r"other\.toml: name: is .*, the file's name is 'other'"):
         selection.drive("other")

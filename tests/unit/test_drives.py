@@ -9,7 +9,7 @@ import pytest
 
 from agelab.cli.request import _clock
 from agelab.disk import DriveClaim, parse
-from agelab.disk.claim import Content
+from agelab.disk.claim import ClaimedDisk
 from agelab.errors import InputError
 from agelab.model.base import Defaults, Layout
 from agelab.model.scenario import DiskUse
@@ -147,7 +147,7 @@ def test_real_drives_are_named_each(wanted: tuple[str, ...], said: str) -> None:
 
 def test_a_real_drive_is_taken_from_its_start_and_found_by_its_serial() -> None:
     spec = parse("file:/a")
-    claim = DriveClaim(spec, (Content("file:/a", 9, SIZE, None, "token", ()),))
+    claim = DriveClaim(spec, (ClaimedDisk("file:/a", 9, SIZE, None, "token", ()),))
     found = lay_out(disk(), MACHINE, "single", "period", SIZE, [spec], [claim])
     [told] = found.for_guest(run_seed=1, first_disk=2)
     assert told["partitions"] == [{"disk": None, "first": 0, "sectors": SIZE // 512}]
@@ -159,7 +159,7 @@ def test_a_real_drive_is_taken_from_its_start_and_found_by_its_serial() -> None:
 
 def test_two_controllers_disks_are_told_apart_by_their_place(tmp_path: Path) -> None:
     specs = [parse("pci:0000:01:00.0"), parse("pci:0000:02:00.0")]
-    claims = [DriveClaim(spec, (Content("pci", 9, SIZE, None, "token", ()),)) for spec in specs]
+    claims = [DriveClaim(spec, (ClaimedDisk("pci", 9, SIZE, None, "token", ()),)) for spec in specs]
     found = lay_out(disk(), MACHINE, "raid0", "period", SIZE, specs, claims)
     told = [drive["real"] for drive in found.for_guest(run_seed=1, first_disk=2)]
     assert told == [{"passthrough": [0, 2]}, {"passthrough": [1, 2]}]
@@ -223,7 +223,7 @@ def test_swap_beside_bare_drives_is_bare_and_beside_real_ones_none() -> None:
     assert (bare.swap, bare.modelled, len(bare.drives)) == ((1, 0), False, 2)
     assert (shared.swap, len(shared.drives), shared.backing) == ((0, 1), 1, (SIZE, SIZE // 2))
     spec = parse("file:/a")
-    claim = DriveClaim(spec, (Content("file:/a", 9, SIZE, None, "token", ()),))
+    claim = DriveClaim(spec, (ClaimedDisk("file:/a", 9, SIZE, None, "token", ()),))
     real = lay_out(disk(), SWAPPING, "single", "period", SIZE, [spec], [claim], swap=SIZE)
     assert (real.swap, len(real.drives)) == (None, 1)
 

@@ -9,7 +9,7 @@ from agelab.image import tools
 from agelab.model.console import given_up
 from agelab.model.filesystem import Filesystem
 from agelab.scenario import selection
-from agelab.scenario.files import every
+from agelab.scenario.toml_files import read_all
 
 TOOLING: dict[str, Any] = {"mkfs": ("mkfs", "{device}"), "fsck": ("fsck", "{device}")}
 GIVEN: dict[str, Any] = {
@@ -79,13 +79,13 @@ def test_a_file_that_cannot_work_is_refused(changed: dict[str, Any], said: str) 
 
 
 def test_the_device_is_the_last_word_of_mkfs() -> None:
-    for one in every("filesystems", Filesystem):
+    for one in read_all("filesystems", Filesystem):
         assert (one.period.mkfs[-1], one.today.mkfs[-1]) == ("{device}", "{device}"), one.name
 
 
 def test_the_programs_that_a_filesystem_brings_are_there() -> None:
     there = set(tools.programs(tools.source_files(tools.FILESYSTEMS)))
-    wanted = {name for one in every("filesystems", Filesystem) for name in one.tools}
+    wanted = {name for one in read_all("filesystems", Filesystem) for name in one.tools}
     assert wanted == there
     ufs = selection.filesystem("ufs")
     for tooling in (ufs.period, ufs.today):
@@ -117,7 +117,7 @@ tar: Exiting with failure status due to previous errors
 
 
 def test_vfat_is_known_to_refuse_what_a_guest_saw_it_refuse() -> None:
-    [vfat] = [one for one in every("filesystems", Filesystem) if one.name == "vfat"]
+    [vfat] = [one for one in read_all("filesystems", Filesystem) if one.name == "vfat"]
     assert [line for line in VFAT_SAID.strip().splitlines() if not vfat.refused(line)] == []
     for line in ("cp: error writing 'a': No space left on device", "cp: cannot stat 'a': Input/output error"):
         assert not vfat.refused(line)
@@ -171,7 +171,7 @@ SAYS = {
 
 @pytest.mark.parametrize("name", SAYS)
 def test_what_the_kernel_says_of_one_that_has_given_up_is_known(name: str) -> None:
-    [one] = [found for found in every("filesystems", Filesystem) if found.name == name]
+    [one] = [found for found in read_all("filesystems", Filesystem) if found.name == name]
     assert given_up(f"[   20.1] {SAYS[name]}\r\n", one.gone) == f"the filesystem has given up: {SAYS[name]}"
     mounts = {
         "ext4": "EXT4-fs (dm-0): mounted filesystem with ordered data mode. Quota mode: none.",

@@ -20,7 +20,7 @@ from agelab.layout.freespace.runs import Run, clear_bits, joined, overlapping, t
 from agelab.layout.model import FreeSpace
 from agelab.model.filesystem import Filesystem, FreeSpaceTool
 from agelab.model.metrics import METRICS
-from agelab.scenario.files import every
+from agelab.scenario.toml_files import read_all
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "free-space"
 NAMES = sorted(path.name.partition(".")[0] for path in GOLDEN.glob("*.truth.json"))
@@ -137,7 +137,7 @@ def test_a_format_that_nothing_reads_names_the_nearest() -> None:
 
 
 def test_every_filesystem_names_a_format_that_is_read_or_says_why_not() -> None:
-    given = {one.name: one.free_space for one in every("filesystems", Filesystem)}
+    given = {one.name: one.free_space for one in read_all("filesystems", Filesystem)}
     formats = {tool.format for tool in given.values() if isinstance(tool, FreeSpaceTool)}
     assert formats == set(freespace.FORMATS)
     assert [name for name, tool in given.items() if not isinstance(tool, FreeSpaceTool)] == ["reiser4"]

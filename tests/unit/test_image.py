@@ -16,7 +16,7 @@ from agelab.kernel import Kernel, initramfs
 from agelab.kernel.modinfo import ModuleInfo
 from agelab.kernel.modules import BUILTIN, INDEX, index
 from agelab.model.filesystem import Filesystem
-from agelab.scenario.files import every
+from agelab.scenario.toml_files import read_all
 from agelab.store import Store
 from tests.unit.native_tools import until
 
@@ -205,7 +205,7 @@ def test_programs_that_a_proof_needs_are_made_and_part_of_the_identity(
 
 
 def test_every_filesystem_of_the_project_fits_on_the_scratch_disk() -> None:
-    assert max(one.minimum_mib for one in every("filesystems", Filesystem)) << 20 <= proof.SCRATCH
+    assert max(one.minimum_mib for one in read_all("filesystems", Filesystem)) << 20 <= proof.SCRATCH
 
 
 def test_a_root_that_changed_while_it_was_proved_is_refused(tmp_path: Path) -> None:

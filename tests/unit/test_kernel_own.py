@@ -12,7 +12,7 @@ from agelab.kernel.initramfs import BASE_MODULES
 from agelab.kernel.modinfo import canonical_name
 from agelab.model.filesystem import Filesystem
 from agelab.runner.plan import cell_spec as cells
-from agelab.scenario.files import every
+from agelab.scenario.toml_files import read_all
 from agelab.store import Store, file_hash
 from tests.unit.made_kernels import BUILT_IN, CONFIG, image, linux, module, modules, package
 from tests.unit.test_kernel_vmlinux import RELEASE, bzimage, gzip, kernel
@@ -165,7 +165,7 @@ def test_images_that_cannot_serve_are_one_clear_error(store: Store, tmp_path: Pa
 
 
 def test_every_module_that_a_guest_is_given_has_its_option() -> None:
-    named = {name for one in every("filesystems", Filesystem) for name in one.modules}
+    named = {name for one in read_all("filesystems", Filesystem) for name in one.modules}
     named |= {*BASE_MODULES, *cells.BASE_MODULES, "raid0", "virtio_net", "virtio_pci"}
     named |= {name for names in cells.REAL_MODULES.values() for name in names}
     assert set(map(canonical_name, named)) == set(needs.OPTIONS)

@@ -6,7 +6,7 @@ import pytest
 
 from agelab.errors import InputError
 from agelab.kernel import config, recipes, spec
-from agelab.scenario.files import read
+from agelab.scenario.toml_files import read
 
 SMALL = config.NEEDED.read_text() + config.SMALL.read_text()
 
@@ -119,10 +119,10 @@ def test_every_filesystem_of_linux_is_in_the_small_configuration() -> None:
     from agelab.kernel import needs
     from agelab.kernel.modinfo import canonical_name
     from agelab.model.filesystem import Filesystem
-    from agelab.scenario.files import every
+    from agelab.scenario.toml_files import read_all
 
     has = config.options(SMALL)
-    for filesystem in every("filesystems", Filesystem):
+    for filesystem in read_all("filesystems", Filesystem):
         for module in filesystem.modules:
             option = needs.OPTIONS.get(canonical_name(module))
             if filesystem.name not in ("reiser4", "ufs"):

@@ -16,7 +16,7 @@ from agelab.doctor import leftovers
 from agelab.results import run_directory
 from agelab.results.run_directory import RunDirectory
 from agelab.store import Store
-from agelab.vm import daemon
+from agelab.vm import libvirt_daemon
 
 START = """
 import sys, time
@@ -32,7 +32,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     monkeypatch.setattr("agelab.doctor.leftovers.gettempdir", lambda: str(tmp_path / "tmp"))
     # Processes are the whole host's, and other tests kill agelabs meanwhile.
     monkeypatch.setattr(orphans, "find_orphans", lambda: iter(()))
-    monkeypatch.setattr(daemon, "unused", lambda: None)
+    monkeypatch.setattr(libvirt_daemon, "unused_pid", lambda: None)
     return Store(tmp_path / "home")
 
 

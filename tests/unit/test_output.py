@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from agelab.vm import output
-from agelab.vm.output import LONGEST, Lines, Output, said
+from agelab.vm import guest_output
+from agelab.vm.guest_output import MAX_LINE_BYTES, GuestOutput, LineReader, console_text
 
-FLOOD = 200 * output.MIB
+FLOOD = 200 * guest_output.MIB
 
 
-def heard(path: Path, *chunks: bytes, most: int = output.EVENTS) -> list[str]:
+def heard(path: Path, *chunks: bytes, most: int = guest_output.MAX_EVENT_BYTES) -> list[str]:
     """The lines of a file that grows by these chunks."""
     found: list[str] = []
     path.touch()
     with path.open("rb") as file, path.open("ab", buffering=0) as grows:
-        lines = Lines(file, found.append, most)
+        lines = LineReader(file, found.append, most)
         for chunk in chunks:
             grows.write(chunk)
             lines.drain()
@@ -29,9 +29,9 @@ def test_lines_are_whole_however_they_come(tmp_path: Path) -> None:
 
 
 def test_a_line_that_is_too_long_is_dropped_and_the_next_is_not(tmp_path: Path) -> None:
-    long = b"x" * (3 * LONGEST)
+    long = b"x" * (3 * MAX_LINE_BYTES)
     assert heard(tmp_path / "events", b"one\n" + long, long + b"\ntwo\n") == ["one", "two"]
-    just = b"y" * LONGEST
+    just = b"y" * MAX_LINE_BYTES
     assert heard(tmp_path / "other", just + b"\n" + just + b"y\nz\n") == [just.decode(), "z"]
 
 
@@ -47,20 +47,20 @@ def test_no_more_is_read_than_a_guest_may_say(tmp_path: Path) -> None:
 def test_a_flood_is_seen(tmp_path: Path, file: str) -> None:
     (tmp_path / "events").touch()
     (tmp_path / "console").touch()
-    found = Output(tmp_path / "events", tmp_path / "console", most=100)
+    found = GuestOutput(tmp_path / "events", tmp_path / "console", most=100)
     assert not found.flooded()
     with (tmp_path / file).open("wb") as flood:
-        flood.truncate(output.CONSOLE + 1 if file == "console" else 101)
+        flood.truncate(guest_output.MAX_CONSOLE_BYTES + 1 if file == "console" else 101)
     assert found.flooded()
 
 
 def test_of_a_long_console_beginning_and_end_are_looked_at(tmp_path: Path) -> None:
     console = tmp_path / "console"
-    console.write_bytes(b"first" + b"\n" * 5 * output.MIB + b"last")
-    text = said(console)
-    assert text.startswith("first") and text.endswith("last") and len(text) < 3 * output.MIB
+    console.write_bytes(b"first" + b"\n" * 5 * guest_output.MIB + b"last")
+    text = console_text(console)
+    assert text.startswith("first") and text.endswith("last") and len(text) < 3 * guest_output.MIB
     console.write_bytes(b"all\xff of it")
-    assert said(console) == "all\ufffd of it"
+    assert console_text(console) == "all\ufffd of it"
 
 
 @pytest.mark.parametrize("line", [b"x" * 99 + b"\n", b"x" * 100], ids=["lines", "one line"])
@@ -68,19 +68,19 @@ def test_hundreds_of_megabytes_take_no_memory(tmp_path: Path, line: bytes) -> No
     """In a process of its own, whose peak is its own."""
     flood = tmp_path / "flood"
     with flood.open("wb") as file:
-        for _ in range(FLOOD // output.MIB):
-            file.write(line * (output.MIB // len(line)))
+        for _ in range(FLOOD // guest_output.MIB):
+            file.write(line * (guest_output.MIB // len(line)))
     program = (
         "import sys, resource\n"
         "from pathlib import Path\n"
-        "from agelab.vm.output import Lines, said\n"
+        "from agelab.vm.guest_output import LineReader, console_text\n"
         "path = Path(sys.argv[1])\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-        f"Lines(path.open('rb'), lambda line: None, {FLOOD}).drain()\n"
-        "said(path)\n"
+        f"LineReader(path.open('rb'), lambda line: None, {FLOOD}).drain()\n"
+        "console_text(path)\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, str(flood)], capture_output=True, text=True, check=True
     )
-    assert int(done.stdout) * 1024 < 32 * output.MIB
+    assert int(done.stdout) * 1024 < 32 * guest_output.MIB

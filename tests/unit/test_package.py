@@ -58,7 +58,7 @@ from agelab.runner.plan.guest_plan import guest_plan
 from agelab.runner.request.run_request import cell_requests
 from agelab.scenario import selection
 from agelab.store import file_hash
-from agelab.vm import clock
+from agelab.vm import clock_library
 
 corpus = Corpus("key", Path("corpus.iso"), 42 << 20, "hash", 185, 41 << 20, "a corpus")
 words = {str(option.name): option.get_default(click.Context(run)) for option in run.params}
@@ -72,7 +72,7 @@ print(json.dumps({
     "image": {path.name: file_hash(path) for path in sealed_image._PROVISIONING},
     "root": root.definition().model_dump(mode="json"),
     "filesystems": [one.model_dump(mode="json") for one in selection.filesystems()],
-    "clock": file_hash(clock.SOURCE),
+    "clock": file_hash(clock_library.SOURCE),
     "plans": [guest_plan(one.spec, corpus, phase) for one in aging for phase in phases(one.spec.scenario, corpus)],
 }))
 """
@@ -228,9 +228,11 @@ def test_without_libvirts_binding_it_says_how_to_have_it(python: Path, empty: Pa
 def test_a_host_without_the_binding_is_told_its_package(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(host, "BINDING", tmp_path / host.BINDING.name)
-    monkeypatch.setattr("agelab.process.host_packages", lambda: {str(host.BINDING): "python3-libvirt"})
-    assert host.without_binding() == "install the Debian package python3-libvirt"
+    monkeypatch.setattr(host, "LIBVIRT_BINDING", tmp_path / host.LIBVIRT_BINDING.name)
+    monkeypatch.setattr(
+        "agelab.process.host_packages", lambda: {str(host.LIBVIRT_BINDING): "python3-libvirt"}
+    )
+    assert host.binding_hint() == "install the Debian package python3-libvirt"
 
 
 @pytest.mark.parametrize(

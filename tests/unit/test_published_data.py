@@ -12,7 +12,7 @@ from agelab.published.claims import Claim, Pairs, subject
 from agelab.published.study import Study
 from agelab.published.value_sources import READINGS, Printed
 from agelab.published.verdict import printed
-from agelab.scenario import files
+from agelab.scenario import toml_files
 
 STUDIES = {one.name: one for one in study.every()}
 CLAIMS = [(one, claim) for one in STUDIES.values() for claim in one.claims.claims]
@@ -168,7 +168,7 @@ def test_a_claims_words_have_the_bounds_that_the_page_gives_them(one: Study, cla
 
 def test_what_equal_inputs_make_true_is_not_replicated_by_them() -> None:
     """Two variants that differ in their names alone have equal digits: the study's repetition cannot be tested."""
-    scenarios = {name: files.read(files.SCENARIOS / f"{name}.toml", Scenario) for name in STUDIES}
+    scenarios = {name: toml_files.read(toml_files.SCENARIOS / f"{name}.toml", Scenario) for name in STUDIES}
     bare = {
         (name, variant.name): variant.model_dump(exclude={"name", "layouts"})
         for name, scenario in scenarios.items()
@@ -188,7 +188,9 @@ def test_what_equal_inputs_make_true_is_not_replicated_by_them() -> None:
 def test_the_aging_claims_name_variants_and_steps_of_the_scenarios() -> None:
     """Figures are checked when the files are read; what the study does not print can be checked here alone."""
     one = STUDIES["aging"]
-    scenarios = {name: files.read(files.SCENARIOS / f"{name}.toml", Scenario) for name in ("aging", "space")}
+    scenarios = {
+        name: toml_files.read(toml_files.SCENARIOS / f"{name}.toml", Scenario) for name in ("aging", "space")
+    }
     variants = {variant.name for variant in scenarios["aging"].variants}
     for claim in one.claims.claims:
         if claim.test is None:

@@ -8,7 +8,7 @@ from agelab.errors import InputError
 from agelab.published import study, tables
 from agelab.published.claims import Claims, subject
 from agelab.published.tables import HEADER
-from agelab.scenario import files
+from agelab.scenario import toml_files
 
 GOOD = "small,1,ext3,ext3,single,copy,elapsed,1.5,s"
 CLAIMS = """
@@ -172,6 +172,6 @@ def test_the_nearest_scenario_with_published_data_is_named() -> None:
 
 
 def test_each_figure_file_has_its_claims_and_each_claims_file_its_figures() -> None:
-    directory = files.SCENARIOS / study.DIRECTORY
+    directory = toml_files.SCENARIOS / study.DIRECTORY
     assert {path.name.removesuffix(".claims.toml") for path in directory.glob("*.toml")} == set(study.names())
-    assert all(files.read(path, Claims).claims for path in directory.glob("*.toml"))
+    assert all(toml_files.read(path, Claims).claims for path in directory.glob("*.toml"))

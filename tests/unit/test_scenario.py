@@ -15,7 +15,7 @@ from agelab.model.scenario import Scenario
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.guest_plan import guest_plan
 from agelab.runner.plan.phases import phases
-from agelab.scenario import files, selection
+from agelab.scenario import selection, toml_files
 
 CORPUS = Corpus("key", Path("corpus.iso"), 42 << 20, "hash", 185, 41 << 20, "a corpus")
 
@@ -182,7 +182,7 @@ def test_the_run_seed_moves_what_does_not_matter_and_nothing_else() -> None:
 
 def test_the_plan_says_nothing_about_this_host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     written = str(made(spec()))
-    assert str(files.SCENARIOS.parent) not in written
+    assert str(toml_files.SCENARIOS.parent) not in written
     moved = replace(CORPUS, image=tmp_path / "elsewhere.iso")
     monkeypatch.chdir(tmp_path)
     assert str(made(spec(), moved)) == written

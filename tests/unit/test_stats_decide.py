@@ -8,8 +8,16 @@ from statistics import median
 
 import pytest
 
-from agelab.bisect.decide_virtual import Decision, References, decide_virtual
-from agelab.bisect.decide_wall import ALPHA, EndsOrder, Round, decide_wall, differ, e_value, fewest
+from agelab.bisect.virtual_clock_rule import Decision, EndReferences, decide_virtual
+from agelab.bisect.wall_clock_rule import (
+    ALPHA,
+    EndsOrder,
+    Round,
+    compare_ends,
+    decide_wall,
+    e_value,
+    fewest_rounds,
+)
 from agelab.errors import InputError
 from agelab.stats.order_statistics import exact
 from bench import decide as bench
@@ -20,7 +28,7 @@ def numbers(*values: int | float) -> list[Fraction]:
 
 
 GOOD, BAD = numbers(10, 11, 12, 13, 14), numbers(30, 31, 32, 33, 34)
-ENDS = References(GOOD, BAD)
+ENDS = EndReferences(GOOD, BAD)
 """Medians 12 and 32, floor 4, threshold 22."""
 
 
@@ -58,7 +66,7 @@ def test_a_step_is_told_by_few_seeds_where_they_are_plain(
 ) -> None:
     here = numbers(*values)
     assert decide_virtual(ENDS, here).decision is decision
-    assert decide_virtual(References(mirrored(GOOD), mirrored(BAD)), mirrored(here)).decision is decision
+    assert decide_virtual(EndReferences(mirrored(GOOD), mirrored(BAD)), mirrored(here)).decision is decision
     assert decide_virtual(ENDS, here).error is None
 
 
@@ -108,7 +116,7 @@ def test_the_reason_has_the_numbers() -> None:
 
 
 def test_where_seeds_shake_nothing_one_value_is_enough_and_more_may_be_allowed() -> None:
-    still = References(numbers(*5 * [100]), numbers(*5 * [101]))
+    still = EndReferences(numbers(*5 * [100]), numbers(*5 * [101]))
     assert decide_virtual(still, numbers(100)).decision is Decision.GOOD
     assert decide_virtual(still, numbers(101)).decision is Decision.BAD
     assert decide_virtual(ENDS, numbers(21, 23, 21, 23), seeds=7).decision is Decision.MORE
@@ -141,12 +149,12 @@ def test_ends_that_tell_nothing_are_refused(
     good: tuple[float, ...], bad: tuple[float, ...], threshold: float | None, words: str
 ) -> None:
     with pytest.raises(InputError) as error:
-        References(numbers(*good), numbers(*bad), None if threshold is None else exact(threshold))
+        EndReferences(numbers(*good), numbers(*bad), None if threshold is None else exact(threshold))
     assert words in str(error.value)
 
 
 def test_the_users_threshold_is_taken() -> None:
-    early = References(GOOD, BAD, Fraction(16))
+    early = EndReferences(GOOD, BAD, Fraction(16))
     assert decide_virtual(early, numbers(18, 18, 18)).decision is Decision.BAD
     assert decide_virtual(ENDS, numbers(18, 18, 18)).decision is Decision.GOOD
 
@@ -243,11 +251,11 @@ def test_a_step_like_neither_end_is_noted_and_the_midpoint_decides(
 
 def test_ends_are_told_apart_in_either_order_or_not_at_all() -> None:
     pairs = [(Fraction(1), Fraction(2))] * 11
-    assert fewest() == 11
-    assert differ(pairs[:10], 60).order is EndsOrder.MORE
-    assert (differ(pairs, 60).order, differ(pairs, 60).error) == (EndsOrder.HIGHER, ALPHA)
-    assert differ([(bad, good) for good, bad in pairs], 60).order is EndsOrder.LOWER
-    same = differ([(Fraction(1), Fraction(1))] * 20, 20)
+    assert fewest_rounds() == 11
+    assert compare_ends(pairs[:10], 60).order is EndsOrder.MORE
+    assert (compare_ends(pairs, 60).order, compare_ends(pairs, 60).error) == (EndsOrder.HIGHER, ALPHA)
+    assert compare_ends([(bad, good) for good, bad in pairs], 60).order is EndsOrder.LOWER
+    same = compare_ends([(Fraction(1), Fraction(1))] * 20, 20)
     assert (same.order, same.error) == (EndsOrder.UNDECIDED, None)
     assert same.reason == "bad is higher in 0 of 20 rounds, lower in 0: e-value 1 of 100"
 

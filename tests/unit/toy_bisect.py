@@ -15,10 +15,10 @@ from typing import Any
 
 from agelab.bisect import git_search, search
 from agelab.bisect.answer import BisectAnswer
-from agelab.bisect.directory import Directory
+from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.judges import Judge
 from agelab.bisect.measurements import KernelOutcome, OutcomeKind
-from agelab.bisect.question import Question
+from agelab.bisect.question import BisectQuestion
 from agelab.cli import bisect_step
 from agelab.errors import HostError
 from agelab.store import Store
@@ -32,7 +32,7 @@ BEHAVIOUR, CALLS = "behaviour.json", "calls"
 class Toy:
     """Measures by looking it up: kernel (or a commit's subject) to a value, a list of values by seed, or a kind."""
 
-    def __init__(self, directory: Directory) -> None:
+    def __init__(self, directory: BisectDirectory) -> None:
         self._directory = directory
         self._question = directory.question()
         self._behaviour: dict[str, Any] = json.loads((directory.path / BEHAVIOUR).read_text())
@@ -85,7 +85,7 @@ class Toy:
         )
 
 
-def name_of(question: Question, kernel: str) -> str:
+def name_of(question: BisectQuestion, kernel: str) -> str:
     """The made-up name of a kernel: of a commit its subject."""
     if question.tree is None:
         return kernel
@@ -130,7 +130,7 @@ ENV = {
 }
 
 
-def asked(store: Store, behaviour: Mapping[str, object], **other: Any) -> Directory:
+def asked(store: Store, behaviour: Mapping[str, object], **other: Any) -> BisectDirectory:
     """A bisect of these made-up kernels, in the order in which they stand there, but for what is said otherwise."""
     kernels = other.get("kernels", tuple(behaviour))
     symptom = other.get("symptom")
@@ -150,16 +150,16 @@ def asked(store: Store, behaviour: Mapping[str, object], **other: Any) -> Direct
         "seed": 1,
         **other,
     }
-    directory = Directory.create(store, Question(**said))
+    directory = BisectDirectory.create(store, BisectQuestion(**said))
     (directory.path / BEHAVIOUR).write_text(json.dumps(behaviour))
     return directory
 
 
 def asked_of_tree(
     store: Store, path: Path, behaviour: Mapping[str, object], good: str, bad: str, **other: Any
-) -> Directory:
+) -> BisectDirectory:
     """A bisect of that git tree."""
-    found, count = git_search.asked(path, good, bad, "")
+    found, count = git_search.resolve_tree(path, good, bad, "")
     kernels = (found.kernel(found.good), found.kernel(found.bad))
     return asked(store, behaviour, tree=found, kernels=kernels, candidates=count, **other)
 
@@ -170,16 +170,16 @@ def planted(first_bad: int, last: int = LAST, **other: object) -> dict[str, obje
     return {**values, **{name.removeprefix("at_"): value for name, value in other.items()}}
 
 
-def carry_out(directory: Directory) -> BisectAnswer:
+def carry_out(directory: BisectDirectory) -> BisectAnswer:
     """Search, with this module as the step."""
-    return search.carry_out(directory, judge(directory), [*STEP, str(directory.path)])
+    return search.run_search(directory, judge(directory), [*STEP, str(directory.path)])
 
 
-def judge(directory: Directory) -> Judge:
-    return search.rule(directory, Toy(directory))
+def judge(directory: BisectDirectory) -> Judge:
+    return search.make_judge(directory, Toy(directory))
 
 
-def calls(directory: Directory) -> list[str]:
+def calls(directory: BisectDirectory) -> list[str]:
     """What was measured, in order: kernel and seed."""
     path = directory.path / CALLS
     return path.read_text().splitlines() if path.exists() else []
@@ -187,6 +187,6 @@ def calls(directory: Directory) -> list[str]:
 
 if __name__ == "__main__":
     if sys.argv[1] == "search":
-        carry_out(Directory(Path(sys.argv[2])))
+        carry_out(BisectDirectory(Path(sys.argv[2])))
     else:
         sys.exit(bisect_step.main(Path(sys.argv[1]), judge))

@@ -18,7 +18,7 @@ from agelab.cli.options import open_store
 from agelab.doctor import leftovers
 from agelab.results.run_directory import RunDirectory
 from agelab.store import Store
-from agelab.vm import daemon
+from agelab.vm import libvirt_daemon
 from tests.vm.cells import SMALL, step
 
 SHARED = ("image", "kernel", "root", "clock", "tools", "drive", "buildroot")
@@ -190,6 +190,6 @@ def domains(store: Store) -> list[str]:
     """libvirt's domains of a store's cells."""
     texts = [path.read_text() for path in store.runs.glob("*/cells/*/*domain-*.xml")]
     named = {re.findall(r"<name>(.*?)</name>", text)[0] for text in texts}
-    with daemon.running():
-        listed = process.run(["virsh", "--connect", daemon.uri(), "list", "--all", "--name"]).stdout
+    with libvirt_daemon.keep_running():
+        listed = process.run(["virsh", "--connect", libvirt_daemon.uri(), "list", "--all", "--name"]).stdout
     return sorted(named & set(listed.split()))

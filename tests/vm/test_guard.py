@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from agelab import process
-from agelab.disk import DriveClaim, claimed, device_state, parse
+from agelab.disk import DriveClaim, claim_drives, device_state, parse
 from agelab.errors import AgelabError, HostError, InputError
 
 MIB = 1 << 20
@@ -98,18 +98,18 @@ def key_of(refused: AgelabError) -> str:
 
 
 def refused(text: str, erase: tuple[str, ...] = ()) -> AgelabError:
-    with pytest.raises(AgelabError) as raised, claimed([parse(text)], erase):
+    with pytest.raises(AgelabError) as raised, claim_drives([parse(text)], erase):
         pass
     return raised.value
 
 
 def accepted(text: str, erase: tuple[str, ...] = ()) -> DriveClaim:
-    with claimed([parse(text)], erase) as (claim,):
+    with claim_drives([parse(text)], erase) as (claim,):
         return claim
 
 
 def test_an_empty_disk_needs_no_permission(loop: Path) -> None:
-    with claimed([parse(f"block:{loop}"), parse("model:none")]) as (claim,):
+    with claim_drives([parse(f"block:{loop}"), parse("model:none")]) as (claim,):
         [content] = claim.contents
         assert (content.size, content.serial, content.signatures, claim.check()) == (SIZE, None, (), None)
         assert claim.source.startswith(f"/proc/{os.getpid()}/fd/")
@@ -226,7 +226,7 @@ def test_a_claim_keeps_others_away_and_is_let_go(loop: Path, tmp_path: Path) -> 
     filesystem = tmp_path / "filesystem.img"
     filesystem.write_bytes(bytes(SIZE))
     ext4(filesystem)
-    with claimed([parse(f"block:{loop}")]) as (claim,):
+    with claim_drives([parse(f"block:{loop}")]) as (claim,):
         assert "holds it" in str(refused(f"block:{loop}"))
         # What the run itself writes locks nobody out of the claim.
         put(Path(claim.source), 0, filesystem.read_bytes())
@@ -236,7 +236,7 @@ def test_a_claim_keeps_others_away_and_is_let_go(loop: Path, tmp_path: Path) -> 
 
 
 def test_a_file_is_held_by_one_run(image: Path) -> None:
-    with claimed([parse(f"file:{image}")]):
+    with claim_drives([parse(f"file:{image}")]):
         assert "another program has locked it" in str(refused(f"file:{image}"))
     accepted(f"file:{image}")
 
@@ -324,7 +324,7 @@ def test_a_name_that_comes_to_mean_another_disk_changes_nothing(
     link = directory / "disk"
     link.symlink_to(loop)
     stack.callback(link.unlink)
-    with claimed([parse(f"block:{link}")]) as (claim,):
+    with claim_drives([parse(f"block:{link}")]) as (claim,):
         link.unlink()
         link.symlink_to(second)
         put(Path(claim.source), 0, b"written through the claim")
@@ -334,7 +334,7 @@ def test_a_name_that_comes_to_mean_another_disk_changes_nothing(
 
 
 def test_a_device_that_goes_away_is_told(loop: Path, image: Path) -> None:
-    with claimed([parse(f"block:{loop}")]) as (claim,):
+    with claim_drives([parse(f"block:{loop}")]) as (claim,):
         os.truncate(image, 0)
         process.run(["losetup", "--set-capacity", str(loop)])
         assert claim.check() == f"block:{loop}: it has gone"
@@ -346,13 +346,16 @@ def test_all_refusals_come_at_once_and_a_name_of_no_disk_is_one(image: Path, tmp
     for path in (image, other):
         ext4(path)
     both = [parse(f"file:{image}"), parse(f"file:{other}")]
-    with pytest.raises(InputError) as raised, claimed(both):
+    with pytest.raises(InputError) as raised, claim_drives(both):
         pass
     assert str(raised.value).count("holds data: ext4") == 2
     names = key_of(raised.value).split(",")
-    with claimed(both, names) as claims:
+    with claim_drives(both, names) as claims:
         assert [claim.token for claim in claims] == names
-    with pytest.raises(InputError, match="no disk of this run is called so"), claimed(both, [*names, "X"]):
+    with (
+        pytest.raises(InputError, match="no disk of this run is called so"),
+        claim_drives(both, [*names, "X"]),
+    ):
         pass
 
 

@@ -20,7 +20,7 @@ from agelab import kernel as kernels
 from agelab import process
 from agelab.cli.options import open_store
 from agelab.drive import module
-from agelab.vm import daemon
+from agelab.vm import libvirt_daemon
 from tests.vm.cells import SMALL, agelab, real_guests, run, runs, scenario, step
 
 pytestmark = real_guests
@@ -210,7 +210,7 @@ def test_a_guest_that_somebody_paused_is_interrupted_and_never_hung(tmp_path: Pa
             time.sleep(0.2)
         [directory] = runs(path) - before
         name = ElementTree.fromstring((directory / "cells/0/domain-0.xml").read_text()).findtext("name")
-        process.run(["virsh", "--connect", daemon.uri(), "suspend", str(name)])
+        process.run(["virsh", "--connect", libvirt_daemon.uri(), "suspend", str(name)])
         assert child.wait(timeout=200) == 1
     finally:
         child.terminate()

@@ -12,7 +12,7 @@ from agelab.cli.options import open_store
 from agelab.image.packer import CMDLINE
 from agelab.kernel import initramfs
 from agelab.model.filesystem import Filesystem
-from agelab.scenario.files import every
+from agelab.scenario.toml_files import read_all
 from agelab.store import Store
 
 NEEDED = ("apt-get", "dpkg-deb", "mmdebstrap", "sqfstar", "packer", "qemu-system-x86_64", "ssh-keygen")
@@ -25,7 +25,7 @@ pytestmark = [
 
 def made(store: Store) -> image.Image:
     """The project's image of the default kernel, from the store or built now."""
-    return image.build(kernel.resolve(kernel.DEFAULT, store), store, every("filesystems", Filesystem))
+    return image.build(kernel.resolve(kernel.DEFAULT, store), store, read_all("filesystems", Filesystem))
 
 
 def test_the_guest_proves_every_filesystem_that_its_kernel_has() -> None:
@@ -39,7 +39,7 @@ def test_the_guest_proves_every_filesystem_that_its_kernel_has() -> None:
     }
     assert "without CONFIG_UFS_FS_WRITE" in str(others["ufs", "period"][1])
     assert "out-of-tree patch" in str(others["reiser4", "today"][1])
-    assert len(proofs) == 2 * len(every("filesystems", Filesystem))
+    assert len(proofs) == 2 * len(read_all("filesystems", Filesystem))
 
 
 def test_a_second_call_is_instant_and_needs_no_network() -> None:
@@ -47,10 +47,10 @@ def test_a_second_call_is_instant_and_needs_no_network() -> None:
     made(store)
     program = (
         "from agelab import image, kernel, process; from agelab.cli.options import open_store;"
-        "from agelab.model.filesystem import Filesystem; from agelab.scenario.files import every;"
+        "from agelab.model.filesystem import Filesystem; from agelab.scenario.toml_files import read_all;"
         "process.run = None;"  # no program at all: neither apt nor packer
         "store = open_store(); found = kernel.resolve(kernel.DEFAULT, store);"
-        "image.build(found, store, every('filesystems', Filesystem))"
+        "image.build(found, store, read_all('filesystems', Filesystem))"
     )
     started = time.monotonic()
     env = {"AGELAB_HOME": str(store.home), "PYTHONPATH": str(Path(__file__).parents[2])}

@@ -10,13 +10,13 @@ from agelab import image as images
 from agelab import kernel as kernels
 from agelab import process
 from agelab.cli.options import open_store
-from agelab.disk import claimed, parse
+from agelab.disk import claim_drives, parse
 from agelab.kernel import initramfs
 from agelab.scenario import selection
-from agelab.vm import daemon, domain
+from agelab.vm import domain, libvirt_daemon
 from agelab.vm.guest import REAL_SERIAL, GuestSpec, MemoryDisk, RealDisk
+from agelab.vm.guest_output import GuestOutput
 from agelab.vm.hypervisor import Ending, connected
-from agelab.vm.output import Output
 from tests.vm.cells import real_guests
 
 pytestmark = [*real_guests, pytest.mark.skipif(os.geteuid() != 0, reason="loop devices want root")]
@@ -53,7 +53,7 @@ def test_a_guest_has_its_real_disks_and_sees_an_error_when_one_goes(tmp_path: Pa
         loop = process.run(["losetup", "--find", "--show", str(pulled)]).stdout.strip()
         stack.callback(process.run, ["losetup", "--detach", loop])
         specs = [parse(f"block:{loop}"), parse(f"file:{kept}?aio=threads")]
-        claims = stack.enter_context(claimed(specs))
+        claims = stack.enter_context(claim_drives(specs))
         hypervisor = stack.enter_context(connected())
         guest = GuestSpec(
             name=f"agelab-real-disks-{os.getpid()}",
@@ -90,8 +90,8 @@ def test_a_guest_has_its_real_disks_and_sees_an_error_when_one_goes(tmp_path: Pa
                 os.truncate(pulled, 0)
                 process.run(["losetup", "--set-capacity", loop])
 
-        xml = domain.xml(guest, daemon.uri(), hypervisor.security_models)
-        ending = hypervisor.run(guest.name, xml, Output(guest.events, guest.console), hear, PATIENCE)
+        xml = domain.domain_xml(guest, libvirt_daemon.uri(), hypervisor.security_models)
+        ending = hypervisor.run(guest.name, xml, GuestOutput(guest.events, guest.console), hear, PATIENCE)
         assert ending is Ending.STOPPED, said
         assert said[:5] == [
             f"agelab-disk0 {SIZE // 512}",

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from agelab import process
-from agelab.vm import daemon
+from agelab.vm import libvirt_daemon
 from tests.vm.cells import agelab, real_guests, run, runs, scenario, step
 
 pytestmark = real_guests
@@ -70,8 +70,8 @@ def test_ctrl_c_keeps_the_samples_and_leaves_no_domain(tmp_path: Path) -> None:
     assert shown["cells"][0]["status"] == "interrupted"
     [xml] = run_directory.glob("cells/0/domain-0.xml")
     name = ElementTree.fromstring(xml.read_text()).findtext("name")
-    with daemon.running():
-        listed = process.run(["virsh", "--connect", daemon.uri(), "list", "--all", "--name"]).stdout
+    with libvirt_daemon.keep_running():
+        listed = process.run(["virsh", "--connect", libvirt_daemon.uri(), "list", "--all", "--name"]).stdout
     assert name and name not in listed.split()
 
 

@@ -13,7 +13,7 @@ from agelab.image.packer import CMDLINE
 from agelab.kernel import initramfs
 from agelab.model.filesystem import Filesystem
 from agelab.scenario import selection
-from agelab.scenario.files import every
+from agelab.scenario.toml_files import read_all
 from agelab.store import Store
 
 NEEDED = ("apt-get", "bwrap", "dpkg-deb", "mmdebstrap", "sqfstar", "packer", "qemu-system-x86_64")
@@ -29,7 +29,7 @@ WORK = Path(__file__).with_name("ufs_work.py")
 
 
 def built(store: Store) -> image.Image:
-    return image.build(kernel.resolve("recipe:ufs", store), store, every("filesystems", Filesystem))
+    return image.build(kernel.resolve("recipe:ufs", store), store, read_all("filesystems", Filesystem))
 
 
 def test_a_kernel_that_writes_it_proves_it() -> None:

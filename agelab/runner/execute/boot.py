@@ -33,7 +33,7 @@ from agelab.runner.plan import cell_inputs
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.disk_layout import CellDrive
 from agelab.store import canonical_json
-from agelab.vm import daemon, domain, host, output
+from agelab.vm import domain, guest_output, host, libvirt_daemon
 from agelab.vm.guest import REAL_SERIAL, Clock, GuestSpec, MemoryDisk, RealDisk
 from agelab.vm.hypervisor import Ending, Hypervisor
 
@@ -120,8 +120,8 @@ class GuestLauncher:
         """Carry out one boot: ``keep`` gets each sample, ``progress`` the name of each step, as it ends."""
         guest = self.guest(boot)
         guest.initramfs.write_bytes(self._archive(boot))
-        most = output.EVENTS + output.EVENTS_OF_A_STEP * len(boot.plan["steps"])
-        written = output.Output(guest.events, guest.console, most)
+        most = guest_output.MAX_EVENT_BYTES + guest_output.EVENT_BYTES_PER_STEP * len(boot.plan["steps"])
+        written = guest_output.GuestOutput(guest.events, guest.console, most)
         for file in (guest.console, guest.events):
             file.touch()
         xml = self._domain(boot)
@@ -135,7 +135,7 @@ class GuestLauncher:
                 boot_timeout(self.spec.clock),
             )
             last = heard.ended or heard.reboot or heard.cut
-            silent = ending is Ending.STOPPED and not last and host.full(self.directory)
+            silent = ending is Ending.STOPPED and not last and host.is_disk_full(self.directory)
             return Ending.UNHEARD if heard.lost or silent else ending
         finally:
             guest.initramfs.unlink()
@@ -158,14 +158,16 @@ class GuestLauncher:
 
     def console(self, boot: Boot) -> str:
         """What the kernel has said; of a long console its beginning and its end."""
-        return output.said(self.directory / f"{boot.name}console-{boot.number}.log")
+        return guest_output.console_text(self.directory / f"{boot.name}console-{boot.number}.log")
 
     def _domain(self, boot: Boot) -> str:
         """The libvirt domain, which is asked for twice: for the inputs and to be started."""
         known = self._xml
         key = boot.name, boot.number
         if key not in known:
-            known[key] = domain.xml(self.guest(boot), daemon.uri(), self.hypervisor.security_models)
+            known[key] = domain.domain_xml(
+                self.guest(boot), libvirt_daemon.uri(), self.hypervisor.security_models
+            )
         return known[key]
 
     def _archive(self, boot: Boot) -> bytes:

@@ -34,7 +34,7 @@ from agelab.runner.progress import Progress
 from agelab.runner.request.run_request import RunRequest as RunRequest
 from agelab.store import Store, key_of
 from agelab.stored_disk import StoredDisk
-from agelab.vm import clock, host
+from agelab.vm import clock_library, host
 from agelab.vm.guest import Clock
 from agelab.vm.hypervisor import Hypervisor, connected
 
@@ -131,7 +131,7 @@ def _begin(
     request, specs, image, corpora = ready.request, ready.specs, ready.image, ready.corpora
     neighbour = None
     if specs[0].beside:
-        seconds = ready.library or clock.library(store)
+        seconds = ready.library or clock_library.obtain(store)
         command = _command(request, specs[0], "run")
         neighbour = companion_disk.obtain(
             specs[0], image, corpora[0], hypervisor, seconds, store, command, progress.stage
@@ -299,8 +299,8 @@ def _run_plan(
             "scenario": key_of(scenario.model_dump(mode="json", exclude={"variants", "traces"})),
             "profiles": key_of([_profiles(spec) for spec in specs]),
             "vcpus": request.vcpus,
-            "qemu": host.qemu(),
-            "host": host.described(),
+            "qemu": host.qemu_version(),
+            "host": host.description(),
             "accelerator": cells[0].accelerator,
             "model": MODELS[request.clock, cells[0].accelerator == "kvm"] + disturbed,
         },

@@ -12,7 +12,7 @@ from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.disk_layout import CellDrive
 from agelab.store import file_hash, key_of
 from agelab.stored_disk import StoredDisk
-from agelab.vm import clock, host
+from agelab.vm import clock_library, host
 
 MANAGEMENT = ("-name", "-mon", "-sandbox", "-msg")
 """QEMU options by which libvirt manages a guest, each with one value; they do not reach what runs in it."""
@@ -65,9 +65,9 @@ def collect(
         "tools": {name: file_hash(path) for name, path in sorted(tools.items())},
         "seeds": {"run": spec.run_seed, "corpus": spec.corpus_seed},
         "qemu": {
-            "version": host.qemu(),
-            "firmware": host.firmware(),
-            "clock": file_hash(clock.SOURCE),
+            "version": host.qemu_version(),
+            "firmware": host.firmware_hashes(),
+            "clock": file_hash(clock_library.SOURCE),
         },
     }
 

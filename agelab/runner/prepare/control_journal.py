@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agelab.errors import InputError
 from agelab.model.result import End, Sample, Status
-from agelab.scenario.control import ControlLine
+from agelab.scenario.control_file import ControlLine
 
 STAGES = {"mkfs": "filesystem", "prepare": "prepare"}
 """The last part of a sample's step to what the journal calls it; the test itself is ``perform``."""

@@ -9,7 +9,7 @@ from agelab import image as images
 from agelab import kernel as kernel_specs
 from agelab import stored_disk
 from agelab.corpus import Corpus
-from agelab.disk import claimed
+from agelab.disk import claim_drives
 from agelab.drive import module as modules
 from agelab.errors import InputError
 from agelab.image import Image, tools
@@ -27,7 +27,7 @@ from agelab.runner.request.run_request import cell_requests as requested
 from agelab.scenario import selection
 from agelab.store import Store
 from agelab.stored_disk import StoredDisk
-from agelab.vm import clock, kvm
+from agelab.vm import clock_library, kvm
 from agelab.vm.guest import Accelerator
 
 
@@ -66,7 +66,7 @@ def prepare(
     scenario = request.selection.scenario
     claims = request.claims
     if claims is None:
-        claims = held.enter_context(claimed(request.drives, request.erase))
+        claims = held.enter_context(claim_drives(request.drives, request.erase))
     disk = _stored(request, store, progress, held)
     users = input_data.user_corpus(request, provided, store, progress.stage)
     shrink = input_data.shrink(request, users)
@@ -92,7 +92,7 @@ def prepare(
         specs, corpora, store.home, at_once=request.jobs, copies=copies, kept=kept, kernels=kernels
     )
     progress.stage(taken)
-    library = clock.library(store) if request.clock == "virtual" else None
+    library = clock_library.obtain(store) if request.clock == "virtual" else None
     modelled = any(spec.modelled for spec in specs)
     module = _module(provided, kernel, store, progress) if modelled else None
     accelerator = _accelerator(request, store, progress)
@@ -178,7 +178,7 @@ def _accelerator(request: RunRequest, store: Store, progress: Progress) -> Accel
     """What runs the guests: in the wall clock KVM, where it is proved to work."""
     if request.clock == "virtual":
         return "tcg"
-    proof = kvm.proved(store)
+    proof = kvm.probe_kvm(store)
     if not proof.boots:
         progress.stage(f"no KVM: {proof.detail}; the guest is emulated, its times are no machine's")
     return "kvm" if proof.boots else "tcg"

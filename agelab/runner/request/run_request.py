@@ -13,7 +13,7 @@ from agelab.model.scenario import Scenario, Variant
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.power_cut import PowerCut
 from agelab.scenario import selection
-from agelab.scenario.control import ControlFile, ControlLine
+from agelab.scenario.control_file import ControlFile, ControlLine
 from agelab.scenario.selection import Selection
 from agelab.stored_disk import StoredDisk
 from agelab.vm.guest import Clock

@@ -13,7 +13,7 @@ def cell_name(cell: Cell) -> str:
     return f"{cell.variant}, {cell.layout}, seed {cell.seed}"
 
 
-def lines(capsule: Capsule) -> list[str]:
+def capsule_lines(capsule: Capsule) -> list[str]:
     """A capsule in some lines."""
     plan, made, kernel = capsule.asked.plan, capsule.made, capsule.kernel
     guest = len(made.guest.root) + 1
@@ -40,7 +40,7 @@ def lines(capsule: Capsule) -> list[str]:
     return said
 
 
-def as_json(capsule: Capsule) -> dict[str, Any]:
+def capsule_json(capsule: Capsule) -> dict[str, Any]:
     """The same for programs, with every package."""
     return {
         "schema": SCHEMA,

@@ -6,10 +6,10 @@ from agelab import process
 from agelab.store import Store, file_hash
 
 SOURCE = Path(__file__).with_name("clock.c")
-LIBRARY = "clock.so"
+FILE_NAME = "clock.so"
 
 
-def library(store: Store) -> Path:
+def obtain(store: Store) -> Path:
     """The compiled library, made once for each version of its source and of the compiler.
 
     Raises HostError when there is no compiler.
@@ -17,8 +17,8 @@ def library(store: Store) -> Path:
     compiler = process.run(["gcc", "-dumpfullversion", "-dumpmachine"]).stdout.split()
 
     def build(directory: Path) -> None:
-        target = str(directory / LIBRARY)
+        target = str(directory / FILE_NAME)
         flags = ["-shared", "-fPIC", "-O2", "-nostdlib", "-Wall", "-Wextra", "-Werror"]
         process.run(["gcc", *flags, "-o", target, str(SOURCE)])
 
-    return store.obtain("clock", {"source": file_hash(SOURCE), "compiler": compiler}, build) / LIBRARY
+    return store.obtain("clock", {"source": file_hash(SOURCE), "compiler": compiler}, build) / FILE_NAME

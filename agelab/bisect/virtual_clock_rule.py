@@ -14,7 +14,7 @@ from agelab.stats.formatting import decimals, format_decimal
 from agelab.stats.noise_floor import SEEDS_NEEDED, FloorVerdict, MedianDifference
 from agelab.stats.order_statistics import summary
 
-LEAD = 3
+LEAD_NEEDED = 3
 """Values by which one side of the threshold must lead: 3 : 0 and 4 : 1, both of which fix the median of five."""
 
 
@@ -30,7 +30,7 @@ class Decision(StrEnum):
 
 
 @dataclass(frozen=True)
-class Judgement:
+class StepDecision:
     """A decision, why, and what else the user should know."""
 
     decision: Decision
@@ -44,7 +44,7 @@ class Judgement:
 
 
 @dataclass(frozen=True)
-class References:
+class EndReferences:
     """What the good and the bad end of a search measured, one value for each run seed, in the metric's unit.
 
     Whether bad is higher or lower is what they say. Raises InputError where no step could be told by them: too few
@@ -78,7 +78,7 @@ class References:
             raise InputError(f"{self.shown(threshold=at)} is not between the two ends: {medians}")
         for end, values in ((Decision.GOOD, self.good), (Decision.BAD, self.bad)):
             own = sum(self.side(value) is end for value in values)
-            if (2 * own - len(values)) * SEEDS_NEEDED < LEAD * len(values):  # of five: less than four
+            if (2 * own - len(values)) * SEEDS_NEEDED < LEAD_NEEDED * len(values):  # of five: less than four
                 raise InputError(
                     f"{end} itself would not be told: {own} of its {len(values)} values are on its side "
                     f"of {self.shown(threshold=at)}; {medians}"
@@ -107,8 +107,8 @@ class References:
 
 
 def decide_virtual(
-    references: References, values: Sequence[Fraction], seeds: int = SEEDS_NEEDED
-) -> Judgement:
+    references: EndReferences, values: Sequence[Fraction], seeds: int = SEEDS_NEEDED
+) -> StepDecision:
     """What the values of a step's run seeds say so far, of ``seeds`` that may be run at most.
 
     A verdict is the side on which the median of five lies whatever the other seeds give (a lead of three values), or
@@ -116,7 +116,7 @@ def decide_virtual(
     side's end). Without either: MORE, and in the end UNDECIDED.
     """
     if not values:
-        return Judgement(Decision.MORE, "no value yet")
+        return StepDecision(Decision.MORE, "no value yet")
     sides = [references.side(value) for value in values]
     bad, good = sides.count(Decision.BAD), sides.count(Decision.GOOD)
     side, lead = (Decision.BAD, bad - good) if bad >= good else (Decision.GOOD, good - bad)
@@ -124,15 +124,15 @@ def decide_virtual(
     told = references.shown(median=middle, threshold=references.at, floor=references.floor)
     count = f"{len(values)} seed{'s' if len(values) > 1 else ''}"
     split = f"of {count} {good} on good's side, {bad} on bad's: {told}"
-    note = neither(references, middle)
-    if lead >= LEAD or (lead == len(values) and _plain(references, side, values)):
-        return Judgement(side, split, note)
-    if lead + seeds - len(values) < LEAD:
-        return Judgement(Decision.UNDECIDED, f"{split}; a lead of {LEAD} is needed", note)
-    return Judgement(Decision.MORE, f"{split}; another seed is needed")
+    note = unlike_both_ends(references, middle)
+    if lead >= LEAD_NEEDED or (lead == len(values) and _few_values_suffice(references, side, values)):
+        return StepDecision(side, split, note)
+    if lead + seeds - len(values) < LEAD_NEEDED:
+        return StepDecision(Decision.UNDECIDED, f"{split}; a lead of {LEAD_NEEDED} is needed", note)
+    return StepDecision(Decision.MORE, f"{split}; another seed is needed")
 
 
-def _plain(references: References, side: Decision, values: Sequence[Fraction]) -> bool:
+def _few_values_suffice(references: EndReferences, side: Decision, values: Sequence[Fraction]) -> bool:
     """Whether one or two values on one side will do: no spread like the ends' reaches the threshold from there.
 
     One value must be twice the floor away, two once: the spread of five is a small sample's. And the step must look
@@ -144,7 +144,7 @@ def _plain(references: References, side: Decision, values: Sequence[Fraction]) -
     return far and abs(middle - home) <= max(references.floor, abs(references.at - home) / 2)
 
 
-def neither(references: References, value: Fraction) -> str:
+def unlike_both_ends(references: EndReferences, value: Fraction) -> str:
     """Where a value lies that is farther than the floor from all values of both ends; empty if it is not."""
     ends = {end: sorted(getattr(references, end)) for end in (Decision.GOOD, Decision.BAD)}
     gaps = {end: max(low - value, value - high, Fraction(0)) for end, (low, *_, high) in ends.items()}

@@ -6,7 +6,7 @@ a disk that was pulled out must fail the cell, not hang it.
 
 from agelab.vm.guest import GuestSpec, RealDisk
 
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
+DRIVE_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 PINNED_EXTRA_MIB = 2048
 """Memory that QEMU may lock beside the guest's own when a PCI device reaches into it."""
 
@@ -18,7 +18,7 @@ def kernel_arguments(spec: GuestSpec) -> tuple[str, ...]:
     return () if spec.accelerator == "kvm" else ("no_timer_check",)
 
 
-def words(spec: GuestSpec) -> list[str]:
+def virt_install_arguments(spec: GuestSpec) -> list[str]:
     """virt-install's words that only the wall clock has."""
     without = (f"disable={name}" for name in spec.machine.cpu_without)
     # A real processor keeps its own instructions: what is taken out of the emulated one is slow or random there.
@@ -28,7 +28,7 @@ def words(spec: GuestSpec) -> list[str]:
         if native
         else ",".join([spec.machine.cpu_model, *without, "check=none"])
     )
-    disks = [disk(number, real) for number, real in enumerate(spec.real_disks)] or ["none"]
+    disks = [disk_argument(number, real) for number, real in enumerate(spec.real_disks)] or ["none"]
     return [
         "--virt-type", "kvm" if native else "qemu", "--cpu", cpu, "--clock", "offset=utc",
         *(word for text in disks for word in ("--disk", text)),
@@ -37,13 +37,13 @@ def words(spec: GuestSpec) -> list[str]:
     ]  # fmt: skip
 
 
-def disk(number: int, real: RealDisk) -> str:
+def disk_argument(number: int, real: RealDisk) -> str:
     """virt-install's words for one real disk."""
     source = "source.dev" if real.kind == "block" else "source.file"
     return (
         f"type={real.kind},device=disk,{source}={real.source},driver.name=qemu,driver.type=raw,"
         f"driver.cache={real.cache},driver.io={real.aio},driver.error_policy=report,driver.discard=unmap,"
-        f"target.dev=vd{LETTERS[number]},target.bus=virtio,serial={real.serial}"
+        f"target.dev=vd{DRIVE_LETTERS[number]},target.bus=virtio,serial={real.serial}"
     )
 
 

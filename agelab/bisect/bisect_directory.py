@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from agelab.bisect.question import Question
+from agelab.bisect.question import BisectQuestion
 from agelab.errors import AgelabError, HostError, InputError, unknown
 from agelab.results import checksummed, run_directory
 from agelab.store import Store
@@ -18,7 +18,7 @@ from agelab.store import Store
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
 
 
-class Stopped(BaseModel):
+class StepError(BaseModel):
     """Why a step could not be judged: an error, as it left the step's process."""
 
     message: str
@@ -31,7 +31,7 @@ class Stopped(BaseModel):
         return kind(self.message, self.hint)
 
 
-class Directory:
+class BisectDirectory:
     """Where one bisect keeps what it is asked and what it has found."""
 
     def __init__(self, path: Path) -> None:
@@ -52,7 +52,7 @@ class Directory:
         return self.path / "log"
 
     @classmethod
-    def create(cls, store: Store, question: Question) -> "Directory":
+    def create(cls, store: Store, question: BisectQuestion) -> "BisectDirectory":
         """A new one for that question, named by the moment and the scenario."""
         moment = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
         label = f"{moment}-{Path(question.name).stem}"
@@ -68,7 +68,7 @@ class Directory:
         raise FileExistsError(store.bisects / label)
 
     @classmethod
-    def find(cls, store: Store, name: str) -> "Directory":
+    def find(cls, store: Store, name: str) -> "BisectDirectory":
         """The bisect of that name, or in that directory; ``latest`` is the newest. Raises InputError."""
         known = sorted(path.parent for path in store.bisects.glob("*/question.json"))
         if name == run_directory.LATEST and known:
@@ -78,8 +78,8 @@ class Directory:
                 return cls(path.absolute())
         raise unknown("bisect", name, [path.name for path in known])
 
-    def question(self) -> Question:
-        return checksummed.read(self.path / "question.json", Question)
+    def question(self) -> BisectQuestion:
+        return checksummed.read(self.path / "question.json", BisectQuestion)
 
     def say(self, line: str) -> None:
         """Add a line to the log, which whoever asked is shown."""
@@ -119,7 +119,7 @@ class Directory:
 
     def stop(self, error: AgelabError) -> None:
         """Tell the process that drives git why a step could not be judged."""
-        stopped = Stopped(message=str(error), hint=error.hint, exit_code=error.exit_code)
+        stopped = StepError(message=str(error), hint=error.hint, exit_code=error.exit_code)
         checksummed.write(self.path / "stopped.json", stopped.model_dump_json())
 
     def stopped(self) -> AgelabError | None:
@@ -127,6 +127,6 @@ class Directory:
         path = self.path / "stopped.json"
         if not path.exists():
             return None
-        error = checksummed.read(path, Stopped).error()
+        error = checksummed.read(path, StepError).error()
         path.unlink()
         return error

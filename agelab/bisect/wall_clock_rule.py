@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cache
 from math import comb
 
-from agelab.bisect.decide_virtual import Decision, Judgement
+from agelab.bisect.virtual_clock_rule import Decision, StepDecision
 
 ALPHA = Fraction(1, 100)
 """The error probability of a verdict unless another one is asked for."""
@@ -37,7 +37,7 @@ class Round:
 
 
 @dataclass(frozen=True)
-class Ends:
+class EndsComparison:
     """Whether good and bad differ, and which way."""
 
     order: EndsOrder
@@ -60,7 +60,7 @@ def e_value(wins: int, losses: int) -> Fraction:
     return Fraction(sum(comb(n + 1, i) for i in range(wins + 1)), (n + 1) * comb(n, wins))
 
 
-def fewest(alpha: Fraction = ALPHA) -> int:
+def fewest_rounds(alpha: Fraction = ALPHA) -> int:
     """Rounds that ``differ`` needs if all are alike: no budget may be below this. A step may take fewer."""
     n = 1
     while (e_value(n, 0) + e_value(0, n)) * alpha < 2:
@@ -68,26 +68,30 @@ def fewest(alpha: Fraction = ALPHA) -> int:
     return n
 
 
-def differ(pairs: Sequence[tuple[Fraction, Fraction]], budget: int, alpha: Fraction = ALPHA) -> Ends:
+def compare_ends(
+    pairs: Sequence[tuple[Fraction, Fraction]], budget: int, alpha: Fraction = ALPHA
+) -> EndsComparison:
     """Whether good and bad differ at all, from pairs (good, bad) of one round each, of ``budget`` rounds at most.
 
     Half a unit is bet on either order, so the error covers both.
     """
-    higher, lower = _count((bad, good) for good, bad in pairs)
+    higher, lower = _count_worse((bad, good) for good, bad in pairs)
     value = (e_value(higher, lower) + e_value(lower, higher)) / 2
-    told = f"bad is higher in {higher} of {len(pairs)} rounds, lower in {lower}: e-value {_figure(value)}"
+    told = (
+        f"bad is higher in {higher} of {len(pairs)} rounds, lower in {lower}: e-value {_three_digits(value)}"
+    )
     if value * alpha >= 1:
-        return Ends(EndsOrder.HIGHER if higher > lower else EndsOrder.LOWER, told, alpha)
-    return Ends(
+        return EndsComparison(EndsOrder.HIGHER if higher > lower else EndsOrder.LOWER, told, alpha)
+    return EndsComparison(
         EndsOrder.UNDECIDED if len(pairs) >= budget else EndsOrder.MORE,
-        f"{told} of {_figure(1 / alpha)}",
+        f"{told} of {_three_digits(1 / alpha)}",
         None,
     )
 
 
 def decide_wall(
     rounds: Sequence[Round], bad_is: EndsOrder, budget: int, alpha: Fraction = ALPHA
-) -> Judgement:
+) -> StepDecision:
     """What the rounds say of the candidate so far, of ``budget`` rounds at most; ``bad_is`` HIGHER or LOWER.
 
     BAD: it is worse than good, with an e-value of 1/alpha, and that is 1/alpha times what says that it is better than
@@ -97,34 +101,34 @@ def decide_wall(
     """
     if bad_is not in (EndsOrder.HIGHER, EndsOrder.LOWER):
         raise ValueError("the ends' order is not known")
-    worse, not_worse = _count(((one.candidate, one.good) for one in rounds), bad_is)
-    better, not_better = _count(((one.bad, one.candidate) for one in rounds), bad_is)
+    worse, not_worse = _count_worse(((one.candidate, one.good) for one in rounds), bad_is)
+    better, not_better = _count_worse(((one.bad, one.candidate) for one in rounds), bad_is)
     against_good, against_bad = e_value(worse, not_worse), e_value(better, not_better)
     told = (
-        f"worse than good in {worse} of {len(rounds)} rounds (e-value {_figure(against_good)}), "
-        f"better than bad in {better} (e-value {_figure(against_bad)})"
+        f"worse than good in {worse} of {len(rounds)} rounds (e-value {_three_digits(against_good)}), "
+        f"better than bad in {better} (e-value {_three_digits(against_bad)})"
     )
     if against_good * alpha >= max(Fraction(1), against_bad):
         beyond = e_value(not_better, better) * alpha >= 1
-        return Judgement(Decision.BAD, told, "worse than bad" if beyond else "", alpha)
+        return StepDecision(Decision.BAD, told, "worse than bad" if beyond else "", alpha)
     if against_bad * alpha >= max(Fraction(1), against_good):
         beyond = e_value(not_worse, worse) * alpha >= 1
-        return Judgement(Decision.GOOD, told, "better than good" if beyond else "", alpha)
+        return StepDecision(Decision.GOOD, told, "better than good" if beyond else "", alpha)
     note = ""
     if min(against_good, against_bad) * alpha >= 1:
         note = "neither good nor bad: between them"
-        over, under = _count(((2 * one.candidate, one.good + one.bad) for one in rounds), bad_is)
+        over, under = _count_worse(((2 * one.candidate, one.good + one.bad) for one in rounds), bad_is)
         told += f", on bad's side of the midpoint in {over} and on good's in {under}"
         if e_value(over, under) * alpha >= 1:
-            return Judgement(Decision.BAD, told, note, alpha)
+            return StepDecision(Decision.BAD, told, note, alpha)
         if e_value(under, over) * alpha >= 1:
-            return Judgement(Decision.GOOD, told, note, alpha)
+            return StepDecision(Decision.GOOD, told, note, alpha)
     if len(rounds) >= budget:
-        return Judgement(Decision.UNDECIDED, f"{told}: the budget of {budget} rounds has ended", note)
-    return Judgement(Decision.MORE, told, note)
+        return StepDecision(Decision.UNDECIDED, f"{told}: the budget of {budget} rounds has ended", note)
+    return StepDecision(Decision.MORE, told, note)
 
 
-def _count(
+def _count_worse(
     pairs: Iterable[tuple[Fraction, Fraction]], bad_is: EndsOrder = EndsOrder.HIGHER
 ) -> tuple[int, int]:
     """In how many pairs the first is the worse one, and in how many the second. Nothing is bet on a tie."""
@@ -135,6 +139,6 @@ def _count(
     return (higher, lower) if bad_is is EndsOrder.HIGHER else (lower, higher)
 
 
-def _figure(value: Fraction) -> str:
+def _three_digits(value: Fraction) -> str:
     """Three figures; beyond a thousand million nobody asks, and a float ends somewhere."""
     return f"{float(min(value, Fraction(10**9))):.3g}"

@@ -14,9 +14,9 @@ from agelab.scenario.selection import Selection
 
 TEMPLATE = "tum-2005"
 """The scenario whose machine, drive and memory it has."""
-WORD = re.compile(r"[a-z0-9][a-z0-9_-]*", re.IGNORECASE)
-DEVICE = re.compile(r"/dev/[A-Za-z0-9]+([/_-][A-Za-z0-9]+)*")
-SCRIPTS = "/run/agelab/control"
+NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9_-]*", re.IGNORECASE)
+DEVICE_PATTERN = re.compile(r"/dev/[A-Za-z0-9]+([/_-][A-Za-z0-9]+)*")
+GUEST_SCRIPTS = "/run/agelab/control"
 """Where the guest finds them."""
 
 
@@ -64,15 +64,15 @@ class ControlFile:
         prepare = f"test-{line.test}-prepare.sh"
         experiment = Experiment(
             name=line.test.lower(),
-            prepare=f"{SCRIPTS}/{prepare}" if prepare in self.scripts else "",
-            perform=f"{SCRIPTS}/test-{line.test}-perform.sh",
+            prepare=f"{GUEST_SCRIPTS}/{prepare}" if prepare in self.scripts else "",
+            perform=f"{GUEST_SCRIPTS}/test-{line.test}-perform.sh",
             traced=False,
             origin="published",
         )
         variant = Variant(
             name=line.variant,
-            filesystem=_known(line.filesystem) or "",
-            script=f"{SCRIPTS}/filesystem-{line.filesystem}.sh",
+            filesystem=_filesystem_of(line.filesystem) or "",
+            script=f"{GUEST_SCRIPTS}/filesystem-{line.filesystem}.sh",
         )
         return self.selection.scenario.model_copy(
             update={"variants": (variant,), "experiments": (experiment,)}
@@ -128,9 +128,9 @@ def parse(path: Path, text: str, script: Callable[[str], bytes | None]) -> Contr
     return ControlFile(path, tuple(lines), scripts, text)
 
 
-def must_be_device(path: str) -> None:
+def require_device(path: str) -> None:
     """Raise InputError for what is no path by which scripts could find a disk."""
-    if not DEVICE.fullmatch(path):
+    if not DEVICE_PATTERN.fullmatch(path):
         raise InputError(f"--device {path}: name a device file, like /dev/hda3")
 
 
@@ -138,19 +138,19 @@ def _problem(words: list[str]) -> str | None:
     """What is wrong with the words of a line."""
     if len(words) != 3:
         return f"<Filesystem> <Testname> <Repetitions> are three words, not {len(words)}"
-    if not all(WORD.fullmatch(word) for word in words[:2]):
+    if not all(NAME_PATTERN.fullmatch(word) for word in words[:2]):
         return "names are made of letters, digits, - and _"
     if taken(words[1].lower()):
         return f"a test cannot be called {words[1]}: what goes before it is called so in the results"
     if not (words[2].isascii() and words[2].isdigit() and 0 < int(words[2]) < 10_000):
         return f"{words[2]!r} is no number of repetitions"
-    if _known(words[0]) is None:
+    if _filesystem_of(words[0]) is None:
         names = ", ".join(_filesystems())
         return f"{words[0]} does not begin with a filesystem's name ({names}): which module would it need?"
     return None
 
 
-def _known(name: str) -> str | None:
+def _filesystem_of(name: str) -> str | None:
     """The filesystem file that a script's name begins with: the longest."""
     fitting = [
         known

@@ -12,7 +12,7 @@ from agelab.vm.guest import GuestSpec
 
 EPOCH = 1577836800
 """Guest time of a cell's first boot: 2020-01-01 UTC, in seconds."""
-DAY = 86400
+DAY_SECONDS = 86400
 TIMERS = ("rtc", "pit", "hpet")
 """What virt-install writes policies for: they catch up with lost ticks, by the host's idea of time."""
 
@@ -25,7 +25,7 @@ HPET as its timer it does not measure the local APIC's by spinning for a fifth o
 A processor that is 20 s of guest time in the kernel (soft lockup) is a panic: here no busy host can look like that."""
 
 
-def check(spec: GuestSpec) -> None:
+def require_supported(spec: GuestSpec) -> None:
     """Refuse what has a time of its own, or none of the host's taken away."""
     if spec.real_disks or spec.passthrough or spec.vcpus != 1 or spec.preload is None:
         raise AgelabError(
@@ -34,19 +34,19 @@ def check(spec: GuestSpec) -> None:
         )
 
 
-def words(spec: GuestSpec) -> list[str]:
+def virt_install_arguments(spec: GuestSpec) -> list[str]:
     """virt-install's words that only the virtual clock has."""
     cpu = [spec.machine.cpu_model, *(f"disable={name}" for name in spec.machine.cpu_without), "check=none"]
     return [
         "--virt-type", "qemu", "--cpu", ",".join(cpu), "--disk", "none",
-        "--clock", "offset=absolute", "--xml", f"./clock/@start={EPOCH + spec.day * DAY}",
+        "--clock", "offset=absolute", "--xml", f"./clock/@start={EPOCH + spec.day * DAY_SECONDS}",
         *["--xml", "xpath.delete=./clock/timer"] * len(TIMERS),
     ]  # fmt: skip
 
 
-def arguments(spec: GuestSpec) -> list[str]:
+def qemu_arguments(spec: GuestSpec) -> list[str]:
     """QEMU's arguments for the instruction counter."""
-    moment = datetime.fromtimestamp(EPOCH + spec.day * DAY, UTC).strftime("%Y-%m-%d")
+    moment = datetime.fromtimestamp(EPOCH + spec.day * DAY_SECONDS, UTC).strftime("%Y-%m-%d")
     return [
         f"env=LD_PRELOAD={spec.preload}",
         # Recording (into nothing) keeps QEMU's main loop from looking at the clock while the guest runs: it could

@@ -18,11 +18,11 @@ SEAL = "seal"
 PLAN = "plan.json"
 KERNEL = "kernel.json"
 IMAGE = "image.json"
-CARRIED = "artefacts.json"
-DATA = (PLAN, KERNEL, IMAGE, MADE_OF, PROFILES, SCENARIO)
+ARTEFACTS = "artefacts.json"
+REQUIRED_MEMBERS = (PLAN, KERNEL, IMAGE, MADE_OF, PROFILES, SCENARIO)
 """What each capsule has, beside its cells."""
 INPUTS, END, SAMPLES = "inputs.json", "end.json", "samples.jsonl"
-OF_CELL = (INPUTS, END, SAMPLES)
+CELL_MEMBERS = (INPUTS, END, SAMPLES)
 
 IMAGE_FILES = ("initramfs", "root.squashfs", "vmlinux", "vmlinuz")
 """Of an image, beside its description."""
@@ -31,8 +31,8 @@ KERNEL_FILES = ("config", "modules.builtin", "modules.json")
 
 _NUMBER = r"(0|[1-9][0-9]{0,5})"
 _NAMES = (
-    *(re.escape(name) for name in (*DATA, CONTROL, CARRIED)),
-    rf"cells/{_NUMBER}/({'|'.join(map(re.escape, OF_CELL))})",
+    *(re.escape(name) for name in (*REQUIRED_MEMBERS, CONTROL, ARTEFACTS)),
+    rf"cells/{_NUMBER}/({'|'.join(map(re.escape, CELL_MEMBERS))})",
     rf"cells/{_NUMBER}/maps/[a-z0-9-]{{1,30}}/(extents|free)",
     r"logs/[a-z0-9][a-z0-9_-]{0,50}",
     rf"artefacts/image/({'|'.join(map(re.escape, IMAGE_FILES))})",
@@ -40,23 +40,23 @@ _NAMES = (
     r"artefacts/drive/module\.ko",
     r"artefacts/(tools|corpora)/" + _NUMBER,
 )
-KNOWN = re.compile("|".join(f"(?:{name})" for name in _NAMES), re.ASCII)
+MEMBER_NAMES = re.compile("|".join(f"(?:{name})" for name in _NAMES), re.ASCII)
 """The names that a member may have (for ``fullmatch``); none of them is ever a path that is written to."""
 
 MIB = 1 << 20
-MOST = 64 * MIB
+MAX_DATA_BYTES = 64 * MIB
 """Bytes of a member that is data."""
-MAPS_MOST = 8 * MIB
+MAX_MAPS_BYTES = 8 * MIB
 """Bytes of a cell's maps together, above which a capsule has their hashes alone."""
 
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Word = Annotated[str, Field(max_length=4096)] | bool | int | float | None
 
-OBJECT: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, JsonValue])
+JSON_OBJECT: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, JsonValue])
 """Any JSON object, not too deep."""
 
 
-class Packed(Frozen):
+class PackedMember(Frozen):
     """A member's content."""
 
     sha256: Digest
@@ -69,10 +69,10 @@ class CapsuleManifest(Frozen):
     capsule: Literal[1]
     agelab: str = Field(max_length=100, description="version of the agelab that made the run")
     run: str = Field(max_length=255)
-    members: dict[str, Packed] = Field(max_length=2_000_000)
+    members: dict[str, PackedMember] = Field(max_length=2_000_000)
 
 
-class Asked(Frozen):
+class CapsuleRequest(Frozen):
     """plan.json: what the run set out to do, and how it was asked to, without places on its host."""
 
     plan: RunPlan
@@ -102,7 +102,7 @@ class CarriedCorpus(Frozen):
     parts: int | None = Field(default=None, ge=0)
 
 
-class Carried(Frozen):
+class CarriedArtefacts(Frozen):
     """artefacts.json: which parts of the run are in the capsule themselves."""
 
     module: str | None = Field(pattern=r"^[a-z0-9_-]{1,50}$", description="name of the drive's module")

@@ -22,10 +22,10 @@ AnyFrozen = TypeVar("AnyFrozen", bound=Frozen)
 
 def read(path: Path, kind: type[AnyFrozen]) -> AnyFrozen:
     """The file's content as ``kind``. Raises InputError that lists every error with its place."""
-    return parse(text(path), path, kind)
+    return parse(read_text(path), path, kind)
 
 
-def text(path: Path) -> str:
+def read_text(path: Path) -> str:
     """What a file of text says. Raises InputError where it cannot be read or is none."""
     try:
         return path.read_text()
@@ -44,24 +44,24 @@ def parse(said: str, path: Path, kind: type[AnyFrozen]) -> AnyFrozen:
     try:
         return kind.model_validate(raw)
     except ValidationError as error:
-        raise InputError("\n".join(complaints(path, error))) from error
+        raise InputError("\n".join(error_lines(path, error))) from error
 
 
-def complaints(path: Path, error: ValidationError) -> list[str]:
+def error_lines(path: Path, error: ValidationError) -> list[str]:
     """One line for each error: file, place in it, what is wrong.
 
     An error of a whole that only follows from an error of one of its parts is left out.
     """
-    found = {_place(item["loc"]): item for item in error.errors(include_url=False)}
+    found = {_key_path(item["loc"]): item for item in error.errors(include_url=False)}
     lines = []
     for place, item in found.items():
         if place and any(other.startswith((f"{place}.", f"{place}[")) for other in found):
             continue
-        lines.append(f"{path}: {place + ': ' if place else ''}{_wrong(item)}")
+        lines.append(f"{path}: {place + ': ' if place else ''}{_describe_error(item)}")
     return lines
 
 
-def _wrong(item: ErrorDetails) -> str:
+def _describe_error(item: ErrorDetails) -> str:
     """What is wrong, and of a value of another kind than is wanted how it is written."""
     value = item["input"]
     match item["type"]:
@@ -79,13 +79,13 @@ def _wrong(item: ErrorDetails) -> str:
     return said if isinstance(value, dict) else f"{said} (it is {value!r:.60})"
 
 
-def _place(location: tuple[int | str, ...]) -> str:
+def _key_path(location: tuple[int | str, ...]) -> str:
     """``("steps", 0, "~cycle", "run")`` to ``steps[0].run``: a word with a mark names a type, not a place."""
     words = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in location if str(part)[0] != "~"]
     return "".join(words).lstrip(".")
 
 
-def named(directory: str, name: str, kind: type[AnyFrozen], what: str) -> AnyFrozen:
+def read_named(directory: str, name: str, kind: type[AnyFrozen], what: str) -> AnyFrozen:
     """The file ``scenarios/<directory>/<name>.toml``.
 
     Raises InputError naming the nearest valid names, or where the file calls itself by another.
@@ -93,21 +93,21 @@ def named(directory: str, name: str, kind: type[AnyFrozen], what: str) -> AnyFro
     names = [path.stem for path in (SCENARIOS / directory).glob("*.toml")]
     if name not in names:
         raise unknown(what, name, names)
-    return _own_name(SCENARIOS / directory / f"{name}.toml", kind)
+    return _read_checked(SCENARIOS / directory / f"{name}.toml", kind)
 
 
-def _own_name(path: Path, kind: type[AnyFrozen]) -> AnyFrozen:
+def _read_checked(path: Path, kind: type[AnyFrozen]) -> AnyFrozen:
     found = read(path, kind)
-    if wrong := misnamed(path, getattr(found, "name", path.stem)):
+    if wrong := name_problem(path, getattr(found, "name", path.stem)):
         raise InputError(wrong)
     return found
 
 
-def misnamed(path: Path, name: str) -> str:
+def name_problem(path: Path, name: str) -> str:
     """What is wrong with the name that a file gives itself, or nothing."""
     return "" if name == path.stem else f"{path}: name: is {name!r}, the file's name is {path.stem!r}"
 
 
-def every(directory: str, kind: type[AnyFrozen]) -> list[AnyFrozen]:
+def read_all(directory: str, kind: type[AnyFrozen]) -> list[AnyFrozen]:
     """All files of ``scenarios/<directory>/``, sorted by name."""
-    return [_own_name(path, kind) for path in sorted((SCENARIOS / directory).glob("*.toml"))]
+    return [_read_checked(path, kind) for path in sorted((SCENARIOS / directory).glob("*.toml"))]

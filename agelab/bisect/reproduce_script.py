@@ -4,19 +4,19 @@ import shlex
 import sys
 from pathlib import Path
 
-from agelab.bisect.directory import Directory
-from agelab.bisect.question import Question
+from agelab.bisect.bisect_directory import BisectDirectory
+from agelab.bisect.question import BisectQuestion
 from agelab.stats.noise_floor import SEEDS_NEEDED
 
-FILE = "reproduce.sh"
+SCRIPT_FILE = "reproduce.sh"
 
 
-def write(directory: Directory, question: Question, before: str, after: str, name: str) -> None:
+def write(directory: BisectDirectory, question: BisectQuestion, before: str, after: str, name: str) -> None:
     """Write it into the bisect's directory."""
-    (directory.path / FILE).write_text(text(directory.path.parents[1], question, before, after, name))
+    (directory.path / SCRIPT_FILE).write_text(text(directory.path.parents[1], question, before, after, name))
 
 
-def text(home: Path, question: Question, before: str, after: str, name: str) -> str:
+def text(home: Path, question: BisectQuestion, before: str, after: str, name: str) -> str:
     """Plain sh. In the virtual clock it gives the same digits as the bisect, for the images are the same ones."""
     seeds = 1 if question.symptom else SEEDS_NEEDED
     words = {**question.words, "seeds": ",".join(map(str, range(1, seeds + 1)))}
@@ -43,7 +43,7 @@ def text(home: Path, question: Question, before: str, after: str, name: str) -> 
         f"before={shlex.quote(before)}",
         f"after={shlex.quote(after)}",
     ]
-    if _shared(question):
+    if _runs_together(question):
         lines += [
             f'said=$("$agelab" run {run} --kernel "$before" --kernel "$after")',
             "status=$?",
@@ -67,7 +67,7 @@ def text(home: Path, question: Question, before: str, after: str, name: str) -> 
     return "\n".join(lines) + "\n"
 
 
-def _shared(question: Question) -> bool:
+def _runs_together(question: BisectQuestion) -> bool:
     """Whether one command runs both: not where the drives are real ones."""
     kinds = {word.partition(":")[0] for word in (question.words.get("disks") or "").split(",")}
     return not kinds & {"file", "block", "pci"}

@@ -20,7 +20,7 @@ from agelab.errors import HostError
 from agelab.vm import reaper
 
 STATE = Path("/run/agelab")
-CONFIGURATION = """\
+QEMU_CONF = """\
 # Guests run as the user who runs agelab: their disks are that user's files.
 user = "root"
 group = "root"
@@ -29,8 +29,8 @@ stdio_handler = "file"
 dynamic_ownership = 0
 remember_owner = 0
 """
-HOST_DAEMON = Path("/etc/libvirt/libvirtd.conf")
-START = 30.0
+HOST_LIBVIRTD_CONF = Path("/etc/libvirt/libvirtd.conf")
+START_TIMEOUT = 30.0
 """Seconds that a daemon may take until it answers."""
 
 
@@ -39,13 +39,13 @@ def uri() -> str:
     return "qemu:///system" if os.geteuid() == 0 else "qemu:///session"
 
 
-def answers() -> bool:
+def is_responding() -> bool:
     """Whether libvirt answers now."""
     return process.run(["virsh", "--connect", uri(), "version"], ok=range(256), timeout=60).returncode == 0
 
 
 @contextmanager
-def running() -> Iterator[None]:
+def keep_running() -> Iterator[None]:
     """See to it that libvirt answers for as long as the body runs; the last one out ends what we started.
 
     Raises HostError when it cannot be made to answer.
@@ -56,48 +56,48 @@ def running() -> Iterator[None]:
     STATE.mkdir(mode=0o700, exist_ok=True)  # who can open a lock can hold it
     with (STATE / "users").open("w") as users:
         try:
-            with _alone():
+            with _state_lock():
                 fcntl.flock(users, fcntl.LOCK_SH)
-            see_to_it()
+            ensure_running()
             yield
         finally:
-            with _alone():
-                if _last(users.fileno()):
+            with _state_lock():
+                if _is_last_user(users.fileno()):
                     _stop()
 
 
-def see_to_it() -> None:
+def ensure_running() -> None:
     """Have libvirt answer again, in the body of ``running``. Raises HostError when it cannot be made to."""
     if os.geteuid() == 0:
-        with _alone():
-            if not answers():
+        with _state_lock():
+            if not is_responding():
                 _start()
 
 
-def unused() -> int | None:
+def unused_pid() -> int | None:
     """The process id of a daemon that we started and nobody uses; None where there is none."""
     try:
         with (STATE / "users").open() as users:
-            return _ours() if _last(users.fileno()) else None
+            return _own_pid() if _is_last_user(users.fileno()) else None
     except FileNotFoundError:
         return None
 
 
-def end_unused() -> None:
+def stop_unused() -> None:
     """End a daemon that we started and nobody uses."""
-    with _alone(), (STATE / "users").open("w") as users:
-        if _last(users.fileno()):
+    with _state_lock(), (STATE / "users").open("w") as users:
+        if _is_last_user(users.fileno()):
             _stop()
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def _state_lock() -> Iterator[None]:
     with (STATE / "lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
-def _last(descriptor: int) -> bool:
+def _is_last_user(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -114,10 +114,10 @@ def _start() -> None:
     before = orphans.tagged(orphans.DAEMON, str(STATE / "libvirtd.conf"))
     orphans.terminate([one for one in before if one.command == "libvirtd"])
     configuration = STATE / "qemu.conf"
-    configuration.write_text(CONFIGURATION)
+    configuration.write_text(QEMU_CONF)
     settings = STATE / "libvirtd.conf"
     settings.write_text(
-        "keepalive_interval = -1\n" + (HOST_DAEMON.read_text() if HOST_DAEMON.exists() else "")
+        "keepalive_interval = -1\n" + (HOST_LIBVIRTD_CONF.read_text() if HOST_LIBVIRTD_CONF.exists() else "")
     )
     daemon = f"exec libvirtd --config {settings} --pid-file {_pid_file()}"
     private = f"mount --bind {configuration} /etc/libvirt/qemu.conf"
@@ -125,9 +125,9 @@ def _start() -> None:
     start = f"if unshare --mount -- {private}; then exec unshare --mount -- sh -c '{private} && {daemon}'; fi; {daemon}"
     process.run(["libvirtd", "--version"])  # or nobody would hear that there is none
     argv = [sys.executable, "-P", reaper.__file__, str(STATE / "users"), "sh", "-c", start]
-    process.run(argv, env={orphans.VARIABLE: orphans.DAEMON}, timeout=START)
-    deadline = time.monotonic() + START
-    while not answers():
+    process.run(argv, env={orphans.VARIABLE: orphans.DAEMON}, timeout=START_TIMEOUT)
+    deadline = time.monotonic() + START_TIMEOUT
+    while not is_responding():
         if time.monotonic() > deadline:
             raise HostError(
                 "libvirtd was started and does not answer", hint="see its log: journalctl or syslog"
@@ -135,7 +135,7 @@ def _start() -> None:
         time.sleep(0.1)
 
 
-def _ours() -> int | None:
+def _own_pid() -> int | None:
     """The daemon that was started here and still runs."""
     try:
         pid = int(_pid_file().read_text())
@@ -147,7 +147,7 @@ def _ours() -> int | None:
 
 def _stop() -> None:
     """End the daemon that this program started, if it did."""
-    pid = _ours()
+    pid = _own_pid()
     if pid is None:
         return
     with suppress(ProcessLookupError):
