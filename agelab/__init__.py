@@ -21,10 +21,10 @@ def load(*runs: str, home: Path | str | None = None) -> "pandas.DataFrame":
     """
     import pandas
 
-    from agelab.results import rows, run_directory
+    from agelab.results import rows, run_lookup
     from agelab.store import Store, default_home
 
     store = Store(Path(home) if home else default_home())
-    found = [run_directory.find(store.runs, name) for name in runs or ("latest",)]
+    found = [run_lookup.find(store.runs, name) for name in runs or ("latest",)]
     frame = pandas.DataFrame([row for run in found for row in rows.rows(run)], columns=list(rows.COLUMNS))
     return frame.astype({"value": "float64"})

@@ -158,7 +158,9 @@ def write(runs: Sequence[RunDirectory], text: str) -> None:
     """Put the table into the page, and the block maps of the first seed beside it."""
     put(PAGE, "python -m bench.aging --write", text)
     PICTURES.mkdir(exist_ok=True)
-    cells = [(run.cell(number), cell) for run in runs for number, cell in enumerate(run.plan().cells)]
+    cells = [
+        (run.cell_directory(number), cell) for run in runs for number, cell in enumerate(run.plan().cells)
+    ]
     first = min(cell.seed for _, cell in cells)
     for directory, cell in cells:
         picture = directory / "maps" / "block-map.svg"

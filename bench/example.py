@@ -15,7 +15,7 @@ from agelab.errors import AgelabError
 from agelab.report.gather import load
 from agelab.report.html import render
 from agelab.report.page import page
-from agelab.results import run_directory
+from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -39,7 +39,7 @@ def main() -> int:
         print(__doc__, file=sys.stderr)
         return 2
     try:
-        run = run_directory.find(open_store().runs, sys.argv[1])
+        run = run_lookup.find(open_store().runs, sys.argv[1])
         text = render(page([load(run)]))
         if found := local(text, places(run)):
             raise AgelabError(f"the page names places of this machine: {', '.join(found)}")

@@ -9,7 +9,7 @@ from pathlib import Path
 from agelab.cli.options import open_store
 from agelab.cli.request import execute, request
 from agelab.errors import AgelabError, InputError
-from agelab.results import run_directory
+from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
 from bench.common import ARGUMENTS
 
@@ -70,7 +70,7 @@ def command(
     try:
         if options.run:
             store = open_store()
-            runs = [run_directory.find(store.runs, name) for name in options.run.split(",")]
+            runs = [run_lookup.find(store.runs, name) for name in options.run.split(",")]
             for other in (run for run in runs if run.plan().scenario != scenario):
                 raise InputError(
                     f"{other.name} is a run of scenario {other.plan().scenario}: this table is of {scenario}",

@@ -16,7 +16,7 @@ from agelab.errors import AgelabError
 from agelab.published.phrasing import described, tau
 from agelab.published.report import StudyReport, reports
 from agelab.published.verdict import ClaimVerdict
-from agelab.results import run_directory
+from agelab.results import run_lookup
 from agelab.view.replication_markdown import lines
 from bench.page import DOCS, line, put
 
@@ -76,7 +76,7 @@ def main() -> int:
     options = parser.parse_args()
     try:
         store = open_store()
-        found = reports(loaded(run_directory.find(store.runs, name)) for name in options.runs)
+        found = reports(loaded(run_lookup.find(store.runs, name)) for name in options.runs)
         text = "\n".join([*summary(found), *(row for report in found for row in lines(report))])
         print(text)
         if options.write:

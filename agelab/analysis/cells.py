@@ -212,7 +212,7 @@ class SeedGroup:
 
 def groups(run: RunDirectory) -> list[SeedGroup]:
     """The run's cells by what they are, their run seed apart."""
-    plan, ends, found = run.found()
+    plan, ends, found = run.read_all()
     sorted_out: dict[Cell, dict[int, CellResult]] = {}
     for number, cell in enumerate(plan.cells):
         rows = tuple(found.get(number, ()))

@@ -84,7 +84,7 @@ def no_ok_cells(found: Sequence[Comparison], of_one: bool) -> InputError:
         more = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
         lines.append(f"no cell of {'; '.join(named[:NAMED])}{more} of {run} is ok ({reasons})")
     ok = [group for one in found for group in one.others if group.counted]
-    hint = "agelab list shows how far a run is" if any(group.run.going_on() for group in empty) else ""
+    hint = "agelab list shows how far a run is" if any(group.run.is_running() for group in empty) else ""
     if len(ok) > 1 and of_one:
         hint = f"--base {ok[0].variant}: that one has ok cells, and is not alone in it"
     return InputError(". ".join(lines), hint=hint)

@@ -7,7 +7,7 @@ from pathlib import Path
 from agelab.analysis.cells import SeedGroup, groups, pairs
 from agelab.errors import InputError, unknown
 from agelab.model.result import Cell
-from agelab.results import run_directory
+from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
 
 AXES = ("variant", "filesystem", "layout", "kernel", "machine", "drives", "defaults")
@@ -51,7 +51,7 @@ def side(runs: Path, words: str) -> Selector:
         raise InputError(
             f"{words!r} names no variant", hint=f"like {name}:ext4, or {name} for all of its variants"
         )
-    run = run_directory.find(runs, name)
+    run = run_lookup.find(runs, name)
     return Selector(words, run, chosen(run, choices))
 
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from agelab.bisect.question import BisectQuestion
 from agelab.errors import AgelabError, HostError, InputError, unknown
-from agelab.results import checksummed, run_directory
+from agelab.results import checksummed, run_directory, run_lookup
 from agelab.store import Store
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
@@ -63,7 +63,7 @@ class BisectDirectory:
             except FileExistsError:
                 continue
             checksummed.write_sealed(path / "question.json", question)
-            run_directory.note_latest(path)
+            run_directory.record_latest(path)
             return cls(path)
         raise FileExistsError(store.bisects / label)
 
@@ -72,7 +72,7 @@ class BisectDirectory:
         """The bisect of that name, or in that directory; ``latest`` is the newest. Raises InputError."""
         known = sorted(path.parent for path in store.bisects.glob("*/question.json"))
         if name == run_directory.LATEST and known:
-            return run_directory.latest([cls(path) for path in known])
+            return run_lookup.latest([cls(path) for path in known])
         for path in (store.bisects / name, Path(name)):
             if (path / "question.json").is_file():
                 return cls(path.absolute())

@@ -103,7 +103,7 @@ def _plan_to_pack(run: RunDirectory) -> RunPlan:
         raise InputError(
             f"{run.name} is of the wall clock: real time is not the same twice, so a replay would prove nothing"
         )
-    if run.going_on():
+    if run.is_running():
         raise InputError(f"{run.name} is still going on", hint="wait for its end")
     if left := run.unfinished():
         raise InputError(

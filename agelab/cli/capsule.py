@@ -32,11 +32,11 @@ def capsule() -> None:
 def pack(run: str, output: str | None, with_image: bool) -> None:
     """Write RUN (default: the latest) into one file that replays anywhere."""
     from agelab.capsule import pack as packing
-    from agelab.results import run_directory
+    from agelab.results import run_lookup
     from agelab.view import cell_names
 
     store = open_store()
-    found = run_directory.find(store.runs, run)
+    found = run_lookup.find(store.runs, run)
     path = replaceable(Path(output) if output else Path(found.name + packing.SUFFIX))
     packed = packing.pack(found, store, path, carry=with_image)
     click.echo(

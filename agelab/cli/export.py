@@ -35,11 +35,11 @@ def export(names: tuple[str, ...], wanted: str, output: Path | None) -> None:
 
     A run that is still going on is written as far as it is: what has not ended is interrupted.
     """
-    from agelab.results import run_directory
+    from agelab.results import run_lookup
     from agelab.view.export import LINES
 
     store = open_store()
-    runs = [run_directory.find(store.runs, name) for name in names or ("latest",)]
+    runs = [run_lookup.find(store.runs, name) for name in names or ("latest",)]
     _write(LINES[wanted](runs), output)
 
 

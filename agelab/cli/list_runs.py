@@ -10,11 +10,11 @@ from agelab.cli.options import json_option, open_store, print_json
 def list_runs(as_json: bool) -> int:
     """List runs, newest first."""
     from agelab.errors import InputError
-    from agelab.results import run_directory
+    from agelab.results import run_lookup
     from agelab.view.run_tables import print_runs
 
     runs, damaged = [], 0
-    for run in run_directory.every(open_store().runs)[::-1]:
+    for run in run_lookup.all_runs(open_store().runs)[::-1]:
         try:
             run.unfinished()
         except InputError as error:

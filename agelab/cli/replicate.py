@@ -26,7 +26,7 @@ def replicate(runs: tuple[str, ...], everything: bool, markdown: bool, as_json: 
     """
     from agelab.errors import InputError
     from agelab.published.report import reports
-    from agelab.results import run_directory
+    from agelab.results import run_lookup
 
     if as_json and markdown:
         raise click.UsageError("--json and --markdown: one of them")
@@ -35,7 +35,7 @@ def replicate(runs: tuple[str, ...], everything: bool, markdown: bool, as_json: 
         name, colon, _ = words.partition(":")
         if colon:
             raise InputError(f"replicate takes whole runs, not {words!r}", hint=f"agelab replicate {name}")
-    named = {run.name: run for run in (run_directory.find(store, name) for name in runs)}
+    named = {run.name: run for run in (run_lookup.find(store, name) for name in runs)}
     found = reports(loaded(run) for run in named.values())
     if as_json:
         from agelab.view.replication_json import SCHEMA, report_json
@@ -57,8 +57,8 @@ def loaded(run: "RunDirectory") -> "LoadedRun":
     from agelab.errors import InputError
     from agelab.published.run_columns import LoadedRun
 
-    going_on = run.going_on()
-    plan, ends, samples = run.found()
+    going_on = run.is_running()
+    plan, ends, samples = run.read_all()
     if not plan.cells:
         raise InputError(f"{run.name} has no cells: there is nothing to put beside a study")
     return LoadedRun(run, plan, ends, samples, going_on)

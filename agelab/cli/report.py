@@ -26,10 +26,10 @@ def report(runs: tuple[str, ...], output: Path) -> None:
     from agelab.report.gather import load
     from agelab.report.html import render
     from agelab.report.page import page
-    from agelab.results import run_directory
+    from agelab.results import run_lookup
 
     store = open_store().runs
-    named = {run.name: run for run in (run_directory.find(store, name) for name in runs)}
+    named = {run.name: run for run in (run_lookup.find(store, name) for name in runs)}
     text = render(page([load(run) for run in named.values()]))
     _write(output, text)
     click.echo(

@@ -22,13 +22,13 @@ def resume(run: str, jobs: int | None, erase: str | None) -> int:
     from agelab.cli.request import execute, request
     from agelab.cli.run import run as fresh
     from agelab.errors import InputError
-    from agelab.results import run_directory
+    from agelab.results import run_lookup
     from agelab.runner.execute import runner
     from agelab.view.summary import print_result
 
     store = open_store()
-    found = run_directory.find(store.runs, run)
-    if found.going_on():
+    found = run_lookup.find(store.runs, run)
+    if found.is_running():
         raise InputError(f"{found.name} is still going on")
     plan = found.plan()
     said = plan.command

@@ -34,11 +34,11 @@ def sweep(names: tuple[str, ...], asked: tuple[str, ...], plots: Path | None, as
     RUN... are runs on different kernels, or of further run seeds, as agelab run --kernel A --kernel B makes them.
     """
     from agelab.analysis import sweep as results
-    from agelab.results import run_directory
+    from agelab.results import run_lookup
     from agelab.view.sweep import print_sweep, sweep_json, write_plots
 
     store = open_store()
-    found = results.of([run_directory.find(store.runs, name) for name in names])
+    found = results.of([run_lookup.find(store.runs, name) for name in names])
     places = _places(found, asked)
     if as_json:
         print_json(sweep_json(found, places))

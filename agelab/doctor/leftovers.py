@@ -14,7 +14,7 @@ from tempfile import gettempdir
 from agelab import atomic, orphans
 from agelab.doctor.finding import Finding, ProbeStatus
 from agelab.errors import AgelabError, InputError
-from agelab.results import run_directory
+from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
 from agelab.store import Store
 from agelab.vm import libvirt_daemon
@@ -57,15 +57,15 @@ def find(store: Store) -> Iterator[Leftover]:
     for path in _temporary_paths(store):
         if atomic.is_abandoned(path):
             yield Leftover(f"unfinished {path}", _disk_usage(path), partial(atomic.remove_abandoned, path))
-    for run in run_directory.without_plan(store.runs):
+    for run in run_lookup.without_plan(store.runs):
         yield Leftover(
             f"run without a plan {run.path}",
             _disk_usage(run.path),
             partial(_remove_run_without_plan, store, run),
         )
-    for run in run_directory.every(store.runs):
-        disks = run.transient()
-        if disks and not run.going_on():
+    for run in run_lookup.all_runs(store.runs):
+        disks = run.transient_files()
+        if disks and not run.is_running():
             what = f"disks of cells that have not ended in {run.path}"
             yield Leftover(what, sum(map(_disk_usage, disks)), partial(_remove_disks, run))
 
@@ -117,20 +117,20 @@ def _temporary_paths(store: Store) -> Iterator[Path]:
 
 
 def _remove_run_without_plan(store: Store, run: RunDirectory) -> bool:
-    with run_directory.settled(store.runs, alone=True):
-        if run.path in [one.path for one in run_directory.without_plan(store.runs)]:
+    with run_lookup.creation_lock(store.runs, exclusive=True):
+        if run.path in [one.path for one in run_lookup.without_plan(store.runs)]:
             atomic.remove(run.path)
     return not run.path.exists()
 
 
 def _remove_disks(run: RunDirectory) -> bool:
     try:
-        with run.held():
-            for path in run.transient():
+        with run.lock():
+            for path in run.transient_files():
                 atomic.discard(path)
     except InputError:  # somebody goes on with it now
         return False
-    return not run.transient()
+    return not run.transient_files()
 
 
 def _disk_usage(path: Path) -> int:

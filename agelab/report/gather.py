@@ -165,8 +165,8 @@ class RunSet:
 
 def load(run: RunDirectory) -> LocatedRun:
     """A run from its directory, as far as it is. Raises InputError for one that is damaged."""
-    going_on = run.going_on()
-    plan, ends, samples = run.found()
+    going_on = run.is_running()
+    plan, ends, samples = run.read_all()
     return LocatedRun(LoadedRun(run, plan, ends, samples, going_on), run.path)
 
 

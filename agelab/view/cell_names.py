@@ -12,7 +12,7 @@ ORDER = (*map(str, Status), *GOING)
 
 def statuses(run: RunDirectory, ends: Sequence[End | None]) -> list[str]:
     """Each cell's status by their ends; while the run goes on, of the others whether it runs or waits for its turn."""
-    going_on = run.going_on()
+    going_on = run.is_running()
     return [status_of(end, run.path / "cells" / str(number), going_on) for number, end in enumerate(ends)]
 
 

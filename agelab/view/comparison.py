@@ -63,7 +63,7 @@ def _print_runs(found: Sequence[Comparison]) -> None:
     for letters, run in said.values():
         names = f"{letters[0]}-{letters[-1]}" if len(letters) > 2 else ",".join(letters)
         click.echo(f"{names}  {run.name}: {describe_run(run.plan())}")
-        if run.going_on():
+        if run.is_running():
             click.echo("   it is still going on: compared as far as it is")
 
 
@@ -213,7 +213,7 @@ def comparison_json(
         ]
         about = group.cell.model_dump(mode="json", exclude={"seed"})
         return {"run": group.run.name, "scenario": plan.scenario, "scale": plan.scale, "clock": plan.clock, **about,
-                "going_on": group.run.going_on(), "cells": cells}  # fmt: skip
+                "going_on": group.run.is_running(), "cells": cells}  # fmt: skip
 
     def cells(pair: CellPair) -> dict[str, Any]:
         each = everything or pair.broken or not pair.samples

@@ -47,7 +47,7 @@ def print_run(run: RunDirectory, *, curves: bool = False) -> None:
     With ``curves`` also what repeated steps took from the first to the last time.
     """
     console = open_console()
-    plan, ends, samples = run.found()
+    plan, ends, samples = run.read_all()
     statuses = cell_names.statuses(run, ends)
     print_head(console, plan)
     for name, told in plan.histories.items():

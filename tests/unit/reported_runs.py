@@ -89,8 +89,8 @@ def make(
         run.write_inputs(number, {"cell": number})
         picture = pictures / f"{cell.variant}.svg" if pictures else None
         if picture and picture.exists():
-            (run.cell(number) / "maps").mkdir()
-            (run.cell(number) / "maps" / "block-map.svg").write_bytes(picture.read_bytes())
+            (run.cell_directory(number) / "maps").mkdir()
+            (run.cell_directory(number) / "maps" / "block-map.svg").write_bytes(picture.read_bytes())
     (run.path / "samples.jsonl").write_text("".join(line + "\n" for line in lines))
     return run.name
 

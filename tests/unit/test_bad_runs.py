@@ -197,13 +197,13 @@ from agelab.results.digest import digest, inputs_key
 from agelab.results.run_directory import RunDirectory
 
 run, until = RunDirectory(Path(sys.argv[1])), time.monotonic() + float(sys.argv[2])
-with run.held():
+with run.lock():
     turn = 0
     while time.monotonic() < until:
         turn += 1
         for number in range(3):
             if turn > 1 and number:
-                run.again(number)
+                run.restart_cell(number)
             elif turn > 1:
                 continue
             run.write_inputs(number, {"turn": turn, "cell": number})

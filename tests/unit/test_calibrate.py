@@ -11,7 +11,7 @@ import pytest
 from agelab.cli import calibrate as verb
 from agelab.cli import main
 from agelab.model.result import End, Status
-from agelab.results import run_directory
+from agelab.results import run_directory, run_lookup
 from agelab.results.digest import digest
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute.runner import RunRequest
@@ -37,7 +37,7 @@ class Runs:
         values: Values = (self.first, self.second)[number]
         assert request.run_seeds == tuple(values)
         name = make(self.home, {"ext4": values}, clock=self.clock, inputs=self.inputs[number], ends=self.ends)
-        return run_directory.find(self.home / "runs", name)
+        return run_lookup.find(self.home / "runs", name)
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_another_map_alone_is_loud(
         run = runs.execute(request)
         content = b"" if len(runs.asked) == 1 else b"elsewhere"
         back = {"aged/extents": hashlib.sha256(content).hexdigest()}
-        extents = run.cell(0) / run_directory.map_file("aged/extents")
+        extents = run.cell_directory(0) / run_directory.map_file("aged/extents")
         extents.parent.mkdir(parents=True)
         extents.write_bytes(gzip.compress(content))
         said = digest(Status.OK, run.samples()[0], back)
@@ -148,7 +148,7 @@ def test_programs_get_the_proof_and_every_floor(runs: Runs, capsys: pytest.Captu
     assert (found["schema"], found["clock"]) == (1, "virtual")
     assert [found["run"], found["again"]] == [path.name for path in sorted((runs.home / "runs").glob("*/"))]
     [variant] = found["variants"]
-    digest = run_directory.find(runs.home / "runs", found["run"]).as_json()["cells"][0]["digest"]
+    digest = run_lookup.find(runs.home / "runs", found["run"]).as_json()["cells"][0]["digest"]
     assert variant["same_twice"] == {
         "seed": 1,
         "proven": True,

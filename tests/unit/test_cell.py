@@ -249,7 +249,7 @@ def _runner(tmp_path: Path, image: object) -> CellRunner:
     run = RunDirectory.create(tmp_path, "aging")
     nobody = cast(Hypervisor, None)  # an unsupported cell starts no guest
     machine = GuestLauncher(
-        run.cell(0), spec(), cast(Image, image), CORPUS, nobody, Path("clock.so"), None, {}
+        run.cell_directory(0), spec(), cast(Image, image), CORPUS, nobody, Path("clock.so"), None, {}
     )
     return CellRunner(run, 0, machine, CellGoals(), Store(tmp_path), print)
 

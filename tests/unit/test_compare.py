@@ -12,7 +12,7 @@ from agelab.analysis import cells
 from agelab.cli import main
 from agelab.model.metrics import METRICS
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
-from agelab.results import run_directory
+from agelab.results import run_directory, run_lookup
 from agelab.results.digest import digest
 from agelab.results.run_directory import RunDirectory
 
@@ -160,7 +160,7 @@ def test_a_table_ends_with_what_it_comes_to(home: Path, capsys: pytest.CaptureFi
     a = make(home, {"ext4": ONE}, more={"mkfs": ONE, "fill": SLOW})
     b = make(home, {"ext4": SLOW}, more={"mkfs": ONE, "fill": ONE}, inputs={"kernel": "new"})
     for run, value in ((a, 0.2), (b, 0.9)):
-        there = run_directory.find(home / "runs", run)
+        there = run_lookup.find(home / "runs", run)
         for number in range(5):
             for metric in ("slowdown", "layout_score", "extents"):
                 known = value if metric != "extents" else 3
@@ -282,9 +282,9 @@ def test_equal_inputs_and_different_samples_are_loud(home: Path, capsys: pytest.
 def test_another_digest_alone_breaks_the_promise(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What came back beside the samples is in the digest, too."""
     a, b = make(home, {"ext4": seeds(1.5)}), make(home, {"ext4": seeds(1.5)})
-    run = run_directory.find(home / "runs", b)
+    run = run_lookup.find(home / "runs", b)
     back = {"aged/extents": hashlib.sha256(b"").hexdigest()}
-    extents = run.cell(0) / run_directory.map_file("aged/extents")
+    extents = run.cell_directory(0) / run_directory.map_file("aged/extents")
     extents.parent.mkdir(parents=True)
     extents.write_bytes(gzip.compress(b""))
     other = digest(Status.OK, run.samples()[0], back)
@@ -611,7 +611,7 @@ def test_a_run_that_goes_on_is_compared_as_far_as_it_is(
 ) -> None:
     a = make(home, {"ext4": ONE})
     b = make(home, {"ext4": SLOW}, inputs={"kernel": "new"}, ends={5: None})
-    monkeypatch.setattr(RunDirectory, "going_on", lambda self: self.name == b)
+    monkeypatch.setattr(RunDirectory, "is_running", lambda self: self.name == b)
     shown = said(capsys, a, b)
     assert "it is still going on: compared as far as it is" in shown
     assert "left out of the table: B, seed 5: not ended" in shown
@@ -630,10 +630,10 @@ def test_of_a_cell_that_has_not_begun_no_input_differs(
     """It has none yet; what the other one has is no difference."""
     whole = {"making": {"plan": {"beside": None, "steps": [True]}}}
     name = make(home, {"ext4": ONE, "xfs": ONE, "jfs": ONE}, inputs=whole, ends={4: None, 5: None})
-    run = run_directory.find(home / "runs", name)
+    run = run_lookup.find(home / "runs", name)
     for number in (3, 4, *range(5, 10)):
-        (run.cell(number) / "inputs.json").unlink()
-        (run.cell(number) / "end.json").unlink(missing_ok=True)
+        (run.cell_directory(number) / "inputs.json").unlink()
+        (run.cell_directory(number) / "end.json").unlink(missing_ok=True)
     shown = said(capsys, "latest:ext4", "latest:jfs")
     assert "beside" not in shown and "input making" not in shown
     assert "left out of the table: A, seeds 4,5: not begun\n" in shown
@@ -655,7 +655,7 @@ def test_the_error_of_many_sides_without_an_ok_cell_is_short_and_names_a_base(
         captured.err.count("\n") == 1 and captured.err.count("single") == 6 and "and 7 more" in captured.err
     )
     name = make(home, dict.fromkeys(variants[:3], seeds(1.0)))
-    (run_directory.find(home / "runs", name).cell(0) / "end.json").unlink()
+    (run_lookup.find(home / "runs", name).cell_directory(0) / "end.json").unlink()
     assert main(["compare", name]) == 2
     assert "--base filesystem-1: that one has ok cells" in capsys.readouterr().err
     sides = [f"{name}:{variant}" for variant in variants[:3]]
@@ -667,11 +667,11 @@ def test_of_several_sides_those_that_have_not_begun_are_one_line(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name = make(home, {"ext4": ONE, "xfs": SLOW, "jfs": ONE, "zfs": ONE}, ends={})
-    run = run_directory.find(home / "runs", name)
+    run = run_lookup.find(home / "runs", name)
     for number in (8, 9, *range(10, 20)):
-        (run.cell(number) / "end.json").unlink()
+        (run.cell_directory(number) / "end.json").unlink()
         if number != 8:
-            (run.cell(number) / "inputs.json").unlink()
+            (run.cell_directory(number) / "inputs.json").unlink()
     shown = said(capsys, "latest").splitlines()
     assert "   left out of the table: seed 4: not ended; seed 5: not begun" in shown
     assert "not begun: C jfs, single; D zfs, single" in shown and not any(line[:3] == "C  " for line in shown)

@@ -12,7 +12,7 @@ import pytest
 from agelab import cli
 from agelab.errors import InputError
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
-from agelab.results import run_directory
+from agelab.results import run_directory, run_lookup
 from agelab.results.digest import digest, inputs_key
 from agelab.results.run_directory import RunDirectory
 from agelab.store import MANIFEST, Artefact, DamagedArtefact, Store
@@ -179,7 +179,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDirectory:
         made.write_inputs(number, inputs)
         back = {}
         if number == 0:
-            place = made.cell(0) / run_directory.map_file("aged/extents")
+            place = made.cell_directory(0) / run_directory.map_file("aged/extents")
             place.parent.mkdir(parents=True)
             place.write_bytes(gzip.compress(EXTENTS, mtime=0))
             back = {"aged/extents": hashlib.sha256(EXTENTS).hexdigest()}
@@ -212,7 +212,7 @@ def test_a_flipped_bit_in_a_run_is_named(run: RunDirectory, name: str) -> None:
     for bit in bits(path):
         before = flipped(path, bit)
         try:
-            run_directory.find(run.path.parent, "latest")
+            run_lookup.find(run.path.parent, "latest")
         except InputError as error:
             assert run.name in str(error) and (name in str(error) or "has no cell" in str(error)), (
                 bit,
@@ -255,7 +255,7 @@ def test_a_file_that_is_gone_or_cut_off_is_named(run: RunDirectory, name: str) -
         if left is None and name.endswith("end.json"):
             continue  # then the cell has none, and is measured again
         with pytest.raises(InputError, match=run.name):
-            run_directory.find(run.path.parent, "latest")
+            run_lookup.find(run.path.parent, "latest")
 
 
 def test_damage_says_how_to_measure_the_cell_again(run: RunDirectory) -> None:
@@ -277,7 +277,7 @@ def test_a_run_from_before_there_were_seals_is_read(run: RunDirectory) -> None:
     (run.path / "samples.jsonl").write_text(
         "".join(json.dumps({key: line[key] for key in line if key != "seal"}) + "\n" for line in lines)
     )
-    assert run_directory.find(run.path.parent, "latest").samples()[0][0].value == 1.5
+    assert run_lookup.find(run.path.parent, "latest").samples()[0][0].value == 1.5
     text = (run.path / "samples.jsonl").read_text()
     (run.path / "samples.jsonl").write_text(text.replace("1.5", "1.4"))
     with pytest.raises(InputError, match=r"cell 0: samples\.jsonl is not what was measured"):

@@ -58,7 +58,7 @@ print(store.obtain("tools", {"n": 3}, small).damage())
 RUN = """
 import errno
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
-from agelab.results import run_directory
+from agelab.results import run_lookup
 from agelab.results.digest import digest
 def filled():
     try:
@@ -83,7 +83,7 @@ sample = Sample(step="copy", metric="elapsed", value=1.5, unit="s")
 def test_a_plan_that_finds_no_room_is_no_run(home: Path) -> None:
     script = (
         RUN
-        + "filled()\nprint(full(lambda: run.write_plan(plan)))\nprint(run_directory.every(HOME / 'runs'))\n"
+        + "filled()\nprint(full(lambda: run.write_plan(plan)))\nprint(run_lookup.all_runs(HOME / 'runs'))\n"
     )
     done = inside(home, SMALL, script)
     assert (done.returncode, done.stdout.split()) == (0, ["True", "[]"]), done.stderr
@@ -106,9 +106,9 @@ landed = 0
 while not full(lambda: run.append(1, sample)): landed += 1
 print(full(lambda: run.finish(1, end)), run.unfinished())
 print(len(run.samples()[0]), len(run.samples()[1]) == 1 + landed)
-run_directory.find(HOME / "runs", "latest")
+run_lookup.find(HOME / "runs", "latest")
 (HOME / "filler").unlink()
-run.again(1)
+run.restart_cell(1)
 run.append(1, sample)
 run.finish(1, end)
 run.verify()

@@ -13,7 +13,7 @@ import pytest
 
 from agelab import atomic, orphans, process
 from agelab.doctor import leftovers
-from agelab.results import run_directory
+from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
 from agelab.store import Store
 from agelab.vm import libvirt_daemon
@@ -148,19 +148,19 @@ def test_what_is_not_finished_is_removed_unless_somebody_is_at_work_on_it(
 
 
 def test_a_run_without_a_plan_goes_unless_it_is_being_begun(store: Store) -> None:
-    with run_directory.settled(store.runs):
+    with run_lookup.creation_lock(store.runs):
         begun = RunDirectory.create(store.runs, "begun")
-        with begun.held():
+        with begun.lock():
             left = RunDirectory.create(store.runs, "left")
-            assert [run.name for run in run_directory.without_plan(store.runs)] == [left.name]
-    with begun.held():
+            assert [run.name for run in run_lookup.without_plan(store.runs)] == [left.name]
+    with begun.lock():
         assert any(left.name in line for line in said(store))
         assert begun.path.exists() and not left.path.exists()
 
 
 def test_disks_of_a_run_that_nobody_carries_out_go_and_its_records_stay(store: Store) -> None:
     run = RunDirectory.create(store.runs, "small")
-    cell = run.cell(0)
+    cell = run.cell_directory(0)
     (cell / "fork-aged").mkdir()
     gone = [
         cell / name
@@ -170,7 +170,7 @@ def test_disks_of_a_run_that_nobody_carries_out_go_and_its_records_stay(store: S
     for path in (*gone, *kept):
         path.write_bytes(b"x" * 10000)
     (run.path / "plan.json").write_text("{}")
-    with run.held():
+    with run.lock():
         assert said(store) == ["nothing was left over"]
     [line] = said(store)
     assert line.startswith(f"removed: disks of cells that have not ended in {run.path}, 0.")

@@ -89,8 +89,8 @@ def test_of_a_run_that_goes_on_cells_run_or_wait_for_their_turn(
     name = made(home, {"ext4": 1.2, "xfs": 1.4}, seeds=(1, 2), unfinished=3)
     run = RunDirectory(home / "runs" / name)
     assert listed(capsys)[1].split("  ")[-1].strip() == "1 ok, 3 interrupted"
-    with run.held():
-        run.cell(1)  # begun
+    with run.lock():
+        run.cell_directory(1)  # begun
         run.finish(3, End(status=Status.INTERRUPTED, reason="the host ended it", host_seconds=1))
         assert listed(capsys)[1].split("  ")[-1].strip() == "1 ok, 1 running, 2 waiting"
         assert main(["show"]) == 0

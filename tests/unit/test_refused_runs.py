@@ -39,7 +39,7 @@ def test_one_that_cannot_be_read_does_not_keep_others_from_being_listed(
         plan.write_text(plan.read_text()[:100])
     else:
         samples.write_text('{"cell": 0}\n' + samples.read_text())
-    run_directory.note_latest(good_ones[0].path)
+    run_directory.record_latest(good_ones[0].path)
     assert main(["list"]) == (0 if harm == "sample" else 2)  # a list does not read samples
     out, err = capsys.readouterr()
     assert all(one.name in out for one in good_ones)
@@ -47,7 +47,7 @@ def test_one_that_cannot_be_read_does_not_keep_others_from_being_listed(
     # The latest is another, which nothing is wrong with; asked for by its name this one is refused.
     assert main(["show", "latest"]) == 0 and good_ones[0].name in capsys.readouterr().out
     assert main(["show", run.name]) == 2 and run.name in capsys.readouterr().err
-    run_directory.note_latest(run.path)
+    run_directory.record_latest(run.path)
     assert main(["show"]) == 2 and run.name in capsys.readouterr().err
 
 

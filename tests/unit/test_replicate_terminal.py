@@ -24,10 +24,10 @@ def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 def test_a_run_that_is_going_on_is_called_so(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = RunDirectory(home / "runs" / make(home, "tum-2005", printed("tum-2005")))
-    (run.cell(3) / "end.json").unlink()
+    (run.cell_directory(3) / "end.json").unlink()
     missing = "interrupted: it has no end record"
     assert f"   left out: jfs, single, seed 1: {missing}\n" in said(capsys, "latest")
-    with run.held():
+    with run.lock():
         shown = said(capsys, "latest")
     assert "   left out: jfs, single, seed 1: the run is still going on\n" in shown
     assert "could not be tested: jfs, single: the run is still going on\n" in shown

@@ -332,7 +332,7 @@ def test_runs_that_do_not_belong_together_stand_below_one_another(tmp_path: Path
 
 def test_a_run_that_is_going_on_is_shown_as_far_as_it_is(tmp_path: Path) -> None:
     name = reported_runs.make(tmp_path, {"ext4": 1.3, "xfs": 1.4}, unfinished=1)
-    with RunDirectory(tmp_path / "runs" / name).held():
+    with RunDirectory(tmp_path / "runs" / name).lock():
         found, elements = made(tmp_path, name)
     [part] = found.parts
     assert f"Still going on, and shown as far as it is: {name}." in part.brief
@@ -342,7 +342,7 @@ def test_a_run_that_is_going_on_is_shown_as_far_as_it_is(tmp_path: Path) -> None
     assert "xfs, seed 1: the run is still going on" in elements.text
     assert "1 ok, 1 waiting" in elements.text
     (tmp_path / "runs" / name / "cells/1").mkdir()
-    with RunDirectory(tmp_path / "runs" / name).held():
+    with RunDirectory(tmp_path / "runs" / name).lock():
         _, elements = made(tmp_path, name)
     assert "1 ok, 1 running" in elements.text
 
@@ -396,7 +396,7 @@ def test_hostile_names_and_messages_stay_text(tmp_path: Path) -> None:
     ]  # fmt: skip
     (run.path / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     for number, status in enumerate(("ok", "ok", "failed")):
-        run.cell(number)
+        run.cell_directory(number)
         (run.path / f"cells/{number}/end.json").write_text(
             json.dumps({"status": status, "reason": HOSTILE, "host_seconds": 1})
         )

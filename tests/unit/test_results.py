@@ -12,7 +12,7 @@ from agelab.analysis.derived_samples import derived
 from agelab.errors import InputError
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
 from agelab.model.step import Ratio
-from agelab.results import run_directory
+from agelab.results import run_lookup
 from agelab.results.digest import digest, inputs_key
 from agelab.results.run_directory import RunDirectory
 
@@ -136,12 +136,12 @@ def test_a_last_line_cut_short_loses_only_itself(finished: RunDirectory) -> None
 
 def test_a_cell_that_begins_anew_leaves_nothing_of_its_first_beginning(finished: RunDirectory) -> None:
     finished.append(1, sample("copy"))
-    (finished.cell(1) / "disk-2").write_bytes(b"half")
+    (finished.cell_directory(1) / "disk-2").write_bytes(b"half")
     with (finished.path / "samples.jsonl").open("a") as file:
         file.write('{"cell": 1, "step": "li')
     assert finished.unfinished() == [1]
-    finished.again(1)
-    assert not list(finished.cell(1).iterdir())
+    finished.restart_cell(1)
+    assert not list(finished.cell_directory(1).iterdir())
     finished.append(1, sample("list"))
     assert {cell: [row.step for row in rows] for cell, rows in finished.samples().items()} == {
         0: ["copy", "read"], 1: ["list"],
@@ -149,35 +149,35 @@ def test_a_cell_that_begins_anew_leaves_nothing_of_its_first_beginning(finished:
 
 
 def test_a_run_that_is_going_on_is_not_carried_out_twice(finished: RunDirectory) -> None:
-    with finished.held(), pytest.raises(InputError, match="still going on"), finished.held():
+    with finished.lock(), pytest.raises(InputError, match="still going on"), finished.lock():
         pass
-    with finished.held():
+    with finished.lock():
         pass
 
 
 def test_a_look_at_whether_a_run_goes_on_keeps_nobody_from_it(finished: RunDirectory) -> None:
-    assert not finished.going_on() and not (finished.path / "lock").exists()
-    with finished.held():
-        assert finished.going_on() and finished.going_on()
-        with pytest.raises(InputError, match="still going on"), finished.held():
+    assert not finished.is_running() and not (finished.path / "lock").exists()
+    with finished.lock():
+        assert finished.is_running() and finished.is_running()
+        with pytest.raises(InputError, match="still going on"), finished.lock():
             pass
-    assert not finished.going_on()
+    assert not finished.is_running()
     with (finished.path / "lock").open() as looking:
         fcntl.flock(looking, fcntl.LOCK_SH)
         over = threading.Timer(0.03, fcntl.flock, (looking, fcntl.LOCK_UN))
         over.start()
-        with finished.held():
-            assert finished.going_on()
+        with finished.lock():
+            assert finished.is_running()
         over.join()
 
 
 def test_runs_are_found_by_name_and_by_latest(finished: RunDirectory, tmp_path: Path) -> None:
     runs = finished.path.parent
-    assert run_directory.named(runs, "latest").name == finished.name
+    assert run_lookup.find_unverified(runs, "latest").name == finished.name
     with pytest.raises(InputError, match=f"did you mean {finished.name}"):
-        run_directory.named(runs, finished.name + "x")
+        run_lookup.find_unverified(runs, finished.name + "x")
     with pytest.raises(InputError, match="there are no runs yet"):
-        run_directory.named(tmp_path / "none", "latest")
+        run_lookup.find_unverified(tmp_path / "none", "latest")
 
 
 def test_the_beginning_of_one_runs_name_is_that_run_and_of_several_names_the_newest(tmp_path: Path) -> None:
@@ -185,8 +185,8 @@ def test_the_beginning_of_one_runs_name_is_that_run_and_of_several_names_the_new
     for name in (*days, f"{days[-1]}-ext4"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "plan.json").touch()
-    assert run_directory.named(tmp_path, "20261105").name == days[4]
-    assert run_directory.named(tmp_path, days[-1]).name == days[-1]
+    assert run_lookup.find_unverified(tmp_path, "20261105").name == days[4]
+    assert run_lookup.find_unverified(tmp_path, days[-1]).name == days[-1]
     newest = f"{days[-1]}-ext4, {days[-1]}, {days[-2]}"
     for name, said in (
         ("2026111", f"11 runs begin with '2026111'; the newest: {newest}"),
@@ -195,7 +195,7 @@ def test_the_beginning_of_one_runs_name_is_that_run_and_of_several_names_the_new
         ("", f"no run ''; the newest: {newest}"),
     ):
         with pytest.raises(InputError) as error:
-            run_directory.named(tmp_path, name)
+            run_lookup.find_unverified(tmp_path, name)
         assert (str(error.value), error.value.hint) == (said, "all runs: agelab list")
 
 
@@ -217,7 +217,7 @@ def test_the_latest_run_is_the_one_begun_last_whatever_the_clock_said(finished: 
         if label == "tomorrow":  # by a clock that is put back afterwards
             run.path = run.path.rename(runs / f"9{run.name}")
         run.write_plan(finished.plan().model_copy(update={"run": run.name}))
-    assert run_directory.every(runs)[-1].name.endswith("tomorrow")
-    assert run_directory.find(runs, "latest").name == run.name
+    assert run_lookup.all_runs(runs)[-1].name.endswith("tomorrow")
+    assert run_lookup.find(runs, "latest").name == run.name
     (runs / "latest").write_text("one that was removed\n")
-    assert run_directory.find(runs, "latest").name.endswith("tomorrow")
+    assert run_lookup.find(runs, "latest").name.endswith("tomorrow")

@@ -128,7 +128,7 @@ def test_cells_of_a_run_that_is_going_on_are_running_or_wait(
     print_run(run)
     print_runs([run])
     assert capsys.readouterr().out.count("interrupted") == 2
-    with run.held():
+    with run.lock():
         print_run(run)
         print_runs([run])
         assert run.as_json()["cells"][0]["status"] == "interrupted"

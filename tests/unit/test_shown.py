@@ -93,7 +93,7 @@ def hostile_run(runs: Path) -> RunDirectory:
     (run.path / "samples.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(other) + "\n")
     task = {"pid": 1, "name": HOSTILE, "state": "D", "waits_in": HOSTILE, "stack": [HOSTILE]}
     end = {"status": "hung", "reason": HOSTILE, "stuck": [task], "host_seconds": 1}
-    run.cell(0).joinpath("end.json").write_text(json.dumps(end))
+    run.cell_directory(0).joinpath("end.json").write_text(json.dumps(end))
     return run
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agelab.results import run_directory
+from agelab.results import run_lookup
 from tests.vm.cells import real_guests
 from tests.vm.chaos import Chaos, cheap, home, wait_until
 
@@ -107,6 +107,6 @@ def test_a_clock_that_is_put_back_changes_no_digest_and_not_which_run_is_the_lat
     child, now = begun(chaos)
     child.kill()
     child.wait()
-    assert now < run and run_directory.find(chaos.store.runs, "latest").path == now
+    assert now < run and run_lookup.find(chaos.store.runs, "latest").path == now
     chaos.run("resume", "latest")
     assert chaos.results(now) == chaos.results(undisturbed)

@@ -93,7 +93,7 @@ def obtain(
     with atomic.temp_dir(store.cache("beside")) as work:
         run = RunDirectory(work)
         programs = tools.of_filesystem(own.filesystem.tools, store, progress)
-        machine = GuestLauncher(run.cell(0), own, image, corpus, hypervisor, clock, None, programs)
+        machine = GuestLauncher(run.cell_directory(0), own, image, corpus, hypervisor, clock, None, programs)
         runner = CellRunner(run, 0, machine, CellGoals(keep=keep, measure=False), store, lambda _: None)
         if why := runner.unsupported():
             raise AgelabError(f"the {spec.beside.name} beside the disk under test: {why}")

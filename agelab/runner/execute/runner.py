@@ -18,7 +18,7 @@ from agelab.history import artefact
 from agelab.image import DoesNotBoot, Image
 from agelab.model.history import Logged
 from agelab.model.result import Cell, RunKernel, RunPlan, Status
-from agelab.results import run_directory
+from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import companion_disk
 from agelab.runner.execute.boot import GuestLauncher, boot_timeout
@@ -138,9 +138,9 @@ def _begin(
         )
         held.enter_context(stored_disk.in_use(neighbour))
     cells = tuple(_cell(spec, image) for spec in specs)
-    with run_directory.settled(store.runs):
+    with run_lookup.creation_lock(store.runs):
         run = begun or RunDirectory.create(store.runs, Path(request.name).stem)
-        held.enter_context(run.held())
+        held.enter_context(run.lock())
     plan = _run_plan(run, request, specs, cells, image, corpora)
     if begun:
         _same(begun.plan(), plan)
@@ -160,9 +160,9 @@ def _carry_out_one(
     if journal and line:
         journal.begin(line, spec.run_seed)
     progress.begin_cell(cell, told)
-    run.again(number)
+    run.restart_cell(number)
     machine = GuestLauncher(
-        run.cell(number),
+        run.cell_directory(number),
         spec,
         ready.image,
         ready.corpora[number],

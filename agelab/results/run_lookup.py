@@ -1,0 +1,92 @@
+"""Find runs by name among all run directories of a store, and tell those being created from those left behind."""
+
+import fcntl
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from agelab.errors import InputError, did_you_mean
+from agelab.results.run_directory import LATEST, RunDirectory
+
+
+class HasPath(Protocol):
+    """A run or a bisect: anything with a directory of its own."""
+
+    path: Path
+
+
+AnyDirectory = TypeVar("AnyDirectory", bound=HasPath)
+NEWEST = 3
+"""Runs to name where no run matches, or several do."""
+ALL = "all runs: agelab list"
+
+
+def find(runs: Path, name: str) -> RunDirectory:
+    """Return the run of that name, or the only one whose name begins so, verified; ``latest`` is the newest.
+
+    Raises InputError that names the nearest or newest runs, or what in the run is damaged.
+    """
+    run = find_unverified(runs, name)
+    run.verify()
+    return run
+
+
+def find_unverified(runs: Path, name: str) -> RunDirectory:
+    """Find a run like ``find``, but do not check its content."""
+    known = all_runs(runs)
+    if name == LATEST and known:
+        return latest(known)
+    for run in known:
+        if run.name == name:
+            return run
+    if not known:
+        raise InputError(
+            f"no run {name!r}: there are no runs yet", hint="make one: agelab run aging-reiserfs"
+        )
+    begun = [run for run in known if name and run.name.startswith(name)]
+    if len(begun) == 1:
+        return begun[0]
+    if begun:
+        raise InputError(f"{len(begun)} runs begin with {name!r}; {_newest(begun)}", hint=ALL)
+    if near := did_you_mean(name, [run.name for run in known]):
+        raise InputError(f"no run {name!r}; {near}", hint=ALL)
+    raise InputError(f"no run {name!r}; {_newest(known)}", hint=ALL)
+
+
+def all_runs(runs: Path) -> list[RunDirectory]:
+    """List the runs that have a plan, oldest first."""
+    return [RunDirectory(path.parent) for path in sorted(runs.glob("*/plan.json"))]
+
+
+def without_plan(runs: Path) -> list[RunDirectory]:
+    """List the directories that never got a plan and that no process is running."""
+    found = (RunDirectory(path) for path in sorted(runs.glob("[!.]*/")) if not (path / "plan.json").exists())
+    return [run for run in found if not run.is_running()]
+
+
+@contextmanager
+def creation_lock(runs: Path, *, exclusive: bool = False) -> Iterator[None]:
+    """Keep new run directories, which have no plan yet, from being taken for leftovers.
+
+    Whoever creates a run holds it shared; whoever removes leftovers holds it ``exclusive``.
+    """
+    runs.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(runs, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def latest(known: Sequence[AnyDirectory]) -> AnyDirectory:
+    """Return the newest of some that exist, given oldest first by their names."""
+    note = known[0].path.parent / LATEST
+    named = note.read_text().strip() if note.exists() else ""
+    return next((one for one in known if one.path.name == named), known[-1])
+
+
+def _newest(runs: Sequence[RunDirectory]) -> str:
+    return "the newest: " + ", ".join(run.name for run in runs[: -NEWEST - 1 : -1])
