@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agelab.stats.series import seeds_of
-from agelab.view.series_table import percent
+from agelab.view.series_table import by_metric, heads, percent
+from agelab.view.terminal import open_console, print_table
 
 if TYPE_CHECKING:
     from agelab.analysis.calibration import Calibration, HostRecord, KindFloor, MeasuredHost
@@ -77,15 +78,11 @@ def print_calibration(one: "Calibration", everything: bool) -> None:
     click.echo(f"\n{one.scenario}, scale {one.scale}, {one.kernel}; {'; '.join(one.variants)}")
     click.echo(f"  {one.conditions}; {seeds_of(one.seeds)}")
     click.echo(f"  A {one.runs[0]}, A' {one.runs[1]}, {one.day}")
-    lines = [("  kind", "places", "A' - A, %", "floor, %", "widest in")]
-    for metric, floors in _by_metric(one.floors, everything):
-        lines.append((f" {metric}", "", "", "", ""))
-        lines += [_line(floor) for floor in floors]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for number, (name, *figures, where) in enumerate(lines):
-        middle = (cell.rjust(width) for cell, width in zip(figures, widths[1:-1], strict=True))
-        line = " ".join([name.ljust(widths[0]), *middle, "", where]).rstrip()
-        click.secho(line, bold=number == 0 or not where)
+    rows = by_metric(
+        (metric, _cells(floor)) for metric, floors in _by_metric(one.floors, everything) for floor in floors
+    )
+    columns = heads("  kind", "places", "A' - A, %", "floor, %", last=" widest in")
+    print_table(open_console(), columns, rows)
     n = min(len(side) for floor in one.floors for side in (floor.widest.first, floor.widest.second))
     covers = percent(Fraction(int(1000 * coverage(2 * n, n)), 1000))
     click.echo("  A' - A: of the medians, where they lie farthest apart. floor: largest less")
@@ -111,13 +108,13 @@ def _by_metric(floors: "Iterable[KindFloor]", everything: bool) -> "list[tuple[s
     return [(name, found[name]) for name in names]
 
 
-def _line(floor: "KindFloor") -> tuple[str, str, str, str, str]:
+def _cells(floor: "KindFloor") -> tuple[str, str, str, str, str]:
     seen = floor.widest
     repetition = f" {seen.repetition}" if seen.repetition > 1 else ""
     where = f"{seen.variant} {seen.step}{repetition}"
     where = where if len(where) <= WIDTH else f"{where[: WIDTH - 3]}..."
     apart = floor.farthest.apart or Fraction(0)
-    return (f"  {floor.kind}", str(floor.places), _percent(apart), _percent(floor.share), where)
+    return (f"  {floor.kind}", str(floor.places), _percent(apart), _percent(floor.share), f" {where}")
 
 
 def _percent(share: Fraction) -> str:

@@ -5,6 +5,7 @@ from itertools import groupby
 from typing import Any
 
 import click
+from rich.console import Console
 
 from agelab.analysis.cells import CellPair, SeedGroup, ValueDifference, by_seed
 from agelab.analysis.comparison import ComparisonTable
@@ -14,7 +15,7 @@ from agelab.stats.series import seeds_of
 from agelab.view.input_diff import differences_json, input_lines, print_samples
 from agelab.view.ratio_table import print_several, print_two, rows_json
 from agelab.view.run_tables import describe_run
-from agelab.view.series_table import wrapped
+from agelab.view.terminal import open_console, print_wrapped
 
 SHOWN = 20
 """Differing samples to print for one pair of cells."""
@@ -41,15 +42,16 @@ def print_comparison(
 
     ``doubts`` are the caveats of a side by its ``id``; ``left_out`` the groups that not every run has, by run.
     """
+    console = open_console()
     _print_runs(found)
     for run, groups in left_out.items():
-        click.echo(wrapped(f"not compared, for not every run has them: of {run} {'; '.join(groups)}", ""))
+        print_wrapped(console, f"not compared, for not every run has them: of {run} {'; '.join(groups)}", 2)
     for one, table in zip(found, tables, strict=True):
         if len(one.others) == 1 or each:
             for other, rows in zip(one.others, table, strict=True):
-                _print_pair(one.base, other, rows, doubts[id(other)], every_input, everything)
+                _print_pair(console, one.base, other, rows, doubts[id(other)], every_input, everything)
         else:
-            _print_several(one, table, doubts, every_input, everything)
+            _print_several(console, one, table, doubts, every_input, everything)
 
 
 def _print_runs(found: Sequence[Comparison]) -> None:
@@ -73,6 +75,7 @@ def _letter(at: int) -> str:
 
 
 def _print_pair(
+    console: Console,
     one: SeedGroup,
     other: SeedGroup,
     judged: ComparisonTable,
@@ -104,7 +107,7 @@ def _print_pair(
         for line in _left_out(group) if several else ():
             click.echo(f"  left out of the table: {letter}, {line}")
     if table:
-        print_two(judged.rows, everything)
+        print_two(console, judged.rows, everything)
 
 
 def _print_endings(cells: Sequence[CellPair], several: bool, everything: bool, each: bool = False) -> None:
@@ -138,6 +141,7 @@ def _left_out(group: SeedGroup) -> list[str]:
 
 
 def _print_several(
+    console: Console,
     one: "Comparison",
     judged: Sequence[ComparisonTable],
     doubts: Mapping[int, Sequence[str]],
@@ -165,16 +169,16 @@ def _print_several(
                 click.echo(f"   input {line}")
             if differing and not every_input:
                 differ = ", ".join(sorted({found.name for found in differing}))
-                click.echo(wrapped(f"inputs that differ: {differ}", "   "))
+                print_wrapped(console, f"   inputs that differ: {differ}", 5)
             _print_endings([pair for pair in cells if pair.broken], True, everything)
         if left_out := _left_out(group):
-            click.echo(wrapped(f"left out of the table: {'; '.join(left_out)}", "   "))
+            print_wrapped(console, f"   left out of the table: {'; '.join(left_out)}", 5)
     if waiting := [f"{letter} {group.name}" for letter, _, group in labelled if not group.begun]:
-        click.echo(wrapped(f"not begun: {'; '.join(waiting)}", ""))
+        print_wrapped(console, f"not begun: {'; '.join(waiting)}", 2)
     counted = [at for at, group in enumerate(one.others) if group.counted]
     if one.base.counted and counted:
         tables = [judged[at].rows for at in counted]
-        print_several(tables, [told[0], *(told[at + 1] for at in counted)], everything)
+        print_several(console, tables, [told[0], *(told[at + 1] for at in counted)], everything)
         click.echo("  (--each: medians, intervals and floors of each; --json: all)")
 
 

@@ -1,12 +1,14 @@
 """A host's findings as a table."""
 
-from rich.table import Table
 from rich.text import Text
 
 from agelab.doctor import HostReport, ProbeStatus
-from agelab.view.terminal import open_console
+from agelab.view.terminal import Head, Row, open_console, print_table
 
-STYLES = {
+HEADS: tuple[Head, ...] = (
+    ("what ", "left"), ("status ", "left"), ("found ", "wrapped"), ("what it means", "wrapped")
+)  # fmt: skip
+COLOURS = {
     ProbeStatus.OK: "green",
     ProbeStatus.MISSING: "red",
     ProbeStatus.LIMITED: "yellow",
@@ -16,12 +18,11 @@ STYLES = {
 
 def print_findings(report: HostReport) -> None:
     """Print what was found, with the fix below its meaning."""
-    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("what", "status", "found", "what it means"):
-        made.add_column(heading)
+    rows: list[Row] = []
     for finding in report.findings:
         meaning = Text(finding.meaning)
         if finding.fix:
             meaning.append(f"\n-> {finding.fix}", style="bold")
-        made.add_row(finding.name, Text(finding.status, STYLES[finding.status]), Text(finding.found), meaning)
-    open_console().print(made)
+        status = Text(finding.status, COLOURS[finding.status])
+        rows.append((finding.name, status, finding.found, meaning))
+    print_table(open_console(), HEADS, rows)

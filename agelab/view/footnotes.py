@@ -1,14 +1,15 @@
-"""What stands below a table of ratios: why a row has no verdict, which values lie far away, and what it comes to."""
+"""Notes below a table of ratios: why a row has no verdict, outliers, and the differences in short."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-import click
+from rich.console import Console
 
 from agelab.stats.formatting import ratio, scale
 from agelab.stats.series import seeds_of
-from agelab.view.series_table import print_table, wrapped
+from agelab.view.series_table import heads
+from agelab.view.terminal import print_table, print_wrapped
 
 if TYPE_CHECKING:
     from agelab.stats.series import Series
@@ -20,20 +21,24 @@ if TYPE_CHECKING:
 OUTLIERS = 6
 """Outliers to name below a table."""
 WORDS = ("slower", "faster", "worse", "better", "higher", "lower")
-"""What a row may be called, in the order of the columns."""
+"""The words for a difference, in the order of the columns."""
 NONE = "none shown"
-"""Difference, that is: below the floor, maybe chance, or equal."""
+"""The column of rows without a difference: below the floor, maybe chance, or equal."""
 REASONS = 4
 """Reasons to give for rows without a floor, or without a value."""
 
 
 def print_notes(
+    console: Console,
     found: "Sequence[Sequence[ComparedSeries]]",
     seen: "Sequence[Sequence[Line]]",
     names: Sequence[str],
     everything: bool,
 ) -> None:
-    """Of each side all rows, those that the table shows, and a name; ``names`` has the base's first."""
+    """Print the notes of a table.
+
+    ``found`` has each side's rows, ``seen`` those that the table shows, ``names`` the base's name and theirs.
+    """
     from agelab.stats.rank_test import LEVEL
 
     every = [one for side in found for one in side]
@@ -43,22 +48,22 @@ def print_notes(
         *_chance(every),
         *_outliers(seen, names),
     ):
-        click.echo(wrapped(line, "  "))
+        print_wrapped(console, f"  {line}", 4)
     floored = [one for one in every if one.difference and one.difference.floor is not None]
     if floored:
         differ = sum(one.differs for one in floored)
         more = "" if everything else " (--all shows each)"
-        click.echo(f"  {differ} of all {len(floored)} results differ{more}: above the floor, and")
-        click.echo(f"  p <= {float(LEVEL)} in a rank test corrected for the comparisons of the metric")
+        console.print(f"  {differ} of all {len(floored)} results differ{more}: above the floor, and")
+        console.print(f"  p <= {float(LEVEL)} in a rank test corrected for the comparisons of the metric")
         if len(found) == 1:
-            _print_short(f" in short, {names[1]} is", _by_metric(seen[0]))
+            _print_short(console, f" in short, {names[1]} is", _by_metric(seen[0]))
         else:
             metrics = (one.row.left.metric for lines in seen for _, _, one in lines if one.differs)
-            _print_short(" in short", dict(zip(names[1:], seen, strict=True)), next(metrics, ""))
+            _print_short(console, " in short", dict(zip(names[1:], seen, strict=True)), next(metrics, ""))
 
 
 def _no_floor(found: "Sequence[Sequence[ComparedSeries]]", names: Sequence[str]) -> Iterator[str]:
-    """Which side has too few seeds; where only some rows have, which of them, and why."""
+    """Name the sides with too few seeds; where only some rows have too few, those rows and why."""
     from agelab.stats.noise_floor import SEEDS_NEEDED
     from agelab.stats.verdict import DifferenceVerdict
 
@@ -92,7 +97,7 @@ def _not_measured(seen: "Sequence[Sequence[Line]]", names: Sequence[str]) -> Ite
 
 
 def _missing(series: "Series") -> str:
-    """Which seeds have no value, and why; of several reasons the first."""
+    """Name the seeds without a value, and the first reason."""
     if not series.missing:
         return "no sample"
     _, why = series.missing[0]
@@ -101,7 +106,7 @@ def _missing(series: "Series") -> str:
 
 
 def _first(rows: dict[tuple[str, str], list[str]]) -> Iterator[tuple[tuple[str, str], list[str]]]:
-    """So many reasons as are given; of the others how many rows have them."""
+    """Yield the first reasons, then how many rows have others."""
     yield from list(rows.items())[:REASONS]
     if rest := sum(len(steps) for steps in list(rows.values())[REASONS:]):
         yield (("some", "other reasons"), [f"{rest} more rows"])
@@ -153,8 +158,10 @@ def _by_metric(lines: "Sequence[Line]") -> "dict[str, list[Line]]":
     return found
 
 
-def _print_short(head: str, kinds: "Mapping[str, Sequence[Line]]", metric: str = "") -> None:
-    """For each kind of row how many are what, and the largest ratio, up or down, of all or of that metric."""
+def _print_short(
+    console: Console, head: str, kinds: "Mapping[str, Sequence[Line]]", metric: str = ""
+) -> None:
+    """Print how many rows of each kind differ how, and the largest ratio, of all or of that metric."""
     said = {name: [line for line in lines if _floored(line)] for name, lines in kinds.items()}
     apart = {name: [line for line in lines if line[2].differs] for name, lines in said.items()}
     there = {line[2].said for lines in apart.values() for line in lines}
@@ -165,11 +172,13 @@ def _print_short(head: str, kinds: "Mapping[str, Sequence[Line]]", metric: str =
         fit = [line for line in lines if metric in ("", line[2].row.left.metric)]
         _, step, one = max(fit, key=_apart, default=("", "", None))
         most = f"{step.strip()} {ratio_texts(one)[0]}" if one else ""
-        rows.append(("", [f"  {name}", *map(str, counts), str(len(said[name]) - len(lines)), most]))
+        rows.append([f"  {name}", *map(str, counts), str(len(said[name]) - len(lines)), most])
     if rows:
-        print_table([head, *words, NONE, f"most of {metric}" if metric else "most"], rows)
+        columns = heads(head, *words, NONE, last=f"most of {metric}" if metric else "most")
+        print_table(console, columns, rows, names_above=True)
     if alike := [name for name, lines in said.items() if lines and not apart[name]]:
-        click.echo(wrapped(f"{NONE if rows else 'no difference is shown'}: {', '.join(alike)}", "  "))
+        none = NONE if rows else "no difference is shown"
+        print_wrapped(console, f"  {none}: {', '.join(alike)}", 4)
 
 
 def _floored(line: "Line") -> bool:
@@ -183,7 +192,7 @@ def _apart(line: "Line") -> float:
 
 
 def ratio_texts(one: "ComparedSeries") -> list[str]:
-    """The ratio and the ends of its interval; empty where there are none."""
+    """Format the ratio and the ends of its interval; empty where there are none."""
     if one.ratio is None:
         return ["-", "", ""]
     ends = (Fraction(one.interval.low), Fraction(one.interval.high)) if one.interval else ()

@@ -19,7 +19,7 @@ from agelab.runner.progress import Progress
 from agelab.runner.request.run_request import RunRequest
 from agelab.view import cell_names, eta
 from agelab.view.aging_table import AGED, CONTROL
-from agelab.view.terminal import moves, open_console
+from agelab.view.terminal import can_redraw, open_console
 
 REDRAWN = 2
 """Times a second that the moving lines are drawn."""
@@ -167,7 +167,7 @@ class MovingProgress(PlainProgress):
 def shown() -> Iterator[Progress]:
     """Follow runs on standard error while the body runs: with moving bars on a terminal, else in plain lines."""
     console = open_console(stderr=True)
-    if not moves(console):
+    if not can_redraw(console):
         yield PlainProgress(console)
         return
     progress = MovingProgress(console)

@@ -1,14 +1,15 @@
-"""Tables and JSON of ratios, as ``compare`` prints them: two sides, or several against the first."""
+"""Ratios of ``agelab compare`` as tables and JSON: two sides, or several against the first."""
 
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-import click
+from rich.console import Console
 
 from agelab.stats.formatting import decimals, format_decimal, json_number, scale
 from agelab.view.footnotes import print_notes, ratio_texts
-from agelab.view.series_table import columns, in_order, median_of, place_json, print_table, summary_json
+from agelab.view.series_table import by_metric, heads, in_order, median_of, place_json, summary_json
+from agelab.view.terminal import Head, print_table
 
 if TYPE_CHECKING:
     from agelab.stats.bootstrap import Estimate, Interval
@@ -17,61 +18,46 @@ if TYPE_CHECKING:
     from agelab.stats.verdict import ComparedSeries
 
 MARKS = {"below the floor": "~", "equal": "=", "no floor": "?"}
-"""What stands for the commonest verdicts where there is no room for words."""
+"""Marks of the commonest verdicts, where there is no room for words."""
 LEAST = Fraction(1, 10)
 """The smallest floor that is shown as a number, in per cent."""
 BRIEF = {"below the floor": "below floor"}
 
 
-def print_two(found: "Sequence[ComparedSeries]", everything: bool) -> None:
-    """Two sides: a line for each step, below a line for each metric."""
+def print_two(console: Console, found: "Sequence[ComparedSeries]", everything: bool) -> None:
+    """Print two sides: a row for each step, below a line for each metric."""
     lines = list(in_order(found, lambda one: one.row.left, everything))
-    head = ["  step", "A", "B", "B/A", "from", "to", "floor", "verdict"]
-    print_table(head, [(metric, [step, *_cells(one)]) for metric, step, one in lines])
-    print_notes([found], [lines], "AB", everything)
+    columns = heads("  step", "A", "B", "B/A", "from", "to", "floor", last="verdict")
+    rows = by_metric((metric, [step, *_cells(one)]) for metric, step, one in lines)
+    print_table(console, columns, rows, names_above=True)
+    print_notes(console, [found], [lines], "AB", everything)
 
 
 def print_several(
-    found: "Sequence[Sequence[ComparedSeries]]", names: Sequence[str], everything: bool
+    console: Console, found: "Sequence[Sequence[ComparedSeries]]", names: Sequence[str], everything: bool
 ) -> None:
-    """Several sides against the first: a line for each step, columns for each side, in parts that fit the terminal.
+    """Print several sides against the first: a row for each step, a column for each side.
 
     ``names`` has the base's first.
     """
     tables = [list(in_order(one, lambda one: one.row.left, everything)) for one in found]
     labels = list(dict.fromkeys((metric, step) for table in tables for metric, step, _ in table))
     by_label = [{(metric, step): one for metric, step, one in table} for table in tables]
-    first = [
-        next(median_of(there[label].row.left) for there in by_label if label in there) for label in labels
-    ]
-    sides = [
-        [name, *(_short(there.get(label)) for label in labels)]
-        for name, there in zip(names[1:], by_label, strict=True)
-    ]
-    left = max(len(step) for _, step in [("", "  step"), *labels]) + max(map(len, [names[0], *first])) + 1
-    parts: list[list[list[str]]] = []
-    room = 0
-    for side in sides:
-        width = max(map(len, side)) + 2
-        if not parts or width > room:
-            parts.append([])
-            room = columns() - left
-        parts[-1].append([cell.ljust(width - 2) for cell in side])
-        room -= width
-    click.echo(f"medians of {names[0]}, and the ratio of each other one's to it")
-    for part in parts:
-        heads, *cells = zip(*part, strict=True)
-        rows = [
-            (metric, [step, first[at], *(f" {cell}" for cell in cells[at])])
-            for at, (metric, step) in enumerate(labels)
-        ]
-        print_table(["  step", names[0], *(f" {head}" for head in heads)], rows)
-    click.echo("  ~ below the floor: no more than run seeds make; = equal; ? no floor")
-    print_notes(found, tables, names, everything)
+    rows = []
+    for label in labels:
+        there = [side.get(label) for side in by_label]
+        base = next(median_of(one.row.left) for one in there if one)
+        rows.append((label[0], [label[1], base, *(f" {_short(one)}" for one in there)]))
+    columns: list[Head] = [("  step", "left"), (names[0], "right")]
+    columns += [(f" {name}", "left") for name in names[1:]]
+    console.print(f"medians of {names[0]}, and the ratio of each other one's to it")
+    print_table(console, columns, by_metric(rows), repeated=2)
+    console.print("  ~ below the floor: no more than run seeds make; = equal; ? no floor")
+    print_notes(console, found, tables, names, everything)
 
 
 def _short(one: "ComparedSeries | None") -> str:
-    """Ratio and verdict."""
+    """Format ratio and verdict."""
     return "" if one is None else f"{ratio_texts(one)[0]:>6} {MARKS.get(one.verdict.value, one.said)}"
 
 
@@ -94,7 +80,7 @@ def _cells(one: "ComparedSeries") -> list[str]:
 
 
 def _floor(difference: "MedianDifference") -> str:
-    """The floor as a share of A's median."""
+    """Format the floor as a share of A's median."""
     if difference.floor is None or not difference.left.median:
         return "-"
     share = 100 * difference.floor / abs(difference.left.median)
@@ -104,7 +90,7 @@ def _floor(difference: "MedianDifference") -> str:
 
 
 def rows_json(found: "Sequence[ComparedSeries]") -> list[dict[str, Any]]:
-    """Rows for programs: exact numbers in the metric's own unit, those of intervals and p as floats."""
+    """Return rows as exact numbers in the metric's own unit; intervals and p as floats."""
     from agelab.stats.bootstrap import estimates
 
     lefts = estimates(dict(enumerate(one.row.left for one in found)))

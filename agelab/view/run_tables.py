@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from agelab.history.report import HistoryReport, rendered
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
@@ -230,12 +229,12 @@ def print_runs(runs: Sequence[RunDirectory]) -> None:
         rows = [{**row, FOLDED: row[FOLDED].replace(", ", ",\n")} for row in rows]
     spare(SPARED_LAST)
     console.width = max(console.width, sum(widths[one] for one in columns))
-    table = Table(box=None, padding=(0, 1), header_style="bold")
-    for name in columns:
-        table.add_column(name, no_wrap=name not in ("drives", FOLDED), overflow="fold")
-    for row in rows:
-        table.add_row(*(row[name] for name in columns))
-    console.print(table)
+    heads: list[Head] = [(f" {name}", "wrapped" if name == "drives" else "left") for name in columns]
+    print_table(console, heads, [[_indented(row[name]) for name in columns] for row in rows])
+
+
+def _indented(cell: str) -> str:
+    return "\n".join(f" {line}" for line in cell.split("\n"))
 
 
 def _width(column: str, rows: Sequence[dict[str, str]], *, parts: bool) -> int:

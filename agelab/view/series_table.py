@@ -1,16 +1,16 @@
-"""Tables and JSON of medians, intervals and floors, as ``calibrate`` prints them; ``ratios`` shares their parts."""
+"""Medians, intervals and floors of ``agelab calibrate`` as a table and as JSON; ratio_table shares the parts."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from shutil import get_terminal_size
-from textwrap import fill
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import click
+from rich.text import Text
 
 from agelab.stats.formatting import decimals, format_decimal, json_number, scale
 from agelab.stats.noise_floor import SEEDS_NEEDED, too_few_seeds
 from agelab.stats.series import MEAN
+from agelab.view.terminal import Head, Row, open_console, print_table
 
 if TYPE_CHECKING:
     from agelab.stats.order_statistics import Summary
@@ -20,18 +20,19 @@ Item = TypeVar("Item")
 
 
 def print_series(found: "Sequence[Series]", everything: bool) -> None:
-    """One group of cells: for each step of each metric the median, its interval, and the floor."""
-    lines = [
+    """Print the median, its interval and the floor of each step of each metric of one group of cells."""
+    lines = by_metric(
         (metric, [step, *_series_cells(one)])
         for metric, step, one in in_order(found, lambda one: one, everything)
-    ]
-    print_table(["  step", "median", "from", "to", "floor", "floor %", ""], lines)
+    )
+    columns = heads("  step", "median", "from", "to", "floor", "floor %", last="")
+    print_table(open_console(), columns, lines, names_above=True)
 
 
 def in_order(
     found: "Sequence[Item]", series: "Callable[[Item], Series]", everything: bool
 ) -> Iterator[tuple[str, str, Item]]:
-    """The items to show, metric by metric and step by step: the metric with its unit, the step's name, the item.
+    """Yield the items to show by metric and step: the metric with its unit, the step's name, the item.
 
     Without ``everything`` the headline metrics alone, and of a repeated step the first and the last repetition.
     """
@@ -72,7 +73,7 @@ def _series_cells(one: "Series") -> list[str]:
 
 
 def median_of(one: "Series") -> str:
-    """The median by itself, or that there is none."""
+    """Format the median; a question mark where there is none."""
     if one.summary is None:
         return "?"
     unit = scale(one.unit)
@@ -81,43 +82,22 @@ def median_of(one: "Series") -> str:
 
 
 def percent(share: Fraction) -> str:
-    """A share in words: 93.75 %."""
+    """Format a share: 93.75 %."""
     text = f"{float(100 * share):.2f}"
     return f"{text.rstrip('0').rstrip('.')} %"
 
 
-def print_table(head: list[str], lines: Sequence[tuple[str, list[str]]]) -> None:
-    """Columns as wide as their cells, the first and the last to the left; before each new metric a line with its name.
-
-    Where a line would be longer than the terminal is wide the first column has lines of its own.
-    """
-    rows = [head, *(cells for _, cells in lines)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    narrow = sum(widths) + len(widths) - 1 > columns()
-
-    def line(cells: list[str]) -> str:
-        middle = [cell.rjust(width) for cell, width in zip(cells, widths, strict=True)][1:-1]
-        first = f"{cells[0]}\n   " if narrow else cells[0].ljust(widths[0])
-        return " ".join([first, *middle, cells[-1]]).rstrip()
-
-    click.secho(line(head), bold=True)
-    before = None
-    for metric, cells in lines:
-        if metric and metric != before:
-            click.secho(f" {metric}", bold=True)
-        click.echo(line(cells))
-        before = metric
+def by_metric(rows: Iterable[tuple[str, Sequence[str]]]) -> list[Row]:
+    """Put a line with the metric's name before the rows of each metric."""
+    lines: list[Row] = []
+    for metric, those in groupby(rows, lambda row: row[0]):
+        lines += [Text(f" {metric}", "bold"), *(cells for _, cells in those)]
+    return lines
 
 
-def wrapped(text: str, indent: str) -> str:
-    """A sentence in lines that fit, parted between words alone: ``random-read`` is one."""
-    more = f"{indent}  "
-    return fill(text, columns(), initial_indent=indent, subsequent_indent=more, break_on_hyphens=False)
-
-
-def columns() -> int:
-    """Characters to a line: the terminal's, or 80."""
-    return get_terminal_size((80, 24)).columns
+def heads(first: str, *others: str, last: str) -> list[Head]:
+    """Columns of figures between one of names and one of words."""
+    return [(first, "left"), *((name, "right") for name in others), (last, "left")]
 
 
 def summary_json(summary: "Summary | None") -> dict[str, Any] | None:
@@ -134,7 +114,7 @@ def summary_json(summary: "Summary | None") -> dict[str, Any] | None:
 
 
 def series_json(one: "Series") -> dict[str, Any]:
-    """A series for programs: exact numbers in the metric's own unit."""
+    """Return a series as exact numbers in the metric's own unit."""
     summary = one.summary
     enough = summary is not None and summary.n >= SEEDS_NEEDED
     relative = summary.relative_spread if summary and enough else None
