@@ -1,16 +1,80 @@
-"""How tests begin: in which order, and with interrupts as a terminal has them."""
+"""The same tests however they are started: their order, their environment, and what CI does not let them skip."""
 
+import os
 import signal
+from collections.abc import Generator
+from typing import Any
 
 import pytest
 
+from tests import capabilities
 
-def pytest_configure() -> None:
-    """In the background of a shell they, and all that they start, would ignore the SIGINT that some of them send."""
+ORDER = ("contract", "golden", "model", "vm", "unit")
+ENVIRONMENT = {"LC_ALL": "C.UTF-8", "LANG": "C.UTF-8", "TERM": "dumb"}
+UNSET = (
+    *("LANGUAGE", "PYTHONUTF8", "PYTHONIOENCODING", "PYTHONOPTIMIZE", "PYTHONWARNINGS"),
+    *("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"),
+    *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "MAKEFLAGS", "MFLAGS", "MAKELEVEL"),
+)
+NOT_SKIPPED = (
+    "where CI runs, a test is skipped for a capability of tests/capabilities.py only: make it run here "
+    "(a program: list its package in tests/host-packages.txt), or list what a host may lack"
+)
+IGNORED_BY_NOHUP = (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give the tests, and every program they start, the environment, umask and signals of a plain shell."""
+    os.environ.update(ENVIRONMENT)
+    for name in UNSET:
+        os.environ.pop(name, None)
+    os.umask(0o022)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in IGNORED_BY_NOHUP:
+        if number in _told(config) or signal.getsignal(number) is signal.SIG_IGN:
+            # The tests go on ignoring it; a program they start does not, since exec resets a handler.
+            signal.signal(number, _ignore)
+
+
+def _told(config: pytest.Config) -> list[int]:
+    """Return the signals that the process which started this worker ignores."""
+    numbers: list[int] = getattr(config, "workerinput", {}).get("ignored", [])
+    return numbers
+
+
+def _ignore(number: int, frame: object) -> None:
+    """Do nothing."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker of pytest-xdist which signals to ignore."""
+    node.workerinput["ignored"] = [int(one) for one in IGNORED_BY_NOHUP if signal.getsignal(one) is _ignore]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The guest image is made first: what needs no guest runs meanwhile, and the guests' tests find it there."""
-    items.sort(key=lambda item: item.path.name != "test_image.py" or item.path.parent.name != "vm")
+    """Build the guest image first, beside tests without guests; then the guests, the long files; short ones last."""
+    items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> int:
+    folder = item.path.parent.name
+    if (folder, item.path.name) == ("vm", "test_image.py"):
+        return -1
+    return ORDER.index(folder) if folder in ORDER else len(ORDER)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Where CI runs, fail a test that is skipped for anything but a listed capability."""
+    report = yield
+    if report.skipped and os.environ.get("CI") and not hasattr(report, "wasxfail"):
+        reason = str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        if not capabilities.is_allowed(reason):
+            report.outcome = "failed"
+            report.longrepr = f"{reason}\n{NOT_SKIPPED}"
+    return report

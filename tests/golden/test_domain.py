@@ -19,12 +19,9 @@ from agelab.scenario import selection
 from agelab.vm import domain, libvirt_daemon
 from agelab.vm.guest import REAL_SERIAL, GuestSpec, MemoryDisk, RealDisk
 from agelab.vm.hypervisor import Hypervisor, connected
+from tests import capabilities
 
 HERE = Path(__file__).parent
-NEEDED = ("virt-install", "libvirtd", "virsh", "qemu-system-x86_64")
-VALIDATORS = ("virt-xml-validate", "xmllint")
-MISSING = [program for program in NEEDED if process.find(program) is None]
-pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
 SPEC = GuestSpec(
     name="agelab-golden",
     uuid="6167656c-6162-4000-8000-00000000601d",
@@ -86,7 +83,7 @@ def written(texts: dict[str, str]) -> str:
 @pytest.fixture
 def text(texts: dict[str, str], name: str) -> str:
     if name not in texts:
-        pytest.skip(f"no PCI device {BRIDGE} here")
+        capabilities.skip("PCI bridge")
     return texts[name]
 
 
@@ -105,9 +102,6 @@ def test_it_is_what_it_was(text: str, name: str) -> None:
     assert _comparable(text) == golden.read_text()
 
 
-@pytest.mark.skipif(
-    not all(process.find(program) for program in VALIDATORS), reason="no virt-xml-validate, xmllint"
-)
 @pytest.mark.parametrize("name", SPECS)
 def test_libvirts_schema_accepts_it(text: str, name: str, tmp_path: Path) -> None:
     path = tmp_path / "domain.xml"

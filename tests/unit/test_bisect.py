@@ -21,6 +21,7 @@ from agelab.bisect.question import Symptom
 from agelab.bisect.virtual_clock_rule import Decision
 from agelab.errors import HostError, InputError
 from agelab.store import Store
+from tests.capabilities import needs_root
 from tests.unit import toy_bisect as toy
 from tests.unit.toy_bisect import LAST, planted
 
@@ -179,7 +180,7 @@ def test_a_search_that_was_interrupted_while_git_began_it_begins_anew(store: Sto
     assert name(toy.carry_out(directory)) == "20"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a tree away")
+@needs_root
 def test_a_tree_of_another_user_whom_git_was_told_to_trust_is_searched(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,8 +27,6 @@ GOLDEN_PLAN = "115154cdf59e60cb9f2f773837e061014fad3b3ede6d3b96143954bc173ad8e2"
 # Of the 40 MB that docs/corpus.md begins with, made by an xorriso that calls itself 1.5.4.
 GOLDEN_KEY = "e34e45894644635879a43548aeff327e25bf852c302cf7add055a18c84270dc8"
 
-needs_xorriso = pytest.mark.skipif(not process.find("xorriso"), reason="xorriso is not installed")
-
 
 @pytest.fixture
 def cd() -> Cd:
@@ -79,7 +77,6 @@ def test_neither_hash_seed_nor_locale_matter(cd: Cd) -> None:
     assert seen == {f"{plan(cd, 5_000_000, 3)}\n".encode()}
 
 
-@needs_xorriso
 def test_two_builds_are_bit_identical(tmp_path: Path) -> None:
     spec = CorpusSpec(bytes=3_000_000, seed=5)
     one, two = (make(spec, Store(tmp_path / name)) for name in ("one", "two"))
@@ -88,7 +85,6 @@ def test_two_builds_are_bit_identical(tmp_path: Path) -> None:
     assert one.size == one.image.stat().st_size >= one.content_bytes
 
 
-@needs_xorriso
 def test_a_second_call_takes_it_from_the_store_and_nothing_else_is_left_there(tmp_path: Path) -> None:
     spec = CorpusSpec(bytes=1_000_000, seed=1)
     first = make(spec, Store(tmp_path))
@@ -102,7 +98,6 @@ def test_a_second_call_takes_it_from_the_store_and_nothing_else_is_left_there(tm
     ]
 
 
-@needs_xorriso
 def test_the_image_holds_the_tree_read_only_and_dated(cd: Cd, tmp_path: Path) -> None:
     made = make(CorpusSpec(bytes=1_000_000, seed=1), Store(tmp_path / "store"))
     out = tmp_path / "out"

@@ -33,8 +33,6 @@ GOLDEN_TREES = {
     "tum-2005": "64db8551ca6d0129128f1a6aca7b7d402d076b245c86fb20c0f9325ea660db48",
 }
 
-needs_xorriso = pytest.mark.skipif(not process.find("xorriso"), reason="xorriso is not installed")
-
 
 def study(kind: str) -> StudyCorpus:
     what = definition(kind)
@@ -98,7 +96,6 @@ def test_every_kind_has_its_test() -> None:
     assert corpora() == ["debian-iso", *KINDS]
 
 
-@needs_xorriso
 @pytest.mark.parametrize("kind", KINDS)
 def test_two_builds_are_bit_identical_and_hold_what_was_planned(kind: str, tmp_path: Path) -> None:
     spec = CorpusSpec(kind=kind, bytes=2_000_000, seed=5)

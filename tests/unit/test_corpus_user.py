@@ -16,8 +16,6 @@ from agelab.corpus import CorpusSpec, from_user, make
 from agelab.errors import HostError, InputError
 from agelab.store import Store
 
-pytestmark = pytest.mark.skipif(not process.find("xorriso"), reason="xorriso is not installed")
-
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from agelab import process
 from agelab.corpus.artefact import Corpus, every
 from agelab.errors import HostError, InputError
 from agelab.history import artefact, engines
@@ -17,7 +16,6 @@ from agelab.model.history import History
 from agelab.store import Store
 
 MIB = 1 << 20
-needs_xorriso = pytest.mark.skipif(process.find("xorriso") is None, reason="not installed: xorriso")
 EXTRAS: dict[str, dict[str, Any]] = {"profile": {"profile": "agrawal-2007"}, "churn": {"freed": 0.2}}
 
 
@@ -51,7 +49,6 @@ def unpacked(corpus: Corpus, directory: Path) -> list[bytes]:
     return [path.read_bytes() for path in sorted(directory.iterdir(), key=lambda path: int(path.name))]
 
 
-@needs_xorriso
 def test_a_log_is_kept_in_parts_with_its_report(tmp_path: Path) -> None:
     store = Store(tmp_path / "home")
     log = own(tmp_path / "my.log", "create a\nappend a 5000\npoint 1\npoint 2\n# over\nunlink a\n")
@@ -72,7 +69,6 @@ def test_a_log_is_kept_in_parts_with_its_report(tmp_path: Path) -> None:
     assert [one.parts for one in every(store)] == [3, 1]
 
 
-@needs_xorriso
 def test_an_engine_s_history_is_made_once_whatever_it_is_called(tmp_path: Path) -> None:
     store = Store(tmp_path)
     asked = wanted("profile", points=3)

@@ -5,13 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from agelab import process
 from agelab.errors import InputError
 from agelab.history import git
 from agelab.history.operations import check
 from agelab.history.tree import Change, Version, operations
-
-needs_git = pytest.mark.skipif(process.find("git") is None, reason="not installed: git")
 
 
 def test_directories_come_with_their_first_file_and_go_with_their_last(tmp_path: Path) -> None:
@@ -63,7 +60,6 @@ def read(repository: Path, work: Path, revision: str = "HEAD") -> tuple[str, lis
     return commit, list(git.changes(repository, commit, work).versions())
 
 
-@needs_git
 def test_a_repository_leaves_its_newest_tree(tmp_path: Path) -> None:
     commit, versions = read(repository(tmp_path / "repository"), tmp_path)
     assert len(commit) == 40 and [len(version) for version in versions] == [2 + 1, 3, 1]
@@ -73,7 +69,6 @@ def test_a_repository_leaves_its_newest_tree(tmp_path: Path) -> None:
     assert found.bytes_written == 100 + 5000 + 5000 + 50 + 7
 
 
-@needs_git
 def test_what_a_shallow_clone_lacks_makes_it_another_history(tmp_path: Path) -> None:
     whole, shallow = repository(tmp_path / "repository"), tmp_path / "shallow"
     words = ["git", "clone", "-q", "--depth", "1", f"file://{whole}", str(shallow)]
@@ -83,7 +78,6 @@ def test_what_a_shallow_clone_lacks_makes_it_another_history(tmp_path: Path) -> 
     assert git.first_parents(shallow, commit) != git.first_parents(whole, commit)
 
 
-@needs_git
 def test_what_is_no_repository_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="git cannot read it"):
         read(tmp_path, tmp_path)

@@ -13,7 +13,8 @@ import pytest
 from agelab import process
 from agelab.layout import extents, score
 from agelab.layout.model import ExtentMap, FileMap
-from tests.unit.native_tools import compiled, lacking, made, mounted, needs_compiler
+from tests import capabilities
+from tests.unit.native_tools import compiled, lacking, made, mounted
 
 MKFS: dict[str, tuple[int, int, tuple[str, ...]]] = {
     "ext2": (48, 1024, ("mke2fs", "-q", "-F", "-t", "ext2", "-b", "1024")),
@@ -25,8 +26,6 @@ MKFS: dict[str, tuple[int, int, tuple[str, ...]]] = {
 """Size in MiB, block size, and what makes the filesystem."""
 Places = dict[str, dict[int, int]]
 """Of each file: block of the file to byte on the disk."""
-
-pytestmark = needs_compiler
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +142,7 @@ def test_every_block_is_where_the_map_says(
 ) -> None:
     mib, size, mkfs = MKFS[filesystem]
     if why := lacking(mib, mkfs):
-        pytest.skip(why)
+        capabilities.skip("mount", why)
     image, where = tmp_path / "image", tmp_path / "mounted"
     made(image, mib, mkfs)
     with mounted(image, where):
@@ -170,7 +169,7 @@ def test_every_block_is_where_the_map_says(
 def test_files_by_turns_have_the_score_of_their_blocks(mapper: Path, tmp_path: Path, filesystem: str) -> None:
     mib, size, mkfs = MKFS[filesystem]
     if why := lacking(mib, mkfs):
-        pytest.skip(why)
+        capabilities.skip("mount", why)
     image, where = tmp_path / "image", tmp_path / "mounted"
     made(image, mib, mkfs)
     with mounted(image, where):
@@ -188,7 +187,7 @@ def test_files_by_turns_have_the_score_of_their_blocks(mapper: Path, tmp_path: P
 def test_free_space_in_single_blocks_makes_files_of_single_blocks(mapper: Path, tmp_path: Path) -> None:
     mib, size, mkfs = MKFS["ext2"]
     if why := lacking(mib, mkfs):
-        pytest.skip(why)
+        capabilities.skip("mount", why)
     image, where = tmp_path / "image", tmp_path / "mounted"
     made(image, mib, (*mkfs, "-m", "0", "-N", "64"))
     with mounted(image, where):
@@ -248,7 +247,6 @@ def test_a_tree_is_listed_in_directory_order_and_its_names_survive(mapper: Path,
         assert file.allocated == 512 * stat.st_blocks
 
 
-@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="no /dev/shm")
 def test_a_filesystem_without_a_way_says_so_for_each_file(mapper: Path) -> None:
     directory = Path("/dev/shm", f"agelab-test-{os.getpid()}")
     directory.mkdir()

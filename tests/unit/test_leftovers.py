@@ -17,6 +17,7 @@ from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
 from agelab.store import Store
 from agelab.vm import libvirt_daemon
+from tests.capabilities import needs_root
 
 START = """
 import sys, time
@@ -177,7 +178,7 @@ def test_disks_of_a_run_that_nobody_carries_out_go_and_its_records_stay(store: S
     assert not any(path.exists() for path in gone) and all(path.exists() for path in kept)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
+@needs_root
 def test_what_is_mounted_in_a_leftover_is_unmounted_not_emptied(store: Store, tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     kept.mkdir()

@@ -9,7 +9,7 @@ import pytest
 
 from agelab.errors import InputError
 from agelab.history.operations import HEADER, LogCheck, check, escaped
-from tests.unit.native_tools import compiled, needs_compiler
+from tests.unit.native_tools import compiled
 
 EXAMPLE = r"""agelab-operations 1
 # a directory, two files, one of them used
@@ -132,7 +132,6 @@ def tree(root: Path) -> dict[str, bytes | None]:
     }
 
 
-@needs_compiler
 def test_the_replayer_leaves_what_the_log_says(replay: Path, tmp_path: Path) -> None:
     path = log(tmp_path, EXAMPLE)
     done = carried_out(replay, path, tmp_path / "one")
@@ -164,7 +163,6 @@ def drawn(seed: int, count: int) -> str:
     return b"".join(lines).decode()
 
 
-@needs_compiler
 @pytest.mark.parametrize("seed", range(8))
 def test_the_check_and_the_replayer_say_the_same_of_drawn_logs(
     replay: Path, tmp_path: Path, seed: int
@@ -178,7 +176,6 @@ def test_the_check_and_the_replayer_say_the_same_of_drawn_logs(
     assert found.directories == len(left) - len(sizes)
 
 
-@needs_compiler
 def test_a_file_is_not_taken_for_one_that_a_renamed_directory_brings(replay: Path, tmp_path: Path) -> None:
     text = "mkdir d\nmkdir g\ncreate g/f\ncreate d/f\nrename d e\nrename g d\nwrite d/f 0 100\n"
     carried_out(replay, log(tmp_path, f"agelab-operations 1\n{text}"), tmp_path / "tree")
@@ -186,7 +183,6 @@ def test_a_file_is_not_taken_for_one_that_a_renamed_directory_brings(replay: Pat
     assert (len(left["d/f"] or b""), left["e/f"]) == (100, b"")
 
 
-@needs_compiler
 @pytest.mark.parametrize("words", [["--alocate"], ["another.log"]])
 def test_the_replayer_takes_one_log_and_the_options_that_it_knows(
     replay: Path, tmp_path: Path, words: list[str]
@@ -199,7 +195,6 @@ def test_writing_nothing_does_not_make_a_file_grow(tmp_path: Path) -> None:
     assert check(log(tmp_path, "agelab-operations 1\ncreate f\nwrite f 1000 0\n")).live_bytes == 0
 
 
-@needs_compiler
 def test_what_is_written_differs_from_line_to_line_and_does_not_compress(
     replay: Path, tmp_path: Path
 ) -> None:
@@ -211,7 +206,6 @@ def test_what_is_written_differs_from_line_to_line_and_does_not_compress(
     assert one and other and one[:4096] != other[:4096] and len(set(one[:4096])) == 256
 
 
-@needs_compiler
 def test_what_was_read_of_a_file_is_dry_or_allocated_or_written(replay: Path, tmp_path: Path) -> None:
     path = log(tmp_path, EXAMPLE)
     assert carried_out(replay, path, tmp_path / "dry", "--dry").stdout == "operations 16 bytes 0 refused 0\n"
@@ -221,7 +215,6 @@ def test_what_was_read_of_a_file_is_dry_or_allocated_or_written(replay: Path, tm
     assert (tmp_path / "allocated/post/letter").stat().st_blocks * 512 >= 10000
 
 
-@needs_compiler
 def test_each_refusal_is_a_line_and_ends_it_or_not(replay: Path, tmp_path: Path) -> None:
     """The name is longer than any filesystem takes; what follows on the file is refused as well."""
     name = "n" * 300
@@ -240,13 +233,11 @@ def test_each_refusal_is_a_line_and_ends_it_or_not(replay: Path, tmp_path: Path)
     assert list(left) == ["a"] and len(left["a"] or b"") == 7
 
 
-@needs_compiler
 @pytest.mark.parametrize("text", ["agelab-operations 1\ncreate", "agelab-operations 1\nwrite a 0 x\n", "x\n"])
 def test_the_replayer_refuses_what_is_no_log(replay: Path, tmp_path: Path, text: str) -> None:
     assert carried_out(replay, log(tmp_path, text), tmp_path / "tree").returncode == 2
 
 
-@needs_compiler
 def test_many_files_take_no_memory(tmp_path: Path) -> None:
     """The replayer keeps no table of files: a million of them cost what ten thousand do.
 

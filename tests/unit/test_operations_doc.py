@@ -4,7 +4,6 @@ The samples are of strace 6.1 (some lines of other calls left out) and of fio 3.
 """
 
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +13,8 @@ import pytest
 from agelab import process
 from agelab.history import profile
 from agelab.history.operations import LogSummary, _names, check
-from tests.unit.native_tools import compiled, needs_compiler
+from tests import capabilities
+from tests.unit.native_tools import compiled
 
 PAGE = (Path(__file__).parents[2] / "docs/operations.md").read_text()
 SAMPLES = Path(__file__).parents[1] / "golden/operations"
@@ -76,8 +76,6 @@ def test_a_strace_log_becomes_one_of_operations(tmp_path: Path) -> None:
     assert (found.files, found.live_bytes, found.directories) == (5, 6 + 6 + 10 + 2 + 5000, 4)
 
 
-@needs_compiler
-@pytest.mark.skipif(shutil.which("strace") is None, reason="not installed: strace")
 def test_what_is_traced_now_is_left_by_a_replay(tmp_path: Path) -> None:
     sources = tmp_path / "in"
     (sources / "sub").mkdir(parents=True)
@@ -90,7 +88,7 @@ def test_what_is_traced_now_is_left_by_a_replay(tmp_path: Path) -> None:
     trace = ["strace", "-f", "-y", "-e", "trace=%file,%desc", "-o", str(tmp_path / "trace")]
     done = subprocess.run([*trace, "sh", str(SAMPLES / "job.sh")], cwd=work, capture_output=True, check=False)
     if done.returncode:
-        pytest.skip(f"strace cannot trace here: {done.stderr.decode()[-200:]}")
+        capabilities.skip("tracing", done.stderr.decode()[-200:])
     log = from_strace(tmp_path / "trace", str(work), tmp_path)
     check(log)
     process.run([str(compiled("replay", tmp_path)), str(log)], cwd=again)

@@ -164,7 +164,6 @@ def test_a_disk_whose_recipe_is_lost_stands_in_nobodys_way(
     assert not stored_disk.list_damaged(store)
 
 
-@pytest.mark.skipif(process.find("qemu-img") is None, reason="qemu-img is not installed")
 def test_what_can_never_be_a_disk_is_not_taken_in(store: Store, tmp_path: Path) -> None:
     empty, odd = tmp_path / "empty", tmp_path / "odd"
     empty.touch()
@@ -175,7 +174,6 @@ def test_what_can_never_be_a_disk_is_not_taken_in(store: Store, tmp_path: Path) 
         stored_disk.import_images(store, [odd, odd], "ext4", "raid0", "today", "x")
 
 
-@pytest.mark.skipif(process.find("qemu-img") is None, reason="qemu-img is not installed")
 @pytest.mark.parametrize("named", ["backing", "data"])
 def test_an_image_that_names_another_file_is_not_taken_in(store: Store, tmp_path: Path, named: str) -> None:
     """qemu-img would read that file, whosever it is, as far as this user may."""
@@ -228,7 +226,6 @@ def test_export_writes_the_image_and_its_recipe_and_nothing_over_anything(
         stored_disk.export(kept, tmp_path / "none" / "out.img", "raw")
 
 
-@pytest.mark.skipif(process.find("qemu-img") is None, reason="qemu-img is not installed")
 def test_a_qcow2_image_comes_back_as_it_went(kept: StoredDisk, store: Store, tmp_path: Path) -> None:
     target = tmp_path / "out.qcow2"
     stored_disk.export(kept, target, "qcow2")
@@ -240,7 +237,6 @@ def test_a_qcow2_image_comes_back_as_it_went(kept: StoredDisk, store: Store, tmp
     assert back.key != kept.key and back.recipe.scenario is None and back.samples() == []
 
 
-@pytest.mark.skipif(process.find("qemu-img") is None, reason="qemu-img is not installed")
 def test_an_odd_size_is_filled_up_with_zeros(store: Store, tmp_path: Path) -> None:
     raw = tmp_path / "raw"
     raw.write_bytes(b"x" * (3 * MIB + 512))
@@ -277,8 +273,6 @@ def test_the_verbs(kept: StoredDisk, store: Store, monkeypatch: pytest.MonkeyPat
 
 def test_an_exported_filesystem_can_be_mounted(store: Store, tmp_path: Path) -> None:
     """The raw image is the filesystem itself: its own checker takes it."""
-    if process.find("mke2fs") is None:
-        pytest.skip("e2fsprogs is not installed")
     disk = tmp_path / "ext4"
     with disk.open("wb") as file:
         file.truncate(SIZE)

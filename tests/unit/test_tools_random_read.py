@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 
 from agelab import process
-from tests.unit.native_tools import compiled, needs_compiler
+from tests import capabilities
+from tests.unit.native_tools import compiled
 
 PIECE = 4096
 MASK = (1 << 64) - 1
 SIZES = {"a": 40 * PIECE, "empty": 0, "b c": 3 * PIECE + 1, "large": 600 * PIECE + 17}
-
-pytestmark = needs_compiler
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +88,7 @@ def test_the_pages_read_are_those_of_the_seed_and_no_others(
         (tmp_path / name).write_bytes(os.urandom(size))
         forget(tmp_path / name)
     if any(cached(tmp_path / name) for name in SIZES):
-        pytest.skip("this filesystem keeps files in memory")
+        capabilities.skip("page cache")
     done = call(program, seed, count, listing(list(SIZES)), tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert {name: cached(tmp_path / name) for name in SIZES} == expected(seed, count, SIZES)

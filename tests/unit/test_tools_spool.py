@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from agelab import process
-from tests.unit.native_tools import compiled, needs_compiler
+from tests.unit.native_tools import compiled
 
-pytestmark = needs_compiler
 OPERATIONS = 300
 INTACT, DAMAGED, MISSING = 1, 2, 3
 WHOLE, OLDER, SHORT, ZEROS, GARBAGE, GONE = range(5, 11)

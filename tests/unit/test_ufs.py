@@ -13,7 +13,7 @@ from agelab import process
 from agelab.image import tools
 from agelab.layout import freespace
 from agelab.scenario import selection
-from tests.unit.native_tools import compiled, needs_compiler
+from tests.unit.native_tools import compiled
 
 UUID = "6167656c-6162-4000-8000-000000000001"
 SUPER = 65536
@@ -21,8 +21,6 @@ MAGIC = SUPER + 1372
 PERIOD, TODAY = (selection.filesystem("ufs").mkfs_command(which)[1:-3] for which in ("period", "today"))
 FRAGMENT = 2048
 CYLINDER_GROUP = 0x090255
-
-pytestmark = needs_compiler
 
 
 @pytest.fixture(scope="module")

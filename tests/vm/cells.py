@@ -6,27 +6,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from agelab import process
 from agelab.cli.options import open_store
 
 SMALL = Path(__file__).with_name("small.toml")
-PROGRAMS = (
-    "qemu-system-x86_64",
-    "libvirtd",
-    "virt-install",
-    "packer",
-    "mmdebstrap",
-    "sqfstar",
-    "xorriso",
-    "gcc",
-)
-MISSING = [program for program in PROGRAMS if process.find(program) is None]
-real_guests = [
-    pytest.mark.vm,
-    pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}"),
-]
 
 
 def agelab(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:

@@ -7,9 +7,9 @@ import pytest
 
 from agelab.cli.options import open_store
 from bench import planted
-from tests.vm.cells import agelab, real_guests
+from tests.vm.cells import agelab
 
-pytestmark = [*real_guests, pytest.mark.full]
+pytestmark = [pytest.mark.vm, pytest.mark.full]
 AT_MOST = (planted.COMMITS - 1).bit_length() + 2
 """Steps beside those that are skipped."""
 

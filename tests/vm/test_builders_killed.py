@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from agelab import atomic
-from tests.vm.cells import real_guests
 from tests.vm.chaos import Chaos, cleaned, home, wait_until
 
-pytestmark = [*real_guests, pytest.mark.full]
+pytestmark = [pytest.mark.vm, pytest.mark.full]
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.vm.cells import agelab, real_guests, scenario, step
+from tests.vm.cells import agelab, scenario, step
 
-pytestmark = real_guests
+pytestmark = pytest.mark.vm
 SEEDS = [1, 2, 3, 4, 5]
 COPY = step("copy", 'cp -r "$SOURCE/." copy')
 

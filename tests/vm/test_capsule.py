@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from agelab.cli.options import open_store
-from tests.vm.cells import agelab, newest, real_guests, run, scenario, step
+from tests.vm.cells import agelab, newest, run, scenario, step
 
-pytestmark = real_guests
+pytestmark = pytest.mark.vm
 PROJECT = Path(__file__).parents[2]
 STEPS = step("copy", "cp -r $SOURCE/. .") + step(
     "read", "find . -type f | xargs cat > /dev/null", "caches = 'remount'"

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.vm.cells import real_guests
 from tests.vm.chaos import Chaos, cheap, cleaned, domains, home, wait_until
 
-pytestmark = real_guests
+pytestmark = pytest.mark.vm
 EARLY = 0.6
 """The share of moments that lie in the time before a guest runs, or shortly after."""
 

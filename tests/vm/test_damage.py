@@ -9,9 +9,9 @@ import pytest
 from agelab import process
 from agelab.cli.options import open_store
 from agelab.store import MANIFEST, Store
-from tests.vm.cells import agelab, real_guests, scenario, step
+from tests.vm.cells import agelab, scenario, step
 
-pytestmark = [*real_guests, pytest.mark.full]
+pytestmark = [pytest.mark.vm, pytest.mark.full]
 OF_A_CAPSULE = ("made-of.json", "profiles.json", "scenario.toml")
 """Files of a run that a capsule alone is made of."""
 KINDS = ("image", "kernel", "corpus", "clock")

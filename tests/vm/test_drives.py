@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 
 from agelab.scenario import selection
-from tests.vm.cells import agelab, real_guests, run, runs, scenario, step
+from tests import capabilities
+from tests.vm.cells import agelab, run, runs, scenario, step
 from tests.vm.test_repeat import both_cores_busy
 
-pytestmark = real_guests
+pytestmark = pytest.mark.vm
 OWN = f"model:{selection.machine('pentium4-2800').drives[0].drive}"
 COPY = step("copy", 'cp -r "$SOURCE/." copy', "sync = true")
 READ = step("read", "find . -type f -print0 | xargs -0 cat > /dev/null", 'caches = "reboot"')
@@ -99,7 +100,7 @@ def test_a_raw_file_takes_the_wall_clock_and_is_not_overwritten_unasked(tmp_path
 def loop(tmp_path: Path) -> Iterator[str]:
     """A block device."""
     if os.geteuid():
-        pytest.skip("loop devices take root")
+        capabilities.skip("root")
     backing = tmp_path / "backing"
     with backing.open("wb") as file:
         file.truncate(320 * MIB)
@@ -107,7 +108,7 @@ def loop(tmp_path: Path) -> Iterator[str]:
         ["losetup", "--find", "--show", str(backing)], capture_output=True, text=True, check=False
     )
     if made.returncode:
-        pytest.skip(f"no loop devices here: {made.stderr.strip()}")
+        capabilities.skip("loop devices", made.stderr.strip())
     device = made.stdout.strip()
     yield device
     subprocess.run(["losetup", "--detach", device], check=True)

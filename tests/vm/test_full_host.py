@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.vm.cells import real_guests, run, scenario, step
+from tests.vm.cells import run, scenario, step
 from tests.vm.roomless import privately
 
-pytestmark = real_guests
+pytestmark = pytest.mark.vm
 
 FILL = 'cat /dev/zero > "$AGELAB_HOME/runs/filler" 2> "$AGELAB_HOME/full" || true\n'
 FREE = 'rm "$AGELAB_HOME/runs/filler"\n'

@@ -15,17 +15,15 @@ import pytest
 from agelab import process
 from agelab.disk import DriveClaim, claim_drives, device_state, parse
 from agelab.errors import AgelabError, HostError, InputError
+from tests import capabilities
+from tests.capabilities import needs_root
 
 MIB = 1 << 20
 SIZE = 16 * MIB
-PROGRAMS = ("losetup", "wipefs", "lsblk", "mkfs.ext4", "mkswap", "swapon", "mount")
 
 
-def _loops_work() -> bool:
-    return os.geteuid() == 0 and Path("/dev/loop-control").exists() and all(map(process.find, PROGRAMS))
-
-
-pytestmark = pytest.mark.skipif(not _loops_work(), reason="wants root, loop devices and util-linux")
+LOOPS = Path("/dev/loop-control").exists()
+pytestmark = [needs_root, pytest.mark.skipif(not LOOPS, reason=capabilities.lacks("loop devices"))]
 
 
 def loop_over(path: Path, stack: ExitStack, *words: str) -> Path:
@@ -168,7 +166,7 @@ def test_active_swap_is_refused(loop: Path, stack: ExitStack) -> None:
     swap(loop)
     token = key_of(refused(f"block:{loop}"))
     if process.run(["swapon", str(loop)], ok=range(256)).returncode:
-        pytest.skip("this host takes no swap")
+        capabilities.skip("swap")
     stack.callback(process.run, ["swapoff", str(loop)])
     before = checksum(loop)
     assert f"{loop} is swap space" in str(refused(f"block:{loop}", (token,)))
@@ -185,7 +183,7 @@ def partitioned(image: Path, stack: ExitStack) -> tuple[Path, Path, Path]:
         process.run(["addpart", str(disk), str(number), str(first), "8192"], ok=range(256))
         stack.callback(process.run, ["delpart", str(disk), str(number)], ok=range(256))
     if not two.exists():
-        pytest.skip("this host makes no device nodes for partitions")
+        capabilities.skip("partition nodes")
     return disk, one, two
 
 

@@ -21,9 +21,9 @@ from agelab import process
 from agelab.cli.options import open_store
 from agelab.drive import module
 from agelab.vm import libvirt_daemon
-from tests.vm.cells import SMALL, agelab, real_guests, run, runs, scenario, step
+from tests.vm.cells import SMALL, agelab, run, runs, scenario, step
 
-pytestmark = real_guests
+pytestmark = pytest.mark.vm
 
 SOURCES = Path(__file__).with_name("trouble")
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.vm.cells import agelab, newest, real_guests, run, runs
+from tests.vm.cells import agelab, newest, run, runs
 
-pytestmark = real_guests
+pytestmark = pytest.mark.vm
 SCENARIO = Path(__file__).with_name("small-history.toml")
 LOG = f"""agelab-operations 1
 mkdir d

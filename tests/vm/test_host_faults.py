@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from agelab.doctor import leftovers
+from tests.capabilities import needs_root
 from tests.vm import private
-from tests.vm.cells import real_guests, step
+from tests.vm.cells import step
 from tests.vm.chaos import Chaos, cheap, cleaned, home, wait_until
 
-pytestmark = [*real_guests, pytest.mark.skipif(os.geteuid() != 0, reason="only root makes namespaces")]
+pytestmark = [pytest.mark.vm, needs_root]
 SPIN = step("spin", "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done")
 GUEST = 240.0
 """Seconds of the host in which a guest comes to its second step."""

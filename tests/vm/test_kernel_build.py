@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.vm.cells import agelab, real_guests, run, scenario, step
+from tests.vm.cells import agelab, run, scenario, step
 
-pytestmark = [*real_guests, pytest.mark.full]
+pytestmark = [pytest.mark.vm, pytest.mark.full]
 RECIPE = "recipe:ufs"
 
 

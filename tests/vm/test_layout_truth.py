@@ -13,9 +13,9 @@ from agelab import stored_disk
 from agelab.cli.options import open_store
 from agelab.layout import extents
 from agelab.layout.model import FileMap
-from tests.vm.cells import agelab, newest, real_guests, run, scenario, step
+from tests.vm.cells import agelab, newest, run, scenario, step
 
-pytestmark = real_guests
+pytestmark = pytest.mark.vm
 BLOCK = 4096
 STAMP = re.compile(rb"agelab-stamp:([a-z0-9]+):([0-9]+):")
 # Three files grow by turns, a block at a time, each block on the disk before the next is asked for; a fourth is written

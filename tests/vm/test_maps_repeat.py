@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.vm.cells import real_guests, run, scenario
+from tests.vm.cells import run, scenario
 from tests.vm.test_measured import HISTORY, MEASURES
 
-pytestmark = [*real_guests, pytest.mark.full]
+pytestmark = [pytest.mark.vm, pytest.mark.full]
 FILESYSTEMS = ("ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "jfs", "reiserfs")
 
 

@@ -5,11 +5,13 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from agelab import process, stored_disk
 from agelab.cli.options import open_store
-from tests.vm.cells import agelab, newest, real_guests, run, scenario, step
+from tests.vm.cells import agelab, newest, run, scenario, step
 
-pytestmark = real_guests
+pytestmark = pytest.mark.vm
 MEASURES = 'makes = "aged"\nmeasures = ["extents", "free_space"]\n'
 HISTORY = """
 [[steps]]

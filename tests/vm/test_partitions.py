@@ -2,14 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from agelab import kernel
 from agelab.cli.options import open_store
 from agelab.drive import geometry
 from agelab.scenario import selection
 from bench.guest import bench
-from tests.vm.cells import real_guests
 
-pytestmark = real_guests
+pytestmark = pytest.mark.vm
 DRIVE = selection.drive("seagate-st340016a")
 MIB = 64
 PROGRAM = rb"""#!/usr/bin/python3 -SB

@@ -3,15 +3,16 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from agelab import kernel
 from agelab.cli.options import open_store
 from agelab.drive import geometry
 from agelab.scenario import selection
 from agelab.vm.guest import MemoryDisk
 from bench.guest import Bench, bench
-from tests.vm.cells import real_guests
 
-pytestmark = real_guests
+pytestmark = pytest.mark.vm
 DRIVE = selection.drive("seagate-st340016a")
 MACHINE = selection.machine("pentium4-2800")
 MIB = 64

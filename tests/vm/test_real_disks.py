@@ -17,9 +17,9 @@ from agelab.vm import domain, libvirt_daemon
 from agelab.vm.guest import REAL_SERIAL, GuestSpec, MemoryDisk, RealDisk
 from agelab.vm.guest_output import GuestOutput
 from agelab.vm.hypervisor import Ending, connected
-from tests.vm.cells import real_guests
+from tests.capabilities import needs_root
 
-pytestmark = [*real_guests, pytest.mark.skipif(os.geteuid() != 0, reason="loop devices want root")]
+pytestmark = [pytest.mark.vm, needs_root]
 MIB = 1 << 20
 SIZE = 64 * MIB
 PATIENCE = 240.0

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.vm.cells import real_guests, run, scenario, step
+from tests.vm.cells import run, scenario, step
 
-pytestmark = real_guests
+pytestmark = pytest.mark.vm
 
 
 def values(cell: dict[str, Any]) -> dict[tuple[str, str], Any]:

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.vm.cells import SMALL, real_guests, run
+import pytest
 
-pytestmark = real_guests
+from tests.vm.cells import SMALL, run
+
+pytestmark = pytest.mark.vm
 
 
 @contextmanager

@@ -14,9 +14,9 @@ from agelab import process
 from agelab.cli.options import open_store
 from agelab.image.assemble import INITRAMFS, ROOT
 from agelab.store import Artefact
-from tests.vm.cells import agelab, newest, real_guests, runs, scenario, step
+from tests.vm.cells import agelab, newest, runs, scenario, step
 
-pytestmark = real_guests
+pytestmark = pytest.mark.vm
 
 
 @pytest.fixture(scope="module")

@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
-from tests.vm.cells import agelab, real_guests, run, scenario
+import pytest
 
-pytestmark = real_guests
+from tests.vm.cells import agelab, run, scenario
+
+pytestmark = pytest.mark.vm
 BESIDE = """
 [beside]
 filesystem = "ext4"

@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
-from tests.vm.cells import real_guests, run, scenario, step
+import pytest
+
+from tests.vm.cells import run, scenario, step
 from tests.vm.test_drives import measured
 
-pytestmark = real_guests
+pytestmark = pytest.mark.vm
 TESTED = "model:seagate-st3400832a"
 HOG = 'python3 -c "b\\"x\\" * (48 << 20)"'
 """Half as much again as the 32 MiB that there are."""

@@ -14,9 +14,9 @@ import pytest
 
 from agelab import process
 from agelab.vm import libvirt_daemon
-from tests.vm.cells import agelab, real_guests, run, runs, scenario, step
+from tests.vm.cells import agelab, run, runs, scenario, step
 
-pytestmark = real_guests
+pytestmark = pytest.mark.vm
 
 
 def test_a_hang_ends_at_its_deadline_of_guest_time(tmp_path: Path) -> None:

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from agelab.results import run_lookup
-from tests.vm.cells import real_guests
 from tests.vm.chaos import Chaos, cheap, home, wait_until
 
-pytestmark = real_guests
+pytestmark = pytest.mark.vm
 DAY = 86400
 CLOCK = r"""
 #define _GNU_SOURCE

@@ -13,9 +13,8 @@ from bench.guest import bench
 from bench.validate import figures, measured, memory_mib, validate
 from bench.validate_job import WINDOW, job, step
 from bench.validate_report import LIMIT, Figure
-from tests.vm.cells import real_guests
 
-pytestmark = real_guests
+pytestmark = pytest.mark.vm
 DISK, FLASH = (selection.drive(name) for name in ("seagate-st340016a", "samsung-970-evo-500"))
 PAGES = 64
 
