@@ -19,20 +19,20 @@ from agelab.errors import AgelabError, HostError
 from agelab.model.base import Frozen
 from agelab.store import Artefact, DamagedArtefact, Store
 
-FILE = "root.tar"
+ROOT_TAR = "root.tar"
 
-_LINKED = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
-_MOUNTED = ("build", "dev", "proc", "tmp")
+_MERGED = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+_MOUNT_POINTS = ("build", "dev", "proc", "tmp")
 _EPOCH = "1577836800"
-_COMPLAINT = re.compile(r"\b(error|ERROR|undefined reference)\b|\*\*\*")
+_ERROR = re.compile(r"\b(error|ERROR|undefined reference)\b|\*\*\*")
 # Of the host, and not of what is built: a full disk, too little memory.
-_HOST = re.compile(
+_HOST_SHORTAGE = re.compile(
     r"No space left on device|Disk quota exceeded|Cannot allocate memory|virtual memory exhausted"
     r"|signal terminated program|terminated with signal 9\b|\*\*\* \[.*\] (Error 137|Killed)\b"
 )
 
 
-class DoesNotBuild(AgelabError):
+class BuildFailed(AgelabError):
     """A program that builds something failed: what it was given cannot be built."""
 
 
@@ -47,7 +47,7 @@ class BuildRoot(Frozen):
 class Purpose:
     """What a build root is for, and hence what of its packages is of no use in it."""
 
-    words: str
+    product: str
     """What is built in it, as a user is told: "modules for 6.1.0-1-amd64"."""
     unused: tuple[str, ...]
     """What is removed from /usr, as patterns of paths."""
@@ -70,12 +70,12 @@ def obtain(
     Raises HostError when the packages cannot be had.
     """
     try:
-        return _unpacked(resolve(False), purpose, store, progress, verify)
+        return _obtain(resolve(False), purpose, store, progress, verify)
     except PackagesVanished:
-        return _unpacked(resolve(True), purpose, store, progress, verify)
+        return _obtain(resolve(True), purpose, store, progress, verify)
 
 
-def _unpacked(
+def _obtain(
     chosen: BuildRoot, purpose: Purpose, store: Store, progress: Callable[[str], None], verify: bool
 ) -> Artefact:
     inputs = {
@@ -84,30 +84,30 @@ def _unpacked(
     }
 
     def build(directory: Path) -> None:
-        progress(f"downloading {len(chosen.packages)} packages to build {purpose.words} with")
+        progress(f"downloading {len(chosen.packages)} packages to build {purpose.product} with")
         debs = Archive(store, chosen.suite).download(chosen.packages)
-        progress(f"unpacking the compiler of {purpose.words}")
+        progress(f"unpacking the compiler of {purpose.product}")
         tree = directory / "tree"
         for deb in debs:
             process.run(["dpkg-deb", "-x", str(deb), str(tree)])
-        tidy(tree, purpose.unused)
-        pack(tree, directory / FILE)
-        remove(tree)
+        finish_root(tree, purpose.unused)
+        write_tar(tree, directory / ROOT_TAR)
+        remove_path(tree)
 
     return store.obtain("buildroot", inputs, build, verify=verify)
 
 
-def tidy(tree: Path, unused: Sequence[str]) -> None:
+def finish_root(tree: Path, unused: Sequence[str]) -> None:
     """Make unpacked packages a root that programs run in: one /usr, an awk, places to mount on, nothing unused."""
     usr = tree / "usr"
     usr.mkdir(exist_ok=True)
-    for name in _LINKED:
+    for name in _MERGED:
         top = tree / name
         if top.is_symlink():
             top.unlink()
         elif top.is_dir():
             process.run(["cp", "-a", "--link", "-T", str(top), str(usr / name)])
-            remove(top)
+            remove_path(top)
         if (usr / name).is_dir():
             top.symlink_to(f"usr/{name}")
     awk = usr / "bin" / "awk"
@@ -115,16 +115,16 @@ def tidy(tree: Path, unused: Sequence[str]) -> None:
         awk.symlink_to("mawk")
     for pattern in unused:
         for path in usr.glob(pattern):
-            remove(path)
-    kept = {"usr", *_LINKED}
+            remove_path(path)
+    kept = {"usr", *_MERGED}
     for path in tree.iterdir():
         if path.name not in kept:
-            remove(path)
-    for name in _MOUNTED:
+            remove_path(path)
+    for name in _MOUNT_POINTS:
         (tree / name).mkdir()
 
 
-def remove(path: Path) -> None:
+def remove_path(path: Path) -> None:
     """Remove a file, a link or a whole directory."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
@@ -132,7 +132,7 @@ def remove(path: Path) -> None:
         path.unlink()
 
 
-def pack(tree: Path, tar: Path) -> None:
+def write_tar(tree: Path, tar: Path) -> None:
     """A tar of a tree: the same bytes, whoever unpacked it and under whatever umask."""
     same = ["--sort=name", "--format=gnu", f"--mtime=@{_EPOCH}", "--owner=0", "--group=0", "--numeric-owner"]
     modes = "--mode=a-s,u+w,a+rX,go-w"
@@ -146,11 +146,11 @@ class Workshop:
     root: Path
     build: Path
     """There it is /build, where programs are started."""
-    what: str
+    product: str
     """What is made, for errors: "the drive's module"."""
-    read: Mapping[str, Path] = field(default_factory=dict)
+    read_only: Mapping[str, Path] = field(default_factory=dict)
     """More directories to read, by their names in /tmp."""
-    write: Mapping[str, Path] = field(default_factory=dict)
+    writable: Mapping[str, Path] = field(default_factory=dict)
     """The same to write to."""
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -169,8 +169,12 @@ class Workshop:
         confine = [
             *("bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", str(self.root), "/"),
             *("--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--bind", str(self.build), "/build"),
-            *(word for name, path in self.read.items() for word in ("--ro-bind", str(path), f"/tmp/{name}")),
-            *(word for name, path in self.write.items() for word in ("--bind", str(path), f"/tmp/{name}")),
+            *(
+                word
+                for name, path in self.read_only.items()
+                for word in ("--ro-bind", str(path), f"/tmp/{name}")
+            ),
+            *(word for name, path in self.writable.items() for word in ("--bind", str(path), f"/tmp/{name}")),
             *("--clearenv", "--setenv", "PATH", "/usr/bin:/usr/sbin", "--setenv", "LC_ALL", "C"),
             *(word for name, value in self.environment.items() for word in ("--setenv", name, value)),
             *("--chdir", "/build"),
@@ -184,24 +188,24 @@ class Workshop:
                     f"bwrap cannot confine a build here: {lines[-1]}",
                     hint="it needs root, or unprivileged user namespaces",
                 ) from error
-            if short := next((line.strip() for line in lines if _HOST.search(line)), None):
+            if short := next((line.strip() for line in lines if _HOST_SHORTAGE.search(line)), None):
                 raise HostError(
-                    f"{self.what} cannot be built on this host as it is: {short[:200]}",
+                    f"{self.product} cannot be built on this host as it is: {short[:200]}",
                     hint="free some space or memory; AGELAB_HOME=<directory> moves the store",
                 ) from error
-            tail = "\n".join(line[:200] for line in (_complaints(lines) or lines[-15:]))
-            raise DoesNotBuild(
-                f"{self.what} does not build ({argv[0]}, exit {error.returncode}):\n{tail}"
+            tail = "\n".join(line[:200] for line in (_error_lines(lines) or lines[-15:]))
+            raise BuildFailed(
+                f"{self.product} does not build ({argv[0]}, exit {error.returncode}):\n{tail}"
             ) from error
 
 
-def _complaints(lines: Sequence[str]) -> list[str]:
+def _error_lines(lines: Sequence[str]) -> list[str]:
     """What of make's lines tells why, the first error first: jobs that run side by side go on after it."""
-    return [line for line in lines if _COMPLAINT.search(line)][:12]
+    return [line for line in lines if _ERROR.search(line)][:12]
 
 
 @contextmanager
-def workshop(tar: Path, files: Sequence[Path], directory: Path, what: str) -> Iterator[Workshop]:
+def open_workshop(tar: Path, files: Sequence[Path], directory: Path, what: str) -> Iterator[Workshop]:
     """The build root of ``tar`` with copies of these files in /build, below ``directory`` until it is left."""
     work = directory / "work"
     build = work / "build"
@@ -211,10 +215,10 @@ def workshop(tar: Path, files: Sequence[Path], directory: Path, what: str) -> It
     try:
         yield Workshop(_unpack(tar, work / "root"), build, what)
     finally:
-        remove(work)
+        remove_path(work)
 
 
-def kept(made: Artefact, store: Store) -> Path:
+def unpacked_root(made: Artefact, store: Store) -> Path:
     """A build root for workshops that stays unpacked in the store's cache: one build after the other reads it."""
     root = store.cache("buildroots") / made.key
     with store.lock(f"buildroots-{made.key}"):
@@ -225,7 +229,7 @@ def kept(made: Artefact, store: Store) -> Path:
                     hint=f"remove {made.directory} to have it made again",
                 )
             with atomic.locked_directory(root.with_suffix(atomic.SUFFIX)) as partial:
-                _unpack(made / FILE, partial)
+                _unpack(made / ROOT_TAR, partial)
                 os.sync()  # after a power cut an empty compiler would make every kernel one that does not build
                 partial.rename(root)
     return root

@@ -103,7 +103,7 @@ class Ours:
             seed=1,
             machine=selection.machine(MACHINE),
             memory_mib=MEMORY_MIB,
-            kernel=self.image.boot,
+            kernel=self.image.boot_image,
             initramfs=self.directory / "initramfs",
             day=0,
             disks=(MemoryDisk(self.image.root, self.image.root.stat().st_size, written=False),),

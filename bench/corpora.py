@@ -17,10 +17,10 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from agelab.corpus.artefact import planned
-from agelab.corpus.definition import DirectoryTree, Files, StudyCorpus, definition
+from agelab.corpus.artefact import plan_files
+from agelab.corpus.definition import DirectoryTree, FileSort, StudyCorpus, definition
 from agelab.corpus.tar import Tarball
-from agelab.corpus.tree import Planned
+from agelab.corpus.tree import PlannedFile
 from agelab.model.kinds import corpora
 
 QUICK = 16
@@ -42,36 +42,36 @@ def number(value: int) -> str:
     return f"{value:,}".replace(",", " ")
 
 
-def found(what: StudyCorpus, size: int, seed: int) -> dict[str, tuple[Planned | Tarball, ...]]:
+def found(what: StudyCorpus, size: int, seed: int) -> dict[str, tuple[PlannedFile | Tarball, ...]]:
     """What was planned below each name at the top; of an archive, its members."""
-    names: dict[str, tuple[Planned | Tarball, ...]] = {}
-    for entry in planned(what, size, seed):
-        assert isinstance(entry, Planned | Tarball)
+    names: dict[str, tuple[PlannedFile | Tarball, ...]] = {}
+    for entry in plan_files(what, size, seed):
+        assert isinstance(entry, PlannedFile | Tarball)
         top = entry.path.partition("/")[0]
         names[top] = (*names.get(top, ()), entry)
     return names
 
 
-def members(files: Sequence[Planned | Tarball]) -> Sequence[Planned | Tarball]:
+def members(files: Sequence[PlannedFile | Tarball]) -> Sequence[PlannedFile | Tarball]:
     """The files of a tree, wherever it is."""
     first = files[0]
     return first.members if isinstance(first, Tarball) else files
 
 
-def of_sort(tree: DirectoryTree, sort: Files, files: Sequence[Planned | Tarball]) -> list[int]:
+def of_sort(tree: DirectoryTree, sort: FileSort, files: Sequence[PlannedFile | Tarball]) -> list[int]:
     """The sizes of the files of one sort, the smallest first."""
     endings = tuple(ending for ending, _ in sort.endings)
     one = len(tree.sorts) == 1
     return sorted(file.size for file in files if one or file.path.endswith(endings))
 
 
-def depths(tree: DirectoryTree, files: Sequence[Planned | Tarball]) -> str:
+def depths(tree: DirectoryTree, files: Sequence[PlannedFile | Tarball]) -> str:
     """How many of the files lie below 0, 1, 2 ... directories of the tree, in percent."""
     counts = Counter(file.path.count("/") - 1 for file in files)
     return " / ".join(f"{100 * counts[depth] / len(files):.1f}" for depth in range(len(tree.nesting.weights)))
 
 
-def directories(files: Sequence[Planned | Tarball]) -> int:
+def directories(files: Sequence[PlannedFile | Tarball]) -> int:
     """The directories of a tree, its own among them."""
     return len({file.path.rsplit("/", up)[0] for file in files for up in range(1, file.path.count("/") + 1)})
 
@@ -131,9 +131,9 @@ def made(kind: str, size: int, seed: int) -> tuple[int, int, str]:
     return facts["content_bytes"], facts["size"], f"{took:.1f} s, {used.ru_maxrss // 1024} MiB"
 
 
-def open_files(what: StudyCorpus, part: int, seed: int) -> list[Planned]:
+def open_files(what: StudyCorpus, part: int, seed: int) -> list[PlannedFile]:
     """The files that are in no archive."""
-    return [file for file in planned(what, what.bytes // part, seed) if isinstance(file, Planned)]
+    return [file for file in plan_files(what, what.bytes // part, seed) if isinstance(file, PlannedFile)]
 
 
 def main() -> None:

@@ -97,7 +97,7 @@ class Bench:
             seed=1,
             machine=machine,
             memory_mib=memory_mib,
-            kernel=self.image.boot,
+            kernel=self.image.boot_image,
             initramfs=archive,
             day=number,
             disks=(root, *disks),

@@ -115,9 +115,9 @@ def make(directory: Path, store: Store) -> dict[str, str]:
 
     Raises InputError where the host's suite has no such source package, HostError where git fails.
     """
-    came = source_tree.of_package(PACKAGE, store, _say)
-    source_tree.bare(directory)
-    source_tree.borrow(directory, str(came.place / "git" / "objects"))
+    came = source_tree.from_package(PACKAGE, store, _say)
+    source_tree.init_bare(directory)
+    source_tree.borrow_objects(directory, str(came.cache_dir / "git" / "objects"))
     repository = _Repository(directory)
     repository.git("read-tree", came.tree)
     commit = repository.commit(0, f"Linux {came.version}", None)
@@ -148,11 +148,14 @@ class _Repository:
 
     def git(self, *argv: str, stdin: Path | None = None, env: dict[str, str] | None = None) -> str:
         words = ["git", f"--git-dir={self.directory}", *argv]
-        return process.run(words, env={**source_tree.GIT, **(env or {})}, stdin=stdin).stdout.strip()
+        return process.run(
+            words, env={**source_tree.GIT_ENVIRONMENT, **(env or {})}, stdin=stdin
+        ).stdout.strip()
 
     def read(self, file: str) -> str:
         return process.run(
-            ["git", f"--git-dir={self.directory}", "cat-file", "blob", f":{file}"], env=source_tree.GIT
+            ["git", f"--git-dir={self.directory}", "cat-file", "blob", f":{file}"],
+            env=source_tree.GIT_ENVIRONMENT,
         ).stdout
 
     def write(self, file: str, text: str) -> None:

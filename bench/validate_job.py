@@ -214,7 +214,7 @@ def job(drives: Sequence[Drive]) -> list[dict[str, Any]]:
         told.append(
             {
                 "name": name,
-                "settings": geometry.settings(drive, name=name, run_seed=1, index=number),
+                "settings": geometry.module_parameters(drive, name=name, run_seed=1, index=number),
                 "window": 0 if disk else WINDOW // SECTOR,
                 "steps": disk_steps(drive, medium)
                 if isinstance(medium, RotatingDisk)

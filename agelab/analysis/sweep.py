@@ -10,7 +10,7 @@ from agelab.analysis.comparability import data
 from agelab.analysis.host_noise import HostNoise, noise_of_runs
 from agelab.analysis.judge import judge
 from agelab.errors import InputError
-from agelab.kernel.versions import is_version, order
+from agelab.kernel.versions import is_version, sort_key
 from agelab.model.result import RunKernel, RunPlan, Sample, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.stats.order_statistics import exact
@@ -150,7 +150,7 @@ def _must_be_alike(plans: Sequence[RunPlan]) -> None:
 
 def _age(kernel: RunKernel) -> tuple[int, ...]:
     """By which kernels are sorted: the version; of an image, whose version is its banner, the release."""
-    return order(kernel.version if is_version(kernel.version) else kernel.release)
+    return sort_key(kernel.version if is_version(kernel.version) else kernel.release)
 
 
 def _entries(runs: Iterable[RunDirectory]) -> dict[tuple[str, str], SweepCell]:

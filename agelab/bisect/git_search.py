@@ -52,10 +52,10 @@ def resolve_tree(
     path = path.expanduser().absolute()
     if not path.is_dir():
         raise InputError(f"--tree {path}: there is no such directory")
-    if source_tree.objects_of(path) is None:
+    if source_tree.find_objects(path) is None:
         raise InputError(f"--tree {path}: it is no git tree, or a directory inside of one")
     if not dirty:
-        source_tree.clean(
+        source_tree.require_clean(
             path, f"--dirty: search the commits, without these changes; git -C {path} stash: put them away"
         )
     commits = {
@@ -66,7 +66,7 @@ def resolve_tree(
         if lacks := source_tree.missing_markers(path, commit):
             raise InputError(f"--tree {path}: {name} is no kernel tree: it lacks {', '.join(lacks)}")
     tree = GitTree(path=str(path), options=options, **commits)
-    recipes.of(tree.kernel(tree.bad))
+    recipes.parse(tree.kernel(tree.bad))
     if tree.good == tree.bad:
         raise InputError(f"good and bad are the same commit: {good}, {bad} = {tree.good[:12]}")
     if not _is_ancestor(path, tree.good, tree.bad):
@@ -122,7 +122,7 @@ def _run_git_bisect(directory: BisectDirectory, step: Sequence[str]) -> None:
     # Whoever interrupts us interrupts the step: it alone ends, then git does, for the step's exit status.
     argv = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *_command(directory), "bisect", "run"]
     argv += ["sh", "-c", _STEP_WRAPPER, "sh", *step]
-    env = {**source_tree.GIT, "PYTHONPATH": str(places.IMPORTED_FROM)}
+    env = {**source_tree.GIT_ENVIRONMENT, "PYTHONPATH": str(places.IMPORTED_FROM)}
     try:
         done = process.run(argv, env=env, cwd=directory.path, ok=range(256), grace=STOP_SECONDS)
     finally:
@@ -171,12 +171,12 @@ def exit_status(decision: Decision) -> int:
 
 def _start(directory: BisectDirectory, tree: GitTree) -> None:
     """A repository of ours with the user's objects, in which a bisect has begun."""
-    objects = source_tree.objects_of(Path(tree.path))
+    objects = source_tree.find_objects(Path(tree.path))
     if objects is None:
         raise InputError(f"--tree {tree.path}: it is no git tree any more")
     shutil.rmtree(directory.git, ignore_errors=True)
-    source_tree.bare(directory.git)
-    source_tree.borrow(directory.git, objects)
+    source_tree.init_bare(directory.git)
+    source_tree.borrow_objects(directory.git, objects)
     shallow = Path(objects).parent / "shallow"
     if shallow.exists():
         shutil.copyfile(shallow, directory.git / "shallow")
@@ -225,4 +225,6 @@ def _command(directory: BisectDirectory) -> list[str]:
 
 
 def _git(directory: BisectDirectory, argv: Sequence[str]) -> str:
-    return process.run([*_command(directory), *argv], env=source_tree.GIT, cwd=directory.path).stdout.strip()
+    return process.run(
+        [*_command(directory), *argv], env=source_tree.GIT_ENVIRONMENT, cwd=directory.path
+    ).stdout.strip()

@@ -9,7 +9,7 @@ from agelab.analysis.sweep import summed
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.measurements import KernelOutcome, OutcomeKind
 from agelab.bisect.question import BisectQuestion, metric_name
-from agelab.buildroot import DoesNotBuild
+from agelab.buildroot import BuildFailed
 from agelab.drive.module import NoHeaders
 from agelab.errors import InputError, unknown
 from agelab.image import DoesNotBoot
@@ -69,7 +69,7 @@ class Runs:
         unchanged(self._question)
         try:
             kernels.resolve(kernel, self._store, progress=self._say)
-        except DoesNotBuild as error:
+        except BuildFailed as error:
             return KernelOutcome(kernel=kernel, seed=0, kind=OutcomeKind.NO_BUILD, why=str(error))
         except InputError as error:
             built = (
@@ -85,7 +85,7 @@ class Runs:
             return [wrong]
         try:
             run = runner.carry_out(self._ask(kernel, seeds), self._store, RunsInLog(self._say))
-        except DoesNotBuild as error:  # the modelled drive's module
+        except BuildFailed as error:  # the modelled drive's module
             return [KernelOutcome(kernel=kernel, seed=0, kind=OutcomeKind.NO_BUILD, why=str(error))]
         except NoHeaders as error:
             return [KernelOutcome(kernel=kernel, seed=0, kind=OutcomeKind.UNSUPPORTED, why=str(error))]
@@ -143,9 +143,9 @@ def unchanged(question: BisectQuestion) -> None:
     """
     used: set[Path] = set()
     if question.tree:
-        if source_tree.objects_of(Path(question.tree.path)) is None:
+        if source_tree.find_objects(Path(question.tree.path)) is None:
             raise InputError(f"--tree {question.tree.path}: it is no git tree any more")
-        built = recipes.of(question.tree.kernel(question.tree.bad))
+        built = recipes.parse(question.tree.kernel(question.tree.bad))
         used = {*([built.base] if built.base else []), *built.fragments, *built.patches}
     for path in sorted({*question.files, *map(str, used)}):
         if not Path(path).is_file() or file_hash(Path(path)) != question.files.get(path):

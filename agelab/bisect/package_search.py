@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from agelab.bisect.virtual_clock_rule import Decision
 from agelab.errors import InputError
 from agelab.kernel import available, canonical
-from agelab.kernel.packaged import release_of
+from agelab.kernel.debian_kernel import release_of
 from agelab.kernel.versions import numbers
 from agelab.store import Store
 

@@ -20,7 +20,7 @@ from agelab.capsule.schema import (
     CarriedCorpus,
     PackedMember,
 )
-from agelab.corpus.artefact import opened as corpus_of
+from agelab.corpus.artefact import load as corpus_of
 from agelab.errors import InputError
 from agelab.image.assemble import DESCRIPTION, Description
 from agelab.kernel import Kernel, modinfo, provenance

@@ -13,7 +13,7 @@ from agelab.drive import module as modules
 from agelab.errors import InputError
 from agelab.image import root as roots
 from agelab.image import tools
-from agelab.kernel import packaged
+from agelab.kernel import debian_kernel
 from agelab.model.history import History, Logged, Repository
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario import control_file, selection
@@ -50,7 +50,7 @@ def answers(capsule: Capsule) -> dict[str, Any]:
         (roots.question(definition, selection.filesystems()), made.guest)
     ]
     if made.kernel:
-        found.append((packaged.question(kernel.spec.partition(":")[2]), made.kernel))
+        found.append((debian_kernel.question(kernel.spec.partition(":")[2]), made.kernel))
     if made.drive:
         found.append((modules.question(made.drive.suite, kernel.release, kernel.version), made.drive))
     if made.tools:

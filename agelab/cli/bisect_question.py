@@ -173,7 +173,7 @@ def _files(words: dict[str, Any], tree: "GitTree") -> list[str]:
 
     named = [Path(word).expanduser() for word in (words["base"], *words["config"], *words["patches"]) if word]
     inside = [file for path in named if path.is_dir() for file in path.rglob("*")]
-    series = recipes.of(tree.kernel(tree.bad)).patches  # it may name what lies elsewhere
+    series = recipes.parse(tree.kernel(tree.bad)).patches  # it may name what lies elsewhere
     return sorted({str(file.absolute()) for file in (*named, *inside, *series) if file.is_file()})
 
 
@@ -210,7 +210,7 @@ def _kernels(words: dict[str, Any], wanted: "RunRequest") -> "tuple[GitTree | No
     )
     kernels = [found.kernel(found.good), found.kernel(found.bad)]
     for kernel in reversed(kernels):  # the last one looked at is built first
-        build.check(kernel, open_store(), _say)
+        build.check_configuration(kernel, open_store(), _say)
     return found, kernels, count
 
 

@@ -42,7 +42,7 @@ def make(kind: str, size: int, seed: int, source: Path | None, as_json: bool) ->
     """Make a corpus, unless it is there already, and show it."""
     from pydantic import ValidationError
 
-    from agelab.corpus import CorpusSpec, from_user
+    from agelab.corpus import CorpusSpec, corpus_from_user
     from agelab.corpus import make as make_corpus
 
     store = open_store()
@@ -53,7 +53,7 @@ def make(kind: str, size: int, seed: int, source: Path | None, as_json: bool) ->
                 raise InputError(
                     f"--{name.replace('size', 'bytes')} has no meaning for your own data (--from)"
                 )
-        made = from_user(source, store)
+        made = corpus_from_user(source, store)
     else:
         try:
             spec = CorpusSpec(kind=kind, bytes=size, seed=seed)
@@ -69,10 +69,10 @@ def make(kind: str, size: int, seed: int, source: Path | None, as_json: bool) ->
 @json_option
 def list_corpora(as_json: bool) -> None:
     """List the corpora in the store, oldest first."""
-    from agelab.corpus.artefact import every
+    from agelab.corpus.artefact import list_corpora
     from agelab.view.corpora import corpus_json, print_corpora
 
-    found = every(open_store())
+    found = list_corpora(open_store())
     if as_json:
         print_json({"schema": 1, "corpora": [corpus_json(one) for one in found]})
     else:
@@ -84,10 +84,10 @@ def list_corpora(as_json: bool) -> None:
 @json_option
 def show(key: str, as_json: bool) -> None:
     """Show one corpus, named by the beginning of its KEY."""
-    from agelab.corpus.artefact import every
+    from agelab.corpus.artefact import list_corpora
     from agelab.errors import unknown
 
-    corpora = every(open_store())
+    corpora = list_corpora(open_store())
     found = [one for one in corpora if one.key.startswith(key)]
     if not found:
         raise unknown("corpus", key, [one.key[:12] for one in corpora] or ["none yet"])

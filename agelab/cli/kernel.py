@@ -109,7 +109,7 @@ def build(
 def show(spec: str, as_json: bool) -> None:
     """Show where the kernel SPEC came from, and which filesystems it serves."""
     from agelab import kernel as kernels
-    from agelab.kernel import needs, provenance
+    from agelab.kernel import guest_needs, provenance
     from agelab.model.filesystem import Filesystem
     from agelab.scenario.toml_files import read_all
     from agelab.view.kernels import kernel_json, print_provenance
@@ -117,7 +117,7 @@ def show(spec: str, as_json: bool) -> None:
     found = kernels.resolve(spec or kernels.DEFAULT, open_store(), progress=_say)
     came = provenance.of(found)
     filesystems = read_all("filesystems", Filesystem)
-    served = {one.name: needs.serves(found.modules, one.modules) for one in filesystems}
+    served = {one.name: guest_needs.describe_support(found.modules, one.modules) for one in filesystems}
     if as_json:
         print_json({**kernel_json(found), "provenance": came.model_dump(mode="json"), "filesystems": served})
     else:

@@ -16,9 +16,9 @@ from agelab.model.base import CorpusKind, Frozen
 from agelab.store import Artefact, Store, key_of
 
 KIND = "corpus"
-IMAGE = "corpus.iso"
-ABOUT = "about.json"
-PADDED = 2 << 20
+IMAGE_FILE = "corpus.iso"
+DESCRIPTION_FILE = "about.json"
+IMAGE_ALIGNMENT = 2 << 20
 """Bytes; an image ends on a multiple of it, as a memory-backed disk of a guest must."""
 RECIPE = 2
 """To be raised when a change of this code changes a corpus's bytes: it is part of every key."""
@@ -34,7 +34,7 @@ class CorpusSpec(Frozen):
     seed: int = Field(ge=0, lt=2**63)
 
 
-class About(Frozen):
+class CorpusDescription(Frozen):
     """What is written beside an image."""
 
     files: int
@@ -70,7 +70,7 @@ class Corpus:
     parts: int | None = None
 
 
-def planned(what: Cd | StudyCorpus, size: int, seed: int) -> Sequence[tree.TreeFile]:
+def plan_files(what: Cd | StudyCorpus, size: int, seed: int) -> Sequence[tree.TreeFile]:
     """The files of a stand-in of ``size`` bytes, sorted by path."""
     return cd.plan(what, size, seed) if isinstance(what, Cd) else study_data.plan(what, size, seed)
 
@@ -81,39 +81,39 @@ def make(spec: CorpusSpec, store: Store) -> Corpus:
     Raises HostError when xorriso is missing or the disk too full, before anything is written.
     """
     what = definition(spec.kind)
-    inputs = {"definition": key_of(what.model_dump()), "maker": iso.maker(), **spec.model_dump()}
+    inputs = {"definition": key_of(what.model_dump()), "maker": iso.xorriso_versions(), **spec.model_dump()}
     if isinstance(what, StudyCorpus) and any(archive.gzip for archive in what.archives):
-        inputs["compressor"] = tar.compressor()
+        inputs["compressor"] = tar.compressor_identity()
 
-    def build(directory: Path) -> About:
-        files = planned(what, spec.bytes, spec.seed)
+    def build(directory: Path) -> CorpusDescription:
+        files = plan_files(what, spec.bytes, spec.seed)
         listed = isinstance(what, Cd)
         content = sum(file.size for file in files)
-        content += tree.sums_size([file.path for file in files]) if listed else 0
+        content += tree.md5_list_size([file.path for file in files]) if listed else 0
         # The tree and the image are both there for a moment; the image adds block ends and directories.
-        need(2 * content + (len(files) + 1000) * 2 * iso.BLOCK, directory, "making the corpus")
+        require_space(2 * content + (len(files) + 1000) * 2 * iso.BLOCK, directory, "making the corpus")
         made = directory / "tree"
         written = tree.write(files, spec.seed, made, listed=listed)
-        iso.make(made, directory / IMAGE, volume=what.volume, date=what.date.value)
+        iso.make(made, directory / IMAGE_FILE, volume=what.volume, date=what.date.value)
         shutil.rmtree(made)
         described = f"{what.title}; seed {spec.seed}"
-        return About(
+        return CorpusDescription(
             files=written.files, content_bytes=written.bytes, description=described, tree=written.sums
         )
 
-    return keep(store, inputs, build)
+    return obtain(store, inputs, build)
 
 
-def every(store: Store) -> list[Corpus]:
+def list_corpora(store: Store) -> list[Corpus]:
     """All that are in the store, oldest first."""
-    return [opened(artefact) for artefact in store.all(KIND)]
+    return [load(artefact) for artefact in store.all(KIND)]
 
 
-def opened(artefact: Artefact) -> Corpus:
+def load(artefact: Artefact) -> Corpus:
     """The corpus in an artefact of the store. Raises HostError when it is damaged."""
     try:
-        about = About.model_validate_json((artefact / ABOUT).read_bytes())
-        size = (artefact / IMAGE).stat().st_size
+        about = CorpusDescription.model_validate_json((artefact / DESCRIPTION_FILE).read_bytes())
+        size = (artefact / IMAGE_FILE).stat().st_size
     except (OSError, ValidationError) as error:
         raise HostError(
             f"the corpus in {artefact.directory} is damaged",
@@ -121,9 +121,9 @@ def opened(artefact: Artefact) -> Corpus:
         ) from error
     return Corpus(
         artefact.key,
-        artefact / IMAGE,
+        artefact / IMAGE_FILE,
         size,
-        artefact.manifest.files[IMAGE],
+        artefact.manifest.files[IMAGE_FILE],
         about.files,
         about.content_bytes,
         about.description,
@@ -132,17 +132,22 @@ def opened(artefact: Artefact) -> Corpus:
     )
 
 
-def keep(store: Store, inputs: Mapping[str, Any], build: Callable[[Path], About]) -> Corpus:
+def obtain(store: Store, inputs: Mapping[str, Any], build: Callable[[Path], CorpusDescription]) -> Corpus:
     """The corpus of these inputs; ``build`` writes the image into a new directory and tells about it."""
 
     def filled(directory: Path) -> None:
-        (directory / ABOUT).write_text(build(directory).model_dump_json(indent=1, exclude_none=True) + "\n")
-        os.truncate(directory / IMAGE, -(-(directory / IMAGE).stat().st_size // PADDED) * PADDED)
+        (directory / DESCRIPTION_FILE).write_text(
+            build(directory).model_dump_json(indent=1, exclude_none=True) + "\n"
+        )
+        os.truncate(
+            directory / IMAGE_FILE,
+            -(-(directory / IMAGE_FILE).stat().st_size // IMAGE_ALIGNMENT) * IMAGE_ALIGNMENT,
+        )
 
-    return opened(store.obtain(KIND, {"recipe": RECIPE, **inputs}, filled))
+    return load(store.obtain(KIND, {"recipe": RECIPE, **inputs}, filled))
 
 
-def need(space: int, directory: Path, what: str) -> None:
+def require_space(space: int, directory: Path, what: str) -> None:
     """Raise HostError when the disk that holds ``directory`` has fewer free bytes than ``space``."""
     free = shutil.disk_usage(directory).free
     if free < space:

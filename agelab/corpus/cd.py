@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from agelab.corpus.definition import Cd, FileGroup, Sizes
-from agelab.corpus.random_content import Draws
-from agelab.corpus.tree import Planned, filled, sums_size
+from agelab.corpus.random_content import SeededRandom
+from agelab.corpus.tree import PlannedFile, md5_list_size, with_sizes
 
-_PARTS = [
+_PACKAGE_PARTS = [
     "common",
     "data",
     "dev",
@@ -22,22 +22,22 @@ _PARTS = [
 ]
 
 
-def plan(what: Cd, size: int, seed: int) -> list[Planned]:
+def plan(what: Cd, size: int, seed: int) -> list[PlannedFile]:
     """The files of a corpus of ``size`` bytes, sorted by path, but for ``md5sum.txt``, which lists them."""
     cap = what.cap.value
-    found = [Planned(one.path, min(size * one.share // 100_000, cap), one.text) for one in what.singles]
+    found = [PlannedFile(one.path, min(size * one.share // 100_000, cap), one.text) for one in what.singles]
     shares = sum(group.share for group in what.groups) + sum(one.share for one in what.singles)
     count = _count(what.packages, size * (100_000 - shares) // 100_000)
-    paths = _pool(what, count, seed)
+    paths = _package_paths(what, count, seed)
     pool = sorted({path.rpartition("/")[0] for path in paths})
     for number, group in enumerate(what.groups):
         goal = size * group.share // 100_000
-        draws = Draws(seed, f"group {number}")
+        draws = SeededRandom(seed, f"group {number}")
         names = _paths(group, _count(group, goal), pool, draws)
-        found += filled(names, group, goal, draws, cap)
+        found += with_sizes(names, group, goal, draws, cap)
     rest = size - sum(file.size for file in found)
-    rest -= sums_size([*paths, *(file.path for file in found)])
-    found += filled(paths, what.packages, rest, Draws(seed, "packages"), cap)
+    rest -= md5_list_size([*paths, *(file.path for file in found)])
+    found += with_sizes(paths, what.packages, rest, SeededRandom(seed, "packages"), cap)
     return sorted(found, key=lambda file: file.path.encode())
 
 
@@ -45,7 +45,7 @@ def _count(sizes: Sizes, goal: int) -> int:
     return max(1, goal * 1000 // sizes.total(1000))
 
 
-def _paths(group: FileGroup, count: int, pool: Sequence[str], draws: Draws) -> list[str]:
+def _paths(group: FileGroup, count: int, pool: Sequence[str], draws: SeededRandom) -> list[str]:
     """So many different paths for the files of a group."""
     places = group.directories or tuple((directory, 1) for directory in pool)
     weights = [weight for _, weight in places]
@@ -55,9 +55,9 @@ def _paths(group: FileGroup, count: int, pool: Sequence[str], draws: Draws) -> l
     return list(taken)
 
 
-def _pool(what: Cd, count: int, seed: int) -> list[str]:
+def _package_paths(what: Cd, count: int, seed: int) -> list[str]:
     """The paths of so many packages, laid out as in a Debian pool: main/<letter>/<source>/<package>."""
-    draws = Draws(seed, "pool")
+    draws = SeededRandom(seed, "pool")
     letters, per_source = what.packages.letters, what.packages.per_source
     taken: dict[str, None] = {}
     sources: set[str] = set()
@@ -68,7 +68,7 @@ def _pool(what: Cd, count: int, seed: int) -> list[str]:
         sources.add(source)
         directory = f"pool/main/{source[:4] if source.startswith('lib') else source[0]}/{source}"
         version = f"{draws.below(10)}.{draws.below(30)}.{draws.below(12)}-{1 + draws.below(9)}"
-        parts = _PARTS.copy()
+        parts = _PACKAGE_PARTS.copy()
         draws.shuffle(parts)
         for part in ("", *parts)[: 1 + draws.pick(per_source.weights)]:
             machine = "all" if draws.below(4) == 0 else "i386"

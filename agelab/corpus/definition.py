@@ -7,7 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from agelab import places
-from agelab.corpus.random_content import Text
+from agelab.corpus.random_content import ContentKind
 from agelab.model.base import Frozen, Origin
 from agelab.scenario import toml_files
 
@@ -15,30 +15,30 @@ CD = "debian-iso"
 """The kind whose size is no figure of a study: it has shares of any size instead of bytes."""
 
 
-class Stated(Frozen):
+class WithOrigin(Frozen):
     """Anything with an origin, and in ``why`` what it is and what speaks for it."""
 
     origin: Origin
     why: str
 
 
-class CorpusFigure(Stated):
+class CorpusFigure(WithOrigin):
     """One number; ``why`` begins with its unit."""
 
     value: int = Field(ge=0)
 
 
-class Weights(Stated):
+class Weights(WithOrigin):
     """How likely each of several cases is; without ``names`` the cases are 1, 2, 3 ..."""
 
     weights: tuple[int, ...] = Field(min_length=1)
     names: tuple[str, ...] = ()
 
 
-class Sizes(Stated):
+class Sizes(WithOrigin):
     """A distribution of file sizes, as points (thousandths of the files, bytes), linear in between."""
 
-    text: Text
+    text: ContentKind
     sizes: tuple[tuple[int, int], ...] = Field(min_length=2)
 
     @model_validator(mode="after")
@@ -78,15 +78,15 @@ class FileGroup(Sizes):
     directories: tuple[tuple[str, int], ...] = Field(description="with weights; none: the packages' own")
 
 
-class Single(Stated):
+class CdFile(WithOrigin):
     """A file that a CD has once: its size grows with the corpus."""
 
     path: str
     share: int = Field(gt=0, description="parts per 100000 of the corpus")
-    text: Text
+    text: ContentKind
 
 
-class Files(Sizes):
+class FileSort(Sizes):
     """Files of one sort in a tree of a study: so many of so many bytes together at the study's size.
 
     In a smaller corpus either their number is smaller and they are as large, or they are as many and smaller.
@@ -98,7 +98,7 @@ class Files(Sizes):
     endings: tuple[tuple[str, int], ...] = Field(min_length=1, description="of names, with weights")
 
 
-class Nesting(Stated):
+class Nesting(WithOrigin):
     """Where the files of a tree lie: weights of 0, 1, 2 ... directories above them; ``each``: files in one."""
 
     weights: tuple[int, ...] = Field(min_length=1)
@@ -110,7 +110,7 @@ class DirectoryTree(Frozen):
 
     path: str
     nesting: Nesting
-    sorts: tuple[Files, ...] = Field(min_length=1)
+    sorts: tuple[FileSort, ...] = Field(min_length=1)
 
 
 class TarArchive(Frozen):
@@ -122,11 +122,11 @@ class TarArchive(Frozen):
     tree: DirectoryTree
 
 
-class One(Stated):
+class SingleFile(WithOrigin):
     """A single file: a smaller corpus has a smaller one."""
 
     path: str
-    text: Text
+    text: ContentKind
     bytes: int = Field(gt=0)
 
 
@@ -145,7 +145,7 @@ class Cd(CorpusDefinition):
     cap: CorpusFigure
     packages: PackageFiles
     groups: tuple[FileGroup, ...]
-    singles: tuple[Single, ...]
+    singles: tuple[CdFile, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -158,7 +158,7 @@ class StudyCorpus(CorpusDefinition):
 
     trees: tuple[DirectoryTree, ...] = ()
     archives: tuple[TarArchive, ...] = ()
-    singles: tuple[One, ...] = ()
+    singles: tuple[SingleFile, ...] = ()
 
     @property
     def bytes(self) -> int:

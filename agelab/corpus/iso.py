@@ -29,7 +29,7 @@ class Listing:
 
 
 @cache
-def maker() -> dict[str, str]:
+def xorriso_versions() -> dict[str, str]:
     """The versions of xorriso and its libraries: they shape the bytes, so they are inputs."""
     found = dict(_VERSIONS.findall(process.run(["xorriso", "-no_rc", "-version"]).stdout))
     if not found:

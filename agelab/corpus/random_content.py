@@ -10,7 +10,7 @@ from functools import cache
 from itertools import product
 from typing import Any, Literal
 
-Text = Literal["packed", "prose", "source"]
+ContentKind = Literal["packed", "prose", "source"]
 """What content looks like: compressed data, a manual's text, or program text, whose phrases come again."""
 
 PIECE = 16 << 20
@@ -45,7 +45,7 @@ def source(seed: int, path: str, size: int) -> bytes:
     return b"".join(map(_phrases().__getitem__, picked))[:size]
 
 
-def pieces(seed: int, path: str, size: int, text: Text) -> Iterator[bytes]:
+def pieces(seed: int, path: str, size: int, text: ContentKind) -> Iterator[bytes]:
     """The content of the file ``path``, a piece at a time."""
     make = {"packed": content, "prose": prose, "source": source}[text]
     for number in range(-(-size // PIECE)):
@@ -53,7 +53,7 @@ def pieces(seed: int, path: str, size: int, text: Text) -> Iterator[bytes]:
         yield make(seed, part, min(PIECE, size - number * PIECE))
 
 
-class Draws:
+class SeededRandom:
     """A stream of whole numbers that depends on the seed and on the name of its purpose alone."""
 
     def __init__(self, seed: int, purpose: str) -> None:
@@ -96,7 +96,7 @@ class Draws:
 @cache
 def _phrases() -> list[bytes]:
     """256 phrases as program text has them; the same for every seed."""
-    draws = Draws(0, "phrases")
+    draws = SeededRandom(0, "phrases")
     found: list[bytes] = []
     while len(found) < 256:
         words = draws.word()

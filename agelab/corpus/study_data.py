@@ -2,16 +2,18 @@
 
 from collections.abc import Sequence
 
-from agelab.corpus.definition import DirectoryTree, Files, StudyCorpus
-from agelab.corpus.random_content import Draws
+from agelab.corpus.definition import DirectoryTree, FileSort, StudyCorpus
+from agelab.corpus.random_content import SeededRandom
 from agelab.corpus.tar import Tarball
-from agelab.corpus.tree import Planned, TreeFile, filled
+from agelab.corpus.tree import PlannedFile, TreeFile, with_sizes
 
 
 def plan(what: StudyCorpus, size: int, seed: int) -> list[TreeFile]:
     """The files of a corpus of ``size`` bytes, sorted by path."""
     full = what.bytes
-    found: list[TreeFile] = [Planned(one.path, one.bytes * size // full, one.text) for one in what.singles]
+    found: list[TreeFile] = [
+        PlannedFile(one.path, one.bytes * size // full, one.text) for one in what.singles
+    ]
     for tree in what.trees:
         found += _tree(tree, size, full, seed)
     for archive in what.archives:
@@ -20,51 +22,51 @@ def plan(what: StudyCorpus, size: int, seed: int) -> list[TreeFile]:
     return sorted(found, key=lambda file: file.path.encode())
 
 
-def _tree(tree: DirectoryTree, size: int, full: int, seed: int) -> list[Planned]:
-    draws = Draws(seed, f"tree {tree.path}")
+def _tree(tree: DirectoryTree, size: int, full: int, seed: int) -> list[PlannedFile]:
+    draws = SeededRandom(seed, f"tree {tree.path}")
     counts = [_count(sort, size, full) for sort in tree.sorts]
     taken = {tree.path}
-    places = _places(tree, sum(counts), taken, draws)
+    places = _directories(tree, sum(counts), taken, draws)
     if len(counts) > 1:
         draws.shuffle(places)  # so that the sorts lie side by side
-    found: list[Planned] = []
+    found: list[PlannedFile] = []
     for sort, count in zip(tree.sorts, counts, strict=True):
         endings = [ending for ending, weight in sort.endings for _ in range(weight)]
         paths = [
-            _free(place, endings[draws.below(len(endings))], taken, draws)
+            _unused_path(place, endings[draws.below(len(endings))], taken, draws)
             for place in places[len(found) : len(found) + count]
         ]
-        found += filled(paths, sort, sort.bytes.value * size // full, draws)
+        found += with_sizes(paths, sort, sort.bytes.value * size // full, draws)
     return found
 
 
-def _count(sort: Files, size: int, full: int) -> int:
+def _count(sort: FileSort, size: int, full: int) -> int:
     files = sort.files.value
     return max(1, (files * size + full // 2) // full) if sort.smaller == "number" else files
 
 
-def _places(tree: DirectoryTree, count: int, taken: set[str], draws: Draws) -> list[str]:
+def _directories(tree: DirectoryTree, count: int, taken: set[str], draws: SeededRandom) -> list[str]:
     """The directory of each of so many files; every directory with files has one at least."""
     level = [tree.path]
     places: list[str] = []
-    for depth, files in enumerate(_split(count, tree.nesting.weights)):
+    for depth, files in enumerate(_split_by_weight(count, tree.nesting.weights)):
         if len(places) == count:
             break
         if depth:
             number = max(1, files // tree.nesting.each)
-            level = [_free(level[draws.below(len(level))], "", taken, draws) for _ in range(number)]
+            level = [_unused_path(level[draws.below(len(level))], "", taken, draws) for _ in range(number)]
         places += level[:files]
         places += (level[draws.below(len(level))] for _ in range(files - len(level)))
     return places
 
 
-def _split(count: int, weights: Sequence[int]) -> list[int]:
+def _split_by_weight(count: int, weights: Sequence[int]) -> list[int]:
     """``count`` in whole parts as near to the weights as can be."""
     ends = [count * sum(weights[: last + 1]) // sum(weights) for last in range(len(weights))]
     return [end - start for start, end in zip([0, *ends], ends, strict=False)]
 
 
-def _free(place: str, ending: str, taken: set[str], draws: Draws) -> str:
+def _unused_path(place: str, ending: str, taken: set[str], draws: SeededRandom) -> str:
     """A new name in a directory, which no file and no directory has yet."""
     while True:
         path = f"{place}/{draws.name()}{ending}"

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from agelab.corpus.random_content import source
-from agelab.corpus.tree import Planned
+from agelab.corpus.tree import PlannedFile
 
 BLOCK = 512
 RECORD = 20 * BLOCK
 _NAME = 100
 """Bytes of a name; what is before it goes into the prefix."""
 _LEVEL = 6
-_GATHERED = 1 << 20
+_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Tarball:
     """The archive ``path`` of files and the directories that they lie in, everything root's and of one date."""
 
     path: str
-    members: tuple[Planned, ...]
+    members: tuple[PlannedFile, ...]
     gzip: bool
     date: int
 
@@ -50,8 +50,8 @@ class Tarball:
 
     def pieces(self, seed: int) -> Iterator[bytes]:
         """The archive."""
-        blocks = _gathered(self._blocks(seed))
-        return _compressed(blocks) if self.gzip else blocks
+        blocks = _coalesce(self._blocks(seed))
+        return _gzip(blocks) if self.gzip else blocks
 
     def _blocks(self, seed: int) -> Iterator[bytes]:
         files = {member.path: member for member in self.members}
@@ -66,16 +66,16 @@ class Tarball:
         yield bytes(end)
 
 
-def compressor() -> dict[str, str]:
+def compressor_identity() -> dict[str, str]:
     """The library that compresses, which shapes the bytes: its version, and the hash of what it makes of a text.
 
     Some builds of the same version compress otherwise on another processor.
     """
-    made = b"".join(_compressed([source(0, "compressor", 1 << 20)]))
+    made = b"".join(_gzip([source(0, "compressor", 1 << 20)]))
     return {"zlib": zlib.ZLIB_RUNTIME_VERSION, "makes": hashlib.sha256(made).hexdigest()}
 
 
-def _compressed(blocks: Iterable[bytes]) -> Iterator[bytes]:
+def _gzip(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """As gzip does it; the stream has neither a date nor a name."""
     engine = zlib.compressobj(_LEVEL, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
     for block in blocks:
@@ -83,14 +83,14 @@ def _compressed(blocks: Iterable[bytes]) -> Iterator[bytes]:
     yield engine.flush()
 
 
-def _gathered(blocks: Iterable[bytes]) -> Iterator[bytes]:
+def _coalesce(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """The same bytes in fewer, longer pieces."""
     held: list[bytes] = []
     size = 0
     for block in blocks:
         held.append(block)
         size += len(block)
-        if size >= _GATHERED:
+        if size >= _CHUNK:
             yield b"".join(held)
             held.clear()
             size = 0

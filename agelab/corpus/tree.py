@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Protocol
 
 from agelab.corpus.definition import Sizes
-from agelab.corpus.random_content import Draws, Text, pieces
+from agelab.corpus.random_content import ContentKind, SeededRandom, pieces
 
-SUMS = "md5sum.txt"
+MD5_LIST = "md5sum.txt"
 RESOLUTION = 10**9
 _SUM_LINE = len("\n") + 32 + len("  ./")
 
@@ -25,12 +25,12 @@ class TreeFile(Protocol):
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedFile:
     """One file to write: its path in the tree, its size in bytes and what its content looks like."""
 
     path: str
     size: int
-    text: Text
+    text: ContentKind
 
     def pieces(self, seed: int) -> Iterator[bytes]:
         """The content."""
@@ -38,7 +38,7 @@ class Planned:
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenTree:
     """What was written: the files, their bytes, and the sha256 of ``md5sum.txt``, which lists every hash."""
 
     files: int
@@ -46,9 +46,9 @@ class Written:
     sums: str
 
 
-def filled(
-    paths: Sequence[str], sizes: Sizes, goal: int, draws: Draws, cap: int | None = None
-) -> list[Planned]:
+def with_sizes(
+    paths: Sequence[str], sizes: Sizes, goal: int, draws: SeededRandom, cap: int | None = None
+) -> list[PlannedFile]:
     """The paths with sizes of the distribution, their sum brought to ``goal`` but none above ``cap``.
 
     The sizes are drawn one from each of as many equal slices of the distribution as there are files. So
@@ -59,10 +59,10 @@ def filled(
     draws.shuffle(drawn)
     total = sum(drawn)
     fitted = (min(one * goal // total, cap or goal) for one in drawn)
-    return [Planned(path, one, sizes.text) for path, one in zip(paths, fitted, strict=True)]
+    return [PlannedFile(path, one, sizes.text) for path, one in zip(paths, fitted, strict=True)]
 
 
-def write(files: Sequence[TreeFile], seed: int, root: Path, *, listed: bool) -> Written:
+def write(files: Sequence[TreeFile], seed: int, root: Path, *, listed: bool) -> WrittenTree:
     """Write the files below ``root`` and, where it is ``listed``, ``md5sum.txt`` over them.
 
     The list names every file with the hash of its content, so its own hash stands for the whole tree.
@@ -80,10 +80,10 @@ def write(files: Sequence[TreeFile], seed: int, root: Path, *, listed: bool) -> 
         lines.append(f"{digest.hexdigest()}  ./{file.path}\n")
     sums = "".join(lines).encode()
     if listed:
-        written += (root / SUMS).write_bytes(sums)
-    return Written(len(files) + listed, written, hashlib.sha256(sums).hexdigest())
+        written += (root / MD5_LIST).write_bytes(sums)
+    return WrittenTree(len(files) + listed, written, hashlib.sha256(sums).hexdigest())
 
 
-def sums_size(paths: Sequence[str]) -> int:
+def md5_list_size(paths: Sequence[str]) -> int:
     """The bytes of ``md5sum.txt``."""
     return sum(_SUM_LINE + len(path) for path in paths)

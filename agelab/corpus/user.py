@@ -12,25 +12,32 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from agelab.corpus import iso
-from agelab.corpus.artefact import IMAGE, About, Corpus, keep, need
+from agelab.corpus.artefact import IMAGE_FILE, Corpus, CorpusDescription, obtain, require_space
 from agelab.corpus.definition import definition
 from agelab.errors import InputError
 from agelab.store import Store, file_hash, key_of
 
 VOLUME = "CORPUS"
 DATE = 1175990400  # the same fixed time as the stand-ins carry: times are no part of the content
-Recipe = tuple[dict[str, Any], Callable[[Path], About]]
+Recipe = tuple[dict[str, Any], Callable[[Path], CorpusDescription]]
 """The inputs that make a corpus's key, and what builds it."""
-Look = Callable[[tuple[str, ...]], None]
+CheckTop = Callable[[tuple[str, ...]], None]
 """Raises InputError where what is at the top is not what is needed there."""
 HINT = "give an ISO 9660 image, a directory, or a tar archive (plain, gzip, bzip2 or xz)"
 
 
 _HEADER = 1 << 20
 """Bytes of an extended header, at most: names and times."""
-_SLIPS = (ValueError, OverflowError, AttributeError, TypeError)
+_READER_ERRORS = (ValueError, OverflowError, AttributeError, TypeError)
 """What tarfile raises besides: of cut or made-up headers its stream reader trips over itself (tarfile._Stream)."""
-_BROKEN = (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, shutil.SameFileError, *_SLIPS)
+_ARCHIVE_ERRORS = (
+    tarfile.TarError,
+    EOFError,
+    lzma.LZMAError,
+    zlib.error,
+    shutil.SameFileError,
+    *_READER_ERRORS,
+)
 _CONTRADICTIONS = (
     *(errno.EEXIST, errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EINVAL, errno.ELOOP),
     errno.ENOTEMPTY,
@@ -46,7 +53,7 @@ class _Member(tarfile.TarInfo):
         return super()._proc_member(archive)  # type: ignore[misc]
 
 
-def from_user(path: Path, store: Store, kind: str | None = None) -> Corpus:
+def corpus_from_user(path: Path, store: Store, kind: str | None = None) -> Corpus:
     """The user's ISO image (taken as it is), or an image of the user's directory or tar archive.
 
     The key is the hash of the content, so the same content is stored once, whatever its name. Where it takes
@@ -67,13 +74,13 @@ def from_user(path: Path, store: Store, kind: str | None = None) -> Corpus:
         inputs, build = _recipe(path, look)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
-    corpus = keep(store, inputs, build)
+    corpus = obtain(store, inputs, build)
     if corpus.top is not None:  # it may have been kept before, for something else
         look(corpus.top)
     return corpus
 
 
-def _recipe(path: Path, look: Look) -> Recipe:
+def _recipe(path: Path, look: CheckTop) -> Recipe:
     if path.is_dir():
         return _directory(path, look)
     if not path.is_file():
@@ -85,35 +92,35 @@ def _image(path: Path) -> Recipe:
     name = iso.check(path)
     content = file_hash(path)
 
-    def build(directory: Path) -> About:
-        need(path.stat().st_size, directory, "keeping the image")
-        shutil.copyfile(path, directory / IMAGE)
-        if file_hash(directory / IMAGE) != content:
+    def build(directory: Path) -> CorpusDescription:
+        require_space(path.stat().st_size, directory, "keeping the image")
+        shutil.copyfile(path, directory / IMAGE_FILE)
+        if file_hash(directory / IMAGE_FILE) != content:
             raise InputError(f"{path} changed while it was being read")
         found = iso.listing(path)
         if not found.files:
             raise InputError(f"{path} holds no file")
         described = f"the user's image {name!r}"
-        return About(files=found.files, content_bytes=found.content_bytes, description=described)
+        return CorpusDescription(files=found.files, content_bytes=found.content_bytes, description=described)
 
     return {"source": "image", "sha256": content}, build
 
 
-def _directory(path: Path, look: Look) -> Recipe:
+def _directory(path: Path, look: CheckTop) -> Recipe:
     look(_top(path))
     entries = list(_entries(path))
 
-    def build(directory: Path) -> About:
+    def build(directory: Path) -> CorpusDescription:
         about = _imaged(path, directory, "the user's directory")
         if list(_entries(path)) != entries:
             raise InputError(f"{path} changed while it was being read")
         return about
 
-    return {"source": "directory", "sha256": key_of(entries), "maker": iso.maker()}, build
+    return {"source": "directory", "sha256": key_of(entries), "maker": iso.xorriso_versions()}, build
 
 
-def _archive(path: Path, look: Look) -> Recipe:
-    def build(directory: Path) -> About:
+def _archive(path: Path, look: CheckTop) -> Recipe:
+    def build(directory: Path) -> CorpusDescription:
         tree = directory / "tree"
         tree.mkdir()
         _unpack(path, tree)
@@ -122,17 +129,19 @@ def _archive(path: Path, look: Look) -> Recipe:
         shutil.rmtree(tree)
         return about
 
-    return {"source": "archive", "sha256": file_hash(path), "maker": iso.maker()}, build
+    return {"source": "archive", "sha256": file_hash(path), "maker": iso.xorriso_versions()}, build
 
 
-def _imaged(tree: Path, directory: Path, what: str) -> About:
+def _imaged(tree: Path, directory: Path, what: str) -> CorpusDescription:
     sizes = [entry[1] for entry in _entries(tree, hashed=False) if isinstance(entry[1], int)]
     if not sizes:
         raise InputError(f"{what} holds no file")
-    need(sum(sizes) + (len(sizes) + 1000) * 2 * iso.BLOCK, directory, "making the image")
-    iso.make(tree, directory / IMAGE, volume=VOLUME, date=DATE)
+    require_space(sum(sizes) + (len(sizes) + 1000) * 2 * iso.BLOCK, directory, "making the image")
+    iso.make(tree, directory / IMAGE_FILE, volume=VOLUME, date=DATE)
     described = f"{what}: {len(sizes)} files"
-    return About(files=len(sizes), content_bytes=sum(sizes), description=described, top=_top(tree))
+    return CorpusDescription(
+        files=len(sizes), content_bytes=sum(sizes), description=described, top=_top(tree)
+    )
 
 
 def _top(tree: Path) -> tuple[str, ...]:
@@ -202,7 +211,7 @@ def _unpack(archive: Path, tree: Path) -> None:
         # Links come last: no file can be written through one, to wherever it points.
         for target, pointed in links.items():
             target.symlink_to(pointed)
-    except _BROKEN as error:
+    except _ARCHIVE_ERRORS as error:
         raise InputError(
             f"{archive} is neither ISO 9660 image nor tar archive: {error}", hint=HINT
         ) from error
@@ -219,7 +228,7 @@ def _taken(room: int, size: int, tree: Path) -> int:
     """What is left for more files of so many bytes. Raises HostError where that is nothing."""
     left = room - 2 * max(size, 0)  # the file, and its copy in the image
     if left < 0:
-        need(shutil.disk_usage(tree).free - left, tree, "unpacking the archive")
+        require_space(shutil.disk_usage(tree).free - left, tree, "unpacking the archive")
     return left
 
 

@@ -17,7 +17,7 @@ NS_PER_MINUTE = 60_000_000_000
 
 
 @dataclass(frozen=True)
-class Seek:
+class SeekCurve:
     """``minimum + root * sqrt(x) + linear * x`` nanoseconds over d of C cylinders, ``x = (d-1) / (C-2)``.
 
     ``linear`` may be negative; the curve rises all the way nevertheless (model/drive.py checks it).
@@ -40,7 +40,7 @@ def revolution_ns(disk: RotatingDisk) -> int:
     return round(NS_PER_MINUTE / disk.rpm.value)
 
 
-def seek_curve(disk: RotatingDisk) -> Seek:
+def seek_curve(disk: RotatingDisk) -> SeekCurve:
     """The curve through the seek times to the next, to a random and to the furthest cylinder.
 
     Over uniformly random pairs of cylinders sqrt(x) has the mean 8/15 and x the mean 1/3; with full stroke =
@@ -52,7 +52,7 @@ def seek_curve(disk: RotatingDisk) -> Seek:
         round(figure.value * 1e6) for figure in (disk.track_to_track_ms, disk.average_ms, disk.full_stroke_ms)
     )
     root = round((15 * average - 10 * minimum - 5 * full) / 3)
-    return Seek(minimum, root, full - minimum - root)
+    return SeekCurve(minimum, root, full - minimum - root)
 
 
 def zones(drive: Drive, disk: RotatingDisk) -> list[tuple[int, int]]:
@@ -76,15 +76,15 @@ def zones(drive: Drive, disk: RotatingDisk) -> list[tuple[int, int]]:
     return table
 
 
-def tracks(drive: Drive, table: list[tuple[int, int]]) -> int:
+def count_tracks(drive: Drive, table: list[tuple[int, int]]) -> int:
     """How many tracks the zones have, the last of them perhaps in part."""
     ends = [first for first, _ in table[1:]] + [drive.sectors.value]
     return sum(-(-(end - first) // spt) for (first, spt), end in zip(table, ends, strict=True))
 
 
-def cylinders(drive: Drive, disk: RotatingDisk, table: list[tuple[int, int]]) -> int:
+def count_cylinders(drive: Drive, disk: RotatingDisk, table: list[tuple[int, int]]) -> int:
     """How many positions the arm has: the tracks by the heads."""
-    return max(3, -(-tracks(drive, table) // disk.heads.value))
+    return max(3, -(-count_tracks(drive, table) // disk.heads.value))
 
 
 def phase(run_seed: int, index: int, revolution: int) -> int:
@@ -101,7 +101,9 @@ def write_cache_bytes(drive: Drive) -> int:
     return min(whole - whole // drive.cache.segments.value, WRITE_CACHE_MOST)
 
 
-def settings(drive: Drive, *, name: str, run_seed: int, index: int, queue_depth: int | None = None) -> str:
+def module_parameters(
+    drive: Drive, *, name: str, run_seed: int, index: int, queue_depth: int | None = None
+) -> str:
     """The module's words for this drive, all but ``memory=``: which only the guest knows and appends.
 
     ``name`` is what the block device is called, ``index`` the drive's number in its machine, ``queue_depth``
@@ -111,10 +113,10 @@ def settings(drive: Drive, *, name: str, run_seed: int, index: int, queue_depth:
     medium = drive.medium
     words: dict[str, int | str] = {"name": name, "kind": medium.kind, "sectors": drive.sectors.value}
     if isinstance(medium, RotatingDisk):
-        words |= _mechanics(drive, medium)
+        words |= _disk_parameters(drive, medium)
         words["phase_ns"] = phase(run_seed, index, revolution_ns(medium))
     else:
-        words |= _chips(medium)
+        words |= _flash_parameters(medium)
     words |= {
         "overhead_ns": round(drive.overhead_us.value * 1000),
         "interface": round(drive.interface.mb_per_s.value * 1e6),
@@ -128,14 +130,14 @@ def settings(drive: Drive, *, name: str, run_seed: int, index: int, queue_depth:
     return " ".join(f"{key}={value}" for key, value in words.items())
 
 
-def _mechanics(drive: Drive, disk: RotatingDisk) -> dict[str, int | str]:
+def _disk_parameters(drive: Drive, disk: RotatingDisk) -> dict[str, int | str]:
     table, seek = zones(drive, disk), seek_curve(disk)
     settle = disk.write_average_ms.value - disk.average_ms.value
     return {
         "revolution_ns": revolution_ns(disk),
         "heads": disk.heads.value,
         "zones": ",".join(f"{first}:{spt}" for first, spt in table),
-        "cylinders": cylinders(drive, disk, table),
+        "cylinders": count_cylinders(drive, disk, table),
         "seek_min_ns": seek.minimum,
         "seek_sqrt_ns": seek.root,
         "seek_linear_ns": seek.linear,
@@ -144,7 +146,7 @@ def _mechanics(drive: Drive, disk: RotatingDisk) -> dict[str, int | str]:
     }
 
 
-def _chips(flash: Flash) -> dict[str, int | str]:
+def _flash_parameters(flash: Flash) -> dict[str, int | str]:
     return {
         "read_ns": round(flash.read_us.value * 1000),
         "write_ns": round(flash.write_us.value * 1000),

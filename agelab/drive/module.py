@@ -13,15 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from agelab import buildroot, places
-from agelab.buildroot import BuildRoot, DoesNotBuild, Purpose, Workshop
+from agelab.buildroot import BuildFailed, BuildRoot, Purpose, Workshop
 from agelab.debian import Archive, cached_resolution, dependencies
 from agelab.errors import AgelabError, HostError, InputError
 from agelab.kernel import Kernel, suites
-from agelab.kernel.build import Building, live, make
-from agelab.kernel.unpack import Progress, quiet
+from agelab.kernel.build import built_objects, make_command
+from agelab.kernel.build_inputs import BuildInputs
+from agelab.notify import Notify, silent
 from agelab.store import Artefact, Store, file_hash
 
-WHAT = "the drive's module"
+PRODUCT = "the drive's module"
 SOURCES = places.HARNESS / "drive"
 
 RECIPE = 1
@@ -55,7 +56,7 @@ class NoHeaders(InputError):
     """No suite has the headers of exactly that kernel: it runs with drives that need no module alone."""
 
 
-def obtain(kernel: Kernel, store: Store, progress: Progress = quiet, sources: Path = SOURCES) -> Path:
+def obtain(kernel: Kernel, store: Store, progress: Notify = silent, sources: Path = SOURCES) -> Path:
     """The module of ``sources`` for a kernel, built if the store does not have it.
 
     Raises NoHeaders for a kernel whose headers Debian does not have, HostError when nothing can be confined
@@ -63,13 +64,13 @@ def obtain(kernel: Kernel, store: Store, progress: Progress = quiet, sources: Pa
     """
     files = source_files(sources)
     made = {"sources": {path.name: file_hash(path) for path in files}, "recipe": RECIPE}
-    if kernel.building:
-        return _only(_beside(kernel, kernel.building, files, made, store, progress))
+    if kernel.build_inputs:
+        return _module_file(_build_beside_kernel(kernel, kernel.build_inputs, files, made, store, progress))
     purpose = Purpose(f"modules for {kernel.release}", _UNUSED, {"recipe": ROOT_RECIPE})
 
     def root(verify: bool) -> Artefact:
         def chosen(refresh: bool) -> BuildRoot:
-            return packages(kernel, store, refresh=refresh, progress=progress)
+            return resolve_packages(kernel, store, refresh=refresh, progress=progress)
 
         return buildroot.obtain(chosen, purpose, store, progress, verify=verify)
 
@@ -77,37 +78,37 @@ def obtain(kernel: Kernel, store: Store, progress: Progress = quiet, sources: Pa
 
     def build(directory: Path) -> None:
         progress(f"building the drive's module for {kernel.release}")
-        _build(files, kernel.release, root(verify=True) / buildroot.FILE, directory)
+        _build_with_headers(files, kernel.release, root(verify=True) / buildroot.ROOT_TAR, directory)
 
-    return _only(store.obtain("drive", inputs, build))
+    return _module_file(store.obtain("drive", inputs, build))
 
 
-def _beside(
+def _build_beside_kernel(
     kernel: Kernel,
-    building: Building,
+    building: BuildInputs,
     files: Sequence[Path],
     made: Mapping[str, object],
     store: Store,
-    progress: Progress,
+    progress: Notify,
 ) -> Artefact:
     """The module for a kernel that was built here, with that kernel's objects."""
 
     def build(directory: Path) -> None:
-        with live(building, store, progress) as kernel_shop:
+        with built_objects(building, store, progress) as kernel_shop:
             progress(f"building the drive's module for {kernel.release}")
             work = directory / "work"
             work.mkdir()
             for path in files:
                 shutil.copyfile(path, work / path.name)
-            shop = replace(kernel_shop, what=WHAT, write={**kernel_shop.write, "module": work})
-            said = shop.run(make("M=/tmp/module", "modules"))
-            _finish(shop, work, "/tmp/module", kernel.release, said, directory)
-            buildroot.remove(work)
+            shop = replace(kernel_shop, product=PRODUCT, writable={**kernel_shop.writable, "module": work})
+            said = shop.run(make_command("M=/tmp/module", "modules"))
+            _strip_and_move(shop, work, "/tmp/module", kernel.release, said, directory)
+            buildroot.remove_path(work)
 
     return store.obtain("drive", {**made, "kernel": kernel.key}, build)
 
 
-def _only(artefact: Artefact) -> Path:
+def _module_file(artefact: Artefact) -> Path:
     return next(artefact.directory.glob("*.ko"))
 
 
@@ -119,9 +120,11 @@ def source_files(sources: Path = SOURCES) -> list[Path]:
     return found
 
 
-def packages(kernel: Kernel, store: Store, *, refresh: bool = False, progress: Progress = quiet) -> BuildRoot:
+def resolve_packages(
+    kernel: Kernel, store: Store, *, refresh: bool = False, progress: Notify = silent
+) -> BuildRoot:
     """The packages that a kernel's modules are built with, as they were resolved first or, on ``refresh``, now."""
-    suite = _suite(kernel, store, progress)
+    suite = _suite_of_headers(kernel, store, progress)
 
     def ask() -> BuildRoot:
         archive = Archive(store, suite)
@@ -136,7 +139,7 @@ def packages(kernel: Kernel, store: Store, *, refresh: bool = False, progress: P
                 hint="choose a kernel that the mirror has: agelab kernel list --refresh; "
                 f"or ask what {kernel.spec} is now: agelab kernel fetch {kernel.spec} --refresh",
             ) from error
-        found = archive.resolve([*needed(archive.depends(name, kernel.version)), *_TOOLS])
+        found = archive.resolve([*build_dependencies(archive.depends(name, kernel.version)), *_TOOLS])
         kept = {headers, *(package for package in found if not _NOT_NEEDED.fullmatch(package.name))}
         return BuildRoot(suite=suite, packages=tuple(sorted(kept, key=lambda package: package.name)))
 
@@ -150,11 +153,11 @@ def question(suite: str, release: str, version: str) -> dict[str, Any]:
     return {"buildroot": suite, "release": release, "version": version, "tools": _TOOLS}
 
 
-def _suite(kernel: Kernel, store: Store, progress: Progress) -> str:
+def _suite_of_headers(kernel: Kernel, store: Store, progress: Notify) -> str:
     """The suite that a kernel's headers are of: its own; of .deb files, whichever has the headers of that kernel."""
     suite = kernel.suite
     if not suite and kernel.kind == "deb":
-        suite = suites.of_headers(kernel.release, kernel.version, store, progress) or ""
+        suite = suites.suite_of_headers(kernel.release, kernel.version, store, progress) or ""
     if not suite:
         raise NoHeaders(
             f"kernel {kernel.spec!r} is of no Debian suite: there are no headers of {kernel.release} to build the "
@@ -164,7 +167,7 @@ def _suite(kernel: Kernel, store: Store, progress: Progress) -> str:
     return suite
 
 
-def needed(depends: str) -> list[str]:
+def build_dependencies(depends: str) -> list[str]:
     """The names (``name=version`` where it is exact) in a headers package's Depends that a build needs."""
     return [
         f"{found.name}={found.version}" if found.version else found.name
@@ -173,21 +176,21 @@ def needed(depends: str) -> list[str]:
     ]
 
 
-def _build(files: Sequence[Path], release: str, tar: Path, directory: Path) -> None:
+def _build_with_headers(files: Sequence[Path], release: str, tar: Path, directory: Path) -> None:
     """Fill ``directory`` with the one module that these files make, with a kernel's headers."""
-    with buildroot.workshop(tar, files, directory, WHAT) as shop:
+    with buildroot.open_workshop(tar, files, directory, PRODUCT) as shop:
         said = shop.run(["make", "-C", f"/usr/src/linux-headers-{release}", "M=/build", "modules"])
-        _finish(shop, shop.build, "/build", release, said, directory)
+        _strip_and_move(shop, shop.build, "/build", release, said, directory)
 
 
-def _finish(shop: Workshop, work: Path, place: str, release: str, said: str, directory: Path) -> None:
+def _strip_and_move(shop: Workshop, work: Path, place: str, release: str, said: str, directory: Path) -> None:
     """Move the one module that make has made in ``work``, which is ``place`` there, into ``directory``."""
     warnings = [line for line in said.splitlines() if _WARNING.search(line)]
     if warnings:
-        raise DoesNotBuild(f"{WHAT} compiles with warnings against {release}:\n" + "\n".join(warnings[:12]))
+        raise BuildFailed(f"{PRODUCT} compiles with warnings against {release}:\n" + "\n".join(warnings[:12]))
     modules = list(work.glob("*.ko"))
     if len(modules) != 1:
-        raise AgelabError(f"the sources of {WHAT} make {len(modules)} modules; it must be one")
+        raise AgelabError(f"the sources of {PRODUCT} make {len(modules)} modules; it must be one")
     # Debugging information is ten times the code, and all of it is read into a guest's memory.
     shop.run(["x86_64-linux-gnu-strip", "--strip-debug", f"{place}/{modules[0].name}"])
     shutil.move(modules[0], directory / modules[0].name)

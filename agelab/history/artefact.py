@@ -8,7 +8,7 @@ from typing import BinaryIO
 from pydantic import ValidationError
 
 from agelab.corpus import iso
-from agelab.corpus.artefact import IMAGE, About, Corpus, keep, need
+from agelab.corpus.artefact import IMAGE_FILE, Corpus, CorpusDescription, obtain, require_space
 from agelab.errors import HostError
 from agelab.history import engines
 from agelab.history.operations import HEADER, LogCheck, LogSummary
@@ -31,20 +31,22 @@ def make(wanted: History, disk: int, seed: int, store: Store) -> Corpus:
     """
     log = engines.source(wanted, disk, seed)
 
-    def build(directory: Path) -> About:
+    def build(directory: Path) -> CorpusDescription:
         tree = directory / "parts"
         tree.mkdir()
         summary, parts = split(log, tree)
         size = sum(path.stat().st_size for path in tree.iterdir())
-        need(size + (parts + 1000) * 2 * iso.BLOCK, directory, "keeping the history")
-        iso.make(tree, directory / IMAGE, volume=VOLUME, date=DATE)
+        require_space(size + (parts + 1000) * 2 * iso.BLOCK, directory, "keeping the history")
+        iso.make(tree, directory / IMAGE_FILE, volume=VOLUME, date=DATE)
         shutil.rmtree(tree)
         made = reported(log.engine, disk, log.seed, log.told, summary)
         (directory / REPORT).write_text(made.model_dump_json(by_alias=True, indent=1) + "\n")
         described = f"history: {log.title}; {summary.operations} operations"
-        return About(files=parts, content_bytes=size, description=described, parts=parts)
+        return CorpusDescription(files=parts, content_bytes=size, description=described, parts=parts)
 
-    return keep(store, {"source": "history", **log.inputs, "disk": disk, "maker": iso.maker()}, build)
+    return obtain(
+        store, {"source": "history", **log.inputs, "disk": disk, "maker": iso.xorriso_versions()}, build
+    )
 
 
 def report(corpus: Corpus) -> HistoryReport:

@@ -9,7 +9,7 @@ the directories that they leave empty.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from agelab.corpus.random_content import Draws
+from agelab.corpus.random_content import SeededRandom
 from agelab.corpus.tree import TreeFile
 from agelab.history.operations import HEADER, escaped, in_blocks
 
@@ -43,7 +43,7 @@ class _Copy:
 def operations(tree: Sequence[TreeFile], wanted: Cycles, seed: int) -> Iterator[bytes]:
     """The lines of the log, header and all."""
     yield HEADER + b"\n"
-    draws = Draws(seed, "churn")
+    draws = SeededRandom(seed, "churn")
     room = int(wanted.disk * wanted.fullness)
     copies: dict[int, _Copy] = {}
     used = point = 0

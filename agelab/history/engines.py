@@ -7,7 +7,7 @@ from tempfile import gettempdir
 from typing import Any
 
 from agelab import atomic
-from agelab.corpus.artefact import MB, planned
+from agelab.corpus.artefact import MB, plan_files
 from agelab.corpus.definition import definition
 from agelab.errors import InputError
 from agelab.history import churn, git, operations, profile, synthetic, tree
@@ -160,7 +160,7 @@ def _repository(wanted: Repository, disk: int) -> LogSource:
 def _churned(wanted: Churned, disk: int, seed: int) -> LogSource:
     fullness, overwrites, freed = wanted.fullness.value, wanted.overwrites.value, wanted.freed.value
     what = definition(TREE)
-    copied = planned(what, max(MB, disk // TREE_SHARE), seed)
+    copied = plan_files(what, max(MB, disk // TREE_SHARE), seed)
     size = sum(entry.size for entry in copied)
     if not 0 < fullness <= 1 or not freed <= 1:
         raise InputError("fullness must be above 0 and at most 1, freed at most 1")

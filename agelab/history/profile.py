@@ -16,8 +16,8 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from agelab.corpus.definition import Stated
-from agelab.corpus.random_content import Draws
+from agelab.corpus.definition import WithOrigin
+from agelab.corpus.random_content import SeededRandom
 from agelab.errors import InputError, unknown
 from agelab.history.operations import HEADER, in_blocks
 from agelab.model.base import Frozen
@@ -30,7 +30,7 @@ PER_FILE = 256
 """Bytes besides that a file is taken to need: an inode of today's ext4."""
 
 
-class Weighted(Stated):
+class Weighted(WithOrigin):
     """Classes of files, each with a weight."""
 
     weights: tuple[int, ...] = Field(min_length=1)
@@ -110,7 +110,7 @@ class _Draw:
     def __init__(self, weights: Sequence[int]) -> None:
         self._upto = list(accumulate(weights))
 
-    def __call__(self, draws: Draws) -> int:
+    def __call__(self, draws: SeededRandom) -> int:
         return bisect_left(self._upto, draws.below(self._upto[-1]) + 1)
 
 
@@ -146,7 +146,7 @@ class _Ages:
             self._heads[index] = head
             self._tidied(index)
 
-    def take(self, draws: Draws) -> int:
+    def take(self, draws: SeededRandom) -> int:
         """Remove a file of the class that has most more than its share, and say which it was."""
         every = len(self._live)
         index = max(
@@ -194,7 +194,7 @@ def operations(profile: Profile, wanted: ProfileRequest, seed: int, produced: Pr
             hint="take a larger disk, or more of it",
         )
     yield HEADER + b"\n"
-    draws = Draws(seed, f"profile {profile.name}")
+    draws = SeededRandom(seed, f"profile {profile.name}")
     size_class, depth_class = _Draw(profile.sizes.weights), _Draw(profile.depths.weights)
     directories = list(_directories(profile.depths, draws))
     for path in (path for level in directories for path in level):
@@ -229,7 +229,7 @@ def operations(profile: Profile, wanted: ProfileRequest, seed: int, produced: Pr
     produced.ages = Counter(dict(enumerate(ages.counts)))
 
 
-def _directories(depths: Depths, draws: Draws) -> Iterator[list[bytes]]:
+def _directories(depths: Depths, draws: SeededRandom) -> Iterator[list[bytes]]:
     """The directories at each depth, each in a drawn one of the depth above."""
     above = [b""]
     for depth, count in enumerate(depths.directories, start=1):

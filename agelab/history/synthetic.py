@@ -7,11 +7,11 @@ worked on: a version changes a few files, adds some and removes fewer.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from agelab.corpus.artefact import planned
+from agelab.corpus.artefact import plan_files
 from agelab.corpus.definition import definition
-from agelab.corpus.random_content import Draws
+from agelab.corpus.random_content import SeededRandom
 from agelab.corpus.tar import Tarball
-from agelab.corpus.tree import Planned
+from agelab.corpus.tree import PlannedFile
 from agelab.history.operations import in_blocks
 from agelab.history.tree import Change, Version
 
@@ -45,7 +45,7 @@ def versions(wanted: TreeRequest, seed: int) -> Iterator[Version]:
     # Where little is written the tree has no time to grow: it begins the larger.
     grown = wanted.live - (ADDED - REMOVED) * (wanted.written - wanted.live) // 1000
     first = max(grown, int(FIRST * wanted.live)) * sum(small) // sum(map(in_blocks, small))
-    draws = Draws(seed, "versions")
+    draws = SeededRandom(seed, "versions")
     sizes = {member.path.encode(): member.size for member in _tree(first, seed)}
     paths = list(sizes)
     live, written = sum(map(in_blocks, sizes.values())), sum(sizes.values())
@@ -80,8 +80,8 @@ def versions(wanted: TreeRequest, seed: int) -> Iterator[Version]:
         yield tuple(Change(path, size) for path, size in touched.items())
 
 
-def _tree(size: int, seed: int) -> Sequence[Planned]:
+def _tree(size: int, seed: int) -> Sequence[PlannedFile]:
     """The sources' files: of so many bytes, headers of their archive included."""
-    [archive] = planned(definition(TREE), max(1_000_000, size), seed)
+    [archive] = plan_files(definition(TREE), max(1_000_000, size), seed)
     assert isinstance(archive, Tarball)
     return archive.members

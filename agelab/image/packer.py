@@ -25,17 +25,17 @@ CMDLINE = (
 )
 
 
-_OVER = re.compile(r"Kernel panic|agelab init: cannot|reboot: Power down")
+_GUEST_ENDED = re.compile(r"Kernel panic|agelab init: cannot|reboot: Power down")
 """What a console says last where a guest never comes to let Packer in."""
-UNHEARD = "Timeout waiting for SSH"
+LOGIN_TIMEOUT = "Timeout waiting for SSH"
 """What Packer says of a guest that it could not log in to."""
 
 
-class NotProved(HostError):
+class ProofFailed(HostError):
     """The guest in which the filesystems are proved did not come to its end."""
 
 
-class DoesNotBoot(NotProved):
+class DoesNotBoot(ProofFailed):
     """And that is its kernel's doing: it panicked, could not reach its root, or was not heard of in time."""
 
     def __init__(self, message: str, hint: str = "", panicked: str | None = None) -> None:
@@ -53,7 +53,7 @@ def build(work: Path, variables: Mapping[str, str]) -> None:
     console = work / "console.log"
 
     def over() -> bool:
-        return console.exists() and _OVER.search(console.read_text(errors="replace")) is not None
+        return console.exists() and _GUEST_ENDED.search(console.read_text(errors="replace")) is not None
 
     if "'" in sys.executable:  # it becomes a word of a shell's in the template
         raise HostError(
@@ -90,7 +90,7 @@ def _console(work: Path) -> str:
     return ""
 
 
-def _failure(error: process.ProcessFailed, work: Path) -> NotProved:
+def _failure(error: process.ProcessFailed, work: Path) -> ProofFailed:
     said = [line for line in error.stderr.splitlines() if line.strip()]
     how = f"failed (exit {error.returncode})" if error.returncode > 0 else "waits for a guest that has ended"
     console = _console(work)
@@ -98,11 +98,11 @@ def _failure(error: process.ProcessFailed, work: Path) -> NotProved:
     parts = [f"packer build {how}:", *(line[:200] for line in said[-12:])]
     parts += ["the guest's console ends:" if lines else "the guest's console is empty", *lines[-12:]]
     panicked = panic(console)
-    if panicked or UNHEARD in error.stderr or error.returncode < 0:
+    if panicked or LOGIN_TIMEOUT in error.stderr or error.returncode < 0:
         last = f"its console ends: {lines[-1]}" if lines else "its console is empty"
         first = panicked or f"the guest was not heard of; {last}"
         return DoesNotBoot("\n".join([first, *parts]), _hint(), panicked)
-    return NotProved("\n".join(parts), hint=_hint())
+    return ProofFailed("\n".join(parts), hint=_hint())
 
 
 def _hint() -> str:

@@ -32,7 +32,7 @@ class Proof(Frozen):
 PROOFS = TypeAdapter(tuple[Proof, ...])
 
 
-class Item(Frozen):
+class ProofItem(Frozen):
     """One filesystem with one set of defaults, as the guest is to make, mount and check it."""
 
     filesystem: str
@@ -45,11 +45,11 @@ class Item(Frozen):
     fsck: tuple[str, ...]
 
 
-class Plan(Frozen):
+class ProofPlan(Frozen):
     """What the guest is to prove, and what is known to be out of the question without asking it."""
 
     modules: tuple[str, ...]
-    items: tuple[Item, ...]
+    items: tuple[ProofItem, ...]
     unsupported: tuple[Proof, ...]
     tools: tuple[str, ...] = Field(
         default=(), description="programs that the items' commands run, not in the root"
@@ -60,9 +60,9 @@ class Plan(Frozen):
         return json.dumps({"device": DEVICE, "items": [item.model_dump() for item in self.items]}).encode()
 
 
-def plan(filesystems: Sequence[Filesystem], modules: Modules) -> Plan:
+def plan_proof(filesystems: Sequence[Filesystem], modules: Modules) -> ProofPlan:
     """The plan for these filesystems on a kernel with these modules."""
-    items: list[Item] = []
+    items: list[ProofItem] = []
     unsupported: list[Proof] = []
     needed: list[str] = []
     tools: list[str] = []
@@ -77,28 +77,30 @@ def plan(filesystems: Sequence[Filesystem], modules: Modules) -> Plan:
         needed += [name for name in filesystem.modules if name not in needed]
         tools += [name for name in filesystem.tools if name not in tools]
         items += [_item(filesystem, which) for which in get_args(Defaults)]
-    return Plan(modules=tuple(needed), items=tuple(items), unsupported=tuple(unsupported), tools=tuple(tools))
+    return ProofPlan(
+        modules=tuple(needed), items=tuple(items), unsupported=tuple(unsupported), tools=tuple(tools)
+    )
 
 
 def _unsupported(filesystem: Filesystem, defaults: Defaults, reason: str) -> Proof:
     return Proof(filesystem=filesystem.name, defaults=defaults, status="unsupported", reason=reason)
 
 
-def _item(filesystem: Filesystem, defaults: Defaults) -> Item:
+def _item(filesystem: Filesystem, defaults: Defaults) -> ProofItem:
     tooling, lister = filesystem.tooling(defaults), filesystem.free_space
-    return Item(
+    return ProofItem(
         filesystem=filesystem.name,
         defaults=defaults,
-        mkfs=_filled(filesystem.mkfs_command(defaults)),
-        mount=_filled(filesystem.mount_command(defaults)),
-        mount_read_only=_filled(filesystem.mount_command(defaults, read_only=True)),
-        umount=_filled(filesystem.umount_command(defaults)),
-        free_space=_filled(lister.run if isinstance(lister, FreeSpaceTool) else ()),
-        fsck=_filled(tooling.fsck),
+        mkfs=_substitute(filesystem.mkfs_command(defaults)),
+        mount=_substitute(filesystem.mount_command(defaults)),
+        mount_read_only=_substitute(filesystem.mount_command(defaults, read_only=True)),
+        umount=_substitute(filesystem.umount_command(defaults)),
+        free_space=_substitute(lister.run if isinstance(lister, FreeSpaceTool) else ()),
+        fsck=_substitute(tooling.fsck),
     )
 
 
-def _filled(argv: Sequence[str]) -> tuple[str, ...]:
+def _substitute(argv: Sequence[str]) -> tuple[str, ...]:
     places = {"{device}": DEVICE, "{mountpoint}": MOUNTPOINT, "{uuid}": UUID}
     filled = list(argv)
     for name, value in places.items():

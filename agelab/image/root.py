@@ -23,7 +23,7 @@ DEFINITION = places.IMAGES / "guest.toml"
 RECIPE = 1
 """Raised whenever the same packages would make a different root."""
 
-FILE = "root.squashfs"
+ROOT_FILE = "root.squashfs"
 # The newest time of anything in the root (2020-01-01), as a guest's clock starts then: no file is of the future.
 _EPOCH = {"SOURCE_DATE_EPOCH": "1577836800"}
 # QEMU maps a memory-backed disk in pages of up to 2 MiB, and would enlarge a file that does not fill them.
@@ -60,7 +60,7 @@ class RootPackages(Frozen):
     busybox: Package = Field(description="busybox-static, for the initramfs")
 
 
-def packages(
+def resolve_packages(
     definition: RootDefinition, store: Store, filesystems: Sequence[Filesystem], *, refresh: bool = False
 ) -> RootPackages:
     """The packages of the root for these filesystems, as they were resolved first or, on ``refresh``, now."""
@@ -104,7 +104,7 @@ def obtain(
         progress("building the guest's root")
         work = directory / "work"
         _tree(definition, chosen.root, debs, work)
-        _pack(work / "root.tar", directory / FILE)
+        _pack(work / "root.tar", directory / ROOT_FILE)
         process.run(["rm", "-rf", str(work)])
 
     return store.obtain("root", inputs, build, verify=verify)

@@ -14,7 +14,7 @@ from agelab.errors import HostError
 from agelab.image import packer, tools
 from agelab.image import root as roots
 from agelab.image.assemble import DESCRIPTION, INITRAMFS, ROOT, Assembly, Description, ImageKernel
-from agelab.image.proof import SCRATCH, Plan, Proof, plan
+from agelab.image.proof import SCRATCH, Proof, ProofPlan, plan_proof
 from agelab.kernel import Kernel, initramfs
 from agelab.model.base import Defaults
 from agelab.model.filesystem import Filesystem
@@ -23,7 +23,7 @@ from agelab.store import Artefact, Store, file_hash, key_of
 INIT = places.IMAGES / "init"
 # With the code that writes the initramfs: what changes in it must not hide behind an image made before. The bytes of
 # these files, comments and names included, enter each image's content, and so the inputs_key of each cell.
-_PROVISIONING = (
+_PROVISIONING_FILES = (
     *(packer.TEMPLATE, places.PACKER / "start", places.PACKER / "prove.py", INIT),
     *(places.PACKAGE / "kernel" / name for name in ("initramfs.py", "modinfo.py", "modules.py")),
 )
@@ -55,9 +55,9 @@ class Image:
         return self.artefact / ROOT
 
     @property
-    def boot(self) -> Path:
+    def boot_image(self) -> Path:
         """What QEMU's -kernel is given."""
-        return self.artefact / self.kernel.boot.name
+        return self.artefact / self.kernel.boot_image.name
 
     @property
     def initramfs(self) -> Path:
@@ -88,10 +88,10 @@ def build(
     one short line for each stage. Raises HostError when a download, mmdebstrap or Packer fails.
     """
     definition = roots.definition()
-    chosen = roots.packages(definition, store, filesystems, refresh=refresh)
-    proving = plan(filesystems if proved is None else proved, kernel.modules)
+    chosen = roots.resolve_packages(definition, store, filesystems, refresh=refresh)
+    proving = plan_proof(filesystems if proved is None else proved, kernel.modules)
     root = roots.obtain(definition, chosen, store, progress, verify=False)
-    template = key_of({path.name: file_hash(path) for path in _PROVISIONING})
+    template = key_of({path.name: file_hash(path) for path in _PROVISIONING_FILES})
     inputs = {
         "root": {"key": root.key, "content": root.manifest.content},
         "kernel": kernel.key,
@@ -100,7 +100,7 @@ def build(
         "proof": key_of(proving.model_dump(mode="json")),
         "recipe": RECIPE,
     }
-    programs = tools.of_filesystem(proving.tools, store, progress)
+    programs = tools.obtain_filesystem_tools(proving.tools, store, progress)
     if programs:
         inputs["tools"] = {name: file_hash(path) for name, path in programs.items()}
 
@@ -121,7 +121,7 @@ def build(
             template=template,
             packages=(*chosen.root, chosen.busybox),
         )
-        kernels = {path.name: path for path in (kernel.vmlinuz, kernel.boot) if path.exists()}
+        kernels = {path.name: path for path in (kernel.vmlinuz, kernel.boot_image) if path.exists()}
         assembly = Assembly(
             target=directory,
             files={ROOT: root / ROOT, INITRAMFS: work / INITRAMFS, **kernels},
@@ -164,7 +164,7 @@ def _busybox(store: Store, definition: roots.RootDefinition, package: Package, w
 
 
 def _prove(
-    kernel: Kernel, proving: Plan, work: Path, root: Path, base: bytes, programs: Mapping[str, bytes]
+    kernel: Kernel, proving: ProofPlan, work: Path, root: Path, base: bytes, programs: Mapping[str, bytes]
 ) -> None:
     """Boot the root with the kernel under Packer; leaves ``proof.json``, and the image put together."""
     # A key of this build alone, for Packer to log in with.
@@ -178,7 +178,7 @@ def _prove(
     boot = work / "boot-initramfs"
     boot.write_bytes(base + own)
     (work / "plan.json").write_bytes(proving.for_guest())
-    (work / "boot").symlink_to(kernel.boot)
+    (work / "boot").symlink_to(kernel.boot_image)
     with (work / "scratch.raw").open("wb") as scratch:
         scratch.truncate(SCRATCH)
     packer.build(

@@ -15,7 +15,7 @@ from agelab.buildroot import BuildRoot, Purpose
 from agelab.debian import Archive, cached_resolution
 from agelab.errors import AgelabError
 from agelab.image import root as roots
-from agelab.kernel.unpack import Progress, quiet
+from agelab.notify import Notify, silent
 from agelab.store import Artefact, Store, file_hash
 
 SOURCES = places.HARNESS / "tools"
@@ -28,7 +28,7 @@ ROOT_RECIPE = 1
 """Raised whenever the same packages would make another build root."""
 
 _FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-s")
-_WANTED = ("gcc", "libc6-dev")
+_PACKAGES = ("gcc", "libc6-dev")
 # Dependencies of a libc that serves more than these, and of a compiler that checks what it makes.
 _NOT_NEEDED = re.compile(
     r"libc-dev-bin|libcom-err2|libcrypt.*|libgssapi.*|libk5crypto3|libkeyutils1|libkrb5.*|libnsl.*|libssl3.*"
@@ -43,7 +43,7 @@ _UNUSED = (
 )
 
 
-def obtain(store: Store, progress: Progress = quiet, sources: Path = SOURCES) -> dict[str, Path]:
+def obtain(store: Store, progress: Notify = silent, sources: Path = SOURCES) -> dict[str, Path]:
     """Each program of ``sources`` by its name, built if the store does not have them.
 
     Raises HostError when the compiler cannot be had or nothing can be confined here, AgelabError when a source
@@ -54,7 +54,7 @@ def obtain(store: Store, progress: Progress = quiet, sources: Path = SOURCES) ->
 
     def root(verify: bool) -> Artefact:
         return buildroot.obtain(
-            lambda refresh: packages(store, refresh=refresh), purpose, store, progress, verify=verify
+            lambda refresh: resolve_packages(store, refresh=refresh), purpose, store, progress, verify=verify
         )
 
     inputs = {
@@ -65,9 +65,9 @@ def obtain(store: Store, progress: Progress = quiet, sources: Path = SOURCES) ->
     }
 
     def build(directory: Path) -> None:
-        place = root(verify=True) / buildroot.FILE
+        place = root(verify=True) / buildroot.ROOT_TAR
         progress("building the guest's tools")
-        with buildroot.workshop(place, files, directory, "a tool of the guest") as shop:
+        with buildroot.open_workshop(place, files, directory, "a tool of the guest") as shop:
             for program, source in programs(files).items():
                 shop.run(["gcc", *_FLAGS, "-o", program, source.name])
                 shutil.move(shop.build / program, directory / program)
@@ -77,7 +77,7 @@ def obtain(store: Store, progress: Progress = quiet, sources: Path = SOURCES) ->
     return {program: made / program for program in programs(files)}
 
 
-def of_filesystem(names: Sequence[str], store: Store, progress: Progress = quiet) -> dict[str, Path]:
+def obtain_filesystem_tools(names: Sequence[str], store: Store, progress: Notify = silent) -> dict[str, Path]:
     """The programs of these names that make and check a filesystem; raises what ``obtain`` does."""
     found = obtain(store, progress, FILESYSTEMS) if names else {}
     return {name: found[name] for name in names}
@@ -96,14 +96,14 @@ def programs(files: list[Path]) -> dict[str, Path]:
     return found
 
 
-def packages(store: Store, *, refresh: bool = False) -> BuildRoot:
+def resolve_packages(store: Store, *, refresh: bool = False) -> BuildRoot:
     """The packages that programs for the guest are built with, as resolved first or, on ``refresh``, now."""
     suite = roots.definition().suite
 
     def ask() -> BuildRoot:
         archive = Archive(store, suite)
         archive.update(refresh=refresh)
-        found = archive.resolve(_WANTED)
+        found = archive.resolve(_PACKAGES)
         return BuildRoot(
             suite=suite,
             packages=tuple(package for package in found if not _NOT_NEEDED.fullmatch(package.name)),
@@ -114,4 +114,4 @@ def packages(store: Store, *, refresh: bool = False) -> BuildRoot:
 
 def question(suite: str) -> dict[str, Any]:
     """What the store remembers these packages as the answer to."""
-    return {"buildroot": suite, "programs": _WANTED}
+    return {"buildroot": suite, "programs": _PACKAGES}

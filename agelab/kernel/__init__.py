@@ -1,9 +1,9 @@
 """Kernels: a spec resolved and unpacked, its modules in order, its initramfs."""
 
+from agelab.kernel.debian_kernel import available
 from agelab.kernel.modules import MissingModule, MissingOption, Module, Modules
-from agelab.kernel.packaged import available
 from agelab.kernel.spec import canonical, resolve
-from agelab.kernel.unpack import DEFAULT, Kernel
+from agelab.kernel.stored_kernel import DEFAULT, Kernel
 
 __all__ = [
     "DEFAULT",

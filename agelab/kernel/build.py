@@ -8,59 +8,19 @@ a kernel that differs in one file costs that file and the links.
 import os
 import shutil
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from agelab import atomic, buildroot
-from agelab.buildroot import BuildRoot, DoesNotBuild, Purpose, Workshop
-from agelab.debian import Archive, cached_resolution, host_suite
+from agelab.buildroot import BuildFailed, Workshop
 from agelab.errors import HostError, InputError
-from agelab.kernel import config, provenance, recipes, source_tree, unpack
-from agelab.kernel.source_tree import SourceTree
-from agelab.kernel.unpack import Kernel, Progress, quiet
-from agelab.store import Artefact, Store, key_of
+from agelab.kernel import config, origin, stored_kernel, unpack
+from agelab.kernel.build_inputs import BuildInputs, plan_build
+from agelab.kernel.stored_kernel import Kernel
+from agelab.notify import Notify, silent
+from agelab.store import Store, key_of
 
-RECIPE = 1
-"""Raised whenever the same inputs would make another bundle."""
-ROOT_RECIPE = 1
-"""Raised whenever the same packages would make another build root."""
-
-_PACKAGES = (
-    *(
-        "bash",
-        "bc",
-        "binutils",
-        "bison",
-        "bzip2",
-        "ccache",
-        "coreutils",
-        "cpio",
-        "dash",
-        "diffutils",
-        "findutils",
-    ),
-    *(
-        "flex",
-        "gcc",
-        "grep",
-        "gzip",
-        "libc6-dev",
-        "libelf-dev",
-        "libssl-dev",
-        "make",
-        "mawk",
-        "perl-base",
-        "sed",
-    ),
-    *("python3-minimal", "tar", "xz-utils", "zstd"),
-)
-_UNUSED = (
-    *("share/doc", "share/man", "share/info", "share/locale", "share/lintian", "games", "local"),
-    *("lib/gcc/*/*/lto1", "lib/gcc/*/*/lto-wrapper", "libexec/gcc/*/*/lto1", "libexec/gcc/*/*/lto-wrapper"),
-    *("lib/*/gconv", "lib/gcc/*/*/plugin", "bin/*lto-dump*", "bin/*gold", "bin/*-dwp", "bin/dwp"),
-)
 _ENVIRONMENT = {
     "HOME": "/tmp",
     "CCACHE_DIR": "/tmp/ccache",
@@ -72,168 +32,84 @@ _ENVIRONMENT = {
     "KBUILD_BUILD_VERSION": "1",
     "PYTHONDONTWRITEBYTECODE": "1",
 }
-MARK = "agelab-built"
+BUILT_MARK = "agelab-built"
 """The file among the objects that says of which tree they are, all of them."""
 UNDER_WAY = "agelab-under-way"
 """The file among them while make works on them: one that was killed leaves files that it takes for whole."""
 _PROGRESS_SECONDS = 20.0
 
 
-@dataclass(frozen=True)
-class Building:
-    """What a kernel is built from, to the last byte."""
-
-    source: SourceTree
-    base: str | None
-    """A distribution's configuration; None for the small one."""
-    fragments: Mapping[str, str]
-    """Name to text of what the user has added, in order."""
-    toolchain: Artefact
-
-    @property
-    def settings(self) -> str:
-        """The lines that the configuration is made of, the last of an option counting."""
-        first = [config.NEEDED.read_text(), config.SMALL.read_text()]
-        if self.base is not None:
-            first = [self.base, config.DISTRIBUTION.read_text()]
-        return "\n".join([*first, *self.fragments.values()])
-
-    @property
-    def options(self) -> dict[str, str]:
-        """What the lines say: a comment makes no other kernel."""
-        return config.options(self.settings)
-
-    @property
-    def objects(self) -> Path:
-        """Where its objects are: those of each configuration and compiler by themselves."""
-        name = key_of({"options": self.options, "toolchain": self.toolchain.key})
-        return self.source.place / f"objects-{name[:16]}"
-
-    @property
-    def inputs(self) -> dict[str, object]:
-        """What its key is the hash of."""
-        return {
-            "tree": self.source.tree,
-            "version": self.source.version,
-            "options": self.options,
-            "from": "small" if self.base is None else "base",
-            "toolchain": self.toolchain.key,
-            "recipe": RECIPE,
-        }
-
-
 def resolve(
-    kind: str, wanted: str, store: Store, *, refresh: bool = False, progress: Progress = quiet
+    kind: str, wanted: str, store: Store, *, refresh: bool = False, progress: Notify = silent
 ) -> Kernel:
     """The kernel that a ``tree:``, ``source:`` or ``recipe:`` spec asks for, built if the store does not have it.
 
     Raises InputError for what cannot be built as it was asked, HostError where this host cannot, DoesNotBuild.
     """
     spec = f"{kind}:{wanted}"
-    building = planned(spec, store, progress, refresh=refresh)
+    inputs = plan_build(spec, store, progress, refresh=refresh)
 
     def build(directory: Path) -> None:
-        with live(building, store, progress) as shop:
-            _collect(shop, building, directory)
+        with built_objects(inputs, store, progress) as shop:
+            _install(shop, inputs, directory)
 
-    artefact = store.obtain("kernel", building.inputs, build)
-    release = (artefact / unpack.RELEASE).read_text()
-    return Kernel(spec, release, building.source.version, artefact, building=building)
-
-
-def planned(spec: str, store: Store, progress: Progress, *, refresh: bool = False) -> Building:
-    """What a spec asks to be built. Raises as ``resolve`` does."""
-    wanted = recipes.of(spec)
-    kind, _, what = wanted.source.partition(":")
-    if kind == "tree":
-        path, _, ref = what.partition("@")
-        found = source_tree.of_tree(Path(path).expanduser(), ref, store, progress)
-    else:
-        found = source_tree.of_package(what, store, progress, refresh=refresh)
-    fragments = {str(path): _text(path) for path in wanted.fragments}
-    if wanted.lines:
-        fragments["the recipe"] = "\n".join(wanted.lines)
-    base = _text(wanted.base) if wanted.base else None
-    return Building(source_tree.patched(found, wanted.patches), base, fragments, toolchain(store, progress))
+    artefact = store.obtain("kernel", inputs.key_inputs, build)
+    release = (artefact / stored_kernel.RELEASE_FILE).read_text()
+    return Kernel(spec, release, inputs.source.version, artefact, build_inputs=inputs)
 
 
-def _text(path: Path) -> str:
-    """The text of a configuration. Raises InputError for what is none."""
-    try:
-        return path.read_text()
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is no text, as a .config is", hint="unpack it first: zcat") from error
-
-
-def toolchain(store: Store, progress: Progress) -> Artefact:
-    """The build root of kernels: the compiler of the host's suite and what kbuild runs beside it."""
-
-    def ask(refresh: bool) -> BuildRoot:
-        archive = Archive(store, host_suite())
-        question = {"kernels": archive.suite, "packages": _PACKAGES}
-
-        def answer() -> BuildRoot:
-            archive.update(refresh=refresh)
-            return BuildRoot(suite=archive.suite, packages=archive.resolve(_PACKAGES))
-
-        return cached_resolution(store, question, BuildRoot, answer, refresh=refresh)
-
-    purpose = Purpose("kernels", _UNUSED, {"recipe": ROOT_RECIPE})
-    return buildroot.obtain(ask, purpose, store, progress, verify=False)
-
-
-def check(spec: str, store: Store, progress: Progress = quiet) -> None:
+def check_configuration(spec: str, store: Store, progress: Notify = silent) -> None:
     """See that a spec's source, patches and configuration will do, and compile nothing. Raises as ``resolve`` does."""
-    building = planned(spec, store, progress)
-    if store.find("kernel", key_of({"kind": "kernel", **building.inputs})) is None:
-        progress(f"configuring Linux {building.source.version}")
-        with _opened(building, store) as shop:
-            (shop.build / MARK).unlink(missing_ok=True)
-            with _at_work(shop):
-                _configure(shop, building)
+    inputs = plan_build(spec, store, progress)
+    if store.find("kernel", key_of({"kind": "kernel", **inputs.key_inputs})) is None:
+        progress(f"configuring Linux {inputs.source.version}")
+        with _open_workshop(inputs, store) as shop:
+            (shop.build / BUILT_MARK).unlink(missing_ok=True)
+            with _mark_under_way(shop):
+                _configure(shop, inputs)
 
 
 @contextmanager
-def live(building: Building, store: Store, progress: Progress) -> Iterator[Workshop]:
+def built_objects(inputs: BuildInputs, store: Store, progress: Notify) -> Iterator[Workshop]:
     """A workshop whose /build holds the objects of this kernel, up to date, until it is left.
 
     Raises InputError for a configuration that will not do, DoesNotBuild.
     """
-    with _opened(building, store) as shop:
-        mark = shop.build / MARK
-        if not mark.exists() or mark.read_text() != building.source.tree:
+    with _open_workshop(inputs, store) as shop:
+        mark = shop.build / BUILT_MARK
+        if not mark.exists() or mark.read_text() != inputs.source.tree:
             mark.unlink(missing_ok=True)
-            with _at_work(shop):
-                _configure(shop, building)
-                with _counted(shop, building, progress):
-                    shop.run(make("vmlinux", "modules"))
-            mark.write_text(building.source.tree)
+            with _mark_under_way(shop):
+                _configure(shop, inputs)
+                with _report_progress(shop, inputs, progress):
+                    shop.run(make_command("vmlinux", "modules"))
+            mark.write_text(inputs.source.tree)
         yield shop
 
 
 @contextmanager
-def _opened(building: Building, store: Store) -> Iterator[Workshop]:
+def _open_workshop(inputs: BuildInputs, store: Store) -> Iterator[Workshop]:
     """A workshop with a kernel's source and what objects there are of its configuration, until it is left."""
-    objects, place = building.objects, building.source.place
+    objects, place = inputs.object_dir, inputs.source.cache_dir
     with store.lock(f"kernels-{place.name}"):
-        building.source.check_out()
-        if (objects / UNDER_WAY).exists() or _of_the_future(objects):
+        inputs.source.check_out()
+        if (objects / UNDER_WAY).exists() or _clock_went_back(objects):
             atomic.remove(objects)  # ccache has what was compiled
         objects.mkdir(exist_ok=True)
         yield Workshop(
-            buildroot.kept(building.toolchain, store),
+            buildroot.unpacked_root(inputs.toolchain, store),
             objects,
-            f"Linux {building.source.version}",
-            read={"source": building.source.files},
-            write={"ccache": store.cache("ccache")},
+            f"Linux {inputs.source.version}",
+            read_only={"source": inputs.source.work_tree},
+            writable={"ccache": store.cache("ccache")},
             environment=_ENVIRONMENT,
         )
 
 
-def _of_the_future(objects: Path) -> bool:
+def _clock_went_back(objects: Path) -> bool:
     """Whether the host's clock has gone back since the last build: make would take sources that are new for old."""
     probe = objects / "agelab-now"
-    built = [mark.stat().st_mtime for name in (MARK, ".config") if (mark := objects / name).exists()]
+    built = [mark.stat().st_mtime for name in (BUILT_MARK, ".config") if (mark := objects / name).exists()]
     if not built:
         return False
     probe.touch()
@@ -241,19 +117,19 @@ def _of_the_future(objects: Path) -> bool:
 
 
 @contextmanager
-def _at_work(shop: Workshop) -> Iterator[None]:
+def _mark_under_way(shop: Workshop) -> Iterator[None]:
     """Mark the objects until make has come to its end, be it that it failed: then it removes what is not whole."""
     mark = shop.build / UNDER_WAY
     mark.touch()
     try:
         yield
-    except (DoesNotBuild, InputError):
+    except (BuildFailed, InputError):
         mark.unlink()
         raise
     mark.unlink()
 
 
-def make(*targets: str) -> list[str]:
+def make_command(*targets: str) -> list[str]:
     """The command that makes targets of a kernel whose objects are in /build."""
     ccache = ["CC=ccache gcc", "HOSTCC=ccache gcc"]
     return [
@@ -268,19 +144,19 @@ def make(*targets: str) -> list[str]:
     ]
 
 
-def _configure(shop: Workshop, building: Building) -> None:
+def _configure(shop: Workshop, inputs: BuildInputs) -> None:
     """Write .config. Raises InputError where it will not do."""
-    if building.base is None:
-        (shop.build / "agelab.config").write_text(building.settings)
-        shop.run(make("KCONFIG_ALLCONFIG=/build/agelab.config", "allnoconfig"))
+    if inputs.base is None:
+        (shop.build / "agelab.config").write_text(inputs.config_text)
+        shop.run(make_command("KCONFIG_ALLCONFIG=/build/agelab.config", "allnoconfig"))
     else:
-        (shop.build / ".config").write_text(building.settings)
-        shop.run(make("olddefconfig"))
-    config.check((shop.build / ".config").read_text(), building.fragments, building.source.version)
+        (shop.build / ".config").write_text(inputs.config_text)
+        shop.run(make_command("olddefconfig"))
+    config.check((shop.build / ".config").read_text(), inputs.fragments, inputs.source.version)
 
 
 @contextmanager
-def _counted(shop: Workshop, building: Building, progress: Progress) -> Iterator[None]:
+def _report_progress(shop: Workshop, inputs: BuildInputs, progress: Notify) -> Iterator[None]:
     """Tell from time to time how many files have been compiled."""
     over = threading.Event()
 
@@ -288,9 +164,9 @@ def _counted(shop: Workshop, building: Building, progress: Progress) -> Iterator
         while not over.wait(_PROGRESS_SECONDS):
             lines = shop.log.read_text(errors="replace").splitlines() if shop.log.exists() else []
             done = sum(line.startswith("  CC ") for line in lines)
-            progress(f"building Linux {building.source.version}: {done} files compiled")
+            progress(f"building Linux {inputs.source.version}: {done} files compiled")
 
-    progress(f"building Linux {building.source.version}")
+    progress(f"building Linux {inputs.source.version}")
     teller = threading.Thread(target=tell, daemon=True)
     teller.start()
     try:
@@ -300,27 +176,29 @@ def _counted(shop: Workshop, building: Building, progress: Progress) -> Iterator
         teller.join()
 
 
-def _collect(shop: Workshop, building: Building, directory: Path) -> None:
+def _install(shop: Workshop, inputs: BuildInputs, directory: Path) -> None:
     """Make a bundle of a built kernel, and say what it was made of."""
     release = (shop.build / "include/config/kernel.release").read_text().strip()
     shop.run(["x86_64-linux-gnu-strip", "-s", "-o", "/build/vmlinux.stripped", "/build/vmlinux"])
     shutil.move(shop.build / "vmlinux.stripped", directory / "vmlinux")
     shop.run(
-        make("INSTALL_MOD_PATH=/build/installed", "INSTALL_MOD_STRIP=1", "DEPMOD=true", "modules_install")
+        make_command(
+            "INSTALL_MOD_PATH=/build/installed", "INSTALL_MOD_STRIP=1", "DEPMOD=true", "modules_install"
+        )
     )
     text = (shop.build / ".config").read_text()
     (directory / "config").write_text(text)
     tree = shop.build / "installed" / "lib" / "modules" / release
     if not (tree / "modules.builtin").is_file():
         raise HostError(
-            f"Linux {building.source.version} installed its modules in a way that is not known here"
+            f"Linux {inputs.source.version} installed its modules in a way that is not known here"
         )
     unpack.prune_modules(tree, directory)
-    buildroot.remove(shop.build / "installed")
-    (directory / unpack.RELEASE).write_text(release)
-    recorded = provenance.Recorded(
-        sources=(building.source.came,),
-        commit=building.source.commit,
-        patches=building.source.patches,
+    buildroot.remove_path(shop.build / "installed")
+    (directory / stored_kernel.RELEASE_FILE).write_text(release)
+    recorded = origin.BuildRecord(
+        sources=(inputs.source.origin,),
+        commit=inputs.source.commit,
+        patches=inputs.source.patches,
     )
-    (directory / provenance.FILE).write_text(recorded.model_dump_json(indent=1) + "\n")
+    (directory / origin.PROVENANCE_FILE).write_text(recorded.model_dump_json(indent=1) + "\n")

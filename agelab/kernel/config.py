@@ -27,7 +27,7 @@ def options(text: str) -> dict[str, str]:
     return {match[1] or match[2]: match[3] or "n" for match in found if match}
 
 
-def lacking(text: str, wanted: str) -> dict[str, str]:
+def missing_options(text: str, wanted: str) -> dict[str, str]:
     """Of a fragment the options that a .config does not honour, to what it has; ``=m`` is honoured by ``=y``, too."""
     has = options(text)
     got = {name: (value, has.get(name, "n")) for name, value in options(wanted).items()}
@@ -43,13 +43,13 @@ def check(text: str, fragments: Mapping[str, str], version: str) -> None:
 
     Raises InputError with every option by name.
     """
-    if missing := lacking(text, NEEDED.read_text()):
+    if missing := missing_options(text, NEEDED.read_text()):
         raise InputError(
             f"the configuration lacks what a guest needs of a kernel: {', '.join(sorted(missing))}",
             hint=f"{NEEDED.name} says what for; an option may need others: make menuconfig in the tree tells which",
         )
     for name, fragment in fragments.items():
-        if ignored := lacking(text, fragment):
+        if ignored := missing_options(text, fragment):
             said = ", ".join(f"{option} (it is {had})" for option, had in sorted(ignored.items()))
             raise InputError(
                 f"{name}: Linux {version} does not take {said}",

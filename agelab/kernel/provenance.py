@@ -11,12 +11,10 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from agelab.errors import HostError
-from agelab.kernel import needs, vmlinux
-from agelab.kernel.unpack import RELEASE, Kernel
-from agelab.model.base import Frozen
+from agelab.kernel import guest_needs, vmlinux
+from agelab.kernel.origin import PROVENANCE_FILE, BuildRecord, KernelPart
+from agelab.kernel.stored_kernel import RELEASE_FILE, Kernel
 from agelab.store import Artefact
-
-FILE = "provenance.json"
 
 _HIGHLIGHTS = ("HZ", "PREEMPT_NONE", "PREEMPT_VOLUNTARY", "PREEMPT", "PREEMPT_LAZY", "PREEMPT_DYNAMIC")
 # Linux version RELEASE (who@where) (COMPILER, LINKER) #1 ...; before Linux 5.8 without the linker.
@@ -24,23 +22,7 @@ _COMPILER = re.compile(r"\) \((.+)\) #\d")
 _LINKER = re.compile(r", (?=GNU ld|LLD|ld)")
 
 
-class KernelPart(Frozen):
-    """One thing that a kernel was made of: a package, a file, a patch."""
-
-    name: str
-    version: str = ""
-    sha256: str = Field(default="", description="empty where nobody recorded it")
-
-
-class Recorded(Frozen):
-    """What the maker of a kernel writes beside it, into FILE, for nobody else knows it."""
-
-    sources: tuple[KernelPart, ...] = ()
-    commit: str | None = Field(default=None, description="of the tree that it was built from")
-    patches: tuple[KernelPart, ...] = Field(default=(), description="in the order in which they were applied")
-
-
-class Provenance(Recorded):
+class Provenance(BuildRecord):
     """Where a kernel came from."""
 
     kind: str = Field(description='what the sources are: "packages", "files", or as its maker says')
@@ -57,13 +39,13 @@ class Provenance(Recorded):
 def of(kernel: Kernel) -> Provenance:
     """The provenance of a kernel in the store. Raises HostError where what its maker wrote is damaged."""
     artefact = kernel.artefact
-    kind, sources = _sources(artefact.manifest.inputs)
-    recorded = _recorded(artefact)
+    kind, sources = _sources_in_key(artefact.manifest.inputs)
+    recorded = _read_record(artefact)
     text = kernel.config
-    set_to = needs.values(text) if text else {}
+    set_to = guest_needs.set_options(text) if text else {}
     # What is booted is the ELF image, or else the image that holds it.
-    booted = kernel.boot.read_bytes()
-    elf = vmlinux.unpack(booted) if kernel.boot == kernel.vmlinuz else booted
+    booted = kernel.boot_image.read_bytes()
+    elf = vmlinux.unpack(booted) if kernel.boot_image == kernel.vmlinuz else booted
     banner = vmlinux.banner(elf) if elf else None
     return Provenance(
         kind=kind,
@@ -83,12 +65,12 @@ def identity(artefact: Artefact) -> tuple[str, str]:
     """Release and version of a kernel in the store, of whatever kind."""
     inputs = artefact.manifest.inputs
     release = inputs.get("release") or str(inputs.get("package", "")).removeprefix("linux-image-")
-    if (artefact / RELEASE).exists():
-        release = (artefact / RELEASE).read_text()
+    if (artefact / RELEASE_FILE).exists():
+        release = (artefact / RELEASE_FILE).read_text()
     return str(release), str(inputs.get("version", ""))
 
 
-def _sources(inputs: Mapping[str, Any]) -> tuple[str, tuple[KernelPart, ...]]:
+def _sources_in_key(inputs: Mapping[str, Any]) -> tuple[str, tuple[KernelPart, ...]]:
     """What a manifest's inputs say that a kernel was made of."""
     version = str(inputs.get("version", ""))
     if "package" in inputs or "parts" in inputs:
@@ -102,12 +84,12 @@ def _sources(inputs: Mapping[str, Any]) -> tuple[str, tuple[KernelPart, ...]]:
     return ("files" if found else "built"), tuple(found)
 
 
-def _recorded(artefact: Artefact) -> Recorded:
-    file = artefact / FILE
+def _read_record(artefact: Artefact) -> BuildRecord:
+    file = artefact / PROVENANCE_FILE
     try:
-        return Recorded.model_validate_json(file.read_bytes())
+        return BuildRecord.model_validate_json(file.read_bytes())
     except FileNotFoundError:
-        return Recorded()
+        return BuildRecord()
     except ValidationError as error:
         raise HostError(
             f"the store's {file} is damaged", hint=f"remove {artefact.directory} to have it made again"

@@ -32,7 +32,7 @@ class KernelRecipe(Frozen):
 
 
 @dataclass(frozen=True)
-class Built:
+class BuildSpec:
     """What to build, as it was asked for."""
 
     source: str
@@ -45,7 +45,7 @@ class Built:
     patches: tuple[Path, ...] = ()
 
 
-def of(spec: str) -> Built:
+def parse(spec: str) -> BuildSpec:
     """What ``tree:``, ``source:`` and ``recipe:`` specs ask to be built.
 
     ``<kind>:<what>[,base=<.config>][,config=<fragment>]...[,patches=<file or directory>]...``
@@ -53,7 +53,7 @@ def of(spec: str) -> Built:
     """
     first, *rest = spec.split(",")
     kind, _, wanted = first.partition(":")
-    built = _of_recipe(wanted) if kind == "recipe" else Built(first)
+    built = _read_recipe(wanted) if kind == "recipe" else BuildSpec(first)
     base, fragments, patches = built.base, list(built.fragments), list(built.patches)
     for word in rest:
         key, _, value = word.partition("=")
@@ -71,13 +71,13 @@ def of(spec: str) -> Built:
         elif key == "config":
             fragments.append(path)
         else:
-            found = _series(path)
+            found = _list_patches(path)
             if not found:
                 raise InputError(
                     f"kernel {spec!r}: there is no patch in {value}: none ends in .patch or .diff"
                 )
             patches += found
-    return Built(built.source, base, tuple(fragments), built.lines, tuple(patches))
+    return BuildSpec(built.source, base, tuple(fragments), built.lines, tuple(patches))
 
 
 def canonical(spec: str) -> str:
@@ -86,33 +86,33 @@ def canonical(spec: str) -> str:
     kind, _, wanted = first.partition(":")
     if kind == "tree" or wanted.endswith(".toml"):
         path, at, ref = wanted.partition("@")
-        first = f"{kind}:{_whole(path)}{at}{ref}"
+        first = f"{kind}:{_absolute(path)}{at}{ref}"
     words = (word.partition("=") for word in rest)
     more = [
-        f"{key}={_whole(value)}" if key in _OPTIONS and value else key + equals + value
+        f"{key}={_absolute(value)}" if key in _OPTIONS and value else key + equals + value
         for key, equals, value in words
     ]
     return ",".join([first, *more])
 
 
-def _whole(path: str) -> str:
+def _absolute(path: str) -> str:
     return str(Path(path).expanduser().absolute())
 
 
-def names() -> list[str]:
+def list_recipes() -> list[str]:
     """The recipes that are there."""
     return sorted(path.stem for path in DIRECTORY.glob("*.toml"))
 
 
-def _of_recipe(name: str) -> Built:
+def _read_recipe(name: str) -> BuildSpec:
     path = Path(name).expanduser() if name.endswith(".toml") else DIRECTORY / f"{name}.toml"
     if not path.is_file():
-        raise unknown("kernel", f"recipe:{name}", [f"recipe:{one}" for one in names()])
+        raise unknown("kernel", f"recipe:{name}", [f"recipe:{one}" for one in list_recipes()])
     recipe = read(path, KernelRecipe)
     patches: list[Path] = []
     for word in recipe.patches:
         there = path.parent / word
-        found = _series(there) if there.exists() else []
+        found = _list_patches(there) if there.exists() else []
         if not found:
             raise InputError(
                 f"kernel recipe:{recipe.name} is unsupported until its patch is there: {there}",
@@ -122,10 +122,10 @@ def _of_recipe(name: str) -> Built:
     base = None if recipe.base == "small" else path.parent / recipe.base
     if base and not base.is_file():
         raise InputError(f"{path}: base: there is no {base}")
-    return Built(recipe.source, base, (), recipe.config, tuple(patches))
+    return BuildSpec(recipe.source, base, (), recipe.config, tuple(patches))
 
 
-def _series(path: Path) -> list[Path]:
+def _list_patches(path: Path) -> list[Path]:
     """The patches of a directory in the order of their names, or of a series file in it; a file is itself."""
     if not path.is_dir():
         return [path]

@@ -14,19 +14,19 @@ from pathlib import Path
 from agelab import atomic, process
 from agelab.debian import Archive, host_suite, newest
 from agelab.errors import HostError, InputError
-from agelab.kernel.provenance import KernelPart as Origin
-from agelab.kernel.unpack import Progress
+from agelab.kernel.origin import KernelPart
+from agelab.notify import Notify
 from agelab.store import Store, file_hash, key_of
 
-_MARKS = ("Makefile", "Kconfig", "kernel", "fs", "arch/x86/Kconfig")
+_MARKERS = ("Makefile", "Kconfig", "kernel", "fs", "arch/x86/Kconfig")
 """What every kernel tree that builds for this processor has."""
 _VERSION = re.compile(r"^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION)[ \t]*=[ \t]*(.*)$", re.MULTILINE)
 _PACKAGE = re.compile(r"linux-source-(\d+\.\d+)")
 # Nothing is synced or compressed for long: it is a cache. Files are taken as they are; git packs nothing by itself.
 _SETTINGS = ("core.fsync=none", "core.looseCompression=1", "core.autocrlf=false", "gc.auto=0")
 # A user's own configuration must not change what git does here.
-GIT = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
-AS_IT_IS = "worktree"
+GIT_ENVIRONMENT = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
+WORKTREE = "worktree"
 """In place of a ref: the files as they lie there."""
 
 
@@ -34,54 +34,54 @@ AS_IT_IS = "worktree"
 class SourceTree:
     """What a kernel is built from, exactly."""
 
-    place: Path
+    cache_dir: Path
     """A cache directory of this repository's own: git/, source/ and the object directories."""
     tree: str
     """The tree object, patches applied."""
     version: str
     """6.1.192, as the tree's Makefile says."""
-    came: Origin
-    """Where it came from."""
+    origin: KernelPart
+    """Where it origin from."""
     commit: str | None = None
-    patches: tuple[Origin, ...] = ()
+    patches: tuple[KernelPart, ...] = ()
     """In the order in which they were applied."""
 
     @property
-    def files(self) -> Path:
+    def work_tree(self) -> Path:
         """The work tree, once it is checked out."""
-        return self.place / "source"
+        return self.cache_dir / "source"
 
     def check_out(self) -> None:
         """Bring the work tree to this tree; only files that differ are written. Nobody else may do so meanwhile."""
-        self.files.mkdir(exist_ok=True)
-        (self.place / "git" / "index.lock").unlink(missing_ok=True)  # of a git that was killed
-        _git(self.place, ["read-tree", "--reset", "-u", self.tree], work=self.files)
+        self.work_tree.mkdir(exist_ok=True)
+        (self.cache_dir / "git" / "index.lock").unlink(missing_ok=True)  # of a git that was killed
+        _git(self.cache_dir, ["read-tree", "--reset", "-u", self.tree], work=self.work_tree)
 
 
-def of_tree(path: Path, ref: str, store: Store, progress: Progress) -> SourceTree:
+def from_directory(path: Path, ref: str, store: Store, progress: Notify) -> SourceTree:
     """The kernel tree at ``path``: of a git ref, of its commit (``ref`` empty), or as it is (AS_IT_IS).
 
     Raises InputError for what is no kernel tree, an unknown ref, and changes that no commit holds.
     """
     if not path.is_dir():
         raise InputError(f"tree:{path}: there is no such directory")
-    objects = objects_of(path)
+    objects = find_objects(path)
     if objects is None:
-        if ref and ref != AS_IT_IS:
+        if ref and ref != WORKTREE:
             raise InputError(f"tree:{path}@{ref}: it is no git tree, it has no refs")
-        place = _place(store, {"directory": str(path.absolute())})
-        with _reading(store, place):
-            return _as_it_is(path, place, f"tree:{path}", progress)
-    place = _place(store, {"objects": objects})
-    borrow(place / "git", objects)
-    if ref == AS_IT_IS:
+        place = _repository(store, {"directory": str(path.absolute())})
+        with _import_lock(store, place):
+            return _from_files(path, place, f"tree:{path}", progress)
+    place = _repository(store, {"objects": objects})
+    borrow_objects(place / "git", objects)
+    if ref == WORKTREE:
         head = query_git(path, ["rev-parse", "HEAD^{tree}"])
-        with _reading(store, place):
-            return _as_it_is(path, place, f"tree:{path}@{AS_IT_IS}", progress, head)
+        with _import_lock(store, place):
+            return _from_files(path, place, f"tree:{path}@{WORKTREE}", progress, head)
     if not ref:
-        clean(
+        require_clean(
             path,
-            f"commit them; or tree:{path}@HEAD for the commit, tree:{path}@{AS_IT_IS} for the files as they are",
+            f"commit them; or tree:{path}@HEAD for the commit, tree:{path}@{WORKTREE} for the files as they are",
         )
     commit = query_git(
         path, ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref or 'HEAD'}^{{commit}}"]
@@ -90,10 +90,10 @@ def of_tree(path: Path, ref: str, store: Store, progress: Progress) -> SourceTre
         raise InputError(f"tree:{path}@{ref or 'HEAD'}: no such commit", hint=f"git -C {path} log --oneline")
     described = query_git(path, ["describe", "--always", "--tags", commit]) or commit
     tree = _git(place, ["rev-parse", f"{commit}^{{tree}}"])
-    return _checked(place, tree, Origin(name=f"tree:{path}", version=described), commit)
+    return _checked_tree(place, tree, KernelPart(name=f"tree:{path}", version=described), commit)
 
 
-def of_package(wanted: str, store: Store, progress: Progress, *, refresh: bool = False) -> SourceTree:
+def from_package(wanted: str, store: Store, progress: Notify, *, refresh: bool = False) -> SourceTree:
     """The source of Debian's kernel package ``wanted``: 6.1, or a version of it, 6.1.192-2.
 
     Raises InputError for one that the host's suite does not have, HostError when it cannot be fetched.
@@ -119,30 +119,30 @@ def of_package(wanted: str, store: Store, progress: Progress, *, refresh: bool =
         )
     name = next(one for one in named if there[one] == newest([there[other] for other in named]))
     package = archive.package(name, there[name])
-    place = _place(store, {"package": package.name, "sha256": package.sha256})
+    place = _repository(store, {"package": package.name, "sha256": package.sha256})
     mark = place / "tree"
-    with _reading(store, place):
+    with _import_lock(store, place):
         if not mark.exists():
             progress(f"unpacking {name} {package.version}: once, half a minute")
             [deb] = archive.download([package])
-            mark.write_text(_unpacked(deb, place))
-    came = Origin(name=package.name, version=package.version, sha256=package.sha256)
-    return _checked(place, mark.read_text(), came)
+            mark.write_text(_import_package(deb, place))
+    origin = KernelPart(name=package.name, version=package.version, sha256=package.sha256)
+    return _checked_tree(place, mark.read_text(), origin)
 
 
-def _unpacked(deb: Path, place: Path) -> str:
+def _import_package(deb: Path, place: Path) -> str:
     """The tree object of the source in a package."""
     process.run(["dpkg-deb", "-x", str(deb), str(place / "package")])
     [packed] = (place / "package").rglob("linux-source-*.tar.xz")
     unpacked = place / "unpacked"
     unpacked.mkdir(exist_ok=True)
     process.run(["tar", "-C", str(unpacked), "--strip-components=1", "-xf", str(packed)])
-    tree = _written(unpacked, place)
+    tree = _write_tree(unpacked, place)
     process.run(["rm", "-rf", str(unpacked), str(place / "package")])
     return tree
 
 
-def patched(source: SourceTree, files: Sequence[Path]) -> SourceTree:
+def apply_patches(source: SourceTree, files: Sequence[Path]) -> SourceTree:
     """The source with these patches, in their order.
 
     Raises InputError for one that does not apply, with the places where it does not.
@@ -150,19 +150,22 @@ def patched(source: SourceTree, files: Sequence[Path]) -> SourceTree:
     if not files:
         return source
     # An index of its own: another process may be patching the same tree.
-    with atomic.temp_dir(source.place) as directory:
-        tree = _applied(source, files, {"GIT_INDEX_FILE": f"{directory}/index"})
-    named = tuple(Origin(name=file.name, sha256=file_hash(file)) for file in files)
+    with atomic.temp_dir(source.cache_dir) as directory:
+        tree = _patch_tree(source, files, {"GIT_INDEX_FILE": f"{directory}/index"})
+    named = tuple(KernelPart(name=file.name, sha256=file_hash(file)) for file in files)
     return replace(source, tree=tree, patches=named)
 
 
-def _applied(source: SourceTree, files: Sequence[Path], index: Mapping[str, str]) -> str:
+def _patch_tree(source: SourceTree, files: Sequence[Path], index: Mapping[str, str]) -> str:
     """The tree object with these patches. Raises as ``patched`` does."""
-    _git(source.place, ["read-tree", source.tree], index)
+    _git(source.cache_dir, ["read-tree", source.tree], index)
     for number, file in enumerate(files):
         argv = ["apply", "--cached", "--whitespace=nowarn", str(file.absolute())]
         done = process.run(
-            _command(source.place, argv), env={**GIT, **index}, cwd=source.place, ok=range(256)
+            _command(source.cache_dir, argv),
+            env={**GIT_ENVIRONMENT, **index},
+            cwd=source.cache_dir,
+            ok=range(256),
         )
         if done.returncode:
             said = [
@@ -175,46 +178,46 @@ def _applied(source: SourceTree, files: Sequence[Path], index: Mapping[str, str]
             )
             after = f" (after {', '.join(one.name for one in files[:number])})" if number else ""
             raise InputError(f"{file} does not apply to {source.version}{after}: {places}")
-    return _git(source.place, ["write-tree"], index)
+    return _git(source.cache_dir, ["write-tree"], index)
 
 
-def _place(store: Store, identity: Mapping[str, str]) -> Path:
+def _repository(store: Store, identity: Mapping[str, str]) -> Path:
     """The cache directory of one repository, with a git directory of ours."""
     place = store.cache("kernels") / key_of(dict(identity))[:16]
     if not (place / "git" / "HEAD").exists():
         place.mkdir(exist_ok=True)
-        bare(place / "git")
+        init_bare(place / "git")
     return place
 
 
 @contextmanager
-def _reading(store: Store, place: Path) -> Iterator[None]:
+def _import_lock(store: Store, place: Path) -> Iterator[None]:
     """Nobody else reads files into that repository meanwhile; what one who was killed has left locked is free."""
     with store.lock(f"sources-{place.name}"):
         (place / "files.index.lock").unlink(missing_ok=True)
         yield
 
 
-def bare(directory: Path) -> None:
+def init_bare(directory: Path) -> None:
     """A git directory of ours, without a work tree."""
-    process.run(["git", "init", "--quiet", "--bare", str(directory)], env=GIT)
+    process.run(["git", "init", "--quiet", "--bare", str(directory)], env=GIT_ENVIRONMENT)
 
 
-def borrow(directory: Path, objects: str) -> None:
+def borrow_objects(directory: Path, objects: str) -> None:
     """Let a git directory of ours read the user's objects (gitrepository-layout(5): objects/info/alternates)."""
     file = directory / "objects" / "info" / "alternates"
     if not file.exists() or file.read_text() != f"{objects}\n":  # another process may be reading it
         file.write_text(f"{objects}\n")
 
 
-def _as_it_is(path: Path, place: Path, name: str, progress: Progress, head: str | None = None) -> SourceTree:
-    if lacks := [mark for mark in _MARKS if not (path / mark).exists()]:
-        raise _no_kernel(name, lacks)
+def _from_files(path: Path, place: Path, name: str, progress: Notify, head: str | None = None) -> SourceTree:
+    if lacks := [mark for mark in _MARKERS if not (path / mark).exists()]:
+        raise _not_a_kernel_tree(name, lacks)
     progress(f"reading {path}")
-    return _checked(place, _written(path, place, head), Origin(name=name))
+    return _checked_tree(place, _write_tree(path, place, head), KernelPart(name=name))
 
 
-def _written(path: Path, place: Path, head: str | None = None) -> str:
+def _write_tree(path: Path, place: Path, head: str | None = None) -> str:
     """The tree object of a directory: all its files, or with a commit's tree those of git's (none of .gitignore's)."""
     index = {"GIT_INDEX_FILE": str(place / "files.index")}
     if head:
@@ -223,24 +226,26 @@ def _written(path: Path, place: Path, head: str | None = None) -> str:
     return _git(place, ["write-tree"], index)
 
 
-def _checked(place: Path, tree: str, came: Origin, commit: str | None = None) -> SourceTree:
+def _checked_tree(place: Path, tree: str, origin: KernelPart, commit: str | None = None) -> SourceTree:
     """Raises InputError for a tree that is no kernel's."""
-    listed = _git(place, ["ls-tree", "--name-only", tree, "--", *_MARKS]).splitlines()
-    whole = set(listed) == set(_MARKS)
+    listed = _git(place, ["ls-tree", "--name-only", tree, "--", *_MARKERS]).splitlines()
+    whole = set(listed) == set(_MARKERS)
     text = _git(place, ["cat-file", "blob", f"{tree}:Makefile"]) if whole else ""
     said = {match[1]: match[2].strip() for match in _VERSION.finditer(text)}
     if not {"VERSION", "PATCHLEVEL"} <= said.keys():
-        raise _no_kernel(came.name, sorted(set(_MARKS) - set(listed)) or ["a version in its Makefile"])
+        raise _not_a_kernel_tree(
+            origin.name, sorted(set(_MARKERS) - set(listed)) or ["a version in its Makefile"]
+        )
     numbers = [said["VERSION"], said["PATCHLEVEL"], said.get("SUBLEVEL", "")]
     version = ".".join(number for number in numbers if number) + said.get("EXTRAVERSION", "")
-    return SourceTree(place, tree, version, came, commit)
+    return SourceTree(place, tree, version, origin, commit)
 
 
-def _no_kernel(name: str, lacks: Sequence[str]) -> InputError:
+def _not_a_kernel_tree(name: str, lacks: Sequence[str]) -> InputError:
     return InputError(f"{name} is no kernel tree: it lacks {', '.join(lacks)}")
 
 
-def clean(path: Path, hint: str) -> None:
+def require_clean(path: Path, hint: str) -> None:
     """Refuse files that differ from the commit. Raises InputError."""
     changed = query_git(path, ["--no-optional-locks", "status", "--porcelain", "--untracked-files=no"]) or ""
     if lines := changed.splitlines():
@@ -250,7 +255,7 @@ def clean(path: Path, hint: str) -> None:
         )
 
 
-def objects_of(path: Path) -> str | None:
+def find_objects(path: Path) -> str | None:
     """Where the objects of the git tree at ``path`` are; None for what is none, or inside of some other one."""
     inside = query_git(
         path, ["rev-parse", "--path-format=absolute", "--git-path", "objects", "--show-prefix"]
@@ -261,8 +266,8 @@ def objects_of(path: Path) -> str | None:
 
 def missing_markers(path: Path, commit: str) -> list[str]:
     """What a commit of the user's tree would need to have to be one of a kernel."""
-    listed = query_git(path, ["ls-tree", "--name-only", commit, "--", *_MARKS]) or ""
-    return sorted(set(_MARKS) - set(listed.splitlines()))
+    listed = query_git(path, ["ls-tree", "--name-only", commit, "--", *_MARKERS]) or ""
+    return sorted(set(_MARKERS) - set(listed.splitlines()))
 
 
 def query_git(path: Path, argv: Sequence[str]) -> str | None:
@@ -284,7 +289,9 @@ def _git(
 ) -> str:
     """What git says in our repository. Raises HostError when it fails."""
     try:
-        found = process.run(_command(place, argv, work), env={**GIT, **(env or {})}, cwd=work or place)
+        found = process.run(
+            _command(place, argv, work), env={**GIT_ENVIRONMENT, **(env or {})}, cwd=work or place
+        )
     except process.ProcessFailed as error:
         raise HostError(f"git cannot read the kernel's source: {error}", hint=error.hint) from error
     return found.stdout.strip()

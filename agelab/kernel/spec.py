@@ -6,9 +6,10 @@ from typing import Protocol
 
 from agelab.debian import SUITES
 from agelab.errors import InputError, unknown
-from agelab.kernel import build, deb, image, packaged, recipes
-from agelab.kernel.unpack import DEFAULT, Kernel, Progress, quiet
+from agelab.kernel import build, deb_files, debian_kernel, own_image, recipes
+from agelab.kernel.stored_kernel import DEFAULT, Kernel
 from agelab.kernel.versions import is_version
+from agelab.notify import Notify, silent
 from agelab.store import Store
 
 
@@ -18,13 +19,13 @@ class Resolver(Protocol):
     Raises InputError for what nothing answers to, HostError when it cannot be had.
     """
 
-    def __call__(self, wanted: str, store: Store, *, refresh: bool, progress: Progress) -> Kernel: ...
+    def __call__(self, wanted: str, store: Store, *, refresh: bool, progress: Notify) -> Kernel: ...
 
 
 KINDS: dict[str, Resolver | None] = {
-    "debian": packaged.resolve,
-    "deb": deb.resolve,
-    "image": image.resolve,
+    "debian": debian_kernel.resolve,
+    "deb": deb_files.resolve,
+    "image": own_image.resolve,
     "tree": partial(build.resolve, "tree"),
     "source": partial(build.resolve, "source"),
     "recipe": partial(build.resolve, "recipe"),
@@ -49,7 +50,7 @@ def canonical(spec: str) -> str:
     return spec
 
 
-def resolve(spec: str, store: Store, *, refresh: bool = False, progress: Progress = quiet) -> Kernel:
+def resolve(spec: str, store: Store, *, refresh: bool = False, progress: Notify = silent) -> Kernel:
     """The kernel of a spec, fetched or made if the store does not have it.
 
     ``refresh`` asks again what the spec stands for. Raises InputError for a spec that nothing answers to,

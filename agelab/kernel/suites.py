@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from agelab.debian import SUITES, Archive, cached_resolution, host_suite
 from agelab.errors import HostError, InputError
-from agelab.kernel.unpack import Progress, quiet
+from agelab.notify import Notify, silent
 from agelab.store import Store
 
 
-def archives(store: Store, *, refresh: bool = False, progress: Progress = quiet) -> Iterator[Archive]:
+def archives(store: Store, *, refresh: bool = False, progress: Notify = silent) -> Iterator[Archive]:
     """The host's suite, those whose package lists are here, then the others, whose lists are fetched.
 
     Lists are fetched when the caller comes to them; ``refresh`` fetches those that are here again. A suite that
@@ -31,7 +31,7 @@ def archives(store: Store, *, refresh: bool = False, progress: Progress = quiet)
         yield archive
 
 
-def of_headers(release: str, version: str, store: Store, progress: Progress = quiet) -> str | None:
+def suite_of_headers(release: str, version: str, store: Store, progress: Notify = silent) -> str | None:
     """The suite that has the headers of exactly that kernel, or None. Raises HostError."""
     name = f"linux-headers-{release}"
 

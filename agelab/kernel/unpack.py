@@ -5,29 +5,14 @@ Nothing of it is ever installed on the host.
 
 import os
 import shutil
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from agelab import process
 from agelab.errors import HostError
 from agelab.kernel import modinfo, vmlinux
-from agelab.kernel.modules import BUILTIN, INDEX, Modules, index, soft, walk
-from agelab.store import Artefact
-
-if TYPE_CHECKING:
-    from agelab.kernel.build import Building
-
-DEFAULT = "debian:6.1"
-"""The newest Debian 6.1: reiserfs and jfs are still in it."""
-
-Progress = Callable[[str], None]
-"""Told, in a few words, what is being done that takes a while."""
-
-RELEASE = "release"
-"""The file that holds the release of a kernel that was built here."""
+from agelab.kernel.modules import BUILTIN, INDEX, index, soft, walk
+from agelab.kernel.stored_kernel import DEFAULT
 
 _DRIVERS = (
     *(
@@ -55,10 +40,10 @@ _DRIVERS = (
         "scsi/virtio",
     ),
 )
-_AT_ONCE = 500
+_MAX_ARGUMENTS = 500
 """Files on one command line."""
 
-KEPT = (
+KEPT_MODULES = (
     *("extra/", "updates/"),
     *(f"kernel/{top}/" for top in ("arch", "block", "crypto", "fs", "lib", "mm")),
     *(f"kernel/drivers/{name}" for name in _DRIVERS),
@@ -66,61 +51,8 @@ KEPT = (
 """What a guest here could need of the 390 MB of a distribution's modules (and whatever those depend on)."""
 
 
-@dataclass(frozen=True)
-class Kernel:
-    """A kernel in the store, ready to boot."""
-
-    spec: str
-    release: str
-    version: str
-    artefact: Artefact
-    suite: str = ""
-    """Debian's suite that it is of, where its headers are; empty where it is of none."""
-    building: "Building | None" = None
-    """What it was built from here; None where it was not."""
-
-    @property
-    def kind(self) -> str:
-        """Which kind of spec it came by."""
-        return self.spec.partition(":")[0]
-
-    @property
-    def key(self) -> str:
-        return self.artefact.key
-
-    @property
-    def directory(self) -> Path:
-        return self.artefact.directory
-
-    @property
-    def vmlinuz(self) -> Path:
-        """The kernel as the distribution ships it."""
-        return self.directory / "vmlinuz"
-
-    @property
-    def boot(self) -> Path:
-        """What QEMU is given: the ELF image where it could be unpacked, which saves the guest doing it."""
-        unpacked = self.directory / "vmlinux"
-        return unpacked if unpacked.exists() else self.vmlinuz
-
-    @property
-    def config(self) -> str | None:
-        """The text of its configuration; None where nobody knows it."""
-        file = self.directory / "config"
-        return file.read_text(errors="replace") if file.exists() else None
-
-    @cached_property
-    def modules(self) -> Modules:
-        """Its modules: ``kernel.modules.closure(names)``."""
-        return Modules.of(self.release, self.directory)
-
-
 class NotAKernel(HostError):
     """Packages hold no kernel in a layout that is known here."""
-
-
-def quiet(line: str) -> None:
-    """Say nothing."""
 
 
 def unpack(debs: Sequence[Path], release: str, directory: Path) -> None:
@@ -143,7 +75,7 @@ def unpack(debs: Sequence[Path], release: str, directory: Path) -> None:
                 hint=f"for example: {DEFAULT}",
             )
         there.rename(directory / name)
-    if vmlinux.bootable((directory / "config").read_text()):
+    if vmlinux.supports_pvh((directory / "config").read_text()):
         image = vmlinux.unpack((directory / "vmlinuz").read_bytes())
         if image:
             (directory / "vmlinux").write_bytes(image)
@@ -179,7 +111,7 @@ def prune_modules(tree: Path, directory: Path) -> None:
     for info in infos:
         for alias in info.aliases:
             aliased.setdefault(alias, []).append(info.name)
-    chosen = [info.name for info in infos if info.path.removeprefix("modules/").startswith(KEPT)]
+    chosen = [info.name for info in infos if info.path.removeprefix("modules/").startswith(KEPT_MODULES)]
     kept = walk(chosen, named.get, lambda name: soft(name, named, aliased))
     for info in kept:
         target = directory / info.path
@@ -193,5 +125,5 @@ def prune_modules(tree: Path, directory: Path) -> None:
 def _decompress(tree: Path) -> None:
     """Unpack modules that are compressed as no kernel of Debian's mirror has them."""
     packed = [str(path) for path in sorted(tree.rglob("*.ko.zst"))]
-    for first in range(0, len(packed), _AT_ONCE):
-        process.run(["zstd", "-dq", "--rm", *packed[first : first + _AT_ONCE]])
+    for first in range(0, len(packed), _MAX_ARGUMENTS):
+        process.run(["zstd", "-dq", "--rm", *packed[first : first + _MAX_ARGUMENTS]])

@@ -11,7 +11,7 @@ from itertools import zip_longest
 from agelab.debian import newest
 
 FLAVOUR = "-amd64"
-NEAREST = 3
+MAX_NEAREST = 3
 """How many to name where there is none."""
 
 _UPSTREAM = re.compile(r"(?P<numbers>\d+(\.\d+)*)([-~]rc(?P<candidate>\d+))?")
@@ -27,17 +27,17 @@ def is_version(text: str) -> bool:
     return text[:1].isascii() and text[:1].isdecimal()
 
 
-def exactly(wanted: str, releases: Releases) -> str | None:
+def find_exact(wanted: str, releases: Releases) -> str | None:
     """The release that is ``wanted``, with the flavour or without it."""
     return next((name for name in (wanted, wanted + FLAVOUR) if name in releases), None)
 
 
-def newest_of(wanted: str, releases: Releases) -> str | None:
+def find_newest(wanted: str, releases: Releases) -> str | None:
     """The release that is ``wanted`` or, of those that it is the beginning of, the newest.
 
     Where it is the beginning of no release, those of whose package's version it is.
     """
-    if found := exactly(wanted, releases):
+    if found := find_exact(wanted, releases):
         return found
     begins = re.compile(re.escape(wanted) + r"([.+~-]|$)")
     matching = {version: name for name, version in releases.items() if begins.match(name)}
@@ -52,10 +52,10 @@ def nearest(wanted: str, releases: Releases) -> list[str]:
     """
     asked = numbers(wanted)
     ranked = sorted(releases, key=lambda name: numbers(releases[name]), reverse=True)
-    ranked.sort(key=lambda name: min(_apart(asked, numbers(text)) for text in (name, releases[name])))
+    ranked.sort(key=lambda name: min(_distance(asked, numbers(text)) for text in (name, releases[name])))
     length = len(asked)
     names = (name if length > 2 else ".".join(map(str, numbers(name)[:length])) for name in ranked)
-    return list(dict.fromkeys(names))[:NEAREST]
+    return list(dict.fromkeys(names))[:MAX_NEAREST]
 
 
 def numbers(text: str) -> tuple[int, ...]:
@@ -63,7 +63,7 @@ def numbers(text: str) -> tuple[int, ...]:
     return tuple(int(found) for found in re.findall(r"[0-9]+", text.removesuffix(FLAVOUR)))
 
 
-def order(version: str) -> tuple[int, ...]:
+def sort_key(version: str) -> tuple[int, ...]:
     """What sorts versions by their age: a candidate comes before its release."""
     parts = _UPSTREAM.match(version)
     if not parts:
@@ -74,6 +74,6 @@ def order(version: str) -> tuple[int, ...]:
     return (*padded, candidate, *numbers(version[parts.end() :]))
 
 
-def _apart(asked: tuple[int, ...], there: tuple[int, ...]) -> tuple[int, ...]:
+def _distance(asked: tuple[int, ...], there: tuple[int, ...]) -> tuple[int, ...]:
     """How far apart two versions are: the first number that differs counts, and of ``asked`` only what it says."""
     return tuple(abs(one - other) for one, other in zip_longest(asked, there[: len(asked)], fillvalue=0))

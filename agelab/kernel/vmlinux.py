@@ -47,11 +47,11 @@ def unpack(image: bytes) -> bytes | None:
         return None
     try:
         if packed.startswith(b"\xfd7zXZ\0"):
-            unpacked = _whole(lzma.LZMADecompressor(), packed)
+            unpacked = _decompress(lzma.LZMADecompressor(), packed)
         elif packed.startswith(b"\x1f\x8b"):
-            unpacked = _whole(zlib.decompressobj(31), packed)
+            unpacked = _decompress(zlib.decompressobj(31), packed)
         elif packed.startswith(b"\x28\xb5\x2f\xfd"):
-            unpacked = _zstd(packed[:-4])
+            unpacked = _decompress_zstd(packed[:-4])
         else:
             return None
     except (lzma.LZMAError, zlib.error, process.ProcessFailed):
@@ -59,7 +59,7 @@ def unpack(image: bytes) -> bytes | None:
     return unpacked if unpacked.startswith(_ELF) else None
 
 
-def bootable(config: str) -> bool:
+def supports_pvh(config: str) -> bool:
     """Whether a kernel of that configuration can be entered at its ELF image (QEMU needs the PVH entry)."""
     return "CONFIG_PVH=y" in config.splitlines()
 
@@ -79,7 +79,7 @@ def is_64_bit(image: bytes) -> bool:
     return bool(protocol < 0x20C or struct.unpack_from("<H", image, 0x236)[0] & _64_BIT)
 
 
-def has_entry(elf: bytes) -> bool:
+def has_pvh_entry(elf: bytes) -> bool:
     """Whether QEMU can enter a kernel at its ELF image: what ``bootable`` says, where the configuration is unknown."""
     table, (width, count) = struct.unpack_from("<Q", elf, 32)[0], struct.unpack_from("<HH", elf, 54)
     for number in range(count):
@@ -106,7 +106,7 @@ def config(elf: bytes) -> str | None:
     if at < 0:
         return None
     try:
-        return _whole(zlib.decompressobj(31), elf[at + len(_CONFIG) :]).decode() or None
+        return _decompress(zlib.decompressobj(31), elf[at + len(_CONFIG) :]).decode() or None
     except (zlib.error, UnicodeDecodeError):
         return None
 
@@ -124,13 +124,13 @@ class _Decompressor(Protocol):
     def decompress(self, data: bytes, /) -> bytes: ...
 
 
-def _whole(decompressor: _Decompressor, packed: bytes) -> bytes:
+def _decompress(decompressor: _Decompressor, packed: bytes) -> bytes:
     """All of a stream that something else may follow; nothing when its end is missing."""
     unpacked = decompressor.decompress(packed)
     return unpacked if decompressor.eof else b""
 
 
-def _zstd(packed: bytes) -> bytes:
+def _decompress_zstd(packed: bytes) -> bytes:
     with atomic.temp_dir(Path(gettempdir())) as place:
         source, target = place / "packed", place / "unpacked"
         source.write_bytes(packed)

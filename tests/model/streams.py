@@ -15,7 +15,7 @@ FLASHES = [name for name, drive in _DRIVES.items() if isinstance(drive.medium, F
 
 def settings(name: str, **changed: int | str) -> str:
     """The module's words for a drive of scenarios/drives/, some of them changed."""
-    text = geometry.settings(_DRIVES[name], name="drive0", run_seed=1, index=0)
+    text = geometry.module_parameters(_DRIVES[name], name="drive0", run_seed=1, index=0)
     words = dict(word.split("=", 1) for word in text.split())
     assert words.keys() >= changed.keys()
     return " ".join(f"{key}={value}" for key, value in (words | changed).items())

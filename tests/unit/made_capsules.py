@@ -11,13 +11,13 @@ from urllib.parse import quote
 from agelab.buildroot import BuildRoot
 from agelab.capsule import archive, schema
 from agelab.capsule.schema import CapsuleManifest, PackedMember
-from agelab.corpus.artefact import IMAGE, About, keep
+from agelab.corpus.artefact import IMAGE_FILE, CorpusDescription, obtain
 from agelab.debian import Package
 from agelab.image.assemble import DESCRIPTION, Description, ImageKernel
 from agelab.image.root import RootPackages
+from agelab.kernel.debian_kernel import ResolvedKernel
 from agelab.kernel.modinfo import ModuleInfo
 from agelab.kernel.modules import index
-from agelab.kernel.packaged import Resolved
 from agelab.model.result import Cell, End, RunKernel, RunPlan, Sample, Status
 from agelab.results.checksummed import write
 from agelab.results.digest import digest, inputs_key
@@ -48,11 +48,11 @@ def made_run(
     )
     image = _image(store, kernel, packages)
 
-    def corpus(directory: Path) -> About:
-        (directory / IMAGE).write_bytes(b"data of the run")
-        return About(files=3, content_bytes=1000, description="some data")
+    def corpus(directory: Path) -> CorpusDescription:
+        (directory / IMAGE_FILE).write_bytes(b"data of the run")
+        return CorpusDescription(files=3, content_bytes=1000, description="some data")
 
-    data = keep(store, {"source": "made up"}, corpus)
+    data = obtain(store, {"source": "made up"}, corpus)
     module = store.obtain("drive", {"made": "up"}, lambda d: _wrote(d / "agedrive.ko", b"a module"))
     tools = store.obtain("tools", {"made": "up"}, lambda d: _wrote(d / "extents", b"a program"))
     root = BuildRoot(suite="bookworm", packages=(package("gcc-12"),))
@@ -66,7 +66,9 @@ def made_run(
     )  # fmt: skip
     run = RunDirectory.create(store.runs, "small")
     resolved = (
-        Resolved(suite="bookworm", release=RELEASE, package=image_of) if spec.startswith("debian:") else None
+        ResolvedKernel(suite="bookworm", release=RELEASE, package=image_of)
+        if spec.startswith("debian:")
+        else None
     )
     of = RunManifest(
         agelab="0.1.0", programs={"xorriso": "1.5.4-4"}, kernel=resolved, guest=packages, drive=root, tools=root,

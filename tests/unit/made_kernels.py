@@ -4,16 +4,16 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from agelab.kernel import needs
+from agelab.kernel import guest_needs
 from agelab.kernel.initramfs import BASE_MODULES
 from tests.unit.test_kernel_modules import elf
 from tests.unit.test_kernel_vmlinux import RELEASE, bzimage, gzip, kernel
 
-CONFIG = "".join(f"CONFIG_{option}=y\n" for option in needs.BUILT_IN) + (
+CONFIG = "".join(f"CONFIG_{option}=y\n" for option in guest_needs.BUILTIN_OPTIONS) + (
     'CONFIG_CC_VERSION_TEXT="gcc-12 (Debian 12.2.0-14) 12.2.0"\nCONFIG_HZ=250\nCONFIG_EXT4_FS=m\n'
     "# CONFIG_XFS_FS is not set\n"
 )
-BUILT_IN = CONFIG + "".join(f"CONFIG_{needs.OPTIONS[name]}=y\n" for name in BASE_MODULES)
+BUILT_IN = CONFIG + "".join(f"CONFIG_{guest_needs.MODULE_OPTIONS[name]}=y\n" for name in BASE_MODULES)
 
 
 def module(release: str = RELEASE) -> bytes:

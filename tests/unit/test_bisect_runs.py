@@ -11,7 +11,7 @@ from agelab.bisect import git_search
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.kernel_runs import Runs
 from agelab.bisect.measurements import KernelOutcome, OutcomeKind
-from agelab.buildroot import DoesNotBuild
+from agelab.buildroot import BuildFailed
 from agelab.drive.module import NoHeaders
 from agelab.errors import HostError, InputError
 from agelab.image import DoesNotBoot
@@ -79,7 +79,7 @@ def test_how_a_cell_ended_is_what_came_of_its_kernel(
 @pytest.mark.parametrize(
     ("error", "kind", "why"),
     [
-        (DoesNotBuild("fs/a.c:1: error: oops"), OutcomeKind.NO_BUILD, "oops"),
+        (BuildFailed("fs/a.c:1: error: oops"), OutcomeKind.NO_BUILD, "oops"),
         (NoHeaders("there are no headers"), OutcomeKind.UNSUPPORTED, "no headers"),
         (
             DoesNotBoot("packer", panicked="Kernel panic - not syncing: oh"),
@@ -104,7 +104,7 @@ def test_what_keeps_a_kernel_from_a_run_is_what_came_of_it(
     ("error", "kind"),
     [
         (InputError("Debian sid has no linux-base-6.18 (any more)"), OutcomeKind.NO_KERNEL),
-        (DoesNotBuild("fs/a.c:1: error: oops"), OutcomeKind.NO_BUILD),
+        (BuildFailed("fs/a.c:1: error: oops"), OutcomeKind.NO_BUILD),
     ],
 )
 def test_a_kernel_that_cannot_be_had_is_not_called_one_that_does_not_build(

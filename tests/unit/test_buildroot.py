@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agelab import buildroot, process
-from agelab.buildroot import DoesNotBuild
+from agelab.buildroot import BuildFailed
 from agelab.errors import AgelabError, HostError
 from agelab.store import Store
 
@@ -52,7 +52,7 @@ def unpacked(root: Path, mask: int) -> Path:
 
 def test_a_tidied_root_has_one_usr_and_nothing_unused(tmp_path: Path) -> None:
     root = unpacked(tmp_path / "root", 0o022)
-    buildroot.tidy(root, UNUSED)
+    buildroot.finish_root(root, UNUSED)
     assert {str(path.relative_to(root)) for path in root.rglob("*") if not path.is_dir()} == {
         "usr/bin/sh",
         "usr/bin/awk",
@@ -76,8 +76,8 @@ def test_a_root_is_the_same_bytes_whoever_unpacked_it(tmp_path: Path) -> None:
     tars = []
     for number, mask in enumerate((0o022, 0o077)):
         root = unpacked(tmp_path / str(number), mask)
-        buildroot.tidy(root, UNUSED)
-        buildroot.pack(root, tmp_path / f"{number}.tar")
+        buildroot.finish_root(root, UNUSED)
+        buildroot.write_tar(root, tmp_path / f"{number}.tar")
         tars.append((tmp_path / f"{number}.tar").read_bytes())
     assert tars[0] == tars[1]
 
@@ -85,14 +85,14 @@ def test_a_root_is_the_same_bytes_whoever_unpacked_it(tmp_path: Path) -> None:
 def test_a_root_without_an_awk_gets_none(tmp_path: Path) -> None:
     root = unpacked(tmp_path / "root", 0o022)
     (root / "usr/bin/mawk").unlink()
-    buildroot.tidy(root, ())
+    buildroot.finish_root(root, ())
     assert not (root / "usr/bin/awk").is_symlink()
 
 
 def shop(tmp_path: Path, files: list[Path]) -> tuple[Path, list[Path]]:
     """A root's tar and these files, ready for a workshop below ``made``."""
     root = unpacked(tmp_path / "root", 0o022)
-    buildroot.pack(root, tmp_path / "root.tar")
+    buildroot.write_tar(root, tmp_path / "root.tar")
     (tmp_path / "made").mkdir()
     return tmp_path / "root.tar", files
 
@@ -101,7 +101,7 @@ def test_a_workshop_has_the_root_and_the_files_and_leaves_nothing(tmp_path: Path
     source = tmp_path / "a.c"
     source.write_text("text")
     tar, files = shop(tmp_path, [source])
-    with buildroot.workshop(tar, files, tmp_path / "made", "a test") as opened:
+    with buildroot.open_workshop(tar, files, tmp_path / "made", "a test") as opened:
         assert (opened.root / "usr/bin/mawk").read_text() == "usr/bin/mawk"
         assert (opened.build / "a.c").read_text() == "text"
     assert list((tmp_path / "made").iterdir()) == []
@@ -112,13 +112,15 @@ def test_a_root_that_is_kept_is_unpacked_once_and_whole(
 ) -> None:
     store = Store(tmp_path / "home")
     tree = unpacked(tmp_path / "root", 0o022)
-    made = store.obtain("buildroot", {}, lambda directory: buildroot.pack(tree, directory / buildroot.FILE))
+    made = store.obtain(
+        "buildroot", {}, lambda directory: buildroot.write_tar(tree, directory / buildroot.ROOT_TAR)
+    )
     left = store.cache("buildroots") / f"{made.key}.partial"
     (left / "usr").mkdir(parents=True)  # by one that was killed
-    root = buildroot.kept(made, store)
+    root = buildroot.unpacked_root(made, store)
     assert (root / "usr/bin/mawk").read_text() == "usr/bin/mawk" and not left.exists()
     monkeypatch.setattr(process, "run", None)
-    assert buildroot.kept(made, store) == root
+    assert buildroot.unpacked_root(made, store) == root
 
 
 def test_a_program_gets_nothing_of_the_host_but_its_directory(
@@ -131,7 +133,7 @@ def test_a_program_gets_nothing_of_the_host_but_its_directory(
         return process.Completed(0, "", "said")
 
     tar, files = shop(tmp_path, [])
-    with buildroot.workshop(tar, files, tmp_path / "made", "a test") as opened:
+    with buildroot.open_workshop(tar, files, tmp_path / "made", "a test") as opened:
         monkeypatch.setattr(process, "run", run)
         assert opened.run(["cc", "a.c"]) == "said"
     assert seen[0] == "bwrap" and seen[-2:] == ["cc", "a.c"]
@@ -143,13 +145,13 @@ def test_a_program_gets_nothing_of_the_host_but_its_directory(
 @pytest.mark.parametrize(
     "text, kind, said",
     [
-        ("a.c:1: error: oops", DoesNotBuild, r"a test does not build \(cc, exit 1\):\na\.c:1"),
+        ("a.c:1: error: oops", BuildFailed, r"a test does not build \(cc, exit 1\):\na\.c:1"),
         (
             "  CC a.o\na.c: In f:\na.c:1: error: oops\n  1 | x",
-            DoesNotBuild,
+            BuildFailed,
             r"exit 1\):\na\.c:1: error: oops$",
         ),
-        ("bwrap: execvp cc: No such file or directory", DoesNotBuild, "does not build"),
+        ("bwrap: execvp cc: No such file or directory", BuildFailed, "does not build"),
         (
             "ld: final link failed: No space left on device",
             HostError,
@@ -180,7 +182,7 @@ def test_what_goes_wrong_in_a_workshop_says_whose_fault_it_is(
         raise process.ProcessFailed(argv, 1, text)
 
     tar, files = shop(tmp_path, [])
-    with buildroot.workshop(tar, files, tmp_path / "made", "a test") as opened:
+    with buildroot.open_workshop(tar, files, tmp_path / "made", "a test") as opened:
         monkeypatch.setattr(process, "run", run)
         with pytest.raises(AgelabError, match=said) as raised:
             opened.run(["cc"])

@@ -23,7 +23,7 @@ from agelab.debian import Archive, PackagesVanished
 from agelab.errors import InputError
 from agelab.image import root as roots
 from agelab.image import tools
-from agelab.kernel import packaged
+from agelab.kernel import debian_kernel
 from agelab.model.result import RunPlan
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
@@ -365,12 +365,12 @@ def test_what_cannot_be_rebuilt_is_said_for_each_cell(
 def test_answers_name_each_package_in_its_own_version(capsule: Path, tmp_path: Path) -> None:
     found = open_capsule(capsule)
     elsewhere = Store(tmp_path / "elsewhere", resolutions=replay.answers(found))
-    assert packaged.resolved("6.1", elsewhere) == found.made.kernel
+    assert debian_kernel.resolve_packages("6.1", elsewhere) == found.made.kernel
     assert (
-        roots.packages(roots.definition(), elsewhere, selection.filesystems(), refresh=True)
+        roots.resolve_packages(roots.definition(), elsewhere, selection.filesystems(), refresh=True)
         == found.made.guest
     )
-    assert tools.packages(elsewhere) == found.made.tools
+    assert tools.resolve_packages(elsewhere) == found.made.tools
     assert not list(elsewhere.cache("resolved").iterdir())  # what a capsule says is remembered by nobody
 
 

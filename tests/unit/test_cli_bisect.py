@@ -14,7 +14,7 @@ from agelab.bisect.question import BisectQuestion
 from agelab.cli import bisect, bisect_step, main
 from agelab.errors import HostError, InputError
 from agelab.kernel import build
-from agelab.kernel.packaged import Offered
+from agelab.kernel.debian_kernel import AvailableKernel
 from agelab.store import Store
 from bench.planted import SCENARIO as ON_NO_DRIVE
 from tests.unit import toy_bisect as toy
@@ -36,15 +36,15 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             raise InputError(f"no kernel 'debian:{wanted}' in Debian's suites; the nearest are debian:6.1")
         return f"{found[-1]}-amd64"
 
-    def available(store: Store, **_: object) -> list[Offered]:
+    def available(store: Store, **_: object) -> list[AvailableKernel]:
         return [
-            Offered(release=f"{one}-amd64", version="1", suite="sid", headers=one != "6.1.0-49")
+            AvailableKernel(release=f"{one}-amd64", version="1", suite="sid", headers=one != "6.1.0-49")
             for one in RELEASES
         ]
 
     monkeypatch.setattr(package_search, "release_of", release_of)
     monkeypatch.setattr(package_search, "available", available)
-    monkeypatch.setattr(build, "check", lambda spec, store, progress: None)
+    monkeypatch.setattr(build, "check_configuration", lambda spec, store, progress: None)
     return tmp_path / "home"
 
 
@@ -181,7 +181,7 @@ def test_trees_that_will_not_do_are_one_clear_line(
         def lacks(spec: str, store: Store, progress: object) -> None:
             raise InputError(f"{spec[-6:]} lacks what a guest needs of a kernel: CONFIG_OVERLAY_FS")
 
-        monkeypatch.setattr(build, "check", lacks)
+        monkeypatch.setattr(build, "check_configuration", lacks)
         assert "lacks what a guest needs" in refused(capsys, *WORDS, *ends, "--tree", str(linux), "--dirty")
     finally:
         (linux / "fs" / "a.c").write_text("")

@@ -7,8 +7,8 @@ import pytest
 
 from agelab import cli, kernel
 from agelab.drive import module
-from agelab.kernel import packaged
-from agelab.kernel.packaged import Offered
+from agelab.kernel import debian_kernel
+from agelab.kernel.debian_kernel import AvailableKernel
 from agelab.store import Store
 from tests.unit.made_kernels import BUILT_IN, image, linux, package
 from tests.unit.test_kernel_vmlinux import RELEASE
@@ -18,8 +18,8 @@ from tests.unit.test_kernel_vmlinux import RELEASE
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A store, and a mirror that has two kernels."""
     offered = [
-        Offered(release="6.1.0-48-amd64", version="6.1.172-1", suite="bookworm", headers=False),
-        Offered(release=RELEASE, version="6.6-1", suite="sid", headers=True),
+        AvailableKernel(release="6.1.0-48-amd64", version="6.1.172-1", suite="bookworm", headers=False),
+        AvailableKernel(release=RELEASE, version="6.6-1", suite="sid", headers=True),
     ]
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(kernel, "available", lambda *_, **__: offered)
@@ -101,8 +101,8 @@ def test_no_such_version_is_one_line_with_the_nearest(
         def versions(self, prefix: str) -> dict[str, str]:
             return {"linux-image-6.1.0-48-amd64": "6.1.172-1", "linux-image-6.12.9+deb13-amd64": "6.12.9-1"}
 
-    monkeypatch.setattr(packaged, "host_suite", lambda: "bookworm")
-    monkeypatch.setattr(packaged, "archives", lambda *_, **__: [Lists()])
+    monkeypatch.setattr(debian_kernel, "host_suite", lambda: "bookworm")
+    monkeypatch.setattr(debian_kernel, "archives", lambda *_, **__: [Lists()])
     assert cli.main(["kernel", "fetch", "6.13"]) == 2
     said = capsys.readouterr().err.splitlines()
     assert said[0] == (

@@ -14,8 +14,8 @@ from agelab import process
 from agelab.corpus import CorpusSpec, artefact, make
 from agelab.corpus.cd import plan
 from agelab.corpus.definition import Cd, definition
-from agelab.corpus.random_content import Draws, content, prose
-from agelab.corpus.tree import SUMS, sums_size, write
+from agelab.corpus.random_content import SeededRandom, content, prose
+from agelab.corpus.tree import MD5_LIST, md5_list_size, write
 from agelab.errors import HostError
 from agelab.store import Store, key_of
 
@@ -46,14 +46,14 @@ def test_the_paper_scale_plan_is_the_golden_one(cd: Cd) -> None:
 
 def test_what_is_in_the_store_stays_in_use(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen: list[dict[str, object]] = []
-    monkeypatch.setattr("agelab.corpus.iso.maker", lambda: {"xorriso": "1.5.4"})
-    monkeypatch.setattr(artefact, "keep", lambda store, inputs, build: seen.append(inputs))
+    monkeypatch.setattr("agelab.corpus.iso.xorriso_versions", lambda: {"xorriso": "1.5.4"})
+    monkeypatch.setattr(artefact, "obtain", lambda store, inputs, build: seen.append(inputs))
     make(CorpusSpec(bytes=40_000_000, seed=1), Store(tmp_path))
     assert key_of({"recipe": artefact.RECIPE, **seen[0]}) == GOLDEN_KEY
 
 
 def test_numbers_and_contents_come_from_hashes_alone() -> None:
-    draws = Draws(7, "test")
+    draws = SeededRandom(7, "test")
     assert [draws.below(1000) for _ in range(6)] == [455, 640, 402, 43, 589, 32]
     assert content(7, "a", 8).hex() == "a5441233945c37b6"
     assert prose(7, "a", 24) == b"loeariamhhncsn car  aiet"
@@ -107,7 +107,7 @@ def test_the_image_holds_the_tree_read_only_and_dated(cd: Cd, tmp_path: Path) ->
     assert sum(path.stat().st_size for path in files) == made.content_bytes
     assert {path.stat().st_mode & 0o7777 for path in files} == {0o444}
     assert {int(path.stat().st_mtime) for path in files} == {cd.date.value}
-    process.run(["md5sum", "--check", "--quiet", SUMS], cwd=out)
+    process.run(["md5sum", "--check", "--quiet", MD5_LIST], cwd=out)
     for directory in (out, *(path for path in out.rglob("*") if path.is_dir())):
         directory.chmod(0o755)  # so that pytest can tidy up
 
@@ -128,7 +128,7 @@ def test_the_shape_is_the_same_at_every_size(cd: Cd, size: int, seed: int) -> No
     files = plan(cd, size, seed)
     sizes = sorted(file.size for file in files)
     debs = sorted(file.size for file in files if file.path.endswith(".deb"))
-    assert sum(sizes) + sums_size([file.path for file in files]) == pytest.approx(size, rel=1e-4)
+    assert sum(sizes) + md5_list_size([file.path for file in files]) == pytest.approx(size, rel=1e-4)
     assert size / len(files) == pytest.approx(281_000, rel=0.06)
     assert statistics.mean(debs) == pytest.approx(386_000, rel=0.02)
     assert statistics.median(debs) == pytest.approx(68_000, rel=0.12)
@@ -143,7 +143,7 @@ def test_the_shape_is_the_same_at_every_size(cd: Cd, size: int, seed: int) -> No
 def test_the_files_are_sorted_and_named_once(cd: Cd) -> None:
     paths = [file.path for file in plan(cd, PAPER, 1)]
     assert paths == sorted(set(paths))
-    assert SUMS not in paths
+    assert MD5_LIST not in paths
     assert all(path.isascii() and len(path.rpartition("/")[2]) < 64 for path in paths)
 
 
@@ -175,7 +175,7 @@ def test_too_little_space_is_said_before_anything_is_written(
 ) -> None:
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=5_000_000))
-    monkeypatch.setattr("agelab.corpus.iso.maker", lambda: {"xorriso": "any"})
+    monkeypatch.setattr("agelab.corpus.iso.xorriso_versions", lambda: {"xorriso": "any"})
     with pytest.raises(HostError, match=r"needs 8\d MB .* 5 MB free"):
         make(CorpusSpec(bytes=40_000_000, seed=1), Store(tmp_path))
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and path.parent.name != "locks"]

@@ -15,11 +15,11 @@ from pydantic import ValidationError
 
 from agelab import process
 from agelab.corpus import CorpusSpec, artefact, make, tar
-from agelab.corpus.definition import DirectoryTree, Files, StudyCorpus, definition
+from agelab.corpus.definition import DirectoryTree, FileSort, StudyCorpus, definition
 from agelab.corpus.random_content import PIECE, content, pieces, source
 from agelab.corpus.study_data import plan
 from agelab.corpus.tar import Tarball
-from agelab.corpus.tree import Planned, write
+from agelab.corpus.tree import PlannedFile, write
 from agelab.model.kinds import corpora
 from agelab.store import Store
 
@@ -41,37 +41,39 @@ def study(kind: str) -> StudyCorpus:
 
 
 @cache
-def planned(kind: str, part: int = 1, seed: int = 1) -> dict[str, Planned | Tarball]:
+def planned(kind: str, part: int = 1, seed: int = 1) -> dict[str, PlannedFile | Tarball]:
     """Path to file, of a corpus that is that part of the study's."""
     found = plan(study(kind), study(kind).bytes // part, seed)
-    return {file.path: file for file in found if isinstance(file, Planned | Tarball)}
+    return {file.path: file for file in found if isinstance(file, PlannedFile | Tarball)}
 
 
-def below(kind: str, path: str, part: int = 1, seed: int = 1) -> list[Planned]:
+def below(kind: str, path: str, part: int = 1, seed: int = 1) -> list[PlannedFile]:
     """The files of a tree, in the open or in an archive."""
     found = planned(kind, part, seed)
     if (archive := found.get(path)) and isinstance(archive, Tarball):
         return list(archive.members)
-    return [file for file in found.values() if isinstance(file, Planned) and file.path.startswith(f"{path}/")]
+    return [
+        file for file in found.values() if isinstance(file, PlannedFile) and file.path.startswith(f"{path}/")
+    ]
 
 
-def directories(files: Sequence[Planned]) -> set[str]:
+def directories(files: Sequence[PlannedFile]) -> set[str]:
     return {file.path.rsplit("/", up)[0] for file in files for up in range(1, file.path.count("/") + 1)}
 
 
-def unpacked(kind: str, size: int) -> list[Planned | Tarball]:
-    found = [file for file in plan(study(kind), size, 1) if isinstance(file, Planned | Tarball)]
+def unpacked(kind: str, size: int) -> list[PlannedFile | Tarball]:
+    found = [file for file in plan(study(kind), size, 1) if isinstance(file, PlannedFile | Tarball)]
     return [replace(file, gzip=False) if isinstance(file, Tarball) else file for file in found]
 
 
-def sorts(kind: str) -> list[tuple[str, DirectoryTree, Files]]:
+def sorts(kind: str) -> list[tuple[str, DirectoryTree, FileSort]]:
     """Every sort of file, its tree, and the name at the top that it is found under."""
     trees = [(tree.path, tree) for tree in study(kind).trees]
     trees += [(archive.path, archive.tree) for archive in study(kind).archives]
     return [(path, tree, sort) for path, tree in trees for sort in tree.sorts]
 
 
-def of_sort(tree: DirectoryTree, sort: Files, files: Sequence[Planned]) -> list[int]:
+def of_sort(tree: DirectoryTree, sort: FileSort, files: Sequence[PlannedFile]) -> list[int]:
     endings = tuple(ending for ending, _ in sort.endings)
     return sorted(file.size for file in files if len(tree.sorts) == 1 or file.path.endswith(endings))
 
@@ -79,10 +81,10 @@ def of_sort(tree: DirectoryTree, sort: Files, files: Sequence[Planned]) -> list[
 def small_archive(gzip: bool = False) -> Tarball:
     deep = "/".join(["root", "somewhere-deep" * 3, "a" * 60, "b"])
     files = (
-        Planned("root/b", 1000, "source"),
-        Planned("root/a/c", 512, "packed"),
-        Planned("root/a-d", 0, "prose"),
-        Planned(deep, 7, "prose"),
+        PlannedFile("root/b", 1000, "source"),
+        PlannedFile("root/a/c", 512, "packed"),
+        PlannedFile("root/a-d", 0, "prose"),
+        PlannedFile(deep, 7, "prose"),
     )
     return Tarball("x.tar", files, gzip, 1_000_000_000)
 
@@ -254,12 +256,12 @@ def test_the_compressor_is_an_input_of_what_is_compressed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     seen: list[dict[str, object]] = []
-    monkeypatch.setattr("agelab.corpus.iso.maker", lambda: {"xorriso": "1.5.4"})
-    monkeypatch.setattr(artefact, "keep", lambda store, inputs, build: seen.append(inputs))
+    monkeypatch.setattr("agelab.corpus.iso.xorriso_versions", lambda: {"xorriso": "1.5.4"})
+    monkeypatch.setattr(artefact, "obtain", lambda store, inputs, build: seen.append(inputs))
     for kind in corpora():
         make(CorpusSpec(kind=kind, bytes=2_000_000, seed=1), Store(tmp_path))
     assert [inputs["kind"] for inputs in seen if "compressor" in inputs] == ["fedorchuk-2005"]
-    assert tar.compressor()["zlib"] == zlib.ZLIB_RUNTIME_VERSION
+    assert tar.compressor_identity()["zlib"] == zlib.ZLIB_RUNTIME_VERSION
 
 
 def test_an_unknown_kind_is_refused_with_those_there_are() -> None:

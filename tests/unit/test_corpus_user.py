@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agelab import process
-from agelab.corpus import CorpusSpec, from_user, make
+from agelab.corpus import CorpusSpec, corpus_from_user, make
 from agelab.errors import HostError, InputError
 from agelab.store import Store
 
@@ -44,17 +44,17 @@ def test_an_image_is_taken_as_it_is(tmp_path: Path, store: Store) -> None:
     made = make(CorpusSpec(bytes=1_000_000, seed=1), store)
     mine = tmp_path / "mine.iso"
     mine.write_bytes(made.image.read_bytes())
-    taken = from_user(mine, store)
+    taken = corpus_from_user(mine, store)
     assert (taken.sha256, taken.size, taken.files) == (made.sha256, made.size, made.files)
     assert taken.content_bytes == made.content_bytes
     assert taken.key != made.key
     assert taken.image != mine
     assert "DEBIAN_ETCH" in taken.description
-    assert from_user(mine.rename(tmp_path / "other name.iso"), store) == taken
+    assert corpus_from_user(mine.rename(tmp_path / "other name.iso"), store) == taken
 
 
 def test_a_directory_becomes_an_image(tree: Path, store: Store, tmp_path: Path) -> None:
-    taken = from_user(tree, store)
+    taken = corpus_from_user(tree, store)
     assert (taken.files, taken.content_bytes) == (2, 5003)
     out = tmp_path / "out"
     process.run(
@@ -67,13 +67,13 @@ def test_a_directory_becomes_an_image(tree: Path, store: Store, tmp_path: Path) 
 
 
 def test_equal_directories_give_equal_images_and_content_makes_the_key(tree: Path, tmp_path: Path) -> None:
-    first = from_user(tree, Store(tmp_path / "s1"))
+    first = corpus_from_user(tree, Store(tmp_path / "s1"))
     os.utime(tree / "a" / "one.txt", (1, 1))
     (tree / "a" / "one.txt").chmod(0o600)
-    second = from_user(tree.rename(tmp_path / "moved"), Store(tmp_path / "s2"))
+    second = corpus_from_user(tree.rename(tmp_path / "moved"), Store(tmp_path / "s2"))
     assert (first.key, first.sha256) == (second.key, second.sha256)
     (tmp_path / "moved" / "a" / "one.txt").write_text("two")
-    assert from_user(tmp_path / "moved", Store(tmp_path / "s2")).key != first.key
+    assert corpus_from_user(tmp_path / "moved", Store(tmp_path / "s2")).key != first.key
 
 
 @pytest.mark.parametrize("pack", [None, gzip.compress, lzma.compress])
@@ -85,15 +85,15 @@ def test_a_tar_archive_becomes_an_image(
         file.add(tree, arcname=".")
     if pack:
         archive.write_bytes(pack(archive.read_bytes()))
-    taken = from_user(archive, store)
+    taken = corpus_from_user(archive, store)
     assert (taken.files, taken.content_bytes) == (2, 5003)
-    assert taken.sha256 == from_user(tree, store).sha256
+    assert taken.sha256 == corpus_from_user(tree, store).sha256
 
 
 def test_a_file_that_is_neither_is_refused(tmp_path: Path, store: Store) -> None:
     (tmp_path / "notes.txt").write_text("not an image\n" * 5000)
     with pytest.raises(InputError, match="neither ISO 9660 image nor tar archive") as caught:
-        from_user(tmp_path / "notes.txt", store)
+        corpus_from_user(tmp_path / "notes.txt", store)
     assert "directory" in caught.value.hint
     assert not store.all("corpus")
 
@@ -101,19 +101,19 @@ def test_a_file_that_is_neither_is_refused(tmp_path: Path, store: Store) -> None
 def test_an_empty_file_is_refused(tmp_path: Path, store: Store) -> None:
     (tmp_path / "empty").touch()
     with pytest.raises(InputError):
-        from_user(tmp_path / "empty", store)
+        corpus_from_user(tmp_path / "empty", store)
 
 
 def test_a_path_with_nothing_there_is_refused(tmp_path: Path, store: Store) -> None:
     with pytest.raises(InputError, match="is not there"):
-        from_user(tmp_path / "nothing", store)
+        corpus_from_user(tmp_path / "nothing", store)
 
 
 def test_an_image_that_is_cut_short_is_refused(tmp_path: Path, store: Store) -> None:
     whole = make(CorpusSpec(bytes=1_000_000, seed=1), store).image.read_bytes()
     (tmp_path / "cut.iso").write_bytes(whole[:500_000])
     with pytest.raises(InputError, match="cut short: it has 500000 bytes"):
-        from_user(tmp_path / "cut.iso", store)
+        corpus_from_user(tmp_path / "cut.iso", store)
 
 
 def test_a_mark_without_an_image_is_refused(tmp_path: Path, store: Store) -> None:
@@ -121,25 +121,25 @@ def test_a_mark_without_an_image_is_refused(tmp_path: Path, store: Store) -> Non
     fake[32768:32774] = b"\1CD001"
     (tmp_path / "fake.iso").write_bytes(fake)
     with pytest.raises(InputError, match=r"fake\.iso cannot be read"):
-        from_user(tmp_path / "fake.iso", store)
+        corpus_from_user(tmp_path / "fake.iso", store)
 
 
 def test_an_empty_directory_is_refused(tmp_path: Path, store: Store) -> None:
     (tmp_path / "void").mkdir()
     with pytest.raises(InputError, match="holds no file"):
-        from_user(tmp_path / "void", store)
+        corpus_from_user(tmp_path / "void", store)
 
 
 def test_a_pipe_in_the_tree_is_refused(tree: Path, store: Store) -> None:
     os.mkfifo(tree / "pipe")
     with pytest.raises(InputError, match="neither file, directory nor link"):
-        from_user(tree, store)
+        corpus_from_user(tree, store)
 
 
 @pytest.mark.parametrize("name", ["../out", "a/../../out"])
 def test_an_archive_cannot_write_outside(tmp_path: Path, store: Store, name: str) -> None:
     with pytest.raises(InputError, match="points outside"):
-        from_user(archived(tmp_path, tarfile.TarInfo(name), b"x"), store)
+        corpus_from_user(archived(tmp_path, tarfile.TarInfo(name), b"x"), store)
     assert not list(tmp_path.rglob("out"))
 
 
@@ -155,7 +155,7 @@ def test_an_archive_cannot_write_through_a_link(tmp_path: Path, store: Store) ->
         inside.size = 1
         file.addfile(inside, io.BytesIO(b"x"))
     with pytest.raises(InputError, match="contradicts itself"):
-        from_user(archive, store)
+        corpus_from_user(archive, store)
     assert not list(outside.iterdir())
 
 
@@ -163,7 +163,7 @@ def test_a_device_in_an_archive_is_refused(tmp_path: Path, store: Store) -> None
     device = tarfile.TarInfo("null")
     device.type, device.devmajor, device.devminor = tarfile.CHRTYPE, 1, 3
     with pytest.raises(InputError, match="neither file, directory nor link"):
-        from_user(archived(tmp_path, device), store)
+        corpus_from_user(archived(tmp_path, device), store)
 
 
 @pytest.fixture
@@ -179,12 +179,12 @@ def data(tmp_path: Path) -> Path:
 
 
 def test_the_users_own_takes_the_place_of_a_studys_data(data: Path, store: Store, tmp_path: Path) -> None:
-    taken = from_user(data, store, "fedorchuk-2008")
+    taken = corpus_from_user(data, store, "fedorchuk-2008")
     assert taken.top == ("cd.iso", "film.avi", "more", "music/", "portage/")
     archive = tmp_path / "data.tar"
     with tarfile.open(archive, "w") as file:
         file.add(data, arcname=".")
-    assert from_user(archive, store, "fedorchuk-2008").sha256 == taken.sha256
+    assert corpus_from_user(archive, store, "fedorchuk-2008").sha256 == taken.sha256
 
 
 @pytest.mark.parametrize("archived", [False, True])
@@ -202,21 +202,21 @@ def test_what_it_lacks_is_named_and_nothing_is_kept(
     with pytest.raises(
         InputError, match=r"lacks film\.avi, music/: it cannot .* of fedorchuk-2008"
     ) as caught:
-        from_user(data, store, "fedorchuk-2008")
+        corpus_from_user(data, store, "fedorchuk-2008")
     assert caught.value.hint == "at its top it must have cd.iso, film.avi, music/, portage/"
     assert not store.all("corpus")
 
 
 def test_what_was_kept_for_something_else_is_looked_at_again(tree: Path, store: Store) -> None:
-    assert from_user(tree, store, "debian-iso") == from_user(tree, store)
+    assert corpus_from_user(tree, store, "debian-iso") == corpus_from_user(tree, store)
     with pytest.raises(InputError, match=r"lacks linux\.tar"):
-        from_user(tree, store, "piszcz-2006")
+        corpus_from_user(tree, store, "piszcz-2006")
 
 
 def test_an_image_is_not_looked_into(tree: Path, store: Store, tmp_path: Path) -> None:
     mine = tmp_path / "mine.iso"
-    mine.write_bytes(from_user(tree, store).image.read_bytes())
-    assert from_user(mine, store, "piszcz-2006").top is None
+    mine.write_bytes(corpus_from_user(tree, store).image.read_bytes())
+    assert corpus_from_user(mine, store, "piszcz-2006").top is None
 
 
 def tarred(path: Path, *members: tuple[str, bytes, str]) -> Path:
@@ -257,7 +257,7 @@ def test_an_archive_that_reaches_out_or_contradicts_itself_is_refused(
         archive.write_bytes(pax(b"path", b"a\0b"))
     before = set(tmp_path.iterdir())
     with pytest.raises(InputError):
-        from_user(archive, Store(tmp_path / "home"))
+        corpus_from_user(archive, Store(tmp_path / "home"))
     assert set(tmp_path.iterdir()) - before <= {tmp_path / "home"}
 
 
@@ -266,7 +266,7 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     outside.mkdir()
     archive = tarred(tmp_path / "a.tar", ("d", LINK, str(outside)), ("d/f", FILE, ""))
     with pytest.raises(InputError, match="contradicts itself"):
-        from_user(archive, Store(tmp_path / "home"))
+        corpus_from_user(archive, Store(tmp_path / "home"))
     assert not list(outside.iterdir())
 
 
@@ -295,12 +295,12 @@ def test_bombs_are_refused_before_they_go_off(tmp_path: Path, monkeypatch: pytes
         file.write(pax(b"comment", b"x", size=200 << 20)[:512])
         file.write(bytes(200 << 20))
     with pytest.raises(InputError, match="a header of 209715200 bytes"):
-        from_user(bomb, Store(tmp_path / "home"))
+        corpus_from_user(bomb, Store(tmp_path / "home"))
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=100))
     many = tarred(tmp_path / "many.tar", ("a", FILE, ""), *((f"b{n}", HARD, "a") for n in range(10)))
     with pytest.raises(HostError, match="unpacking the archive needs"):
-        from_user(many, Store(tmp_path / "home"))
+        corpus_from_user(many, Store(tmp_path / "home"))
 
 
 @pytest.mark.parametrize("data", [b"\x1f\x8b\x08\x1f\0", b"\x1f\x8b\x08\xc7" + bytes(600)])
@@ -309,4 +309,4 @@ def test_what_tarfile_trips_over_is_no_archive(tmp_path: Path, data: bytes) -> N
     path = tmp_path / "a.tar"
     path.write_bytes(data)
     with pytest.raises(InputError, match="neither ISO 9660 image nor tar archive"):
-        from_user(path, Store(tmp_path / "home"))
+        corpus_from_user(path, Store(tmp_path / "home"))

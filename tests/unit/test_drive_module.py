@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agelab import buildroot, process
-from agelab.buildroot import BuildRoot, DoesNotBuild
+from agelab.buildroot import BuildFailed, BuildRoot
 from agelab.debian import Archive, Package, PackagesVanished
 from agelab.drive import module
 from agelab.errors import AgelabError, HostError
@@ -57,7 +57,7 @@ def sources(tmp_path: Path) -> Path:
     ids=["bookworm", "trixie", "sid"],
 )
 def test_headers_bring_their_compiler_and_not_the_kernel(depends: str, found: list[str]) -> None:
-    assert module.needed(depends) == found
+    assert module.build_dependencies(depends) == found
 
 
 def test_the_build_root_is_the_headers_of_exactly_that_version(
@@ -73,13 +73,13 @@ def test_the_build_root_is_the_headers_of_exactly_that_version(
     monkeypatch.setattr(Archive, "package", lambda _, name, version: package(name, version))
     monkeypatch.setattr(Archive, "depends", lambda *_: BOOKWORM)
     monkeypatch.setattr(Archive, "resolve", resolve)
-    found = module.packages(kernel(), store)
+    found = module.resolve_packages(kernel(), store)
     names = ["cpp-12", "gcc-12", "libgcc-12-dev", "linux-headers-6.1.0-1-amd64"]
     assert [one.name for one in found.packages] == names
     assert found.packages[-1].version == "6.1.1-1"
     assert "linux-headers-6.1.0-1-common=6.1.1-1" in asked and "make" in asked
     monkeypatch.setattr(Archive, "resolve", None)
-    assert module.packages(kernel(), store) == found
+    assert module.resolve_packages(kernel(), store) == found
 
 
 def test_headers_that_left_the_mirror_are_one_clear_error(
@@ -93,7 +93,7 @@ def test_headers_that_left_the_mirror_are_one_clear_error(
     with pytest.raises(
         module.NoHeaders, match=r"no linux-headers-6\.1\.0-1-amd64 of version 6\.1\.1-1"
     ) as raised:
-        module.packages(kernel(), store)
+        module.resolve_packages(kernel(), store)
     assert "agelab kernel fetch debian:6.1 --refresh" in raised.value.hint
 
 
@@ -113,10 +113,10 @@ def test_headers_for_deb_files_come_from_whichever_suite_has_that_very_kernel(
     monkeypatch.setattr(Archive, "depends", lambda *_: BOOKWORM)
     monkeypatch.setattr(Archive, "resolve", lambda *_: (package("gcc-12"),))
     own = replace(kernel(suite=""), spec="deb:/kernel.deb")
-    assert module.packages(own, store).suite == "trixie"
+    assert module.resolve_packages(own, store).suite == "trixie"
     assert asked[0] == "bookworm" and asked[-1] == "trixie"
     with pytest.raises(module.NoHeaders, match=r"no headers of 6\.1\.0-1-amd64") as raised:
-        module.packages(replace(own, version="9"), store)
+        module.resolve_packages(replace(own, version="9"), store)
     assert "model:none" in raised.value.hint
 
 
@@ -136,10 +136,10 @@ def test_what_left_the_mirror_before_it_was_fetched_is_resolved_again(
             raise PackagesVanished("gone")
         return []
 
-    monkeypatch.setattr(module, "packages", lambda *_, refresh=False, **__: resolved[refresh])
-    monkeypatch.setattr(module, "_build", lambda files, release, tar, directory: made(directory))
+    monkeypatch.setattr(module, "resolve_packages", lambda *_, refresh=False, **__: resolved[refresh])
+    monkeypatch.setattr(module, "_build_with_headers", lambda files, release, tar, directory: made(directory))
     monkeypatch.setattr(Archive, "download", download)
-    monkeypatch.setattr(buildroot, "tidy", lambda tree, unused: tree.mkdir())
+    monkeypatch.setattr(buildroot, "finish_root", lambda tree, unused: tree.mkdir())
     first = module.obtain(kernel(), store, sources=sources)
     assert first.name == "drive.ko"
     [root] = store.all("buildroot")
@@ -181,10 +181,10 @@ def says(
 def build(tmp_path: Path, sources: Path) -> list[str]:
     root = tmp_path / "root"
     root.mkdir()
-    buildroot.pack(root, tmp_path / "root.tar")
+    buildroot.write_tar(root, tmp_path / "root.tar")
     made = tmp_path / "made"
     made.mkdir()
-    module._build(sorted(sources.iterdir()), "6.1.0-1-amd64", tmp_path / "root.tar", made)
+    module._build_with_headers(sorted(sources.iterdir()), "6.1.0-1-amd64", tmp_path / "root.tar", made)
     return [path.name for path in made.iterdir()]
 
 
@@ -198,11 +198,11 @@ def test_a_build_leaves_the_module_alone(
 @pytest.mark.parametrize(
     "fake, kind, said",
     [
-        (says("a.c:3:1: warning: unused\n"), DoesNotBuild, r"warnings against 6\.1\.0-1-amd64:\na\.c:3:1"),
-        (says("WARNING: modpost: missing MODULE_LICENSE()\n"), DoesNotBuild, "modpost"),
+        (says("a.c:3:1: warning: unused\n"), BuildFailed, r"warnings against 6\.1\.0-1-amd64:\na\.c:3:1"),
+        (says("WARNING: modpost: missing MODULE_LICENSE()\n"), BuildFailed, "modpost"),
         (
             says("a.c:3:1: error: oops\nmake: *** Error 2", 2),
-            DoesNotBuild,
+            BuildFailed,
             r"does not build .*exit 2.*\na\.c",
         ),
         (says("bwrap: setting up uid map: Permission denied\n", 1), HostError, "bwrap cannot confine"),

@@ -36,8 +36,8 @@ def test_the_zones_cover_the_drive_in_whole_tracks(drive: Drive, disk: RotatingD
     counts = [(second - first) // spt for (first, spt), (second, _) in pairwise(table)]
     counts.append(-(-(drive.sectors.value - last) // spt))
     assert max(counts) - min(counts) <= 2
-    assert geometry.tracks(drive, table) == sum(counts)
-    cylinders = geometry.cylinders(drive, disk, table)
+    assert geometry.count_tracks(drive, table) == sum(counts)
+    cylinders = geometry.count_cylinders(drive, disk, table)
     assert (cylinders - 1) * disk.heads.value < sum(counts) <= cylinders * disk.heads.value
 
 
@@ -54,7 +54,7 @@ def test_the_rates_at_the_edges_are_the_files(drive: Drive, disk: RotatingDisk) 
 @each_disk
 def test_the_seek_curve_goes_through_the_files_figures(drive: Drive, disk: RotatingDisk) -> None:
     curve = geometry.seek_curve(disk)
-    count = geometry.cylinders(drive, disk, geometry.zones(drive, disk))
+    count = geometry.count_cylinders(drive, disk, geometry.zones(drive, disk))
     times = [curve.time(distance, count) for distance in range(count)]
     assert times[1] == disk.track_to_track_ms.value * 1e6
     assert times[-1] == pytest.approx(disk.full_stroke_ms.value * 1e6, abs=1)
@@ -66,7 +66,7 @@ def test_the_seek_curve_goes_through_the_files_figures(drive: Drive, disk: Rotat
 
 @each_drive
 def test_the_settings_are_the_modules_words_in_integers(drive: Drive) -> None:
-    text = geometry.settings(drive, name="drive3", run_seed=1, index=3)
+    text = geometry.module_parameters(drive, name="drive3", run_seed=1, index=3)
     words = dict(word.split("=") for word in text.split(" "))
     assert set(words) == set(f"{COMMON} {WORDS[drive.medium.kind]}".split())
     assert words.pop("name") == "drive3"
@@ -79,10 +79,12 @@ def test_the_settings_are_the_modules_words_in_integers(drive: Drive) -> None:
 
 def test_the_run_seed_turns_the_platters_and_nothing_else() -> None:
     drive = selection.drive("seagate-st3120026as")
-    texts = [geometry.settings(drive, name="a", run_seed=s, index=i) for s, i in ((1, 0), (2, 0), (1, 1))]
+    texts = [
+        geometry.module_parameters(drive, name="a", run_seed=s, index=i) for s, i in ((1, 0), (2, 0), (1, 1))
+    ]
     assert len(set(texts)) == 3
     assert len({re.sub(r"phase_ns=\d+", "", text) for text in texts}) == 1
-    assert texts[0] == geometry.settings(drive, name="a", run_seed=1, index=0)
+    assert texts[0] == geometry.module_parameters(drive, name="a", run_seed=1, index=0)
     drawn = [geometry.phase(seed, 0, 8_333_333) for seed in range(200)]
     assert max(drawn) < 8_333_333
     assert sum(drawn) / 200 == pytest.approx(8_333_333 / 2, rel=0.15)

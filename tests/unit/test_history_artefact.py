@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from agelab.corpus.artefact import Corpus, every
+from agelab.corpus.artefact import Corpus, list_corpora
 from agelab.errors import HostError, InputError
 from agelab.history import artefact, engines
 from agelab.history.operations import HEADER, check
@@ -66,7 +66,7 @@ def test_a_log_is_kept_in_parts_with_its_report(tmp_path: Path) -> None:
     (tmp_path / "my.log").rename(tmp_path / "other.log")
     assert artefact.make(wanted("log", log=str(tmp_path / "other.log")), MIB, 2, store).key == kept.key
     assert artefact.make(own(tmp_path / "my.log", "create b\n"), MIB, 1, store).key != kept.key
-    assert [one.parts for one in every(store)] == [3, 1]
+    assert [one.parts for one in list_corpora(store)] == [3, 1]
 
 
 def test_an_engine_s_history_is_made_once_whatever_it_is_called(tmp_path: Path) -> None:

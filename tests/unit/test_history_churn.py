@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from agelab.corpus.artefact import planned
+from agelab.corpus.artefact import plan_files
 from agelab.corpus.definition import definition
 from agelab.history.churn import Cycles, operations
 from agelab.history.operations import check
@@ -11,7 +11,7 @@ MB = 1_000_000
 
 
 def test_copies_deletions_filling_and_freeing(tmp_path: Path) -> None:
-    tree = planned(definition("debian-iso"), 20 * MB, 1)
+    tree = plan_files(definition("debian-iso"), 20 * MB, 1)
     wanted = Cycles(disk=300 * MB, turns=6, fullness=0.9, freed=0.3, points=7)
     lines = list(operations(tree, wanted, 1))
     assert lines == list(operations(tree, wanted, 1)) != list(operations(tree, wanted, 2))
@@ -27,7 +27,7 @@ def test_copies_deletions_filling_and_freeing(tmp_path: Path) -> None:
 
 
 def test_a_long_history_makes_room_and_leaves_no_empty_copies(tmp_path: Path) -> None:
-    tree = planned(definition("debian-iso"), 10 * MB, 1)
+    tree = plan_files(definition("debian-iso"), 10 * MB, 1)
     wanted = Cycles(disk=100 * MB, turns=60, fullness=0.8, freed=0, points=1)
     (tmp_path / "log").write_bytes(b"".join(operations(tree, wanted, 1)))
     found = check(tmp_path / "log")

@@ -64,9 +64,9 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     made = Store(tmp_path / "home")
 
     def root(directory: Path) -> None:
-        (directory / roots.FILE).write_bytes(b"root")
+        (directory / roots.ROOT_FILE).write_bytes(b"root")
 
-    def prove(kernel: Kernel, proving: proof.Plan, work: Path, *_: object) -> None:
+    def prove(kernel: Kernel, proving: proof.ProofPlan, work: Path, *_: object) -> None:
         answers = [
             {"filesystem": item.filesystem, "defaults": item.defaults, "status": "ok"}
             for item in proving.items
@@ -75,7 +75,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
         assemble.assemble(work)
 
     chosen = roots.RootPackages(root=(), busybox=PACKAGE)
-    monkeypatch.setattr(roots, "packages", lambda *_, **__: chosen)
+    monkeypatch.setattr(roots, "resolve_packages", lambda *_, **__: chosen)
     monkeypatch.setattr(roots, "obtain", lambda *_, **__: made.obtain("root", {}, root))
     monkeypatch.setattr(sealed_image, "_busybox", lambda *_: b"busybox")
     monkeypatch.setattr(sealed_image, "_prove", prove)
@@ -85,7 +85,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
 def test_an_image_holds_what_a_cell_boots_and_what_was_proved(store: Store) -> None:
     image = sealed_image.build(kernel(store), store, FILESYSTEMS)
     assert image.root.read_bytes() == b"root"
-    assert image.boot.read_bytes() == b"kernel"
+    assert image.boot_image.read_bytes() == b"kernel"
     assert image.initramfs.read_bytes().startswith(b"070701")
     assert {key: found.status for key, found in image.proof.items()} == {
         ("ext4", "period"): "ok",
@@ -134,7 +134,7 @@ def test_concurrent_builds_do_the_work_once(store: Store) -> None:
 
 
 def test_the_plan_names_real_places(store: Store) -> None:
-    plan = proof.plan(FILESYSTEMS, kernel(store).modules)
+    plan = proof.plan_proof(FILESYSTEMS, kernel(store).modules)
     assert plan.modules == ("ext4",)
     assert plan.items[0].mkfs == ("mkfs", "-U", proof.UUID, "/dev/pmem1")
     assert plan.items[0].mount == (
@@ -155,7 +155,7 @@ def test_the_plan_names_real_places(store: Store) -> None:
 def test_what_the_kernel_says_of_a_broken_one_is_no_part_of_an_images_identity(store: Store) -> None:
     more = [one.model_copy(update={"gone": ("shut down",)}) for one in FILESYSTEMS]
     modules = kernel(store).modules
-    assert proof.plan(more, modules) == proof.plan(FILESYSTEMS, modules)
+    assert proof.plan_proof(more, modules) == proof.plan_proof(FILESYSTEMS, modules)
 
 
 UFS = filesystem("ufs", "ufs").model_copy(

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from agelab import buildroot, kernel
-from agelab.buildroot import DoesNotBuild, Workshop
+from agelab.buildroot import BuildFailed, Workshop
 from agelab.drive import module
 from agelab.errors import InputError
-from agelab.kernel import build, config, provenance
+from agelab.kernel import build, build_inputs, config, provenance
 from agelab.store import Store
 from tests.unit.test_kernel_source import PATCH, files
 
@@ -31,7 +31,7 @@ class Make:
             (shop.build / ".config").write_text(self.config)
         elif argv[-1] == "modules" and "vmlinux" in argv:
             if self.fails:
-                raise DoesNotBuild(self.fails)
+                raise BuildFailed(self.fails)
             place = shop.build / "include" / "config"
             place.mkdir(parents=True, exist_ok=True)
             (place / "kernel.release").write_text("6.1.7-rc1\n")
@@ -43,7 +43,7 @@ class Make:
             tree.mkdir(parents=True)
             (tree / "modules.builtin").write_text("kernel/fs/ext4/ext4.ko\n")
         elif "M=/tmp/module" in argv:
-            (shop.write["module"] / "agedrive.ko").write_text("module")
+            (shop.writable["module"] / "agedrive.ko").write_text("module")
         return ""
 
     @property
@@ -55,9 +55,11 @@ class Make:
 def made(monkeypatch: pytest.MonkeyPatch) -> Make:
     fake = Make()
     monkeypatch.setattr(Workshop, "run", lambda shop, argv: fake.run(shop, argv))
-    monkeypatch.setattr(buildroot, "kept", lambda toolchain, store: toolchain.directory)
+    monkeypatch.setattr(buildroot, "unpacked_root", lambda toolchain, store: toolchain.directory)
     monkeypatch.setattr(
-        build, "toolchain", lambda store, progress: store.obtain("buildroot", {}, lambda directory: None)
+        build_inputs,
+        "toolchain",
+        lambda store, progress: store.obtain("buildroot", {}, lambda directory: None),
     )
     return fake
 
@@ -77,7 +79,7 @@ def test_a_built_kernel_is_a_bundle_like_any_other_and_is_built_once(
 ) -> None:
     found = kernel.resolve(f"tree:{tree}", store)
     assert (found.release, found.version) == ("6.1.7-rc1", "6.1.7-rc1")
-    assert found.boot.read_bytes() == b"\x7fELF" and found.modules.has("ext4")
+    assert found.boot_image.read_bytes() == b"\x7fELF" and found.modules.has("ext4")
     assert kernel.resolve(f"tree:{tree}", store).key == found.key and made.compiled == 1
     assert provenance.identity(found.artefact) == ("6.1.7-rc1", "6.1.7-rc1")
     came = provenance.of(found)
@@ -137,14 +139,14 @@ def test_a_configuration_is_looked_at_alone_and_the_next_build_begins_with_it(
     made: Make, store: Store, tree: Path
 ) -> None:
     kernel.resolve(f"tree:{tree}", store)
-    build.check(f"tree:{tree}", store)
+    build.check_configuration(f"tree:{tree}", store)
     assert sum(argv[-1] == "allnoconfig" for argv in made.said) == 1  # it is there already
     (tree / "fs/inode.c").write_text("other\n")
-    build.check(f"tree:{tree}", store)
+    build.check_configuration(f"tree:{tree}", store)
     assert sum(argv[-1] == "allnoconfig" for argv in made.said) == 2 and made.compiled == 1
     made.config = GOOD.replace("CONFIG_OVERLAY_FS=m", "")
     with pytest.raises(InputError, match="lacks what a guest needs of a kernel: CONFIG_OVERLAY_FS"):
-        build.check(f"tree:{tree}", store)
+        build.check_configuration(f"tree:{tree}", store)
     made.config = GOOD
     kernel.resolve(f"tree:{tree}", store)
     assert made.compiled == 2
@@ -162,7 +164,7 @@ def test_a_configuration_that_is_no_text_is_one_clear_error(
 
 def test_what_did_not_build_is_no_kernel_and_is_tried_again(made: Make, store: Store, tree: Path) -> None:
     made.fails = "fs/inode.c:2: error: oops"
-    with pytest.raises(DoesNotBuild, match="oops"):
+    with pytest.raises(BuildFailed, match="oops"):
         kernel.resolve(f"tree:{tree}", store)
     made.fails = ""
     kernel.resolve(f"tree:{tree}", store)
@@ -200,8 +202,8 @@ def test_the_small_configuration_is_filled_up_with_nothing_and_a_base_with_defau
     kernel.resolve(f"tree:{tree},base={base}", store)
     targets = [argv[-1] for argv in made.said if argv[-1].endswith("config")]
     assert targets == ["allnoconfig", "olddefconfig"]
-    building = build.planned(f"tree:{tree},base={base}", store, lambda line: None)
-    assert config.options(building.settings)["CONFIG_SYSTEM_TRUSTED_KEYS"] == '""'
+    building = build_inputs.plan_build(f"tree:{tree},base={base}", store, lambda line: None)
+    assert config.options(building.config_text)["CONFIG_SYSTEM_TRUSTED_KEYS"] == '""'
 
 
 def test_what_is_said_twice_or_in_a_comment_makes_no_other_kernel(
@@ -215,9 +217,9 @@ def test_what_is_said_twice_or_in_a_comment_makes_no_other_kernel(
 
 def test_objects_of_a_clock_that_was_put_back_since_are_not_made_further(tmp_path: Path) -> None:
     """make goes by times: sources that are new would be older than their objects."""
-    assert not build._of_the_future(tmp_path)
-    (tmp_path / build.MARK).touch()
-    assert not build._of_the_future(tmp_path)
+    assert not build._clock_went_back(tmp_path)
+    (tmp_path / build.BUILT_MARK).touch()
+    assert not build._clock_went_back(tmp_path)
     later = time.time() + 3600
-    os.utime(tmp_path / build.MARK, (later, later))
-    assert build._of_the_future(tmp_path)
+    os.utime(tmp_path / build.BUILT_MARK, (later, later))
+    assert build._clock_went_back(tmp_path)

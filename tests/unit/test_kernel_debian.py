@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from agelab import debian, process
-from agelab.debian import Archive, Package
+from agelab.debian import Archive, Package, archive
 from agelab.errors import AgelabError, HostError, InputError
-from agelab.kernel import packaged, suites, unpack, versions
+from agelab.kernel import debian_kernel, suites, unpack, versions
 from agelab.kernel import spec as specs
 from agelab.store import Store, file_hash
 
@@ -89,14 +89,14 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
         (directory / "vmlinuz").write_text(release)
         (directory / "debs").write_text(" ".join(deb.name for deb in debs))
 
-    for module in (debian, packaged, suites):
+    for module in (archive, debian_kernel, suites):
         monkeypatch.setattr(module, "host_suite", lambda: "bookworm")
     monkeypatch.setattr(Archive, "update", update)
     monkeypatch.setattr(Archive, "versions", lambda archive, _: releases(archive))
     monkeypatch.setattr(Archive, "package", package)
     monkeypatch.setattr(Archive, "depends", depends)
     monkeypatch.setattr(Archive, "download", lambda _, packages: [Path(one.filename) for one in packages])
-    monkeypatch.setattr(packaged, "unpack", unpack)
+    monkeypatch.setattr(debian_kernel, "unpack", unpack)
     return Store(tmp_path / "home")
 
 
@@ -117,7 +117,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
 def test_a_spec_is_one_kernel(store: Store, spec: str, release: str) -> None:
     found = specs.resolve(spec, store)
     assert (found.spec, found.release, found.version) == (spec, release, RELEASES[f"linux-image-{release}"])
-    assert found.boot == found.vmlinuz
+    assert found.boot_image == found.vmlinuz
     assert found.suite == "bookworm"
     assert (found.directory / "debs").read_text() == f"linux-image-{release}.deb"
 
@@ -134,7 +134,7 @@ def test_a_kernel_from_before_there_were_parts_needs_none(store: Store) -> None:
 
 
 def test_a_kernel_of_which_parts_are_gone_is_none(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    offered = [one.release for one in packaged.available(store)]
+    offered = [one.release for one in debian_kernel.available(store)]
     assert "7.2.12+deb13-amd64" in offered
     assert not {"7.0.4+deb13-amd64", "7.1.3+deb13-amd64"} & {
         *offered
@@ -143,7 +143,7 @@ def test_a_kernel_of_which_parts_are_gone_is_none(store: Store, monkeypatch: pyt
         specs.resolve("debian:7.0", store)
     gone = {name: version for name, version in SID.items() if "modules" not in name and "binary" not in name}
     monkeypatch.setitem(SUITES, "sid", {**gone, "linux-image-7.2.13+deb14-amd64": "7.2.13-1"})
-    monkeypatch.setattr(packaged, "_whole", lambda *_: True)
+    monkeypatch.setattr(debian_kernel, "_is_complete", lambda *_: True)
     with pytest.raises(InputError, match=r"sid has no linux-binary-7\.2\.13\+deb14-amd64, linux-modules"):
         specs.resolve("debian:sid", store)
 
@@ -189,7 +189,7 @@ def test_a_bare_version_is_debians(store: Store) -> None:
 
 
 def test_what_the_mirror_has_is_listed_once(store: Store) -> None:
-    found = packaged.available(store)
+    found = debian_kernel.available(store)
     assert [one.spec for one in found][:3] == [
         "debian:5.10.0-45-amd64",
         "debian:5.10.0-46-amd64",
@@ -323,7 +323,7 @@ def test_a_failed_update_is_one_line_for_the_host(empty: Store, monkeypatch: pyt
     def run(argv: list[str], **_: object) -> process.Completed:
         raise process.ProcessFailed(argv, 100, "W: noise\nE: Could not resolve 'mirror'\n", "apt-get update")
 
-    monkeypatch.setattr(debian, "mirrors", lambda: ("http://mirror.test/debian", None))
+    monkeypatch.setattr(archive, "mirrors", lambda: ("http://mirror.test/debian", None))
     monkeypatch.setattr(process, "run", run)
     with pytest.raises(HostError, match=r"cannot fetch the package lists.*Could not resolve") as raised:
         Archive(empty, "bookworm").update()
@@ -351,7 +351,7 @@ def test_a_suite_without_updates_is_used_without_them(empty: Store, monkeypatch:
 
 
 def test_backports_stand_on_their_suite(empty: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(debian, "mirrors", lambda: ("http://mirror.test/debian", None))
+    monkeypatch.setattr(archive, "mirrors", lambda: ("http://mirror.test/debian", None))
     monkeypatch.setattr(process, "run", lambda argv, **_: process.Completed(0, "", ""))
     Archive(empty, "trixie-backports").update()
     root = empty.cache("apt") / "trixie-backports"
@@ -384,7 +384,7 @@ def test_a_local_repository_names_each_file_and_its_hash(tmp_path: Path) -> None
 def test_a_store_that_was_moved_tells_apt_its_new_places(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(debian, "mirrors", lambda: ("http://mirror.test/debian", None))
+    monkeypatch.setattr(archive, "mirrors", lambda: ("http://mirror.test/debian", None))
     monkeypatch.setattr(process, "run", lambda argv, **_: process.Completed(0, "", ""))
     Archive(Store(tmp_path / "old"), "trixie").update()
     (tmp_path / "old").rename(tmp_path / "new")

@@ -9,7 +9,7 @@ import pytest
 
 from agelab.errors import HostError, InputError
 from agelab.kernel import unpack
-from agelab.kernel.deb import resolve
+from agelab.kernel.deb_files import resolve
 from agelab.store import Store
 from tests.unit.test_kernel_vmlinux import RELEASE
 

@@ -6,7 +6,7 @@ import pytest
 
 from agelab import process
 from agelab.errors import InputError
-from agelab.kernel import Kernel, deb, needs, provenance
+from agelab.kernel import Kernel, deb_files, guest_needs, origin, provenance
 from agelab.kernel import spec as specs
 from agelab.kernel.initramfs import BASE_MODULES
 from agelab.kernel.modinfo import canonical_name
@@ -124,16 +124,16 @@ def test_without_modules_the_configuration_says_what_is_built_in(
     found = specs.resolve(f"image:{path}", store)
     assert found.config == BUILT_IN
     assert found.modules.has("squashfs") and not found.modules.has("ext4")
-    assert found.boot.name == "vmlinux"
-    assert needs.serves(found.modules, ("squashfs",)) == "built in"
-    assert needs.serves(found.modules, ("ext4",)) == "no module ext4"
+    assert found.boot_image.name == "vmlinux"
+    assert guest_needs.describe_support(found.modules, ("squashfs",)) == "built in"
+    assert guest_needs.describe_support(found.modules, ("ext4",)) == "no module ext4"
 
 
 def test_modules_may_be_compressed_as_others_do(store: Store, tmp_path: Path) -> None:
     tree = modules(tmp_path / "modules")
     process.run(["zstd", "-q", "--rm", *map(str, tree.rglob("*.ko"))])
     found = specs.resolve(f"image:{image(tmp_path)},{tree}", store)
-    assert needs.serves(found.modules, ("ext4",)) == "module"
+    assert guest_needs.describe_support(found.modules, ("ext4",)) == "module"
     assert [one.read() for one in found.modules.closure(["ext4"])] == [module()]
 
 
@@ -168,14 +168,14 @@ def test_every_module_that_a_guest_is_given_has_its_option() -> None:
     named = {name for one in read_all("filesystems", Filesystem) for name in one.modules}
     named |= {*BASE_MODULES, *cells.BASE_MODULES, "raid0", "virtio_net", "virtio_pci"}
     named |= {name for names in cells.REAL_MODULES.values() for name in names}
-    assert set(map(canonical_name, named)) == set(needs.OPTIONS)
+    assert set(map(canonical_name, named)) == set(guest_needs.MODULE_OPTIONS)
 
 
 def test_what_a_maker_wrote_beside_a_kernel_is_its_provenance(store: Store, tmp_path: Path) -> None:
     found = specs.resolve(f"image:{image(tmp_path, BUILT_IN)}", store)
-    patch = provenance.KernelPart(name="reiser4.patch", sha256="1" * 64)
-    written = provenance.Recorded(commit="abc123", patches=(patch,))
-    (found.directory / provenance.FILE).write_text(written.model_dump_json())
+    patch = origin.KernelPart(name="reiser4.patch", sha256="1" * 64)
+    written = origin.BuildRecord(commit="abc123", patches=(patch,))
+    (found.directory / origin.PROVENANCE_FILE).write_text(written.model_dump_json())
     came = provenance.of(found)
     assert (came.commit, came.patches, came.highlights["HZ"]) == ("abc123", (patch,), "250")
 
@@ -190,8 +190,8 @@ def test_a_bare_name_is_whole_where_it_is_written_down(
 
 
 def test_debs_are_told_by_what_they_hold() -> None:
-    one = deb.Deb(path=Path("x"), name="linux-modules-6", version="1", release="6", sha256="0")
-    assert deb.inputs([one]) == {
+    one = deb_files.Deb(path=Path("x"), name="linux-modules-6", version="1", release="6", sha256="0")
+    assert deb_files.key_inputs([one]) == {
         "version": "1",
         "recipe": 1,
         "release": "6",

@@ -14,11 +14,11 @@ SMALL = config.NEEDED.read_text() + config.SMALL.read_text()
 def test_every_recipe_can_be_read_and_says_a_source() -> None:
     found = [read(path, recipes.KernelRecipe) for path in sorted(recipes.DIRECTORY.glob("*.toml"))]
     assert {"ufs", "reiser4"} <= {one.name for one in found}
-    assert [one.name for one in found] == recipes.names()
+    assert [one.name for one in found] == recipes.list_recipes()
 
 
 def test_the_ufs_recipe_writes_ufs() -> None:
-    built = recipes.of("recipe:ufs")
+    built = recipes.parse("recipe:ufs")
     assert built.source == "source:6.1" and "CONFIG_UFS_FS_WRITE=y" in built.lines and built.base is None
 
 
@@ -26,7 +26,7 @@ def test_a_recipe_whose_patch_is_not_there_is_unsupported_and_says_what_to_put_w
     with pytest.raises(
         InputError, match=r"recipe:reiser4 is unsupported until its patch is there: .*reiser4\.patch"
     ) as raised:
-        recipes.of("recipe:reiser4")
+        recipes.parse("recipe:reiser4")
     assert "reiser4 project" in raised.value.hint
 
 
@@ -37,10 +37,10 @@ def test_a_recipe_of_ones_own_takes_what_lies_beside_it(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(
         'name = "mine"\nsummary = "s"\nsource = "tree:/linux@v6.1"\npatches = ["queue"]\nconfig = ["CONFIG_A=y"]\n'
     )
-    built = recipes.of(f"recipe:{tmp_path / 'mine.toml'}")
+    built = recipes.parse(f"recipe:{tmp_path / 'mine.toml'}")
     assert [path.name for path in built.patches] == ["a.patch", "b.patch", "c.diff"]
     (tmp_path / "queue" / "series").write_text("# first\nc.diff -p1\n\nb.patch # why\n")
-    assert [path.name for path in recipes.of(f"recipe:{tmp_path / 'mine.toml'}").patches] == [
+    assert [path.name for path in recipes.parse(f"recipe:{tmp_path / 'mine.toml'}").patches] == [
         "c.diff",
         "b.patch",
     ]
@@ -50,7 +50,9 @@ def test_options_follow_a_spec(tmp_path: Path) -> None:
     for name in ("base", "one", "two", "fix.patch"):
         (tmp_path / name).write_text("")
     at = f"{tmp_path}/"
-    built = recipes.of(f"tree:/linux@v6.1,base={at}base,config={at}one,config={at}two,patches={at}fix.patch")
+    built = recipes.parse(
+        f"tree:/linux@v6.1,base={at}base,config={at}one,config={at}two,patches={at}fix.patch"
+    )
     assert built.source == "tree:/linux@v6.1" and built.base == tmp_path / "base"
     assert built.fragments == (tmp_path / "one", tmp_path / "two") and built.patches == (
         tmp_path / "fix.patch",
@@ -70,14 +72,14 @@ def test_options_follow_a_spec(tmp_path: Path) -> None:
 )
 def test_what_is_wrong_with_a_spec_is_said_in_one_line(text: str, said: str) -> None:
     with pytest.raises(InputError, match=said) as raised:
-        recipes.of(text)
+        recipes.parse(text)
     assert "\n" not in str(raised.value)
 
 
 def test_a_directory_without_patches_is_refused(tmp_path: Path) -> None:
     (tmp_path / "0001-fix.txt").write_text("")
     with pytest.raises(InputError, match=r"no patch in .*: none ends in \.patch or \.diff"):
-        recipes.of(f"tree:/linux,patches={tmp_path}")
+        recipes.parse(f"tree:/linux,patches={tmp_path}")
 
 
 def test_what_is_commented_out_is_not_asked_for() -> None:
@@ -94,8 +96,8 @@ def test_results_have_whole_paths(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 def test_a_module_is_as_good_built_in_and_not_the_other_way_round() -> None:
     has = 'CONFIG_A=y\nCONFIG_B=m\n# CONFIG_C is not set\nCONFIG_D="x"\n'
-    assert config.lacking(has, 'CONFIG_A=m\nCONFIG_B=m\n# CONFIG_C is not set\nCONFIG_D="x"\n') == {}
-    assert config.lacking(has, "CONFIG_B=y\nCONFIG_C=y\nCONFIG_E=m\n# CONFIG_A is not set\n") == {
+    assert config.missing_options(has, 'CONFIG_A=m\nCONFIG_B=m\n# CONFIG_C is not set\nCONFIG_D="x"\n') == {}
+    assert config.missing_options(has, "CONFIG_B=y\nCONFIG_C=y\nCONFIG_E=m\n# CONFIG_A is not set\n") == {
         "CONFIG_B": "m", "CONFIG_C": "n", "CONFIG_E": "n", "CONFIG_A": "y",
     }  # fmt: skip
 
@@ -116,7 +118,7 @@ def test_a_line_of_the_users_that_is_not_honoured_is_named_with_what_it_became()
 
 
 def test_every_filesystem_of_linux_is_in_the_small_configuration() -> None:
-    from agelab.kernel import needs
+    from agelab.kernel import guest_needs
     from agelab.kernel.modinfo import canonical_name
     from agelab.model.filesystem import Filesystem
     from agelab.scenario.toml_files import read_all
@@ -124,6 +126,6 @@ def test_every_filesystem_of_linux_is_in_the_small_configuration() -> None:
     has = config.options(SMALL)
     for filesystem in read_all("filesystems", Filesystem):
         for module in filesystem.modules:
-            option = needs.OPTIONS.get(canonical_name(module))
+            option = guest_needs.MODULE_OPTIONS.get(canonical_name(module))
             if filesystem.name not in ("reiser4", "ufs"):
                 assert option and has.get(f"CONFIG_{option}") in ("m", "y"), (filesystem.name, module, option)

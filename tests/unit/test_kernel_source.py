@@ -67,7 +67,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def of(tree: Path, store: Store, ref: str = "") -> source_tree.SourceTree:
-    return source_tree.of_tree(tree, ref, store, lambda line: None)
+    return source_tree.from_directory(tree, ref, store, lambda line: None)
 
 
 def test_a_commit_is_a_source_and_the_users_tree_stays_as_it_is(tree: Path, store: Store) -> None:
@@ -82,7 +82,7 @@ def test_a_commit_is_a_source_and_the_users_tree_stays_as_it_is(tree: Path, stor
         git(tree, "rev-parse", "HEAD~1^{tree}"),
     )
     found.check_out()
-    assert (found.files / "fs/inode.c").read_text() == FILES["fs/inode.c"]
+    assert (found.work_tree / "fs/inode.c").read_text() == FILES["fs/inode.c"]
     assert {path: path.stat().st_mtime_ns for path in tree.rglob("*") if path.is_file()} == before
 
 
@@ -91,7 +91,7 @@ def test_only_files_that_differ_are_written_again(tree: Path, store: Store) -> N
     (tree / "fs/inode.c").write_text("later\n")
     git(tree, "commit", "-qam", "second")
     found = of(tree, store)
-    changed, same = found.files / "fs/inode.c", found.files / "kernel/fork.c"
+    changed, same = found.work_tree / "fs/inode.c", found.work_tree / "kernel/fork.c"
     before = [path.stat().st_mtime_ns for path in (changed, same)]
     found.check_out()
     assert changed.read_text() == "later\n"
@@ -109,13 +109,14 @@ def test_changes_that_no_commit_holds_are_refused_unless_told(tree: Path, store:
     as_it_is, head = of(tree, store, "worktree"), of(tree, store, "HEAD")
     assert as_it_is.tree != head.tree == git(tree, "rev-parse", "HEAD^{tree}")
     as_it_is.check_out()
-    assert (as_it_is.files / "fs/inode.c").read_text() == "mine\n"
+    assert (as_it_is.work_tree / "fs/inode.c").read_text() == "mine\n"
     assert git(tree, "status", "--porcelain") == "M fs/inode.c"
     git(tree, "checkout", "-q", "fs/inode.c")
     (tree / ".gitignore").write_text("*.o\n")
     (tree / "fs/inode.o").write_text("object")
     listed = subprocess.run(
-        ["git", "--git-dir", str(head.place / "git"), "ls-tree", "-r", "--name-only", of(tree, store, "worktree").tree],
+        ["git", "--git-dir", str(head.cache_dir / "git"), "ls-tree", "-r", "--name-only",
+         of(tree, store, "worktree").tree],
         capture_output=True, text=True, check=True,
     ).stdout.split()  # fmt: skip
     assert ".gitignore" in listed and "fs/inode.o" not in listed
@@ -162,7 +163,7 @@ def test_a_directory_inside_of_another_repository_is_not_taken_for_it(tree: Path
 
 def test_a_directory_that_is_no_kernel_tree_is_not_read(tmp_path: Path, store: Store) -> None:
     with pytest.raises(InputError, match="no kernel tree: it lacks Makefile, Kconfig, kernel"):
-        source_tree.of_tree(tmp_path, "", store, pytest.fail)
+        source_tree.from_directory(tmp_path, "", store, pytest.fail)
 
 
 def test_no_such_directory(tmp_path: Path, store: Store) -> None:
@@ -174,11 +175,11 @@ def test_patches_make_another_tree_and_are_recorded(tmp_path: Path, tree: Path, 
     patch = tmp_path / "a.patch"
     patch.write_text(PATCH)
     plain = of(tree, store)
-    found = source_tree.patched(plain, [patch])
+    found = source_tree.apply_patches(plain, [patch])
     assert found.tree != plain.tree and [one.name for one in found.patches] == ["a.patch"]
     found.check_out()
-    assert (found.files / "fs/inode.c").read_text() == "one\n2\nthree\n"
-    assert source_tree.patched(plain, []) == plain
+    assert (found.work_tree / "fs/inode.c").read_text() == "one\n2\nthree\n"
+    assert source_tree.apply_patches(plain, []) == plain
 
 
 def test_a_patch_that_does_not_apply_says_where(tmp_path: Path, tree: Path, store: Store) -> None:
@@ -188,10 +189,10 @@ def test_a_patch_that_does_not_apply_says_where(tmp_path: Path, tree: Path, stor
     with pytest.raises(
         InputError, match=r"2\.patch does not apply to 6\.1\.7-rc1 \(after 1\.patch\): fs/inode\.c:1"
     ):
-        source_tree.patched(of(tree, store), [one, other])
+        source_tree.apply_patches(of(tree, store), [one, other])
     other.write_text(PATCH.replace("fs/inode.c", "fs/none.c"))
     with pytest.raises(InputError, match=r"fs/none\.c: does not exist"):
-        source_tree.patched(of(tree, store), [other])
+        source_tree.apply_patches(of(tree, store), [other])
 
 
 def test_two_that_patch_one_tree_at_once_do_not_get_each_others_patches(
@@ -200,22 +201,22 @@ def test_two_that_patch_one_tree_at_once_do_not_get_each_others_patches(
     patch, other = tmp_path / "a.patch", tmp_path / "b.patch"
     patch.write_text(PATCH)
     other.write_text("--- /dev/null\n+++ b/fs/other.c\n@@ -0,0 +1 @@\n+other\n")
-    alone = [source_tree.patched(of(tree, store), [one]).tree for one in (patch, other)]
+    alone = [source_tree.apply_patches(of(tree, store), [one]).tree for one in (patch, other)]
     run, found = process.run, list[str]()
 
     def meanwhile(argv: list[str], **more: Any) -> process.Completed:
         if "apply" in argv and str(patch) in argv:  # another process, just before
-            found.append(source_tree.patched(of(tree, store), [other]).tree)
+            found.append(source_tree.apply_patches(of(tree, store), [other]).tree)
         return run(argv, **more)
 
     monkeypatch.setattr(process, "run", meanwhile)
-    assert [source_tree.patched(of(tree, store), [patch]).tree, *found] == alone
+    assert [source_tree.apply_patches(of(tree, store), [patch]).tree, *found] == alone
 
 
 def test_what_a_git_that_was_killed_has_left_locked_is_free_again(tree: Path, store: Store) -> None:
-    found = of(tree, store, source_tree.AS_IT_IS)
+    found = of(tree, store, source_tree.WORKTREE)
     for lock in ("git/index.lock", "files.index.lock"):
-        (found.place / lock).touch()
-    again = of(tree, store, source_tree.AS_IT_IS)
+        (found.cache_dir / lock).touch()
+    again = of(tree, store, source_tree.WORKTREE)
     again.check_out()
-    assert again.tree == found.tree and (again.files / "fs/inode.c").is_file()
+    assert again.tree == found.tree and (again.work_tree / "fs/inode.c").is_file()

@@ -71,8 +71,8 @@ def test_anything_else_means_the_kernel_unpacks_itself(image: bytes) -> None:
 
 
 def test_only_a_kernel_with_the_entry_point_is_booted_unpacked() -> None:
-    assert vmlinux.bootable("CONFIG_X86=y\nCONFIG_PVH=y\n")
-    assert not vmlinux.bootable("# CONFIG_PVH is not set\n")
+    assert vmlinux.supports_pvh("CONFIG_X86=y\nCONFIG_PVH=y\n")
+    assert not vmlinux.supports_pvh("# CONFIG_PVH is not set\n")
 
 
 def test_a_bzimage_says_its_release_and_version() -> None:
@@ -91,8 +91,8 @@ def test_a_32_bit_kernel_is_told_from_one_too_old_to_say() -> None:
 
 
 def test_a_kernel_says_where_it_is_entered_and_who_made_it() -> None:
-    assert vmlinux.has_entry(kernel())
-    assert not vmlinux.has_entry(kernel(entry=False))
+    assert vmlinux.has_pvh_entry(kernel())
+    assert not vmlinux.has_pvh_entry(kernel(entry=False))
     assert vmlinux.banner(kernel()) == f"{BANNER}1 SMP today"
     assert vmlinux.banner(ELF) is None
 

@@ -48,11 +48,11 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         return process.Completed(0, "", "")
 
     monkeypatch.setattr(
-        tools, "packages", lambda *_, refresh: BuildRoot(suite="s", packages=(package("gcc"),))
+        tools, "resolve_packages", lambda *_, refresh: BuildRoot(suite="s", packages=(package("gcc"),))
     )
     monkeypatch.setattr(Archive, "__init__", lambda *_: None)
     monkeypatch.setattr(Archive, "download", lambda *_: [])
-    monkeypatch.setattr(buildroot, "tidy", lambda tree, unused: tree.mkdir())
+    monkeypatch.setattr(buildroot, "finish_root", lambda tree, unused: tree.mkdir())
     monkeypatch.setattr(process, "run", run)
     return called
 
@@ -86,7 +86,7 @@ def test_other_packages_are_another_build_root(
 ) -> None:
     first = tools.obtain(store, sources=sources)
     newer = BuildRoot(suite="s", packages=(package("gcc", "2"),))
-    monkeypatch.setattr(tools, "packages", lambda *_, refresh: newer)
+    monkeypatch.setattr(tools, "resolve_packages", lambda *_, refresh: newer)
     assert tools.obtain(store, sources=sources) != first
 
 
@@ -104,7 +104,7 @@ def test_what_left_the_mirror_is_resolved_again(
             raise PackagesVanished("gone")
         return []
 
-    monkeypatch.setattr(tools, "packages", packages)
+    monkeypatch.setattr(tools, "resolve_packages", packages)
     monkeypatch.setattr(Archive, "download", download)
     assert set(tools.obtain(store, sources=sources)) == {"a", "b-c"}
     assert asked[:2] == [False, True]
@@ -139,11 +139,11 @@ def test_the_packages_are_a_compiler_and_a_libc_of_the_guests_suite(
 
     monkeypatch.setattr(Archive, "update", update)
     monkeypatch.setattr(Archive, "resolve", resolve)
-    found = tools.packages(store)
+    found = tools.resolve_packages(store)
     assert [one.name for one in found.packages] == ["gcc-12", "libc6", "libc6-dev", "libisl23"]
     assert asked == [(found.suite, False), ("gcc", "libc6-dev")]
-    assert tools.packages(store) == found and len(asked) == 2
-    tools.packages(store, refresh=True)
+    assert tools.resolve_packages(store) == found and len(asked) == 2
+    tools.resolve_packages(store, refresh=True)
     assert asked[2] == (found.suite, True)
 
 
@@ -156,6 +156,6 @@ def test_a_filesystem_gets_the_programs_that_it_names(
     store: Store, sources: Path, compiler: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tools, "FILESYSTEMS", sources)
-    assert tools.of_filesystem((), store) == {} and compiler == []
-    found = tools.of_filesystem(("b-c",), store)
+    assert tools.obtain_filesystem_tools((), store) == {} and compiler == []
+    found = tools.obtain_filesystem_tools(("b-c",), store)
     assert {name: path.read_text() for name, path in found.items()} == {"b-c": "b-c.c"}

@@ -36,7 +36,7 @@ def test_a_kernel_loads_the_module_built_for_it(tmp_path: Path, spec: str) -> No
         *("qemu-system-x86_64", "-machine", "q35,nvdimm=on", "-accel", "tcg", "-m", "512,slots=2,maxmem=4G"),
         *("-nodefaults", "-display", "none", "-no-reboot", "-serial", f"file:{tmp_path}/console"),
         *("-object", backend, "-device", "nvdimm,memdev=root"),
-        *("-kernel", str(sealed.boot), "-initrd", str(tmp_path / "initramfs"), "-append", CMDLINE),
+        *("-kernel", str(sealed.boot_image), "-initrd", str(tmp_path / "initramfs"), "-append", CMDLINE),
     ]
     process.run(argv, timeout=120)
     assert "agedrive " in (tmp_path / "console").read_text(errors="replace")

@@ -62,7 +62,7 @@ def boot(directory: Path, built: image.Image, archive: bytes, *, root: bool) -> 
     argv = [
         *("qemu-system-x86_64", "-machine", "q35,nvdimm=on", "-accel", "tcg", "-m", "512,slots=2,maxmem=4G"),
         *("-nodefaults", "-display", "none", "-no-reboot", "-serial", f"file:{directory}/console", *disk),
-        *("-kernel", str(built.boot), "-initrd", str(directory / "initramfs"), "-append", CMDLINE),
+        *("-kernel", str(built.boot_image), "-initrd", str(directory / "initramfs"), "-append", CMDLINE),
     ]
     process.run(argv, timeout=120)
     return (directory / "console").read_text(errors="replace")

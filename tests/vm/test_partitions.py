@@ -78,7 +78,7 @@ machine.power_off()
 
 def test_a_request_may_lie_across_two_partitions(tmp_path: Path) -> None:
     job = {
-        "settings": geometry.settings(DRIVE, name="drive0", run_seed=1, index=0),
+        "settings": geometry.module_parameters(DRIVE, name="drive0", run_seed=1, index=0),
         "sectors": MIB << 11,
     }
     with bench(open_store(), kernel.DEFAULT, tmp_path) as place:

@@ -64,7 +64,7 @@ def boot(
 ) -> dict[str, str]:
     """What was on the drive when the guest came up; it then makes these writes, and ends."""
     job = {
-        "settings": geometry.settings(DRIVE, name="drive0", run_seed=1, index=0),
+        "settings": geometry.module_parameters(DRIVE, name="drive0", run_seed=1, index=0),
         "sectors": MIB << 11,
         "places": PLACES,
         "writes": writes,

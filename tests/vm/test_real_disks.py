@@ -61,7 +61,7 @@ def test_a_guest_has_its_real_disks_and_sees_an_error_when_one_goes(tmp_path: Pa
             seed=1,
             machine=selection.machine("pentium4-2800"),
             memory_mib=256,
-            kernel=image.boot,
+            kernel=image.boot_image,
             initramfs=tmp_path / "initramfs",
             day=0,
             disks=(MemoryDisk(image.root, image.root.stat().st_size, written=False),),

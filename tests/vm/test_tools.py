@@ -43,7 +43,7 @@ def test_a_second_call_runs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_those_of_filesystems_run_without_a_library() -> None:
     names = sorted(path.stem for path in tools.FILESYSTEMS.glob("*.c"))
-    for program in tools.of_filesystem(names, open_store()).values():
+    for program in tools.obtain_filesystem_tools(names, open_store()).values():
         assert INTERPRETER not in segments(program)
 
 

@@ -40,7 +40,7 @@ def test_what_linux_writes_is_whole(which: str, tmp_path: Path) -> None:
     """A guest makes, grows, cuts, moves and removes files, also with no space left; ``ufs_work.py`` says what."""
     store = open_store()
     sealed = built(store)
-    programs = tools.of_filesystem(("mkufs", "checkufs"), store)
+    programs = tools.obtain_filesystem_tools(("mkufs", "checkufs"), store)
     disk, console, archive = (tmp_path / name for name in ("disk", "console", "initramfs"))
     disk.touch()
     os.truncate(disk, MIB << 20)
@@ -64,7 +64,7 @@ def test_what_linux_writes_is_whole(which: str, tmp_path: Path) -> None:
             *("-object", backend.format("root", "off", sealed.root, sealed.root.stat().st_size)),
             *("-object", backend.format("disk", "on", disk, MIB << 20)),
             *("-device", "nvdimm,memdev=root,id=nv0", "-device", "nvdimm,memdev=disk,id=nv1"),
-            *("-kernel", str(sealed.boot), "-initrd", str(archive), "-append", CMDLINE),
+            *("-kernel", str(sealed.boot_image), "-initrd", str(archive), "-append", CMDLINE),
         ],
         timeout=1200,
     )

@@ -193,7 +193,7 @@ class GuestLauncher:
             seed=self.spec.run_seed,
             machine=self.spec.machine,
             memory_mib=boot.memory_mib,
-            kernel=self.image.boot,
+            kernel=self.image.boot_image,
             initramfs=self.directory / f"{boot.name}initramfs",
             day=boot.day + boot.number,
             disks=(

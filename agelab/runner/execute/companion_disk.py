@@ -92,7 +92,7 @@ def obtain(
     # Its samples and its console are of interest only where it fails; then they are the error's.
     with atomic.temp_dir(store.cache("beside")) as work:
         run = RunDirectory(work)
-        programs = tools.of_filesystem(own.filesystem.tools, store, progress)
+        programs = tools.obtain_filesystem_tools(own.filesystem.tools, store, progress)
         machine = GuestLauncher(run.cell_directory(0), own, image, corpus, hypervisor, clock, None, programs)
         runner = CellRunner(run, 0, machine, CellGoals(keep=keep, measure=False), store, lambda _: None)
         if why := runner.unsupported():

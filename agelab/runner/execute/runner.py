@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agelab import stored_disk
-from agelab.buildroot import DoesNotBuild
+from agelab.buildroot import BuildFailed
 from agelab.corpus import Corpus
 from agelab.drive.module import NoHeaders
 from agelab.errors import AgelabError, InputError
@@ -75,7 +75,7 @@ def carry_out(
     return run
 
 
-UNFIT = (DoesNotBuild, DoesNotBoot, NoHeaders)
+UNFIT = (BuildFailed, DoesNotBoot, NoHeaders)
 """What is wrong with one kernel, and says nothing of the others."""
 
 

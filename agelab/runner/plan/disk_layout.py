@@ -62,7 +62,7 @@ class CellDrive:
         """What the kernel module is told, or None for a drive that is not modelled."""
         if self.profile is None:
             return None
-        return geometry.settings(
+        return geometry.module_parameters(
             self.profile, name=name, run_seed=run_seed, index=index, queue_depth=self.queue_depth
         )
 

@@ -28,7 +28,7 @@ def user_corpus(request: RunRequest, provided: ProvidedParts | None, store: Stor
     say(f"corpus {request.corpus}")
     wanted = request.selection.scenario.corpus
     expected = wanted.kind if wanted and not request.control else None
-    corpus = corpora.from_user(request.corpus, store, expected)
+    corpus = corpora.corpus_from_user(request.corpus, store, expected)
     if not corpus.content_bytes:
         raise InputError(f"{request.corpus} holds no data: there is nothing to copy")
     return corpus

@@ -138,7 +138,7 @@ def _programs(
         names = [*(tools.programs(tools.source_files()) if common else ()), *spec.filesystem.tools]
         return {name: path for name, path in provided.programs.items() if name in names}
     general = tools.obtain(store, progress.stage) if common else {}
-    return {**general, **tools.of_filesystem(spec.filesystem.tools, store, progress.stage)}
+    return {**general, **tools.obtain_filesystem_tools(spec.filesystem.tools, store, progress.stage)}
 
 
 def _measures(request: RunRequest) -> bool:

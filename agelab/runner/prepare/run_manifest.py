@@ -13,8 +13,8 @@ from agelab.corpus import Corpus
 from agelab.drive import module as modules
 from agelab.image import root as roots
 from agelab.image import tools
-from agelab.kernel import Kernel, packaged
-from agelab.kernel.packaged import Resolved
+from agelab.kernel import Kernel, debian_kernel
+from agelab.kernel.debian_kernel import ResolvedKernel
 from agelab.model.base import Frozen
 from agelab.model.drive import Drive
 from agelab.model.filesystem import Filesystem
@@ -48,7 +48,7 @@ class RunManifest(Frozen):
 
     agelab: str = Field(description="its version")
     programs: dict[str, str] = Field(description="of the host: Debian package -> version")
-    kernel: Resolved | None = Field(description="None for a kernel of files, or one that was built")
+    kernel: ResolvedKernel | None = Field(description="None for a kernel of files, or one that was built")
     guest: roots.RootPackages
     drive: BuildRoot | None = Field(description="what the modelled drive's module was built with")
     tools: BuildRoot | None = Field(description="what the guest's own programs were built with")
@@ -88,15 +88,15 @@ def collect(
 
     ``modelled``: whether a drive's module was made, ``programs``: whether the guest's own programs were.
     """
-    packages = roots.packages(roots.definition(), store, selection.filesystems())
+    packages = roots.resolve_packages(roots.definition(), store, selection.filesystems())
     of_debian = kernel.kind == "debian"
     return RunManifest(
         agelab=__version__,
         programs=host_programs(),
-        kernel=packaged.resolved(kernel.spec.partition(":")[2], store) if of_debian else None,
+        kernel=debian_kernel.resolve_packages(kernel.spec.partition(":")[2], store) if of_debian else None,
         guest=packages,
-        drive=modules.packages(kernel, store) if modelled and not kernel.building else None,
-        tools=tools.packages(store) if programs else None,
+        drive=modules.resolve_packages(kernel, store) if modelled and not kernel.build_inputs else None,
+        tools=tools.resolve_packages(store) if programs else None,
         sources={
             spec.variant.history or "": _source(request, spec, corpus)
             for spec, corpus in zip(specs, corpora, strict=True)

@@ -7,25 +7,27 @@ import shutil
 from pathlib import Path
 
 from agelab.errors import InputError
-from agelab.kernel import modinfo, needs, vmlinux
-from agelab.kernel.unpack import Kernel, Progress, prune_modules, quiet
+from agelab.kernel import guest_needs, modinfo, vmlinux
+from agelab.kernel.stored_kernel import Kernel
+from agelab.kernel.unpack import prune_modules
+from agelab.notify import Notify, silent
 from agelab.store import Store, file_hash, key_of
 
 RECIPE = 1
 """Raised whenever the same files would be unpacked differently."""
 
 _BUILTIN = "modules.builtin"
-_MARKS = (_BUILTIN, "modules.order", "modules.dep", "kernel/fs", "kernel/drivers")
+_MODULE_MARKERS = (_BUILTIN, "modules.order", "modules.dep", "kernel/fs", "kernel/drivers")
 """One of these is in a directory of modules."""
 _MODULE = re.compile(r".+\.ko(\.(gz|xz|zst))?")
-_OF_A_KERNEL = "CONFIG_64BIT=y"
+_KERNEL_OPTION = "CONFIG_64BIT=y"
 """Tells a kernel's configuration from other files called config."""
-_NOT_ENTERED = ("build", "source")
+_SOURCE_LINKS = ("build", "source")
 """Links to sources."""
 _USAGE = "image:<bzImage>, or image:<bzImage>,<its modules' directory, such as lib/modules/<release>>"
 
 
-def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Progress = quiet) -> Kernel:
+def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Notify = silent) -> Kernel:
     """The kernel in a file, with the modules of a directory (or of what is below it for its release).
 
     Its key is its content's. Its configuration is the one in the image (CONFIG_IKCONFIG) or in a file beside it;
@@ -46,10 +48,10 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Progr
     if not vmlinux.is_64_bit(image):
         raise InputError(f"kernel {spec!r}: {path} is a 32-bit kernel; guests are 64-bit")
     release, version = facts
-    tree = _tree(spec, directories[0], release) if directories else None
+    tree = _find_modules(spec, directories[0], release) if directories else None
     elf = vmlinux.unpack(image)
-    config = (vmlinux.config(elf) if elf else None) or _beside(path, tree, release)
-    files = _files(tree) if tree else {}
+    config = (vmlinux.config(elf) if elf else None) or _find_config(path, tree, release)
+    files = _module_files(tree) if tree else {}
     inputs = {
         "image": hashlib.sha256(image).hexdigest(),
         "modules": key_of({name: file_hash(file) for name, file in files.items()}) if tree else None,
@@ -62,7 +64,7 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Progr
     def build(directory: Path) -> None:
         progress(f"unpacking the kernel {release}")
         (directory / "vmlinuz").write_bytes(image)
-        if elf and vmlinux.has_entry(elf):
+        if elf and vmlinux.has_pvh_entry(elf):
             (directory / "vmlinux").write_bytes(elf)
         if config:
             (directory / "config").write_text(config)
@@ -72,12 +74,12 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Progr
             shutil.copyfile(file, copy / name)
         if _BUILTIN not in files:
             copy.mkdir(exist_ok=True)
-            (copy / _BUILTIN).write_text(needs.built_in(config) if config else "")
+            (copy / _BUILTIN).write_text(guest_needs.builtin_list(config) if config else "")
         prune_modules(copy, directory)
         shutil.rmtree(copy)
-        _must_match(spec, directory / "modules", release)
+        _require_release(spec, directory / "modules", release)
         known = config is not None or _BUILTIN in files
-        needs.must_reach_root(spec, release, directory, _hint(tree, known=known), known=known)
+        guest_needs.require_root_support(spec, release, directory, _hint(tree, known=known), known=known)
 
     return Kernel(spec, release, version, store.obtain("kernel", inputs, build))
 
@@ -93,7 +95,7 @@ def _read(spec: str, path: Path) -> bytes:
         ) from error
 
 
-def _tree(spec: str, directory: Path, release: str) -> Path:
+def _find_modules(spec: str, directory: Path, release: str) -> Path:
     """The modules of a release: in ``directory`` itself, or where it keeps those of that release."""
     places = [directory / top / release for top in ("", "lib/modules", "usr/lib/modules")]
     for place in (*places, directory):
@@ -110,21 +112,21 @@ def _tree(spec: str, directory: Path, release: str) -> Path:
 
 
 def _holds_modules(directory: Path) -> bool:
-    return any((directory / mark).exists() for mark in _MARKS)
+    return any((directory / mark).exists() for mark in _MODULE_MARKERS)
 
 
-def _files(tree: Path) -> dict[str, Path]:
+def _module_files(tree: Path) -> dict[str, Path]:
     """Every module and the list of those built in: path below ``tree`` to file."""
     found: dict[str, Path] = {}
     for top, directories, names in os.walk(tree):
-        directories[:] = sorted(set(directories) - set(_NOT_ENTERED))
+        directories[:] = sorted(set(directories) - set(_SOURCE_LINKS))
         for name in sorted(names):
             if name == _BUILTIN or _MODULE.fullmatch(name):
                 found[str((Path(top) / name).relative_to(tree))] = Path(top) / name
     return found
 
 
-def _beside(path: Path, tree: Path | None, release: str) -> str | None:
+def _find_config(path: Path, tree: Path | None, release: str) -> str | None:
     """The configuration in a file beside the image or its modules; of an image in Linux's tree, the tree's."""
     places = [path.with_name(name) for name in (f"config-{release}", "config", ".config")]
     if path.parent.name == "boot" and path.parent.parent.parent.name == "arch":
@@ -132,10 +134,10 @@ def _beside(path: Path, tree: Path | None, release: str) -> str | None:
     if tree:
         places.append(tree / "config")
     texts = (place.read_text(errors="replace") for place in places if place.is_file())
-    return next((text for text in texts if _OF_A_KERNEL in text), None)
+    return next((text for text in texts if _KERNEL_OPTION in text), None)
 
 
-def _must_match(spec: str, modules: Path, release: str) -> None:
+def _require_release(spec: str, modules: Path, release: str) -> None:
     """Raise InputError where the modules say that another kernel loads them."""
     first = next(iter(sorted(modules.rglob("*.ko*"))), None)
     magic = dict(modinfo.strings(modinfo.load(first))).get("vermagic", "").split() if first else []

@@ -4,32 +4,22 @@ Nothing here changes the host: lists and downloads live below the store's cache.
 credentials are the host's; a mirror's address never leaves the private root.
 """
 
-import hashlib
 import re
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from functools import cmp_to_key
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
 from urllib.parse import unquote
 
-from pydantic import Field, TypeAdapter, ValidationError
-
 from agelab import atomic, process
-from agelab.errors import AgelabError, HostError, InputError, unknown
-from agelab.model.base import Frozen
-from agelab.store import Store, canonical_json, file_hash, key_of
+from agelab.debian.packages import SUITES, Package, host_suite
+from agelab.errors import HostError, InputError, unknown
+from agelab.store import Store, file_hash
 
 ARCHITECTURE = "amd64"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
-# The names a user may ask for; only to tell a misspelt suite from a mirror that is out of reach.
-SUITES = ("bullseye", "bookworm", "bookworm-backports", "trixie", "trixie-backports", "forky", "sid")
 _BACKPORTS = "-backports"
 
-_INDEX = re.compile(r"'(?P<base>[^']+?)/dists/(?P<suite>[^']+?)/InRelease'")
-# The first of alternatives counts, as it does for apt.
-_DEPENDED = re.compile(r"(?P<name>[\w.+-]+)(?::\w+)?(?: \(= (?P<version>[^)]+)\))?")
-_URI = re.compile(r"'[^']+' (?P<file>\S+) (?P<size>\d+) SHA256:(?P<sha256>[0-9a-f]{64})")
+_RELEASE_URI = re.compile(r"'(?P<base>[^']+?)/dists/(?P<suite>[^']+?)/InRelease'")
+_PACKAGE_URI = re.compile(r"'[^']+' (?P<file>\S+) (?P<size>\d+) SHA256:(?P<sha256>[0-9a-f]{64})")
 # Host hooks and index kinds are of no use in a private root, and some of them are slow. Without apt's cache, which
 # images of containers switch off, each question takes as long as reading the lists does.
 _CONFIG = """\
@@ -63,83 +53,12 @@ Dir::State::extended_states "{root}/extended_states";
 """
 
 
-class Package(Frozen):
-    """One binary package, exactly: its file and what the file's content must hash to."""
-
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9+.-]*$")
-    version: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9.+~:-]*$")
-    filename: str = Field(
-        pattern=r"^[a-z0-9][A-Za-z0-9.+~%_-]*\.deb$",
-        description="the .deb's base name; says nothing of where it came from",
-    )
-    size: int = Field(ge=0, description="bytes")
-    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
-
-
-class Dependency(Frozen):
-    """One entry of a Depends field."""
-
-    name: str
-    version: str = Field(default="", description="empty unless it must be exactly that one")
-
-
-def dependencies(depends: str) -> list[Dependency]:
-    """What a Depends field names, of alternatives the first."""
-    found = (_DEPENDED.match(entry.strip()) for entry in depends.split(","))
-    return [Dependency(name=match["name"], version=match["version"] or "") for match in found if match]
-
-
-def host_suite() -> str:
-    """The codename of the release that the host runs. Raises HostError where it has none."""
-    with suppress(OSError):
-        for line in Path("/etc/os-release").read_text().splitlines():
-            if line.startswith("VERSION_CODENAME="):
-                return line.partition("=")[2].strip().strip('"')
-    raise HostError(
-        "/etc/os-release names no VERSION_CODENAME", hint="agelab builds its guests on a Debian host"
-    )
-
-
-def newest(versions: Sequence[str]) -> str:
-    """The highest of some Debian version strings."""
-
-    def compare(one: str, other: str) -> int:
-        argv = ["dpkg", "--compare-versions", one, "gt", other]
-        return -1 if process.run(argv, ok=(0, 1)).returncode else 1
-
-    return max(versions, key=cmp_to_key(compare))
-
-
 class PackagesVanished(HostError):
     """A suite's mirror does not hand out packages that were resolved: it has newer ones, or is out of reach."""
 
     def __init__(self, message: str, hint: str = "", suite: str = "") -> None:
         super().__init__(message, hint)
         self.suite = suite
-
-
-Answer = TypeVar("Answer")
-
-
-def cached_resolution(
-    store: Store, question: object, kind: type[Answer], ask: Callable[[], Answer], *, refresh: bool = False
-) -> Answer:
-    """The answer that ``ask`` gave to a question last time, from disk; asked again on ``refresh``.
-
-    It makes a second call instant and independent of the network, and keeps "the newest" the same
-    until somebody wants a newer one. The store's own ``answers`` are never asked again.
-    """
-    key = key_of(question)
-    adapter = TypeAdapter(kind)
-    if key in store.resolutions:
-        return adapter.validate_python(store.resolutions[key])
-    file = store.cache("resolved") / f"{key}.json"
-    if not refresh:
-        with suppress(FileNotFoundError, ValidationError):
-            return adapter.validate_json(file.read_bytes())
-    answer = ask()
-    atomic.write(file, canonical_json(adapter.dump_python(answer, mode="json")))
-    return answer
 
 
 class Archive:
@@ -239,7 +158,7 @@ class Archive:
                         suite=self.suite,
                     ) from error
                 raise PackagesVanished(
-                    f"cannot download {len(packages)} packages of Debian {self.suite}: {_said(error.stderr)}",
+                    f"cannot download {len(packages)} packages of Debian {self.suite}: {_error_text(error.stderr)}",
                     hint="check the network",
                     suite=self.suite,
                 ) from error
@@ -263,7 +182,7 @@ class Archive:
         self.update(refresh=False)
         found = []
         for line in self._apt("apt-get", arguments).splitlines():
-            match = _URI.match(line)
+            match = _PACKAGE_URI.match(line)
             if not match:
                 raise HostError(f"apt-get says what agelab cannot read: {line[:60]!r}")
             name, version, _ = match["file"].removesuffix(".deb").rsplit("_", 2)
@@ -282,7 +201,7 @@ class Archive:
         try:
             return process.run([program, "-c", str(self._root / "apt.conf"), *arguments]).stdout
         except process.ProcessFailed as error:
-            raise HostError(f"Debian {self.suite}: {_said(error.stderr)}", hint=error.hint) from error
+            raise HostError(f"Debian {self.suite}: {_error_text(error.stderr)}", hint=error.hint) from error
 
     def _fetch_lists(self) -> None:
         main, security = mirrors()
@@ -291,7 +210,7 @@ class Archive:
         if base != "sid":
             suites |= {f"{base}-updates": main, f"{base}-security": security or ""}
         while True:
-            text = "\n".join(_source(uri, suite) for suite, uri in suites.items() if uri)
+            text = "\n".join(_sources_entry(uri, suite) for suite, uri in suites.items() if uri)
             (self._root / "debian.sources").write_text(text)
             try:
                 process.run(["apt-get", "-c", str(self._root / "apt.conf"), "update", "-qq"])
@@ -310,7 +229,7 @@ class Archive:
                 if lacking and self.suite in gone:
                     raise InputError(f"the host's mirror has no Debian suite {self.suite!r}") from error
                 raise HostError(
-                    f"cannot fetch the package lists of Debian {self.suite}: {_said(error.stderr)}",
+                    f"cannot fetch the package lists of Debian {self.suite}: {_error_text(error.stderr)}",
                     hint="check the network and the host's apt configuration: apt-get update must work",
                 ) from error
 
@@ -320,7 +239,7 @@ def mirrors() -> tuple[str, str | None]:
     codename = host_suite()
     # What an update would fetch: it works on a host whose lists were never fetched, too.
     printed = process.run(["apt-get", "update", "--print-uris"]).stdout
-    found = [(match["base"], match["suite"]) for match in _INDEX.finditer(printed)]
+    found = [(match["base"], match["suite"]) for match in _RELEASE_URI.finditer(printed)]
     bases = [base for base, suite in found if suite == codename]
     if not bases:
         raise HostError(
@@ -332,34 +251,11 @@ def mirrors() -> tuple[str, str | None]:
     return main, next((base for base, suite in found if suite == f"{codename}-security"), None)
 
 
-def _source(uri: str, suite: str) -> str:
+def _sources_entry(uri: str, suite: str) -> str:
     fields = {"Types": "deb", "URIs": uri, "Suites": suite, "Components": "main", "Signed-By": KEYRING}
     return "".join(f"{name}: {value}\n" for name, value in fields.items())
 
 
-def _said(stderr: str) -> str:
+def _error_text(stderr: str) -> str:
     errors = [line.removeprefix("E: ") for line in stderr.splitlines() if line.startswith("E: ")]
     return "; ".join(errors[:3]) or stderr.strip()[-200:] or "apt-get failed"
-
-
-def local_repository(directory: Path, debs: Sequence[Path]) -> str:
-    """Make ``directory`` an unsigned apt repository of just these files; returns its sources line.
-
-    A root built from it holds exactly the packages that were resolved and verified, whatever the
-    mirror has by now. The format is that of a flat repository (sources.list(5), repository format).
-    """
-    directory.mkdir(parents=True, exist_ok=True)
-    entries = []
-    for deb in sorted(debs):
-        try:
-            (directory / deb.name).symlink_to(deb)
-        except OSError as error:
-            raise AgelabError(f"{directory} is not empty") from error
-        control = process.run(["dpkg-deb", "--field", str(deb)]).stdout.rstrip("\n")
-        facts = {"Filename": f"./{deb.name}", "Size": deb.stat().st_size, "SHA256": file_hash(deb)}
-        entries.append(control + "".join(f"\n{name}: {value}" for name, value in facts.items()) + "\n")
-    packages = "\n".join(entries).encode()
-    (directory / "Packages").write_bytes(packages)
-    digest = hashlib.sha256(packages).hexdigest()
-    (directory / "Release").write_text(f"SHA256:\n {digest} {len(packages)} Packages\n")
-    return f"deb [trusted=yes] copy:{directory} ./"

@@ -5,10 +5,12 @@ from pathlib import Path
 
 from agelab import process
 from agelab.errors import InputError
-from agelab.kernel import needs
-from agelab.kernel.packaged import RECIPE
-from agelab.kernel.unpack import Kernel, NotAKernel, Progress, quiet, unpack
+from agelab.kernel import guest_needs
+from agelab.kernel.debian_kernel import RECIPE
+from agelab.kernel.stored_kernel import Kernel
+from agelab.kernel.unpack import NotAKernel, unpack
 from agelab.model.base import Frozen
+from agelab.notify import Notify, silent
 from agelab.store import Store, file_hash
 
 # Debian's packages of one kernel (in parts since Linux 7), Ubuntu's, and those of the kernel's own bindeb-pkg.
@@ -27,7 +29,7 @@ class Deb(Frozen):
     sha256: str
 
 
-def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Progress = quiet) -> Kernel:
+def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Notify = silent) -> Kernel:
     """The kernel in these files (paths with commas between them), unpacked if the store does not have it.
 
     Its key is its content's: the same as that of the ``debian:`` kernel that the files are of. Raises InputError
@@ -52,12 +54,12 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Progr
                 str(error),
                 hint="name all packages of a kernel that comes in parts: deb:<image>,<modules>,...",
             ) from error
-        needs.must_reach_root(spec, first.release, directory, "choose another: agelab kernel list")
+        guest_needs.require_root_support(spec, first.release, directory, "choose another: agelab kernel list")
 
-    return Kernel(spec, first.release, first.version, store.obtain("kernel", inputs(debs), build))
+    return Kernel(spec, first.release, first.version, store.obtain("kernel", key_inputs(debs), build))
 
 
-def inputs(debs: list[Deb]) -> dict[str, object]:
+def key_inputs(debs: list[Deb]) -> dict[str, object]:
     """The identity of the kernel in these files: for the files of a Debian kernel that kernel's own."""
     release, version = debs[0].release, debs[0].version
     image = next((deb for deb in debs if deb.name.startswith("linux-image-")), None)

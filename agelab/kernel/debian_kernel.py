@@ -8,16 +8,18 @@ from pydantic import Field
 
 from agelab.debian import SUITES, Archive, Package, cached_resolution, dependencies, host_suite, newest
 from agelab.errors import HostError, InputError, unknown
+from agelab.kernel.stored_kernel import Kernel
 from agelab.kernel.suites import archives
-from agelab.kernel.unpack import Kernel, Progress, quiet, unpack
-from agelab.kernel.versions import exactly, is_version, nearest, newest_of, numbers
+from agelab.kernel.unpack import unpack
+from agelab.kernel.versions import find_exact, find_newest, is_version, nearest, numbers
 from agelab.model.base import Frozen
+from agelab.notify import Notify, silent
 from agelab.store import Store
 
 RECIPE = 1
 """Raised whenever the same package would be unpacked differently."""
 
-IN_PARTS = (6, 19)
+SPLIT_SINCE = (6, 19)
 """From this version of Linux on the package of the image is a stub. (That of 6.18 depends on a base without which it
 is whole: what the base brings are the scripts of an installation.)"""
 
@@ -26,7 +28,7 @@ _PACKAGE = re.compile(r"linux-image-(?P<release>\d+\.\d+\.\d[\w.+~-]*-amd64)")
 _FLAVOURS = re.compile(r"-(rt|cloud|dbg|unsigned)(-|$)")
 
 
-class Resolved(Frozen):
+class ResolvedKernel(Frozen):
     """What a spec stands for: one package, exactly, and those that its content is in where it is a stub."""
 
     suite: str
@@ -40,14 +42,14 @@ class Resolved(Frozen):
         return self.parts or (self.package,)
 
 
-def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Progress = quiet) -> Kernel:
+def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Notify = silent) -> Kernel:
     """The kernel of a version, a release or a suite, fetched and unpacked if the store does not have it.
 
     ``refresh`` asks the mirror again what ``wanted`` stands for. Raises InputError for what nothing answers
     to, HostError when a download fails.
     """
     spec = f"debian:{wanted}"
-    found = resolved(wanted, store, refresh, progress)
+    found = resolve_packages(wanted, store, refresh, progress)
     package = found.package
     inputs: dict[str, object] = {
         "package": package.name,
@@ -67,12 +69,12 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Progr
     return Kernel(spec, found.release, package.version, artefact, found.suite)
 
 
-def release_of(wanted: str, store: Store, *, progress: Progress = quiet) -> str:
+def release_of(wanted: str, store: Store, *, progress: Notify = silent) -> str:
     """The release that a version or a suite stands for, without fetching the kernel. Raises as ``resolve`` does."""
-    return resolved(wanted, store, False, progress).release
+    return resolve_packages(wanted, store, False, progress).release
 
 
-class Offered(Frozen):
+class AvailableKernel(Frozen):
     """One kernel that the mirror has."""
 
     release: str
@@ -87,36 +89,38 @@ class Offered(Frozen):
         return f"debian:{self.release}"
 
 
-def available(store: Store, *, refresh: bool = False, progress: Progress = quiet) -> list[Offered]:
+def available(store: Store, *, refresh: bool = False, progress: Notify = silent) -> list[AvailableKernel]:
     """Every kernel in every suite that the host's mirror carries, oldest first."""
-    found: dict[tuple[str, str], Offered] = {}
+    found: dict[tuple[str, str], AvailableKernel] = {}
     for archive in archives(store, refresh=refresh, progress=progress):
         versions = archive.versions("linux-")
-        for release, version in _kernels(versions).items():
+        for release, version in _filter_kernels(versions).items():
             headers = versions.get(f"linux-headers-{release}") == version
-            offered = Offered(release=release, version=version, suite=archive.suite, headers=headers)
+            offered = AvailableKernel(release=release, version=version, suite=archive.suite, headers=headers)
             found.setdefault((release, version), offered)
     return sorted(found.values(), key=lambda one: (numbers(one.release), one.release))
 
 
 def _releases(archive: Archive) -> dict[str, str]:
-    return _kernels(archive.versions("linux-"))
+    return _filter_kernels(archive.versions("linux-"))
 
 
-def _kernels(versions: Mapping[str, str]) -> dict[str, str]:
+def _filter_kernels(versions: Mapping[str, str]) -> dict[str, str]:
     """Release to version of those packages that are kernels of the plain flavour, and whole."""
     named = ((_PACKAGE.fullmatch(name), version) for name, version in versions.items())
     found = {match["release"]: version for match, version in named if match}
     return {
         release: version
         for release, version in found.items()
-        if not _FLAVOURS.search(release) and _whole(release, version, versions)
+        if not _FLAVOURS.search(release) and _is_complete(release, version, versions)
     }
 
 
-def _whole(release: str, version: str, versions: Mapping[str, str]) -> bool:
+def _is_complete(release: str, version: str, versions: Mapping[str, str]) -> bool:
     """Whether all parts are there of a kernel that comes in parts: a mirror removes them one by one."""
-    return numbers(release) < IN_PARTS or all(versions.get(name) == version for name in _part_names(release))
+    return numbers(release) < SPLIT_SINCE or all(
+        versions.get(name) == version for name in _part_names(release)
+    )
 
 
 def _part_names(release: str) -> list[str]:
@@ -129,30 +133,36 @@ def question(wanted: str) -> dict[str, str]:
     return {"kernel": f"debian:{wanted}", "suite": host_suite()}
 
 
-def resolved(wanted: str, store: Store, refresh: bool = False, progress: Progress = quiet) -> Resolved:
+def resolve_packages(
+    wanted: str, store: Store, refresh: bool = False, progress: Notify = silent
+) -> ResolvedKernel:
     """What ``debian:<wanted>`` stands for. Raises as ``resolve`` does."""
     return cached_resolution(
-        store, question(wanted), Resolved, lambda: _ask(wanted, store, refresh, progress), refresh=refresh
+        store,
+        question(wanted),
+        ResolvedKernel,
+        lambda: _query_archives(wanted, store, refresh, progress),
+        refresh=refresh,
     )
 
 
-def _ask(wanted: str, store: Store, refresh: bool, progress: Progress) -> Resolved:
+def _query_archives(wanted: str, store: Store, refresh: bool, progress: Notify) -> ResolvedKernel:
     if is_version(wanted):
-        archive, release = _of_version(wanted, store, refresh, progress)
+        archive, release = _find_version(wanted, store, refresh, progress)
     else:
         if wanted not in SUITES and wanted != host_suite():
             raise unknown("kernel", f"debian:{wanted}", [f"debian:{suite}" for suite in (*SUITES, "6.1")])
         archive = Archive(store, wanted)
         if refresh:
             archive.update()
-        release = _of_suite(archive)
+        release = _find_default(archive)
     package = archive.package(f"linux-image-{release}")
-    return Resolved(
+    return ResolvedKernel(
         suite=archive.suite, release=release, package=package, parts=_parts(archive, package, release)
     )
 
 
-def _of_version(wanted: str, store: Store, refresh: bool, progress: Progress) -> tuple[Archive, str]:
+def _find_version(wanted: str, store: Store, refresh: bool, progress: Notify) -> tuple[Archive, str]:
     """Suite and release of a version: an exact one's first suite; else the host's newest, or the newest of all.
 
     Of all, and not of those whose lists happen to be here: a spec means the same in every store.
@@ -161,8 +171,8 @@ def _of_version(wanted: str, store: Store, refresh: bool, progress: Progress) ->
     found: dict[str, tuple[Archive, str]] = {}
     for archive in archives(store, refresh=refresh, progress=progress):
         releases = _releases(archive)
-        release = newest_of(wanted, releases)
-        if release and (archive.suite == host_suite() or exactly(wanted, releases)):
+        release = find_newest(wanted, releases)
+        if release and (archive.suite == host_suite() or find_exact(wanted, releases)):
             return archive, release
         if release:
             found.setdefault(releases[release], (archive, release))
@@ -181,7 +191,7 @@ def _parts(archive: Archive, package: Package, release: str) -> tuple[Package, .
 
     Raises InputError where the suite has not all of them.
     """
-    if numbers(release) < IN_PARTS:
+    if numbers(release) < SPLIT_SINCE:
         return ()
     depended = dependencies(archive.depends(package.name, package.version))
     parts = [one for one in depended if one.name in _part_names(release)]
@@ -194,7 +204,7 @@ def _parts(archive: Archive, package: Package, release: str) -> tuple[Package, .
     return tuple(archive.package(one.name, one.version) for one in parts)
 
 
-def _of_suite(archive: Archive) -> str:
+def _find_default(archive: Archive) -> str:
     """The release that a suite's ``linux-image-amd64`` depends on."""
     for depended in dependencies(archive.depends("linux-image-amd64")):
         if match := _PACKAGE.fullmatch(depended.name):

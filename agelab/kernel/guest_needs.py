@@ -11,7 +11,7 @@ from agelab.kernel.initramfs import BASE_MODULES
 from agelab.kernel.modinfo import canonical_name
 from agelab.kernel.modules import Modules
 
-OPTIONS = {
+MODULE_OPTIONS = {
     "ahci": "SATA_AHCI",
     "btrfs": "BTRFS_FS",
     "dm_mod": "BLK_DEV_DM",
@@ -45,34 +45,36 @@ OPTIONS = {
 }
 """Every module that guests are given by name, to the option (without CONFIG_) that makes it."""
 
-BUILT_IN = (
+BUILTIN_OPTIONS = (
     *("64BIT", "ACPI", "BINFMT_ELF", "BINFMT_SCRIPT", "BLK_DEV_INITRD", "DEVTMPFS", "PROC_FS"),
     *("SERIAL_8250_CONSOLE", "SQUASHFS_ZLIB", "SYSFS", "TMPFS", "UNIX98_PTYS"),
 )
 """Options that cannot be modules, without which no guest comes to its root."""
 
 
-def values(config: str) -> dict[str, str]:
+def set_options(config: str) -> dict[str, str]:
     """Option (without CONFIG_) to value: y, m, a number or a quoted text; those that are not set are left out."""
     return {name.removeprefix("CONFIG_"): value for name, value in options(config).items() if value != "n"}
 
 
-def built_in(config: str) -> str:
+def builtin_list(config: str) -> str:
     """The text of a modules.builtin for those of OPTIONS that a configuration builds in."""
-    set_to = values(config)
-    return "".join(f"kernel/{name}.ko\n" for name, option in OPTIONS.items() if set_to.get(option) == "y")
+    set_to = set_options(config)
+    return "".join(
+        f"kernel/{name}.ko\n" for name, option in MODULE_OPTIONS.items() if set_to.get(option) == "y"
+    )
 
 
-def must_reach_root(spec: str, release: str, directory: Path, hint: str, *, known: bool = True) -> None:
+def require_root_support(spec: str, release: str, directory: Path, hint: str, *, known: bool = True) -> None:
     """Raise InputError, naming what is missing, for an unpacked kernel with which no guest comes to its root.
 
     ``known`` is whether anything says what the kernel has built in.
     """
     modules, config = Modules.of(release, directory), directory / "config"
-    lacking = [f"{name} (CONFIG_{OPTIONS[name]})" for name in BASE_MODULES if not modules.has(name)]
+    lacking = [f"{name} (CONFIG_{MODULE_OPTIONS[name]})" for name in BASE_MODULES if not modules.has(name)]
     if config.exists():
-        set_to = values(config.read_text(errors="replace"))
-        lacking += [f"CONFIG_{option}=y" for option in BUILT_IN if set_to.get(option) != "y"]
+        set_to = set_options(config.read_text(errors="replace"))
+        lacking += [f"CONFIG_{option}=y" for option in BUILTIN_OPTIONS if set_to.get(option) != "y"]
     if lacking:
         unsure = "" if known else ", and what it has built in is not known"
         raise InputError(
@@ -81,7 +83,7 @@ def must_reach_root(spec: str, release: str, directory: Path, hint: str, *, know
         )
 
 
-def serves(modules: Modules, names: tuple[str, ...]) -> str:
+def describe_support(modules: Modules, names: tuple[str, ...]) -> str:
     """How a kernel has these modules: "module", "built in", or which of them it has not."""
     absent = [name for name in names if not modules.has(name)]
     if absent:

@@ -1,0 +1,66 @@
+"""Debian packages, suites and versions."""
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cmp_to_key
+from pathlib import Path
+
+from pydantic import Field
+
+from agelab import process
+from agelab.errors import HostError
+from agelab.model.base import Frozen
+
+SUITES = ("bullseye", "bookworm", "bookworm-backports", "trixie", "trixie-backports", "forky", "sid")
+"""The suites a user may ask for: they tell a misspelt name from a mirror that cannot be reached."""
+
+# The first of alternatives counts, as it does for apt.
+_DEPENDENCY = re.compile(r"(?P<name>[\w.+-]+)(?::\w+)?(?: \(= (?P<version>[^)]+)\))?")
+
+
+class Package(Frozen):
+    """One binary package, exactly: its file and what the file's content must hash to."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9+.-]*$")
+    version: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9.+~:-]*$")
+    filename: str = Field(
+        pattern=r"^[a-z0-9][A-Za-z0-9.+~%_-]*\.deb$",
+        description="the .deb's base name; says nothing of where it came from",
+    )
+    size: int = Field(ge=0, description="bytes")
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+
+
+class Dependency(Frozen):
+    """One entry of a Depends field."""
+
+    name: str
+    version: str = Field(default="", description="empty unless it must be exactly that one")
+
+
+def dependencies(depends: str) -> list[Dependency]:
+    """What a Depends field names, of alternatives the first."""
+    found = (_DEPENDENCY.match(entry.strip()) for entry in depends.split(","))
+    return [Dependency(name=match["name"], version=match["version"] or "") for match in found if match]
+
+
+def host_suite() -> str:
+    """The codename of the release that the host runs. Raises HostError where it has none."""
+    with suppress(OSError):
+        for line in Path("/etc/os-release").read_text().splitlines():
+            if line.startswith("VERSION_CODENAME="):
+                return line.partition("=")[2].strip().strip('"')
+    raise HostError(
+        "/etc/os-release names no VERSION_CODENAME", hint="agelab builds its guests on a Debian host"
+    )
+
+
+def newest(versions: Sequence[str]) -> str:
+    """The highest of some Debian version strings."""
+
+    def compare(one: str, other: str) -> int:
+        argv = ["dpkg", "--compare-versions", one, "gt", other]
+        return -1 if process.run(argv, ok=(0, 1)).returncode else 1
+
+    return max(versions, key=cmp_to_key(compare))
