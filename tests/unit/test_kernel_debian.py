@@ -342,7 +342,7 @@ def test_a_suite_without_updates_is_used_without_them(empty: Store, monkeypatch:
         return process.Completed(0, "", "")
 
     monkeypatch.setattr(
-        debian, "mirrors", lambda: ("http://mirror.test/debian", "http://mirror.test/security")
+        archive, "mirrors", lambda: ("http://mirror.test/debian", "http://mirror.test/security")
     )
     monkeypatch.setattr(process, "run", run)
     Archive(empty, "trixie").update()

@@ -69,7 +69,7 @@ print(json.dumps({
     "drive": cell_inputs.drive_sources(),
     "tools": {path.name: file_hash(path) for path in tools.source_files()},
     "makers": {path.name: file_hash(path) for path in tools.source_files(tools.FILESYSTEMS)},
-    "image": {path.name: file_hash(path) for path in sealed_image._PROVISIONING},
+    "image": {path.name: file_hash(path) for path in sealed_image._PROVISIONING_FILES},
     "root": root.definition().model_dump(mode="json"),
     "filesystems": [one.model_dump(mode="json") for one in selection.filesystems()],
     "clock": file_hash(clock_library.SOURCE),
@@ -252,7 +252,7 @@ def test_the_store_of_an_installed_copy_is_where_the_users_data_is(
     monkeypatch.setenv("AGELAB_HOME", "~nobody-of-that-name/store")
     with pytest.raises(InputError, match="no place for the store") as raised:
         default_home()
-    assert raised.value.hint == "name one: AGELAB_HOME=<directory>"
+    assert raised.value.hint == "set AGELAB_HOME=<directory>"
 
 
 def test_a_page_of_an_installed_copy_speaks_of_no_make(monkeypatch: pytest.MonkeyPatch) -> None:
