@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from agelab.model.metrics import METRICS
 from agelab.model.result import LARGEST, Sample
 from agelab.model.step import RECOVERING, Ratio
+from agelab.model.step_id import AGED, CONTROL, StepId
 
 WAITING = ("wait4", "waitid", "waitpid")
 """System calls in which a process waits for another one's end (wait(2))."""
@@ -37,11 +38,11 @@ def syscall_shares(samples: Sequence[Sample]) -> list[Sample]:
     times = [one for one in samples if one.metric == "syscall_seconds"]
     sums: dict[str, float] = {}
     for one in times:
-        step, _, call = one.step.rpartition("/")
+        step, call = one.step_id.group, one.step_id.name
         sums[step] = sums.get(step, 0) + (0 if call in WAITING else one.value or 0)
     found = []
     for one in times:
-        step, _, call = one.step.rpartition("/")
+        step, call = one.step_id.group, one.step_id.name
         why = None if sums[step] else "no call took any time"
         if call in WAITING:
             why = "it waits for another process"
@@ -66,8 +67,7 @@ def recovery_times(samples: Sequence[Sample]) -> list[Sample]:
     found = []
     for one in samples:
         if one.metric == "mount_status" and one.value == 0:
-            phase = one.step.rpartition("/")[0]
-            steps = [f"{phase}/{name}" if phase else name for name in RECOVERING]
+            steps = [str(one.step_id.beside(name)) for name in RECOVERING]
             value = round(sum(times.get((step, one.repetition), 0) for step in steps), 6)
             sample = one.model_copy(update={"metric": "recovery_time", "value": value, "unit": "s"})
             found.append(sample)
@@ -75,25 +75,21 @@ def recovery_times(samples: Sequence[Sample]) -> list[Sample]:
 
 
 def slowdowns(
-    tests: Iterable[str], where: str, aged: str, control: str, samples: Sequence[Sample], none: str
+    tests: Iterable[StepId], samples: Sequence[Sample], no_control: str | None = None
 ) -> list[Sample]:
-    """For each test its time on the aged disk over that on the control; ``none`` is the reason without a control.
-
-    Their steps are ``<where><aged>/<test>`` and ``<where><control>/<test>``, with ``where`` nothing or ending in a
-    slash.
-    """
+    """Divide each test's time on the aged disk by that on the control; ``no_control`` says why there is none."""
     times = {(one.step, one.repetition): one.value for one in samples if one.metric == "elapsed"}
     found = []
     for test in tests:
-        old, new = (f"{where}{kind}/{test}" for kind in (aged, control))
+        old, new = (str(test.on(disk)) for disk in (AGED, CONTROL))
         repetitions = sorted(number for step, number in times if step == old)
         for number in repetitions or [1]:
             ours, theirs = times.get((old, number)), times.get((new, number))
             value = _over(ours, theirs) if ours and theirs else None
-            why = None if value is not None else none or "the test did not end on both disks"
+            why = None if value is not None else no_control or "the test did not end on both disks"
             found.append(
                 Sample(
-                    step=where + test,
+                    step=str(test),
                     metric="slowdown",
                     value=value,
                     unit="1",

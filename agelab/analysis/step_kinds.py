@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agelab.model.step import CHECKING, IMPLICIT, RECOVERING
+from agelab.model.step_id import StepId
 
 OTHER = "other"
 RECOVERY = "recovery"
@@ -37,12 +38,13 @@ class Kinds:
 
     def of(self, step: str) -> str:
         """The kind of a step as samples name it: ``copy``, ``aged/read``, ``control/mount``, ``strace/read1/open``."""
-        phases, _, name = step.rpartition("/")
+        found = StepId.parse(step)
+        name = found.name
         if name in IMPLICIT:
             return name
         if name in (*RECOVERING, CHECKING):
             return RECOVERY
-        known = next((self.commands[one] for one in (step, name, phases) if one in self.commands), None)
+        known = next((self.commands[one] for one in (step, name, found.group) if one in self.commands), None)
         return OTHER if known is None else of_command(known)
 
 

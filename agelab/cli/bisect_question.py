@@ -93,12 +93,13 @@ def _step_there(step: str, wanted: "RunRequest") -> None:
     from agelab.analysis.sweep import TOTAL
     from agelab.errors import unknown
     from agelab.model.step import CONTROL_COPY, IMPLICIT, PREPARING
+    from agelab.model.step_id import StepId
 
     [(scenario, *_)] = wanted.turns[:1]
     own = [one.name for one in (*scenario.actions(), *scenario.tests)]
     own += [one.name for one in scenario.experiments] + ([PREPARING] if scenario.experiments else [])
     there = [*dict.fromkeys([TOTAL[0], *own, CONTROL_COPY, *IMPLICIT])]
-    if step.rpartition("/")[2] not in there:
+    if StepId.parse(step).name not in there:
         raise unknown(f"step of {scenario.name}", step, there)
 
 

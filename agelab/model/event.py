@@ -26,10 +26,10 @@ class Measured(Sample):
 
     event: Literal["sample"]
 
-    def sample(self, prefix: str = "") -> Sample:
-        """The sample without its envelope, its step named with what the guest does not know of: the phase."""
+    def sample(self, step: str) -> Sample:
+        """The sample without its envelope, of a step of that name: the guest does not know of phases."""
         fields = self.model_dump(exclude={"event"})
-        return Sample.model_validate({**fields, "step": prefix + self.step})
+        return Sample.model_validate({**fields, "step": step})
 
 
 class Begun(Frozen):

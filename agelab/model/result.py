@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from agelab.model.base import Defaults, Frozen, Label, Text, Told
+from agelab.model.step_id import StepId
 
 SCHEMA = 1
 LARGEST = 1 << 64
@@ -36,6 +37,11 @@ class Sample(Frozen):
     unit: Label = Field(description="the metric's")
     repetition: Count = Field(default=1, description="of the step, from 1")
     not_measured: Text | None = Field(default=None, description="the reason where there is no value")
+
+    @property
+    def step_id(self) -> StepId:
+        """The step's name in parts."""
+        return StepId.parse(self.step)
 
 
 class Stuck(Frozen):

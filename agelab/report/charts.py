@@ -3,12 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from agelab.model.metrics import METRICS
+from agelab.model.step_id import StepId
 from agelab.report import vega
 from agelab.report.gather import RunSet, Subject
 from agelab.report.model import Chart, Charts, Mark
 from agelab.report.numbers import text, unit_name
 from agelab.report.ranking import Ranked
-from agelab.report.step_selection import AGED, CONTROL, MAP, charted, repeated
+from agelab.report.step_selection import charted, repeated, sides
 from agelab.report.vega import Bar, ChartLine
 from agelab.stats.formatting import scale
 from agelab.stats.order_statistics import Summary
@@ -47,27 +48,26 @@ def times(group: RunSet) -> Iterator[Charts]:
 
 def slowdowns(group: RunSet, places: Sequence[Place]) -> Iterator[Charts]:
     """The slowdown of each test; below it the times that it is made of."""
-    charts, sides = [], []
+    charts, times_of_both = [], []
     for place in places[:MOST]:
         step, repetition, _ = place
         title = step if repetition == 1 else f"{step}, point {repetition}"
         found = [(one.name, one.series.get(place), AGED_COLOUR) for one in group.subjects]
         charts += _bars(title, "times the unaged disk's", found, base=1)
-        where, slash, test = step.rpartition("/")
         both = [
-            (one.name, one.series.get((f"{where}{slash}{side}{test}", repetition, "elapsed")), kind)
+            (one.name, one.series.get((side, repetition, "elapsed")), colour)
             for one in group.subjects
-            for side, kind in ((AGED, AGED_COLOUR), (CONTROL, 0))
+            for side, colour in zip(sides(step), (AGED_COLOUR, 0), strict=True)
         ]
-        sides += _bars(title, "s", both)
+        times_of_both += _bars(title, "s", both)
     if charts:
         note = _left_out(
             len(places), f"1, the dashed line: no slower than a disk without a history. {WHISKERS}"
         )
         yield Charts("Slowdown: time on the aged disk / time on the unaged one", tuple(charts), note=note)
-    if sides:
+    if times_of_both:
         legend = (Mark("aged", AGED_COLOUR), Mark("unaged control", 0))
-        yield Charts("The two times of each test", tuple(sides), legend)
+        yield Charts("The two times of each test", tuple(times_of_both), legend)
 
 
 def order_of(
@@ -146,7 +146,8 @@ def curves(group: RunSet) -> Iterator[Charts]:
 
 
 def _named(step: str) -> str:
-    return step.removesuffix("/" + MAP) if step.endswith("/" + MAP) else step
+    found = StepId.parse(step)
+    return found.group if found.is_map else step
 
 
 def _style(number: int) -> tuple[int, int]:

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 
 from agelab.analysis.derived_samples import WAITING
+from agelab.model.step_id import AGED_MAP, CONTROL_MAP, StepId
 from agelab.report import charts
 from agelab.report.gather import RunSet
 from agelab.report.model import Block, Heading, Results, Table, TableCell
 from agelab.report.numbers import cell
-from agelab.report.step_selection import AGED, CONTROL, MAP, traced
+from agelab.report.step_selection import traced
 from agelab.stats.formatting import json_number
 from agelab.stats.noise_floor import SEEDS_NEEDED
 
@@ -28,21 +29,21 @@ CALLS = 7
 
 def layouts(group: RunSet, where: str) -> Iterator[Table]:
     """A row for each subject: measures of the map, aged and of the control, at the history's end."""
-    last = max((at[1] for at in group.places if at[0] == AGED + MAP), default=None)
+    last = max((at[1] for at in group.places if at[0] == AGED_MAP), default=None)
     if last is None:
         return
-    there = {at[2] for at in group.places if at[0] == AGED + MAP}
+    there = {at[2] for at in group.places if at[0] == AGED_MAP}
     measures = [(metric, name) for metric, name in LAYOUT if metric in there]
     columns = (Heading("filesystem"), Heading("disk"), *(Heading(name, True) for _, name in measures))
     rows = [
         (
             TableCell(subject.name),
             TableCell(disk),
-            *(cell(subject.series.get((side + MAP, last, metric)), 4) for metric, _ in measures),
+            *(cell(subject.series.get((step, last, metric)), 4) for metric, _ in measures),
         )
         for subject in group.subjects
         if subject.counted
-        for side, disk in ((AGED, "aged"), (CONTROL, "unaged"))
+        for step, disk in ((AGED_MAP, "aged"), (CONTROL_MAP, "unaged"))
     ]
     caption = "Where things lie: medians, in brackets the spread over run seeds (docs/measures.md)"
     yield Table(f"{where}-layouts", caption, columns, tuple(rows))
@@ -55,8 +56,9 @@ def calls(group: RunSet, where: str) -> Iterator[Block]:
     for step in traced(group):
         for subject in group.subjects:
             for place, series in subject.series.items():
-                begun, _, call = place[0].rpartition("/")
-                if begun != step or place[2] != "syscall_seconds":
+                traced_step = StepId.parse(place[0])
+                call = traced_step.name
+                if traced_step.group != step or place[2] != "syscall_seconds":
                     continue
                 share = subject.series.get((place[0], place[1], "syscall_share"))
                 known = share.summary if share else None

@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 
 from agelab.model.result import Sample
+from agelab.model.step import CONTROL_COPY, IMPLICIT
+from agelab.model.step_id import AGED, AGED_MAP, CONTROL, CONTROL_MAP, StepId
 from agelab.view.terminal import Head, print_table
 
-AGED, CONTROL = "aged/", "control/"
-MAP = "map"
-IMPLICIT = ("boot", "mkfs", "mount", "copy", MAP)
+NO_TESTS = (*IMPLICIT, CONTROL_COPY)
+"""Steps on both disks that are none of the scenario's tests."""
 PERCENT = ("fragmented_files", "free_usable_1mib")
 MEGABYTES = ("free_bytes", "free_extent_largest")
 LABELS = {
@@ -35,14 +36,14 @@ def print_measures(console: Console, samples: Sequence[Sample]) -> None:
     """The tests' times on both disks with the slowdown, then what is known of both layouts."""
     values = {(one.step, one.metric, one.repetition): one for one in samples}
     tests = dict.fromkeys(
-        (one.step.removeprefix(AGED), one.repetition)
+        (one.step_id.name, one.repetition)
         for one in samples
-        if one.step.startswith(AGED) and one.metric == "elapsed"
+        if one.step_id.within == (AGED,) and one.metric == "elapsed"
     )
-    tests = {test: None for test in tests if test[0] not in IMPLICIT}
+    tests = {test: None for test in tests if test[0] not in NO_TESTS}
     if tests:
         _print_tests(console, values, tests)
-    if rows := [metric for metric in LABELS if (AGED + MAP, metric, 1) in values]:
+    if rows := [metric for metric in LABELS if (AGED_MAP, metric, 1) in values]:
         _print_layout(console, values, rows)
         for reason in _reasons(samples):
             console.print(f"  not measured: {reason}", soft_wrap=True)
@@ -55,8 +56,9 @@ def _print_tests(console: Console, values: Values, tests: Mapping[tuple[str, int
     rows = []
     for test, number in tests:
         label = f" {test}" if sum(name == test for name, _ in tests) == 1 else f" {test} {number}"
-        both = [values.get((side + test, "elapsed", number)) for side in (AGED, CONTROL)]
-        scores = [values.get((side + test, "dynamic_layout_score", number)) for side in (AGED, CONTROL)]
+        steps = [str(StepId.parse(test).on(disk)) for disk in (AGED, CONTROL)]
+        both = [values.get((step, "elapsed", number)) for step in steps]
+        scores = [values.get((step, "dynamic_layout_score", number)) for step in steps]
         slowdown = values.get((test, "slowdown", number))
         rows.append(
             (label, *(shown(one, 6) for one in both), shown(slowdown, 3), *(shown(one, 4) for one in scores))
@@ -69,7 +71,7 @@ def _print_layout(console: Console, values: Values, metrics: Sequence[str]) -> N
     rows = []
     for metric in metrics:
         scale, decimals = _scale(metric)
-        both = (values.get((side + MAP, metric, 1)) for side in (AGED, CONTROL))
+        both = (values.get((step, metric, 1)) for step in (AGED_MAP, CONTROL_MAP))
         rows.append((f" {LABELS[metric]}", *(shown(one, decimals, scale) for one in both)))
     print_table(console, [(" layout", "left"), ("aged", "right"), ("control", "right")], rows)
 
@@ -96,7 +98,7 @@ def _reasons(samples: Sequence[Sample]) -> list[str]:
     """Why maps and slowdowns have gaps, each reason once with what it is the reason of."""
     found: dict[str, list[str]] = {}
     for one in samples:
-        if one.not_measured and (one.step.endswith("/" + MAP) or one.metric == "slowdown"):
+        if one.not_measured and (one.step_id.is_map or one.metric == "slowdown"):
             found.setdefault(one.not_measured, []).append(f"{one.step} {one.metric}")
     return [f"{_list(where)}: {reason}" for reason, where in found.items()]
 

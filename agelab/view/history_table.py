@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 
 from agelab.model.result import Sample
-from agelab.view.aging_table import AGED, CONTROL, MAP, shown
+from agelab.model.step_id import AGED, AGED_MAP, CONTROL, CONTROL_MAP, StepId
+from agelab.view.aging_table import shown
 from agelab.view.terminal import Head, print_table
 
 Column = tuple[str, str, str, float, int]
@@ -14,16 +15,16 @@ Column = tuple[str, str, str, float, int]
 
 def on_the_way(samples: Sequence[Sample]) -> list[str]:
     """The names of the drives on which tests were made at the points of a history: none in other scenarios."""
-    steps = dict.fromkeys(one.step.split("/")[0] for one in samples if one.step.count("/") == 2)
-    tested = {one.step.split("/")[0] for one in samples if f"/{AGED}" in one.step}
-    return [label for label in steps if label in tested]
+    return list(
+        dict.fromkeys(one.step_id.label for one in samples if one.step_id.on_aged_disk and one.step_id.label)
+    )
 
 
 def print_points(console: Console, samples: Sequence[Sample], labels: Sequence[str]) -> None:
     """Where things lie at each point, and how much longer tests take than on the point's control."""
     columns = list(_columns(samples, labels))
     values = {(one.step, one.metric, one.repetition): one for one in samples}
-    points = sorted({one.repetition for one in samples if one.metric == "slowdown" or one.step == AGED + MAP})
+    points = sorted({one.repetition for one in samples if one.metric == "slowdown" or one.step == AGED_MAP})
     heads: list[Head] = [(" point", "left"), *((heading, "right") for heading, *_ in columns)]
     rows = []
     for point in points:
@@ -36,7 +37,7 @@ def print_points(console: Console, samples: Sequence[Sample], labels: Sequence[s
     gaps = dict.fromkeys(
         one.not_measured
         for one in samples
-        if one.not_measured and (one.step.endswith(f"/{MAP}") or one.metric == "slowdown")
+        if one.not_measured and (one.step_id.is_map or one.metric == "slowdown")
     )
     for why in gaps:
         console.print(f"  not measured: {why}", soft_wrap=True)
@@ -45,19 +46,19 @@ def print_points(console: Console, samples: Sequence[Sample], labels: Sequence[s
 def _columns(samples: Sequence[Sample], labels: Sequence[str]) -> Iterator[Column]:
     for label in labels:
         for test in _tests(samples, label):
-            yield f"slowdown\n{label}\n{test}", f"{label}/{test}", "slowdown", 1, 3
-    where = f"{labels[0]}/{AGED}"
+            yield f"slowdown\n{label}\n{test}", str(StepId(test, (label,))), "slowdown", 1, 3
     for test in _tests(samples, labels[0])[:1]:
-        yield f"dynamic\n{labels[0]}\n{test}", where + test, "dynamic_layout_score", 1, 4
-    for kind, said in ((AGED, "aged"), (CONTROL, "control")):
-        yield f"layout\nscore\n{said}", kind + MAP, "layout_score", 1, 4
-    for kind, said in ((AGED, "aged"), (CONTROL, "control")):
-        yield f"% free in\n>= 1 MiB\n{said}", kind + MAP, "free_usable_1mib", 0.01, 1
+        step = str(StepId(test, (labels[0], AGED)))
+        yield f"dynamic\n{labels[0]}\n{test}", step, "dynamic_layout_score", 1, 4
+    for step, disk in ((AGED_MAP, AGED), (CONTROL_MAP, CONTROL)):
+        yield f"layout\nscore\n{disk}", step, "layout_score", 1, 4
+    for step, disk in ((AGED_MAP, AGED), (CONTROL_MAP, CONTROL)):
+        yield f"% free in\n>= 1 MiB\n{disk}", step, "free_usable_1mib", 0.01, 1
     refused = dict.fromkeys(one.step for one in samples if one.metric == "refused")
     for step in refused:
         yield f"refused\n{step}", step, "refused", 1, 0
 
 
 def _tests(samples: Sequence[Sample], label: str) -> list[str]:
-    found = (one.step.rpartition("/") for one in samples if one.metric == "slowdown")
-    return list(dict.fromkeys(test for where, _, test in found if where == label))
+    found = (one.step_id for one in samples if one.metric == "slowdown")
+    return list(dict.fromkeys(test.name for test in found if test.label == label))

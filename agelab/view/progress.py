@@ -14,11 +14,11 @@ from rich.table import Column
 from agelab.analysis.recent_durations import recent_cells
 from agelab.model.result import Cell, End
 from agelab.model.step import CONTROL_COPY, IMPLICIT, PREPARING, Cycle
+from agelab.model.step_id import AGED, CONTROL, PREPARED, ForkName, StepId
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.progress import Progress
 from agelab.runner.request.run_request import RunRequest
 from agelab.view import cell_names, eta
-from agelab.view.aging_table import AGED, CONTROL
 from agelab.view.terminal import can_redraw, open_console
 
 REDRAWN = 2
@@ -33,12 +33,12 @@ def repetitions(request: RunRequest) -> dict[str, int] | None:
     found: dict[str, int] = {}
     if scenario.experiments:
         prepared = len({one.prepare for one in scenario.experiments} - {""})
-        found = {f"prepared-{number + 1}/{PREPARING}": 1 for number in range(prepared)}
+        found = {
+            str(StepId(PREPARING, (str(ForkName(PREPARED, number + 1)),))): 1 for number in range(prepared)
+        }
         for one in scenario.experiments:
-            found |= {
-                prefix + one.name: 1
-                for prefix in ("", *(f"{trace.name}/" for trace in scenario.traces if one.traced))
-            }
+            passes = [(), *((trace.name,) for trace in scenario.traces if one.traced)]
+            found |= {str(StepId(one.name, within)): 1 for within in passes}
         return found
     if any(action.repeat == "parts" for action in scenario.actions()):
         return None
@@ -47,16 +47,16 @@ def repetitions(request: RunRequest) -> dict[str, int] | None:
         found |= {action.name: turns * int(action.repeat) for action in actions}
     phases = (AGED, *((CONTROL,) if scenario.control else ())) if request.measure else ()
     for phase in phases:
-        found |= {phase + test.name: int(test.repeat) for test in scenario.tests}
+        found |= {str(StepId(test.name, (phase,))): int(test.repeat) for test in scenario.tests}
     if CONTROL in phases:
-        found[CONTROL + CONTROL_COPY] = 1
+        found[str(StepId(CONTROL_COPY, (CONTROL,)))] = 1
     return found
 
 
 def worded(said: str, known: Mapping[str, int]) -> str:
     """A step that has ended (``copy 7``) as the tables name it: ``copy 7/12``; one that is done once has no number."""
     step = said.rpartition(" ")[0]
-    often = known.get(step, 1 if step.rpartition("/")[2] in IMPLICIT else None)
+    often = known.get(step, 1 if StepId.parse(step).name in IMPLICIT else None)
     return said if often is None else step if often == 1 else f"{said}/{often}"
 
 
@@ -154,7 +154,7 @@ class MovingProgress(PlainProgress):
         self._tasks[number] = self.bars.add_task(text, total=total)
 
     def end_step(self, number: int, step: str) -> None:
-        implied = step == "ready" or step.rpartition(" ")[0].rpartition("/")[2] == "mkfs"
+        implied = step == "ready" or StepId.parse(step.rpartition(" ")[0]).name == "mkfs"
         text = f"{self.course.name(number)}: {worded(step, self._known or {})}"
         self.bars.update(self._tasks[number], advance=not implied, description=text)
 

@@ -9,6 +9,7 @@ from agelab.history.report import HistoryReport, rendered
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
 from agelab.model.sanitize import escape_controls
 from agelab.model.step import IMPLICIT
+from agelab.model.step_id import DISKS, StepId
 from agelab.results.run_directory import RunDirectory
 from agelab.results.status import WAITING
 from agelab.view import aging_table, cell_names, history_table, recovery, sparkline
@@ -110,9 +111,10 @@ def _print_cell(
     )
     if samples:
         labels = history_table.on_the_way(samples)
-        phases = (aging_table.AGED, aging_table.CONTROL, "curve/", *(f"{label}/" for label in labels))
+        phases = {*DISKS, *labels}
         apart = traced(samples)
-        steps = [one for one in samples if not one.step.startswith(phases) and apart.isdisjoint(_within(one))]
+        steps = [one for one in samples if phases.isdisjoint(one.step_id.within[:1])]
+        steps = [one for one in steps if apart.isdisjoint(_within(one))]
         _print_steps(console, steps)
         drawn = {(one.step, one.repetition, one.metric): one.value for one in steps} if curves else {}
         for name, curve in sparkline.curves(drawn, console.encoding).items():
@@ -175,12 +177,12 @@ def _print_steps(console: Console, samples: Sequence[Sample]) -> None:
 
 def _within(sample: Sample) -> set[str]:
     """Its step, and what it is a part of: an experiment's mkfs, a step's system call."""
-    return {sample.step, sample.step.rpartition("/")[0]}
+    return {sample.step, sample.step_id.group}
 
 
 def _shortened(step: str) -> str:
     """What every experiment begins with has one row: its first."""
-    last = step.rpartition("/")[2]
+    last = StepId.parse(step).name
     return last if last in IMPLICIT else step
 
 

@@ -20,7 +20,7 @@ Calls = Mapping[str, Mapping[str, Sample]]
 
 def traced(samples: Sequence[Sample]) -> set[str]:
     """The steps that were done under strace."""
-    return {one.step.rpartition("/")[0] for one in samples if one.metric in METRICS}
+    return {one.step_id.group for one in samples if one.metric in METRICS}
 
 
 def print_syscalls(console: Console, samples: Sequence[Sample]) -> None:
@@ -29,8 +29,8 @@ def print_syscalls(console: Console, samples: Sequence[Sample]) -> None:
     took = {one.step: one.value for one in samples if one.metric == "elapsed"}
     for sample in samples:
         if sample.metric.startswith("syscall_"):
-            step, _, call = sample.step.rpartition("/")
-            steps.setdefault(step, {}).setdefault(call, {})[sample.metric] = sample
+            call = sample.step_id
+            steps.setdefault(call.group, {}).setdefault(call.name, {})[sample.metric] = sample
     if not steps:
         return
     rows: list[tuple[str, ...]] = []

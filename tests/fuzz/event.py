@@ -25,7 +25,7 @@ def one(data: bytes) -> None:
     """Hear each line; what was measured can be kept and hashed."""
     heard, samples = BootEvents(), list[Sample]()
     for line in data.split(b"\n"):
-        _hear(line.decode("ascii", "replace"), "aged/", heard, samples.append, lambda step: None)
+        _hear(line.decode("ascii", "replace"), "aged", heard, samples.append, lambda step: None)
     digest(Status.OK, samples, {})
     for sample in samples:
         assert Sample.model_validate_json(canonical_json(sample.model_dump())) == sample

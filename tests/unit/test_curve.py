@@ -84,7 +84,7 @@ def test_one_boot_makes_all_controls_each_on_a_drive_like_the_cells() -> None:
 def test_each_fork_is_tested_on_a_drive_of_its_own_and_nothing_is_written_to_it(layout: str) -> None:
     spec, (_, *tests) = boots("aging-curve-ext4-profile", layout=layout)
     members = len(spec.disk.members)
-    assert [boot.prefix for boot in tests] == ["then/", "today/"]
+    assert [boot.phase for boot in tests] == ["then", "today"]
     for boot in tests:
         plan = boot.plan
         assert [disk["name"] for disk in plan["disks"]] == history_points.forks((1, 2, 3))
@@ -95,7 +95,7 @@ def test_each_fork_is_tested_on_a_drive_of_its_own_and_nothing_is_written_to_it(
         behind = [part["disk"] for drive in plan["drives"] for part in drive["partitions"]]
         assert behind == list(range(DATA_DISK, DATA_DISK + 6 * members))
         names = [(one["name"], one["disk"], one["repetition"]) for one in plan["steps"][:4]]
-        label = boot.prefix
+        label = f"{boot.phase}/"
         assert names == [
             (f"{label}aged/scan", 0, 1),
             (f"{label}aged/search", 0, 1),

@@ -15,6 +15,7 @@ from rich.console import Console
 from agelab.analysis.derived_samples import slowdowns
 from agelab.errors import AgelabError
 from agelab.model.result import Sample
+from agelab.model.step_id import StepId
 from agelab.runner.execute import disk_maps, map_images
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.view.aging_table import print_measures
@@ -199,15 +200,13 @@ def test_the_slowdown_is_the_aged_disks_time_over_the_controls() -> None:
         elapsed("aged/write", 1.0, 2),
         elapsed("control/write", 4.0, 2),
     ]
-    found = {
-        (s.step, s.repetition): s for s in slowdowns(["read", "write"], "", "aged", "control", samples, "")
-    }
+    found = {(s.step, s.repetition): s for s in slowdowns([StepId("read"), StepId("write")], samples)}
     assert found["read", 1].value == 1.5 and found["write", 2].value == 0.25
     assert found["write", 1].not_measured == "the test did not end on both disks"
 
 
 def test_without_a_control_the_slowdown_is_not_measured_and_says_why() -> None:
-    [one] = slowdowns(["read"], "", "aged", "control", [elapsed("aged/read", 3.0)], "a real disk")
+    [one] = slowdowns([StepId("read")], [elapsed("aged/read", 3.0)], "a real disk")
     assert (one.value, one.not_measured) == (None, "a real disk")
 
 
@@ -220,7 +219,7 @@ def test_the_table_has_both_disks_side_by_side(tmp_path: Path) -> None:
     both += [
         sample for one in (found, control) for sample in disk_maps.samples(one, ("extents", "free_space"))
     ]
-    both += slowdowns(["read"], "", "aged", "control", both, "")
+    both += slowdowns([StepId("read")], both)
     console = Console(file=io.StringIO(), width=120, highlight=False)
     print_measures(console, both)
     assert isinstance(console.file, io.StringIO)

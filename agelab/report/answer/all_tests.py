@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import geometric_mean
 
+from agelab.model.step_id import StepId
 from agelab.report.gather import RunSet, Subject
 from agelab.report.model import Heading, Table, TableCell
 from agelab.report.numbers import number, text
@@ -39,8 +40,8 @@ def tests(group: RunSet) -> list[Place]:
 
 def does(step: str) -> str:
     """What a test does, in words."""
-    where, _, test = step.rpartition("/")
-    return DOES.get(test, f"test {test}") + (f" (drive {where})" if where else "")
+    test = StepId.parse(step)
+    return DOES.get(test.name, f"test {test.name}") + (f" (drive {test.group})" if test.within else "")
 
 
 def together(subject: Subject, places: Sequence[Place]) -> Series:

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from agelab.analysis.judge import difference
+from agelab.model.step_id import AGED_MAP, CONTROL_MAP, StepId
 from agelab.report.answer import all_tests
 from agelab.report.gather import Subject
 from agelab.report.numbers import number, percent, text
-from agelab.report.step_selection import AGED, CONTROL, MAP, sides
+from agelab.report.step_selection import sides
 from agelab.stats.noise_floor import FloorVerdict, MedianDifference
 from agelab.stats.series import Place, SeriesPair
 
@@ -127,12 +128,12 @@ def layout(subject: Subject, place: Place) -> Iterator[str]:
     """What lies worse on the aged disk than on the control, of all that a test like this one meets."""
     found = []
     known = False
-    writes = place[0].rpartition("/")[2] in WRITES
+    writes = StepId.parse(place[0]).name in WRITES
     for metric, higher_is_worse, words in FREE if writes else FILES:
-        last = max((at for at in subject.series if at[0] == AGED + MAP and at[2] == metric), default=None)
+        last = max((at for at in subject.series if at[0] == AGED_MAP and at[2] == metric), default=None)
         if last is None:
             continue
-        there = subject.series.get((CONTROL + MAP, last[1], metric))
+        there = subject.series.get((CONTROL_MAP, last[1], metric))
         one = difference(SeriesPair(there, subject.series[last]), subject.chance) if there else None
         if one is None:
             continue

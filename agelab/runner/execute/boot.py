@@ -29,6 +29,7 @@ from agelab.model.event import (
     StepFailed,
 )
 from agelab.model.result import Sample
+from agelab.model.step_id import StepId
 from agelab.runner.plan import cell_inputs
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.disk_layout import CellDrive
@@ -90,8 +91,8 @@ class Boot:
     memory_mib: int
     disks: tuple[MemoryDisk, ...]
     """The memory-backed ones behind root and corpus."""
-    prefix: str = ""
-    """What the names of its samples' steps begin with."""
+    phase: str = ""
+    """Within which the names of its samples' steps are: nothing while the disk is made."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ class GuestLauncher:
     """The guest's own programs, for cells that need them."""
 
     @cached_property
-    def _xml(self) -> dict[tuple[str, int], str]:
+    def _xml(self) -> dict[GuestSpec, str]:
         return {}
 
     def run(
@@ -131,7 +132,7 @@ class GuestLauncher:
                 guest.name,
                 xml,
                 written,
-                lambda line: _hear(line, boot.prefix, heard, keep, progress),
+                lambda line: _hear(line, boot.phase, heard, keep, progress),
                 boot_timeout(self.spec.clock),
             )
             last = heard.ended or heard.reboot or heard.cut
@@ -163,12 +164,10 @@ class GuestLauncher:
     def _domain(self, boot: Boot) -> str:
         """The libvirt domain, which is asked for twice: for the inputs and to be started."""
         known = self._xml
-        key = boot.name, boot.number
-        if key not in known:
-            known[key] = domain.domain_xml(
-                self.guest(boot), libvirt_daemon.uri(), self.hypervisor.security_models
-            )
-        return known[key]
+        guest = self.guest(boot)
+        if guest not in known:
+            known[guest] = domain.domain_xml(guest, libvirt_daemon.uri(), self.hypervisor.security_models)
+        return known[guest]
 
     def _archive(self, boot: Boot) -> bytes:
         """The image's archive, and behind it the cell's own: modules, harness, tools and plan."""
@@ -229,7 +228,7 @@ class GuestLauncher:
 
 
 def _hear(
-    line: str, prefix: str, heard: BootEvents, keep: Callable[[Sample], None], progress: Callable[[str], None]
+    line: str, phase: str, heard: BootEvents, keep: Callable[[Sample], None], progress: Callable[[str], None]
 ) -> None:
     """Take in one event. A line that is none (a kernel message cut in, a crash cut it short) changes nothing."""
     try:
@@ -237,31 +236,28 @@ def _hear(
     except ValidationError:
         return
 
-    def own(step: str) -> bool:
-        """Whether a step's name says already which phase it is of."""
-        return bool(prefix) and f"{step}/".startswith(prefix)
+    def whole(step: str) -> str:
+        """The step's name with its phase."""
+        return str(StepId.parse(step).inside(phase))
 
     heard.lines += 1
     match event:
         case Said():
             heard.lost = heard.lines <= event.lines
         case Measured():
-            keep(event.sample("" if own(event.step) else prefix))
+            keep(event.sample(whole(event.step)))
         case Begun():
-            heard.begun = event.model_copy(
-                update={"step": event.step if own(event.step) else prefix + event.step}
-            )
+            heard.begun = event.model_copy(update={"step": whole(event.step)})
         case StepDone():
             heard.begun = None
-            progress(f"{'' if own(event.step) else prefix}{event.step} {event.repetition}")
+            progress(f"{whole(event.step)} {event.repetition}")
         case StepFailed():
-            step = event.step if own(event.step) else prefix + event.step
-            heard.failures.append(event.model_copy(update={"step": step}))
+            heard.failures.append(event.model_copy(update={"step": whole(event.step)}))
         case Mounted():
             heard.mounted = event
         case Cut():
             heard.cut = event
-            progress(f"{prefix}{event.step} {event.repetition}: power cut")
+            progress(f"{whole(event.step)} {event.repetition}: power cut")
         case Checked():
             heard.checked.append(event)
         case Reboot():

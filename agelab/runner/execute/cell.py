@@ -15,6 +15,7 @@ from agelab.kernel import MissingModule
 from agelab.model.event import Cut, Ended, StepFailed
 from agelab.model.result import End, Sample, Status
 from agelab.model.step import CONTROL_COPY
+from agelab.model.step_id import AGED, CONTROL, MAP, ForkName, StepId
 from agelab.results.digest import digest, inputs_key
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import disk_maps, history_points, map_images
@@ -24,7 +25,7 @@ from agelab.runner.execute.forks import Forks, empty
 from agelab.runner.plan import cell_inputs
 from agelab.runner.plan.cell_spec import MIB
 from agelab.runner.plan.guest_plan import DATA_DISK, guest_plan
-from agelab.runner.plan.phases import AGED, CONTROL, Phase, phases
+from agelab.runner.plan.phases import Phase, phases
 from agelab.store import Store
 from agelab.stored_disk import StoredDisk
 from agelab.vm.guest import MemoryDisk
@@ -128,7 +129,7 @@ class CellRunner:
         if not (self.machine.spec.scenario.measured_on_the_way and self.wanted.measure):
             return ()
         taken = (self.phases[0].forks or {}).values()
-        return tuple(int(name.rpartition("-")[2]) for name in taken if name != AGED)
+        return tuple(number for name in taken if (number := ForkName.parse(name).number) is not None)
 
     @cached_property
     def forks(self) -> Forks:
@@ -205,9 +206,9 @@ class CellRunner:
         if self.points:
             names, of = history_points.forks(self.points), (spec, machine.corpus, self.forks)
             boots = [history_points.controls(*of, self.points), *history_points.tests(*of, names)]
-            shaped |= {boot.prefix.rstrip("/"): self._shape(boot) for boot in boots}
+            shaped |= {boot.phase: self._shape(boot) for boot in boots}
         if self.mapped:
-            shaped[disk_maps.STEP] = self._shape(self._map_boot(self.mapped))
+            shaped[MAP] = self._shape(self._map_boot(self.mapped))
         measuring = {**around, "phases": shaped} if shaped else None
         ratios = [ratio.model_dump() for ratio in spec.scenario.ratios]
         return making, {"making": making, "measuring": measuring, "ratios": ratios}
@@ -279,7 +280,7 @@ class CellRunner:
                 told = failures if following is None or unprepared else []
                 said = self._verdict(boot, ending, heard, ended, told)
                 if following is None or said.status is not Status.OK:
-                    done.judge(self._vanished() or self._checked(said, phase.prefix, done.samples))
+                    done.judge(self._vanished() or self._checked(said, phase.within, done.samples))
                     if following is not None or unprepared or not (ended and ended.status == "ok"):
                         raise PhaseAborted
                 mounted = (heard.mounted.type, heard.mounted.options) if heard.mounted else mounted
@@ -297,16 +298,16 @@ class CellRunner:
     def _curve(self, done: CellProgress, stack: ExitStack) -> None:
         """Make the controls of the points that the history has reached, then test both."""
         spec, corpus = self.machine.spec, self.machine.corpus
-        reached = [point for point in self.points if self.forks.there(f"{AGED}-{point}")]
+        reached = [point for point in self.points if self.forks.there(str(ForkName(AGED, point)))]
         if not reached:
             return
         for point in reached:
-            self.forks.make(f"{CONTROL}-{point}", stack)
+            self.forks.make(str(ForkName(CONTROL, point)), stack)
         self._judged(history_points.controls(spec, corpus, self.forks, reached), done)
-        copy = (f"{CONTROL}/{CONTROL_COPY}", "elapsed")
+        copy = (str(StepId(CONTROL_COPY, (CONTROL,))), "elapsed")
         copied = {one.repetition for one in done.samples if (one.step, one.metric) == copy}
         for point in set(reached) - copied:
-            self.forks.drop(f"{CONTROL}-{point}")
+            self.forks.drop(str(ForkName(CONTROL, point)))
         names = [name for name in history_points.forks(reached) if self.forks.there(name)]
         for boot in history_points.tests(spec, corpus, self.forks, names):
             if done.verdict.status is not Status.INTERRUPTED:
@@ -314,7 +315,7 @@ class CellRunner:
 
     def _judged(self, boot: Boot, done: CellProgress) -> None:
         """A boot that no other follows, and whose memory is the plan's."""
-        done.judge(self._checked(self._one_boot(boot, done), boot.prefix, done.samples))
+        done.judge(self._checked(self._one_boot(boot, done), boot.phase, done.samples))
 
     def _one_boot(self, boot: Boot, done: CellProgress) -> CellStatus:
         """A boot that no other follows."""
@@ -367,20 +368,23 @@ class CellRunner:
         for sample in [*ratios, *shares, *recovery_times(done.samples)]:
             self._keep(sample, done)
         if scenario.control and self.wanted.measure:
-            none = "a real disk cannot be forked: there is no control" if self.machine.spec.disk.real else ""
-            tests = [test.name for test in scenario.tests]
-            tested_on = scenario.curve.tested_on if scenario.curve else {}
-            for where in [f"{label}/" for label in tested_on] or [""]:
-                for sample in slowdowns(tests, where, AGED, CONTROL, done.samples, none):
-                    self._keep(sample, done)
+            why = "a real disk cannot be forked: there is no control" if self.machine.spec.disk.real else None
+            drives = scenario.curve.tested_on if scenario.curve else ()
+            tests = [StepId(test.name).inside(drive) for drive in drives or [""] for test in scenario.tests]
+            for sample in slowdowns(tests, done.samples, why):
+                self._keep(sample, done)
 
     def _keep(self, sample: Sample, done: CellProgress) -> None:
         self.run.append(self.number, sample)
         done.samples.append(sample)
 
-    def _checked(self, end: CellStatus, prefix: str, samples: Sequence[Sample]) -> CellStatus:
+    def _checked(self, end: CellStatus, phase: str, samples: Sequence[Sample]) -> CellStatus:
         """The verdict, unless a boot's first step found other memory than the plan says: then its ratios are off."""
-        boots = [one for one in samples if (one.step, one.metric) == (f"{prefix}boot", "memory_available")]
+        boots = [
+            one
+            for one in samples
+            if (one.step, one.metric) == (str(StepId("boot").inside(phase)), "memory_available")
+        ]
         wanted = self.machine.spec.available
         for sample in boots:
             if memory_is_off(sample.value or 0, wanted):
@@ -406,13 +410,13 @@ class CellRunner:
         spec, corpus = self.machine.spec, self.machine.corpus
         source = self.forks.attached(AGED) if phase.source and number == 0 else ()
         return Boot(
-            name=phase.prefix.replace("/", "-"),
+            name=phase.files,
             number=number,
             day=phase.day,
             plan=guest_plan(spec, corpus, phase, number, first_step, mounted, cut.survived if cut else None),
             memory_mib=spec.memory_mib(corpus),
             disks=(*self._disks(phase), *source),
-            prefix=phase.prefix,
+            phase=phase.within,
         )
 
     def _map_boot(self, names: Sequence[str]) -> Boot:
@@ -420,7 +424,7 @@ class CellRunner:
 
     def _disks(self, phase: Phase) -> tuple[MemoryDisk, ...]:
         """What holds the data of a phase's partitions, in the order in which the plan numbers them."""
-        name, spec = phase.prefix.replace("/", "-"), self.machine.spec
+        name, spec = phase.files, self.machine.spec
         disks = [
             MemoryDisk(self.directory / f"{name}disk-{number}", size, written=True)
             for number, size in enumerate(spec.disk.backing, start=DATA_DISK)

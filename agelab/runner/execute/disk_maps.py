@@ -14,6 +14,7 @@ from agelab.layout.model import ExtentMap, FreeSpace, LayoutMeasure
 from agelab.model.filesystem import FreeSpaceTool
 from agelab.model.metrics import METRICS
 from agelab.model.result import Sample
+from agelab.model.step_id import MAP, ForkName, StepId
 from agelab.results.run_directory import map_file
 from agelab.runner.execute.boot import Boot
 from agelab.runner.execute.forks import Forks
@@ -22,7 +23,6 @@ from agelab.runner.plan.guest_plan import MAP_MEMORY_MIB, RESULTS_MIB, map_plan
 from agelab.runner.plan.phases import DAYS
 from agelab.vm.guest import MemoryDisk
 
-STEP = "map"
 DIRECTORY = "maps"
 BROUGHT = re.compile(r"[a-z0-9-]+/(extents|free)(\.error)?")
 """What the harness calls what it brings back (harness/maps.py). Nothing else that a guest writes becomes a path."""
@@ -46,13 +46,13 @@ def boot(spec: CellSpec, there: Forks, names: Sequence[str], results: Path) -> B
     """The boot that looks at these forks; its last disk is the file ``results``."""
     forks = [] if spec.disk.real else [disk for name in names for disk in there.attached(name)]
     return Boot(
-        name=f"{STEP}-",
+        name=f"{MAP}-",
         number=0,
         day=3 * DAYS,
         plan=map_plan(spec, names),
         memory_mib=MAP_MEMORY_MIB + PROCESSOR_MIB * (spec.vcpus - 1),
         disks=(*forks, MemoryDisk(results, RESULTS_MIB * MIB, written=True)),
-        prefix=f"{STEP}/",
+        phase=MAP,
     )
 
 
@@ -134,8 +134,7 @@ def _printed(directory: Path, name: str) -> tuple[bytes | None, str]:
 
 def samples(found: Map, wanted: Sequence[str]) -> list[Sample]:
     """The measures of a map. A point of the curve is a repetition of the step ``curve/map``, or ``aged/map``."""
-    prefix, _, point = found.name.partition("-")
-    repetition = int(point) if point else 1
+    fork = ForkName.parse(found.name)
     measures: list[LayoutMeasure] = []
     if "extents" in wanted:
         measures += score.measures(found.extents, found.no_extents)
@@ -143,11 +142,11 @@ def samples(found: Map, wanted: Sequence[str]) -> list[Sample]:
         measures += freespace.measures(found.free, found.no_free)
     return [
         Sample(
-            step=f"{prefix}/{STEP}",
+            step=str(StepId(MAP, (fork.kind,))),
             metric=measure.metric,
             value=measure.value,
             unit=METRICS[measure.metric].unit,
-            repetition=repetition,
+            repetition=1 if fork.number is None else fork.number,
             not_measured=measure.not_measured,
         )
         for measure in measures

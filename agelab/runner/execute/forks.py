@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agelab import stored_disk
+from agelab.model.step_id import AGED
 from agelab.runner.plan.cell_spec import CellSpec
-from agelab.runner.plan.phases import AGED
 from agelab.stored_disk import MEMBER_FILE, StoredDisk
 from agelab.vm.guest import MemoryDisk
 

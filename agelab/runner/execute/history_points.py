@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from agelab.corpus import Corpus
+from agelab.model.step_id import AGED, CONTROL, ForkName, StepId
 from agelab.runner.execute.boot import Boot
 from agelab.runner.execute.forks import Forks
 from agelab.runner.plan.cell_spec import CellSpec
@@ -23,13 +24,13 @@ from agelab.runner.plan.guest_plan import (
     mounted,
     raid,
 )
-from agelab.runner.plan.phases import AGED, CONTROL, DAYS, MAKING, Phase, copying, step
+from agelab.runner.plan.phases import DAYS, MAKING, Phase, copying, step
 from agelab.vm.guest import MemoryDisk
 
 
 def forks(points: Sequence[int]) -> list[str]:
     """The names of the forks at these points and of their controls, each control behind its fork."""
-    return [f"{kind}-{point}" for point in points for kind in (AGED, CONTROL)]
+    return [str(ForkName(kind, point)) for point in points for kind in (AGED, CONTROL)]
 
 
 class _Many:
@@ -79,7 +80,7 @@ class _Many:
             plan={**plan, "drives": self.drives, "disks": self.disks},
             memory_mib=self.spec.memory_mib(corpus) + in_memory_steps(self.cache),
             disks=tuple(self.attached),
-            prefix=f"{name}/",
+            phase=name,
         )
 
 
@@ -89,8 +90,8 @@ def controls(spec: CellSpec, corpus: Corpus, there: Forks, points: Sequence[int]
     many = _Many(spec, there)
     steps = []
     for index, point in enumerate(points):
-        many.add(f"{CONTROL}-{point}", made=True)
-        many.copied_from(f"{AGED}-{point}")
+        many.add(str(ForkName(CONTROL, point)), made=True)
+        many.copied_from(str(ForkName(AGED, point)))
         steps.append({**step(copying(spec.scenario), point, corpus), "disk": index})
     return many.boot(corpus, CONTROL, DAYS, steps)
 
@@ -103,9 +104,14 @@ def tests(spec: CellSpec, corpus: Corpus, there: Forks, names: Sequence[str]) ->
         steps = []
         for index, name in enumerate(names):
             many.add(name)
-            kind, _, point = name.partition("-")
+            fork = ForkName.parse(name)
+            assert fork.number is not None
             steps += [
-                {**step(test, int(point), corpus), "name": f"{label}/{kind}/{test.name}", "disk": index}
+                {
+                    **step(test, fork.number, corpus),
+                    "name": str(StepId(test.name, (label, fork.kind))),
+                    "disk": index,
+                }
                 for test in spec.scenario.tests
             ]
         yield many.boot(corpus, label, day * DAYS, steps)

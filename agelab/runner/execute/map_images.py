@@ -6,9 +6,9 @@ from pathlib import Path
 from agelab.layout import curve, picture
 from agelab.layout.picture import MappedDisk
 from agelab.model.result import Sample
-from agelab.runner.execute.disk_maps import DIRECTORY, STEP, Map
+from agelab.model.step_id import AGED, CONTROL, CURVE, MAP, ForkName, StepId
+from agelab.runner.execute.disk_maps import DIRECTORY, Map
 from agelab.runner.plan.cell_spec import CellSpec
-from agelab.runner.plan.phases import AGED, CONTROL, CURVE
 
 BLOCK_MAP, SCORE = "block-map.svg", "layout-score.svg"
 
@@ -17,12 +17,13 @@ def draw(directory: Path, spec: CellSpec, maps: Sequence[Map], samples: Sequence
     """Write the pictures beside the maps: the curve's only where there is one."""
     title = f"{spec.variant.name}: {spec.scenario.name}, {spec.disk_bytes / 1e6:.0f} MB"
     # What is aged and its control, at the history's end.
-    last = {found.name.partition("-")[0]: found for found in maps}
+    last = {ForkName.parse(found.name).kind: found for found in maps}
     disks = [
         MappedDisk(kind, spec.disk_bytes, last[kind].extents, last[kind].free)
         for kind in (AGED, CONTROL)
         if kind in last
     ]
+    (directory / DIRECTORY).mkdir(exist_ok=True)
     (directory / DIRECTORY / BLOCK_MAP).write_text(picture.side_by_side(title, disks))
     wanted = spec.scenario.curve
     if wanted is None:
@@ -49,5 +50,5 @@ def _scores(samples: Sequence[Sample], kind: str) -> list[tuple[float, float | N
     return sorted(
         (sample.repetition, sample.value)
         for sample in samples
-        if (sample.step, sample.metric) == (f"{kind}/{STEP}", "layout_score")
+        if (sample.step, sample.metric) == (str(StepId(MAP, (kind,))), "layout_score")
     )

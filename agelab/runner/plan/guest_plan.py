@@ -6,9 +6,10 @@ from typing import Any
 from agelab.corpus import Corpus
 from agelab.model.base import Defaults
 from agelab.model.filesystem import Filesystem, FreeSpaceTool
+from agelab.model.step_id import CONTROL, ForkName
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.disk_layout import DiskLayout
-from agelab.runner.plan.phases import CONTROL, MAKING, Phase
+from agelab.runner.plan.phases import MAKING, Phase
 
 FILESYSTEM_UUID = {
     "making": "6167656c-6162-4000-8000-000000000001",
@@ -219,9 +220,9 @@ def mkfs(spec: CellSpec, made_by: str, name: str = UNDER_TEST) -> list[str]:
     if spec.variant.script:
         return ["sh", "-c", '"$0"', spec.variant.script]
     known = FILESYSTEM_UUID["beside" if spec.makes_beside else made_by if made_by == CONTROL else MAKING]
-    _, _, point = name.rpartition(f"{CONTROL}-")
+    point = ForkName.parse(name).number
     words = {
-        "{uuid}": known.replace("-4000-", f"-4{int(point):03x}-") if point.isdigit() else known,
+        "{uuid}": known if point is None else known.replace("-4000-", f"-4{point:03x}-"),
         "{device}": f"{DEVICES}/{name}",
         "{mountpoint}": MOUNT,
     }
@@ -272,7 +273,7 @@ def raid(disk: DiskLayout, name: str = MAKING) -> dict[str, Any] | None:
     return {
         "chunk_kib": chunk,
         "metadata": metadata,
-        "uuid": ARRAY_UUID.get(name.rstrip("-0123456789"), ARRAY_UUID[MAKING]),
+        "uuid": ARRAY_UUID.get(ForkName.parse(name).kind, ARRAY_UUID[MAKING]),
     }
 
 

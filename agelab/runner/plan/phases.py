@@ -7,16 +7,11 @@ from typing import Any
 from agelab.corpus import Corpus
 from agelab.model.metrics import METRICS
 from agelab.model.scenario import Scenario
-from agelab.model.step import CONTROL_COPY, Action, Cycle
+from agelab.model.step import CONTROL_COPY, PREPARING, Action, Cycle
+from agelab.model.step_id import AGED, CONTROL, CURVE, PREPARED, ForkName, StepId
 from agelab.runner.plan.power_cut import PowerCut
 
 MAKING = "making"
-AGED = "aged"
-CONTROL = "control"
-CURVE = "curve"
-"""The forks that are mapped: what the making leaves, its control, and those of the curve: ``curve-12`` was taken after
-the twelfth repetition. Where tests are made on the way, too, they are ``aged-1``, ``aged-2`` ..., and each has a
-control of its number."""
 DAYS = 100
 """From the first boot of a phase to the first one of the next, in days of guest time."""
 
@@ -43,9 +38,14 @@ class Phase:
         return self.fork_of is None
 
     @property
-    def prefix(self) -> str:
-        """What its steps' names begin with in the samples, but for those that begin with its own name."""
-        return "" if self.name == MAKING else f"{self.name}/"
+    def within(self) -> str:
+        """The phase as its steps' names in samples have it: nothing while the disk is made."""
+        return "" if self.name == MAKING else self.name
+
+    @property
+    def files(self) -> str:
+        """What its files in the cell's directory begin with."""
+        return "" if self.name == MAKING else self.name.replace("/", "-") + "-"
 
     def fork_before(self, step: int) -> str | None:
         """The name of the fork to take before that step."""
@@ -98,24 +98,24 @@ def experiments(scenario: Scenario, corpus: Corpus, *, real: bool = False) -> tu
     """What prepares the experiments, once for all that are prepared alike, and each of them in boots of its own."""
     prepared: dict[str, str] = {}
     found: list[Phase] = []
-    passes: list[tuple[str, tuple[str, ...] | None]] = [("", None)]
-    passes += [(f"{trace.name}/", trace.options) for trace in scenario.traces]
-    for prefix, options in passes:
+    passes: list[tuple[tuple[str, ...], tuple[str, ...] | None]] = [((), None)]
+    passes += [((trace.name,), trace.options) for trace in scenario.traces]
+    for within, options in passes:
         for one in scenario.experiments:
             if options is not None and not one.traced:
                 continue
-            name = prefix + one.name
+            name = str(StepId(one.name, within))
             action = Action(
                 name=one.name, run=one.perform, moves=one.moves, deadline=one.deadline, origin=one.origin
             )
             perform = {**step(action, 1, corpus), "name": name, "trace": list(options) if options else None}
             first: tuple[dict[str, Any], ...] = ()
             if one.prepare:
-                action = Action(name="prepare", run=one.prepare, deadline=one.deadline, origin=one.origin)
+                action = Action(name=PREPARING, run=one.prepare, deadline=one.deadline, origin=one.origin)
                 first = (step(action, 1, corpus),)
             if first and not real:
                 if one.prepare not in prepared:
-                    fork = prepared[one.prepare] = f"prepared-{len(prepared) + 1}"
+                    fork = prepared[one.prepare] = str(ForkName(PREPARED, len(prepared) + 1))
                     found.append(Phase(fork, first, DAYS * len(found), forks={1: fork}))
                 first = ()
             steps = (*first, {**perform, "caches": "reboot"} if first else perform)
@@ -141,10 +141,10 @@ def making(
     points: dict[int, str] = {}
     wanted = scenario.curve
     if wanted and (curve or scenario.measured_on_the_way):
-        name = AGED if scenario.measured_on_the_way else CURVE
+        kind = AGED if scenario.measured_on_the_way else CURVE
         for index, done in enumerate(flat, start=1):
             if wanted.has(done["name"], done["repetition"]):
-                points[index] = f"{name}-{done['repetition']}"
+                points[index] = str(ForkName(kind, done["repetition"]))
                 if index < len(flat):
                     flat[index]["caches"] = "reboot"
     return tuple(flat), points

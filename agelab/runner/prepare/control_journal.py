@@ -8,6 +8,7 @@ from pathlib import Path
 
 from agelab.errors import InputError
 from agelab.model.result import End, Sample, Status
+from agelab.model.step_id import StepId
 from agelab.scenario.control_file import ControlLine
 
 STAGES = {"mkfs": "filesystem", "prepare": "prepare"}
@@ -76,7 +77,7 @@ class Journal:
     def step(self, line: ControlLine, repetition: int, step: str) -> None:
         """A step has ended: its name and its repetition, as progress tells it."""
         name = step.rpartition(" ")[0]
-        stage = STAGES.get(name.rpartition("/")[2])
+        stage = STAGES.get(StepId.parse(name).name)
         if stage or name == line.test.lower():
             self.note(line, repetition, stage or "perform")
 
