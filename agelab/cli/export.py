@@ -3,17 +3,11 @@
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from agelab.cli.options import open_store
-
-if TYPE_CHECKING:
-    pass
-
-
-FORMATS = ("csv", "jsonl", "junit", "markdown", "minutes", "seconds")
+from agelab.view.export import FORMATS
 
 
 @click.command()
@@ -21,7 +15,7 @@ FORMATS = ("csv", "jsonl", "junit", "markdown", "minutes", "seconds")
 @click.option(
     "--format",
     "wanted",
-    type=click.Choice(FORMATS),
+    type=click.Choice(list(FORMATS)),
     default="csv",
     show_default=True,
     help="csv and jsonl: every sample. junit: every cell, for CI. The others: what each step took, a column for each "
@@ -36,11 +30,10 @@ def export(names: tuple[str, ...], wanted: str, output: Path | None) -> None:
     A run that is still going on is written as far as it is: what has not ended is interrupted.
     """
     from agelab.results import run_lookup
-    from agelab.view.export import LINES
 
     store = open_store()
     runs = [run_lookup.find(store.runs, name) for name in names or ("latest",)]
-    _write(LINES[wanted](runs), output)
+    _write(FORMATS[wanted](runs), output)
 
 
 def _write(lines: Iterable[str], output: Path | None) -> None:

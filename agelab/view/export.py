@@ -43,7 +43,7 @@ def _steps(layout: str, runs: Sequence[RunDirectory]) -> Iterator[str]:
     return study_tables.LAYOUTS[layout]([study_tables.table(run) for run in runs])
 
 
-LINES: dict[str, Callable[[Sequence[RunDirectory]], Iterator[str]]] = {
+FORMATS: dict[str, Callable[[Sequence[RunDirectory]], Iterator[str]]] = {
     "csv": _csv,
     "jsonl": _jsonl,
     "junit": junit.lines,
@@ -51,4 +51,4 @@ LINES: dict[str, Callable[[Sequence[RunDirectory]], Iterator[str]]] = {
     "minutes": partial(_steps, "minutes"),
     "seconds": partial(_steps, "seconds"),
 }
-"""The lines of each format (agelab.cli.export.FORMATS)."""
+"""Each format, by the name that ``agelab export`` knows it by, with its lines."""

@@ -9,6 +9,7 @@ import pytest
 PROJECT = Path(__file__).parents[2]
 PAGES = [PROJECT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
 PAGES += sorted((PROJECT / "docs").rglob("*.md"))
+DESIGN = PROJECT / "docs/design.md"
 WIDTH = 160
 PATH = re.compile(
     r"(?<![\w/.~-])(?:agelab|harness|bench|images|packer|scenarios|tests)/[\w./-]*[\w/](?![\w<*{])"
@@ -40,3 +41,14 @@ def test_no_line_is_too_long(page: Path) -> None:
 def test_every_path_that_a_page_names_is_there(page: Path) -> None:
     named = {found.rstrip("./") for _, line in prose(page) for found in PATH.findall(line)}
     assert {path for path in named - ELSEWHERE if not (PROJECT / path).exists()} == set()
+
+
+def test_the_glossary_names_what_is_in_the_code() -> None:
+    rows = re.findall(
+        r"^\| [^|]+ \| [^|]+ \| (?:`(\w+)`, )?`(agelab/[\w/]+\.py)` \|$", DESIGN.read_text(), re.M
+    )
+    assert len(rows) > 40
+    absent = [
+        (name, path) for name, path in rows if not re.search(rf"\b{name}\b", (PROJECT / path).read_text())
+    ]
+    assert absent == []
