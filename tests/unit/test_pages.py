@@ -1,6 +1,7 @@
 """The pages in Markdown: no line is too long, and every path of the code that they name is there."""
 
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -52,3 +53,10 @@ def test_the_glossary_names_what_is_in_the_code() -> None:
         (name, path) for name, path in rows if not re.search(rf"\b{name}\b", (PROJECT / path).read_text())
     ]
     assert absent == []
+
+
+def test_the_layers_are_those_that_are_held() -> None:
+    block = DESIGN.read_text().partition("**Layers.**")[2].split("```")[1]
+    told = [line.partition("  ")[0].split(" | ") for line in block.strip().splitlines()]
+    [held, *_] = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    assert told == [layer.replace("agelab.", "").split(" | ") for layer in held["layers"]]
