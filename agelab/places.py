@@ -33,3 +33,8 @@ def default_store() -> Path:
         return PACKAGE.parent / ".agelab"
     named = Path(os.environ.get("XDG_DATA_HOME", ""))
     return (named if named.is_absolute() else Path.home() / ".local" / "share") / "agelab"
+
+
+def corpus_names() -> list[str]:
+    """Return the names of the seeded corpora, one data file each in ``agelab/corpus``, sorted."""
+    return sorted(path.stem for path in CORPORA.glob("*.toml"))

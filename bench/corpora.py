@@ -21,7 +21,7 @@ from agelab.corpus.artefact import plan_files
 from agelab.corpus.definition import DirectoryTree, FileSort, StudyCorpus, definition
 from agelab.corpus.tar import Tarball
 from agelab.corpus.tree import PlannedFile
-from agelab.model.kinds import corpora
+from agelab.places import corpus_names
 
 QUICK = 16
 DECILES = (100, 500, 900)
@@ -141,7 +141,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    kinds = [kind for kind in corpora() if isinstance(definition(kind), StudyCorpus)]
+    kinds = [kind for kind in corpus_names() if isinstance(definition(kind), StudyCorpus)]
     parser.add_argument("--kind", choices=kinds, action="append")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--planned", action="store_true")

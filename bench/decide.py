@@ -21,7 +21,8 @@ from random import Random
 from statistics import median, quantiles
 from typing import Any
 
-from agelab.bisect.virtual_clock_rule import Decision, EndReferences, decide_virtual
+from agelab.bisect.verdict import Decision
+from agelab.bisect.virtual_clock_rule import EndReferences, decide_virtual
 from agelab.bisect.wall_clock_rule import ALPHA, EndsOrder, Round, compare_ends, decide_wall
 from agelab.errors import InputError
 from agelab.stats.noise_floor import SEEDS_NEEDED

@@ -16,7 +16,7 @@ from agelab.analysis import step_kinds
 from agelab.analysis.cells import SeedGroup
 from agelab.errors import InputError
 from agelab.model.base import Frozen, Label
-from agelab.model.result import LARGEST, Count, RunPlan
+from agelab.model.result import MAX_MAGNITUDE, Count, RunPlan
 from agelab.results import checksummed
 from agelab.stats.formatting import json_number
 from agelab.stats.noise_floor import SEEDS_NEEDED
@@ -29,7 +29,7 @@ DIRECTORY = "floors"
 CALIBRATE = "agelab calibrate <scenario>-<variant> --clock wall"
 """What records a host's floors."""
 
-Value = Annotated[float | int, Field(ge=-LARGEST, le=LARGEST)]
+Value = Annotated[float | int, Field(ge=-MAX_MAGNITUDE, le=MAX_MAGNITUDE)]
 Values = Annotated[tuple[Value, ...], Field(min_length=SEEDS_NEEDED)]
 
 
@@ -82,7 +82,7 @@ class Conditions(Frozen):
 
 def _count(said: object) -> int:
     """A number of a run's plan; one where it says none."""
-    return said if isinstance(said, int) and 0 < said < LARGEST else 1
+    return said if isinstance(said, int) and 0 < said < MAX_MAGNITUDE else 1
 
 
 class PairedSample(Frozen):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from agelab.model.metrics import METRICS
-from agelab.model.result import LARGEST, Sample
+from agelab.model.result import MAX_MAGNITUDE, Sample
 from agelab.model.step import RECOVERING, Ratio
 from agelab.model.step_id import AGED, CONTROL, StepId
 
@@ -103,4 +103,4 @@ def slowdowns(
 def _over(value: float, other: float) -> float | None:
     """The ratio of two values of a guest, or None where no sample could hold it."""
     found = round(value / other, 6)
-    return found if abs(found) <= LARGEST else None
+    return found if abs(found) <= MAX_MAGNITUDE else None

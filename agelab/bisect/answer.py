@@ -11,11 +11,10 @@ from pydantic import Field
 
 from agelab.bisect import git_search, reproduce_script
 from agelab.bisect.bisect_directory import BisectDirectory
-from agelab.bisect.judges import KernelVerdict
+from agelab.bisect.judges import error_bound
 from agelab.bisect.measurements import KernelOutcome, OutcomeKind
 from agelab.bisect.question import BisectQuestion
-from agelab.bisect.virtual_clock_rule import Decision
-from agelab.bisect.wall_clock_rounds import error_bound
+from agelab.bisect.verdict import Decision, KernelVerdict
 from agelab.model.base import Frozen
 from agelab.results import checksummed
 from agelab.stats.formatting import UnitScale, decimals, format_decimal, scale
@@ -92,16 +91,16 @@ class BisectAnswer(Frozen):
 def kernel_label(question: BisectQuestion, kernel: str) -> str:
     """A kernel as a user knows it: a commit with its subject, or its version."""
     if question.tree:
-        return git_search.commit_subject(question.tree, question.tree.commit(kernel))
+        return git_search.commit_subject(question.tree, question.tree.commit_of(kernel))
     return kernel.removeprefix("debian:")
 
 
 def write_answer(directory: BisectDirectory, found: FoundChange) -> BisectAnswer:
     """The answer, written beside what it was made of, with the script that reproduces it."""
     question = directory.question()
-    verdicts = directory.all("verdicts", KernelVerdict)
+    verdicts = directory.rows("verdicts", KernelVerdict)
     outcomes: dict[str, list[KernelOutcome]] = {}
-    for one in directory.all("measured", KernelOutcome):
+    for one in directory.rows("measured", KernelOutcome):
         outcomes.setdefault(one.kernel, []).append(one)
 
     def point(kernel: str, verdict: KernelVerdict | None = None) -> KernelPoint:
@@ -117,10 +116,10 @@ def write_answer(directory: BisectDirectory, found: FoundChange) -> BisectAnswer
     one_only = len(found.possible) == 1
     details = {}
     if question.tree and one_only:
-        details = git_search.commit_details(question.tree, question.tree.commit(found.after))
+        details = git_search.commit_details(question.tree, question.tree.commit_of(found.after))
     answer = BisectAnswer(
         bisect=directory.name,
-        what=question.what,
+        what=question.criterion,
         possible=found.possible,
         names=tuple(kernel_label(question, kernel) for kernel in found.possible),
         details=details,
@@ -157,9 +156,9 @@ def answer_lines(answer: BisectAnswer) -> list[str]:
     points = {name: getattr(answer, name) for name in ("before", "after", "good", "bad")}
     figures = ValueFormat.of(list(points.values()), answer.floor)
     for name, one in points.items():
-        lines.append(f"  {name:<8} {figures.of_point(one):<28} {one.name}")
+        lines.append(f"  {name:<8} {figures.format_point(one):<28} {one.name}")
     if answer.floor is not None:
-        lines.append(f"  {'floor':<8} {figures.shown(Fraction(str(answer.floor)))}")
+        lines.append(f"  {'floor':<8} {figures.format_value(Fraction(str(answer.floor)))}")
     skipped = f", {answer.skipped} of them skipped" if answer.skipped else ""
     undecided = f" ({answer.undecided} undecided)" if answer.undecided else ""
     lines.append(f"  {answer.steps} steps between the ends{skipped}{undecided}")
@@ -186,7 +185,7 @@ def _point(
         kind=verdict.kind if verdict else last.kind if last else OutcomeKind.NOT_MEASURED,
         values=tuple(one.value for one in measured if one.value is not None),
         unit=measured[0].unit if measured else "",
-        reason=verdict.reason if verdict else last.said if last else "",
+        reason=verdict.reason if verdict else last.summary if last else "",
         note=verdict.note if verdict else "",
         runs=tuple(dict.fromkeys(one.run for one in found if one.run)),
     )
@@ -211,17 +210,17 @@ class ValueFormat:
         medians = [one.median / unit.divisor for one in points if one.median is not None]
         return cls(unit, decimals(unit.decimals, spread / unit.divisor, *medians))
 
-    def shown(self, value: Fraction) -> str:
+    def format_value(self, value: Fraction) -> str:
         """A value with its unit."""
         name = "" if self.unit.name == "1" else f" {self.unit.name}"
         return format_decimal(value / self.unit.divisor, self.places) + name
 
-    def of_point(self, point: KernelPoint) -> str:
+    def format_point(self, point: KernelPoint) -> str:
         """What was measured: the median and of how many runs; or what came of it instead."""
         if point.median is None:
             return "comes to its end" if point.kind is OutcomeKind.MEASURED else point.reason
         count = len(point.values)
-        return f"{self.shown(point.median)} ({count} run{'s' if count > 1 else ''})"
+        return f"{self.format_value(point.median)} ({count} run{'s' if count > 1 else ''})"
 
 
 def _remarks(
@@ -258,7 +257,7 @@ def _remarks(
         )
         remarks += _first_lines(
             [
-                f"  {early.name}, {figures.of_point(early)}, comes before {late.name}, {figures.of_point(late)}"
+                f"  {early.name}, {figures.format_point(early)}, comes before {late.name}, {figures.format_point(late)}"
                 for _, early, late in wrong
             ]
         )
@@ -274,5 +273,7 @@ def _first_lines(lines: Sequence[str]) -> list[str]:
 def _is_earlier(question: BisectQuestion, one: str, other: str) -> bool:
     """Whether the second kernel comes after the first."""
     if question.tree:
-        return git_search.is_before(question.tree, question.tree.commit(one), question.tree.commit(other))
+        return git_search.is_before(
+            question.tree, question.tree.commit_of(one), question.tree.commit_of(other)
+        )
     return question.kernels.index(one) < question.kernels.index(other)

@@ -81,13 +81,13 @@ class BisectDirectory:
     def question(self) -> BisectQuestion:
         return checksummed.read(self.path / "question.json", BisectQuestion)
 
-    def say(self, line: str) -> None:
+    def log_line(self, line: str) -> None:
         """Add a line to the log, which whoever asked is shown."""
         with self.log.open("a") as file:
             file.write(line.rstrip("\n") + "\n")
 
     @contextmanager
-    def held(self, name: str) -> Iterator[None]:
+    def lock(self, name: str) -> Iterator[None]:
         """Nobody else does the same with it: ``bisect`` searches, ``step`` judges. Raises InputError where one does."""
         with (self.path / f"{name}.lock").open("w") as file:
             try:
@@ -98,11 +98,11 @@ class BisectDirectory:
                 ) from error
             yield
 
-    def add(self, what: str, row: BaseModel) -> None:
+    def append(self, what: str, row: BaseModel) -> None:
         """Add one to a list of them: ``measured`` or ``verdicts``."""
         checksummed.add_line(self.path / f"{what}.jsonl", row.model_dump(mode="json"))
 
-    def all(self, what: str, kind: type[AnyModel]) -> list[AnyModel]:
+    def rows(self, what: str, kind: type[AnyModel]) -> list[AnyModel]:
         """What was added to that list so far. Raises InputError where it is damaged."""
         path = self.path / f"{what}.jsonl"
         try:
@@ -117,12 +117,12 @@ class BisectDirectory:
             checksummed.write(path, json.dumps(now, indent=1))
         return dict(json.loads(path.read_text()))
 
-    def stop(self, error: AgelabError) -> None:
+    def record_error(self, error: AgelabError) -> None:
         """Tell the process that drives git why a step could not be judged."""
         stopped = StepError(message=str(error), hint=error.hint, exit_code=error.exit_code)
         checksummed.write(self.path / "stopped.json", stopped.model_dump_json())
 
-    def stopped(self) -> AgelabError | None:
+    def take_error(self) -> AgelabError | None:
         """Why the last step could not be judged, once; None where it could."""
         path = self.path / "stopped.json"
         if not path.exists():

@@ -13,7 +13,7 @@ from agelab import places, process
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.next_commit import choose, extra_steps
 from agelab.bisect.question import GitTree
-from agelab.bisect.virtual_clock_rule import Decision
+from agelab.bisect.verdict import Decision
 from agelab.errors import HostError, InputError, did_you_mean
 from agelab.kernel import recipes, source_tree
 
@@ -66,7 +66,7 @@ def resolve_tree(
         if lacks := source_tree.missing_markers(path, commit):
             raise InputError(f"--tree {path}: {name} is no kernel tree: it lacks {', '.join(lacks)}")
     tree = GitTree(path=str(path), options=options, **commits)
-    recipes.parse(tree.kernel(tree.bad))
+    recipes.parse(tree.kernel_spec(tree.bad))
     if tree.good == tree.bad:
         raise InputError(f"good and bad are the same commit: {good}, {bad} = {tree.good[:12]}")
     if not _is_ancestor(path, tree.good, tree.bad):
@@ -130,7 +130,7 @@ def _run_git_bisect(directory: BisectDirectory, step: Sequence[str]) -> None:
     with (directory.path / "git.log").open("a") as file:
         file.write(done.stdout + done.stderr)
     if not _ENDED.search((directory.git / "BISECT_LOG").read_text()):
-        raise directory.stopped() or HostError(
+        raise directory.take_error() or HostError(
             "git bisect stopped: " + (done.stderr.strip().splitlines() or ["a step was ended"])[-1],
             hint=f"go on: agelab bisect --continue {directory.name}",
         )

@@ -3,56 +3,23 @@
 A value against the measured floor (virtual clock), rounds beside both ends (wall clock, ``rounds.py``), or a symptom.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
+from random import Random
 from statistics import median
-from typing import Protocol
-
-from pydantic import Field
 
 from agelab.bisect.measurements import KernelOutcome, MeasurementCache, OutcomeKind
 from agelab.bisect.question import BisectQuestion, Symptom
-from agelab.bisect.virtual_clock_rule import Decision, EndReferences, decide_virtual
-from agelab.errors import InputError
-from agelab.model.base import Frozen
+from agelab.bisect.verdict import Decision, KernelVerdict, Say, skip_verdict
+from agelab.bisect.virtual_clock_rule import EndReferences, decide_virtual
+from agelab.bisect.wall_clock_rule import EndsComparison, EndsOrder, Round, compare_ends, decide_wall
+from agelab.errors import AgelabError, InputError
 from agelab.stats.noise_floor import SEEDS_NEEDED
-
-Say = Callable[[str], None]
-
-
-class KernelVerdict(Frozen):
-    """What was said of one kernel between the ends."""
-
-    kernel: str
-    decision: Decision = Field(description="good, bad, or undecided: it is skipped")
-    kind: OutcomeKind
-    reason: str = Field(description="one line")
-    note: str = Field("", description="where it is like neither end")
-    error: str | None = Field(
-        None, description="the chance that it is wrong, at most; null where no rule has one"
-    )
-
-
-class Judge(Protocol):
-    """A rule."""
-
-    def ends(self) -> str:
-        """See that good is good and bad is bad, and say so in one line. Raises InputError where they are not."""
-        ...
-
-    def judge(self, kernel: str, say: Say) -> KernelVerdict:
-        """What is to be said of a kernel between them; ``say`` gets a line for each thing that was measured."""
-        ...
-
-
-def skip_verdict(found: KernelOutcome) -> KernelVerdict:
-    """Of a kernel that has no value."""
-    return KernelVerdict(kernel=found.kernel, decision=Decision.UNDECIDED, kind=found.kind, reason=found.said)
 
 
 def not_measurable(end: str, found: KernelOutcome) -> InputError:
     """The error for an end that cannot be measured."""
-    return InputError(f"{end} itself {found.said}")
+    return InputError(f"{end} itself {found.summary}")
 
 
 def describe_outcome(found: KernelOutcome) -> str:
@@ -64,10 +31,10 @@ def describe_outcome(found: KernelOutcome) -> str:
 class VirtualClockJudge:
     """In the virtual clock: as few run seeds as it takes, against the floor of five of each end."""
 
-    def __init__(self, question: BisectQuestion, memory: MeasurementCache, at_once: int = 1) -> None:
+    def __init__(self, question: BisectQuestion, cache: MeasurementCache, seeds_at_once: int = 1) -> None:
         self._question = question
-        self._memory = memory
-        self._at_once = at_once
+        self._cache = cache
+        self._at_once = seeds_at_once
         """Run seeds of an end that are run together."""
 
     @property
@@ -75,13 +42,13 @@ class VirtualClockJudge:
         """What the ends measured, measured if need be. Raises InputError where no step could be told by them."""
         ends = {"good": self._question.kernels[0], "bad": self._question.kernels[-1]}
         for name, kernel in ends.items():
-            if wrong := self._memory.prepare(kernel):
+            if wrong := self._cache.prepare(kernel):
                 raise not_measurable(name, wrong)
         values: dict[str, list[Fraction]] = {name: [] for name in ends}
         seeds = range(1, SEEDS_NEEDED + 1)
         for first in range(0, SEEDS_NEEDED, self._at_once):
             for name, kernel in ends.items():
-                for found in self._memory.of(kernel, seeds[first : first + self._at_once]):
+                for found in self._cache.measure(kernel, seeds[first : first + self._at_once]):
                     if found.kind is not OutcomeKind.MEASURED:
                         raise not_measurable(name, found)
                     values[name].append(found.exact)
@@ -105,12 +72,12 @@ class VirtualClockJudge:
     def ends(self) -> str:
         known = self.references
         good, bad = known.median(Decision.GOOD), known.median(Decision.BAD)
-        return known.shown(good=good, bad=bad, threshold=known.at, floor=known.floor)
+        return known.format_numbers(good=good, bad=bad, threshold=known.at, floor=known.floor)
 
     def judge(self, kernel: str, say: Say) -> KernelVerdict:
         known, values = self.references, list[Fraction]()
         while True:
-            [found] = self._memory.of(kernel, [len(values) + 1])
+            [found] = self._cache.measure(kernel, [len(values) + 1])
             if found.kind is not OutcomeKind.MEASURED:
                 return skip_verdict(found)
             say(describe_outcome(found))
@@ -122,37 +89,126 @@ class VirtualClockJudge:
                 )
 
 
+class WallClockJudge:
+    """Runs of one round are made one after the other; a round that was interrupted counts for nothing."""
+
+    def __init__(self, question: BisectQuestion, cache: MeasurementCache, say: Say) -> None:
+        self._question = question
+        self._cache = cache
+        self._say = say
+        self._good, self._bad = question.kernels[0], question.kernels[-1]
+        self._alpha = question.step_alpha
+
+    def _differ(self) -> EndsComparison:
+        """Whether the ends differ, measured if need be. Raises InputError where the rounds do not tell."""
+        for name, kernel in (("good", self._good), ("bad", self._bad)):
+            if wrong := self._cache.prepare(kernel):
+                raise not_measurable(name, wrong)
+        while True:
+            whole = [
+                (one[self._good].exact, one[self._bad].exact)
+                for one in self._whole("", self._good, self._bad)
+            ]
+            found = compare_ends(whole, self._question.rounds, self._alpha)
+            if found.order is EndsOrder.UNDECIDED:
+                raise InputError(
+                    f"good and bad cannot be told apart in {len(whole)} rounds: {found.reason}",
+                    hint="more rounds (--rounds), a greater error probability (--alpha), or another metric",
+                )
+            if found.order is not EndsOrder.MORE:
+                return found
+            self._round("", self._say)
+
+    def ends(self) -> str:
+        return self._differ().reason
+
+    def judge(self, kernel: str, say: Say) -> KernelVerdict:
+        order = self._differ().order
+        if wrong := self._cache.prepare(kernel):
+            return skip_verdict(wrong)
+        while True:
+            for one in self._cache.rounds(kernel).values():
+                if kernel in one and one[kernel].kind is not OutcomeKind.MEASURED:
+                    return skip_verdict(one[kernel])
+            rounds = [
+                Round(one[self._good].exact, one[self._bad].exact, one[kernel].exact)
+                for one in self._whole(kernel, self._good, self._bad, kernel)
+            ]
+            said = decide_wall(rounds, order, self._question.rounds, self._alpha)
+            if said.decision is not Decision.MORE:
+                return KernelVerdict(
+                    kernel=kernel,
+                    decision=said.decision,
+                    kind=OutcomeKind.MEASURED,
+                    reason=said.reason,
+                    note=said.note,
+                    error=None if said.error is None else str(said.error),
+                )
+            self._round(kernel, say)
+
+    def _whole(self, candidate: str, *kernels: str) -> list[dict[str, KernelOutcome]]:
+        """The rounds for a kernel in which each of these was measured."""
+        return [
+            one
+            for one in self._cache.rounds(candidate).values()
+            if all(name in one and one[name].kind is OutcomeKind.MEASURED for name in kernels)
+        ]
+
+    def _round(self, candidate: str, say: Say) -> None:
+        """One run of each, in an order drawn for this round. Raises AgelabError where an end has no value any more."""
+        number = self._cache.next_round()
+        names = {self._good: "good", self._bad: "bad", **({candidate: "this"} if candidate else {})}
+        order = list(names)
+        Random(f"{self._question.seed}:{number}").shuffle(order)
+        for kernel in order:
+            found = self._cache.measure_in_round(kernel, number, candidate)
+            if found.kind is OutcomeKind.MEASURED:
+                say(f"{names[kernel]}, {describe_outcome(found)}")
+            else:
+                if kernel == candidate:
+                    return
+                raise AgelabError(
+                    f"{names[kernel]} itself {found.summary}: the round counts for nothing",
+                    hint="what is said of a step needs both ends; agelab bisect --continue begins another round",
+                )
+
+
+def error_bound(question: BisectQuestion, verdicts: int) -> Fraction:
+    """The chance that an answer of so many verdicts is wrong, at most: each of them may be, and so may the ends."""
+    return min(Fraction(1), (verdicts + 1) * question.step_alpha)
+
+
 class SymptomJudge:
     """Bad is what shows the symptom, good what comes to its end; anything else is skipped."""
 
-    def __init__(self, question: BisectQuestion, memory: MeasurementCache) -> None:
+    def __init__(self, question: BisectQuestion, cache: MeasurementCache) -> None:
         assert question.symptom
         self._question = question
         self._symptom = question.symptom
-        self._memory = memory
+        self._cache = cache
 
     def ends(self) -> str:
         said = {}
         for name, kernel in (("good", self._question.kernels[0]), ("bad", self._question.kernels[-1])):
-            [found] = self._memory.of(kernel, [1])
+            [found] = self._cache.measure(kernel, [1])
             said[name] = (self._decide(found), found)
         good, bad = said["good"], said["bad"]
         if (good[0], bad[0]) == (Decision.BAD, Decision.GOOD):
             raise InputError(
-                f"good and bad are swapped: good {good[1].said}; bad does not",
+                f"good and bad are swapped: good {good[1].summary}; bad does not",
                 hint="swap --good and --bad",
             )
         if good[0] is not Decision.GOOD:
-            raise InputError(f"good itself {good[1].said}")
+            raise InputError(f"good itself {good[1].summary}")
         if bad[0] is not Decision.BAD:
-            what = "comes to its end" if bad[0] is Decision.GOOD else bad[1].said
+            what = "comes to its end" if bad[0] is Decision.GOOD else bad[1].summary
             raise InputError(f"bad does not show the symptom {self._symptom}: it {what}")
-        return f"good comes to its end; bad {bad[1].said}"
+        return f"good comes to its end; bad {bad[1].summary}"
 
     def judge(self, kernel: str, say: Say) -> KernelVerdict:
-        [found] = self._memory.of(kernel, [1])
+        [found] = self._cache.measure(kernel, [1])
         decision = self._decide(found)
-        reason = "comes to its end" if decision is Decision.GOOD else found.said
+        reason = "comes to its end" if decision is Decision.GOOD else found.summary
         return KernelVerdict(kernel=kernel, decision=decision, kind=found.kind, reason=reason)
 
     def _decide(self, found: KernelOutcome) -> Decision:

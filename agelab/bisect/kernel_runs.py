@@ -59,7 +59,7 @@ class Runs:
         self._directory = directory
         self._store = store
         self._ask = ask
-        self._say = say or directory.say
+        self._say = say or directory.log_line
 
     def prepare(self, kernel: str) -> KernelOutcome | None:
         """What does not build, or is not there, is what came of it: other kernels may be better.
@@ -145,7 +145,7 @@ def unchanged(question: BisectQuestion) -> None:
     if question.tree:
         if source_tree.find_objects(Path(question.tree.path)) is None:
             raise InputError(f"--tree {question.tree.path}: it is no git tree any more")
-        built = recipes.parse(question.tree.kernel(question.tree.bad))
+        built = recipes.parse(question.tree.kernel_spec(question.tree.bad))
         used = {*([built.base] if built.base else []), *built.fragments, *built.patches}
     for path in sorted({*question.files, *map(str, used)}):
         if not Path(path).is_file() or file_hash(Path(path)) != question.files.get(path):

@@ -54,7 +54,7 @@ class KernelOutcome(Frozen):
         return exact(self.value)
 
     @property
-    def said(self) -> str:
+    def summary(self) -> str:
         """In one line, without the value."""
         first, *more = self.why.splitlines() or [""]
         words = " ".join([first, *(line.strip() for line in more[:1] if first.endswith(":"))])
@@ -76,12 +76,12 @@ class KernelMeasurer(Protocol):
 class MeasurementCache:
     """Measures through ``measure`` what the bisect's directory does not hold yet."""
 
-    def __init__(self, directory: BisectDirectory, measure: KernelMeasurer) -> None:
+    def __init__(self, directory: BisectDirectory, measurer: KernelMeasurer) -> None:
         self._directory = directory
-        self._measure = measure
-        self._known = directory.all("measured", KernelOutcome)
+        self._measurer = measurer
+        self._known = directory.rows("measured", KernelOutcome)
 
-    def of(self, kernel: str, seeds: Sequence[int]) -> list[KernelOutcome]:
+    def measure(self, kernel: str, seeds: Sequence[int]) -> list[KernelOutcome]:
         """What the kernel gave with these run seeds, or the one thing that is so whatever the seed.
 
         Raises HostError where a run was interrupted: another attempt may come to its end.
@@ -90,7 +90,7 @@ class MeasurementCache:
         if (whole := self._whole(kernel)) is not None:
             return [whole]
         if missing := [seed for seed in seeds if seed not in known]:
-            found = self._measure.run(kernel, missing)
+            found = self._measurer.run(kernel, missing)
             self._keep(found)
             known |= {one.seed: one for one in found}
             if (whole := self._whole(kernel)) is not None:
@@ -101,13 +101,13 @@ class MeasurementCache:
         """Make a kernel ready to be measured; None, or why that cannot be."""
         if any(one.kernel == kernel and one.kind not in SEED_INDEPENDENT for one in self._known):
             return None
-        if (whole := self._whole(kernel)) is None and (whole := self._measure.prepare(kernel)):
+        if (whole := self._whole(kernel)) is None and (whole := self._measurer.prepare(kernel)):
             self._keep([whole])
         return whole
 
-    def in_round(self, kernel: str, number: int, candidate: str) -> KernelOutcome:
+    def measure_in_round(self, kernel: str, number: int, candidate: str) -> KernelOutcome:
         """What the kernel gives now, as one run of that round; the round's number is its run seed."""
-        [found] = self._measure.run(kernel, [number])
+        [found] = self._measurer.run(kernel, [number])
         found = found.model_copy(update={"round": number, "candidate": candidate})
         self._keep([found])
         return found
@@ -136,7 +136,7 @@ class MeasurementCache:
     def _keep(self, found: Sequence[KernelOutcome]) -> None:
         for one in found:
             if one.kind is not OutcomeKind.INTERRUPTED:
-                self._directory.add("measured", one)
+                self._directory.append("measured", one)
                 self._known.append(one)
         if broken := next((one for one in found if one.kind is OutcomeKind.INTERRUPTED), None):
             raise HostError(

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from agelab.bisect.virtual_clock_rule import Decision
+from agelab.bisect.verdict import Decision
 from agelab.errors import InputError
 from agelab.kernel import available, canonical
 from agelab.kernel.debian_kernel import release_of

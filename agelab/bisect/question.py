@@ -29,11 +29,11 @@ class GitTree(Frozen):
     good: str = Field(description="the commit")
     bad: str
 
-    def kernel(self, commit: str) -> str:
+    def kernel_spec(self, commit: str) -> str:
         """The spec of the kernel of a commit."""
         return f"tree:{self.path}@{commit}{self.options}"
 
-    def commit(self, kernel: str) -> str:
+    def commit_of(self, kernel: str) -> str:
         """Of which commit the kernel of such a spec is."""
         return kernel.removeprefix(f"tree:{self.path}@").partition(",")[0]
 
@@ -68,7 +68,7 @@ class BisectQuestion(Frozen):
     files: dict[str, str] = Field({}, description="what the kernels' options name: path -> sha256")
 
     @property
-    def what(self) -> str:
+    def criterion(self) -> str:
         """By what good and bad are told, in one word: ``copy:elapsed``, ``symptom hang``."""
         return metric_name(*self.metric) if self.metric else f"symptom {self.symptom}"
 

@@ -5,21 +5,20 @@ from collections.abc import Sequence
 from agelab.bisect import answer, git_search, package_search
 from agelab.bisect.answer import BisectAnswer
 from agelab.bisect.bisect_directory import BisectDirectory
-from agelab.bisect.judges import Judge, KernelVerdict, SymptomJudge, VirtualClockJudge
+from agelab.bisect.judges import SymptomJudge, VirtualClockJudge, WallClockJudge
 from agelab.bisect.measurements import KernelMeasurer, MeasurementCache, OutcomeKind
-from agelab.bisect.virtual_clock_rule import Decision
-from agelab.bisect.wall_clock_rounds import WallClockJudge
+from agelab.bisect.verdict import Decision, Judge, KernelVerdict
 from agelab.errors import AgelabError
 
 
-def make_judge(directory: BisectDirectory, measure: KernelMeasurer, at_once: int = 1) -> Judge:
-    """The rule by which this bisect tells good from bad; ``at_once`` run seeds of an end are run together."""
-    question, memory = directory.question(), MeasurementCache(directory, measure)
+def make_judge(directory: BisectDirectory, measure: KernelMeasurer, seeds_at_once: int = 1) -> Judge:
+    """The rule by which this bisect tells good from bad; ``seeds_at_once`` run seeds of an end are run together."""
+    question, cache = directory.question(), MeasurementCache(directory, measure)
     if question.symptom:
-        return SymptomJudge(question, memory)
+        return SymptomJudge(question, cache)
     if question.clock == "wall":
-        return WallClockJudge(question, memory, directory.say)
-    return VirtualClockJudge(question, memory, at_once)
+        return WallClockJudge(question, cache, directory.log_line)
+    return VirtualClockJudge(question, cache, seeds_at_once)
 
 
 def run_search(directory: BisectDirectory, judge: Judge, step: Sequence[str]) -> BisectAnswer:
@@ -28,23 +27,23 @@ def run_search(directory: BisectDirectory, judge: Judge, step: Sequence[str]) ->
     Raises InputError where good is not good, bad not bad, or both cannot be told apart, and what stopped a step.
     """
     question = directory.question()
-    with directory.held("bisect"):
-        with directory.held("step"):  # one may have outlived the process that began it
-            known = len(directory.all("verdicts", KernelVerdict))
+    with directory.lock("bisect"):
+        with directory.lock("step"):  # one may have outlived the process that began it
+            known = len(directory.rows("verdicts", KernelVerdict))
             more = f", {known} judged before" if known else ""
-            directory.say(
+            directory.log_line(
                 f"{question.candidates} kernels could be the first bad one: about {question.steps} steps{more}"
             )
-            directory.say(f"both ends: {judge.ends()}")
+            directory.log_line(f"both ends: {judge.ends()}")
         if question.tree:
             found = git_search.search(directory, question.tree, step)
             kernels = (found.before, found.after, found.commits)
-            between = tuple(map(question.tree.kernel, kernels[2]))
+            between = tuple(map(question.tree.kernel_spec, kernels[2]))
             first = answer.FoundChange(
-                question.tree.kernel(found.before), question.tree.kernel(found.after), between
+                question.tree.kernel_spec(found.before), question.tree.kernel_spec(found.after), between
             )
         else:
-            with directory.held("step"):
+            with directory.lock("step"):
                 pair = package_search.search(
                     question.kernels, lambda kernel: verdict_on(directory, judge, kernel).decision
                 )
@@ -57,25 +56,25 @@ def judge_current_commit(directory: BisectDirectory, judge: Judge) -> int:
     question = directory.question()
     if question.tree is None:
         raise AgelabError(f"{directory.name} is of packages: git has no part in it")
-    with directory.held("step"):
+    with directory.lock("step"):
         git_search.copy_log(directory)
-        verdicts = directory.all("verdicts", KernelVerdict)
+        verdicts = directory.rows("verdicts", KernelVerdict)
         told = sum(one.decision is not Decision.UNDECIDED for one in verdicts)
-        kernel = question.tree.kernel(git_search.commit_to_judge(directory, question.steps, told))
+        kernel = question.tree.kernel_spec(git_search.commit_to_judge(directory, question.steps, told))
         return git_search.exit_status(verdict_on(directory, judge, kernel).decision)
 
 
 def verdict_on(directory: BisectDirectory, judge: Judge, kernel: str) -> KernelVerdict:
     """The verdict on a kernel: the one of before, or a new one, which is kept and said."""
-    question, verdicts = directory.question(), directory.all("verdicts", KernelVerdict)
+    question, verdicts = directory.question(), directory.rows("verdicts", KernelVerdict)
     if known := next((one for one in verdicts if one.kernel == kernel), None):
         return known
     skipped = sum(one.decision is Decision.UNDECIDED for one in verdicts)
     number, about = len(verdicts) + 1, max(len(verdicts) + 1, question.steps + skipped)
-    directory.say(f"step {number} of about {about}: {answer.kernel_label(question, kernel)}")
-    verdict = judge.judge(kernel, directory.say)
-    directory.add("verdicts", verdict)
-    directory.say(describe_verdict(verdict))
+    directory.log_line(f"step {number} of about {about}: {answer.kernel_label(question, kernel)}")
+    verdict = judge.judge(kernel, directory.log_line)
+    directory.append("verdicts", verdict)
+    directory.log_line(describe_verdict(verdict))
     return verdict
 
 

@@ -5,10 +5,10 @@ What is shared with the wall clock (``sequential.py``) stands here as well: the 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from fractions import Fraction
 from statistics import median
 
+from agelab.bisect.verdict import Decision, StepDecision
 from agelab.errors import InputError
 from agelab.stats.formatting import decimals, format_decimal
 from agelab.stats.noise_floor import SEEDS_NEEDED, FloorVerdict, MedianDifference
@@ -16,31 +16,6 @@ from agelab.stats.order_statistics import summary
 
 LEAD_NEEDED = 3
 """Values by which one side of the threshold must lead: 3 : 0 and 4 : 1, both of which fix the median of five."""
-
-
-class Decision(StrEnum):
-    """What is said of a step."""
-
-    GOOD = "good"
-    BAD = "bad"
-    MORE = "more"
-    """Another value (virtual clock) or another round (wall clock) is needed."""
-    UNDECIDED = "undecided"
-    """All that may be measured has been, and it does not tell."""
-
-
-@dataclass(frozen=True)
-class StepDecision:
-    """A decision, why, and what else the user should know."""
-
-    decision: Decision
-    reason: str
-    """One line, with the numbers."""
-    note: str = ""
-    """Where the step lies if it is like neither end; else empty."""
-    error: Fraction | None = None
-    """The chance, at most, that GOOD or BAD is said of a step that is like the other end; None where the rule has no
-    such bound (always in the virtual clock, whose realised rates are in docs/bisect-rules.md)."""
 
 
 @dataclass(frozen=True)
@@ -67,21 +42,21 @@ class EndReferences:
         object.__setattr__(self, "at", at)
         if ends.why_no_floor:
             raise InputError(f"good and bad have {ends.why_no_floor}")
-        medians = self.shown(good=good, bad=bad)
+        medians = self.format_numbers(good=good, bad=bad)
         if ends.verdict is FloorVerdict.EQUAL:
             raise InputError(f"good and bad are equal: {medians}")
         if ends.verdict is FloorVerdict.BELOW:
             raise InputError(
-                f"good and bad differ by less than run seeds do: {medians}; {self.shown(floor=self.floor)}"
+                f"good and bad differ by less than run seeds do: {medians}; {self.format_numbers(floor=self.floor)}"
             )
         if not min(good, bad) < at < max(good, bad):
-            raise InputError(f"{self.shown(threshold=at)} is not between the two ends: {medians}")
+            raise InputError(f"{self.format_numbers(threshold=at)} is not between the two ends: {medians}")
         for end, values in ((Decision.GOOD, self.good), (Decision.BAD, self.bad)):
             own = sum(self.side(value) is end for value in values)
             if (2 * own - len(values)) * SEEDS_NEEDED < LEAD_NEEDED * len(values):  # of five: less than four
                 raise InputError(
                     f"{end} itself would not be told: {own} of its {len(values)} values are on its side "
-                    f"of {self.shown(threshold=at)}; {medians}"
+                    f"of {self.format_numbers(threshold=at)}; {medians}"
                 )
 
     @property
@@ -100,7 +75,7 @@ class EndReferences:
         good_is_lower = self.ends.difference > 0
         return Decision.GOOD if (value < self.at) == good_is_lower else Decision.BAD
 
-    def shown(self, **numbers: Fraction) -> str:
+    def format_numbers(self, **numbers: Fraction) -> str:
         """Names and numbers, with the digits that the floor leaves them."""
         places = decimals(6, self.floor, *numbers.values())
         return ", ".join(f"{name} {format_decimal(number, places)}" for name, number in numbers.items())
@@ -121,7 +96,7 @@ def decide_virtual(
     bad, good = sides.count(Decision.BAD), sides.count(Decision.GOOD)
     side, lead = (Decision.BAD, bad - good) if bad >= good else (Decision.GOOD, good - bad)
     middle = Fraction(median(values))
-    told = references.shown(median=middle, threshold=references.at, floor=references.floor)
+    told = references.format_numbers(median=middle, threshold=references.at, floor=references.floor)
     count = f"{len(values)} seed{'s' if len(values) > 1 else ''}"
     split = f"of {count} {good} on good's side, {bad} on bad's: {told}"
     note = unlike_both_ends(references, middle)
@@ -155,4 +130,4 @@ def unlike_both_ends(references: EndReferences, value: Fraction) -> str:
         share = round(100 * (value - good) / (bad - good))
         return f"neither good nor bad: {share} % of the way from good to bad"
     nearest = min(gaps, key=lambda end: gaps[end])
-    return "neither good nor bad: " + references.shown(**{f"beyond {nearest} by": gaps[nearest]})
+    return "neither good nor bad: " + references.format_numbers(**{f"beyond {nearest} by": gaps[nearest]})

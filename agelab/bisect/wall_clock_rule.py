@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cache
 from math import comb
 
-from agelab.bisect.virtual_clock_rule import Decision, StepDecision
+from agelab.bisect.verdict import Decision, StepDecision
 
 ALPHA = Fraction(1, 100)
 """The error probability of a verdict unless another one is asked for."""

@@ -15,7 +15,7 @@ def cell_name(cell: Cell) -> str:
 
 def capsule_lines(capsule: Capsule) -> list[str]:
     """A capsule in some lines."""
-    plan, made, kernel = capsule.asked.plan, capsule.made, capsule.kernel
+    plan, made, kernel = capsule.request.plan, capsule.run_manifest, capsule.kernel
     guest = len(made.guest.root) + 1
     built = {"the drive's module": made.drive, "the guest's programs": made.tools}
     said = [
@@ -46,10 +46,10 @@ def capsule_json(capsule: Capsule) -> dict[str, Any]:
         "schema": SCHEMA,
         "run": capsule.run,
         "carries": _carries(capsule),
-        "plan": capsule.asked.plan.model_dump(mode="json", exclude={"command"}),
-        "asked": {**capsule.asked.words, **capsule.asked.more},
+        "plan": capsule.request.plan.model_dump(mode="json", exclude={"command"}),
+        "asked": {**capsule.request.words, **capsule.request.more},
         "kernel": capsule.kernel.model_dump(mode="json"),
-        "made_of": capsule.made.model_dump(mode="json"),
+        "made_of": capsule.run_manifest.model_dump(mode="json"),
         "scenario": capsule.scenario,
         "cells": [
             {**ran.cell.model_dump(mode="json"), **_keys(capsule, number), "samples": len(ran.samples)}
@@ -71,6 +71,6 @@ def _profiles(capsule: Capsule) -> list[str]:
 
 
 def _carries(capsule: Capsule) -> str:
-    if capsule.carried is None:
+    if capsule.artefacts is None:
         return "no artefacts: a replay rebuilds image and kernel"
     return "image, kernel, programs and data: a replay needs no mirror"

@@ -31,17 +31,17 @@ class Capsule:
     path: Path
     manifest: CapsuleManifest
     members: Mapping[str, Member]
-    asked: CapsuleRequest
+    request: CapsuleRequest
     kernel: CapsuleKernel
     description: Description
     """Of the image."""
-    made: RunManifest
+    run_manifest: RunManifest
     profiles: Profiles
     scenario: str
     """The text of its file."""
     control: ControlScripts | None
     cells: tuple[CellResult, ...]
-    carried: CarriedArtefacts | None
+    artefacts: CarriedArtefacts | None
     """What of its parts is in the capsule, where they are."""
 
     @property
@@ -91,17 +91,17 @@ class _CapsuleReader:
             path=path,
             manifest=manifest,
             members=self._members,
-            asked=asked,
+            request=asked,
             kernel=self._model(schema.KERNEL, CapsuleKernel),
             description=self._model(schema.IMAGE, Description),
-            made=self._model(run_manifest.MADE_OF, RunManifest),
+            run_manifest=self._model(run_manifest.MADE_OF, RunManifest),
             profiles=self._model(run_manifest.PROFILES, Profiles),
             scenario=self._text(run_manifest.SCENARIO),
             control=self._model(run_manifest.CONTROL, ControlScripts)
             if run_manifest.CONTROL in self._members
             else None,
             cells=tuple(self._cell(manifest.run, n, cell) for n, cell in enumerate(asked.plan.cells)),
-            carried=carried,
+            artefacts=carried,
         )
         _ConsistencyCheck(found, manifest).check()
         return found
@@ -202,7 +202,7 @@ class _ConsistencyCheck:
         return member.sha256 if member else None
 
     def _cells(self) -> Iterator[str]:
-        plan, cells = self.capsule.asked.plan, self.capsule.cells
+        plan, cells = self.capsule.request.plan, self.capsule.cells
         if plan.run != self.manifest.run:
             yield "its plan is another run's"
         if plan.clock != "virtual" or any(
@@ -223,9 +223,9 @@ class _ConsistencyCheck:
 
     def _image(self) -> Iterator[str]:
         capsule = self.capsule
-        described, packages = capsule.description, capsule.made.guest
+        described, packages = capsule.description, capsule.run_manifest.guest
         content = key_of({**described.files, DESCRIPTION: self._hash(schema.IMAGE)})
-        if content != capsule.asked.plan.provenance.get("image_content"):
+        if content != capsule.request.plan.provenance.get("image_content"):
             yield f"{schema.IMAGE} is not of the image that its plan names"
         for ran in capsule.cells:
             images = {part.get("image") for part in inputs_of_boots(ran.inputs)}
@@ -235,7 +235,7 @@ class _ConsistencyCheck:
             yield f"{run_manifest.MADE_OF} and {schema.IMAGE} name other packages"
 
     def _kernel(self) -> Iterator[str]:
-        kernel, plan = self.capsule.kernel, self.capsule.asked.plan
+        kernel, plan = self.capsule.kernel, self.capsule.request.plan
         key = key_of({"kind": "kernel", **kernel.inputs})
         known = self.capsule.description.kernel
         if (key, kernel.release, kernel.version) != (known.key, known.release, known.version):
@@ -247,7 +247,7 @@ class _ConsistencyCheck:
             kernel.version,
         ):
             yield f"{schema.KERNEL} is not of the plan's kernel"
-        found = self.capsule.made.kernel
+        found = self.capsule.run_manifest.kernel
         if found and (
             [found.release, found.package.version, found.package.sha256]
             != [kernel.release, kernel.version, kernel.inputs.get("sha256")]
@@ -256,7 +256,7 @@ class _ConsistencyCheck:
             yield f"{run_manifest.MADE_OF} and {schema.KERNEL} name other packages"
 
     def _sources(self) -> Iterator[str]:
-        sources = self.capsule.made.sources
+        sources = self.capsule.run_manifest.sources
         logs = {f"logs/{name}": source.log for name, source in sources.items() if source.log}
         there = [name for name in self.manifest.members if name.startswith("logs/")]
         if set(there) != set(logs):
@@ -266,7 +266,7 @@ class _ConsistencyCheck:
                 yield f"{name} is not the log that the run was made with"
 
     def _carried(self) -> Iterator[str]:
-        carried = self.capsule.carried
+        carried = self.capsule.artefacts
         there = {name for name in self.manifest.members if name.startswith("artefacts/")}
         if carried is None:
             if there:
@@ -280,7 +280,7 @@ class _ConsistencyCheck:
         modules = [_mapping_or_empty(part, "drive_module").get("module") for part in shaped]
         if carried.module:
             due["artefacts/drive/module.ko"] = next(filter(None, modules), None)
-        sources = self.capsule.made.sources
+        sources = self.capsule.run_manifest.sources
         for number, corpus in enumerate(carried.corpora):
             source = sources.get(corpus.history)
             same = source is not None and source.sha256 == corpus.sha256

@@ -44,7 +44,7 @@ class ReplayedCell:
 
 def answers(capsule: Capsule) -> dict[str, Any]:
     """What the capsule's words stood for, as a store takes it: the packages, each in its own version."""
-    made, kernel = capsule.made, capsule.kernel
+    made, kernel = capsule.run_manifest, capsule.kernel
     definition = roots.definition()
     found: list[tuple[Mapping[str, Any], Any]] = [
         (roots.question(definition, selection.filesystems()), made.guest)
@@ -63,7 +63,7 @@ def words(capsule: Capsule, known: Mapping[str, Any], cells: Sequence[int]) -> d
 
     Nothing in it names a place on this host. Raises InputError for an option or a value that this agelab has not.
     """
-    said = {name: word for name, word in capsule.asked.words.items() if name not in (*PATH_OPTIONS, *OURS)}
+    said = {name: word for name, word in capsule.request.words.items() if name not in (*PATH_OPTIONS, *OURS)}
     for name, word in said.items():
         if name not in known:
             if word:
@@ -85,7 +85,7 @@ def words(capsule: Capsule, known: Mapping[str, Any], cells: Sequence[int]) -> d
 
 def more(capsule: Capsule) -> dict[str, Any]:
     """What the run was asked beside its options. Raises InputError for what this agelab does not know."""
-    said = {name: word for name, word in capsule.asked.more.items() if name != "keep_disk"}
+    said = {name: word for name, word in capsule.request.more.items() if name != "keep_disk"}
     for name, word in said.items():
         kind = MORE.get(name)
         if kind is None or (word is not None and type(word) is not kind):
@@ -98,7 +98,7 @@ def more(capsule: Capsule) -> dict[str, Any]:
 def kernel(capsule: Capsule, given: str | None) -> str:
     """The spec of the kernel to replay with. Raises InputError where only the user can name it."""
     spec = capsule.kernel.spec
-    if given or capsule.carried or capsule.made.kernel:
+    if given or capsule.artefacts or capsule.run_manifest.kernel:
         return given or spec
     raise InputError(
         f"the kernel {capsule.kernel.release} ({spec}) was made of files that are not in the capsule",
@@ -108,14 +108,14 @@ def kernel(capsule: Capsule, given: str | None) -> str:
 
 def corpus(capsule: Capsule, given: str | None) -> str | None:
     """What stands for the user's own data. Raises InputError where only the user can name it."""
-    source = capsule.made.sources.get("")
+    source = capsule.run_manifest.sources.get("")
     if source is None or not source.own:
         if given:
             raise InputError("--corpus: the run had no data of a user's own")
         return None
-    if given and capsule.carried:
+    if given and capsule.artefacts:
         raise InputError("--corpus: the run's data are in the capsule")
-    if given or capsule.carried:
+    if given or capsule.artefacts:
         return given or "the capsule's"
     raise InputError(
         f"the corpus is missing ({source.description}, sha256 {source.sha256[:12]} as an image)",
@@ -131,14 +131,14 @@ def chosen(capsule: Capsule, cells: Sequence[int], directory: Path) -> Selection
     if capsule.control:
         scripts = capsule.control.scripts
         return control_file.parse(directory / capsule.control.name, capsule.control.text, scripts.get)
-    name = capsule.asked.plan.scenario
-    sources = capsule.made.sources
+    name = capsule.request.plan.scenario
+    sources = capsule.run_manifest.sources
     logs = {
         one: extract(capsule, f"logs/{one}", directory / f"log-{n}")
         for n, one in enumerate(sources)
         if sources[one].log
     }
-    own = logs.get("log") if capsule.asked.words.get("log") else None
+    own = logs.get("log") if capsule.request.words.get("log") else None
     found = selection.select(f"{name}.toml", log=own, text=capsule.scenario)
     wanted = {capsule.cells[number].cell.variant for number in cells}
     variants = tuple(variant for variant in found.variants if variant.name in wanted)
@@ -146,7 +146,7 @@ def chosen(capsule: Capsule, cells: Sequence[int], directory: Path) -> Selection
         raise InputError(f"scenario {name} has no variant {min(missing)}")
     used = {variant.history for variant in variants}
     histories = [
-        _history(one, logs, carried=bool(capsule.carried)) if one.name in used else one
+        _history(one, logs, carried=bool(capsule.artefacts)) if one.name in used else one
         for one in found.scenario.histories
     ]
     scenario = found.scenario.model_copy(update={"histories": tuple(histories)})

@@ -24,10 +24,10 @@ def unpack(capsule: Capsule, directory: Path) -> ProvidedParts | None:
 
     Raises InputError for a capsule in which they are not whole.
     """
-    if capsule.carried is None:
+    if capsule.artefacts is None:
         return None
     taken = _Extraction(capsule, directory)
-    return ProvidedParts(taken.image(), taken.module(), taken.tools(), taken.corpora(), capsule.made)
+    return ProvidedParts(taken.image(), taken.module(), taken.tools(), taken.corpora(), capsule.run_manifest)
 
 
 def extract(capsule: Capsule, name: str, target: Path) -> Path:
@@ -45,8 +45,8 @@ class _Extraction:
     """Takes the parts out of one capsule."""
 
     def __init__(self, capsule: Capsule, directory: Path) -> None:
-        assert capsule.carried is not None
-        self._capsule, self._carried = capsule, capsule.carried
+        assert capsule.artefacts is not None
+        self._capsule, self._carried = capsule, capsule.artefacts
         self._directory = directory
 
     def image(self) -> Image:
@@ -65,7 +65,7 @@ class _Extraction:
             capsule.description.kernel.key, place, Manifest(kind="kernel", inputs=known.inputs, files={})
         )
         kernel = Kernel(known.spec, known.release, known.version, of_kernel, known.suite)
-        key = str(capsule.asked.plan.provenance.get("image"))
+        key = str(capsule.request.plan.provenance.get("image"))
         artefact = Artefact(key, place, Manifest(kind="image", inputs={}, files=files))
         return Image(kernel, artefact, capsule.description)
 

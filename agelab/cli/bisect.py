@@ -90,13 +90,13 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
     question = directory.question()
     _same_files(question)
     with follow_log(directory):
-        directory.say(f"bisect {directory.name}")
+        directory.log_line(f"bisect {directory.name}")
         measure = Runs(directory, store, ask(question))
-        judge = search.make_judge(directory, measure, at_once=question.words["jobs"])
+        judge = search.make_judge(directory, measure, seeds_at_once=question.words["jobs"])
         try:
             found = search.run_search(directory, judge, [*STEP, str(directory.path)])
         except (KeyboardInterrupt, HostError):
-            directory.say(f"go on: agelab bisect --continue {directory.name}")
+            directory.log_line(f"go on: agelab bisect --continue {directory.name}")
             raise
     click.echo(found.model_dump_json(indent=1) if as_json else "\n".join(answers.answer_lines(found)))
     return 0 if found.found else 1

@@ -174,7 +174,7 @@ def _files(words: dict[str, Any], tree: "GitTree") -> list[str]:
 
     named = [Path(word).expanduser() for word in (words["base"], *words["config"], *words["patches"]) if word]
     inside = [file for path in named if path.is_dir() for file in path.rglob("*")]
-    series = recipes.parse(tree.kernel(tree.bad)).patches  # it may name what lies elsewhere
+    series = recipes.parse(tree.kernel_spec(tree.bad)).patches  # it may name what lies elsewhere
     return sorted({str(file.absolute()) for file in (*named, *inside, *series) if file.is_file()})
 
 
@@ -200,7 +200,7 @@ def _kernels(words: dict[str, Any], wanted: "RunRequest") -> "tuple[GitTree | No
             words["kernels"].split(),
             open_store(),
             _say,
-            headers=scenario.measured_on_the_way or not bare,
+            headers=scenario.tests_at_points or not bare,
         )
         return None, kernels, len(kernels) - 1
     if words["kernels"]:
@@ -209,7 +209,7 @@ def _kernels(words: dict[str, Any], wanted: "RunRequest") -> "tuple[GitTree | No
     found, count = git_search.resolve_tree(
         Path(words["path"]), words["good"], words["bad"], said, dirty=words["dirty"]
     )
-    kernels = [found.kernel(found.good), found.kernel(found.bad)]
+    kernels = [found.kernel_spec(found.good), found.kernel_spec(found.bad)]
     for kernel in reversed(kernels):  # the last one looked at is built first
         build.check_configuration(kernel, open_store(), _say)
     return found, kernels, count

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from agelab.bisect import search
 from agelab.bisect.bisect_directory import BisectDirectory
-from agelab.bisect.judges import Judge
+from agelab.bisect.verdict import Judge
 from agelab.errors import DISK_ERRNOS, AgelabError, HostError
 from agelab.store import Store
 
@@ -38,22 +38,22 @@ def main(path: Path, judge: Callable[[BisectDirectory], Judge] = judge_of) -> in
     try:
         return search.judge_current_commit(directory, judge(directory))
     except AgelabError as error:
-        directory.stop(error)
+        directory.record_error(error)
     except KeyboardInterrupt:
         return INTERRUPTED
     except OSError as error:
         if error.errno not in DISK_ERRNOS:
-            directory.stop(_bug(directory))
+            directory.record_error(_bug(directory))
         else:
-            directory.stop(HostError(str(error)))
+            directory.record_error(HostError(str(error)))
     except Exception:
-        directory.stop(_bug(directory))
+        directory.record_error(_bug(directory))
     return STOP
 
 
 def _bug(directory: BisectDirectory) -> AgelabError:
     """What the user is told of an error that nobody expected; all of it is in the log."""
-    directory.say(traceback.format_exc())
+    directory.log_line(traceback.format_exc())
     return AgelabError(
         "a bug in agelab, not in what you asked for; please report it", hint=f"see {directory.log}"
     )

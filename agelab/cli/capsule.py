@@ -113,7 +113,7 @@ def _carried_out(
     from agelab.store import Store
 
     if kernel:  # what the capsule carries goes with its own kernel alone
-        capsule = replace(capsule, carried=None)
+        capsule = replace(capsule, artefacts=None)
     home = open_store()
     with ExitStack() as held:
         place = held.enter_context(atomic.temp_dir(home.cache("capsules")))
@@ -146,10 +146,10 @@ def _request(
     known = {str(option.name): False if option.is_flag else option.default for option in options}
     data = replay.corpus(capsule, corpus)
     words = replay.words(capsule, known, cells)
-    asked = bool(capsule.asked.words.get("corpus"))  # a control file's data need no option
+    asked = bool(capsule.request.words.get("corpus"))  # a control file's data need no option
     words |= {"kernel": replay.kernel(capsule, kernel), "corpus": data if asked else None, "jobs": jobs}
     chosen = replay.chosen(capsule, cells, place)
-    name = capsule.control.name if capsule.control else capsule.asked.plan.scenario
+    name = capsule.control.name if capsule.control else capsule.request.plan.scenario
     wanted = request(name, words, chosen, **replay.more(capsule))
     told = [capsule.cells[number].cell for number in cells]
     return replace(

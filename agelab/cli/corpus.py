@@ -10,7 +10,7 @@ import click
 from agelab.cli.options import json_option, open_store, print_json
 from agelab.cli.options import size as size_of
 from agelab.errors import InputError
-from agelab.model.kinds import corpora
+from agelab.places import corpus_names
 
 if TYPE_CHECKING:
     from agelab.corpus import Corpus
@@ -26,7 +26,7 @@ def corpus() -> None:
 
 @corpus.command()
 @click.option(
-    "--kind", default="debian-iso", show_default=True, help=f"Which stand-in: {', '.join(corpora())}."
+    "--kind", default="debian-iso", show_default=True, help=f"Which stand-in: {', '.join(corpus_names())}."
 )
 @click.option(
     "--bytes", "size", callback=size_of, default="40M", show_default=True, help="Size of its files together."

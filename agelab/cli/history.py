@@ -64,7 +64,7 @@ def history() -> None:
 def make(engine: str, output: Path, disk: int, seed: int, as_json: bool, **options: Any) -> None:
     """Write the log of ENGINE (profile, history, churn or git) and report what it holds."""
     from agelab.history import engines
-    from agelab.history.report import rendered
+    from agelab.history.report import report_lines
 
     given = click.get_current_context().get_parameter_source
     for name in ("seed", *options):
@@ -77,11 +77,11 @@ def make(engine: str, output: Path, disk: int, seed: int, as_json: bool, **optio
     if output.exists():
         raise InputError(f"{output} is there already", hint="remove it, or write to another file")
     asked = {name: options[name] for name in TAKES[engine] if name != "seed"}
-    report = engines.written(engines.source(_wanted(engine, asked), disk, seed), output)
+    report = engines.write_log(engines.log_source(_wanted(engine, asked), disk, seed), output)
     if as_json:
         print_json(report.model_dump(mode="json", by_alias=True))
         return
-    click.echo("\n".join(rendered(report)))
+    click.echo("\n".join(report_lines(report)))
 
 
 @history.command()
@@ -89,7 +89,7 @@ def make(engine: str, output: Path, disk: int, seed: int, as_json: bool, **optio
 @json_option
 def check(file: Path, as_json: bool) -> None:
     """Read the log FILE to its end and say what is in it, or every line that cannot be carried out."""
-    from agelab.history.operations import check as checked
+    from agelab.history.operations import check_log as checked
     from agelab.view.histories import print_log
 
     log = checked(file)
@@ -103,7 +103,7 @@ def check(file: Path, as_json: bool) -> None:
 @json_option
 def profiles(as_json: bool) -> None:
     """List the profiles of engine profile, and the studies that they come from."""
-    from agelab.history.profile import profiles as every
+    from agelab.history.profile import load_profiles as every
     from agelab.view.histories import print_profiles
 
     found = every()

@@ -151,7 +151,7 @@ def request(
     name = name or str(words["control"])
     scale: Any = words["scale"] or ("paper" if control else "quick")
     _one_of("scale", scale, [*selected.scenario.scales])
-    scenario = selected.scenario if words["corpus"] else selected.scenario.at(scale)
+    scenario = selected.scenario if words["corpus"] else selected.scenario.at_scale(scale)
     if words["trace"] and not scenario.traces:
         which = "a control file's tests are" if control else f"scenario {scenario.name} is"
         raise InputError(f"--trace: {which} not performed under strace")
@@ -246,7 +246,7 @@ def _agree(wanted: "RunRequest") -> None:
         raise InputError(
             f"--corpus: scenario {scenario.name} has histories, no corpus", hint="your own history: --log"
         )
-    if scenario.measured_on_the_way and (real or wanted.disk):
+    if scenario.tests_at_points and (real or wanted.disk):
         why = f"{real[0]} cannot be forked" if real else "--disk starts from a disk whose history is over"
         raise InputError(f"scenario {scenario.name} measures on the way of a history: {why}")
     if scenario.experiments and (wanted.disk or wanted.keep_disk or not wanted.measure):
@@ -259,7 +259,7 @@ def _agree(wanted: "RunRequest") -> None:
         raise InputError(
             f"{wanted.crash}: the disk is made, loses its power and is looked at: leave {option} out"
         )
-    if real and (wanted.crash or scenario.cuts):
+    if real and (wanted.crash or scenario.has_power_cuts):
         what = wanted.crash or f"scenario {scenario.name} cuts the power"
         raise InputError(
             f"{what}: {real[0]} is a real disk: only a modelled one, or bare memory, can lose its power here"
@@ -271,7 +271,7 @@ def _agree(wanted: "RunRequest") -> None:
     if wanted.disk and (wanted.keep_disk or wanted.curve):
         option = "--keep-disk" if wanted.keep_disk else "--curve"
         raise InputError(f"--disk starts from a disk that is made already: {option} has nothing to do")
-    if wanted.curve and scenario.measured_on_the_way:
+    if wanted.curve and scenario.tests_at_points:
         raise InputError(
             f"--curve: scenario {scenario.name} is measured at its points always: leave --curve out"
         )

@@ -37,12 +37,12 @@ KINDS = {
 
 def schema_of(name: str) -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of that kind; what a key means is its ``description``."""
-    from agelab.model.schema import of_file, of_output
+    from agelab.model.schema import file_schema, output_schema
 
     kind = KINDS[name]
     module, _, attribute = kind.model.partition(":")
     model = getattr(importlib.import_module(module), attribute)
-    return (of_file if kind.files else of_output)(model, f"agelab: {kind.what}")
+    return (file_schema if kind.files else output_schema)(model, f"agelab: {kind.what}")
 
 
 @click.command()

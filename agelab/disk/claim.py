@@ -28,7 +28,7 @@ PAGE = 4096
 class ClaimedDisk:
     """One disk with all that decides whether it may be written to."""
 
-    what: str
+    label: str
     """How the user knows it, for messages."""
     descriptor: int
     size: int
@@ -37,7 +37,7 @@ class ClaimedDisk:
     signatures: tuple[str, ...]
 
     @property
-    def key(self) -> str:
+    def erase_name(self) -> str:
         """What the user names to have it erased: its serial, or where it has none the token."""
         return self.serial or self.token
 
@@ -47,18 +47,18 @@ class DriveClaim:
     """A real drive that is this run's own until ``claimed`` ends."""
 
     spec: DriveSpec
-    contents: tuple[ClaimedDisk, ...]
+    disks: tuple[ClaimedDisk, ...]
     """One for ``file`` and ``block``; for ``pci`` each disk of the controller."""
 
     @property
     def size(self) -> int:
         """Bytes; for a controller those of its smallest disk."""
-        return min(content.size for content in self.contents)
+        return min(disk.size for disk in self.disks)
 
     @property
     def token(self) -> str:
         """The identity token as it was when the claim was made."""
-        return self.contents[0].token
+        return self.disks[0].token
 
     @property
     def source(self) -> str:
@@ -66,21 +66,21 @@ class DriveClaim:
         return (
             self.spec.name
             if self.spec.kind == "pci"
-            else device_state.descriptor_path(self.contents[0].descriptor)
+            else device_state.descriptor_path(self.disks[0].descriptor)
         )
 
-    def check(self) -> str | None:
+    def problem(self) -> str | None:
         """Why the drive is not what was claimed any more, or None: ask before a boot and after a failure."""
         if self.spec.kind == "pci":
-            return pci.problem(self.spec.name, [content.descriptor for content in self.contents])
-        content = self.contents[0]
+            return pci.problem(self.spec.name, [disk.descriptor for disk in self.disks])
+        disk = self.disks[0]
         try:
-            if (now := device_state.size(content.descriptor)) != content.size:
-                gone = "it has gone" if not now else f"it has {now} bytes now, not {content.size}"
-                return f"{content.what}: {gone}"
-            _read_page(content.descriptor)
+            if (now := device_state.size(disk.descriptor)) != disk.size:
+                gone = "it has gone" if not now else f"it has {now} bytes now, not {disk.size}"
+                return f"{disk.label}: {gone}"
+            _read_page(disk.descriptor)
         except OSError as error:
-            return f"{content.what}: {os.strerror(error.errno or errno.EIO)}"
+            return f"{disk.label}: {os.strerror(error.errno or errno.EIO)}"
         return None
 
 
@@ -88,56 +88,52 @@ class DriveClaim:
 def claim_drives(specs: Sequence[DriveSpec], erase: Collection[str] = ()) -> Iterator[tuple[DriveClaim, ...]]:
     """Hold the real drives among ``specs``, in their order, for as long as the body runs.
 
-    ``erase`` has the serials or tokens of disks whose content may be overwritten. Raises HostError for a drive
-    that is in use or cannot be had, InputError for one with content that ``erase`` does not name, or for a name in
+    ``erase`` has the serials or tokens of disks whose disk may be overwritten. Raises HostError for a drive
+    that is in use or cannot be had, InputError for one with disk that ``erase`` does not name, or for a name in
     ``erase`` that is none of theirs. Nothing is written.
     """
     with ExitStack() as stack:
         claims = tuple(DriveClaim(spec, _open_disks(spec, stack)) for spec in specs if spec.real)
-        _refuse_data([content for claim in claims for content in claim.contents], erase)
+        _refuse_data([disk for claim in claims for disk in claim.disks], erase)
         yield claims
 
 
-def _refuse_data(contents: Sequence[ClaimedDisk], erase: Collection[str]) -> None:
-    """Refuse every disk with content that is not named, all in one error."""
-    full = [content for content in contents if content.signatures and content.key not in erase]
+def _refuse_data(disks: Sequence[ClaimedDisk], erase: Collection[str]) -> None:
+    """Refuse every disk with disk that is not named, all in one error."""
+    full = [disk for disk in disks if disk.signatures and disk.erase_name not in erase]
     if full:
-        kinds = [
-            f"{content.what} ({_identity(content)}) holds data: {_content_summary(content)}"
-            for content in full
-        ]
-        named = [content.key for content in contents if content.key in erase]
-        words = ",".join([*named, *dict.fromkeys(content.key for content in full)])
+        kinds = [f"{disk.label} ({_identity(disk)}) holds data: {_content_summary(disk)}" for disk in full]
+        named = [disk.erase_name for disk in disks if disk.erase_name in erase]
+        words = ",".join([*named, *dict.fromkeys(disk.erase_name for disk in full)])
         raise InputError(
             "\n".join(kinds),
             hint=f"nothing was written. To lose all of it, run again with --erase {words} (make: ERASE={words})",
         )
     for name in erase:
-        if name not in (content.key for content in contents):
+        if name not in (disk.erase_name for disk in disks):
             there = (
-                ", ".join(f"{content.what} is {content.key}" for content in contents)
-                or "there is no real disk"
+                ", ".join(f"{disk.label} is {disk.erase_name}" for disk in disks) or "there is no real disk"
             )
             raise InputError(f"--erase {name}: no disk of this run is called so; {there}")
 
 
-def _identity(content: ClaimedDisk) -> str:
-    name = f"serial {content.serial}" if content.serial else f"no serial, token {content.token}"
-    return f"{name}, {content.size} bytes"
+def _identity(disk: ClaimedDisk) -> str:
+    name = f"serial {disk.serial}" if disk.serial else f"no serial, token {disk.token}"
+    return f"{name}, {disk.size} bytes"
 
 
-def _content_summary(content: ClaimedDisk) -> str:
-    return ", ".join(dict.fromkeys(name.partition(" at ")[0] for name in content.signatures))
+def _content_summary(disk: ClaimedDisk) -> str:
+    return ", ".join(dict.fromkeys(name.partition(" at ")[0] for name in disk.signatures))
 
 
 def _open_disks(spec: DriveSpec, stack: ExitStack) -> tuple[ClaimedDisk, ...]:
     if spec.kind == "pci":
         devices = pci.disks(spec.name)
-        contents = tuple(
+        disks = tuple(
             _claim_block(f"{spec.kind}:{spec.name} disk {path.name}", path, stack) for path in devices
         )
         pci.require_own_iommu_group(spec.name)
-        return contents
+        return disks
     path = Path(spec.name)
     what = f"{spec.kind}:{path}"
     return ((_claim_block if spec.kind == "block" else _claim_file)(what, path, stack),)
@@ -145,7 +141,7 @@ def _open_disks(spec: DriveSpec, stack: ExitStack) -> tuple[ClaimedDisk, ...]:
 
 def _claimed_disk(what: str, descriptor: int) -> ClaimedDisk:
     return ClaimedDisk(
-        what=what,
+        label=what,
         descriptor=descriptor,
         size=device_state.size(descriptor),
         serial=device_state.serial(descriptor),

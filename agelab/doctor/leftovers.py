@@ -39,14 +39,14 @@ MAX_LISTED = 12
 class Leftover:
     """One thing that nobody owns any more."""
 
-    what: str
-    occupies: int
+    description: str
+    disk_bytes: int
     """Bytes on the host's disk."""
     remove: Callable[[], bool]
     """Remove it, unless somebody has come to hold it since; whether it is gone. Raises HostError where it cannot be."""
 
     def __str__(self) -> str:
-        return self.what + (f", {self.occupies / 1e6:.1f} MB" if self.occupies else "")
+        return self.description + (f", {self.disk_bytes / 1e6:.1f} MB" if self.disk_bytes else "")
 
 
 def find(store: Store) -> Iterator[Leftover]:
@@ -82,7 +82,7 @@ def finding(store: Store) -> Finding:
         )
     lines = [str(one) for one in found[:MAX_LISTED]]
     lines += [f"and {len(found) - MAX_LISTED} more"] if len(found) > MAX_LISTED else []
-    size = sum(one.occupies for one in found)
+    size = sum(one.disk_bytes for one in found)
     return Finding(
         name="leftovers",
         status=ProbeStatus.LIMITED,

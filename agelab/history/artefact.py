@@ -11,7 +11,7 @@ from agelab.corpus import iso
 from agelab.corpus.artefact import IMAGE_FILE, Corpus, CorpusDescription, obtain, require_space
 from agelab.errors import HostError
 from agelab.history import engines
-from agelab.history.operations import HEADER, LogCheck, LogSummary
+from agelab.history.operations import HEADER, LogChecker, LogSummary
 from agelab.history.report import HistoryReport
 from agelab.history.report import report as reported
 from agelab.model.history import History
@@ -22,24 +22,24 @@ VOLUME = "HISTORY"
 DATE = 1175990400  # as the corpora have it: times are no part of the content
 
 
-def make(wanted: History, disk: int, seed: int, store: Store) -> Corpus:
+def obtain_history(wanted: History, disk: int, seed: int, store: Store) -> Corpus:
     """The parts of a history for a disk of so many bytes, ``1``, ``2`` ... ``n``: from the store, or made now.
 
     Each part is a log by itself, header first, and ends with its point; operations after the last point are one part
     more. Raises InputError for what the engine cannot do and for the faults of a user's log, HostError where the
     host lacks a program or room.
     """
-    log = engines.source(wanted, disk, seed)
+    log = engines.log_source(wanted, disk, seed)
 
     def build(directory: Path) -> CorpusDescription:
         tree = directory / "parts"
         tree.mkdir()
-        summary, parts = split(log, tree)
+        summary, parts = write_parts(log, tree)
         size = sum(path.stat().st_size for path in tree.iterdir())
         require_space(size + (parts + 1000) * 2 * iso.BLOCK, directory, "keeping the history")
         iso.make(tree, directory / IMAGE_FILE, volume=VOLUME, date=DATE)
         shutil.rmtree(tree)
-        made = reported(log.engine, disk, log.seed, log.told, summary)
+        made = reported(log.engine, disk, log.seed, log.record, summary)
         (directory / REPORT).write_text(made.model_dump_json(by_alias=True, indent=1) + "\n")
         described = f"history: {log.title}; {summary.operations} operations"
         return CorpusDescription(files=parts, content_bytes=size, description=described, parts=parts)
@@ -49,7 +49,7 @@ def make(wanted: History, disk: int, seed: int, store: Store) -> Corpus:
     )
 
 
-def report(corpus: Corpus) -> HistoryReport:
+def read_report(corpus: Corpus) -> HistoryReport:
     """What the engine produced. Raises HostError where the artefact is damaged or no history."""
     path = corpus.image.with_name(REPORT)
     try:
@@ -60,14 +60,14 @@ def report(corpus: Corpus) -> HistoryReport:
         ) from error
 
 
-def split(log: engines.LogSource, directory: Path) -> tuple[LogSummary, int]:
+def write_parts(log: engines.LogSource, directory: Path) -> tuple[LogSummary, int]:
     """Write the parts into an empty directory and check the log: it in numbers, and how many parts there are."""
-    check = LogCheck(log.own or log.engine)
+    check = LogChecker(log.user_log or log.engine)
     number = 0
     part: BinaryIO | None = None
     more = False
     with ExitStack() as opened:
-        for line, what in engines.checked(log, check):
+        for line, what in engines.checked_lines(log, check):
             if part is None:
                 number += 1
                 part = opened.enter_context((directory / str(number)).open("wb"))

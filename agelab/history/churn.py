@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 
 from agelab.corpus.random_content import SeededRandom
 from agelab.corpus.tree import TreeFile
-from agelab.history.operations import HEADER, escaped, in_blocks
+from agelab.history.operations import HEADER, escape_path, whole_blocks
 
 RECIPE = 1
 """To be raised when a change of this module changes a log."""
 
 
 @dataclass(frozen=True)
-class Cycles:
+class ChurnRequest:
     """How often, and how full; sizes in bytes."""
 
     disk: int
@@ -32,7 +32,7 @@ class Cycles:
 
 
 @dataclass
-class _Copy:
+class _TreeCopy:
     """What is there of one."""
 
     files: dict[bytes, int] = field(default_factory=dict)
@@ -40,14 +40,14 @@ class _Copy:
     directories: list[bytes] = field(default_factory=list)
 
 
-def operations(tree: Sequence[TreeFile], wanted: Cycles, seed: int) -> Iterator[bytes]:
+def operations(tree: Sequence[TreeFile], wanted: ChurnRequest, seed: int) -> Iterator[bytes]:
     """The lines of the log, header and all."""
     yield HEADER + b"\n"
     draws = SeededRandom(seed, "churn")
     room = int(wanted.disk * wanted.fullness)
-    copies: dict[int, _Copy] = {}
+    copies: dict[int, _TreeCopy] = {}
     used = point = 0
-    needed = sum(in_blocks(entry.size) for entry in tree)
+    needed = sum(whole_blocks(entry.size) for entry in tree)
     for turn in range(1, wanted.turns + 1):
         while copies and used + needed > room:
             oldest = copies[next(iter(copies))]
@@ -58,8 +58,8 @@ def operations(tree: Sequence[TreeFile], wanted: Cycles, seed: int) -> Iterator[
             else:
                 yield from (b"rmdir %s\n" % path for path in reversed(oldest.directories))
                 del copies[next(iter(copies))]
-        copy = copies[turn] = _Copy()
-        yield from _copied(tree, b"copy-%d" % turn, needed, copy)
+        copy = copies[turn] = _TreeCopy()
+        yield from _copy_tree(tree, b"copy-%d" % turn, needed, copy)
         for path in list(copy.files):
             if draws.below(2):
                 del copy.files[path]
@@ -71,8 +71,8 @@ def operations(tree: Sequence[TreeFile], wanted: Cycles, seed: int) -> Iterator[
     yield b"mkdir fill\n"
     room, number = room - used, 0
     while True:
-        fill = copies[-number - 1] = _Copy()
-        yield from _copied(tree, b"fill/%d" % number, room, fill)
+        fill = copies[-number - 1] = _TreeCopy()
+        yield from _copy_tree(tree, b"fill/%d" % number, room, fill)
         if len(fill.files) < len(tree):
             break
         room -= needed
@@ -83,23 +83,23 @@ def operations(tree: Sequence[TreeFile], wanted: Cycles, seed: int) -> Iterator[
     yield b"point %d\n" % wanted.points
 
 
-def _copied(tree: Sequence[TreeFile], where: bytes, room: int, copy: _Copy) -> Iterator[bytes]:
+def _copy_tree(tree: Sequence[TreeFile], where: bytes, room: int, copy: _TreeCopy) -> Iterator[bytes]:
     """Copy files as long as there is room for one more; directories come when they are needed."""
     made: set[bytes] = set()
     for entry in tree:
-        taken = in_blocks(entry.size)
+        taken = whole_blocks(entry.size)
         room -= taken
         if room < 0:
             return
         directory = where
         *above, _ = entry.path.encode().split(b"/")
         for part in (b"", *above):
-            directory += b"/" + escaped(part) if part else b""
+            directory += b"/" + escape_path(part) if part else b""
             if directory not in made:
                 made.add(directory)
                 copy.directories.append(directory)
                 yield b"mkdir %s\n" % directory
-        path = b"%s/%s" % (where, escaped(entry.path.encode()))
+        path = b"%s/%s" % (where, escape_path(entry.path.encode()))
         yield b"create %s\n" % path
         if entry.size:
             yield b"write %s 0 %d\n" % (path, entry.size)

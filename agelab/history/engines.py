@@ -11,19 +11,19 @@ from agelab.corpus.artefact import MB, plan_files
 from agelab.corpus.definition import definition
 from agelab.errors import InputError
 from agelab.history import churn, git, operations, profile, synthetic, tree
-from agelab.history.report import HistoryReport, Told, report
+from agelab.history.report import EngineRecord, HistoryReport, report
 from agelab.model.history import Churned, History, Logged, Profiled, Repository, Versions
 from agelab.store import file_hash, key_of
 
-TREE = "debian-iso"
+CHURN_CORPUS = "debian-iso"
 """The corpus that churn copies, as scenario aging does."""
-TREE_SHARE = 10
+CHURN_DIVISOR = 10
 """It is so small a part of the disk."""
 
 
 @dataclass
 class LogSource:
-    """A log before it is written. ``told`` is filled as the lines are drawn."""
+    """A log before it is written. ``record`` is filled as the lines are drawn."""
 
     engine: str
     title: str
@@ -32,12 +32,12 @@ class LogSource:
     inputs: dict[str, Any]
     """All that decides about the lines."""
     lines: Iterator[bytes]
-    told: Told = field(default_factory=Told)
-    own: str = ""
+    record: EngineRecord = field(default_factory=EngineRecord)
+    user_log: str = ""
     """The user's log; nothing where an engine of ours writes it."""
 
 
-def source(wanted: History, disk: int, seed: int) -> LogSource:
+def log_source(wanted: History, disk: int, seed: int) -> LogSource:
     """The log of an engine for a disk of so many bytes; nothing is made yet.
 
     Raises InputError for what the engine cannot do, as far as that shows before (else ``lines`` does), HostError
@@ -58,7 +58,7 @@ def source(wanted: History, disk: int, seed: int) -> LogSource:
             return _logged(wanted, disk)
 
 
-def checked(log: LogSource, check: operations.LogCheck) -> Iterator[tuple[bytes, bytes]]:
+def checked_lines(log: LogSource, check: operations.LogChecker) -> Iterator[tuple[bytes, bytes]]:
     """Each line, with its operation (nothing where it has none).
 
     Raises InputError for a fault of the user's log; one of ours is a bug.
@@ -67,24 +67,24 @@ def checked(log: LogSource, check: operations.LogCheck) -> Iterator[tuple[bytes,
         try:
             what = check.read(line)
         except InputError as error:
-            if log.own:
+            if log.user_log:
                 raise
             raise AssertionError(f"engine {log.engine} writes what is no log: {error}") from error
         yield line, what
 
 
-def written(log: LogSource, path: Path) -> HistoryReport:
+def write_log(log: LogSource, path: Path) -> HistoryReport:
     """Write the log into a text file; that appears when it is whole.
 
     Raises InputError where it cannot be written.
     """
-    check = operations.LogCheck(log.own or log.engine)
+    check = operations.LogChecker(log.user_log or log.engine)
     partial = atomic.temp_name(path)
     try:
         with partial.open("wb") as file:
-            for line, _ in checked(log, check):
+            for line, _ in checked_lines(log, check):
                 file.write(line)
-        found = report(log.engine, log.disk, log.seed, log.told, check.summary())
+        found = report(log.engine, log.disk, log.seed, log.record, check.summary())
         partial.rename(path)
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from error
@@ -94,10 +94,10 @@ def written(log: LogSource, path: Path) -> HistoryReport:
 
 
 def _profiled(wanted: Profiled, disk: int, seed: int) -> LogSource:
-    what = profile.profile(wanted.profile)
+    what = profile.load_profile(wanted.profile)
     fullness, overwrites = _amounts(wanted)
     asked = profile.ProfileRequest(disk, fullness, overwrites, wanted.points)
-    made = profile.Produced()
+    made = profile.ProducedFiles()
     return LogSource(
         wanted.engine,
         f"to profile {what.name}, {fullness:g} full, written {overwrites:g} times",
@@ -105,7 +105,7 @@ def _profiled(wanted: Profiled, disk: int, seed: int) -> LogSource:
         seed,
         _inputs(wanted, disk, seed, recipe=profile.RECIPE, profile=key_of(what.model_dump())),
         profile.operations(what, asked, seed, made),
-        Told(fullness, overwrites, profile=what, produced=made),
+        EngineRecord(fullness, overwrites, profile=what, produced=made),
     )
 
 
@@ -117,7 +117,7 @@ def _versions(wanted: Versions, disk: int, seed: int) -> LogSource:
             f"{asked.live:,} bytes have no room for a tree of sources: it takes {2 * MB:,}",
             hint="take a larger disk, or more of it",
         )
-    told = Told(fullness, overwrites, versions=0)
+    record = EngineRecord(fullness, overwrites, versions=0)
     recipe = [synthetic.RECIPE, tree.RECIPE]
     points = [asked.written * number // wanted.points for number in range(1, wanted.points + 1)]
     return LogSource(
@@ -125,16 +125,16 @@ def _versions(wanted: Versions, disk: int, seed: int) -> LogSource:
         f"versions of a source tree, {fullness:g} full, written {overwrites:g} times",
         disk,
         seed,
-        _inputs(wanted, disk, seed, recipe=recipe, tree=key_of(definition(synthetic.TREE).model_dump())),
-        tree.operations(_counted(synthetic.versions(asked, seed), told), points),
-        told,
+        _inputs(wanted, disk, seed, recipe=recipe, tree=key_of(definition(synthetic.CORPUS).model_dump())),
+        tree.operations(_count_versions(synthetic.versions(asked, seed), record), points),
+        record,
     )
 
 
 def _repository(wanted: Repository, disk: int) -> LogSource:
     repository = Path(wanted.repository).absolute()
-    commit = git.newest(repository, wanted.revision)
-    told = Told(versions=0)
+    commit = git.resolve_commit(repository, wanted.revision)
+    record = EngineRecord(versions=0)
 
     def lines() -> Iterator[bytes]:
         with atomic.temp_dir(Path(gettempdir())) as work:
@@ -148,19 +148,19 @@ def _repository(wanted: Repository, disk: int) -> LogSource:
                 )
             every = sum(bytes_of)
             points = [every * number // wanted.points for number in range(1, wanted.points + 1)]
-            yield from tree.operations(_counted(found.versions(), told), points)
+            yield from tree.operations(_count_versions(found.versions(), record), points)
 
     title = f"versions of the user's repository up to {commit[:12]}"
     inputs = {"engine": wanted.engine, "recipe": tree.RECIPE, "commit": commit, "points": wanted.points}
     # Of a shallow clone, or one with grafts, the same commit has other versions before it.
-    inputs["versions"] = git.first_parents(repository, commit)
-    return LogSource(wanted.engine, title, disk, None, inputs, lines(), told)
+    inputs["versions"] = git.first_parents_hash(repository, commit)
+    return LogSource(wanted.engine, title, disk, None, inputs, lines(), record)
 
 
 def _churned(wanted: Churned, disk: int, seed: int) -> LogSource:
     fullness, overwrites, freed = wanted.fullness.value, wanted.overwrites.value, wanted.freed.value
-    what = definition(TREE)
-    copied = plan_files(what, max(MB, disk // TREE_SHARE), seed)
+    what = definition(CHURN_CORPUS)
+    copied = plan_files(what, max(MB, disk // CHURN_DIVISOR), seed)
     size = sum(entry.size for entry in copied)
     if not 0 < fullness <= 1 or not freed <= 1:
         raise InputError("fullness must be above 0 and at most 1, freed at most 1")
@@ -181,8 +181,8 @@ def _churned(wanted: Churned, disk: int, seed: int) -> LogSource:
         disk,
         seed,
         _inputs(wanted, disk, seed, recipe=churn.RECIPE, tree=key_of(what.model_dump())),
-        churn.operations(copied, churn.Cycles(disk, turns, fullness, freed, wanted.points), seed),
-        Told(fullness, overwrites, at_peak=True, counted=turns * size, turns=turns),
+        churn.operations(copied, churn.ChurnRequest(disk, turns, fullness, freed, wanted.points), seed),
+        EngineRecord(fullness, overwrites, at_peak=True, counted=turns * size, turns=turns),
     )
 
 
@@ -194,7 +194,9 @@ def _logged(wanted: Logged, disk: int) -> LogSource:
         raise InputError(f"{path}: {error.strerror}") from error
     inputs = {"engine": wanted.engine, "sha256": content}
     title = "the user's log"
-    return LogSource(wanted.engine, title, disk, None, inputs, operations.lines(path), own=str(path))
+    return LogSource(
+        wanted.engine, title, disk, None, inputs, operations.read_lines(path), user_log=str(path)
+    )
 
 
 def _amounts(wanted: Profiled | Versions) -> tuple[float, float]:
@@ -218,8 +220,8 @@ def _inputs(wanted: Profiled | Versions | Churned, disk: int, seed: int, **other
     return {"engine": wanted.engine, "points": wanted.points, "disk": disk, "seed": seed, **figures, **others}
 
 
-def _counted(versions: Iterator[tree.Version], told: Told) -> Iterator[tree.Version]:
-    told.versions = 0
+def _count_versions(versions: Iterator[tree.Version], record: EngineRecord) -> Iterator[tree.Version]:
+    record.versions = 0
     for version in versions:
-        told.versions += 1
+        record.versions += 1
         yield version

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from agelab import process
 from agelab.errors import HostError, InputError
-from agelab.history.tree import Change, Version
+from agelab.history.tree import FileChange, Version
 
 REGULAR = (b"100644", b"100755")
 """Modes of regular files; links and submodules are left out."""
-PIECE = 1 << 20
+READ_BYTES = 1 << 20
 """Bytes that are read at once."""
 
 # Plumbing, which the user's settings do not reach: the same repository gives the same history to everyone.
@@ -21,7 +21,7 @@ _CHANGES = ("diff-tree", "--stdin", "-r", "-z", "--root", "--no-renames", "--dif
 
 
 @dataclass(frozen=True)
-class Changes:
+class RepositoryChanges:
     """What git says of a repository's versions: too much to be held in memory, it lies in a file."""
 
     raw: Path
@@ -30,11 +30,11 @@ class Changes:
 
     def versions(self) -> Iterator[Version]:
         """What each one changes."""
-        for version in _parsed(_fields(self.raw)):
-            yield tuple(Change(path, self.sizes[blob] if blob else None) for path, blob in version)
+        for version in _parse_diff_tree(_split_at_nul(self.raw)):
+            yield tuple(FileChange(path, self.sizes[blob] if blob else None) for path, blob in version)
 
 
-def newest(repository: Path, revision: str) -> str:
+def resolve_commit(repository: Path, revision: str) -> str:
     """The hash of the commit that a revision means.
 
     Raises InputError where it is no repository or has no such revision, HostError without git.
@@ -44,24 +44,26 @@ def newest(repository: Path, revision: str) -> str:
     ).stdout.strip()
 
 
-def first_parents(repository: Path, commit: str) -> str:
+def first_parents_hash(repository: Path, commit: str) -> str:
     """A hash of the versions up to a commit. Raises as ``newest`` does."""
     return hashlib.sha256(_git(repository, *_REVISIONS, commit).stdout.encode()).hexdigest()
 
 
-def changes(repository: Path, commit: str, work: Path) -> Changes:
+def changes(repository: Path, commit: str, work: Path) -> RepositoryChanges:
     """What the versions up to a commit change; ``work`` is an empty directory for what git writes.
 
     Raises InputError where git cannot read the repository.
     """
     _git(repository, *_REVISIONS, commit, to=work / "revisions")
     _git(repository, *_CHANGES, source=work / "revisions", to=work / "changes")
-    wanted = {blob for version in _parsed(_fields(work / "changes")) for _, blob in version if blob}
+    wanted = {
+        blob for version in _parse_diff_tree(_split_at_nul(work / "changes")) for _, blob in version if blob
+    }
     with (work / "wanted").open("wb") as file:
         file.writelines(blob + b"\n" for blob in sorted(wanted))
     _git(repository, *_SIZES, source=work / "wanted", to=work / "sizes")
     with (work / "sizes").open("rb") as file:
-        return Changes(work / "changes", {blob: int(size) for blob, size in map(bytes.split, file)})
+        return RepositoryChanges(work / "changes", {blob: int(size) for blob, size in map(bytes.split, file)})
 
 
 def _git(
@@ -75,17 +77,17 @@ def _git(
         raise InputError(f"{repository}: git cannot read it: {error.stderr.strip()}") from error
 
 
-def _fields(raw: Path) -> Iterator[bytes]:
+def _split_at_nul(raw: Path) -> Iterator[bytes]:
     """What stands between zero bytes."""
     rest = b""
     with raw.open("rb") as file:
-        while piece := file.read(PIECE):
+        while piece := file.read(READ_BYTES):
             *fields, rest = (rest + piece).split(b"\0")
             yield from fields
     yield rest
 
 
-def _parsed(fields: Iterator[bytes]) -> Iterator[list[tuple[bytes, bytes | None]]]:
+def _parse_diff_tree(fields: Iterator[bytes]) -> Iterator[list[tuple[bytes, bytes | None]]]:
     """Paths and blobs (None: gone) of each version of the fields that git diff-tree -z --stdin printed."""
     version: list[tuple[bytes, bytes | None]] | None = None
     for field in fields:

@@ -15,18 +15,18 @@ from typing import NoReturn
 from agelab.errors import InputError
 
 HEADER = b"agelab-operations 1"
-LONGEST = 16_000
+MAX_LINE_BYTES = 16_000
 """Bytes of a line: two paths of PATH_MAX, half of their bytes escaped."""
-MOST = 2**63 - 1
+MAX_OFFSET = 2**63 - 1
 """The largest offset that Linux knows (loff_t)."""
 BLOCK = 4096
 """Bytes that a file's last block takes whole, on nearly every filesystem: fullness counts them."""
-SHOWN = 10
+MAX_FAULTS = 10
 """Faults that are reported of one log; those after the first often follow from it."""
 
 _ESCAPED = re.compile(rb"\\([0-3][0-7]{2})")
 _UNSAFE = re.compile(rb"[\x00-\x20\\\x7f]")
-_FIELDS = {
+_OPERATION_FIELDS = {
     **{b"mkdir": "p", b"rmdir": "p", b"create": "p", b"unlink": "p", b"fsync": "p", b"rename": "pp"},
     **{b"write": "pnn", b"overwrite": "pnn", b"append": "pn", b"truncate": "pn", b"point": "n"},
 }
@@ -36,17 +36,17 @@ Directory = dict[bytes, "Directory | int"]
 """What is in a directory: directories, and files by their sizes."""
 
 
-def in_blocks(size: int) -> int:
+def whole_blocks(size: int) -> int:
     """What a file of so many bytes takes in whole blocks."""
     return -(-size // BLOCK) * BLOCK
 
 
-class Fault(Exception):
+class LogFault(Exception):
     """Why a line is none."""
 
 
 @dataclass
-class State:
+class FilesystemState:
     """What is there after some operations."""
 
     root: Directory = field(default_factory=dict)
@@ -56,7 +56,7 @@ class State:
     files: int = 0
     directories: int = 0
 
-    def resized(self, before: int, after: int) -> None:
+    def resize_file(self, before: int, after: int) -> None:
         """A file has another size now; one that is not there has none."""
         self.live_bytes += after - before
         # As in_blocks has it, without its two calls: this is done for most lines of a log.
@@ -85,17 +85,17 @@ class LogSummary:
     """The operations before each point."""
 
 
-def escaped(path: bytes) -> bytes:
+def escape_path(path: bytes) -> bytes:
     """A path as it stands in a log: what would end a field becomes a backslash and three octal digits."""
     return _UNSAFE.sub(lambda found: b"\\%03o" % found[0][0], path)
 
 
-class LogCheck:
+class LogChecker:
     """A log that is read line by line; ``name`` is what errors call it."""
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._state = State()
+        self._state = FilesystemState()
         self._counts: Counter[bytes] = Counter()
         self._faults: list[str] = []
         self._line = self._operations = self._written = 0
@@ -108,8 +108,8 @@ class LogCheck:
         Raises InputError where the log cannot go on, or has SHOWN faults.
         """
         self._line += 1
-        if line[-1:] != b"\n" or len(line) > LONGEST:
-            self._fault("it does not end: the log is cut off" if len(line) < LONGEST else "too long")
+        if line[-1:] != b"\n" or len(line) > MAX_LINE_BYTES:
+            self._fault("it does not end: the log is cut off" if len(line) < MAX_LINE_BYTES else "too long")
             self._refuse()
         if self._line == 1:
             if line[:-1] != HEADER:
@@ -120,10 +120,10 @@ class LogCheck:
         if line[:1] in (b"#", b"\n"):
             return b""
         try:
-            what, added = _carry_out(self._state, line[:-1])
-        except Fault as fault:
+            what, added = _apply(self._state, line[:-1])
+        except LogFault as fault:
             self._fault(str(fault))
-            if len(self._faults) >= SHOWN:
+            if len(self._faults) >= MAX_FAULTS:
                 self._refuse()
             return b""
         self._counts[what] += 1
@@ -172,49 +172,49 @@ class LogCheck:
         raise InputError("\n".join(self._faults), hint="docs/operations.md has the format")
 
 
-def lines(path: Path) -> Iterator[bytes]:
+def read_lines(path: Path) -> Iterator[bytes]:
     """The lines of a file, their ends included; of one that is too long the beginning.
 
     Raises InputError where it cannot be read.
     """
     try:
         with path.open("rb") as log:
-            yield from iter(lambda: log.readline(LONGEST), b"")
+            yield from iter(lambda: log.readline(MAX_LINE_BYTES), b"")
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
 
 
-def check(path: Path) -> LogSummary:
+def check_log(path: Path) -> LogSummary:
     """Read the whole log.
 
     Raises InputError with the line and the reason of each fault (the first SHOWN of them).
     """
-    found = LogCheck(str(path))
-    for line in lines(path):
+    found = LogChecker(str(path))
+    for line in read_lines(path):
         found.read(line)
     return found.summary()
 
 
-def _carry_out(state: State, line: bytes) -> tuple[bytes, int]:
+def _apply(state: FilesystemState, line: bytes) -> tuple[bytes, int]:
     """Do what the line says to what is there: the operation, and the bytes that it writes. Raises Fault."""
     if line.endswith(b"\r"):
-        raise Fault("it ends in CR and LF; a line ends in LF alone (a CR in a name is \\015)")
+        raise LogFault("it ends in CR and LF; a line ends in LF alone (a CR in a name is \\015)")
     what, *words = line.split(b" ")
-    takes = _FIELDS.get(what)
+    takes = _OPERATION_FIELDS.get(what)
     if takes is None:
-        raise Fault(f"no operation {_shown(what)}; there are: {', '.join(sorted(_names()))}")
+        raise LogFault(f"no operation {_quote(what)}; there are: {', '.join(sorted(_names()))}")
     if len(words) != len(takes):
         fields = "1 field" if len(takes) == 1 else f"{len(takes)} fields"
         more = " (a space in a name is \\040)" if len(words) > len(takes) else ""
-        raise Fault(f"{what.decode()} takes {fields}, not {len(words)}{more}")
+        raise LogFault(f"{what.decode()} takes {fields}, not {len(words)}{more}")
     if what == b"point":
         _number(words[0])
         return what, 0
-    parent, name = _place(state, words[0])
+    parent, name = _resolve(state, words[0])
     there = parent.get(name)
     if what == b"mkdir" or what == b"create":
         if there is not None:
-            raise Fault(f"{_shown(words[0])} is there already")
+            raise LogFault(f"{_quote(words[0])} is there already")
         if what == b"mkdir":
             parent[name] = {}
             state.directories += 1
@@ -223,106 +223,110 @@ def _carry_out(state: State, line: bytes) -> tuple[bytes, int]:
             state.files += 1
         return what, 0
     if there is None:
-        raise Fault(f"there is no {_shown(words[0])}")
+        raise LogFault(f"there is no {_quote(words[0])}")
     if what == b"rename":
         _rename(state, words, parent, name, there)
         return what, 0
     if what == b"rmdir":
         if isinstance(there, int):
-            raise Fault(f"{_shown(words[0])} is no directory")
+            raise LogFault(f"{_quote(words[0])} is no directory")
         if there:
-            raise Fault(f"{_shown(words[0])} is not empty")
+            raise LogFault(f"{_quote(words[0])} is not empty")
         del parent[name]
         state.directories -= 1
         return what, 0
     if not isinstance(there, int):
-        raise Fault(f"{_shown(words[0])} is a directory")
+        raise LogFault(f"{_quote(words[0])} is a directory")
     if what == b"unlink":
         del parent[name]
         state.files -= 1
-        state.resized(there, 0)
+        state.resize_file(there, 0)
         return what, 0
     if what == b"fsync":
         return what, 0
-    size, added = _sized(what, there, [_number(word) for word in words[1:]])
+    size, added = _new_size(what, there, [_number(word) for word in words[1:]])
     parent[name] = size
-    state.resized(there, size)
+    state.resize_file(there, size)
     return what, added
 
 
-def _sized(what: bytes, size: int, numbers: list[int]) -> tuple[int, int]:
+def _new_size(what: bytes, size: int, numbers: list[int]) -> tuple[int, int]:
     """The size of a file after an operation on its content, and the bytes written."""
     if what == b"truncate":
         return numbers[0], 0
     offset, length = (size, numbers[0]) if what == b"append" else numbers
     end = offset + length
-    if end > MOST:
-        raise Fault("no file is as large as that")
+    if end > MAX_OFFSET:
+        raise LogFault("no file is as large as that")
     if what == b"overwrite" and end > size:
-        raise Fault(f"it goes beyond the file's end at {size}")
+        raise LogFault(f"it goes beyond the file's end at {size}")
     return max(size, end) if length else size, length
 
 
-def _rename(state: State, words: list[bytes], parent: Directory, name: bytes, moved: Directory | int) -> None:
-    to, other = _place(state, words[1], beside=moved)
+def _rename(
+    state: FilesystemState, words: list[bytes], parent: Directory, name: bytes, moved: Directory | int
+) -> None:
+    to, other = _resolve(state, words[1], beside=moved)
     there = to.get(other)
     if there is not None:
         if isinstance(there, int) != isinstance(moved, int):
-            raise Fault(f"{_shown(words[1])} is of another kind")
+            raise LogFault(f"{_quote(words[1])} is of another kind")
         if there is moved and to is parent and other == name:
             return
         if isinstance(there, int):
             state.files -= 1
-            state.resized(there, 0)
+            state.resize_file(there, 0)
         elif there:
-            raise Fault(f"{_shown(words[1])} is not empty")
+            raise LogFault(f"{_quote(words[1])} is not empty")
         else:
             state.directories -= 1
     del parent[name]
     to[other] = moved
 
 
-def _place(state: State, word: bytes, beside: Directory | int | None = None) -> tuple[Directory, bytes]:
+def _resolve(
+    state: FilesystemState, word: bytes, beside: Directory | int | None = None
+) -> tuple[Directory, bytes]:
     """The directory that a path leads to, and the last name of the path; ``beside``: what it may not lie in."""
     if b"\\" in word:
         if b"\\" in _ESCAPED.sub(b"", word):
-            raise Fault(f"{_shown(word)}: a backslash without three octal digits")
+            raise LogFault(f"{_quote(word)}: a backslash without three octal digits")
         word = _ESCAPED.sub(lambda found: bytes((int(found[1], 8),)), word)
     if b"\0" in word:
-        raise Fault("no name has a zero byte")
+        raise LogFault("no name has a zero byte")
     *above, name = word.split(b"/")
     found = state.root
     for part in above:
         below = found.get(part)
         if below is None:
-            _proper(word, part)
-            raise Fault(f"there is no directory {_shown(part)} on the way to {_shown(word)}")
+            _require_plain_name(word, part)
+            raise LogFault(f"there is no directory {_quote(part)} on the way to {_quote(word)}")
         if isinstance(below, int):
-            raise Fault(f"{_shown(part)} on the way to {_shown(word)} is no directory")
+            raise LogFault(f"{_quote(part)} on the way to {_quote(word)} is no directory")
         if below is beside:
-            raise Fault("a directory cannot be moved into itself")
+            raise LogFault("a directory cannot be moved into itself")
         found = below
     if name not in found:
-        _proper(word, name)
+        _require_plain_name(word, name)
     return found, name
 
 
-def _proper(word: bytes, part: bytes) -> None:
+def _require_plain_name(word: bytes, part: bytes) -> None:
     """Refuse what is no name. Raises Fault."""
     if part in (b"", b".", b".."):
-        raise Fault(f"{_shown(word)} is not a plain path below the mount point")
+        raise LogFault(f"{_quote(word)} is not a plain path below the mount point")
 
 
 def _number(word: bytes) -> int:
-    if not word.isdigit() or len(word) > 19 or int(word) > MOST:
-        raise Fault(f"{_shown(word)} is not a number of bytes")
+    if not word.isdigit() or len(word) > 19 or int(word) > MAX_OFFSET:
+        raise LogFault(f"{_quote(word)} is not a number of bytes")
     return int(word)
 
 
 def _names() -> list[str]:
-    return [name.decode() for name in _FIELDS]
+    return [name.decode() for name in _OPERATION_FIELDS]
 
 
-def _shown(word: bytes) -> str:
+def _quote(word: bytes) -> str:
     """Bytes of the log as an error names them."""
     return repr(word[:80].decode(errors="replace"))

@@ -19,18 +19,18 @@ from pydantic import Field, model_validator
 from agelab.corpus.definition import WithOrigin
 from agelab.corpus.random_content import SeededRandom
 from agelab.errors import InputError, unknown
-from agelab.history.operations import HEADER, in_blocks
+from agelab.history.operations import HEADER, whole_blocks
 from agelab.model.base import Frozen
 from agelab.scenario import toml_files
 
 PROFILES = Path(__file__).parent
 RECIPE = 1
 """To be raised when a change of this module changes a log."""
-PER_FILE = 256
+INODE_BYTES = 256
 """Bytes besides that a file is taken to need: an inode of today's ext4."""
 
 
-class Weighted(WithOrigin):
+class WeightedClasses(WithOrigin):
     """Classes of files, each with a weight."""
 
     weights: tuple[int, ...] = Field(min_length=1)
@@ -41,7 +41,7 @@ class Weighted(WithOrigin):
         return [weight / whole for weight in self.weights]
 
 
-class Classes(Weighted):
+class BoundedClasses(WeightedClasses):
     """Classes of files and the weight of each: one reaches from the bound before it up to its own."""
 
     upto: tuple[int, ...] = Field(min_length=1)
@@ -53,7 +53,7 @@ class Classes(Weighted):
         return self
 
 
-class Depths(Weighted):
+class DepthClasses(WeightedClasses):
     """Weights of files with 1, 2, 3 ... directories above them, and how many such directories there are."""
 
     directories: tuple[int, ...] = Field(min_length=1)
@@ -71,17 +71,17 @@ class Profile(Frozen):
     name: str
     title: str
     read_by: str
-    sizes: Classes
-    ages: Classes
-    depths: Depths
+    sizes: BoundedClasses
+    ages: BoundedClasses
+    depths: DepthClasses
 
 
-def profiles() -> list[Profile]:
+def load_profiles() -> list[Profile]:
     """All that there are, sorted by name."""
     return [toml_files.read(path, Profile) for path in sorted(PROFILES.glob("*.toml"))]
 
 
-def profile(name: str) -> Profile:
+def load_profile(name: str) -> Profile:
     """The profile of that name, a file beside this module. Raises InputError for a name that none has."""
     there = sorted(path.stem for path in PROFILES.glob("*.toml"))
     if name not in there:
@@ -90,7 +90,7 @@ def profile(name: str) -> Profile:
 
 
 @dataclass
-class Produced:
+class ProducedFiles:
     """What a log leaves behind, beside what was asked for."""
 
     files: int = 0
@@ -104,7 +104,7 @@ class Produced:
     depths: Counter[int] = field(default_factory=Counter)
 
 
-class _Draw:
+class _WeightedDraw:
     """An index by weight, of one draw."""
 
     def __init__(self, weights: Sequence[int]) -> None:
@@ -114,14 +114,14 @@ class _Draw:
         return bisect_left(self._upto, draws.below(self._upto[-1]) + 1)
 
 
-class _Ages:
+class _FilesByAge:
     """The live files by the class of their age; the youngest class comes first.
 
     A class holds its files in the order in which they were made; the clock is the number of files made so far, and an
     age of 1 is the whole of it.
     """
 
-    def __init__(self, classes: Classes) -> None:
+    def __init__(self, classes: BoundedClasses) -> None:
         self._bounds = [upto / classes.upto[-1] for upto in classes.upto]
         self._shares = classes.shares()
         self._files: list[list[int]] = [[] for _ in self._bounds]
@@ -129,7 +129,7 @@ class _Ages:
         self._live: set[int] = set()
         self.counts = [0] * len(self._bounds)
 
-    def made(self, file: int) -> None:
+    def add(self, file: int) -> None:
         """A file, whose number is the clock, is there; those that are now too old for their class go to the next."""
         self._files[0].append(file)
         self._live.add(file)
@@ -144,9 +144,9 @@ class _Ages:
                     self.counts[index + 1] += 1
                 head += 1
             self._heads[index] = head
-            self._tidied(index)
+            self._compact(index)
 
-    def take(self, draws: SeededRandom) -> int:
+    def remove_one(self, draws: SeededRandom) -> int:
         """Remove a file of the class that has most more than its share, and say which it was."""
         every = len(self._live)
         index = max(
@@ -158,10 +158,10 @@ class _Ages:
             pass
         self._live.remove(file)
         self.counts[index] -= 1
-        self._tidied(index)
+        self._compact(index)
         return file
 
-    def _tidied(self, index: int) -> None:
+    def _compact(self, index: int) -> None:
         """Forget a class's removed files once they are more than the others: a draw finds one that is there soon."""
         files, head = self._files[index], self._heads[index]
         if len(files) > 2 * self.counts[index] + 16:
@@ -182,33 +182,35 @@ class ProfileRequest:
     """So many points, each after an equal part of the bytes; the last is the log's end."""
 
 
-def operations(profile: Profile, wanted: ProfileRequest, seed: int, produced: Produced) -> Iterator[bytes]:
+def operations(
+    profile: Profile, wanted: ProfileRequest, seed: int, produced: ProducedFiles
+) -> Iterator[bytes]:
     """The lines of the log, header and all; ``produced`` says at the end what became of the profile.
 
     Raises InputError where the disk has no room for the profile's largest file.
     """
     room, budget = int(wanted.disk * wanted.fullness), int(wanted.disk * wanted.overwrites)
-    if (largest := profile.sizes.upto[-1] + PER_FILE) > room:
+    if (largest := profile.sizes.upto[-1] + INODE_BYTES) > room:
         raise InputError(
             f"profile {profile.name} has files of {largest:,} bytes: {room:,} have no room for them",
             hint="take a larger disk, or more of it",
         )
     yield HEADER + b"\n"
     draws = SeededRandom(seed, f"profile {profile.name}")
-    size_class, depth_class = _Draw(profile.sizes.weights), _Draw(profile.depths.weights)
+    size_class, depth_class = _WeightedDraw(profile.sizes.weights), _WeightedDraw(profile.depths.weights)
     directories = list(_directories(profile.depths, draws))
     for path in (path for level in directories for path in level):
         yield b"mkdir %s\n" % path
-    ages = _Ages(profile.ages)
+    ages = _FilesByAge(profile.ages)
     there: dict[int, tuple[bytes, int, int, int]] = {}
     used = written = number = point = 0
     while written < budget:
         kind, depth = size_class(draws), depth_class(draws)
         low = profile.sizes.upto[kind - 1] if kind else 0
         size = low + 1 + draws.below(profile.sizes.upto[kind] - low)
-        taken = in_blocks(size) + PER_FILE
+        taken = whole_blocks(size) + INODE_BYTES
         while there and used + taken > room:
-            path, gone, *_ = there.pop(ages.take(draws))
+            path, gone, *_ = there.pop(ages.remove_one(draws))
             used -= gone
             yield b"unlink %s\n" % path
         number += 1
@@ -217,7 +219,7 @@ def operations(profile: Profile, wanted: ProfileRequest, seed: int, produced: Pr
         yield b"create %s\n" % path
         yield b"write %s 0 %d\n" % (path, size)
         there[number] = (path, taken, kind, depth)
-        ages.made(number)
+        ages.add(number)
         used += taken
         written += size
         while point < wanted.points and written * wanted.points >= budget * (point + 1):
@@ -229,7 +231,7 @@ def operations(profile: Profile, wanted: ProfileRequest, seed: int, produced: Pr
     produced.ages = Counter(dict(enumerate(ages.counts)))
 
 
-def _directories(depths: Depths, draws: SeededRandom) -> Iterator[list[bytes]]:
+def _directories(depths: DepthClasses, draws: SeededRandom) -> Iterator[list[bytes]]:
     """The directories at each depth, each in a drawn one of the depth above."""
     above = [b""]
     for depth, count in enumerate(depths.directories, start=1):

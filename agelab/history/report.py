@@ -15,12 +15,12 @@ from pydantic import Field
 from scipy.stats import chisquare
 
 from agelab.history.operations import LogSummary
-from agelab.history.profile import Produced, Profile
+from agelab.history.profile import ProducedFiles, Profile
 from agelab.model.base import Frozen
 
-CONVERGED = 0.05
+CONVERGED_DISTANCE = 0.05
 """Ages have converged where D is at most this: no age has more than one file in twenty too many or too few below it."""
-EXPECTED = 5
+MIN_EXPECTED_COUNT = 5
 """Files that a class is expected to have at least: smaller ones are joined for chi-squared (Cochran, 1954)."""
 
 
@@ -31,7 +31,7 @@ class AskedShare(Frozen):
     produced: float
 
 
-class Fit(Frozen):
+class DistributionFit(Frozen):
     """How well the files that are left fit a distribution; classes in the profile's order."""
 
     upto: tuple[int, ...] = Field(
@@ -44,14 +44,14 @@ class Fit(Frozen):
     effect: float | None = Field(description="Cohen's w")
 
 
-class Fits(Frozen):
+class ProfileFit(Frozen):
     """The three distributions of a profile."""
 
     profile: str
-    sizes: Fit
-    depths: Fit
-    ages: Fit
-    converged: bool = Field(description=f"whether the ages have: D is at most {CONVERGED}")
+    sizes: DistributionFit
+    depths: DistributionFit
+    ages: DistributionFit
+    converged: bool = Field(description=f"whether the ages have: D is at most {CONVERGED_DISTANCE}")
 
 
 class HistoryReport(Frozen):
@@ -73,11 +73,11 @@ class HistoryReport(Frozen):
     points: tuple[int, ...] = Field(description="operations before each point")
     versions: int | None = Field(default=None, description="of the tree")
     turns: int | None = Field(default=None, description="of copying a tree in, and deleting half of it")
-    fits: Fits | None = None
+    fits: ProfileFit | None = None
 
 
 @dataclass
-class Told:
+class EngineRecord:
     """What an engine knows of its own log once that is written."""
 
     fullness: float | None = None
@@ -90,19 +90,21 @@ class Told:
     versions: int | None = None
     turns: int | None = None
     profile: Profile | None = None
-    produced: Produced | None = None
+    produced: ProducedFiles | None = None
 
 
-def report(engine: str, disk: int, seed: int | None, told: Told, found: LogSummary) -> HistoryReport:
+def report(
+    engine: str, disk: int, seed: int | None, record: EngineRecord, found: LogSummary
+) -> HistoryReport:
     """The report of a log that was checked."""
-    space = found.peak_space if told.at_peak else found.space
-    counted = found.bytes_written if told.counted is None else told.counted
+    space = found.peak_space if record.at_peak else found.space
+    counted = found.bytes_written if record.counted is None else record.counted
     return HistoryReport(
         engine=engine,
         disk=disk,
         seed=seed,
-        fullness=AskedShare(asked=told.fullness, produced=round(space / disk, 6)),
-        overwrites=AskedShare(asked=told.overwrites, produced=round(counted / disk, 6)),
+        fullness=AskedShare(asked=record.fullness, produced=round(space / disk, 6)),
+        overwrites=AskedShare(asked=record.overwrites, produced=round(counted / disk, 6)),
         operations=found.operations,
         counts=found.counts,
         bytes_written=found.bytes_written,
@@ -111,13 +113,15 @@ def report(engine: str, disk: int, seed: int | None, told: Told, found: LogSumma
         live_bytes=found.live_bytes,
         peak_bytes=found.peak_bytes,
         points=found.points,
-        versions=told.versions,
-        turns=told.turns,
-        fits=_fits(told.profile, told.produced) if told.profile and told.produced else None,
+        versions=record.versions,
+        turns=record.turns,
+        fits=_fit_profile(record.profile, record.produced) if record.profile and record.produced else None,
     )
 
 
-def fit(upto: Sequence[int], asked: Sequence[float], counts: Mapping[int, int]) -> Fit:
+def fit_distribution(
+    upto: Sequence[int], asked: Sequence[float], counts: Mapping[int, int]
+) -> DistributionFit:
     """How well files, counted by class, fit shares."""
     files = sum(counts.values())
     produced = [counts.get(index, 0) / files if files else 0.0 for index in range(len(asked))]
@@ -126,11 +130,11 @@ def fit(upto: Sequence[int], asked: Sequence[float], counts: Mapping[int, int]) 
         ours, theirs = ours + share, theirs + wanted
         distance = max(distance, abs(ours - theirs))
     p = effect = None
-    seen, expected = _joined([counts.get(index, 0) for index in range(len(asked))], asked, files)
+    seen, expected = _join_small_classes([counts.get(index, 0) for index in range(len(asked))], asked, files)
     if len(seen) > 1:
         statistic, chance = chisquare(seen, expected)
         p, effect = float(chance), round(math.sqrt(statistic / files), 6)
-    return Fit(
+    return DistributionFit(
         upto=tuple(upto),
         asked=tuple(round(share, 6) for share in asked),
         produced=tuple(round(share, 6) for share in produced),
@@ -140,14 +144,16 @@ def fit(upto: Sequence[int], asked: Sequence[float], counts: Mapping[int, int]) 
     )
 
 
-def _joined(counts: Sequence[int], asked: Sequence[float], files: int) -> tuple[list[int], list[float]]:
+def _join_small_classes(
+    counts: Sequence[int], asked: Sequence[float], files: int
+) -> tuple[list[int], list[float]]:
     """Counts and expected counts of classes that are large enough, each joined of neighbours."""
     seen: list[int] = []
     expected: list[float] = []
     some, due = 0, 0.0
     for count, share in zip(counts, asked, strict=True):
         some, due = some + count, due + share * files
-        if due >= EXPECTED:
+        if due >= MIN_EXPECTED_COUNT:
             seen.append(some)
             expected.append(due)
             some, due = 0, 0.0
@@ -157,26 +163,26 @@ def _joined(counts: Sequence[int], asked: Sequence[float], files: int) -> tuple[
     return seen, expected
 
 
-def _fits(profile: Profile, produced: Produced) -> Fits:
+def _fit_profile(profile: Profile, produced: ProducedFiles) -> ProfileFit:
     sizes, depths, ages = profile.sizes, profile.depths, profile.ages
-    aged = fit(ages.upto, ages.shares(), produced.ages)
-    return Fits(
+    aged = fit_distribution(ages.upto, ages.shares(), produced.ages)
+    return ProfileFit(
         profile=profile.name,
-        sizes=fit(sizes.upto, sizes.shares(), produced.sizes),
-        depths=fit(range(1, len(depths.weights) + 1), depths.shares(), produced.depths),
+        sizes=fit_distribution(sizes.upto, sizes.shares(), produced.sizes),
+        depths=fit_distribution(range(1, len(depths.weights) + 1), depths.shares(), produced.depths),
         ages=aged,
-        converged=aged.distance <= CONVERGED,
+        converged=aged.distance <= CONVERGED_DISTANCE,
     )
 
 
-def rendered(found: HistoryReport) -> list[str]:
+def report_lines(found: HistoryReport) -> list[str]:
     """The report in plain lines, for a terminal."""
     mean = found.live_bytes / found.files if found.files else 0
     counts = ", ".join(f"{what} {count}" for what, count in found.counts.items() if what != "point")
     lines = [
         f"disk         {found.disk} bytes",
-        f"fullness     {_pair(found.fullness)}",
-        f"overwrites   {_pair(found.overwrites)}",
+        f"fullness     {_share(found.fullness)}",
+        f"overwrites   {_share(found.overwrites)}",
         f"operations   {found.operations}: {counts}",
         f"written      {found.bytes_written} bytes",
         f"left         {found.files} files in {found.directories} directories, {found.live_bytes} bytes, "
@@ -192,9 +198,9 @@ def rendered(found: HistoryReport) -> list[str]:
             p, effect = ("-" if value is None else f"{value:.3g}" for value in (one.p, one.effect))
             lines.append(f"{name:12} D {one.distance:.4f}, p {p}, w {effect}")
         said = "have converged" if fits.converged else "have not converged: more overwrites are needed"
-        lines.append(f"             the ages {said} (D at most {CONVERGED})")
+        lines.append(f"             the ages {said} (D at most {CONVERGED_DISTANCE})")
     return lines
 
 
-def _pair(pair: AskedShare) -> str:
+def _share(pair: AskedShare) -> str:
     return f"{pair.produced:.4f}" + ("" if pair.asked is None else f", asked {pair.asked:g}")

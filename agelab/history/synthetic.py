@@ -12,21 +12,21 @@ from agelab.corpus.definition import definition
 from agelab.corpus.random_content import SeededRandom
 from agelab.corpus.tar import Tarball
 from agelab.corpus.tree import PlannedFile
-from agelab.history.operations import in_blocks
-from agelab.history.tree import Change, Version
+from agelab.history.operations import whole_blocks
+from agelab.history.tree import FileChange, Version
 
 RECIPE = 1
 """To be raised when a change of this module changes a log."""
-TREE = "piszcz-2006"
-SAMPLE = 4_000_000
+CORPUS = "piszcz-2006"
+SAMPLE_BYTES = 4_000_000
 """Bytes of a small tree of that kind, whose files take as many blocks for their bytes as those of any other size."""
-FIRST = 0.5
+FIRST_VERSION_SHARE = 0.5
 """The least share of what the tree grows to that the first version has. Estimated, like all that follows."""
-FILES = (45, 20, 10, 6, 4, 3, 2, 2, 2, 2, 1, 1, 1, 1)
+FILES_TOUCHED_WEIGHTS = (45, 20, 10, 6, 4, 3, 2, 2, 2, 2, 1, 1, 1, 1)
 """Weights of versions that touch 1, 2, 3 ... files: nearly half touch one."""
-ADDED, REMOVED = 80, 30
+ADDED_PER_1000, REMOVED_PER_1000 = 80, 30
 """Of a thousand files that versions touch; the others are changed. At its full size the tree gets none that are new."""
-RESIZED = 100
+MAX_RESIZE_PER_1000 = 100
 """A changed file is up to so many thousandths larger or smaller."""
 
 
@@ -41,47 +41,47 @@ class TreeRequest:
 
 def versions(wanted: TreeRequest, seed: int) -> Iterator[Version]:
     """The first version and those after it, until so much has been written."""
-    small = [member.size for member in _tree(SAMPLE, seed)]
+    small = [member.size for member in _plan_tree(SAMPLE_BYTES, seed)]
     # Where little is written the tree has no time to grow: it begins the larger.
-    grown = wanted.live - (ADDED - REMOVED) * (wanted.written - wanted.live) // 1000
-    first = max(grown, int(FIRST * wanted.live)) * sum(small) // sum(map(in_blocks, small))
+    grown = wanted.live - (ADDED_PER_1000 - REMOVED_PER_1000) * (wanted.written - wanted.live) // 1000
+    first = max(grown, int(FIRST_VERSION_SHARE * wanted.live)) * sum(small) // sum(map(whole_blocks, small))
     draws = SeededRandom(seed, "versions")
-    sizes = {member.path.encode(): member.size for member in _tree(first, seed)}
+    sizes = {member.path.encode(): member.size for member in _plan_tree(first, seed)}
     paths = list(sizes)
-    live, written = sum(map(in_blocks, sizes.values())), sum(sizes.values())
-    yield tuple(Change(path, size) for path, size in sizes.items())
+    live, written = sum(map(whole_blocks, sizes.values())), sum(sizes.values())
+    yield tuple(FileChange(path, size) for path, size in sizes.items())
     number = 0
     while written < wanted.written:
         touched: dict[bytes, int | None] = {}
-        for _ in range(1 + draws.pick(FILES)):
+        for _ in range(1 + draws.pick(FILES_TOUCHED_WEIGHTS)):
             # The later a file came, or was changed, the likelier it is changed again.
             at = max(draws.below(len(paths)), draws.below(len(paths)))
             path, what = paths[at], draws.below(1000)
             if path in touched:
                 continue
-            if what < ADDED and live < wanted.live:
+            if what < ADDED_PER_1000 and live < wanted.live:
                 number += 1
                 name = path.rpartition(b"/")[0] + b"/%s%d.c" % (draws.name().encode(), number)
                 sizes[name] = touched[name] = 1 + sizes[path] + draws.below(1000)
                 paths.append(name)
-                live += in_blocks(sizes[name])
-            elif what < ADDED + REMOVED and len(paths) > 1:
+                live += whole_blocks(sizes[name])
+            elif what < ADDED_PER_1000 + REMOVED_PER_1000 and len(paths) > 1:
                 touched[path] = None
-                live -= in_blocks(sizes.pop(path))
+                live -= whole_blocks(sizes.pop(path))
                 paths[at] = paths[-1]
                 paths.pop()
             else:
                 size = sizes[path]
-                by = size * (draws.below(2 * RESIZED + 1) - RESIZED) // 1000
+                by = size * (draws.below(2 * MAX_RESIZE_PER_1000 + 1) - MAX_RESIZE_PER_1000) // 1000
                 sizes[path] = touched[path] = max(1, size + by)
-                live += in_blocks(sizes[path]) - in_blocks(size)
+                live += whole_blocks(sizes[path]) - whole_blocks(size)
                 paths[at], paths[-1] = paths[-1], path
         written += sum(size or 0 for size in touched.values())
-        yield tuple(Change(path, size) for path, size in touched.items())
+        yield tuple(FileChange(path, size) for path, size in touched.items())
 
 
-def _tree(size: int, seed: int) -> Sequence[PlannedFile]:
+def _plan_tree(size: int, seed: int) -> Sequence[PlannedFile]:
     """The sources' files: of so many bytes, headers of their archive included."""
-    [archive] = plan_files(definition(TREE), max(1_000_000, size), seed)
+    [archive] = plan_files(definition(CORPUS), max(1_000_000, size), seed)
     assert isinstance(archive, Tarball)
     return archive.members

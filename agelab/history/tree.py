@@ -9,14 +9,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from agelab.history.operations import HEADER, escaped
+from agelab.history.operations import HEADER, escape_path
 
 RECIPE = 1
 """To be raised when a change of this module, or of git.py, changes a log."""
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """One file of one version."""
 
     path: bytes
@@ -24,7 +24,7 @@ class Change:
     """Bytes that it has now; None: it is gone."""
 
 
-Version = tuple[Change, ...]
+Version = tuple[FileChange, ...]
 """What one version changes. A file that was renamed is gone under the one name and there under the other."""
 
 
@@ -42,17 +42,17 @@ def operations(versions: Iterable[Version], points: Sequence[int]) -> Iterator[b
     for version in versions:
         # What goes makes room for a directory of its name, and the other way round.
         for change in sorted(version, key=lambda change: (change.size is not None, change.path)):
-            path = escaped(change.path)
+            path = escape_path(change.path)
             if change.path in there:
                 yield b"unlink %s\n" % path
             if change.size is None:
                 if change.path in there:
                     there.remove(change.path)
-                    yield from _removed(change.path, entries)
+                    yield from _remove_empty_directories(change.path, entries)
                 continue
             if change.path not in there:
                 there.add(change.path)
-                yield from _added(change.path, entries)
+                yield from _make_directories(change.path, entries)
             yield b"create %s\n" % path
             if change.size:
                 yield b"write %s 0 %d\n" % (path, change.size)
@@ -65,7 +65,7 @@ def operations(versions: Iterable[Version], points: Sequence[int]) -> Iterator[b
         yield b"point %d\n" % number
 
 
-def _added(path: bytes, entries: Counter[bytes]) -> Iterator[bytes]:
+def _make_directories(path: bytes, entries: Counter[bytes]) -> Iterator[bytes]:
     """Make the directories that a new file needs."""
     missing = []
     while directory := path.rpartition(b"/")[0]:
@@ -75,15 +75,15 @@ def _added(path: bytes, entries: Counter[bytes]) -> Iterator[bytes]:
         missing.append(directory)
         path = directory
     for directory in reversed(missing):
-        yield b"mkdir %s\n" % escaped(directory)
+        yield b"mkdir %s\n" % escape_path(directory)
 
 
-def _removed(path: bytes, entries: Counter[bytes]) -> Iterator[bytes]:
+def _remove_empty_directories(path: bytes, entries: Counter[bytes]) -> Iterator[bytes]:
     """Remove the directories that a file has left empty."""
     while directory := path.rpartition(b"/")[0]:
         entries[directory] -= 1
         if entries[directory]:
             return
         del entries[directory]
-        yield b"rmdir %s\n" % escaped(directory)
+        yield b"rmdir %s\n" % escape_path(directory)
         path = directory

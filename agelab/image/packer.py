@@ -9,7 +9,7 @@ from tempfile import gettempdir
 
 from agelab import atomic, places, process
 from agelab.errors import HostError
-from agelab.model.console import panic
+from agelab.model.console import panic_message
 from agelab.store import canonical_json
 
 TEMPLATE = places.PACKER / "guest.pkr.hcl"
@@ -81,7 +81,9 @@ def build(work: Path, variables: Mapping[str, str]) -> None:
         except process.ProcessFailed as error:
             raise _failure(error, work) from error
         except process.TimedOut as error:
-            raise DoesNotBoot(f"the proof did not end: {error}", error.hint, panic(_console(work))) from error
+            raise DoesNotBoot(
+                f"the proof did not end: {error}", error.hint, panic_message(_console(work))
+            ) from error
 
 
 def _console(work: Path) -> str:
@@ -97,7 +99,7 @@ def _failure(error: process.ProcessFailed, work: Path) -> ProofFailed:
     lines = [line[:200] for line in console.splitlines() if line.strip()]
     parts = [f"packer build {how}:", *(line[:200] for line in said[-12:])]
     parts += ["the guest's console ends:" if lines else "the guest's console is empty", *lines[-12:]]
-    panicked = panic(console)
+    panicked = panic_message(console)
     if panicked or LOGIN_TIMEOUT in error.stderr or error.returncode < 0:
         last = f"its console ends: {lines[-1]}" if lines else "its console is empty"
         first = panicked or f"the guest was not heard of; {last}"

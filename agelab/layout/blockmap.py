@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from agelab.layout.model import Extent, ExtentMap, FileMap, FreeSpace
 
-LONG = 1 << 20
+LONG_RUN_BYTES = 1 << 20
 """Bytes from which a run is long: about here a disk takes as long to read a run as to seek to it."""
 # FIEMAP_EXTENT_* flags (Linux, filesystems/fiemap.rst). Without a place, or with a place but without a length there:
 # that of a compressed extent (ENCODED, and not ENCRYPTED) is the length of its plain data.
 UNKNOWN, DELALLOC, ENCODED, ENCRYPTED = 0x2, 0x4, 0x8, 0x80
 NOT_ALIGNED = 0x100
-INSIDE = 0x200 | 0x400
+NO_OWN_BLOCK = 0x200 | 0x400
 """DATA_INLINE and DATA_TAIL: in a block of the filesystem's own, or in one shared with other files."""
 Run = tuple[int, int]
 """First byte, and the byte after the last."""
@@ -37,7 +37,7 @@ Claim = tuple[int, int, int]
 """First byte, the byte after the last, and the place in RANKS."""
 
 
-class Census(NamedTuple):
+class FileCensus(NamedTuple):
     """The files of an extent map, each counted once however many names it has."""
 
     files: int
@@ -60,7 +60,7 @@ class BlockMap:
     """Bytes of a cell; the last one may be shorter."""
     shares: dict[BlockKind, list[int]]
     """Bytes of each kind in each cell; a kind that could not be told is not in it."""
-    census: Census | None
+    census: FileCensus | None
     disputed: int
     """Bytes claimed more than once, not only by files: taken for the first of RANKS."""
     outside: int
@@ -76,7 +76,7 @@ class BlockMap:
         return {kind: sum(cells) for kind, cells in self.shares.items()}
 
 
-def survey(size: int, cell: int, extents: ExtentMap | None, free: FreeSpace | None) -> BlockMap:
+def build_block_map(size: int, cell: int, extents: ExtentMap | None, free: FreeSpace | None) -> BlockMap:
     """Take every byte of a disk for one kind, and add them up in cells; None is what was not measured."""
     if size <= 0 or cell <= 0:
         raise ValueError(f"a disk of {size} bytes cannot be drawn in cells of {cell}")
@@ -84,7 +84,7 @@ def survey(size: int, cell: int, extents: ExtentMap | None, free: FreeSpace | No
     known: set[BlockKind] = set()
     census = None
     if extents is not None:
-        census = _files(extents, claims)
+        census = _claim_files(extents, claims)
         known |= {BlockKind.SHORT, BlockKind.LONG, BlockKind.WHOLE}
     if free is not None:
         known.add(BlockKind.FREE)
@@ -115,7 +115,7 @@ def file_runs(file: FileMap, block_size: int) -> list[list[Run]] | None:
     before: Extent | None = None
     for extent in file.extents:
         flags = extent.flags
-        if flags & INSIDE:
+        if flags & NO_OWN_BLOCK:
             continue
         if flags & (UNKNOWN | DELALLOC) or (flags & ENCODED and not flags & ENCRYPTED):
             return None
@@ -134,7 +134,7 @@ def file_runs(file: FileMap, block_size: int) -> list[list[Run]] | None:
     return found
 
 
-def _files(extents: ExtentMap, claims: list[Claim]) -> Census:
+def _claim_files(extents: ExtentMap, claims: list[Claim]) -> FileCensus:
     """What the files claim, and their number."""
     short, long, whole = (RANKS.index(kind) for kind in (BlockKind.SHORT, BlockKind.LONG, BlockKind.WHOLE))
     linked: set[int] = set()
@@ -149,16 +149,16 @@ def _files(extents: ExtentMap, claims: list[Claim]) -> Census:
         if runs is None:
             unplaced += 1
             continue
-        inside += sum(1 for extent in file.extents if extent.flags & INSIDE)
+        inside += sum(1 for extent in file.extents if extent.flags & NO_OWN_BLOCK)
         if len(runs) == 1:
             claims += [(start, end, whole) for start, end in runs[0]]
         for run in runs if len(runs) > 1 else ():
-            rank = long if _length(run) >= LONG else short
+            rank = long if _length(run) >= LONG_RUN_BYTES else short
             claims += [(start, end, rank) for start, end in run]
         placed += bool(runs)
         fragmented += len(runs) > 1
         total += len(runs)
-    return Census(files, placed, fragmented, total, unplaced, inside)
+    return FileCensus(files, placed, fragmented, total, unplaced, inside)
 
 
 class _Tally:
@@ -195,7 +195,7 @@ class _Tally:
         taken: list[Run] = []
         for rank, kind in enumerate(RANKS):
             claimed = _union([(start, end) for start, end, other in group if other == rank])
-            mine = _minus(claimed, taken)
+            mine = _difference(claimed, taken)
             if kind in (BlockKind.OWN, BlockKind.FREE):
                 self.disputed += _length(claimed) - _length(mine)
             for start, end in mine:
@@ -241,7 +241,7 @@ def _union(runs: list[Run]) -> list[Run]:
     return joined
 
 
-def _minus(runs: list[Run], taken: list[Run]) -> list[Run]:
+def _difference(runs: list[Run], taken: list[Run]) -> list[Run]:
     """What of some runs is not in others; both disjoint and in order."""
     left: list[Run] = []
     at, many = 0, len(taken)

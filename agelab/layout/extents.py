@@ -15,7 +15,7 @@ _ESCAPED = re.compile(rb"\\(\d{3})")
 
 
 @dataclass
-class _File:
+class _FileLines:
     """One file while its lines are read."""
 
     path: str
@@ -38,7 +38,7 @@ class _File:
         )
 
 
-def parse(text: bytes) -> ExtentMap:
+def parse_extents(text: bytes) -> ExtentMap:
     """The map that the mapper wrote.
 
     A name that is no UTF-8 has its bytes as surrogates (PEP 383), as Python has names of files.
@@ -46,40 +46,40 @@ def parse(text: bytes) -> ExtentMap:
     """
     lines = text.split(b"\n")
     if lines.pop():
-        _wrong(len(lines) + 1, b"the text ends within a line")
+        _reject(len(lines) + 1, b"the text ends within a line")
     header = _HEADER.fullmatch(lines[0]) if lines else None
     if not header:
-        _wrong(1, b"not the first line of an extent map")
+        _reject(1, b"not the first line of an extent map")
     files: list[FileMap] = []
-    current: _File | None = None
+    current: _FileLines | None = None
     for number, line in enumerate(lines[1:], start=2):
         if found := _FILE.fullmatch(line):
             if current:
                 files.append(current.done())
             inode, size, allocated, links = map(int, found.groups()[:4])
-            current = _File(_unescaped(found[5]), inode, size, allocated, links)
+            current = _FileLines(_unescape(found[5]), inode, size, allocated, links)
         elif current is None or current.unmapped is not None:
-            _wrong(number, b"no file's line: " + line)
+            _reject(number, b"no file's line: " + line)
         elif found := _EXTENT.fullmatch(line):
             logical, physical, length = map(int, found.groups()[:3])
             last = current.extents[-1] if current.extents else None
             if last and logical < last.logical + last.length:
-                _wrong(number, b"an extent that begins before the end of the one above it: " + line)
+                _reject(number, b"an extent that begins before the end of the one above it: " + line)
             current.extents.append(Extent(logical, physical, length, int(found[4], 16)))
         elif (found := _UNMAPPED.fullmatch(line)) and not current.extents:
             current.unmapped = found[1].decode()
         else:
-            _wrong(number, b"not a line of an extent map: " + line)
+            _reject(number, b"not a line of an extent map: " + line)
     if current:
         files.append(current.done())
     method: Literal["fiemap", "fibmap"] = "fiemap" if header[2] == b"fiemap" else "fibmap"
     return ExtentMap(block_size=int(header[1]), method=method, files=tuple(files))
 
 
-def _unescaped(path: bytes) -> str:
+def _unescape(path: bytes) -> str:
     plain = _ESCAPED.sub(lambda found: bytes([int(found[1], 8)]), path)
     return plain.decode("utf-8", "surrogateescape")
 
 
-def _wrong(line: int, what: bytes) -> NoReturn:
+def _reject(line: int, what: bytes) -> NoReturn:
     raise AgelabError(f"extent map, line {line}: {what[:120].decode('ascii', 'backslashreplace')}")

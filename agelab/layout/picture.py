@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from agelab.layout import svg
-from agelab.layout.blockmap import LONG, BlockKind, BlockMap, survey
+from agelab.layout.blockmap import LONG_RUN_BYTES, BlockKind, BlockMap, build_block_map
 from agelab.layout.model import ExtentMap, FreeSpace
 
 COLUMNS, ROWS = 128, 60
-CELL_WIDTH, CELL_HEIGHT, PITCH = 7, 10, 12
+CELL_WIDTH, CELL_HEIGHT, ROW_PITCH = 7, 10, 12
 LEFT, RIGHT = 76, 24
 WIDTH = LEFT + COLUMNS * CELL_WIDTH + RIGHT
 SMALLEST_CELL = 4096
-MOST = 5
+MAX_DISKS = 5
 """Disks in one picture: for more the legend has no room."""
 HATCH = "url(#agelab-not-measured)"
-FROM_BELOW = (
+STACKING_ORDER = (
     BlockKind.SHORT,
     BlockKind.LONG,
     BlockKind.WHOLE,
@@ -37,8 +37,8 @@ FILL = {
     BlockKind.FREE: "#f7f7f2",
 }
 NAME = {
-    BlockKind.SHORT: f"fragmented files: their runs of less than {svg.human(LONG)}",
-    BlockKind.LONG: f"fragmented files: their runs of {svg.human(LONG)} and more",
+    BlockKind.SHORT: f"fragmented files: their runs of less than {svg.human(LONG_RUN_BYTES)}",
+    BlockKind.LONG: f"fragmented files: their runs of {svg.human(LONG_RUN_BYTES)} and more",
     BlockKind.WHOLE: "files in one run",
     BlockKind.OWN: "the filesystem's own, as its tool names it",
     BlockKind.UNKNOWN: "unknown: in use, but by no mapped file (directories, what no tool names)",
@@ -62,17 +62,17 @@ class MappedDisk:
     free: FreeSpace | None
 
 
-def block_map(title: str, size: int, extents: ExtentMap | None, free: FreeSpace | None) -> str:
+def draw_disk(title: str, size: int, extents: ExtentMap | None, free: FreeSpace | None) -> str:
     """The picture of a disk as SVG."""
-    return side_by_side(title, [MappedDisk("", size, extents, free)])
+    return draw_disks(title, [MappedDisk("", size, extents, free)])
 
 
-def side_by_side(title: str, disks: Sequence[MappedDisk]) -> str:
+def draw_disks(title: str, disks: Sequence[MappedDisk]) -> str:
     """Disks one below the other, in cells of the same size and with one legend, as SVG."""
-    if not 1 <= len(disks) <= MOST:
-        raise ValueError(f"a picture has 1 to {MOST} disks, not {len(disks)}")
+    if not 1 <= len(disks) <= MAX_DISKS:
+        raise ValueError(f"a picture has 1 to {MAX_DISKS} disks, not {len(disks)}")
     cell = cell_bytes(max(disk.size for disk in disks), ROWS if len(disks) == 1 else ROWS // 2)
-    maps = [survey(disk.size, cell, disk.extents, disk.free) for disk in disks]
+    maps = [build_block_map(disk.size, cell, disk.extents, disk.free) for disk in disks]
     parts = [PATTERN]
     y = 34
     for words in svg.folded(title, 84):
@@ -88,7 +88,7 @@ def side_by_side(title: str, disks: Sequence[MappedDisk]) -> str:
         drawn, y = _panel(disk, filled, y)
         parts += drawn
     drawn, y = _legend(disks, maps, y + 6)
-    return svg.document(WIDTH, y + 8, title, " ".join([scale, *_in_words(disks, maps)]), parts + drawn)
+    return svg.document(WIDTH, y + 8, title, " ".join([scale, *_describe(disks, maps)]), parts + drawn)
 
 
 def cell_bytes(size: int, rows: int) -> int:
@@ -118,7 +118,7 @@ def percents(totals: dict[BlockKind, int]) -> dict[BlockKind, str]:
 def _panel(disk: MappedDisk, filled: BlockMap, y: int) -> tuple[list[str], int]:
     """One disk, from its name to the notes below it; and where the next thing goes."""
     parts: list[str] = []
-    heading = "; ".join(words for words in (disk.name, _files(filled)) if words)
+    heading = "; ".join(words for words in (disk.name, _file_counts(filled)) if words)
     for words in svg.folded(heading, 118) if heading else []:
         parts.append(svg.text(LEFT, y + 14, words, weight=600))
         y += 18
@@ -128,11 +128,13 @@ def _panel(disk: MappedDisk, filled: BlockMap, y: int) -> tuple[list[str], int]:
     step = max((5, 4, 8), key=lambda some: svg.power(some * COLUMNS * filled.cell))
     for row in range(0, rows, step):
         label = svg.exact(row * COLUMNS * filled.cell, svg.power(step * COLUMNS * filled.cell))
-        parts.append(svg.text(LEFT - 8, y + row * PITCH + 9, label, anchor="end", fill=svg.FAINT, size=10))
+        parts.append(
+            svg.text(LEFT - 8, y + row * ROW_PITCH + 9, label, anchor="end", fill=svg.FAINT, size=10)
+        )
     parts += _cells(filled, y)
-    y += rows * PITCH
+    y += rows * ROW_PITCH
     if set(filled.shares) == {BlockKind.UNMEASURED}:
-        middle = y - rows * PITCH // 2
+        middle = y - rows * ROW_PITCH // 2
         width = COLUMNS * CELL_WIDTH
         parts.append(svg.rect(LEFT + width / 2 - 260, middle - 16, 520, 30, svg.PAPER, f'stroke="{svg.INK}"'))
         words = "not measured: neither the free space nor where the files lie"
@@ -151,7 +153,7 @@ def _cells(filled: BlockMap, y: int) -> list[str]:
     tops = [0] * filled.count
     below = [0] * filled.count
     layers = []
-    for kind in FROM_BELOW:
+    for kind in STACKING_ORDER:
         if kind not in filled.shares:
             continue
         below = [sum_ + here for sum_, here in zip(below, filled.shares[kind], strict=True)]
@@ -162,7 +164,7 @@ def _cells(filled: BlockMap, y: int) -> list[str]:
         shown = [top if top > old else 0 for top, old in zip(higher, tops, strict=True)]
         tops = higher
         path = "".join(
-            _steps(shown[first : first + COLUMNS], y + first // COLUMNS * PITCH + CELL_HEIGHT)
+            _steps(shown[first : first + COLUMNS], y + first // COLUMNS * ROW_PITCH + CELL_HEIGHT)
             for first in range(0, filled.count, COLUMNS)
         )
         if path:
@@ -170,7 +172,7 @@ def _cells(filled: BlockMap, y: int) -> list[str]:
     # An outline tells free space from paper.
     whole, rest = divmod(filled.count, COLUMNS)
     outline = "".join(
-        f"M{LEFT} {y + row * PITCH}h{width * CELL_WIDTH}v{CELL_HEIGHT}h-{width * CELL_WIDTH}z"
+        f"M{LEFT} {y + row * ROW_PITCH}h{width * CELL_WIDTH}v{CELL_HEIGHT}h-{width * CELL_WIDTH}z"
         for row, width in enumerate([COLUMNS] * whole + [rest] * bool(rest))
     )
     return [*reversed(layers), f'<path fill="none" stroke="#b9b9b0" stroke-width="0.5" d="{outline}"/>']
@@ -192,7 +194,7 @@ def _steps(heights: Sequence[int], floor: int) -> str:
     return path + (f"V{floor}z" if before else "")
 
 
-def _files(filled: BlockMap) -> str:
+def _file_counts(filled: BlockMap) -> str:
     """The files in a few words."""
     census = filled.census
     if census is None:
@@ -248,7 +250,7 @@ def _legend(disks: Sequence[MappedDisk], maps: Sequence[BlockMap], y: int) -> tu
         shown = head if len(head) <= room else f"{head[: room - 1]}…"
         parts.append(svg.text(x, y + 12, shown, anchor="end", weight=600))
     y += 20
-    for kind in reversed(FROM_BELOW):
+    for kind in reversed(STACKING_ORDER):
         if not any(kind in filled.shares for filled in maps) and kind in (
             BlockKind.UNKNOWN,
             BlockKind.UNMEASURED,
@@ -275,7 +277,7 @@ def _share(kind: BlockKind, disk: MappedDisk, filled: BlockMap, narrow: bool) ->
     return "not measured"
 
 
-def _in_words(disks: Sequence[MappedDisk], maps: Sequence[BlockMap]) -> list[str]:
+def _describe(disks: Sequence[MappedDisk], maps: Sequence[BlockMap]) -> list[str]:
     """The picture for whoever does not see it."""
     return [
         ": ".join(

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
-from agelab.model.kinds import corpora
-from agelab.model.sanitize import escape_controls, plain_json
+from agelab.model.sanitize import escape_controls, escape_json
+from agelab.places import corpus_names
 
 
 class Frozen(BaseModel):
@@ -32,21 +32,21 @@ Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
 Text = Annotated[str, AfterValidator(escape_controls)]
 """Words of any length that were made elsewhere, without what a terminal obeys (agelab.model.sanitize)."""
 
-LONGEST = 4096
+MAX_LABEL_LENGTH = 4096
 """Characters of a name: as many as a path has bytes. A table's column is as wide as its longest."""
 
 
 def _label(text: str) -> str:
     shown = escape_controls(text, kept="")
-    if len(shown) > LONGEST:
-        raise ValueError(f"a name of {len(shown)} characters, and not of {LONGEST} at most")
+    if len(shown) > MAX_LABEL_LENGTH:
+        raise ValueError(f"a name of {len(shown)} characters, and not of {MAX_LABEL_LENGTH} at most")
     return shown
 
 
 Label = Annotated[str, AfterValidator(_label)]
 """The same, in one line: what stands in a table."""
 
-Told = Annotated[dict[str, Any], AfterValidator(plain_json)]
+JsonDetails = Annotated[dict[str, Any], AfterValidator(escape_json)]
 """What is said of a thing, name by name: as JSON has it, each text in one line."""
 
 Origin = Annotated[
@@ -66,12 +66,12 @@ Layout = Literal["single", "raid0"]
 
 
 def _corpus_kind(name: str) -> str:
-    if name not in corpora():
-        raise ValueError(f"no such corpus; there are: {', '.join(corpora())}")
+    if name not in corpus_names():
+        raise ValueError(f"no such corpus; there are: {', '.join(corpus_names())}")
     return name
 
 
 CorpusKind = Annotated[
-    str, AfterValidator(_corpus_kind), WithJsonSchema({"type": "string", "enum": corpora()})
+    str, AfterValidator(_corpus_kind), WithJsonSchema({"type": "string", "enum": corpus_names()})
 ]
 """Which seeded corpus: the name of a file in ``agelab/corpus``."""

@@ -10,11 +10,11 @@ from agelab.model.figure import Figure, Flag, Sourced, Whole
 
 SECTOR = 512
 """Bytes of a sector as the host addresses it."""
-SEGMENTS_MOST = 32
+MAX_CACHE_SEGMENTS = 32
 """Cache segments that the kernel module (harness/drive) has room for."""
-CHANNELS_MOST = 64
+MAX_CHANNELS = 64
 """Channels of a flash drive that it has room for."""
-REQUEST_LEAST_KIB = 4
+MIN_REQUEST_KIB = 4
 """The smallest limit of a request that it takes: a page."""
 
 
@@ -35,8 +35,8 @@ class Cache(Frozen):
 
     def problems(self, request_kib: int) -> Iterator[str]:
         """What does not fit together, or does not fit a request of the largest size."""
-        if not 1 <= self.segments.value <= SEGMENTS_MOST:
-            yield f"segments must be 1 to {SEGMENTS_MOST}"
+        if not 1 <= self.segments.value <= MAX_CACHE_SEGMENTS:
+            yield f"segments must be 1 to {MAX_CACHE_SEGMENTS}"
             return
         segment = self.kib.value // self.segments.value
         if segment < self.read_ahead_kib.value:
@@ -98,8 +98,8 @@ class Flash(Frozen):
 
     def problems(self) -> Iterator[str]:
         """What does not fit together."""
-        if not 1 <= self.channels.value <= CHANNELS_MOST:
-            yield f"channels must be 1 to {CHANNELS_MOST}"
+        if not 1 <= self.channels.value <= MAX_CHANNELS:
+            yield f"channels must be 1 to {MAX_CHANNELS}"
         for name in ("read_mb_s", "write_mb_s"):
             if not getattr(self, name).value:
                 yield f"{name} must be more than 0"
@@ -139,8 +139,8 @@ class Drive(Frozen):
         if isinstance(self.medium, RotatingDisk):
             requests = self.max_request_kib.value
             problems += [f"cache: {problem}" for problem in self.cache.problems(requests)]
-        if self.max_request_kib.value < REQUEST_LEAST_KIB:
-            problems.append(f"max_request_kib must be at least {REQUEST_LEAST_KIB}")
+        if self.max_request_kib.value < MIN_REQUEST_KIB:
+            problems.append(f"max_request_kib must be at least {MIN_REQUEST_KIB}")
         for name in ("sectors", "queue_depth"):
             problems += [] if getattr(self, name).value else [f"{name} must be at least 1"]
         problems += [] if self.interface.mb_per_s.value else ["interface: mb_per_s must be more than 0"]

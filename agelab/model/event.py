@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from agelab.model.base import Frozen, Label, Text
-from agelab.model.result import Count, Sample, Stuck
+from agelab.model.result import Count, Sample, StuckTask
 
-MOST_STUCK = 64
+MAX_STUCK_TASKS = 64
 """Tasks that a guest may tell of."""
 
 
@@ -21,7 +21,7 @@ class HarnessReady(Frozen):
     watchdog: bool
 
 
-class Measured(Sample):
+class SampleSent(Sample):
     """One sample."""
 
     event: Literal["sample"]
@@ -32,7 +32,7 @@ class Measured(Sample):
         return Sample.model_validate({**fields, "step": step})
 
 
-class Begun(Frozen):
+class StepBegun(Frozen):
     """A repetition of a step, or mkfs or mount, begins."""
 
     event: Literal["begin"]
@@ -66,7 +66,7 @@ class Mounted(Frozen):
     options: Label
 
 
-class Cut(Frozen):
+class PowerIsCut(Frozen):
     """The power is cut in the middle of that step; the next boot begins with the step after it."""
 
     event: Literal["cut"]
@@ -78,7 +78,7 @@ class Cut(Frozen):
     """What the steps have left in their safe place."""
 
 
-class Checked(Frozen):
+class FilesystemChecked(Frozen):
     """What a filesystem's check or repair, or a mount that failed, has said after a power cut."""
 
     event: Literal["checked"]
@@ -87,31 +87,41 @@ class Checked(Frozen):
     said: str
 
 
-class Said(Frozen):
+class LinesWritten(Frozen):
     """How many lines the guest has written before this one: the last but one of a boot."""
 
     event: Literal["said"]
     lines: int
 
 
-class Reboot(Frozen):
+class RebootRequested(Frozen):
     """The boot ends here so that the next one begins with that step."""
 
     event: Literal["reboot"]
     next: Count
 
 
-class Ended(Frozen):
+class CellEnded(Frozen):
     """The cell's last word."""
 
     event: Literal["end"]
     status: Literal["ok", "failed", "hung"]
     reason: Text | None
-    stuck: tuple[Stuck, ...] = Field(default=(), max_length=MOST_STUCK)
+    stuck: tuple[StuckTask, ...] = Field(default=(), max_length=MAX_STUCK_TASKS)
 
 
 Event = Annotated[
-    HarnessReady | Measured | Begun | StepDone | StepFailed | Mounted | Cut | Checked | Said | Reboot | Ended,
+    HarnessReady
+    | SampleSent
+    | StepBegun
+    | StepDone
+    | StepFailed
+    | Mounted
+    | PowerIsCut
+    | FilesystemChecked
+    | LinesWritten
+    | RebootRequested
+    | CellEnded,
     Field(discriminator="event"),
 ]
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)

@@ -5,13 +5,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from agelab.model.base import Defaults, Frozen, Label, Text, Told
+from agelab.model.base import Defaults, Frozen, JsonDetails, Label, Text
 from agelab.model.step_id import StepId
 
 SCHEMA = 1
-LARGEST = 1 << 64
+MAX_MAGNITUDE = 1 << 64
 """No value is farther from zero: anything that counts or times fits, and nothing that is no number (NaN)."""
-Count = Annotated[int, Field(ge=0, le=LARGEST)]
+Count = Annotated[int, Field(ge=0, le=MAX_MAGNITUDE)]
 """What a guest counts."""
 
 
@@ -31,7 +31,7 @@ class Sample(Frozen):
 
     step: Label = Field(description="of the scenario, with its phase before it: aged/read")
     metric: Label = Field(description="a name of agelab.model.metrics")
-    value: Annotated[float | int, Field(ge=-LARGEST, le=LARGEST)] | None = Field(
+    value: Annotated[float | int, Field(ge=-MAX_MAGNITUDE, le=MAX_MAGNITUDE)] | None = Field(
         description="in the metric's unit; null where nothing was measured"
     )
     unit: Label = Field(description="the metric's")
@@ -44,7 +44,7 @@ class Sample(Frozen):
         return StepId.parse(self.step)
 
 
-class Stuck(Frozen):
+class StuckTask(Frozen):
     """A task that did not go on when its step's time was over."""
 
     pid: Count = Field(description="its number in the guest")
@@ -75,7 +75,9 @@ class End(Frozen):
 
     status: Status = Field(description="how it ended")
     reason: Text | None = Field(default=None, description="why it is not ok")
-    stuck: tuple[Stuck, ...] = Field(default=(), description="of a hung cell, the tasks that did not go on")
+    stuck: tuple[StuckTask, ...] = Field(
+        default=(), description="of a hung cell, the tasks that did not go on"
+    )
     inputs_key: Label | None = Field(default=None, description="the hash of all that shapes the digits")
     digest: Label | None = Field(default=None, description="the hash of all samples; none in the wall clock")
     disk: Label | None = Field(
@@ -85,7 +87,7 @@ class End(Frozen):
     measured: str | None = Field(
         default=None, description="what the digest is the hash of, in any clock: damage is noticed by it"
     )
-    host_seconds: float = Field(ge=0, le=LARGEST, description="what it took on the host")
+    host_seconds: float = Field(ge=0, le=MAX_MAGNITUDE, description="what it took on the host")
 
 
 class RunKernel(Frozen):
@@ -108,8 +110,8 @@ class RunPlan(Frozen):
     clock: Label = Field(description="virtual or wall")
     cells: tuple[Cell, ...] = Field(description="every one that it set out to run")
     kernel: RunKernel | None = Field(default=None, description="None where the run does not say it")
-    provenance: Told = Field(description="what made it: image, harness, QEMU, corpus, drives, host")
-    histories: dict[Label, Told] = Field(
+    provenance: JsonDetails = Field(description="what made it: image, harness, QEMU, corpus, drives, host")
+    histories: dict[Label, JsonDetails] = Field(
         default={}, description="what each history is, and how far it is what was asked for"
     )
     unstated: tuple[Label, ...] = Field(

@@ -26,7 +26,7 @@ from agelab.model.step import (
     taken,
 )
 
-PHASES = ("aged", "control", "curve", "making", "map")
+RESERVED_PHASES = ("aged", "control", "curve", "making", "map")
 """What names of steps begin with, where they are not of the scenario's own."""
 
 
@@ -73,11 +73,11 @@ class Variant(Frozen):
     history: Name | None = Field(default=None, description="of the scenario's histories, where it has any")
 
     @property
-    def plain(self) -> str:
+    def plain_name(self) -> str:
         """Its name without that of its history."""
         return self.name.removesuffix(f"-{self.history}")
 
-    def made_with(self, defaults: Defaults) -> tuple[str, ...]:
+    def mkfs_options_for(self, defaults: Defaults) -> tuple[str, ...]:
         """The options of its mkfs with that set of defaults."""
         return self.mkfs_options + (
             self.period_mkfs_options if defaults == "period" else self.today_mkfs_options
@@ -112,7 +112,7 @@ class MemoryUse(Frozen):
     dirty_background_percent: Figure = Field(description="vm.dirty_background_ratio")
 
 
-Place = Literal["outer", "inner"] | Annotated[int, Field(ge=0)]
+DrivePosition = Literal["outer", "inner"] | Annotated[int, Field(ge=0)]
 
 
 def _place_on_drive(raw: object) -> object:
@@ -125,8 +125,8 @@ class PartitionUse(Frozen):
     """Where a partition under test lies. The place is the drive's, which no scale shrinks."""
 
     drive: int = Field(default=0, ge=0, description="which of the machine's drives, from 0")
-    at: Annotated[Place, PlainValidator(_place_on_drive, json_schema_input_type=Place)] = Field(
-        description="the drive's first sectors, its last ones, or the MiB from its start"
+    at: Annotated[DrivePosition, PlainValidator(_place_on_drive, json_schema_input_type=DrivePosition)] = (
+        Field(description="the drive's first sectors, its last ones, or the MiB from its start")
     )
     origin: Origin
     note: Note = ""
@@ -152,7 +152,7 @@ class DiskUse(Frozen):
     chunk_kib: int | None = Field(default=None, ge=4, description="RAID-0's chunk, where the study names one")
 
 
-class BesideUse(Frozen):
+class CompanionDiskUse(Frozen):
     """One more filesystem, made and filled before: what a study copied from, or to.
 
     The steps find it at $BESIDE. What they write to it is gone with their boot.
@@ -181,7 +181,9 @@ class Scenario(Frozen):
     )
     memory: MemoryUse = Field(description="what the first step finds")
     disk: DiskUse = Field(description="the disk under test")
-    beside: BesideUse | None = Field(default=None, description="one more filesystem, with the data on it")
+    beside: CompanionDiskUse | None = Field(
+        default=None, description="one more filesystem, with the data on it"
+    )
     counts: dict[Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")], Figure] = Field(
         default={}, description="numbers at paper scale; the steps have theirs in the environment"
     )
@@ -264,7 +266,7 @@ class Scenario(Frozen):
     def _without_power(self, names: Collection[str]) -> list[str]:
         """What does not go with power cuts."""
         wrong = [f"test {test.name!r}: only a step's power is cut" for test in self.tests if test.cut_after]
-        if not self.cuts:
+        if not self.has_power_cuts:
             return wrong
         wrong += [
             f"a step cannot be called {name!r}: there is one after each power cut"
@@ -305,7 +307,7 @@ class Scenario(Frozen):
             wrong.append("curve: tested_on needs histories, tests and a control")
         if any(test.repeat != 1 or test.caches == "reboot" for test in self.tests):
             wrong.append("curve: with tested_on each test is done once at each point, and none reboots")
-        if taken := sorted(set(self.curve.tested_on) & set(PHASES)) if self.curve else []:
+        if taken := sorted(set(self.curve.tested_on) & set(RESERVED_PHASES)) if self.curve else []:
             wrong.append(f"curve: a drive cannot be called {taken[0]!r}: what each cell does is")
         return wrong
 
@@ -332,16 +334,16 @@ class Scenario(Frozen):
         return wrong
 
     @property
-    def cuts(self) -> bool:
+    def has_power_cuts(self) -> bool:
         """Whether the power of some step is cut."""
         return any(action.cut_after for action in self.actions())
 
     @property
-    def measured_on_the_way(self) -> bool:
+    def tests_at_points(self) -> bool:
         """Whether tests are made at each point of the curve, not at the end alone."""
         return bool(self.curve and self.curve.tested_on)
 
-    def spread(self) -> Self:
+    def with_histories(self) -> Self:
         """The scenario with each variant once for each history. Raises ValueError where two get one name."""
         if not self.histories:
             return self
@@ -355,7 +357,7 @@ class Scenario(Frozen):
             raise ValueError(f"two variants with their histories are called {twice[0]!r}")
         return self.model_copy(update={"variants": tuple(found)})
 
-    def at(self, scale: str) -> Self:
+    def at_scale(self, scale: str) -> Self:
         """The scenario with the history of that scale; its sizes are still the study's, to be shrunk."""
         shorter = self.scales[scale].history if scale in self.scales else 1
         if shorter == 1:

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from agelab.errors import InputError
 from agelab.history.report import HistoryReport as History
-from agelab.history.report import rendered
+from agelab.history.report import report_lines
 from agelab.model.scenario import Scenario
 from agelab.report.command import again
 from agelab.report.gather import LocatedRun, RunSet
@@ -72,7 +72,7 @@ def ran(group: RunSet) -> Iterator[Block]:
     )
     for name, told in plan.histories.items():
         with suppress(ValueError):
-            yield Prose(tuple(rendered(History.model_validate(told))), True, f"History {name}")
+            yield Prose(tuple(report_lines(History.model_validate(told))), True, f"History {name}")
     if scenario and scenario.tests:
         yield Facts(tuple((f"test {test.name}", " ".join(test.run.split())) for test in scenario.tests))
 

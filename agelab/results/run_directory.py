@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from agelab.errors import InputError
 from agelab.model.result import SCHEMA, End, RunKernel, RunPlan, Sample, Status
-from agelab.model.sanitize import escape_controls, plain_json
+from agelab.model.sanitize import escape_controls, escape_json
 from agelab.results import checksummed
 from agelab.results.digest import digest, inputs_key
 
@@ -165,7 +165,7 @@ class RunDirectory:
 
         Raises InputError for damage.
         """
-        return dict(plain_json(self._inputs(number)))
+        return dict(escape_json(self._inputs(number)))
 
     def _inputs(self, number: int) -> dict[str, Any]:
         path = self.path / "cells" / str(number) / "inputs.json"

@@ -50,12 +50,12 @@ def select(
         own = Logged(name="log", engine="log", log=str(log.absolute()))
         scenario = scenario.model_copy(update={"histories": (own,)})
     try:
-        scenario = scenario.spread()
+        scenario = scenario.with_histories()
     except ValueError as error:
         raise InputError(f"{name}: {error}") from error
     variants = scenario.variants
     if wanted is not None:
-        variants = tuple(variant for variant in variants if wanted in (variant.name, variant.plain))
+        variants = tuple(variant for variant in variants if wanted in (variant.name, variant.plain_name))
         if not variants:
             names = [variant.name for variant in scenario.variants]
             raise unknown(f"variant of {scenario.name}", wanted, names)
@@ -78,7 +78,7 @@ def _find_scenario(name: str) -> tuple[Path, str | None]:
             *(
                 f"{known_name}-{v.name}"
                 for known_name in known
-                for v in _read_scenario(known_name).spread().variants
+                for v in _read_scenario(known_name).with_histories().variants
             ),
         ]
         [near] = get_close_matches(name, every, n=1, cutoff=0.5) or known[:1]

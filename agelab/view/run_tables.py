@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
-from agelab.history.report import HistoryReport, rendered
+from agelab.history.report import HistoryReport, report_lines
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
 from agelab.model.sanitize import escape_controls
 from agelab.model.step import IMPLICIT
@@ -84,7 +84,7 @@ def print_head(console: Console, plan: RunPlan) -> None:
 def _history(told: Mapping[str, Any]) -> list[str]:
     """What is told of a history, where this agelab knows how."""
     try:
-        return rendered(HistoryReport.model_validate(told))
+        return report_lines(HistoryReport.model_validate(told))
     except ValueError:
         return ["told in a way that is not known here: agelab show --json has it"]
 

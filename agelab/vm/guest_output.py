@@ -27,7 +27,7 @@ class GuestOutput:
     most: int = MAX_EVENT_BYTES
     """Of events."""
 
-    def flooded(self) -> bool:
+    def is_flooded(self) -> bool:
         """Whether one of them has become longer than that."""
         return self.events.stat().st_size > self.most or self.console.stat().st_size > MAX_CONSOLE_BYTES
 

@@ -217,7 +217,7 @@ def _wait(
                 raise KeyboardInterrupt
             ended = watched.ending
             lines.drain()
-            if output.flooded():
+            if output.is_flooded():
                 return Ending.FLOODED
             if ended is not None:
                 return Ending.WATCHDOG if watched.watchdog else ended

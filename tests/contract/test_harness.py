@@ -8,13 +8,13 @@ from typing import Any
 
 from agelab.model.event import (
     EVENT,
-    Begun,
-    Cut,
-    Ended,
+    CellEnded,
     Event,
     HarnessReady,
-    Measured,
-    Reboot,
+    PowerIsCut,
+    RebootRequested,
+    SampleSent,
+    StepBegun,
     StepDone,
     StepFailed,
 )
@@ -70,15 +70,15 @@ def heard(tmp_path: Path, written: dict[str, Any]) -> list[Event]:
     return [EVENT.validate_json(line) for line in (tmp_path / "events").read_text().splitlines() if line]
 
 
-def samples(events: list[Event], step: str, metric: str) -> list[Measured]:
-    return [e for e in events if isinstance(e, Measured) and (e.step, e.metric) == (step, metric)]
+def samples(events: list[Event], step: str, metric: str) -> list[SampleSent]:
+    return [e for e in events if isinstance(e, SampleSent) and (e.step, e.metric) == (step, metric)]
 
 
 def test_it_says_ready_then_each_step_then_the_end(tmp_path: Path) -> None:
     events = heard(tmp_path, plan({"name": "one"}, {"name": "two"}))
     assert isinstance(events[0], HarnessReady)
     assert [e.step for e in events if isinstance(e, StepDone)] == ["one", "two"]
-    assert events[-1] == Ended(event="end", status="ok", reason=None)
+    assert events[-1] == CellEnded(event="end", status="ok", reason=None)
 
 
 def test_elapsed_covers_the_command_and_not_the_pause(tmp_path: Path) -> None:
@@ -94,9 +94,9 @@ def test_a_path_leads_elsewhere_unless_something_is_there(tmp_path: Path) -> Non
     (tmp_path / "target").write_text("found")
     links = {str(tmp_path / "some/where"): str(tmp_path / "target")}
     events = heard(tmp_path, plan({"run": f"grep -q found {tmp_path}/some/where"}, links=links))
-    assert events[-1] == Ended(event="end", status="ok", reason=None)
+    assert events[-1] == CellEnded(event="end", status="ok", reason=None)
     again = heard(tmp_path, plan({}, links=links))[-1]
-    assert isinstance(again, Ended) and again.status == "failed"
+    assert isinstance(again, CellEnded) and again.status == "failed"
     assert again.reason and again.reason.endswith(
         "some/where is there already: nothing else can be found there"
     )
@@ -104,7 +104,7 @@ def test_a_path_leads_elsewhere_unless_something_is_there(tmp_path: Path) -> Non
 
 def test_every_metric_is_registered_with_its_unit(tmp_path: Path) -> None:
     events = heard(tmp_path, plan({"moves": 1000, "sync": True}))
-    found = {e.metric: e.unit for e in events if isinstance(e, Measured)}
+    found = {e.metric: e.unit for e in events if isinstance(e, SampleSent)}
     assert {"elapsed", "throughput", "sync_elapsed", "cpu_user", "requests", "space_used"} <= set(found)
     assert found == {metric: METRICS[metric].unit for metric in found}
 
@@ -135,7 +135,7 @@ def test_an_expected_status_is_no_failure(tmp_path: Path) -> None:
 def test_a_step_past_its_deadline_is_hung_and_the_last(tmp_path: Path) -> None:
     events = heard(tmp_path, plan({"run": "sleep 30", "deadline": 0.2}, {"name": "never"}))
     ended = events[-1]
-    assert isinstance(ended, Ended) and ended.status == "hung" and ended.reason
+    assert isinstance(ended, CellEnded) and ended.status == "hung" and ended.reason
     assert ended.reason.startswith("step it, repetition 1: no end within 0.2 s of guest time; ")
     [sleeps] = [task for task in ended.stuck if task.name == "sleep"]
     assert sleeps.state == "S"
@@ -144,21 +144,21 @@ def test_a_step_past_its_deadline_is_hung_and_the_last(tmp_path: Path) -> None:
 
 def test_each_step_is_told_of_before_it_begins(tmp_path: Path) -> None:
     events = heard(tmp_path, plan({"name": "one"}, {"name": "two", "repetition": 3}))
-    kinds = [e for e in events if isinstance(e, Begun | StepDone)]
+    kinds = [e for e in events if isinstance(e, StepBegun | StepDone)]
     assert [(type(e), e.step, e.repetition) for e in kinds] == [
-        (Begun, "one", 1), (StepDone, "one", 1), (Begun, "two", 3), (StepDone, "two", 3),
+        (StepBegun, "one", 1), (StepDone, "one", 1), (StepBegun, "two", 3), (StepDone, "two", 3),
     ]  # fmt: skip
 
 
 def test_a_reboot_ends_the_boot_before_its_step_and_the_next_boot_begins_with_it(tmp_path: Path) -> None:
     steps = ({"name": "one"}, {"name": "two", "caches": "reboot"})
     events = heard(tmp_path, plan(*steps))
-    assert events[-1] == Reboot(event="reboot", next=1)
+    assert events[-1] == RebootRequested(event="reboot", next=1)
     assert not samples(events, "two", "elapsed")
     (tmp_path / "events").unlink()
     events = heard(tmp_path, plan(*steps, boot=1, first_step=1))
     assert [e.step for e in events if isinstance(e, StepDone)] == ["two"]
-    assert isinstance(events[-1], Ended)
+    assert isinstance(events[-1], CellEnded)
 
 
 def test_what_a_filesystem_cannot_hold_is_counted_and_is_no_failure(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_what_a_filesystem_cannot_hold_is_counted_and_is_no_failure(tmp_path: Pa
         {"name": "good", "run": "true"},
     ]
     events = heard(tmp_path, plan(*steps, refuses=[link]))
-    assert [(e.step, e.value) for e in events if isinstance(e, Measured) and e.metric == "refused"] == [
+    assert [(e.step, e.value) for e in events if isinstance(e, SampleSent) and e.metric == "refused"] == [
         ("links", 2)
     ]
     assert [e.step for e in events if isinstance(e, StepFailed)] == ["more", "mute"]
@@ -213,7 +213,7 @@ def test_a_step_whose_power_is_cut_is_told_of_and_is_the_last(tmp_path: Path) ->
     run = 'echo 17 > "$SAFE"; sleep 30'
     events = heard(tmp_path, plan({"run": run, "cut_after": 0.5}, {"name": "never"}))
     told = events[-1]
-    assert isinstance(told, Cut)
+    assert isinstance(told, PowerIsCut)
     assert (told.step, told.repetition, told.next, told.survived) == ("it", 1, 1, "17\n")
     [after] = samples(events, "it", "cut_after")
     assert after.value is not None and 0.5 <= after.value < 5
@@ -223,7 +223,7 @@ def test_a_step_whose_power_is_cut_is_told_of_and_is_the_last(tmp_path: Path) ->
 
 def test_a_step_that_ends_before_its_cut_fails_the_cell(tmp_path: Path) -> None:
     events = heard(tmp_path, plan({"run": "true", "cut_after": 20}, {"name": "never"}))
-    assert events[-1] == Ended(
+    assert events[-1] == CellEnded(
         event="end",
         status="failed",
         reason="step it, repetition 1, ended before its power was to be cut, 20 s after it began",
@@ -232,7 +232,7 @@ def test_a_step_that_ends_before_its_cut_fails_the_cell(tmp_path: Path) -> None:
 
 
 def test_a_boot_after_the_last_step_was_cut_has_no_more_to_do(tmp_path: Path) -> None:
-    assert isinstance(heard(tmp_path, plan({}, boot=1, first_step=1))[-1], Ended)
+    assert isinstance(heard(tmp_path, plan({}, boot=1, first_step=1))[-1], CellEnded)
 
 
 def test_a_refusal_that_names_an_odd_file_is_one_line(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ agelab init: cannot mount the root
 
 def one(data: bytes) -> None:
     """Look for trouble in it as it is, and for each pattern in a long one of its kind."""
-    console.panic(data.decode(errors="replace"))
+    console.panic_message(data.decode(errors="replace"))
     text = (data * (LONG // max(len(data), 1) + 1))[:LONG].decode(errors="replace")
     for name, pattern in PATTERNS.items():
         started = time.process_time()

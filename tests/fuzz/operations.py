@@ -29,7 +29,7 @@ def one(data: bytes) -> None:
     path = directory() / "log"
     path.write_bytes(data)
     with suppress(InputError):
-        operations.check(path)
+        operations.check_log(path)
 
 
 def seeds() -> Iterator[bytes]:

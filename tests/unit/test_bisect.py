@@ -18,7 +18,7 @@ from agelab.bisect.answer import BisectAnswer
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.measurements import KernelOutcome, OutcomeKind
 from agelab.bisect.question import Symptom
-from agelab.bisect.virtual_clock_rule import Decision
+from agelab.bisect.verdict import Decision
 from agelab.errors import HostError, InputError
 from agelab.store import Store
 from tests.capabilities import needs_root
@@ -206,15 +206,15 @@ def test_an_interrupt_lets_the_step_end_its_guest(store: Store, linux: Path) -> 
     deadline = time.monotonic() + 60
     while not (directory.path / "begun").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
-    with pytest.raises(InputError, match="is still going on"), directory.held("step"):
+    with pytest.raises(InputError, match="is still going on"), directory.lock("step"):
         pass
     searching.send_signal(signal.SIGINT)
     _, said = searching.communicate(timeout=60)
     assert b"KeyboardInterrupt" in said and searching.returncode != 0
     assert (directory.path / "tidied").exists()
-    with directory.held("bisect"), directory.held("step"):
+    with directory.lock("bisect"), directory.lock("step"):
         pass
-    assert not [one for one in directory.all("measured", KernelOutcome) if one.kernel.endswith("32")]
+    assert not [one for one in directory.rows("measured", KernelOutcome) if one.kernel.endswith("32")]
     (directory.path / toy.BEHAVIOUR).write_text(json.dumps(planted(21)))
     assert name(toy.carry_out(directory)) == "21"
 

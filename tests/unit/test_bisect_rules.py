@@ -11,11 +11,10 @@ import pytest
 
 from agelab.bisect import answer, package_search, reproduce_script
 from agelab.bisect.answer import BisectAnswer
-from agelab.bisect.judges import KernelVerdict
 from agelab.bisect.measurements import OutcomeKind
 from agelab.bisect.next_commit import choose, extra_steps
 from agelab.bisect.question import Symptom
-from agelab.bisect.virtual_clock_rule import Decision
+from agelab.bisect.verdict import Decision, KernelVerdict
 from agelab.bisect.wall_clock_rule import fewest_rounds
 from agelab.errors import AgelabError, InputError
 from agelab.store import Store
@@ -89,7 +88,7 @@ def test_ends_that_tell_nothing_are_refused_before_the_first_step(
     directory = toy.asked(store, behaviour)
     with pytest.raises(InputError, match=said):
         toy.carry_out(directory)
-    assert not directory.all("verdicts", KernelVerdict)
+    assert not directory.rows("verdicts", KernelVerdict)
 
 
 def test_a_threshold_beyond_the_ends_is_refused(store: Store) -> None:

@@ -116,7 +116,7 @@ def test_a_kernel_that_cannot_be_had_is_not_called_one_that_does_not_build(
     measure, _ = measured(tmp_path, monkeypatch, lambda *_: ended(tmp_path, Status.OK))
     monkeypatch.setattr(kernels, "resolve", resolve)
     [found] = measure.run("1", [1])
-    assert found.kind is kind and str(error) in found.said
+    assert found.kind is kind and str(error) in found.summary
 
 
 def test_what_the_host_cannot_do_is_no_property_of_the_kernel(
@@ -140,7 +140,7 @@ def test_a_metric_that_there_is_not_is_named_with_the_nearest(
         return found
 
     assert "did you mean copy:elapsed" in one("cpy", 1, "elapsed").why
-    assert one("copy", 1, "seeks").said == "has no such value: no arm"
+    assert one("copy", 1, "seeks").summary == "has no such value: no arm"
 
 
 def test_runs_under_other_conditions_do_not_belong_together(
@@ -164,7 +164,7 @@ def test_what_kernels_are_built_with_must_stay_the_same_from_step_to_step(
     queue.mkdir()
     (queue / "a.patch").write_text("a")
     found, count = git_search.resolve_tree(linux, "v6.0", "v6.2", f",patches={queue}")
-    kernels_of = (found.kernel(found.good), found.kernel(found.bad))
+    kernels_of = (found.kernel_spec(found.good), found.kernel_spec(found.bad))
     files = {str(queue / "a.patch"): file_hash(queue / "a.patch")}
     measure, _ = measured(
         tmp_path, monkeypatch, lambda *_: ended(tmp_path, Status.OK),

@@ -59,8 +59,8 @@ def test_one_run_is_one_capsule(store: Store, tmp_path: Path) -> None:
 def test_a_capsule_has_all_of_its_run_and_no_place_of_its_host(store: Store, capsule: Path) -> None:
     found = open_capsule(capsule)
     assert [ran.cell.variant for ran in found.cells] == ["ext4", "xfs"]
-    assert found.made.kernel and found.made.kernel.package.version == "6.1.1-1"
-    assert {one.name for one in found.made.guest.root} == {"coreutils", "libc6"}
+    assert found.run_manifest.kernel and found.run_manifest.kernel.package.version == "6.1.1-1"
+    assert {one.name for one in found.run_manifest.guest.root} == {"coreutils", "libc6"}
     data = capsule.read_bytes()
     assert b"somebody" not in data and str(store.home).encode() not in data
 
@@ -255,7 +255,7 @@ def test_artefacts_are_unpacked_under_names_of_ours(full: Path, tmp_path: Path) 
     [ext4] = brought.image.kernel.modules.closure(["ext4"])
     assert ext4.path == place / "image" / "modules" / "0.ko" and ext4.read() == b"module ext4"
     assert brought.image.kernel.modules.has("ext2")
-    assert brought.image.content == open_capsule(full).asked.plan.provenance["image_content"]
+    assert brought.image.content == open_capsule(full).request.plan.provenance["image_content"]
     assert brought.module and brought.module.name == "agedrive.ko"
     assert brought.programs["extents"].read_bytes() == b"a program"
     assert brought.corpora[""].image.read_bytes().startswith(b"data of the run")
@@ -365,12 +365,12 @@ def test_what_cannot_be_rebuilt_is_said_for_each_cell(
 def test_answers_name_each_package_in_its_own_version(capsule: Path, tmp_path: Path) -> None:
     found = open_capsule(capsule)
     elsewhere = Store(tmp_path / "elsewhere", resolutions=replay.answers(found))
-    assert debian_kernel.resolve_packages("6.1", elsewhere) == found.made.kernel
+    assert debian_kernel.resolve_packages("6.1", elsewhere) == found.run_manifest.kernel
     assert (
         roots.resolve_packages(roots.definition(), elsewhere, selection.filesystems(), refresh=True)
-        == found.made.guest
+        == found.run_manifest.guest
     )
-    assert tools.resolve_packages(elsewhere) == found.made.tools
+    assert tools.resolve_packages(elsewhere) == found.run_manifest.tools
     assert not list(elsewhere.cache("resolved").iterdir())  # what a capsule says is remembered by nobody
 
 

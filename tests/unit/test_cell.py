@@ -11,8 +11,8 @@ import pytest
 from agelab.errors import InputError
 from agelab.image import Image
 from agelab.kernel import MissingModule
-from agelab.model.event import Ended, Reboot, StepFailed
-from agelab.model.result import Status, Stuck
+from agelab.model.event import CellEnded, RebootRequested, StepFailed
+from agelab.model.result import Status, StuckTask
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import boot
 from agelab.runner.execute.boot import Boot, BootEvents, GuestLauncher, boot_timeout
@@ -23,8 +23,8 @@ from agelab.store import Store
 from agelab.vm.hypervisor import Ending, Hypervisor
 from tests.unit.test_scenario import CORPUS, spec
 
-OK = Ended(event="end", status="ok", reason=None)
-HUNG = Ended(event="end", status="hung", reason="step x, repetition 1: no end within 5 s of guest time")
+OK = CellEnded(event="end", status="ok", reason=None)
+HUNG = CellEnded(event="end", status="hung", reason="step x, repetition 1: no end within 5 s of guest time")
 FAILED = StepFailed(event="failed", step="fill", repetition=2, status=1, said="alas")
 # As 6.1 writes it when /proc/sysrq-trigger is given a c.
 PANIC = "[   16.1] sysrq: Trigger a crash\n[   16.2] Kernel panic - not syncing: sysrq triggered crash\n"
@@ -76,7 +76,7 @@ OOPS = "[   16.1] BUG: kernel NULL pointer dereference, address: 0\n" + PANIC
     ],
 )  # fmt: skip
 def test_the_verdict(
-    ending: Ending, ended: Ended | None, failures: list[StepFailed], console: str, expected: CellStatus
+    ending: Ending, ended: CellEnded | None, failures: list[StepFailed], console: str, expected: CellStatus
 ) -> None:
     assert judge_boot(ending, ended, failures, console) == expected
 
@@ -84,7 +84,7 @@ def test_the_verdict(
 GONE = (r"EXT4-fs error \(device [^)]*\): ", r"EXT4-fs \([^)]*\): Remounting filesystem read-only")
 BROKEN = "[   17.0] EXT4-fs error (device dm-0): trigger_test_error:126: comm sh: badness\r\n"
 KILLED = "[   17.1] Out of memory: Killed process 305 (cc1) total-vm:1kB, anon-rss:1kB\r\n"
-STUCK = Stuck(pid=7, name="sync", state="D", waits_in="wb_wait_for_completion", stack=("a+0x1/0x2",))
+STUCK = StuckTask(pid=7, name="sync", state="D", waits_in="wb_wait_for_completion", stack=("a+0x1/0x2",))
 
 
 def test_a_panic_says_where_its_first_trouble_was() -> None:
@@ -136,7 +136,7 @@ def test_a_harness_that_ends_is_named_with_what_it_raised() -> None:
     ],
 )
 def test_what_the_kernel_says_counts_whatever_the_harness_says(
-    ended: Ended | None, console: str, status: Status, reason: str
+    ended: CellEnded | None, console: str, status: Status, reason: str
 ) -> None:
     found = judge_boot(Ending.STOPPED, ended, [], console, gone=GONE)
     assert found.status is status and (found.reason or "").startswith(reason)
@@ -144,7 +144,7 @@ def test_what_the_kernel_says_counts_whatever_the_harness_says(
 
 def test_what_the_harness_heard_too_is_said_once() -> None:
     reason = "step x, repetition 1: out of memory: the kernel ended cc1 (process 305)"
-    ended = Ended(event="end", status="failed", reason=reason)
+    ended = CellEnded(event="end", status="failed", reason=reason)
     assert judge_boot(Ending.STOPPED, ended, [], KILLED) == CellStatus(Status.FAILED, reason)
 
 
@@ -156,7 +156,7 @@ def test_a_full_disk_is_named() -> None:
 
 
 def test_a_hung_step_has_its_tasks_and_the_watchdog_names_the_step() -> None:
-    hung = Ended(event="end", status="hung", reason="step x", stuck=(STUCK,))
+    hung = CellEnded(event="end", status="hung", reason="step x", stuck=(STUCK,))
     assert judge_boot(Ending.STOPPED, hung, [], "").stuck == (STUCK,)
     found = judge_boot(Ending.WATCHDOG, None, [], "", during="step spin, repetition 3")
     assert found.reason == "step spin, repetition 3: the watchdog fired: nothing ran in the guest any more"
@@ -187,7 +187,7 @@ def test_after_a_filesystem_in_trouble_there_is_no_next_boot(
 
     def run(boot: Boot, heard: BootEvents, *_: object) -> Ending:
         booted.append(boot.number)
-        heard.reboot = None if boot.number else Reboot(event="reboot", next=1)
+        heard.reboot = None if boot.number else RebootRequested(event="reboot", next=1)
         heard.ended = OK if boot.number else None
         return Ending.STOPPED
 
@@ -214,7 +214,7 @@ def test_a_forged_reboot_does_not_boot_for_ever(tmp_path: Path) -> None:
     def run(boot: Boot, heard: BootEvents, *_: object) -> Ending:
         booted.append(boot.number)
         assert boot.number < 5
-        heard.reboot = Reboot(event="reboot", next=1)
+        heard.reboot = RebootRequested(event="reboot", next=1)
         return Ending.STOPPED
 
     machine = SimpleNamespace(

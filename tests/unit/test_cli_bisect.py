@@ -275,7 +275,7 @@ def test_a_step_is_a_normal_run_of_one_cell(
     ]
     found = asked(monkeypatch, home, *words, "--config", str(config), "--jobs", "2", "--defaults", "today")
     assert found.candidates == 14 and found.tree and found.files.keys() == {str(config)}
-    kernel = found.tree.kernel(found.tree.good)
+    kernel = found.tree.kernel_spec(found.tree.good)
     assert kernel == f"tree:{linux}@{found.tree.good},config={config}"
     made = bisect.ask(found)(kernel, [3, 4])
     assert (made.kernel, made.run_seeds, made.prove_all, made.jobs, made.defaults) == (
@@ -312,9 +312,9 @@ def test_a_bug_in_a_step_stops_git_and_is_in_the_log(home: Path, capsys: pytest.
         raise ZeroDivisionError
 
     assert bisect_step.main(directory.path, judge) >= 128
-    error = directory.stopped()
+    error = directory.take_error()
     assert error and "a bug in agelab" in str(error) and "ZeroDivisionError" in directory.log.read_text()
-    assert directory.stopped() is None  # said once
+    assert directory.take_error() is None  # said once
 
 
 def test_the_command_shows_what_the_steps_say_and_prints_the_answer(

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from agelab.cli import main
-from agelab.history.operations import check
-from agelab.history.profile import profiles
+from agelab.history.operations import check_log
+from agelab.history.profile import load_profiles
 
 
 def test_a_log_is_made_reported_and_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -19,7 +19,7 @@ def test_a_log_is_made_reported_and_checked(tmp_path: Path, capsys: pytest.Captu
     assert any("the ages have not converged" in line for line in lines) and "points       2" in lines
     assert main(["history", "check", str(path), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
-    assert facts["schema"] == 1 and facts["operations"] == check(path).operations
+    assert facts["schema"] == 1 and facts["operations"] == check_log(path).operations
     assert main(["history", "check", str(path)]) == 0
     assert f"operations   {facts['operations']}\n" in capsys.readouterr().out
     assert main(["history", "make", "churn", "--disk", "60M", "-o", str(path)]) == 2
@@ -62,7 +62,7 @@ def test_every_fault_of_a_log_is_named(tmp_path: Path, capsys: pytest.CaptureFix
 def test_profiles_are_listed_with_their_studies(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["history", "profiles"]) == 0
     said = capsys.readouterr().out
-    for one in profiles():
+    for one in load_profiles():
         assert f"{one.name} " in said and one.title in said
         assert len(one.sizes.upto) == len(one.sizes.weights) and len(one.ages.upto) == len(one.ages.weights)
         assert len(one.depths.weights) == len(one.depths.directories)

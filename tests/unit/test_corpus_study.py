@@ -20,7 +20,7 @@ from agelab.corpus.random_content import PIECE, content, pieces, source
 from agelab.corpus.study_data import plan
 from agelab.corpus.tar import Tarball
 from agelab.corpus.tree import PlannedFile, write
-from agelab.model.kinds import corpora
+from agelab.places import corpus_names
 from agelab.store import Store
 
 KINDS = ["fedorchuk-2005", "fedorchuk-2008", "piszcz-2006", "tum-2005"]
@@ -95,7 +95,7 @@ def test_the_tree_is_the_golden_one(kind: str, tmp_path: Path) -> None:
 
 
 def test_every_kind_has_its_test() -> None:
-    assert corpora() == ["debian-iso", *KINDS]
+    assert corpus_names() == ["debian-iso", *KINDS]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -258,7 +258,7 @@ def test_the_compressor_is_an_input_of_what_is_compressed(
     seen: list[dict[str, object]] = []
     monkeypatch.setattr("agelab.corpus.iso.xorriso_versions", lambda: {"xorriso": "1.5.4"})
     monkeypatch.setattr(artefact, "obtain", lambda store, inputs, build: seen.append(inputs))
-    for kind in corpora():
+    for kind in corpus_names():
         make(CorpusSpec(kind=kind, bytes=2_000_000, seed=1), Store(tmp_path))
     assert [inputs["kind"] for inputs in seen if "compressor" in inputs] == ["fedorchuk-2005"]
     assert tar.compressor_identity()["zlib"] == zlib.ZLIB_RUNTIME_VERSION

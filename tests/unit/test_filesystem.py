@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from agelab.image import tools
-from agelab.model.console import given_up
+from agelab.model.console import filesystem_shutdown
 from agelab.model.filesystem import Filesystem
 from agelab.scenario import selection
 from agelab.scenario.toml_files import read_all
@@ -137,10 +137,12 @@ def test_todays_xfs_of_tum_2005_has_a_log_scaled_with_its_disk() -> None:
     xfs = selection.filesystem("xfs")
     sizes = []
     for scale in (chosen.scenario.scales["paper"], chosen.scenario.scales["quick"]):
-        words = xfs.mkfs_command("today", variant.made_with("today"), shrink=scale.shrink)
+        words = xfs.mkfs_command("today", variant.mkfs_options_for("today"), shrink=scale.shrink)
         sizes.append(words[words.index("-l") + 1])
     assert sizes == ["size=65536k", "size=8192k"]
-    assert "agcount=16" not in variant.made_with("today") and "agcount=16" in variant.made_with("period")
+    assert "agcount=16" not in variant.mkfs_options_for("today") and "agcount=16" in variant.mkfs_options_for(
+        "period"
+    )
 
 
 def test_a_variants_mkfs_options_come_before_the_last_word() -> None:
@@ -172,7 +174,10 @@ SAYS = {
 @pytest.mark.parametrize("name", SAYS)
 def test_what_the_kernel_says_of_one_that_has_given_up_is_known(name: str) -> None:
     [one] = [found for found in read_all("filesystems", Filesystem) if found.name == name]
-    assert given_up(f"[   20.1] {SAYS[name]}\r\n", one.gone) == f"the filesystem has given up: {SAYS[name]}"
+    assert (
+        filesystem_shutdown(f"[   20.1] {SAYS[name]}\r\n", one.gone)
+        == f"the filesystem has given up: {SAYS[name]}"
+    )
     mounts = {
         "ext4": "EXT4-fs (dm-0): mounted filesystem with ordered data mode. Quota mode: none.",
         "xfs": "XFS (dm-0): Mounting V4 Filesystem\nXFS (dm-0): Ending clean mount",
@@ -180,4 +185,4 @@ def test_what_the_kernel_says_of_one_that_has_given_up_is_known(name: str) -> No
         "reiserfs": 'REISERFS (device dm-0): found reiserfs format "3.6" with standard journal',
         "f2fs": "F2FS-fs (dm-0): Mounted with checkpoint version = 1a2b",
     }
-    assert given_up(mounts.get(name, ""), one.gone) is None
+    assert filesystem_shutdown(mounts.get(name, ""), one.gone) is None

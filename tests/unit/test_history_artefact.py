@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from agelab.corpus.artefact import Corpus, list_corpora
 from agelab.errors import HostError, InputError
 from agelab.history import artefact, engines
-from agelab.history.operations import HEADER, check
+from agelab.history.operations import HEADER, check_log
 from agelab.model.history import History
 from agelab.store import Store
 
@@ -38,7 +38,7 @@ def own(path: Path, text: str) -> History:
 
 def parts(history: History, directory: Path, disk: int = 100 * MIB) -> list[bytes]:
     directory.mkdir()
-    _, count = artefact.split(engines.source(history, disk, 1), directory)
+    _, count = artefact.write_parts(engines.log_source(history, disk, 1), directory)
     assert sorted(path.name for path in directory.iterdir()) == sorted(map(str, range(1, count + 1)))
     return [(directory / str(number)).read_bytes() for number in range(1, count + 1)]
 
@@ -52,51 +52,56 @@ def unpacked(corpus: Corpus, directory: Path) -> list[bytes]:
 def test_a_log_is_kept_in_parts_with_its_report(tmp_path: Path) -> None:
     store = Store(tmp_path / "home")
     log = own(tmp_path / "my.log", "create a\nappend a 5000\npoint 1\npoint 2\n# over\nunlink a\n")
-    kept = artefact.make(log, MIB, 1, store)
+    kept = artefact.obtain_history(log, MIB, 1, store)
     assert kept.parts == kept.files == 3
     assert unpacked(kept, tmp_path / "parts") == [
         HEADER + b"\ncreate a\nappend a 5000\npoint 1\n",
         HEADER + b"\npoint 2\n",
         HEADER + b"\n# over\nunlink a\n",
     ]
-    report = artefact.report(kept)
+    report = artefact.read_report(kept)
     assert (report.operations, report.points, report.live_bytes, report.seed) == (3, (2, 2), 0, None)
     assert report.overwrites.produced == round(5000 / MIB, 6) and report.fullness.asked is None
     # The name is no part of what it is; what is in it is.
     (tmp_path / "my.log").rename(tmp_path / "other.log")
-    assert artefact.make(wanted("log", log=str(tmp_path / "other.log")), MIB, 2, store).key == kept.key
-    assert artefact.make(own(tmp_path / "my.log", "create b\n"), MIB, 1, store).key != kept.key
+    assert (
+        artefact.obtain_history(wanted("log", log=str(tmp_path / "other.log")), MIB, 2, store).key == kept.key
+    )
+    assert artefact.obtain_history(own(tmp_path / "my.log", "create b\n"), MIB, 1, store).key != kept.key
     assert [one.parts for one in list_corpora(store)] == [3, 1]
 
 
 def test_an_engine_s_history_is_made_once_whatever_it_is_called(tmp_path: Path) -> None:
     store = Store(tmp_path)
     asked = wanted("profile", points=3)
-    kept = artefact.make(asked, 64 * MIB, 1, store)
-    assert artefact.make(asked.model_copy(update={"name": "two", "note": "why"}), 64 * MIB, 1, store) == kept
+    kept = artefact.obtain_history(asked, 64 * MIB, 1, store)
+    assert (
+        artefact.obtain_history(asked.model_copy(update={"name": "two", "note": "why"}), 64 * MIB, 1, store)
+        == kept
+    )
     others = [
-        artefact.make(asked, 64 * MIB, 2, store).key,
-        artefact.make(asked, 65 * MIB, 1, store).key,
-        artefact.make(asked.model_copy(update={"points": 2}), 64 * MIB, 1, store).key,
+        artefact.obtain_history(asked, 64 * MIB, 2, store).key,
+        artefact.obtain_history(asked, 65 * MIB, 1, store).key,
+        artefact.obtain_history(asked.model_copy(update={"points": 2}), 64 * MIB, 1, store).key,
     ]
     assert kept.parts == 3 and len({kept.key, *others}) == 4
-    report = artefact.report(kept)
+    report = artefact.read_report(kept)
     assert report.fits and report.fits.profile == "agrawal-2007" and report.fullness.asked == 0.5
     kept.image.with_name(artefact.REPORT).write_text("{}")
     with pytest.raises(HostError, match="is damaged"):
-        artefact.report(kept)
+        artefact.read_report(kept)
 
 
 @pytest.mark.parametrize("engine", ["profile", "history", "churn"])
 def test_parts_in_turn_are_the_whole_log_and_points_are_as_many_as_asked(engine: str, tmp_path: Path) -> None:
     asked = wanted(engine, points=4)
     pieces = parts(asked, tmp_path / "parts")
-    report = engines.written(engines.source(asked, 100 * MIB, 1), tmp_path / "whole")
+    report = engines.write_log(engines.log_source(asked, 100 * MIB, 1), tmp_path / "whole")
     head = HEADER + b"\n"
     assert all(piece.startswith(head) for piece in pieces)
     assert head + b"".join(piece.removeprefix(head) for piece in pieces) == (tmp_path / "whole").read_bytes()
     assert len(pieces) == len(report.points) == 4 and report.points[-1] == report.operations
-    assert check(tmp_path / "whole").points == report.points
+    assert check_log(tmp_path / "whole").points == report.points
     assert report.fullness.produced == pytest.approx(0.5, abs=0.03)
     assert report.overwrites.produced == pytest.approx(2, abs=0.1)
     gaps = [after - before for before, after in zip((0, *report.points), report.points, strict=False)]
@@ -121,7 +126,7 @@ def test_points_of_a_repository_come_after_equal_parts_of_its_bytes(tmp_path: Pa
     first, second = parts(asked, tmp_path / "parts")
     assert (first.count(b"write file 0 1000"), second.count(b"write file 0 1000")) == (4, 4)
     assert second.endswith(b"unlink file\npoint 2\n")
-    report = engines.written(engines.source(asked, MIB, 1), tmp_path / "whole")
+    report = engines.write_log(engines.log_source(asked, MIB, 1), tmp_path / "whole")
     assert (report.versions, report.files, report.bytes_written) == (9, 0, 8000)
     with pytest.raises(InputError, match="has 9 versions up to HEAD: 10 points are too many"):
         parts(wanted("git", repository=str(tmp_path), points=10), tmp_path / "none")
@@ -152,15 +157,15 @@ def test_a_fault_of_the_user_s_is_the_user_s_and_one_of_ours_a_bug(tmp_path: Pat
     log = own(tmp_path / "log", "create a\npoint 1\nunlink b\n")
     with pytest.raises(InputError, match=r"log: line 4: there is no 'b'"):
         parts(log, tmp_path / "parts")
-    source = engines.source(wanted("profile"), 100 * MIB, 1)
+    source = engines.log_source(wanted("profile"), 100 * MIB, 1)
     source.lines = iter([b"nothing\n"])
     with pytest.raises(AssertionError, match="engine profile writes what is no log"):
-        engines.written(source, tmp_path / "out")
+        engines.write_log(source, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_a_report_is_versioned_json(tmp_path: Path) -> None:
-    report = engines.written(engines.source(wanted("churn"), 100 * MIB, 1), tmp_path / "out")
+    report = engines.write_log(engines.log_source(wanted("churn"), 100 * MIB, 1), tmp_path / "out")
     raw = json.loads(report.model_dump_json(by_alias=True))
     assert raw["schema"] == 1 and raw["turns"] == 20 and raw["fits"] is None
     assert type(report).model_validate(raw) == report

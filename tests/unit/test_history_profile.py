@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from agelab.history.operations import check
-from agelab.history.profile import Produced, Profile, ProfileRequest, operations, profile
+from agelab.history.operations import check_log
+from agelab.history.profile import ProducedFiles, Profile, ProfileRequest, load_profile, operations
 
 MIB = 1 << 20
 
 
 @pytest.fixture(scope="module")
 def agrawal() -> Profile:
-    return profile("agrawal-2007")
+    return load_profile("agrawal-2007")
 
 
-def made(path: Path, what: Profile, wanted: ProfileRequest, seed: int = 1) -> Produced:
-    produced = Produced()
+def made(path: Path, what: Profile, wanted: ProfileRequest, seed: int = 1) -> ProducedFiles:
+    produced = ProducedFiles()
     with path.open("wb") as log:
         log.writelines(operations(what, wanted, seed, produced))
     return produced
@@ -38,7 +38,7 @@ def largest_difference(counts: Counter[int], shares: list[float]) -> float:
 def test_what_is_left_has_the_profile_and_the_fullness(agrawal: Profile, tmp_path: Path) -> None:
     disk = 200 * MIB
     produced = made(tmp_path / "log", agrawal, ProfileRequest(disk, 0.8, 20, 4))
-    found = check(tmp_path / "log")
+    found = check_log(tmp_path / "log")
     assert found.files == produced.files == sum(produced.sizes.values())
     assert found.bytes_written == produced.written and 20 <= produced.written / disk < 20.1
     assert 0.75 < produced.live_bytes / disk <= 0.8
@@ -65,7 +65,7 @@ def test_memory_grows_with_the_live_files_alone(agrawal: Profile) -> None:
     peaks = []
     for overwrites in (4, 12):
         tracemalloc.start()
-        for _ in operations(agrawal, ProfileRequest(100 * MIB, 0.5, overwrites, 1), 1, Produced()):
+        for _ in operations(agrawal, ProfileRequest(100 * MIB, 0.5, overwrites, 1), 1, ProducedFiles()):
             pass
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()

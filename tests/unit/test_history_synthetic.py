@@ -3,7 +3,7 @@
 import hashlib
 from pathlib import Path
 
-from agelab.history.operations import check
+from agelab.history.operations import check_log
 from agelab.history.synthetic import TreeRequest, versions
 from agelab.history.tree import operations
 
@@ -19,7 +19,7 @@ def made(path: Path, seed: int) -> str:
 
 def test_it_grows_is_rewritten_and_repeatable(tmp_path: Path) -> None:
     assert made(tmp_path / "one", 1) == made(tmp_path / "two", 1) != made(tmp_path / "other", 2)
-    found = check(tmp_path / "one")
+    found = check_log(tmp_path / "one")
     assert WANTED.written <= found.bytes_written < 1.02 * WANTED.written
     assert 0.96 * WANTED.live < found.space <= 1.01 * WANTED.live
     assert len(found.points) == 4 and found.points[-1] <= found.operations

@@ -7,16 +7,16 @@ import pytest
 
 from agelab.errors import InputError
 from agelab.history import git
-from agelab.history.operations import check
-from agelab.history.tree import Change, Version, operations
+from agelab.history.operations import check_log
+from agelab.history.tree import FileChange, Version, operations
 
 
 def test_directories_come_with_their_first_file_and_go_with_their_last(tmp_path: Path) -> None:
     versions = [
-        (Change(b"a/b/one", 10), Change(b"a/two", 20)),
-        (Change(b"a/b/one", 15), Change(b"a/two", None)),
-        (Change(b"a/b/one", None), Change(b"a", 5), Change(b"never there", None)),
-        (Change(b"a", None), Change(b"a/x y", 0)),
+        (FileChange(b"a/b/one", 10), FileChange(b"a/two", 20)),
+        (FileChange(b"a/b/one", 15), FileChange(b"a/two", None)),
+        (FileChange(b"a/b/one", None), FileChange(b"a", 5), FileChange(b"never there", None)),
+        (FileChange(b"a", None), FileChange(b"a/x y", 0)),
     ]
     lines = b"".join(operations(versions, [30, 45, 1000]))
     expected = (
@@ -26,7 +26,7 @@ def test_directories_come_with_their_first_file_and_go_with_their_last(tmp_path:
     )
     assert lines.decode().replace("\n", "|") == expected
     (tmp_path / "log").write_bytes(lines)
-    assert check(tmp_path / "log").files == 1
+    assert check_log(tmp_path / "log").files == 1
 
 
 def repository(directory: Path) -> Path:
@@ -56,7 +56,7 @@ def repository(directory: Path) -> Path:
 
 
 def read(repository: Path, work: Path, revision: str = "HEAD") -> tuple[str, list[Version]]:
-    commit = git.newest(repository, revision)
+    commit = git.resolve_commit(repository, revision)
     return commit, list(git.changes(repository, commit, work).versions())
 
 
@@ -64,7 +64,7 @@ def test_a_repository_leaves_its_newest_tree(tmp_path: Path) -> None:
     commit, versions = read(repository(tmp_path / "repository"), tmp_path)
     assert len(commit) == 40 and [len(version) for version in versions] == [2 + 1, 3, 1]
     (tmp_path / "log").write_bytes(b"".join(operations(versions, [])))
-    found = check(tmp_path / "log")
+    found = check_log(tmp_path / "log")
     assert (found.files, found.live_bytes, found.directories) == (3, 5057, 0)
     assert found.bytes_written == 100 + 5000 + 5000 + 50 + 7
 
@@ -73,9 +73,9 @@ def test_what_a_shallow_clone_lacks_makes_it_another_history(tmp_path: Path) -> 
     whole, shallow = repository(tmp_path / "repository"), tmp_path / "shallow"
     words = ["git", "clone", "-q", "--depth", "1", f"file://{whole}", str(shallow)]
     subprocess.run(words, check=True, capture_output=True)
-    commit = git.newest(whole, "HEAD")
-    assert git.newest(shallow, "HEAD") == commit
-    assert git.first_parents(shallow, commit) != git.first_parents(whole, commit)
+    commit = git.resolve_commit(whole, "HEAD")
+    assert git.resolve_commit(shallow, "HEAD") == commit
+    assert git.first_parents_hash(shallow, commit) != git.first_parents_hash(whole, commit)
 
 
 def test_what_is_no_repository_is_said(tmp_path: Path) -> None:

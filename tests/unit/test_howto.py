@@ -29,7 +29,7 @@ def test_the_page_shows_the_scenario_in_ten_lines_and_it_is_one() -> None:
     assert [variant.name for variant in chosen.variants] == ["ext4", "xfs"]
     assert [step.name for step in chosen.scenario.actions()] == ["copy", "read", "remove"]
     assert {name: scale.shrink for name, scale in chosen.scenario.scales.items()} == {"quick": 1, "paper": 1}
-    assert chosen.scenario.at("quick") == chosen.scenario.at("paper") == chosen.scenario
+    assert chosen.scenario.at_scale("quick") == chosen.scenario.at_scale("paper") == chosen.scenario
 
 
 STUB = """#!{python}

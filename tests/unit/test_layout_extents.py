@@ -15,7 +15,7 @@ def test_a_map_is_read_as_it_was_written() -> None:
         HEADER + FILE + b"E 0 40960 4096 0\nE 8192 53248 4096 801\n"
         b"F 13 0 0 2 empty\nF 14 7 0 1 strange\\040\\134\\303\\244\\377\nN FIEMAP: Operation not supported\n"
     )
-    assert extents.parse(text) == ExtentMap(
+    assert extents.parse_extents(text) == ExtentMap(
         block_size=4096,
         method="fiemap",
         files=(
@@ -27,7 +27,7 @@ def test_a_map_is_read_as_it_was_written() -> None:
 
 
 def test_a_filesystem_without_a_file_is_a_map() -> None:
-    assert extents.parse(b"agelab-extents 1 512 fibmap\n") == ExtentMap(512, "fibmap", ())
+    assert extents.parse_extents(b"agelab-extents 1 512 fibmap\n") == ExtentMap(512, "fibmap", ())
 
 
 @pytest.mark.parametrize(
@@ -61,4 +61,4 @@ def test_a_filesystem_without_a_file_is_a_map() -> None:
 )
 def test_anything_else_is_refused_with_its_line(text: bytes, line: int) -> None:
     with pytest.raises(AgelabError, match=rf"^extent map, line {line}: "):
-        extents.parse(text)
+        extents.parse_extents(text)

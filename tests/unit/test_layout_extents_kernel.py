@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from agelab import process
-from agelab.layout import extents, score
+from agelab.layout import extents, measures
 from agelab.layout.model import ExtentMap, FileMap
 from tests import capabilities
 from tests.unit.native_tools import compiled, lacking, made, mounted
@@ -63,13 +63,13 @@ def of_blocks(file: FileMap, size: int) -> dict[int, int]:
     return {
         (extent.logical + i) // size: extent.physical + i
         for extent in file.extents
-        if not extent.flags & score.UNWRITTEN
+        if not extent.flags & measures.UNWRITTEN
         for i in range(0, extent.length, size)
     }
 
 
 def asked(mapper: Path, root: Path, *words: str) -> ExtentMap:
-    return extents.parse(process.run([str(mapper), *words, str(root)]).stdout.encode())
+    return extents.parse_extents(process.run([str(mapper), *words, str(root)]).stdout.encode())
 
 
 def counted(places: Mapping[str, Mapping[int, int]], size: int) -> tuple[int, Fraction]:
@@ -154,7 +154,7 @@ def test_every_block_is_where_the_map_says(
         assert found.block_size == size and files
         places = {file.path: of_blocks(file, size) for file in files}
         assert places == {path: on_disk[path] for path in places}
-        measured = {one.metric: one.value for one in score.measures(found)}
+        measured = {one.metric: one.value for one in measures.layout_measures(found)}
         assert int(measured["extents"] or 0) > len(files), "nothing is fragmented: the test shows little"
         if process.find("filefrag"):
             assert measured["extents"] == filefrag(where, [file.path for file in found.files])
@@ -179,7 +179,7 @@ def test_files_by_turns_have_the_score_of_their_blocks(mapper: Path, tmp_path: P
     with mounted(image, where, "ro"):
         found = asked(mapper, where)
     total, share = counted({path: on_disk[path] for path in ("a", "b", "c", "holes", "d/whole")}, size)
-    measured = {one.metric: one.value for one in score.measures(found)}
+    measured = {one.metric: one.value for one in measures.layout_measures(found)}
     assert total > 30, "the filesystem did not fragment what was written by turns"
     assert (measured["extents"], measured["layout_score"]) == (total, float(round(share, 6)))
 
@@ -209,7 +209,7 @@ def test_free_space_in_single_blocks_makes_files_of_single_blocks(mapper: Path, 
         found = asked(mapper, where)
     [pieces] = [file for file in found.files if file.path == "pieces"]
     assert blocks > 30000
-    alone = score.measures(ExtentMap(found.block_size, found.method, (pieces,)))
+    alone = measures.layout_measures(ExtentMap(found.block_size, found.method, (pieces,)))
     measured = {one.metric: one.value for one in alone}
     assert measured["extents"] == 150
     assert (measured["layout_score"], measured["extent_length_p90"]) == (0, size)

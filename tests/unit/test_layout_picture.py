@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from agelab.layout import picture, svg
-from agelab.layout.blockmap import BlockKind, survey
+from agelab.layout.blockmap import BlockKind, build_block_map
 from agelab.layout.model import Extent, ExtentMap, FileMap, FreeSpace
 
 BLOCK = 4096
@@ -77,7 +77,7 @@ def painted(document: str, count: int) -> list[list[str]]:
                     height -= int(numbers)
                 elif letter == "h":
                     for at in range(x, x + int(numbers), picture.CELL_WIDTH):
-                        row = (floor - picture.CELL_HEIGHT - top) // picture.PITCH
+                        row = (floor - picture.CELL_HEIGHT - top) // picture.ROW_PITCH
                         cell = row * picture.COLUMNS + (at - picture.LEFT) // picture.CELL_WIDTH
                         cells[cell][:height] = [fill] * height
                     x += int(numbers)
@@ -90,9 +90,9 @@ def painted(document: str, count: int) -> list[list[str]]:
 def test_each_cell_is_painted_with_its_shares(seed: int) -> None:
     blocks = 40_000
     extents, free = scattered(seed, blocks)
-    document = picture.block_map("scattered", blocks * BLOCK, extents, free)
+    document = picture.draw_disk("scattered", blocks * BLOCK, extents, free)
     cell = picture.cell_bytes(blocks * BLOCK, picture.ROWS)
-    found = survey(blocks * BLOCK, cell, extents, free)
+    found = build_block_map(blocks * BLOCK, cell, extents, free)
     cells = painted(document, found.count)
     assert all(all(column) for column in cells), "a part of a cell is not painted"
     for index, column in enumerate(cells):
@@ -100,7 +100,7 @@ def test_each_cell_is_painted_with_its_shares(seed: int) -> None:
         for kind, held in found.shares.items():
             drawn = column.count(picture.FILL[kind]) / picture.CELL_HEIGHT
             assert drawn == pytest.approx(held[index] / length, abs=1 / picture.CELL_HEIGHT)
-        order = [picture.FILL[kind] for kind in picture.FROM_BELOW]
+        order = [picture.FILL[kind] for kind in picture.STACKING_ORDER]
         assert [order.index(fill) for fill in column] == sorted(order.index(fill) for fill in column)
 
 
@@ -108,15 +108,15 @@ def test_a_full_disk_is_one_outline_in_each_row_and_the_same_bytes_again() -> No
     rows = 3
     blocks = picture.COLUMNS * rows
     extents = extents_of(((0, blocks),))
-    document = picture.block_map("full", blocks * BLOCK, extents, FreeSpace(blocks * BLOCK, ()))
-    assert document == picture.block_map("full", blocks * BLOCK, extents, FreeSpace(blocks * BLOCK, ()))
+    document = picture.draw_disk("full", blocks * BLOCK, extents, FreeSpace(blocks * BLOCK, ()))
+    assert document == picture.draw_disk("full", blocks * BLOCK, extents, FreeSpace(blocks * BLOCK, ()))
     [path] = re.findall(f'<path fill="{picture.FILL[BlockKind.WHOLE]}" d="([^"]*)"', document)
     assert re.fullmatch(r"(M76 \d+v-10h896V\d+z){3}", path)
 
 
 def test_a_map_with_everything_everywhere_stays_small() -> None:
     blocks = 1 << 18
-    document = picture.block_map("worst", blocks * BLOCK, *scattered(1, blocks))
+    document = picture.draw_disk("worst", blocks * BLOCK, *scattered(1, blocks))
     assert len(document.encode()) < 300_000
     outlines = re.findall(r' d="([^"]*)"', document)
     assert len(outlines) > 4
@@ -124,7 +124,7 @@ def test_a_map_with_everything_everywhere_stays_small() -> None:
 
 
 def test_a_hostile_title_stays_text() -> None:
-    document = picture.side_by_side(
+    document = picture.draw_disks(
         HOSTILE,
         [picture.MappedDisk(HOSTILE, 1 << 20, None, None), picture.MappedDisk("", 1 << 20, None, None)],
     )
@@ -141,21 +141,21 @@ def test_what_was_not_measured_is_hatched_and_said() -> None:
     extents, free = extents_of(((0, 10),)), FreeSpace(size, ((1 << 20, 1 << 20),))
     hatched = f'<path fill="{picture.HATCH}"'
     unknown = f'<path fill="{picture.FILL[BlockKind.UNKNOWN]}"'
-    both = picture.block_map("both", size, extents, free)
+    both = picture.draw_disk("both", size, extents, free)
     assert hatched not in both and unknown in both
     assert "not named" in words_of(both)
     for document, said in (
-        (picture.block_map("no free space", size, extents, None), "Free space was not measured"),
-        (picture.block_map("no extents", size, None, free), "Where the files lie was not measured"),
-        (picture.block_map("nothing", size, None, None), "not measured: neither the free space nor where"),
+        (picture.draw_disk("no free space", size, extents, None), "Free space was not measured"),
+        (picture.draw_disk("no extents", size, None, free), "Where the files lie was not measured"),
+        (picture.draw_disk("nothing", size, None, None), "not measured: neither the free space nor where"),
     ):
         assert hatched in document and unknown not in document
         assert said in words_of(document)
-    no_free = words_of(picture.block_map("no free space", size, extents, None))
+    no_free = words_of(picture.draw_disk("no free space", size, extents, None))
     assert "\nfree\nnot measured\n" in no_free and "\nfiles in one run\n40 KiB, 0.2 %" in no_free
-    no_extents = words_of(picture.block_map("no extents", size, None, free))
+    no_extents = words_of(picture.draw_disk("no extents", size, None, free))
     assert "\nfiles in one run\nnot measured\n" in no_extents and "\nfree\n1 MiB, 6." in no_extents
-    assert f'<path fill="{picture.FILL[BlockKind.FREE]}"' not in picture.block_map(
+    assert f'<path fill="{picture.FILL[BlockKind.FREE]}"' not in picture.draw_disk(
         "nothing", size, extents, None
     )
 
@@ -167,7 +167,7 @@ def test_doubts_are_said_below_the_map() -> None:
         FileMap("refused", 2, 1, 0, 1, (), "EOPNOTSUPP"),
         FileMap("far", 3, 1, 0, 1, (Extent(0, 15 * BLOCK, 2 * BLOCK, 0),)),
     )
-    document = picture.block_map(
+    document = picture.draw_disk(
         "doubts", size, ExtentMap(BLOCK, "fiemap", files), FreeSpace(size, ((0, size),))
     )
     said = words_of(document)
@@ -184,16 +184,16 @@ def test_doubts_are_said_below_the_map() -> None:
 def test_disks_of_one_picture_have_one_scale() -> None:
     small, large = 40 << 20, 80 << 20
     disks = [picture.MappedDisk("aged", large, None, None), picture.MappedDisk("control", small, None, None)]
-    document = picture.side_by_side("two", disks)
+    document = picture.draw_disks("two", disks)
     cell = picture.cell_bytes(large, picture.ROWS // 2)
     assert words_of(document).count("A cell is") == 1
     [first, second] = re.findall(f'<path fill="{re.escape(picture.HATCH)}" d="([^"]*)"', document)
     assert first.count("M") == -(-large // (cell * picture.COLUMNS))
     assert second.count("M") == -(-small // (cell * picture.COLUMNS))
-    assert words_of(picture.side_by_side("five", disks[:1] * 5)).count("100.0 %") == 5
+    assert words_of(picture.draw_disks("five", disks[:1] * 5)).count("100.0 %") == 5
     for wrong in (0, 6):
         with pytest.raises(ValueError, match=f"1 to 5 disks, not {wrong}"):
-            picture.side_by_side("none", disks[:1] * wrong)
+            picture.draw_disks("none", disks[:1] * wrong)
 
 
 @pytest.mark.parametrize("seed", range(50))
@@ -236,6 +236,6 @@ def test_bytes_are_shown_in_the_largest_unit(count: int, shown: str) -> None:
 def test_the_places_of_rows_are_exact() -> None:
     assert svg.exact(1 << 30, svg.power(5 << 28)) == "1024 MiB"
     assert svg.exact(98304, svg.power(98304)) == "96 KiB"
-    said = words_of(picture.block_map("2 GiB", 2 << 30, None, None))
+    said = words_of(picture.draw_disk("2 GiB", 2 << 30, None, None))
     assert "A cell is 320 KiB, a row 40 MiB" in said
     assert "1000 MiB" in said and "2000 MiB" in said

@@ -4,7 +4,15 @@ import random
 
 import pytest
 
-from agelab.layout.blockmap import LONG, NOT_ALIGNED, RANKS, BlockKind, BlockMap, file_runs, survey
+from agelab.layout.blockmap import (
+    LONG_RUN_BYTES,
+    NOT_ALIGNED,
+    RANKS,
+    BlockKind,
+    BlockMap,
+    build_block_map,
+    file_runs,
+)
 from agelab.layout.model import Extent, ExtentMap, FileMap, FreeSpace
 
 BLOCK = 4096
@@ -40,7 +48,7 @@ def test_a_small_disk_gives_the_cells_known_by_heart() -> None:
         # In two runs: blocks 4 and 5, and block 8.
         file(2, extent(4, 1), extent(5, 1), extent(8, 1)),
     )
-    found = survey(15 * BLOCK, 2 * BLOCK, files, free_space((9, 3), (13, 2), own=((0, 1),)))
+    found = build_block_map(15 * BLOCK, 2 * BLOCK, files, free_space((9, 3), (13, 2), own=((0, 1),)))
     assert blocks(found) == {
         BlockKind.SHORT: [0, 0, 2, 0, 1, 0, 0, 0],
         BlockKind.LONG: [0] * 8,
@@ -54,12 +62,12 @@ def test_a_small_disk_gives_the_cells_known_by_heart() -> None:
 
 
 def test_a_run_of_a_fragmented_file_is_long_from_a_mebibyte_on() -> None:
-    run = LONG // BLOCK
+    run = LONG_RUN_BYTES // BLOCK
     files = extent_map(file(1, extent(0, run), extent(run + 1, run - 1), extent(3 * run, 1)))
-    totals = survey(4 * LONG, 64 * KIB, files, None).totals()
-    assert totals[BlockKind.LONG] == LONG
-    assert totals[BlockKind.SHORT] == LONG
-    assert totals[BlockKind.UNMEASURED] == 2 * LONG
+    totals = build_block_map(4 * LONG_RUN_BYTES, 64 * KIB, files, None).totals()
+    assert totals[BlockKind.LONG] == LONG_RUN_BYTES
+    assert totals[BlockKind.SHORT] == LONG_RUN_BYTES
+    assert totals[BlockKind.UNMEASURED] == 2 * LONG_RUN_BYTES
 
 
 def test_extents_that_follow_each_other_on_the_disk_are_one_run() -> None:
@@ -76,7 +84,9 @@ def test_extents_that_follow_each_other_on_the_disk_are_one_run() -> None:
 
 def test_a_hole_that_kept_its_place_is_not_the_files_and_does_not_break_its_run() -> None:
     kept = (Extent(0, 8 * BLOCK, BLOCK, 0), Extent(4 * BLOCK, 12 * BLOCK, 2 * BLOCK, 0))
-    found = survey(16 * BLOCK, BLOCK, extent_map(file(1, *kept)), free_space((0, 8), (9, 3), (14, 2)))
+    found = build_block_map(
+        16 * BLOCK, BLOCK, extent_map(file(1, *kept)), free_space((0, 8), (9, 3), (14, 2))
+    )
     assert found.census == (1, 1, 0, 1, 0, 0)
     assert found.totals()[BlockKind.WHOLE] == 3 * BLOCK
     assert found.totals()[BlockKind.FREE] == 13 * BLOCK
@@ -84,14 +94,16 @@ def test_a_hole_that_kept_its_place_is_not_the_files_and_does_not_break_its_run(
 
 def test_an_extent_takes_whole_blocks_unless_it_says_otherwise() -> None:
     ends_early, unaligned = Extent(0, 0, 512, 0), Extent(0, 8 * BLOCK, 512, NOT_ALIGNED)
-    totals = survey(16 * BLOCK, BLOCK, extent_map(file(1, ends_early), file(2, unaligned)), None).totals()
+    totals = build_block_map(
+        16 * BLOCK, BLOCK, extent_map(file(1, ends_early), file(2, unaligned)), None
+    ).totals()
     assert totals[BlockKind.WHOLE] == BLOCK + 512
 
 
 @pytest.mark.parametrize("flags", [0x2, 0x6, 0x8], ids=hex)
 def test_a_file_with_a_place_that_is_not_known_is_not_drawn(flags: int) -> None:
     files = extent_map(file(1, extent(0, 1), extent(9, 1, flags)))
-    found = survey(16 * BLOCK, BLOCK, files, free_space((1, 15)))
+    found = build_block_map(16 * BLOCK, BLOCK, files, free_space((1, 15)))
     assert found.totals() == {
         BlockKind.SHORT: 0,
         BlockKind.LONG: 0,
@@ -105,7 +117,7 @@ def test_a_file_with_a_place_that_is_not_known_is_not_drawn(flags: int) -> None:
 @pytest.mark.parametrize("flags", [0x300, 0x500], ids=hex)
 def test_what_lies_in_blocks_of_others_is_not_drawn(flags: int) -> None:
     files = extent_map(file(1, extent(0, 1), extent(9, 1, flags)))
-    found = survey(16 * BLOCK, BLOCK, files, free_space((1, 15)))
+    found = build_block_map(16 * BLOCK, BLOCK, files, free_space((1, 15)))
     assert found.totals()[BlockKind.WHOLE] == BLOCK
     assert found.totals()[BlockKind.FREE] == 15 * BLOCK
     assert found.census == (1, 1, 0, 1, 0, 1)
@@ -114,7 +126,7 @@ def test_what_lies_in_blocks_of_others_is_not_drawn(flags: int) -> None:
 @pytest.mark.parametrize("flags", [0x1, 0x88, 0x100, 0x800, 0x1000, 0x2000], ids=hex)
 def test_other_flags_do_not_take_a_place_away(flags: int) -> None:
     files = extent_map(file(1, extent(0, 1), extent(9, 1, flags)))
-    assert survey(16 * BLOCK, BLOCK, files, None).totals()[BlockKind.SHORT] == 2 * BLOCK
+    assert build_block_map(16 * BLOCK, BLOCK, files, None).totals()[BlockKind.SHORT] == 2 * BLOCK
 
 
 def test_a_byte_counts_once_however_many_claim_it() -> None:
@@ -125,7 +137,7 @@ def test_a_byte_counts_once_however_many_claim_it() -> None:
         file(3, extent(12, 1), links=2),
         file(3, extent(12, 1), links=2),
     )
-    found = survey(16 * BLOCK, BLOCK, files, None)
+    found = build_block_map(16 * BLOCK, BLOCK, files, None)
     assert found.totals() == {
         BlockKind.SHORT: 3 * BLOCK,
         BlockKind.LONG: 0,
@@ -137,7 +149,9 @@ def test_a_byte_counts_once_however_many_claim_it() -> None:
 
 
 def test_files_that_were_not_mapped_are_told_apart_from_empty_ones() -> None:
-    found = survey(16 * BLOCK, BLOCK, extent_map(file(1, unmapped="no FIEMAP"), file(2)), free_space((0, 10)))
+    found = build_block_map(
+        16 * BLOCK, BLOCK, extent_map(file(1, unmapped="no FIEMAP"), file(2)), free_space((0, 10))
+    )
     assert found.census == (2, 0, 0, 0, 1, 0)
     assert found.totals()[BlockKind.UNKNOWN] == 6 * BLOCK
 
@@ -145,21 +159,23 @@ def test_files_that_were_not_mapped_are_told_apart_from_empty_ones() -> None:
 def test_what_was_not_measured_is_neither_free_nor_used() -> None:
     files = extent_map(file(1, extent(0, 4)))
     free = free_space((8, 8))
-    assert set(survey(16 * BLOCK, BLOCK, None, None).totals().items()) == {(BlockKind.UNMEASURED, 16 * BLOCK)}
-    assert survey(16 * BLOCK, BLOCK, None, free).totals() == {
+    assert set(build_block_map(16 * BLOCK, BLOCK, None, None).totals().items()) == {
+        (BlockKind.UNMEASURED, 16 * BLOCK)
+    }
+    assert build_block_map(16 * BLOCK, BLOCK, None, free).totals() == {
         BlockKind.FREE: 8 * BLOCK,
         BlockKind.UNMEASURED: 8 * BLOCK,
     }
-    without_free = survey(16 * BLOCK, BLOCK, files, None).totals()
+    without_free = build_block_map(16 * BLOCK, BLOCK, files, None).totals()
     assert (without_free[BlockKind.WHOLE], without_free[BlockKind.UNMEASURED]) == (4 * BLOCK, 12 * BLOCK)
     assert not {BlockKind.FREE, BlockKind.UNKNOWN, BlockKind.OWN} & set(without_free)
     # A tool that names nothing as the filesystem's own does not say that there is nothing.
-    assert BlockKind.OWN not in survey(16 * BLOCK, BLOCK, files, free).totals()
+    assert BlockKind.OWN not in build_block_map(16 * BLOCK, BLOCK, files, free).totals()
 
 
 def test_contradictions_and_what_lies_outside_are_counted() -> None:
     files = extent_map(file(1, extent(0, 4)), file(2, extent(14, 6)), file(3, extent(40, 1)))
-    found = survey(16 * BLOCK, BLOCK, files, free_space((3, 2), own=((2, 1),)))
+    found = build_block_map(16 * BLOCK, BLOCK, files, free_space((3, 2), own=((2, 1),)))
     assert found.disputed == 2 * BLOCK
     assert found.outside == 5 * BLOCK
     assert found.totals()[BlockKind.WHOLE] == 6 * BLOCK
@@ -170,7 +186,7 @@ def test_contradictions_and_what_lies_outside_are_counted() -> None:
 @pytest.mark.parametrize(("size", "cell"), [(0, BLOCK), (BLOCK, 0), (-1, BLOCK)])
 def test_a_disk_without_bytes_is_refused(size: int, cell: int) -> None:
     with pytest.raises(ValueError, match="cannot be drawn"):
-        survey(size, cell, None, None)
+        build_block_map(size, cell, None, None)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -193,7 +209,9 @@ def test_any_map_is_what_painting_block_by_block_gives(seed: int) -> None:
         for start, length in claims.get(kind, []):
             for block in range(start, min(start + length, size)):
                 painted[block] = kind
-    result = survey(size * BLOCK, cell * BLOCK, extent_map(*files), free_space(*free, own=tuple(own)))
+    result = build_block_map(
+        size * BLOCK, cell * BLOCK, extent_map(*files), free_space(*free, own=tuple(own))
+    )
     for kind in BlockKind:
         wanted = [
             sum(1 for block in painted[at : at + cell] if (block or BlockKind.UNKNOWN) is kind) * BLOCK

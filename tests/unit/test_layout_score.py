@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from agelab.layout import score
+from agelab.layout import measures
 from agelab.layout.model import Extent, ExtentMap, FileMap
 from agelab.model.metrics import METRICS
 
@@ -28,15 +28,15 @@ def file(path: str, *runs: Blocks, inode: int = 0, links: int = 1, unmapped: str
 
 def measured(*files: FileMap, block: int = BLOCK) -> dict[str, float | int | str]:
     """Each metric's value, or why it has none."""
-    found = score.measures(ExtentMap(block, "fiemap", files))
-    assert [measure.metric for measure in found] == list(score.METRICS)
+    found = measures.layout_measures(ExtentMap(block, "fiemap", files))
+    assert [measure.metric for measure in found] == list(measures.METRICS)
     for measure in found:
         assert (measure.value is None) == (measure.not_measured is not None)
     return {one.metric: one.not_measured if one.value is None else one.value for one in found}  # type: ignore[misc]
 
 
 def test_every_measure_is_registered() -> None:
-    assert set(score.METRICS) <= set(METRICS)
+    assert set(measures.METRICS) <= set(METRICS)
     assert {"dynamic_layout_score", "request_size"} <= set(METRICS)
 
 
@@ -104,8 +104,8 @@ def test_no_file_is_none_fragmented_and_none_whole() -> None:
 
 
 def test_what_was_not_mapped_is_not_measured() -> None:
-    found = score.measures(None, "no way exists")
-    assert [one.metric for one in found] == list(score.METRICS)
+    found = measures.layout_measures(None, "no way exists")
+    assert [one.metric for one in found] == list(measures.METRICS)
     assert {(one.value, one.not_measured) for one in found} == {(None, "no way exists")}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agelab.errors import InputError
-from agelab.history.operations import HEADER, LogCheck, check, escaped
+from agelab.history.operations import HEADER, LogChecker, check_log, escape_path
 from tests.unit.native_tools import compiled
 
 EXAMPLE = r"""agelab-operations 1
@@ -42,7 +42,7 @@ def log(directory: Path, text: str) -> Path:
 
 
 def test_a_log_in_numbers(tmp_path: Path) -> None:
-    found = check(log(tmp_path, EXAMPLE))
+    found = check_log(log(tmp_path, EXAMPLE))
     assert (found.operations, found.points) == (16, (7, 16))
     assert (found.bytes_written, found.live_bytes, found.files, found.directories) == (10700, 10000, 1, 1)
     assert (found.peak_bytes, found.peak_files) == (10600, 2)
@@ -84,7 +84,7 @@ def test_a_log_in_numbers(tmp_path: Path) -> None:
 def test_a_line_that_cannot_be_is_named_with_its_reason(tmp_path: Path, line: str, reason: str) -> None:
     path = log(tmp_path, f"{HEADER.decode()}\nmkdir d\nmkdir d/e\ncreate f\nappend f 5\n{line}\n")
     with pytest.raises(InputError) as error:
-        check(path)
+        check_log(path)
     assert str(error.value).startswith(f"{path}: line 6: ")
     assert reason in str(error.value)
 
@@ -101,18 +101,21 @@ def test_a_line_that_cannot_be_is_named_with_its_reason(tmp_path: Path, line: st
 )
 def test_a_file_that_is_no_log(tmp_path: Path, text: str, reason: str) -> None:
     with pytest.raises(InputError, match=reason.replace("'", ".")):
-        check(log(tmp_path, text))
+        check_log(log(tmp_path, text))
 
 
 def test_every_fault_is_reported_up_to_ten(tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
-        check(log(tmp_path, "agelab-operations 1\n" + "unlink a\n" * 20))
+        check_log(log(tmp_path, "agelab-operations 1\n" + "unlink a\n" * 20))
     assert len(str(error.value).splitlines()) == 10
 
 
 def test_any_name_can_be_written(tmp_path: Path) -> None:
     name = bytes(range(1, 256)).replace(b"/", b"")
-    assert check(log(tmp_path, f"agelab-operations 1\ncreate {escaped(name).decode('latin-1')}\n")).files == 1
+    assert (
+        check_log(log(tmp_path, f"agelab-operations 1\ncreate {escape_path(name).decode('latin-1')}\n")).files
+        == 1
+    )
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +155,7 @@ def drawn(seed: int, count: int) -> str:
         moves = (f"rename {one} {other}", f"mkdir {one}", f"rmdir {one}")
         line = draws.choice((f"create {one}", f"unlink {one}", f"truncate {one} {number}", *moves, *writes))
         following = [*lines, line.encode() + b"\n"]
-        found = LogCheck("drawn")
+        found = LogChecker("drawn")
         try:
             for each in following:
                 found.read(each)
@@ -170,7 +173,7 @@ def test_the_check_and_the_replayer_say_the_same_of_drawn_logs(
     path = log(tmp_path, drawn(seed, 120))
     done = carried_out(replay, path, tmp_path / "tree")
     assert done.returncode == 0 and not done.stderr
-    found, left = check(path), tree(tmp_path / "tree")
+    found, left = check_log(path), tree(tmp_path / "tree")
     sizes = [len(content) for content in left.values() if content is not None]
     assert (found.files, found.live_bytes) == (len(sizes), sum(sizes))
     assert found.directories == len(left) - len(sizes)
@@ -192,7 +195,7 @@ def test_the_replayer_takes_one_log_and_the_options_that_it_knows(
 
 
 def test_writing_nothing_does_not_make_a_file_grow(tmp_path: Path) -> None:
-    assert check(log(tmp_path, "agelab-operations 1\ncreate f\nwrite f 1000 0\n")).live_bytes == 0
+    assert check_log(log(tmp_path, "agelab-operations 1\ncreate f\nwrite f 1000 0\n")).live_bytes == 0
 
 
 def test_what_is_written_differs_from_line_to_line_and_does_not_compress(

@@ -12,7 +12,7 @@ import pytest
 
 from agelab import process
 from agelab.history import profile
-from agelab.history.operations import LogSummary, _names, check
+from agelab.history.operations import LogSummary, _names, check_log
 from tests import capabilities
 from tests.unit.native_tools import compiled
 
@@ -55,19 +55,19 @@ def sizes(root: Path) -> dict[str, int]:
 
 def test_the_example_is_a_log(tmp_path: Path) -> None:
     (tmp_path / "my.log").write_text(block("my.log"))
-    found = check(tmp_path / "my.log")
+    found = check_log(tmp_path / "my.log")
     assert (found.files, found.live_bytes, found.directories, len(found.points)) == (1, 15000, 0, 2)
 
 
 def test_every_operation_and_every_profile_has_its_row() -> None:
     for name in _names():
         assert re.search(rf"^\|.*`{name}[ `]", PAGE, re.MULTILINE), name
-    for one in profile.profiles():
+    for one in profile.load_profiles():
         assert f"| `{one.name}` |" in PAGE
 
 
 def test_a_strace_log_becomes_one_of_operations(tmp_path: Path) -> None:
-    found = check(from_strace(SAMPLES / "job.strace", f"{TRACED}/work", tmp_path))
+    found = check_log(from_strace(SAMPLES / "job.strace", f"{TRACED}/work", tmp_path))
     assert found.counts == {
         "append": 1, "create": 8, "fsync": 1, "mkdir": 5, "rename": 2, "rmdir": 1, "truncate": 4, "unlink": 3,
         "write": 29,
@@ -90,7 +90,7 @@ def test_what_is_traced_now_is_left_by_a_replay(tmp_path: Path) -> None:
     if done.returncode:
         capabilities.skip("tracing", done.stderr.decode()[-200:])
     log = from_strace(tmp_path / "trace", str(work), tmp_path)
-    check(log)
+    check_log(log)
     process.run([str(compiled("replay", tmp_path)), str(log)], cwd=again)
     assert sizes(again) == sizes(work) and len(sizes(work)) == 9
 
@@ -102,6 +102,6 @@ def test_an_iolog_of_fio_becomes_one_of_operations(version: int, tmp_path: Path)
     if version == 2:  # the same without times
         text = re.sub(r"^\d+ ", "", text.replace("version 3", "version 2"), flags=re.MULTILINE)
     trace.write_text(text)
-    found: LogSummary = check(from_fio(trace, tmp_path))
+    found: LogSummary = check_log(from_fio(trace, tmp_path))
     assert found.counts == {"create": 2, "fsync": 1, "mkdir": 1, "write": 8}
     assert (found.bytes_written, found.live_bytes) == (65536, 65536)

@@ -48,10 +48,10 @@ def test_a_flood_is_seen(tmp_path: Path, file: str) -> None:
     (tmp_path / "events").touch()
     (tmp_path / "console").touch()
     found = GuestOutput(tmp_path / "events", tmp_path / "console", most=100)
-    assert not found.flooded()
+    assert not found.is_flooded()
     with (tmp_path / file).open("wb") as flood:
         flood.truncate(guest_output.MAX_CONSOLE_BYTES + 1 if file == "console" else 101)
-    assert found.flooded()
+    assert found.is_flooded()
 
 
 def test_of_a_long_console_beginning_and_end_are_looked_at(tmp_path: Path) -> None:

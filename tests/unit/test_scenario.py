@@ -36,7 +36,7 @@ def spec(
     selected = selection.select(variant)
     [chosen] = selected.variants
     filesystem = selection.filesystem(chosen.filesystem)
-    scenario = selected.scenario.at(scale)
+    scenario = selected.scenario.at_scale(scale)
     shrink = scenario.scales["quick" if scale == "quick" else "paper"].shrink
     machine = selection.machine(scenario.machine)
     specs = tuple(parse(text) for text in drives)

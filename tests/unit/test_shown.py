@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from agelab.analysis.derived_samples import derived, syscall_shares
 from agelab.cli import agelab, main
-from agelab.model.event import EVENT, Ended, Measured, StepDone, StepFailed
+from agelab.model.event import EVENT, CellEnded, SampleSent, StepDone, StepFailed
 from agelab.model.result import Cell, RunPlan, Sample
 from agelab.model.sanitize import escape_controls
 from agelab.model.step import Ratio
@@ -37,11 +37,11 @@ def test_events_hold_no_orders() -> None:
     sample = EVENT.validate_json(
         _event(event="sample", step=HOSTILE, repetition=1, metric=HOSTILE, value=1.5, unit=HOSTILE)
     )
-    assert isinstance(sample, Measured)
+    assert isinstance(sample, SampleSent)
     failed = EVENT.validate_json(_event(event="failed", step="a\nb", repetition=1, status=1, said=HOSTILE))
     assert isinstance(failed, StepFailed)
     ended = EVENT.validate_json(_event(event="end", status="failed", reason=HOSTILE))
-    assert isinstance(ended, Ended) and ended.reason
+    assert isinstance(ended, CellEnded) and ended.reason
     done = EVENT.validate_json(_event(event="step", step=HOSTILE, repetition=1))
     assert isinstance(done, StepDone)
     words = (sample.step, sample.metric, sample.unit, failed.said, ended.reason, done.step)

@@ -8,7 +8,8 @@ from statistics import median
 
 import pytest
 
-from agelab.bisect.virtual_clock_rule import Decision, EndReferences, decide_virtual
+from agelab.bisect.verdict import Decision
+from agelab.bisect.virtual_clock_rule import EndReferences, decide_virtual
 from agelab.bisect.wall_clock_rule import (
     ALPHA,
     EndsOrder,

@@ -16,9 +16,9 @@ from typing import Any
 from agelab.bisect import git_search, search
 from agelab.bisect.answer import BisectAnswer
 from agelab.bisect.bisect_directory import BisectDirectory
-from agelab.bisect.judges import Judge
 from agelab.bisect.measurements import KernelOutcome, OutcomeKind
 from agelab.bisect.question import BisectQuestion
+from agelab.bisect.verdict import Judge
 from agelab.cli import bisect_step
 from agelab.errors import HostError
 from agelab.store import Store
@@ -90,7 +90,7 @@ def name_of(question: BisectQuestion, kernel: str) -> str:
     if question.tree is None:
         return kernel
     shown = subprocess.run(
-        ["git", "-C", question.tree.path, "log", "-1", "--format=%s", question.tree.commit(kernel)],
+        ["git", "-C", question.tree.path, "log", "-1", "--format=%s", question.tree.commit_of(kernel)],
         capture_output=True,
         check=True,
         text=True,
@@ -160,7 +160,7 @@ def asked_of_tree(
 ) -> BisectDirectory:
     """A bisect of that git tree."""
     found, count = git_search.resolve_tree(path, good, bad, "")
-    kernels = (found.kernel(found.good), found.kernel(found.bad))
+    kernels = (found.kernel_spec(found.good), found.kernel_spec(found.bad))
     return asked(store, behaviour, tree=found, kernels=kernels, candidates=count, **other)
 
 

@@ -108,8 +108,8 @@ def accepted(text: str, erase: tuple[str, ...] = ()) -> DriveClaim:
 
 def test_an_empty_disk_needs_no_permission(loop: Path) -> None:
     with claim_drives([parse(f"block:{loop}"), parse("model:none")]) as (claim,):
-        [content] = claim.contents
-        assert (content.size, content.serial, content.signatures, claim.check()) == (SIZE, None, (), None)
+        [content] = claim.disks
+        assert (content.size, content.serial, content.signatures, claim.problem()) == (SIZE, None, (), None)
         assert claim.source.startswith(f"/proc/{os.getpid()}/fd/")
         assert Path(claim.source).stat().st_rdev == loop.stat().st_rdev
 
@@ -228,7 +228,7 @@ def test_a_claim_keeps_others_away_and_is_let_go(loop: Path, tmp_path: Path) -> 
         assert "holds it" in str(refused(f"block:{loop}"))
         # What the run itself writes locks nobody out of the claim.
         put(Path(claim.source), 0, filesystem.read_bytes())
-        assert claim.check() is None
+        assert claim.problem() is None
         assert process.run(["mount", str(loop), "/mnt"], ok=range(256)).returncode != 0
     assert "holds data: ext4" in str(refused(f"block:{loop}"))
 
@@ -307,7 +307,7 @@ def test_a_disk_with_a_serial_is_named_by_it(image: Path, monkeypatch: pytest.Mo
     token = key_of(refused(f"file:{image}"))
     monkeypatch.setattr(device_state, "serial", lambda descriptor: "WD-ABC")
     assert key_of(refused(f"file:{image}", (token,))) == "WD-ABC"
-    assert accepted(f"file:{image}", ("WD-ABC",)).contents[0].serial == "WD-ABC"
+    assert accepted(f"file:{image}", ("WD-ABC",)).disks[0].serial == "WD-ABC"
 
 
 def test_a_name_that_comes_to_mean_another_disk_changes_nothing(
@@ -326,7 +326,7 @@ def test_a_name_that_comes_to_mean_another_disk_changes_nothing(
         link.unlink()
         link.symlink_to(second)
         put(Path(claim.source), 0, b"written through the claim")
-        assert claim.check() is None
+        assert claim.problem() is None
     assert checksum(second) == hashlib.sha256(bytes(SIZE)).hexdigest()
     assert loop.read_bytes().startswith(b"written through the claim")
 
@@ -335,7 +335,7 @@ def test_a_device_that_goes_away_is_told(loop: Path, image: Path) -> None:
     with claim_drives([parse(f"block:{loop}")]) as (claim,):
         os.truncate(image, 0)
         process.run(["losetup", "--set-capacity", str(loop)])
-        assert claim.check() == f"block:{loop}: it has gone"
+        assert claim.problem() == f"block:{loop}: it has gone"
 
 
 def test_all_refusals_come_at_once_and_a_name_of_no_disk_is_one(image: Path, tmp_path: Path) -> None:

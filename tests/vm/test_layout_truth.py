@@ -42,7 +42,7 @@ def test_extents_and_scores_are_those_of_the_blocks_on_the_disk(tmp_path: Path) 
     try:
         for number, cell in enumerate(cells):
             mapped = gzip.decompress((made / f"cells/{number}/maps/aged/extents.gz").read_bytes())
-            files = {file.path: file for file in extents.parse(mapped).files}
+            files = {file.path: file for file in extents.parse_extents(mapped).files}
             _check(cell, files, _stamps(stored_disk.find(open_store(), cell["disk"]).members[0]))
     finally:
         agelab("disk", "rm", *(cell["disk"] for cell in cells))

@@ -101,6 +101,6 @@ def test_a_guest_has_its_real_disks_and_sees_an_error_when_one_goes(tmp_path: Pa
             "wrote",
         ]
         assert any("Input/output error" in line for line in said[5:])
-        assert claims[0].check() is not None
-        assert claims[1].check() is None
+        assert claims[0].problem() is not None
+        assert claims[1].problem() is None
     assert kept.read_bytes()[:20] == b"written in the guest"

@@ -16,15 +16,15 @@ from agelab.image import Image
 from agelab.kernel import initramfs
 from agelab.model.event import (
     EVENT,
-    Begun,
-    Checked,
-    Cut,
-    Ended,
+    CellEnded,
+    FilesystemChecked,
     HarnessReady,
-    Measured,
+    LinesWritten,
     Mounted,
-    Reboot,
-    Said,
+    PowerIsCut,
+    RebootRequested,
+    SampleSent,
+    StepBegun,
     StepDone,
     StepFailed,
 )
@@ -58,12 +58,12 @@ def boot_timeout(clock: Clock) -> float:
 class BootEvents:
     """What one boot has said so far."""
 
-    ended: Ended | None = None
-    reboot: Reboot | None = None
-    cut: Cut | None = None
-    checked: list[Checked] = field(default_factory=list)
+    ended: CellEnded | None = None
+    reboot: RebootRequested | None = None
+    cut: PowerIsCut | None = None
+    checked: list[FilesystemChecked] = field(default_factory=list)
     mounted: Mounted | None = None
-    begun: Begun | None = None
+    begun: StepBegun | None = None
     """The step that is under way."""
     failures: list[StepFailed] = field(default_factory=list)
     lines: int = 0
@@ -242,11 +242,11 @@ def _hear(
 
     heard.lines += 1
     match event:
-        case Said():
+        case LinesWritten():
             heard.lost = heard.lines <= event.lines
-        case Measured():
+        case SampleSent():
             keep(event.sample(whole(event.step)))
-        case Begun():
+        case StepBegun():
             heard.begun = event.model_copy(update={"step": whole(event.step)})
         case StepDone():
             heard.begun = None
@@ -255,14 +255,14 @@ def _hear(
             heard.failures.append(event.model_copy(update={"step": whole(event.step)}))
         case Mounted():
             heard.mounted = event
-        case Cut():
+        case PowerIsCut():
             heard.cut = event
             progress(f"{whole(event.step)} {event.repetition}: power cut")
-        case Checked():
+        case FilesystemChecked():
             heard.checked.append(event)
-        case Reboot():
+        case RebootRequested():
             heard.reboot = event
-        case Ended():
+        case CellEnded():
             heard.ended = event
         case HarnessReady():
             progress("ready")

@@ -12,7 +12,7 @@ from agelab import stored_disk
 from agelab.analysis.derived_samples import derived, recovery_times, slowdowns, syscall_shares
 from agelab.errors import AgelabError
 from agelab.kernel import MissingModule
-from agelab.model.event import Cut, Ended, StepFailed
+from agelab.model.event import CellEnded, PowerIsCut, StepFailed
 from agelab.model.result import End, Sample, Status
 from agelab.model.step import CONTROL_COPY
 from agelab.model.step_id import AGED, CONTROL, MAP, ForkName, StepId
@@ -58,7 +58,7 @@ class CellGoals:
 
 
 OK = CellStatus(Status.OK)
-ENDED = Ended(event="end", status="ok", reason=None)
+ENDED = CellEnded(event="end", status="ok", reason=None)
 """What a boot has said that came to the end of its steps, whatever became of them."""
 
 
@@ -117,7 +117,7 @@ class CellRunner:
             return ()
         if self.machine.spec.disk.real:
             return (AGED,)
-        if self.machine.spec.scenario.measured_on_the_way:
+        if self.machine.spec.scenario.tests_at_points:
             return tuple(history_points.forks(self.points))
         made = () if self.wanted.disk else tuple((self.phases[0].forks or {}).values())[:-1]
         control = any(phase.name == CONTROL for phase in self.phases)
@@ -126,7 +126,7 @@ class CellRunner:
     @property
     def points(self) -> tuple[int, ...]:
         """Those of the history at which the disk is measured on the way."""
-        if not (self.machine.spec.scenario.measured_on_the_way and self.wanted.measure):
+        if not (self.machine.spec.scenario.tests_at_points and self.wanted.measure):
             return ()
         taken = (self.phases[0].forks or {}).values()
         return tuple(number for name in taken if (number := ForkName.parse(name).number) is not None)
@@ -228,7 +228,7 @@ class CellRunner:
                     self._keep(sample, done)
             else:
                 scenario = self.machine.spec.scenario
-                several = bool(scenario.experiments or scenario.measured_on_the_way)
+                several = bool(scenario.experiments or scenario.tests_at_points)
                 with suppress(PhaseAborted) if several else nullcontext():
                     self._carry_out(self.phases[0], done, stack)
                 if self.wanted.keep and done.verdict.status is Status.OK:
@@ -328,7 +328,7 @@ class CellRunner:
         boot: Boot,
         ending: Ending,
         heard: BootEvents,
-        ended: Ended | None,
+        ended: CellEnded | None,
         failures: Sequence[StepFailed],
     ) -> CellStatus:
         console, gone = self.machine.console(boot), boot.plan["gone"]
@@ -395,7 +395,7 @@ class CellRunner:
     def _vanished(self) -> CellStatus | None:
         """That a real drive is not what it was when the run claimed it: whatever else went wrong followed from it."""
         for drive in self.machine.spec.disk.drives:
-            if drive.claim and (why := drive.claim.check()):
+            if drive.claim and (why := drive.claim.problem()):
                 return CellStatus(Status.FAILED, f"the drive changed while the cell ran: {why}")
         return None
 
@@ -405,7 +405,7 @@ class CellRunner:
         number: int,
         first_step: int = 0,
         mounted: tuple[str, str] | None = None,
-        cut: Cut | None = None,
+        cut: PowerIsCut | None = None,
     ) -> Boot:
         spec, corpus = self.machine.spec, self.machine.corpus
         source = self.forks.attached(AGED) if phase.source and number == 0 else ()
@@ -444,6 +444,6 @@ class CellRunner:
             return ()
         started_from = [phase.fork_of for phase in self.phases if phase.fork_of]
         source = [AGED] if self.wanted.keep or any(phase.source for phase in self.phases) else []
-        if self.machine.spec.scenario.measured_on_the_way:
+        if self.machine.spec.scenario.tests_at_points:
             source = [*history_points.forks(self.points), *([self._last()] if self.wanted.keep else [])]
         return tuple(dict.fromkeys([*self.mapped, *source, *started_from]))

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agelab.model.console import TROUBLE, given_up, out_of_memory, panic
-from agelab.model.event import Ended, StepFailed
-from agelab.model.result import Status, Stuck
+from agelab.model.console import KERNEL_ERROR, filesystem_shutdown, out_of_memory_kill, panic_message
+from agelab.model.event import CellEnded, StepFailed
+from agelab.model.result import Status, StuckTask
 from agelab.vm.hypervisor import Ending
 
 FULL = "No space left on device"
@@ -26,7 +26,7 @@ class CellStatus:
 
     status: Status
     reason: str | None = None
-    stuck: tuple[Stuck, ...] = ()
+    stuck: tuple[StuckTask, ...] = ()
     """Of a hung cell the tasks that did not go on."""
     repeatable: bool = True
     """Whether it was the guest's time that decided where it ended."""
@@ -34,7 +34,7 @@ class CellStatus:
 
 def judge_boot(
     ending: Ending,
-    ended: Ended | None,
+    ended: CellEnded | None,
     failures: Sequence[StepFailed],
     console: str,
     *,
@@ -49,7 +49,7 @@ def judge_boot(
     within = f"{during}: " if during else ""
     if ending is Ending.UNHEARD:
         return CellStatus(Status.INTERRUPTED, OUTSIDE[ending])
-    if panicked := panic(console):
+    if panicked := panic_message(console):
         return CellStatus(Status.PANICKED, within + panicked)
     if ending is Ending.FLOODED:
         why = "the guest wrote more to its console or its events than any work of a cell does"
@@ -57,7 +57,7 @@ def judge_boot(
     if ended and ended.status == "hung":
         return CellStatus(Status.HUNG, ended.reason, ended.stuck)
     told = _told(ended, failures)
-    kernel = given_up(console, gone) or out_of_memory(console)
+    kernel = filesystem_shutdown(console, gone) or out_of_memory_kill(console)
     if kernel and kernel not in (told or ""):
         told = "; ".join(filter(None, (kernel, told)))
     if ended and told:
@@ -70,14 +70,14 @@ def judge_boot(
         )
     if ending in OUTSIDE:
         return CellStatus(Status.INTERRUPTED, OUTSIDE[ending])
-    trouble = TROUBLE.search(console)
+    trouble = KERNEL_ERROR.search(console)
     said = kernel or (trouble.group().strip() if trouble else None)
     return CellStatus(
         Status.FAILED, f"{within}the guest stopped without a word from the harness" + _and(said)
     )
 
 
-def _told(ended: Ended | None, failures: Sequence[StepFailed]) -> str | None:
+def _told(ended: CellEnded | None, failures: Sequence[StepFailed]) -> str | None:
     """What the harness says that failed; None where nothing did."""
     if ended and ended.status == "failed":
         return ended.reason

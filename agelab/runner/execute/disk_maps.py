@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agelab.errors import AgelabError
-from agelab.layout import extents, freespace, score
+from agelab.layout import extents, freespace
+from agelab.layout import measures as layout
 from agelab.layout.model import ExtentMap, FreeSpace, LayoutMeasure
 from agelab.model.filesystem import FreeSpaceTool
 from agelab.model.metrics import METRICS
@@ -106,7 +107,7 @@ def _extents(place: Path, spec: CellSpec) -> tuple[ExtentMap | None, str]:
     if spec.filesystem.extents == "none":
         return None, spec.filesystem.extents_why
     text, why = _printed(place, "extents")
-    return extents.parse(text) if text is not None else None, why
+    return extents.parse_extents(text) if text is not None else None, why
 
 
 def _free(place: Path, spec: CellSpec) -> tuple[FreeSpace | None, str]:
@@ -135,11 +136,11 @@ def _printed(directory: Path, name: str) -> tuple[bytes | None, str]:
 def samples(found: Map, wanted: Sequence[str]) -> list[Sample]:
     """The measures of a map. A point of the curve is a repetition of the step ``curve/map``, or ``aged/map``."""
     fork = ForkName.parse(found.name)
-    measures: list[LayoutMeasure] = []
+    found_measures: list[LayoutMeasure] = []
     if "extents" in wanted:
-        measures += score.measures(found.extents, found.no_extents)
+        found_measures += layout.layout_measures(found.extents, found.no_extents)
     if "free_space" in wanted:
-        measures += freespace.measures(found.free, found.no_free)
+        found_measures += freespace.measures(found.free, found.no_free)
     return [
         Sample(
             step=str(StepId(MAP, (fork.kind,))),
@@ -149,5 +150,5 @@ def samples(found: Map, wanted: Sequence[str]) -> list[Sample]:
             repetition=1 if fork.number is None else fork.number,
             not_measured=measure.not_measured,
         )
-        for measure in measures
+        for measure in found_measures
     ]

@@ -24,11 +24,11 @@ def draw(directory: Path, spec: CellSpec, maps: Sequence[Map], samples: Sequence
         if kind in last
     ]
     (directory / DIRECTORY).mkdir(exist_ok=True)
-    (directory / DIRECTORY / BLOCK_MAP).write_text(picture.side_by_side(title, disks))
+    (directory / DIRECTORY / BLOCK_MAP).write_text(picture.draw_disks(title, disks))
     wanted = spec.scenario.curve
     if wanted is None:
         return
-    on_the_way = spec.scenario.measured_on_the_way
+    on_the_way = spec.scenario.tests_at_points
     series = {
         kind: scores
         for kind in ((AGED, CONTROL) if on_the_way else (CURVE,))

@@ -224,7 +224,7 @@ def _keeping(request: RunRequest, spec: CellSpec, image: Image) -> stored_disk.D
 def _command(request: RunRequest, spec: CellSpec, verb: str = "age") -> str:
     """What makes the same disk again."""
     history = spec.history
-    variant = spec.variant.plain if isinstance(history, Logged) else spec.variant.name
+    variant = spec.variant.plain_name if isinstance(history, Logged) else spec.variant.name
     words = ["agelab", verb, f"{spec.scenario.name}-{variant}"]
     if request.control:
         words = ["agelab", verb, "--control", request.name]
@@ -305,7 +305,7 @@ def _run_plan(
             "model": MODELS[request.clock, cells[0].accelerator == "kvm"] + disturbed,
         },
         histories={
-            spec.variant.history: artefact.report(corpus).model_dump(mode="json", by_alias=True)
+            spec.variant.history: artefact.read_report(corpus).model_dump(mode="json", by_alias=True)
             for spec, corpus in zip(specs, corpora, strict=True)
             if spec.variant.history
         },

@@ -136,7 +136,7 @@ class CellSpec:
     @property
     def modelled(self) -> bool:
         """Whether some boot of the cell has a modelled drive."""
-        return self.disk.modelled or self.scenario.measured_on_the_way
+        return self.disk.modelled or self.scenario.tests_at_points
 
     @property
     def modules(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ def on_drive(spec: CellSpec, drive: str) -> CellSpec:
 
 def more_mib(spec: CellSpec, points: int) -> int:
     """What the largest of these guests has beyond the cell's other ones for the caches of their drives, MiB."""
-    if not spec.scenario.measured_on_the_way or not spec.scenario.curve:
+    if not spec.scenario.tests_at_points or not spec.scenario.curve:
         return 0
     caches = [on_drive(spec, drive).disk.cache_bytes for drive in spec.scenario.curve.tested_on.values()]
     return in_memory_steps(2 * points * max(*caches, spec.disk.cache_bytes))

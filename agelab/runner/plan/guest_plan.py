@@ -226,7 +226,7 @@ def mkfs(spec: CellSpec, made_by: str, name: str = UNDER_TEST) -> list[str]:
         "{device}": f"{DEVICES}/{name}",
         "{mountpoint}": MOUNT,
     }
-    options = spec.variant.made_with(spec.defaults)
+    options = spec.variant.mkfs_options_for(spec.defaults)
     return filled(spec.filesystem.mkfs_command(spec.defaults, options, shrink=spec.shrink), words)
 
 

@@ -72,7 +72,7 @@ def phases(
         return experiments(scenario, corpus, real=real)
     made, points = making(scenario, corpus, curve=curve)
     end = {len(made): AGED}
-    if scenario.measured_on_the_way:
+    if scenario.tests_at_points:
         return (Phase(MAKING, made, 0, forks=end | points),)
     found = [Phase(MAKING, made, 0, forks=points | end)]
     tests = tuple(
@@ -140,8 +140,8 @@ def making(
             flat += [step(entry, again + 1, corpus) for again in range(repeated(entry, corpus))]
     points: dict[int, str] = {}
     wanted = scenario.curve
-    if wanted and (curve or scenario.measured_on_the_way):
-        kind = AGED if scenario.measured_on_the_way else CURVE
+    if wanted and (curve or scenario.tests_at_points):
+        kind = AGED if scenario.tests_at_points else CURVE
         for index, done in enumerate(flat, start=1):
             if wanted.has(done["name"], done["repetition"]):
                 points[index] = str(ForkName(kind, done["repetition"]))

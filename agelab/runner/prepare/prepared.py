@@ -104,7 +104,7 @@ def prepare(
                 f"{spec.beside_bytes}",
                 hint="choose --scale paper",
             )
-    common = bool(_measures(request) or scenario.histories or scenario.cuts)
+    common = bool(_measures(request) or scenario.histories or scenario.has_power_cuts)
     programs = [_programs(provided, spec, store, progress, common=common) for spec in specs]
     facts = {"modelled": modelled, "programs": any(programs)}
     made = provided.made if provided else collect(request, specs, kernel, corpora, store, **facts)
@@ -189,7 +189,7 @@ def _copies(request: RunRequest, corpora: Sequence[Corpus]) -> int:
     scenario = request.selection.scenario
     if prepared := {one.prepare for one in scenario.experiments} - {""}:
         return 1 + len(prepared)
-    if scenario.measured_on_the_way and request.measure:
+    if scenario.tests_at_points and request.measure:
         return 1 + 2 * max(corpus.parts or 0 for corpus in corpora)
     curve = scenario.curve if request.curve else None
     points = len(curve.after) if curve and curve.after != "each" else 0

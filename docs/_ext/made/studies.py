@@ -83,7 +83,9 @@ def _variants(scenario: Scenario) -> Iterator[str]:
             code(one.name),
             code(one.filesystem),
             ", ".join(one.layouts),
-            code(" ".join(one.made_with(scenario.defaults))) if one.made_with(scenario.defaults) else "",
+            code(" ".join(one.mkfs_options_for(scenario.defaults)))
+            if one.mkfs_options_for(scenario.defaults)
+            else "",
             code(",".join(one.mount_options)) if one.mount_options else "",
             code(one.machine) if one.machine else "",
         ]

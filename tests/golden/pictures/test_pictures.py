@@ -47,12 +47,12 @@ def _pictures() -> dict[str, str]:
         "zfs": [(turn, None) for turn in range(9)],
     }
     return {
-        "aged-and-control": picture.side_by_side(
+        "aged-and-control": picture.draw_disks(
             "Forty files",
             [picture.MappedDisk("aged", SIZE, *aged), picture.MappedDisk("control", SIZE, *control)],
         ),
-        "no-free-space": picture.block_map("Forty files", SIZE, aged[0], None),
-        "no-extents": picture.block_map("Forty files", SIZE, None, aged[1]),
+        "no-free-space": picture.draw_disk("Forty files", SIZE, aged[0], None),
+        "no-extents": picture.draw_disk("Forty files", SIZE, None, aged[1]),
         "curve": curve.plot("Layout score over aging", "repetitions", "layout score", score),
     }
 

@@ -32,7 +32,7 @@ METRICS = ("files", "unmapped_files", *TOTALS, *SHARES)
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedFile:
     """A file whose every block has a known place, by the pieces that it is in on the disk."""
 
     pieces: tuple[int, ...]
@@ -46,15 +46,15 @@ class Placed:
     """Parts of it that lie in the filesystem's own structures."""
 
 
-def measures(found: ExtentMap | None, why: str = "") -> list[LayoutMeasure]:
+def layout_measures(found: ExtentMap | None, why: str = "") -> list[LayoutMeasure]:
     """Every measure of a map; of None, that each is not measured, and why."""
     if found is None:
         return [LayoutMeasure(metric, None, why) for metric in METRICS]
-    files = list(distinct(found.files))
-    placed = [place(file, found.block_size) for file in files]
+    files = list(without_hard_links(found.files))
+    placed = [locate(file, found.block_size) for file in files]
     directories = [posixpath.dirname(file.path) for file in files]
     reasons = Counter(one for one in placed if isinstance(one, str))
-    known = [one for one in placed if isinstance(one, Placed)]
+    known = [one for one in placed if isinstance(one, PlacedFile)]
     values: dict[str, Fraction | int | str] = {"files": len(files), "unmapped_files": sum(reasons.values())}
     if reasons:
         # The commonest; of several, the first by name.
@@ -67,11 +67,15 @@ def measures(found: ExtentMap | None, why: str = "") -> list[LayoutMeasure]:
     if reasons and not known:
         values |= dict.fromkeys(SHARES, words)
     else:
-        values |= {**wholeness(known), **lengths(known), **locality(zip(directories, placed, strict=True))}
+        values |= {
+            **fragmentation(known),
+            **extent_lengths(known),
+            **locality(zip(directories, placed, strict=True)),
+        }
     return [_measure(metric, values[metric]) for metric in METRICS]
 
 
-def distinct(files: Iterable[FileMap]) -> Iterator[FileMap]:
+def without_hard_links(files: Iterable[FileMap]) -> Iterator[FileMap]:
     """Each file once, where it is listed first: the other names of it are the same blocks."""
     seen: set[int] = set()
     for file in files:
@@ -81,7 +85,7 @@ def distinct(files: Iterable[FileMap]) -> Iterator[FileMap]:
         yield file
 
 
-def place(file: FileMap, block_size: int) -> Placed | str:
+def locate(file: FileMap, block_size: int) -> PlacedFile | str:
     """Where the file lies, or why that is not known."""
     if file.unmapped is not None:
         return file.unmapped
@@ -108,7 +112,7 @@ def place(file: FileMap, block_size: int) -> Placed | str:
         else:
             pieces.append(length)
         end = extent.physical + length
-    return Placed(
+    return PlacedFile(
         pieces=tuple(pieces),
         blocks=sum(pieces) // block_size,
         start=located[0].physical if located else 0,
@@ -126,7 +130,7 @@ def continues(before: Extent, after: Extent) -> bool:
     return step in (before.length, after.logical - before.logical)
 
 
-def wholeness(files: Sequence[Placed]) -> dict[str, Fraction | str]:
+def fragmentation(files: Sequence[PlacedFile]) -> dict[str, Fraction | str]:
     """Extents for each file, the share of files in pieces, and the layout score."""
     filled = [file for file in files if file.pieces]
     if not filled:
@@ -144,7 +148,7 @@ def wholeness(files: Sequence[Placed]) -> dict[str, Fraction | str]:
     }
 
 
-def lengths(files: Sequence[Placed]) -> dict[str, Fraction | int | str]:
+def extent_lengths(files: Sequence[PlacedFile]) -> dict[str, Fraction | int | str]:
     """Nearest-rank percentiles and the mean of the extents' lengths, each extent counting once."""
     ordered = sorted(length for file in files for length in file.pieces)
     names = {f"extent_length_p{percent}": percent for percent in PERCENTILES}
@@ -154,7 +158,7 @@ def lengths(files: Sequence[Placed]) -> dict[str, Fraction | int | str]:
     return {**ranked, "extent_length_mean": Fraction(sum(ordered), len(ordered))}
 
 
-def locality(files: Iterable[tuple[str, Placed | str]]) -> dict[str, Fraction | int | str]:
+def locality(files: Iterable[tuple[str, PlacedFile | str]]) -> dict[str, Fraction | int | str]:
     """How files lie to the ones listed before them in their directory; each comes with the directory's path."""
     gaps = list(distances(files))
     if not gaps:
@@ -166,12 +170,12 @@ def locality(files: Iterable[tuple[str, Placed | str]]) -> dict[str, Fraction | 
     }
 
 
-def distances(files: Iterable[tuple[str, Placed | str]]) -> Iterator[int]:
+def distances(files: Iterable[tuple[str, PlacedFile | str]]) -> Iterator[int]:
     """Bytes between the end of each file and the start of the next one of its directory, whichever comes first.
 
     Files without a block are passed over; nothing is known on either side of a file that was not mapped.
     """
-    before: dict[str, Placed] = {}
+    before: dict[str, PlacedFile] = {}
     for directory, file in files:
         if isinstance(file, str):
             before.pop(directory, None)
