@@ -1,4 +1,4 @@
-"""Drives that a scenario or the user names, and the claim without which nothing real is written to."""
+"""Drives named by a scenario or the user, and exclusive claims on real ones."""
 
 from agelab.disk.claim import DriveClaim, claim_drives
 from agelab.disk.spec import DriveSpec, parse, parse_list

@@ -1,10 +1,9 @@
-"""Claims: a real disk is opened once, exclusively, and is this run's until its end.
+"""Exclusive claims on real disks, held for the whole run.
 
-Everything is checked through that one descriptor, and QEMU is handed the descriptor's own path: a name that
-comes to mean another device after the check changes nothing. The kernel refuses an exclusive open of a block
-device that is mounted, is swap, belongs to md, LVM or dm, or has a partition that is or does; and as long as the
-claim is held it refuses all of these to others. Since it is held for the whole run, what the first cell writes does
-not lock out the second.
+Each disk is opened once. All checks use that descriptor, and QEMU gets the descriptor's path, so it does not matter
+if the name refers to another device later. The kernel refuses an exclusive open of a block device that is mounted,
+swap, or a member of md, LVM or dm, or has such a partition; while the claim is held it refuses these uses to others.
+The claim outlasts single cells, so what the first cell writes does not lock out the second.
 """
 
 import errno
@@ -26,10 +25,10 @@ PAGE = 4096
 
 @dataclass(frozen=True)
 class ClaimedDisk:
-    """One disk with all that decides whether it may be written to."""
+    """One claimed disk, and the facts that decide whether it may be overwritten."""
 
     label: str
-    """How the user knows it, for messages."""
+    """Name of the disk in messages."""
     descriptor: int
     size: int
     serial: str | None
@@ -38,31 +37,31 @@ class ClaimedDisk:
 
     @property
     def erase_name(self) -> str:
-        """What the user names to have it erased: its serial, or where it has none the token."""
+        """Name for --erase: the serial number, or the identity token of a disk without one."""
         return self.serial or self.token
 
 
 @dataclass(frozen=True)
 class DriveClaim:
-    """A real drive that is this run's own until ``claimed`` ends."""
+    """A real drive claimed until ``claim_drives`` exits."""
 
     spec: DriveSpec
     disks: tuple[ClaimedDisk, ...]
-    """One for ``file`` and ``block``; for ``pci`` each disk of the controller."""
+    """One disk for ``file`` and ``block``; each disk of the controller for ``pci``."""
 
     @property
     def size(self) -> int:
-        """Bytes; for a controller those of its smallest disk."""
+        """Size in bytes; for a controller that of its smallest disk."""
         return min(disk.size for disk in self.disks)
 
     @property
     def token(self) -> str:
-        """The identity token as it was when the claim was made."""
+        """Identity token at the time of the claim."""
         return self.disks[0].token
 
     @property
     def source(self) -> str:
-        """What QEMU is given: a path that opens the claimed device itself, or the PCI address."""
+        """Path of the claimed device for QEMU, or the PCI address."""
         return (
             self.spec.name
             if self.spec.kind == "pci"
@@ -70,7 +69,7 @@ class DriveClaim:
         )
 
     def problem(self) -> str | None:
-        """Why the drive is not what was claimed any more, or None: ask before a boot and after a failure."""
+        """Return why the drive is no longer as claimed, or None. Call it before a boot and after a failure."""
         if self.spec.kind == "pci":
             return pci.problem(self.spec.name, [disk.descriptor for disk in self.disks])
         disk = self.disks[0]
@@ -86,11 +85,11 @@ class DriveClaim:
 
 @contextmanager
 def claim_drives(specs: Sequence[DriveSpec], erase: Collection[str] = ()) -> Iterator[tuple[DriveClaim, ...]]:
-    """Hold the real drives among ``specs``, in their order, for as long as the body runs.
+    """Hold the real drives among ``specs``, in their order, for the duration of the body.
 
-    ``erase`` has the serials or tokens of disks whose disk may be overwritten. Raises HostError for a drive
-    that is in use or cannot be had, InputError for one with disk that ``erase`` does not name, or for a name in
-    ``erase`` that is none of theirs. Nothing is written.
+    ``erase`` contains serials or tokens of disks that may be overwritten. Raises HostError for a drive that is in use
+    or inaccessible, InputError for a disk with data that ``erase`` does not name, or for a name in ``erase`` that
+    matches no disk. Writes nothing.
     """
     with ExitStack() as stack:
         claims = tuple(DriveClaim(spec, _open_disks(spec, stack)) for spec in specs if spec.real)
@@ -99,7 +98,7 @@ def claim_drives(specs: Sequence[DriveSpec], erase: Collection[str] = ()) -> Ite
 
 
 def _refuse_data(disks: Sequence[ClaimedDisk], erase: Collection[str]) -> None:
-    """Refuse every disk with disk that is not named, all in one error."""
+    """Raise one InputError for all disks with data that ``erase`` does not name, or for an unknown name in it."""
     full = [disk for disk in disks if disk.signatures and disk.erase_name not in erase]
     if full:
         kinds = [f"{disk.label} ({_identity(disk)}) holds data: {_content_summary(disk)}" for disk in full]
@@ -176,7 +175,9 @@ def _claim_file(what: str, path: Path, stack: ExitStack) -> ClaimedDisk:
 def _open(what: str, path: Path, block: bool, stack: ExitStack) -> int:
     more = os.O_EXCL if block else 0
     try:
-        _require_kind(what, path.stat().st_mode, block)  # some devices do things when they are opened
+        _require_kind(
+            what, path.stat().st_mode, block
+        )  # checked before opening, too: some devices act on open
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK | more)
     except OSError as error:
         raise _open_error(what, path, error, block) from error
@@ -209,7 +210,7 @@ def _open_error(what: str, path: Path, error: OSError, block: bool) -> AgelabErr
 
 
 def _lock(what: str, descriptor: int) -> None:
-    """The lock by which udev and partitioning programs know that a disk is not theirs."""
+    """Take the lock that udev and partitioning programs respect."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -225,10 +226,10 @@ def _in_use(what: str, uses: Sequence[str]) -> HostError:
 
 
 def _read_page(descriptor: int) -> None:
-    """Read the first page from the device, not from memory."""
+    """Read the first page from the device, bypassing the page cache."""
     reader = os.open(device_state.descriptor_path(descriptor), os.O_RDONLY | os.O_CLOEXEC)
     try:
-        with suppress(OSError):  # a filesystem without direct access; its files do not go away
+        with suppress(OSError):  # the filesystem has no direct I/O; files do not disappear like devices
             fcntl.fcntl(reader, fcntl.F_SETFL, os.O_DIRECT)
         with mmap.mmap(-1, PAGE) as page:
             os.preadv(reader, [page], 0)

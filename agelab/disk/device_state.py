@@ -1,7 +1,7 @@
-"""What is known about a device through one open descriptor: what it is, what lies on it, who uses it.
+"""Facts about a device through one open descriptor: identity, content, users.
 
-Signatures and users are read by util-linux's programs, which are given the descriptor's own path: whatever
-happens to the name by which the device was found, they look at what was opened.
+Signatures and users come from util-linux programs, which get the descriptor's path: they examine the device that was
+opened, whatever its name refers to by then.
 """
 
 import fcntl
@@ -24,12 +24,12 @@ _FLOCK = "hhqqi4x"
 
 
 def descriptor_path(descriptor: int) -> str:
-    """A path that opens what ``descriptor`` has open, for any program of this user while it stays open."""
+    """Return a path that opens the same file as ``descriptor``, for any program of this user while it stays open."""
     return f"/proc/{os.getpid()}/fd/{descriptor}"
 
 
 def size(descriptor: int) -> int:
-    """Bytes of a block device or file; a device that has gone has 0."""
+    """Return the size of a block device or file in bytes; 0 for a device that has gone."""
     found = os.fstat(descriptor)
     if stat.S_ISREG(found.st_mode):
         return found.st_size
@@ -37,20 +37,20 @@ def size(descriptor: int) -> int:
 
 
 def signatures(descriptor: int) -> tuple[str, ...]:
-    """The partition tables, filesystems and members of md, LVM and the like that the content begins to be."""
+    """Return the signatures found: partition tables, filesystems, members of md, LVM and the like."""
     said = process.run(["wipefs", "--no-act", "--json", descriptor_path(descriptor)]).stdout
     found = json.loads(said)["signatures"] if said.strip() else []
     return tuple(sorted(f"{entry['type']} at {entry['offset']}" for entry in found))
 
 
 def device_directory(descriptor: int, sys: Path = SYS) -> Path:
-    """The device's directory in sysfs, by its number."""
+    """Return the device's directory in sysfs, found by device number."""
     number = os.fstat(descriptor).st_rdev
     return (sys / f"dev/block/{os.major(number)}:{os.minor(number)}").resolve()
 
 
 def serial(descriptor: int, sys: Path = SYS) -> str | None:
-    """The serial number of the disk (for a partition: of its disk), or None where it has none."""
+    """Return the serial number of the disk (for a partition, of its disk), or None."""
     if not stat.S_ISBLK(os.fstat(descriptor).st_mode):
         return None
     disk = device_directory(descriptor, sys)
@@ -65,7 +65,7 @@ def serial(descriptor: int, sys: Path = SYS) -> str | None:
     if not (disk / "device").exists():
         return None
     for ancestor in (disk / "device").resolve().parents:
-        if (ancestor / "idVendor").exists():  # the USB device that the disk is, or sits in
+        if (ancestor / "idVendor").exists():  # the USB device that is the disk or contains it
             return _read_text(ancestor / "serial")
     return None
 
@@ -78,7 +78,7 @@ def _read_text(path: Path) -> str | None:
 
 
 def identity_token(descriptor: int, sys: Path = SYS) -> str:
-    """The identity token: another one as soon as the device, its size or what lies at its ends is another."""
+    """Return a token that changes with the device, its size, or the data at its beginning and end."""
     found, length = os.fstat(descriptor), size(descriptor)
     said: list[Any] = [length, signatures(descriptor)]
     if stat.S_ISBLK(found.st_mode):
@@ -96,7 +96,7 @@ def identity_token(descriptor: int, sys: Path = SYS) -> str:
 
 
 def block_device_users(path: str) -> list[str]:
-    """What of this host uses the block device, or a partition of it: mounts, swap, md, LVM, dm-crypt."""
+    """Return the uses of a block device or its partitions on this host: mounts, swap, md, LVM, dm-crypt."""
     words = ["lsblk", "--json", "--output", "PATH,TYPE,MOUNTPOINTS", path]
     said = process.run(words, ok=(0, 1, 32, 64)).stdout
     return [use for top in json.loads(said or "{}").get("blockdevices", []) for use in _uses(top)]
@@ -115,15 +115,15 @@ def _uses(node: dict[str, Any]) -> Iterator[str]:
 
 
 def unlocked_users(descriptor: int) -> list[str]:
-    """What uses the device or file without the kernel's keeping others away: loop devices, swap, virtual machines.
+    """Return the uses that an exclusive open does not exclude: loop devices, swap, virtual machines.
 
-    Who has a disk has its partitions too, and who has a partition has some of its disk.
+    A user of a disk uses its partitions too, and a user of a partition uses part of its disk.
     """
     uses = _unlocked_users(descriptor, "it")
     for node in _overlapping_nodes(descriptor):
         try:
             other = os.open(node, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        except OSError:  # a user may have been given this partition alone
+        except OSError:  # this user may have access to one partition only
             continue
         try:
             uses += _unlocked_users(other, str(node))
@@ -133,7 +133,7 @@ def unlocked_users(descriptor: int) -> list[str]:
 
 
 def _overlapping_nodes(descriptor: int) -> list[Path]:
-    """The nodes of a disk's partitions; of a partition that of its disk."""
+    """Return the device nodes of a disk's partitions; for a partition, that of its disk."""
     if not stat.S_ISBLK(os.fstat(descriptor).st_mode):
         return []
     directory = device_directory(descriptor)

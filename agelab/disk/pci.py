@@ -1,4 +1,4 @@
-"""Drives behind a PCI controller: what must hold before it is taken from the host and given to a guest."""
+"""Drives behind a PCI controller: checks before it is passed through to a guest."""
 
 import os
 from collections.abc import Sequence
@@ -24,9 +24,9 @@ def _class(device: Path) -> int:
 
 
 def disks(address: str, sys: Path = device_state.SYS, dev: Path = Path("/dev")) -> list[Path]:
-    """The block devices (whole disks) of the controller, which the host must still have in order to be looked at.
+    """Return the block devices (whole disks) of a controller that is still bound to its host driver.
 
-    Raises InputError where there is no storage controller, HostError where its disks cannot be seen.
+    Raises InputError when it is not a storage controller, HostError when its disks cannot be seen.
     """
     device = _device(address, sys)
     if _class(device) != STORAGE:
@@ -50,19 +50,21 @@ def disks(address: str, sys: Path = device_state.SYS, dev: Path = Path("/dev")) 
 
 
 def _disks_below(device: Path) -> list[Path]:
-    """The sysfs directories of the whole disks below a device."""
+    """Return the sysfs directories of the whole disks below a device."""
     found = []
-    for directory, names, files in os.walk(device.resolve()):  # follows no links: stays below
+    for directory, names, files in os.walk(
+        device.resolve()
+    ):  # os.walk follows no links, so it stays below the device
         if "dev" in files and "queue" in names:
             found.append(Path(directory))
-            names.clear()  # partitions
+            names.clear()  # skip partitions
         elif "hidden" in files:
             found.append(Path(directory))
     return sorted(found)
 
 
 def require_own_iommu_group(address: str, sys: Path = device_state.SYS) -> None:
-    """Raise HostError unless the IOMMU keeps the controller, with its own functions, apart from all else."""
+    """Raise HostError unless the controller, with its own functions, is alone in its IOMMU group."""
     device = _device(address, sys)
     group = device / "iommu_group/devices"
     if not group.exists():
@@ -85,9 +87,9 @@ def require_own_iommu_group(address: str, sys: Path = device_state.SYS) -> None:
 
 
 def problem(address: str, held: Sequence[int], sys: Path = device_state.SYS) -> str | None:
-    """Why the controller cannot go to a guest (again), or None.
+    """Return why the controller cannot be passed to a guest (again), or None.
 
-    Between two boots the host has it back, and may have begun to use what the guest left on its disks.
+    Between two boots the host owns it, and may have started to use what the guest left on its disks.
     """
     device = sys / "bus/pci/devices" / address
     if not device.exists():

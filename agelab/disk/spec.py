@@ -1,4 +1,4 @@
-"""What a drive is called: ``model:<name>``, ``file:<path>``, ``block:<device>``, ``pci:<address>``."""
+"""Drive names: ``model:<name>``, ``file:<path>``, ``block:<device>``, ``pci:<address>``."""
 
 import re
 from dataclasses import dataclass
@@ -23,36 +23,36 @@ EXAMPLES = {
 }
 OPTIONS: dict[str, tuple[str, ...]] = {"cache": get_args(Cache), "aio": get_args(Aio)}
 DIRECT = ("none", "directsync")
-"""Caches that go around the host's page cache: what aio=native wants, and an honest timing."""
+"""Cache modes that bypass the host's page cache: required by aio=native, and for meaningful times."""
 _ADDRESS = re.compile(r"(?:([0-9a-f]{4}):)?([0-9a-f]{2}):([01][0-9a-f])\.([0-7])", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True)
 class DriveSpec:
-    """One drive as it was named, with its options filled in."""
+    """A drive as named by the user, with defaults filled in."""
 
     kind: Kind
     name: str
-    """The model's name, the absolute path, or the full PCI address."""
+    """Model name, absolute path, or full PCI address."""
     cache: str = ""
-    """QEMU's cache mode (``file`` and ``block``)."""
+    """QEMU cache mode (``file`` and ``block``)."""
     aio: str = ""
-    """How QEMU sends requests to the host (``file`` and ``block``)."""
+    """QEMU's asynchronous I/O mode (``file`` and ``block``)."""
 
     @property
     def real(self) -> bool:
-        """Whether it is a real disk or file, which must be claimed and takes the wall clock."""
+        """True for a real disk or file, which must be claimed and requires the wall clock."""
         return self.kind != "model"
 
     def __str__(self) -> str:
-        """The spec with every option said, as results record it."""
+        """Return the spec with every option, as results record it."""
         options = f"?cache={self.cache}&aio={self.aio}" if self.cache else ""
         return f"{self.kind}:{self.name}{options}"
 
 
 def parse(text: str) -> DriveSpec:
-    """The drive that ``text`` names. Raises InputError with the nearest valid form."""
+    """Parse a drive name. Raises InputError with the nearest valid form."""
     kind, colon, rest = text.strip().partition(":")
     if kind not in KINDS or not colon:
         raise InputError(f"no drive {text!r}; a drive is one of {FORMS}", hint=_suggestion(text, kind, rest))
@@ -75,7 +75,7 @@ def parse(text: str) -> DriveSpec:
 
 
 def parse_list(text: str) -> tuple[DriveSpec, ...]:
-    """The drives of a comma-separated list, none of them twice. Raises InputError."""
+    """Parse a comma-separated list of drives. Raises InputError, also for a drive listed twice."""
     specs = tuple(parse(word) for word in text.split(","))
     for number, spec in enumerate(specs):
         if spec.real and spec.name in (other.name for other in specs[:number]):
@@ -84,7 +84,7 @@ def parse_list(text: str) -> tuple[DriveSpec, ...]:
 
 
 def _suggestion(text: str, kind: str, rest: str) -> str:
-    """What was probably meant."""
+    """Return a hint for a name that is no drive."""
     word = text.strip()
     if word.startswith("/dev/"):
         return f"did you mean block:{word}?"
@@ -110,7 +110,7 @@ def _address(word: str, text: str) -> str:
 
 
 def _options(query: str, text: str) -> tuple[str, str]:
-    """Cache mode and aio of a spec, with the defaults: past the host's page cache, asynchronously."""
+    """Return cache mode and aio of a spec; by default they bypass the page cache, asynchronously."""
     given: dict[str, str] = {}
     for name, value in parse_qsl(query, keep_blank_values=True):
         if name not in OPTIONS:

@@ -1,4 +1,4 @@
-"""What this host can do: every probe, each with its meaning for the user and what to install."""
+"""Examine what this host can do; each finding says what it means and what to install."""
 
 from agelab.doctor import kvm, leftovers
 from agelab.doctor.finding import Finding, HostReport, ProbeStatus
@@ -12,7 +12,7 @@ __all__ = ["Finding", "HostReport", "ProbeStatus", "examine", "kvm", "leftovers"
 def examine(store: Store, *, again: bool = False) -> HostReport:
     """Probe the host.
 
-    Boots a small guest (20 s at most) when the verdict on KVM is not known yet, or with ``again``.
+    Boots a small guest (20 s at most) if no KVM result is cached, or with ``again``.
     """
     findings = [probe(tool) for tool in TOOLS]
     findings[1:1] = [nvdimm(), libvirt()]

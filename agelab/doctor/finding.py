@@ -1,4 +1,4 @@
-"""What one probe of the host found, and what that means for the user."""
+"""Result of one probe of the host, and its meaning for the user."""
 
 from enum import StrEnum
 
@@ -8,7 +8,7 @@ from agelab.model.base import Frozen
 
 
 class ProbeStatus(StrEnum):
-    """OK: as it should be. MISSING: not there. LIMITED: there, not for everything. UNKNOWN: not proven."""
+    """OK: as it should be. MISSING: not there. LIMITED: partly usable. UNKNOWN: not proven."""
 
     OK = "ok"
     MISSING = "missing"
@@ -17,13 +17,13 @@ class ProbeStatus(StrEnum):
 
 
 class Finding(Frozen):
-    """One probe's answer."""
+    """Result of one probe."""
 
     name: str
     status: ProbeStatus
-    found: str = Field(description="the version or fact that was found; empty when nothing was")
-    meaning: str = Field(description="what follows for the user")
-    fix: str = Field(default="", description="what to install or change; empty when there is nothing to do")
+    found: str = Field(description="version or fact found; empty if nothing was")
+    meaning: str = Field(description="consequence for the user")
+    fix: str = Field(default="", description="what to install or change; empty if nothing")
     required: bool = Field(default=False, description="the virtual clock cannot run without it")
 
 
@@ -35,5 +35,5 @@ class HostReport(Frozen):
 
     @property
     def virtual_clock(self) -> bool:
-        """Whether the virtual clock can run here: nothing that it requires is missing."""
+        """True if the virtual clock can run here: nothing that it requires is missing."""
         return not any(found.required and found.status is ProbeStatus.MISSING for found in self.findings)

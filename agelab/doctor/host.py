@@ -1,4 +1,4 @@
-"""Probes of the host itself: room, memory, passthrough. Nothing here opens a device."""
+"""Probes of the host itself: disk space, memory, passthrough. They open no device."""
 
 import platform
 import shutil
@@ -8,15 +8,15 @@ from pathlib import Path
 from agelab.doctor.finding import Finding, ProbeStatus
 
 GIB = 1 << 30
-# Sealed image, kernel, corpus and the drives of one quick cell; and what the image alone needs.
+# Wanted: sealed image, kernel, corpus and the drives of one quick cell. Needed: the image alone.
 SPACE_WANTED = 6 * GIB
 SPACE_NEEDED = 2 * GIB
-# The largest guest of the quick scale, QEMU's own share and the host side.
+# The largest guest of the quick scale, QEMU's overhead and the host side.
 MEMORY_WANTED = 2 * GIB
 
 
 def space(home: Path) -> Finding:
-    """Free space and permission to write where the store is, or will be made."""
+    """Check free space and write permission of the store's directory, which may not exist yet."""
     place = next(path for path in (home, *home.parents) if path.exists())
     free = shutil.disk_usage(place).free
     move = "free some space, or move the store with AGELAB_HOME=<directory>"
@@ -43,7 +43,7 @@ def space(home: Path) -> Finding:
 
 
 def memory(meminfo: Path = Path("/proc/meminfo")) -> Finding:
-    """Memory that guests could have now."""
+    """Check the memory available to guests."""
     fields = dict(line.split(":", 1) for line in meminfo.read_text().splitlines() if ":" in line)
     total, available = (int(fields[name].split()[0]) * 1024 for name in ("MemTotal", "MemAvailable"))
     enough = available >= MEMORY_WANTED
@@ -59,7 +59,7 @@ def memory(meminfo: Path = Path("/proc/meminfo")) -> Finding:
 
 
 def passthrough(sys: Path = Path("/sys"), modules: Path | None = None) -> Finding:
-    """Whether a PCI drive can be given to a guest: an IOMMU that is on, and the vfio-pci driver."""
+    """Check for PCI passthrough: an enabled IOMMU and the vfio-pci driver."""
     modules = modules or Path("/lib/modules") / platform.release()
     groups = sys / "kernel/iommu_groups"
     count = len(list(groups.iterdir())) if groups.is_dir() else 0

@@ -1,4 +1,4 @@
-"""What doctor says about KVM; the proof itself is agelab.vm.kvm's."""
+"""The finding about KVM; agelab.vm.kvm does the test boot."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ WITHOUT_KVM = "wall-clock runs are emulated (slow, and no real time); the virtua
 
 
 def finding(store: Store, device: Path = kvm.DEVICE, *, again: bool = False) -> Finding:
-    """The finding on KVM; boots a guest when no verdict for this host is at hand, or ``again``."""
+    """Return the finding about KVM; boots a guest if no result is cached, or with ``again``."""
     verdict = kvm.probe_kvm(store, device, again=again)
     if verdict.boots:
         return Finding(

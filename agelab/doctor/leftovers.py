@@ -1,7 +1,7 @@
-"""What agelabs that were killed have left: found by whose it is and by who holds it, and removed.
+"""Find and remove what killed agelab processes have left behind.
 
-Nothing is taken by its name alone: a process names an owner that is gone, a file or directory is one that its maker
-would hold a lock on.
+A name alone is never enough: a process must carry the tag of a dead owner, and a file or directory must be one that
+its creator would hold a lock on.
 """
 
 import os
@@ -30,27 +30,27 @@ TEMPORARY_PATTERNS = (
     "bisects/*/*",
     "floors/*",
 )
-"""Where below AGELAB_HOME something is made under a name of its own."""
+"""Places below AGELAB_HOME where temporary names are used."""
 MAX_LISTED = 12
-"""Leftovers that a finding names."""
+"""Maximum number of leftovers listed in the finding."""
 
 
 @dataclass(frozen=True)
 class Leftover:
-    """One thing that nobody owns any more."""
+    """A leftover that nobody owns."""
 
     description: str
     disk_bytes: int
     """Bytes on the host's disk."""
     remove: Callable[[], bool]
-    """Remove it, unless somebody has come to hold it since; whether it is gone. Raises HostError where it cannot be."""
+    """Remove it unless somebody holds it by now; return True if it is gone. Raises HostError on failure."""
 
     def __str__(self) -> str:
         return self.description + (f", {self.disk_bytes / 1e6:.1f} MB" if self.disk_bytes else "")
 
 
 def find(store: Store) -> Iterator[Leftover]:
-    """All leftovers, what may still be at work on others first: whoever removes each as it comes misses none."""
+    """Yield all leftovers; those that may still change others come first, so that removing in order misses none."""
     for one in orphans.find_orphans():
         yield Leftover(f"process {one.pid}, {one.command}", 0, partial(_end_process, one))
     yield from _unused_daemon()
@@ -71,7 +71,7 @@ def find(store: Store) -> Iterator[Leftover]:
 
 
 def finding(store: Store) -> Finding:
-    """Whether there are any, for the report on this host."""
+    """Return the finding about leftovers."""
     found = list(find(store))
     if not found:
         return Finding(
@@ -97,7 +97,7 @@ def _end_process(one: orphans.TaggedProcess) -> bool:
 
 
 def _unused_daemon() -> Iterator[Leftover]:
-    """The daemon that was started for runs which are all gone, where whoever was to end it has gone, too."""
+    """Yield a daemon whose users and reaper have all gone."""
     pid = libvirt_daemon.unused_pid() if os.geteuid() == 0 else None
     if pid:
         yield Leftover(f"libvirtd that nobody uses, process {pid}", 0, _stop_daemon)
@@ -128,24 +128,24 @@ def _remove_disks(run: RunDirectory) -> bool:
         with run.lock():
             for path in run.transient_files():
                 atomic.discard(path)
-    except InputError:  # somebody goes on with it now
+    except InputError:  # another process has resumed the run
         return False
     return not run.transient_files()
 
 
 def _disk_usage(path: Path) -> int:
-    """Bytes that a file, or all in a directory, takes on the disk."""
+    """Return the disk usage of a file or directory in bytes."""
     total = 0
     for one in (path, *path.rglob("*")) if path.is_dir() and not path.is_symlink() else (path,):
         try:
             total += 512 * one.lstat().st_blocks
-        except OSError:  # it is going at this moment
+        except OSError:  # it has just been removed
             continue
     return total
 
 
 def clean(store: Store, say: Callable[[str], None]) -> bool:
-    """Remove all of them and say so of each. Whether all are gone."""
+    """Remove all leftovers and report each. Return True if all are gone."""
     whole, any_found = True, False
     for one in find(store):
         any_found = True

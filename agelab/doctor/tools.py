@@ -1,4 +1,4 @@
-"""Probes of the programs that agelab drives."""
+"""Probes of the programs that agelab uses."""
 
 import importlib.util
 import re
@@ -18,7 +18,7 @@ _PROBE_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Tool:
-    """A program, how it tells its version, and what agelab wants it for."""
+    """A program, the command that prints its version, and its purpose."""
 
     name: str
     argv: Sequence[str]
@@ -39,18 +39,18 @@ _DAEMONS = ("libvirtd", "virtqemud")
 
 
 def version_in(text: str) -> str:
-    """The first version number in a program's output, or its first line when there is none."""
+    """Return the first version number in a program's output, or the first line if there is none."""
     found = _VERSION.search(text)
     return found.group() if found else text.strip().partition("\n")[0]
 
 
 def install_hint(program: str) -> str:
-    """What to do about a missing program."""
+    """Return the hint for a missing program."""
     return f"install the Debian package {process.host_packages().get(program, program)}"
 
 
 def probe(tool: Tool) -> Finding:
-    """Whether ``tool`` is there and starts, and its version."""
+    """Check that ``tool`` is installed and starts, and find its version."""
     program = tool.argv[0]
     if process.find(program) is None:
         return Finding(
@@ -82,7 +82,7 @@ def probe(tool: Tool) -> Finding:
 
 
 def other_packages() -> Finding:
-    """The rest of what host-packages.txt lists: programs and files without a version to tell."""
+    """Check the other entries of host-packages.txt: programs and files without a version."""
     probed = {tool.argv[0] for tool in TOOLS} | {_DAEMONS[0], "-"}
     rest = {program: package for program, package in process.host_packages().items() if program not in probed}
     absent = sorted(package for program, package in rest.items() if not _exists(program))
@@ -101,7 +101,7 @@ def _exists(program: str) -> bool:
 
 
 def libvirt(proc: Path = Path("/proc")) -> Finding:
-    """Whether a libvirt daemon and its Python binding are there, and whether one runs."""
+    """Check for a libvirt daemon and its Python binding, and whether a daemon runs."""
     daemon = next((program for program in _DAEMONS if process.find(program)), None)
     if daemon is None or importlib.util.find_spec("libvirt") is None:
         return Finding(
@@ -129,13 +129,13 @@ def _daemon_runs(proc: Path) -> bool:
         try:
             if name.read_text().strip() in _DAEMONS:
                 return True
-        except OSError:  # that process has ended
+        except OSError:  # the process has ended
             continue
     return False
 
 
 def nvdimm() -> Finding:
-    """Whether QEMU has what the disks of the virtual clock are made of: it sets such a machine up."""
+    """Check that QEMU supports the NVDIMMs of the virtual clock, by setting up such a machine."""
     meaning = "the disks of the virtual clock are memory-backed NVDIMMs"
     machine = "-machine q35,nvdimm=on -m 64M,slots=1,maxmem=1G -nodefaults -no-user-config -display none"
     disk = "-object memory-backend-ram,id=m0,size=128M -device nvdimm,memdev=m0 -dump-vmstate /dev/null"

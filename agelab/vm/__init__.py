@@ -1,1 +1,1 @@
-"""Guests: their domain XML, the clock they run on, the daemon that runs them, and their lives."""
+"""Guests: domain XML, virtual and wall clock, the libvirt daemon, and running a domain."""

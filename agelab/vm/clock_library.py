@@ -1,4 +1,4 @@
-"""The library that QEMU runs behind in the virtual clock; agelab/vm/clock.c says why."""
+"""LD_PRELOAD library for QEMU in the virtual clock; agelab/vm/clock.c explains it."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ FILE_NAME = "clock.so"
 
 
 def obtain(store: Store) -> Path:
-    """The compiled library, made once for each version of its source and of the compiler.
+    """Return the compiled library, built once for each version of its source and of the compiler.
 
     Raises HostError when there is no compiler.
     """

@@ -1,4 +1,4 @@
-"""The domain XML of a guest, written by virt-install: what both clocks share, and what each adds."""
+"""Domain XML of a guest, written by virt-install: the part common to both clocks, plus that of each."""
 
 import os
 from collections.abc import Collection
@@ -9,11 +9,11 @@ from agelab.vm import virtual_clock, wall_clock
 from agelab.vm.guest import DISK_ALIGNMENT, MACHINE_TYPE, GuestSpec
 
 MEMORY_SLOTS = 32
-"""Memory-backed disks at most: root, corpus, results, and two members of each of a curve's forks."""
+"""Maximum number of memory-backed disks: root, corpus, results, and two members of each fork of a curve."""
 ADDRESS_SPACES_GIB = (256, 512)
-"""GiB for memory and memory-backed disks; it costs the guest nothing. QEMU's processor reaches 1 TiB in all."""
+"""GiB for memory and memory-backed disks; a larger one costs the guest nothing. QEMU's processor addresses 1 TiB."""
 UNRESERVED_BYTES = 4 << 30
-"""Bytes from which on the host reserves no memory for what a guest might write to a disk that keeps no writes."""
+"""From this size in bytes the host reserves no memory for guest writes to a disk that discards them."""
 BASE_ARGUMENTS = (
     "console=ttyS0",
     "quiet",
@@ -25,13 +25,14 @@ BASE_ARGUMENTS = (
     "iommu=off",
     "cryptomgr.notests",
 )
-"""Kernel arguments: fail fast, nothing random, no bounce buffers, none of the crypto self-tests (1.5 s)."""
+"""Kernel arguments: fail fast, no randomness, no bounce buffers, no crypto self-tests (1.5 s)."""
 
 
 def domain_xml(spec: GuestSpec, uri: str, confined_by: Collection[str]) -> str:
-    """The domain XML for ``spec`` on a host with these security models (libvirt's capabilities).
+    """Return the domain XML for ``spec`` on a host with these security models (libvirt's capabilities).
 
-    Raises HostError when virt-install is missing or refuses, InputError for disks that no guest can address."""
+    Raises HostError when virt-install is missing or fails, InputError when the disks exceed a guest's address space.
+    """
     if spec.clock == "virtual":
         virtual_clock.require_supported(spec)
     for disk in spec.disks:
@@ -41,7 +42,7 @@ def domain_xml(spec: GuestSpec, uri: str, confined_by: Collection[str]) -> str:
 
 
 def virt_install_command(spec: GuestSpec, uri: str, confined_by: Collection[str]) -> list[str]:
-    """The virt-install command for ``spec``; it prints XML and creates nothing."""
+    """Return the virt-install command for ``spec``; it prints XML and creates nothing."""
     emulated = (
         virtual_clock.KERNEL_ARGUMENTS if spec.clock == "virtual" else wall_clock.kernel_arguments(spec)
     )
@@ -67,7 +68,7 @@ def virt_install_command(spec: GuestSpec, uri: str, confined_by: Collection[str]
 
 
 def security_labels(confined_by: Collection[str]) -> list[str]:
-    """The guest runs as the user who asked for it, unconfined: libvirt knows nothing of the files it is given."""
+    """Return arguments that run the guest unconfined, as the current user: libvirt does not know the files it opens."""
     words = []
     for model in sorted(confined_by):
         own = f"type=static,model=dac,relabel=no,label=+{os.getuid()}:+{os.getgid()}"
@@ -76,7 +77,10 @@ def security_labels(confined_by: Collection[str]) -> list[str]:
 
 
 def address_space_gib(spec: GuestSpec) -> int:
-    """The smallest of ADDRESS_SPACES (GiB) that holds memory and disks, each moved up to a GiB further."""
+    """Return the smallest of ADDRESS_SPACES_GIB that holds memory and disks, with 1 GiB of alignment per disk.
+
+    Raises InputError when none does.
+    """
     wanted = (spec.memory_mib << 20) + sum(disk.size + (1 << 30) for disk in spec.disks)
     for size in ADDRESS_SPACES_GIB:
         if wanted <= size << 30:
@@ -88,9 +92,9 @@ def address_space_gib(spec: GuestSpec) -> int:
 
 
 def _qemu_arguments(spec: GuestSpec) -> list[str]:
-    """QEMU's arguments that libvirt has no words for: the identity, the memory-backed disks, the serial lines."""
+    """Return QEMU arguments that libvirt cannot express: identity, memory-backed disks, serial lines."""
     lines = [
-        # libvirt wants a UUID of its own for each domain; the guest sees the last one named.
+        # libvirt needs a unique UUID for each domain; the guest sees the last one given.
         f"-uuid {spec.uuid} -seed {spec.seed}",
         "-no-reboot",
         "-machine nvdimm=on",
@@ -103,5 +107,5 @@ def _qemu_arguments(spec: GuestSpec) -> list[str]:
             f"mem-path={disk.path},size={disk.size}"
         )
         lines.append(f"-device nvdimm,memdev=disk{number}-memory,id=disk{number}")
-    # Straight into regular files: behind a pipe or a pty the 16550 would wait for a reader, in host time.
+    # Regular files: with a pipe or a pty the 16550 would wait for a reader, in host time.
     return [*lines, f"-serial file:{spec.console}", f"-serial file:{spec.events}"]

@@ -1,4 +1,4 @@
-"""What a guest is, whichever clock it runs on: its files, its disks, its processor."""
+"""Specification of one guest, in either clock: files, disks, processor."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,9 +9,9 @@ from agelab.model.machine import Machine
 EMULATOR = "/usr/bin/qemu-system-x86_64"
 MACHINE_TYPE = "pc-i440fx-7.2"
 DISK_ALIGNMENT = 2 << 20
-"""Bytes; a memory-backed disk is mapped in pieces of this size."""
+"""In bytes: a memory-backed disk is mapped in units of this size."""
 REAL_SERIAL = "agelab-disk{}"
-"""The serial number by which a guest finds a real disk (20 characters are what virtio has room for)."""
+"""Serial number of a real disk in the guest (virtio allows 20 characters)."""
 
 Clock = Literal["virtual", "wall"]
 Accelerator = Literal["kvm", "tcg"]
@@ -19,13 +19,13 @@ Accelerator = Literal["kvm", "tcg"]
 
 @dataclass(frozen=True)
 class MemoryDisk:
-    """A file that the guest sees as a synchronous memory-backed disk."""
+    """A host file that the guest sees as a synchronous memory-backed disk."""
 
     path: Path
     size: int
     """Bytes, a multiple of DISK_ALIGNMENT."""
     written: bool
-    """Whether the guest's writes reach the file."""
+    """True if the guest's writes reach the file."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,10 @@ class RealDisk:
     """A disk or image file of the host that the guest sees as a virtio disk (wall clock only)."""
 
     source: str
-    """The path that QEMU opens: a claim's (agelab.disk)."""
+    """Path that QEMU opens, from the claim (agelab.disk)."""
     kind: Literal["file", "block"]
     serial: str
-    """What the guest reads in /sys/block/vd*/serial."""
+    """Content of /sys/block/vd*/serial in the guest."""
     cache: str
     aio: str
 
@@ -47,26 +47,26 @@ class GuestSpec:
 
     name: str
     uuid: str
-    """The SMBIOS UUID, which is also part of what seeds the guest's random pool."""
+    """SMBIOS UUID; also seeds the guest's random pool."""
     seed: int
-    """QEMU's own random numbers."""
+    """Seed of QEMU's own random numbers."""
     machine: Machine
     memory_mib: int
     kernel: Path
     initramfs: Path
     day: int
-    """The date, in days after a cell's first boot; the virtual clock's guests know it."""
+    """Date in days after the cell's first boot; only guests in the virtual clock see it."""
     disks: tuple[MemoryDisk, ...]
-    """The root comes first."""
+    """The root disk comes first."""
     console: Path
     events: Path
     preload: Path | None = None
     """LD_PRELOAD library that hides the host clock from QEMU (vm/clock_library); required in the virtual clock."""
     clock: Clock = "virtual"
     vcpus: int = 1
-    """Processors; the virtual clock has one."""
+    """Number of processors; always 1 in the virtual clock."""
     accelerator: Accelerator = "tcg"
-    """What runs the wall clock's guest: KVM only where it is proved (agelab.vm.kvm)."""
+    """Accelerator in the wall clock; KVM only where a test boot succeeded (agelab.vm.kvm)."""
     real_disks: tuple[RealDisk, ...] = ()
     passthrough: tuple[str, ...] = ()
-    """PCI addresses of the host's controllers that the guest gets (wall clock only)."""
+    """PCI addresses of host controllers passed through to the guest (wall clock only)."""

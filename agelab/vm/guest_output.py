@@ -1,4 +1,4 @@
-"""What a guest writes to its two files, of which no more is ever held than a bounded piece."""
+"""Console and event files of a guest, read in bounded memory."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,43 +9,44 @@ MIB = 1 << 20
 READ_BYTES = 1 << 16
 """Bytes to read at a time."""
 MAX_LINE_BYTES = 1 << 16
-"""Bytes of a line at most: the longest that the harness writes, the tasks of a hung guest, has a quarter of them."""
+"""Maximum length of an event line in bytes, four times the longest that the harness writes (the tasks of a hung
+guest)."""
 MAX_CONSOLE_BYTES = 16 * MIB
-"""Bytes of a console at most; a quiet kernel writes some thousand."""
+"""Maximum size of a console in bytes; a quiet kernel writes a few thousand."""
 MAX_EVENT_BYTES, EVENT_BYTES_PER_STEP = 4 * MIB, 16 << 10
-"""Bytes of events at most, and for each step of the plan so many more; a step has 4 KiB of samples."""
+"""Maximum size of the events in bytes, and the addition for each step of the plan; a step has 4 KiB of samples."""
 CONSOLE_BYTES_KEPT = MIB
-"""Bytes of a console's beginning, and of its end, that are looked at."""
+"""Bytes kept of the beginning and of the end of a long console."""
 
 
 @dataclass
 class GuestOutput:
-    """A guest's files, and how long each may become (bytes)."""
+    """A guest's output files and the limits on their size."""
 
     events: Path
     console: Path
     most: int = MAX_EVENT_BYTES
-    """Of events."""
+    """Maximum size of the events in bytes."""
 
     def is_flooded(self) -> bool:
-        """Whether one of them has become longer than that."""
+        """Return True if a file exceeds its limit."""
         return self.events.stat().st_size > self.most or self.console.stat().st_size > MAX_CONSOLE_BYTES
 
 
 @dataclass
 class LineReader:
-    """The lines of a file that grows, handed on as each is complete: none that is empty, nothing of one too long."""
+    """Pass on each complete line of a growing file; skip empty lines and lines longer than MAX_LINE_BYTES."""
 
     file: BinaryIO
     on_line: Callable[[str], None]
     most: int = MAX_EVENT_BYTES
-    """Bytes to read in all."""
+    """Maximum number of bytes to read in all."""
     _begun: bytes = b""
     _too_long: bool = False
     _read: int = field(default=0)
 
     def drain(self) -> None:
-        """Hand on what has become complete."""
+        """Pass on the lines completed since the last call."""
         while self._read < self.most and (piece := self.file.read(min(READ_BYTES, self.most - self._read))):
             self._read += len(piece)
             *complete, rest = piece.split(b"\n")
@@ -60,7 +61,7 @@ class LineReader:
 
 
 def console_text(console: Path) -> str:
-    """What a guest's console says: all of it, or its beginning and its end where it is long."""
+    """Return the console text, shortened to its beginning and end if it is long."""
     with console.open("rb") as file:
         text = file.read(2 * CONSOLE_BYTES_KEPT)
         size = console.stat().st_size

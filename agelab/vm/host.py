@@ -1,4 +1,4 @@
-"""What the host adds to a guest that the plan does not name (QEMU's version, its firmware), and has room for."""
+"""Host facts that the plan does not contain: QEMU's version, firmware, processor, free memory."""
 
 import os
 import platform
@@ -12,21 +12,21 @@ from agelab.store import file_hash
 from agelab.vm.guest import EMULATOR
 
 FIRMWARE = ("bios-256k.bin", "kvmvapic.bin", "pvh.bin", "linuxboot_dma.bin")
-"""What the virtual clock's machine loads: the BIOS, and the option ROMs of direct kernel boot."""
+"""Firmware loaded in the virtual clock: the BIOS and the option ROMs of direct kernel boot."""
 CLOCKSOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 FIRMWARE_DIRECTORIES = (Path("/usr/share/seabios"), Path("/usr/share/qemu"))
 LIBVIRT_BINDING = Path("/usr/lib/python3/dist-packages/libvirt.py")
-"""libvirt's Python binding, as the distribution has it."""
+"""libvirt's Python binding as the distribution installs it."""
 
 
 @cache
 def qemu_version() -> str:
-    """QEMU's version line, the distribution's package version included."""
+    """Return QEMU's version line, which includes the distribution's package version."""
     return process.run([EMULATOR, "--version"]).stdout.splitlines()[0]
 
 
 def binding_hint() -> str:
-    """What to do where this Python finds no binding of libvirt."""
+    """Return what to do when this Python cannot import libvirt's binding."""
     if not LIBVIRT_BINDING.exists():
         return f"install the Debian package {process.host_packages()[str(LIBVIRT_BINDING)]}"
     environment = "make its environment with /usr/bin/python3 -m venv --system-site-packages"
@@ -35,7 +35,7 @@ def binding_hint() -> str:
 
 @cache
 def firmware_hashes() -> dict[str, str]:
-    """Name to sha256 of each firmware file. Raises HostError when one is nowhere."""
+    """Return the sha256 of each firmware file by name. Raises HostError when one is missing."""
     found = {}
     for name in FIRMWARE:
         for directory in FIRMWARE_DIRECTORIES:
@@ -52,7 +52,7 @@ def firmware_hashes() -> dict[str, str]:
 
 @cache
 def description() -> str:
-    """What decides how long things take in real time: the kernel, the processors, by what the kernel tells the time."""
+    """Describe what determines real-time speed: kernel, processors, clock source."""
     system = f"{platform.system()} {platform.release()} {platform.machine()}"
     model = cpu_model(Path("/proc/cpuinfo").read_text()) or "unnamed processors"
     source = CLOCKSOURCE.read_text().strip() if CLOCKSOURCE.exists() else "unknown"
@@ -60,18 +60,18 @@ def description() -> str:
 
 
 def cpu_model(cpuinfo: str) -> str:
-    """The processor's name in /proc/cpuinfo, or nothing where it has none."""
+    """Return the processor's name from the text of /proc/cpuinfo, or an empty string."""
     names = (line.partition(":")[2].strip() for line in cpuinfo.splitlines() if line.startswith("model name"))
     return next(names, "")
 
 
 def memory_available() -> int:
-    """MemAvailable of this host, in bytes (proc(5))."""
+    """Return MemAvailable of this host in bytes (proc(5))."""
     lines = Path("/proc/meminfo").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
 
 
 def is_disk_full(directory: Path) -> bool:
-    """Whether the filesystem of that directory is full, for this user."""
+    """Return True if the directory's filesystem has no free space for this user."""
     found = os.statvfs(directory)
     return (found.f_bavail if os.geteuid() else found.f_bfree) == 0

@@ -1,4 +1,4 @@
-"""The one module that talks to libvirt: transient domains, and waiting for them without polling."""
+"""The only module that talks to libvirt: run transient domains and wait for them without polling."""
 
 import os
 import select
@@ -31,13 +31,13 @@ ALREADY_ENDED = (
     libvirt.VIR_ERR_SYSTEM_ERROR,
     libvirt.VIR_ERR_INVALID_CONN,
 )
-"""libvirt's errors that mean: there is no such domain to end any more."""
+"""libvirt errors which mean that the domain has ended already."""
 SETTLE_SECONDS = 0.05
-"""Seconds between a first byte of output and reading it: the serial line is written byte by byte."""
+"""Seconds between the first byte of output and reading it: the serial line is written byte by byte."""
 
 
 class Ending(Enum):
-    """Why a domain is no longer there."""
+    """Reason why a domain has ended."""
 
     STOPPED = "stopped"
     """The guest powered off or reset itself (a panic resets)."""
@@ -46,27 +46,27 @@ class Ending(Enum):
     CRASHED = "crashed"
     """QEMU itself ended (a full host filesystem kills it with SIGBUS), or was destroyed."""
     LOST = "lost"
-    """libvirt's daemon ended, and we the guest with it."""
+    """The libvirt daemon ended, so the guest was ended too."""
     UNHEARD = "unheard"
-    """The host had no room for all that the guest said (agelab.runner.execute.boot)."""
+    """The host's disk was full and part of the output is lost (agelab.runner.execute.boot)."""
     TIMEOUT = "timeout"
-    """The host's patience ended first."""
+    """The timeout in host time expired."""
     PAUSED = "paused"
-    """So it did, and somebody on the host had stopped the guest's processor."""
+    """The timeout expired while somebody on the host had paused the guest."""
     FLOODED = "flooded"
-    """The guest wrote more than is taken in (agelab.vm.guest_output)."""
+    """The guest wrote more than the limit (agelab.vm.guest_output)."""
 
 
 @dataclass
 class _WatchedDomain:
-    """What the event thread tells the thread that waits for one domain."""
+    """State shared by the event thread and the thread that waits for one domain."""
 
     wake: int = field(default_factory=lambda: os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC))
     watchdog: bool = False
     abandoned: bool = False
     ending: Ending | None = None
     connection: Any = None
-    """Which one it was started through."""
+    """Connection through which the domain was started."""
 
 
 class Hypervisor:
@@ -96,7 +96,7 @@ class Hypervisor:
         return connection
 
     def _connected(self) -> Any:
-        """The connection; a new one, to a daemon that is started again, where the last one was lost."""
+        """Return a working connection; if the last one was lost, restart the daemon and reconnect."""
         with self._opening:
             if not _alive(self._connection):
                 libvirt_daemon.ensure_running()
@@ -120,7 +120,7 @@ class Hypervisor:
         os.eventfd_write(watched.wake, 1)
 
     def _closed(self, connection: Any, _: int, __: Any) -> None:
-        """The daemon has gone: nobody will tell those who wait."""
+        """Wake the threads that wait for domains of a lost connection."""
         for watched in list(self._watched.values()):
             if watched.connection is connection:
                 watched.ending = Ending.LOST
@@ -132,20 +132,20 @@ class Hypervisor:
 
     @property
     def version(self) -> str:
-        """The daemon's version, ``9.0.0``."""
+        """Version of the daemon, ``9.0.0``."""
         number = int(self._connection.getLibVersion())
         return f"{number // 1000000}.{number // 1000 % 1000}.{number % 1000}"
 
     @property
     def security_models(self) -> list[str]:
-        """What confines guests on this host: ``dac``, ``apparmor``, ``selinux``, or nothing in a user's session."""
+        """Security models of this host: ``dac``, ``apparmor``, ``selinux``; empty in a user's session."""
         capabilities = ElementTree.fromstring(self._connected().getCapabilities())
         return [
             model.text or "" for model in capabilities.iterfind("host/secmodel/model") if model.text != "none"
         ]
 
     def command_line(self, xml: str) -> list[str]:
-        """The QEMU command that libvirt makes of a domain, without the environment it puts before it."""
+        """Return the QEMU command that libvirt builds for a domain, without the environment variables before it."""
         try:
             words = shlex.split(self._connected().domainXMLToNative("qemu-argv", xml, 0))
         except libvirt.libvirtError as error:
@@ -156,17 +156,17 @@ class Hypervisor:
     def run(
         self, name: str, xml: str, output: GuestOutput, on_line: Callable[[str], None], patience: float
     ) -> Ending:
-        """Run a transient domain to its end, handing over each line of its events as it is complete.
+        """Run a transient domain to its end and pass on each line of its events once it is complete.
 
-        Blocks on the kernel's word that a file or the domain changed; ``patience`` is in host seconds.
-        Whatever happens, the domain is gone afterwards. Raises HostError when it cannot be started, and
-        KeyboardInterrupt when another thread has said ``abandon``.
+        Waits for kernel notifications that a file or the domain changed; ``patience`` is the timeout in host seconds.
+        The domain is gone on return, also after an error. Raises HostError when it cannot be started, and
+        KeyboardInterrupt when another thread has called ``abandon``.
         """
         with ExitStack() as stack:
             watched = self._watched[name] = _WatchedDomain()
             stack.callback(os.close, watched.wake)
             stack.callback(self._watched.pop, name)
-            if self._abandoned:  # looked at when all who abandon can see this one
+            if self._abandoned:  # checked only after this domain is visible to abandon()
                 raise KeyboardInterrupt
             watch = stack.enter_context(INotify())
             for file in (output.events, output.console):
@@ -188,16 +188,16 @@ class Hypervisor:
             return Ending.PAUSED if ending is Ending.TIMEOUT and _paused(domain) else ending
 
     def abandon(self) -> None:
-        """End every domain that some thread waits for, and start none any more: the user wants to stop."""
+        """End every running domain and refuse to start others: the user wants to stop."""
         self._abandoned = True
         for watched in list(self._watched.values()):
             watched.abandoned = True
             os.eventfd_write(watched.wake, 1)
 
     def close(self) -> None:
-        """Let go of the connection; domains that are still there go with it."""
+        """Close the connection; domains that still run end with it."""
         connection, self._connection = self._connection, None
-        with suppress(libvirt.libvirtError):  # of one that was lost
+        with suppress(libvirt.libvirtError):  # the connection may be lost
             connection.close()
 
 
@@ -224,7 +224,7 @@ def _wait(
             if not ready:
                 return Ending.TIMEOUT
     finally:
-        lines.drain()  # an interrupt must not lose what the guest had finished
+        lines.drain()  # an interrupt must not lose completed lines
 
 
 def _paused(domain: Any) -> bool:
@@ -235,7 +235,7 @@ def _paused(domain: Any) -> bool:
 
 
 def _end_earlier_domain(connection: Any, name: str) -> None:
-    """End a domain of that name that is still there: it is of who carried this run out before, and was killed."""
+    """End a domain of that name left by an earlier process that carried out this run and was killed."""
     try:
         domain = connection.lookupByName(name)
     except libvirt.libvirtError as error:
@@ -253,7 +253,7 @@ def _alive(connection: Any) -> bool:
 
 
 def _end_process(name: str) -> None:
-    """End the guest's QEMU where it is still there: a daemon that was killed can destroy nothing."""
+    """End the guest's QEMU if it still runs: a daemon that was killed cannot destroy its domains."""
     orphans.terminate(orphans.tagged(orphans.tag(), f"guest={name},"))
 
 
@@ -267,7 +267,7 @@ def _destroy(domain: Any) -> None:
 
 @contextmanager
 def connected() -> Iterator[Hypervisor]:
-    """A hypervisor that answers, for as long as the body runs."""
+    """Yield a connected hypervisor."""
     with libvirt_daemon.keep_running():
         hypervisor = Hypervisor()
         try:

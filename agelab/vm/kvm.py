@@ -1,7 +1,7 @@
-"""Whether KVM really boots a guest here.
+"""Test whether KVM boots a guest on this host.
 
-That /dev/kvm exists, opens and makes machines proves nothing: there are hosts where a guest then hangs
-in early boot. So a kernel is booted, without a root: when it has come as far as looking for one, KVM works.
+That /dev/kvm exists, opens and creates machines is no proof: on some hosts a guest then hangs in early boot. So a
+kernel is booted without a root; KVM works if the kernel gets as far as looking for one.
 """
 
 import platform
@@ -22,22 +22,22 @@ QEMU = "qemu-system-x86_64"
 DEVICE = Path("/dev/kvm")
 
 BOOT_SECONDS = 20.0
-"""How long a boot may take, in host time; one that works takes about two seconds."""
+"""Timeout of a boot in host seconds; a successful one takes about two."""
 _BANNER = "Linux version "
 _LATE_BOOT_MESSAGES = ("Unable to mount root fs", "as init process", "No working init found")
 
 
 class KvmProbe(Frozen):
-    """What one boot under KVM showed, or why none was tried."""
+    """Result of a test boot under KVM, or why there was none."""
 
     boots: bool
     detail: str = Field(description="how far the kernel came, or what is missing")
-    tried: bool = Field(default=True, description="a guest was started")
-    fix: str = Field(default="", description="what to do before one can be tried")
+    tried: bool = Field(default=True, description="whether a guest was started")
+    fix: str = Field(default="", description="what to do so that a test boot is possible")
 
 
 def judge_console(console: str) -> KvmProbe:
-    """The verdict over a serial console: a banner, and then a kernel that looks for its root or init."""
+    """Judge a serial console: success is a kernel banner followed by a search for the root or init."""
     _, banner, rest = console.partition(_BANNER)
     if banner and any(mark in rest for mark in _LATE_BOOT_MESSAGES):
         return KvmProbe(boots=True, detail=f"booted Linux {rest.split(maxsplit=1)[0]}")
@@ -48,9 +48,9 @@ def judge_console(console: str) -> KvmProbe:
 
 
 def try_boot(kernel: Path, seconds: float = BOOT_SECONDS, accelerator: str = "kvm") -> KvmProbe:
-    """Boot ``kernel`` with no root, on the host's own CPU model as wall-clock runs do.
+    """Boot ``kernel`` without a root, on the host's own CPU model as in wall-clock runs.
 
-    ``seconds`` of host time is how long it may take.
+    ``seconds`` is the timeout in host time.
     """
     cpu = ("-cpu", "host") if accelerator == "kvm" else ()
     with atomic.temp_dir(Path(gettempdir())) as directory:
@@ -73,12 +73,12 @@ def try_boot(kernel: Path, seconds: float = BOOT_SECONDS, accelerator: str = "kv
             *_, last = error.stderr.strip().splitlines() or [str(error)]
             return KvmProbe(boots=False, detail=f"QEMU stops: {last.removeprefix(f'{QEMU}: ')}")
         except HostError:
-            pass  # too slow: the console says how far it came
+            pass  # timed out: the console shows how far it came
         return judge_console(console.read_text(errors="replace") if console.exists() else "")
 
 
 def probe_kvm(store: Store, device: Path = DEVICE, *, again: bool = False) -> KvmProbe:
-    """Whether KVM boots a guest here; tried once for each host and kernel of the store, or ``again``."""
+    """Test whether KVM boots a guest here; the result is cached by host and kernel unless ``again``."""
     if not device.exists():
         return _not_tried(
             f"no {device}", "switch virtualisation on in the firmware, or load kvm_intel or kvm_amd"

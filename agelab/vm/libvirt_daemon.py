@@ -1,9 +1,9 @@
-"""The libvirt daemon: used where one runs, started where no service manager did, ended when nobody uses it any more.
+"""Start a libvirt daemon where none runs, and stop it after its last user.
 
-A daemon that we start gets a qemu.conf of its own (mounted over the host's in a private mount namespace):
-as root, libvirt would otherwise drop QEMU to a user who may not open /dev/kvm, find on every request that
-KVM has "gone", and probe QEMU again for four seconds. Its libvirtd.conf is the host's, without keepalive: a user who
-stops agelab for a minute (SIGSTOP, a debugger) would lose the guests.
+A daemon of the service manager is used if there is one. A daemon started here gets its own qemu.conf, mounted over
+the host's in a private mount namespace: as root, libvirt would otherwise run QEMU as a user who may not open
+/dev/kvm, report on every request that KVM has gone, and probe QEMU again for four seconds. Its libvirtd.conf is the
+host's without keepalive: otherwise suspending agelab for a minute (SIGSTOP, a debugger) would end the guests.
 """
 
 import fcntl
@@ -31,29 +31,29 @@ remember_owner = 0
 """
 HOST_LIBVIRTD_CONF = Path("/etc/libvirt/libvirtd.conf")
 START_TIMEOUT = 30.0
-"""Seconds that a daemon may take until it answers."""
+"""Seconds within which a new daemon must respond."""
 
 
 def uri() -> str:
-    """The libvirt to talk to: the system's for root, the user's own session otherwise."""
+    """Return the libvirt URI: the system's for root, the user's own session otherwise."""
     return "qemu:///system" if os.geteuid() == 0 else "qemu:///session"
 
 
 def is_responding() -> bool:
-    """Whether libvirt answers now."""
+    """Return True if libvirt responds."""
     return process.run(["virsh", "--connect", uri(), "version"], ok=range(256), timeout=60).returncode == 0
 
 
 @contextmanager
 def keep_running() -> Iterator[None]:
-    """See to it that libvirt answers for as long as the body runs; the last one out ends what we started.
+    """Keep libvirt running for the duration of the body; the last user stops a daemon started here.
 
-    Raises HostError when it cannot be made to answer.
+    Raises HostError when it does not respond.
     """
-    if os.geteuid() != 0:  # a session's daemon is started on demand by the library and leaves by itself
+    if os.geteuid() != 0:  # libvirt starts a session daemon on demand, and it exits by itself
         yield
         return
-    STATE.mkdir(mode=0o700, exist_ok=True)  # who can open a lock can hold it
+    STATE.mkdir(mode=0o700, exist_ok=True)  # others must not open, and so hold, the locks
     with (STATE / "users").open("w") as users:
         try:
             with _state_lock():
@@ -67,7 +67,7 @@ def keep_running() -> Iterator[None]:
 
 
 def ensure_running() -> None:
-    """Have libvirt answer again, in the body of ``running``. Raises HostError when it cannot be made to."""
+    """Restart libvirt if it does not respond, inside ``keep_running``. Raises HostError when it still does not."""
     if os.geteuid() == 0:
         with _state_lock():
             if not is_responding():
@@ -75,7 +75,7 @@ def ensure_running() -> None:
 
 
 def unused_pid() -> int | None:
-    """The process id of a daemon that we started and nobody uses; None where there is none."""
+    """Return the process id of a daemon started here that nobody uses, or None."""
     try:
         with (STATE / "users").open() as users:
             return _own_pid() if _is_last_user(users.fileno()) else None
@@ -84,7 +84,7 @@ def unused_pid() -> int | None:
 
 
 def stop_unused() -> None:
-    """End a daemon that we started and nobody uses."""
+    """Stop a daemon started here that nobody uses."""
     with _state_lock(), (STATE / "users").open("w") as users:
         if _is_last_user(users.fileno()):
             _stop()
@@ -110,7 +110,7 @@ def _pid_file() -> Path:
 
 
 def _start() -> None:
-    # One that does not answer has been told to end, and may take long: until then it has the sockets.
+    # A daemon that does not respond may be shutting down, and holds the sockets until it has ended.
     before = orphans.tagged(orphans.DAEMON, str(STATE / "libvirtd.conf"))
     orphans.terminate([one for one in before if one.command == "libvirtd"])
     configuration = STATE / "qemu.conf"
@@ -121,9 +121,11 @@ def _start() -> None:
     )
     daemon = f"exec libvirtd --config {settings} --pid-file {_pid_file()}"
     private = f"mount --bind {configuration} /etc/libvirt/qemu.conf"
-    # Where the host forbids mount namespaces, the daemon runs with the host's qemu.conf: slower, no less right.
+    # Where the host forbids mount namespaces, the daemon uses the host's qemu.conf: slower, equally correct.
     start = f"if unshare --mount -- {private}; then exec unshare --mount -- sh -c '{private} && {daemon}'; fi; {daemon}"
-    process.run(["libvirtd", "--version"])  # or nobody would hear that there is none
+    process.run(
+        ["libvirtd", "--version"]
+    )  # report a missing libvirtd here: the reaper runs in the background
     argv = [sys.executable, "-P", reaper.__file__, str(STATE / "users"), "sh", "-c", start]
     process.run(argv, env={orphans.VARIABLE: orphans.DAEMON}, timeout=START_TIMEOUT)
     deadline = time.monotonic() + START_TIMEOUT
@@ -136,17 +138,17 @@ def _start() -> None:
 
 
 def _own_pid() -> int | None:
-    """The daemon that was started here and still runs."""
+    """Return the process id of the running daemon that was started here, or None."""
     try:
         pid = int(_pid_file().read_text())
         named = Path(f"/proc/{pid}/comm").read_text().strip()
     except (FileNotFoundError, ValueError, ProcessLookupError):
         return None
-    return pid if named == "libvirtd" else None  # the number may have gone to another process since
+    return pid if named == "libvirtd" else None  # the process id may have been reused
 
 
 def _stop() -> None:
-    """End the daemon that this program started, if it did."""
+    """Stop the daemon if it was started here."""
     pid = _own_pid()
     if pid is None:
         return

@@ -1,12 +1,11 @@
-"""Run a daemon in the background for as long as anybody uses it, as the parent of whatever it leaves behind.
+"""Run a daemon in the background while anybody uses it, and reap its orphans.
 
-    python reaper.py USERS COMMAND...
+python reaper.py USERS COMMAND...
 
-Whoever uses the daemon holds a shared lock on the file USERS: the kernel says when the last of them has gone, however
-it went.
+Each user of the daemon holds a shared lock on the file USERS; the kernel releases it however the user ends.
 
-libvirt takes a guest for running until its process has been reaped. That is the work of process 1, and in
-containers and small virtual machines some take seconds to get to it.
+libvirt takes a guest for running until its process has been reaped. Reaping orphans is the work of process 1, which
+takes seconds in some containers and small virtual machines.
 """
 
 import ctypes
@@ -26,7 +25,7 @@ STOP_SECONDS = 20.0
 
 
 def daemonize() -> None:
-    """Go on as a process of its own, without a terminal; the caller's ends here."""
+    """Continue as a background process without a terminal; the calling process exits."""
     if os.fork():
         os._exit(0)
     os.setsid()
@@ -36,7 +35,7 @@ def daemonize() -> None:
 
 
 def _end_unused(users: Path, daemon: int) -> None:
-    """End the daemon when nobody uses it any more; until this process ends, who wants to use it waits."""
+    """Stop the daemon after its last user; new users wait for the lock until this process has ended."""
     with users.open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         os.kill(daemon, signal.SIGTERM)
@@ -45,7 +44,7 @@ def _end_unused(users: Path, daemon: int) -> None:
 
 
 def run(users: Path, argv: Sequence[str]) -> int:
-    """Run the command to its end, and reap every orphan meanwhile. Returns its exit status, as a shell would."""
+    """Run the command to its end, reaping orphans meanwhile. Return its exit status as a shell does."""
     if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
     daemon = os.posix_spawnp(argv[0], tuple(argv), os.environ)

@@ -1,8 +1,8 @@
-"""The virtual clock's part of a domain.
+"""Domain arguments of the virtual clock.
 
-What repeatability takes is in the argument lists below; docs/architecture.md says why each is there. Nothing
-asynchronous and nothing fed by the host may be in such a domain: its disks are memory-backed (nvdimm), its
-serial lines end in regular files, and it has no network, no balloon and no source of randomness.
+The argument lists below make guests repeatable; docs/architecture.md explains each. Such a domain has nothing
+asynchronous and no input from the host: its disks are memory-backed (nvdimm), its serial lines end in regular files,
+and it has no network, balloon or source of randomness.
 """
 
 from datetime import UTC, datetime
@@ -14,19 +14,28 @@ EPOCH = 1577836800
 """Guest time of a cell's first boot: 2020-01-01 UTC, in seconds."""
 DAY_SECONDS = 86400
 TIMERS = ("rtc", "pit", "hpet")
-"""What virt-install writes policies for: they catch up with lost ticks, by the host's idea of time."""
+"""Timers for which virt-install writes policies; these would catch up with lost ticks in host time."""
 
 
 KERNEL_ARGUMENTS = ("clearcpuid=112", "rodata=off", "nolapic_timer", "softlockup_panic=1")
-"""Without REP_GOOD (bit 112 in every kernel from 5.10 to 7.2) the kernel copies and clears by loops of words, which the
-emulator runs up to three times as fast as string instructions, one step of which it counts as one instruction.
-Without write protection of its own text it does not search its page tables for holes in it: a tenth of a boot. With the
-HPET as its timer it does not measure the local APIC's by spinning for a fifth of a second: a quarter of a boot.
-A processor that is 20 s of guest time in the kernel (soft lockup) is a panic: here no busy host can look like that."""
+"""Kernel arguments, in order:
+
+``clearcpuid=112``: without REP_GOOD (bit 112 in every kernel from 5.10 to 7.2) the kernel copies and clears in loops
+of words, which the emulator runs up to three times as fast as string instructions; it counts one iteration of these
+as one instruction.
+
+``rodata=off``: the kernel does not search its page tables for writable text, which saves a tenth of a boot.
+
+``nolapic_timer``: with the HPET as its timer the kernel does not calibrate the local APIC timer by spinning for a
+fifth of a second, which saves a quarter of a boot.
+
+``softlockup_panic=1``: a processor that spends 20 s of guest time in the kernel (soft lockup) panics; no busy host
+can cause this here.
+"""
 
 
 def require_supported(spec: GuestSpec) -> None:
-    """Refuse what has a time of its own, or none of the host's taken away."""
+    """Raise AgelabError for a guest with real disks, several processors or no clock library."""
     if spec.real_disks or spec.passthrough or spec.vcpus != 1 or spec.preload is None:
         raise AgelabError(
             "the virtual clock has one processor, the clock library and no real disks",
@@ -35,7 +44,7 @@ def require_supported(spec: GuestSpec) -> None:
 
 
 def virt_install_arguments(spec: GuestSpec) -> list[str]:
-    """virt-install's words that only the virtual clock has."""
+    """Return the virt-install arguments specific to the virtual clock."""
     cpu = [spec.machine.cpu_model, *(f"disable={name}" for name in spec.machine.cpu_without), "check=none"]
     return [
         "--virt-type", "qemu", "--cpu", ",".join(cpu), "--disk", "none",
@@ -45,11 +54,11 @@ def virt_install_arguments(spec: GuestSpec) -> list[str]:
 
 
 def qemu_arguments(spec: GuestSpec) -> list[str]:
-    """QEMU's arguments for the instruction counter."""
+    """Return the QEMU arguments of the instruction counter."""
     moment = datetime.fromtimestamp(EPOCH + spec.day * DAY_SECONDS, UTC).strftime("%Y-%m-%d")
     return [
         f"env=LD_PRELOAD={spec.preload}",
-        # Recording (into nothing) keeps QEMU's main loop from looking at the clock while the guest runs: it could
+        # Recording (to /dev/null) keeps QEMU's main loop from reading the clock while the guest runs: it could
         # see a processor that has just halted and not yet accounted for its last instructions.
         f"-icount shift={spec.machine.shift},sleep=off,align=off,rr=record,rrfile=/dev/null",
         f"-rtc base={moment},clock=vm",

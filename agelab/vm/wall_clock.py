@@ -1,27 +1,29 @@
-"""The wall clock's part of a domain: real time, several processors, real disks over virtio or behind their controller.
+"""Domain arguments of the wall clock: real time, several processors, real disks over virtio or PCI passthrough.
 
-An error of a real disk is the guest's to see: QEMU would otherwise stop the guest when a disk has no room, and
-a disk that was pulled out must fail the cell, not hang it.
+Errors of a real disk are reported to the guest: by default QEMU stops the guest when a disk has no room, and a disk
+that was pulled out must fail the cell, not hang it.
 """
 
 from agelab.vm.guest import GuestSpec, RealDisk
 
 DRIVE_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 PINNED_EXTRA_MIB = 2048
-"""Memory that QEMU may lock beside the guest's own when a PCI device reaches into it."""
+"""MiB that QEMU may lock beside guest memory for PCI passthrough."""
 
 
 def kernel_arguments(spec: GuestSpec) -> tuple[str, ...]:
-    """An emulated guest does not check its timer: for that it wants ticks within 40 ms, which the emulator misses when
-    the host is busy, and panics without (check_timer in arch/x86/kernel/apic/io_apic.c of Linux). Nor does KVM's.
+    """Return the kernel arguments for the accelerator.
+
+    An emulated guest skips the timer check (check_timer in arch/x86/kernel/apic/io_apic.c of Linux): it panics unless
+    ticks come within 40 ms, which the emulator misses on a busy host. Under KVM Linux makes no such check.
     """
     return () if spec.accelerator == "kvm" else ("no_timer_check",)
 
 
 def virt_install_arguments(spec: GuestSpec) -> list[str]:
-    """virt-install's words that only the wall clock has."""
+    """Return the virt-install arguments specific to the wall clock."""
     without = (f"disable={name}" for name in spec.machine.cpu_without)
-    # A real processor keeps its own instructions: what is taken out of the emulated one is slow or random there.
+    # Under KVM all instructions are kept: those disabled are slow or random only in the emulator.
     native = spec.accelerator == "kvm"
     cpu = (
         "host-passthrough,check=none"
@@ -38,7 +40,7 @@ def virt_install_arguments(spec: GuestSpec) -> list[str]:
 
 
 def disk_argument(number: int, real: RealDisk) -> str:
-    """virt-install's words for one real disk."""
+    """Return the virt-install argument for one real disk."""
     source = "source.dev" if real.kind == "block" else "source.file"
     return (
         f"type={real.kind},device=disk,{source}={real.source},driver.name=qemu,driver.type=raw,"
@@ -48,5 +50,5 @@ def disk_argument(number: int, real: RealDisk) -> str:
 
 
 def _pinned_kib(spec: GuestSpec) -> int:
-    """A PCI device may reach all of the guest's memory, the memory-backed disks too: none of it may be paged out."""
+    """Return the limit on locked memory: passthrough pins all guest memory, memory-backed disks included."""
     return (spec.memory_mib + PINNED_EXTRA_MIB) * 1024 + sum(disk.size for disk in spec.disks) // 1024
