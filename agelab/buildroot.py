@@ -1,7 +1,7 @@
-"""Building C against one Debian suite's own compiler, the same bytes on every host.
+"""Build C with one Debian suite's own compiler: the same bytes on every host.
 
-The packages are unpacked, not installed, into a build root that the store keeps as a tar. What runs in it is
-confined by bubblewrap: no network, any user, nothing of the host, the same paths each time.
+The packages are unpacked, not installed, into a build root that the store keeps as a tar. Programs run in it under
+bubblewrap: no network, no root needed, nothing of the host, the same paths each time.
 """
 
 import os
@@ -25,7 +25,7 @@ _MERGED = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _MOUNT_POINTS = ("build", "dev", "proc", "tmp")
 _EPOCH = "1577836800"
 _ERROR = re.compile(r"\b(error|ERROR|undefined reference)\b|\*\*\*")
-# Of the host, and not of what is built: a full disk, too little memory.
+# Failures of the host, not of what is built: a full disk, too little memory.
 _HOST_SHORTAGE = re.compile(
     r"No space left on device|Disk quota exceeded|Cannot allocate memory|virtual memory exhausted"
     r"|signal terminated program|terminated with signal 9\b|\*\*\* \[.*\] (Error 137|Killed)\b"
@@ -33,11 +33,11 @@ _HOST_SHORTAGE = re.compile(
 
 
 class BuildFailed(AgelabError):
-    """A program that builds something failed: what it was given cannot be built."""
+    """A compiler or make failed: the given sources cannot be built."""
 
 
 class BuildRoot(Frozen):
-    """What something is built in, exactly."""
+    """The packages of a build root."""
 
     suite: str
     packages: tuple[Package, ...]
@@ -45,14 +45,14 @@ class BuildRoot(Frozen):
 
 @dataclass(frozen=True)
 class Purpose:
-    """What a build root is for, and hence what of its packages is of no use in it."""
+    """What is built in a build root, and so which files of its packages can be removed."""
 
     product: str
-    """What is built in it, as a user is told: "modules for 6.1.0-1-amd64"."""
+    """What is built, for messages: "modules for 6.1.0-1-amd64"."""
     unused: tuple[str, ...]
-    """What is removed from /usr, as patterns of paths."""
+    """Patterns of paths below /usr to remove."""
     inputs: Mapping[str, Any]
-    """Its part of the build root's identity: a number to raise whenever the same packages make another one."""
+    """Additional inputs of the build root's key: a number to raise whenever the same packages make another root."""
 
 
 def obtain(
@@ -63,11 +63,11 @@ def obtain(
     *,
     verify: bool = True,
 ) -> Artefact:
-    """The build root of the packages that ``resolve`` names: as it did before, or anew if it is given True.
+    """Return the build root of the packages that ``resolve`` names, built if the store does not have it.
 
-    What was resolved may have left the mirror before it was fetched; then it is resolved again. One that is not to
-    be ``used`` now is not read: its key is all that is asked for.
-    Raises HostError when the packages cannot be had.
+    ``resolve`` is called with False, and with True to refresh when the packages have left the mirror since. Without
+    ``verify`` the root is not read: for callers that need only its key.
+    Raises HostError when the packages cannot be fetched.
     """
     try:
         return _obtain(resolve(False), purpose, store, progress, verify)
@@ -98,7 +98,7 @@ def _obtain(
 
 
 def finish_root(tree: Path, unused: Sequence[str]) -> None:
-    """Make unpacked packages a root that programs run in: one /usr, an awk, places to mount on, nothing unused."""
+    """Turn unpacked packages into a root: merge /bin and /lib into /usr, link awk, add mount points, remove unused."""
     usr = tree / "usr"
     usr.mkdir(exist_ok=True)
     for name in _MERGED:
@@ -133,7 +133,7 @@ def remove_path(path: Path) -> None:
 
 
 def write_tar(tree: Path, tar: Path) -> None:
-    """A tar of a tree: the same bytes, whoever unpacked it and under whatever umask."""
+    """Write a tar of a tree: the same bytes whoever unpacked the tree and under whatever umask."""
     same = ["--sort=name", "--format=gnu", f"--mtime=@{_EPOCH}", "--owner=0", "--group=0", "--numeric-owner"]
     modes = "--mode=a-s,u+w,a+rX,go-w"
     process.run(["tar", "-C", str(tree), *same, modes, "-cf", str(tar), "."])
@@ -141,28 +141,28 @@ def write_tar(tree: Path, tar: Path) -> None:
 
 @dataclass(frozen=True)
 class Workshop:
-    """An unpacked build root, and the one directory that programs in it may write to."""
+    """An unpacked build root, and the directories that programs in it can use."""
 
     root: Path
     build: Path
-    """There it is /build, where programs are started."""
+    """Mounted as /build, the working directory of programs."""
     product: str
-    """What is made, for errors: "the drive's module"."""
+    """What is built, for errors: "the drive's module"."""
     read_only: Mapping[str, Path] = field(default_factory=dict)
-    """More directories to read, by their names in /tmp."""
+    """More directories, mounted read-only, by their names in /tmp."""
     writable: Mapping[str, Path] = field(default_factory=dict)
-    """The same to write to."""
+    """More directories, mounted writable, by their names in /tmp."""
     environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def log(self) -> Path:
-        """What the program that runs has said so far, on both streams."""
+        """The output so far of the program that runs, both streams."""
         return self.build.with_name("log")
 
     def run(self, argv: Sequence[str]) -> str:
-        """What a program says on both streams.
+        """Run a program in the build root and return its output, both streams.
 
-        Raises HostError when nothing can be confined here or the host is short of something, DoesNotBuild when the
+        Raises HostError when bubblewrap cannot run here or the host is short of something, BuildFailed when the
         program fails.
         """
         log = self.log
@@ -200,13 +200,13 @@ class Workshop:
 
 
 def _error_lines(lines: Sequence[str]) -> list[str]:
-    """What of make's lines tells why, the first error first: jobs that run side by side go on after it."""
+    """List the lines of make's output that name errors, the first first: parallel jobs go on after it."""
     return [line for line in lines if _ERROR.search(line)][:12]
 
 
 @contextmanager
 def open_workshop(tar: Path, files: Sequence[Path], directory: Path, what: str) -> Iterator[Workshop]:
-    """The build root of ``tar`` with copies of these files in /build, below ``directory`` until it is left."""
+    """Unpack the build root of ``tar`` below ``directory`` for the body, with copies of these files in /build."""
     work = directory / "work"
     build = work / "build"
     build.mkdir(parents=True)
@@ -219,7 +219,7 @@ def open_workshop(tar: Path, files: Sequence[Path], directory: Path, what: str) 
 
 
 def unpacked_root(made: Artefact, store: Store) -> Path:
-    """A build root for workshops that stays unpacked in the store's cache: one build after the other reads it."""
+    """Return a build root unpacked in the store's cache, where it stays for later builds."""
     root = store.cache("buildroots") / made.key
     with store.lock(f"buildroots-{made.key}"):
         if not root.exists():
@@ -230,7 +230,7 @@ def unpacked_root(made: Artefact, store: Store) -> Path:
                 )
             with atomic.locked_directory(root.with_suffix(atomic.SUFFIX)) as partial:
                 _unpack(made / ROOT_TAR, partial)
-                os.sync()  # after a power cut an empty compiler would make every kernel one that does not build
+                os.sync()  # or, after a power cut, an empty compiler would fail every build
                 partial.rename(root)
     return root
 

@@ -1,6 +1,6 @@
-"""Debian packages through the host's own apt configuration, into a private apt root.
+"""Resolve and download Debian packages with the host's apt, in a private apt root.
 
-Nothing here changes the host: lists and downloads live below the store's cache. Mirrors, proxies and
+Nothing here changes the host: lists and downloads are below the store's cache. Mirrors, proxies and
 credentials are the host's; a mirror's address never leaves the private root.
 """
 
@@ -20,8 +20,8 @@ _BACKPORTS = "-backports"
 
 _RELEASE_URI = re.compile(r"'(?P<base>[^']+?)/dists/(?P<suite>[^']+?)/InRelease'")
 _PACKAGE_URI = re.compile(r"'[^']+' (?P<file>\S+) (?P<size>\d+) SHA256:(?P<sha256>[0-9a-f]{64})")
-# Host hooks and index kinds are of no use in a private root, and some of them are slow. Without apt's cache, which
-# images of containers switch off, each question takes as long as reading the lists does.
+# Hooks and index kinds of the host are cleared: they are useless in a private root, and some are slow. apt's cache is
+# switched on (container images switch it off): without it each query reads all lists.
 _CONFIG = """\
 #clear APT::Update::Pre-Invoke;
 #clear APT::Update::Post-Invoke;
@@ -54,7 +54,7 @@ Dir::State::extended_states "{root}/extended_states";
 
 
 class PackagesVanished(HostError):
-    """A suite's mirror does not hand out packages that were resolved: it has newer ones, or is out of reach."""
+    """The mirror does not serve packages that were resolved: it has newer ones or cannot be reached."""
 
     def __init__(self, message: str, hint: str = "", suite: str = "") -> None:
         super().__init__(message, hint)
@@ -74,11 +74,11 @@ class Archive:
 
     @property
     def fetched(self) -> bool:
-        """Whether its package lists are here."""
+        """True when the package lists have been fetched."""
         return (self._root / "updated").exists()
 
     def update(self, *, refresh: bool = True) -> None:
-        """Fetch the package lists: always, or without ``refresh`` only where there are none yet."""
+        """Fetch the package lists; without ``refresh`` only if there are none yet."""
         with self._store.lock(f"apt-{self.suite}"):
             if self.fetched and not refresh:
                 self._configure()  # the store may have been moved since
@@ -91,35 +91,37 @@ class Archive:
             (self._root / "updated").touch()
 
     def _configure(self) -> None:
-        """Write what apt is told, with this store's places in it."""
-        # Backports are packages for the suite below them, whose newest they are only when preferred.
+        """Write apt.conf with the paths of this store."""
+        # apt takes packages from backports only when that suite is preferred.
         preferred = self.suite if self.suite.endswith(_BACKPORTS) else ""
         config = _CONFIG.format(root=self._root, architecture=ARCHITECTURE, preferred=preferred)
         atomic.write(self._root / "apt.conf", config.encode())
 
     def resolve(self, names: Sequence[str], *, essential: bool = False) -> tuple[Package, ...]:
-        """The packages of those names with all they depend on (and all essential ones), sorted by name."""
+        """Return these packages with all their dependencies (and all essential packages), sorted by name."""
         wanted = [*names, *(["?essential"] if essential else [])]
         argv = ["install", "--print-uris", "-qq", "-y", "--no-install-recommends", *wanted]
-        return tuple(sorted(self._printed(argv), key=lambda package: package.name))
+        return tuple(sorted(self._package_uris(argv), key=lambda package: package.name))
 
     def package(self, name: str, version: str = "") -> Package:
-        """One package by itself, of that version or the candidate."""
-        return self._printed(["download", "--print-uris", "-qq", f"{name}={version}" if version else name])[0]
+        """Return one package without its dependencies, in that version or the candidate."""
+        return self._package_uris(
+            ["download", "--print-uris", "-qq", f"{name}={version}" if version else name]
+        )[0]
 
     def versions(self, prefix: str) -> dict[str, str]:
-        """Name to newest version of every package whose name starts with ``prefix``."""
+        """Map the name of every package that starts with ``prefix`` to its newest version."""
         self.update(refresh=False)
         names = self._apt("apt-cache", ["pkgnames", prefix]).split()
         listed = self._apt("apt-cache", ["madison", *sorted(names)]) if names else ""
         found: dict[str, str] = {}
-        for line in listed.splitlines():  # name | version | where, the newest version of a name first
+        for line in listed.splitlines():  # name | version | source, the newest version of a name first
             name, version, _ = (part.strip() for part in line.split("|", 2))
             found.setdefault(name, version)
         return found
 
     def depends(self, name: str, version: str = "") -> str:
-        """What the package of that name, of that version or the candidate, says in its Depends field."""
+        """Return the Depends field of a package, in that version or the candidate."""
         self.update(refresh=False)
         wanted = f"{name}={version}" if version else name
         shown = self._apt("apt-cache", ["show", "--no-all-versions", wanted])
@@ -127,17 +129,17 @@ class Archive:
         return lines[0] if lines else ""
 
     def download(self, packages: Sequence[Package]) -> list[Path]:
-        """The files of these packages, each verified; those in the cache are not fetched again.
+        """Return the verified files of these packages, fetching those that are not in the cache.
 
-        Raises Gone when the mirror does not have them (any more).
+        Raises PackagesVanished when the mirror does not have them (any more).
         """
         with self._store.lock("debs"):
-            absent = [package for package in packages if not self._have(package)]
+            absent = [package for package in packages if not self._is_cached(package)]
             if absent:
                 self._download(absent)
         return [self._debs / package.filename for package in packages]
 
-    def _have(self, package: Package) -> bool:
+    def _is_cached(self, package: Package) -> bool:
         file = self._debs / package.filename
         return file.is_file() and file.stat().st_size == package.size and file_hash(file) == package.sha256
 
@@ -151,10 +153,10 @@ class Archive:
                     ["apt-get", "-c", str(self._root / "apt.conf"), "download", "-qq", *wanted], cwd=there
                 )
             except process.ProcessFailed as error:
-                if lacking := self._lacking(packages):
+                if unlisted := self._unlisted(packages):
                     raise PackagesVanished(
-                        f"the mirror of Debian {self.suite} has no {', '.join(lacking)} (any more)",
-                        hint="ask what it has now with --refresh; Debian keeps old versions in its snapshot archive",
+                        f"the mirror of Debian {self.suite} has no {', '.join(unlisted)} (any more)",
+                        hint="resolve again with --refresh; Debian keeps old versions in its snapshot archive",
                         suite=self.suite,
                     ) from error
                 raise PackagesVanished(
@@ -172,19 +174,19 @@ class Archive:
                     )
                 fetched.rename(self._debs / package.filename)
 
-    def _lacking(self, packages: Sequence[Package]) -> list[str]:
-        """Name and version of those of the packages that the lists do not have."""
+    def _unlisted(self, packages: Sequence[Package]) -> list[str]:
+        """List name and version of the packages that are not in the package lists."""
         listed = self._apt("apt-cache", ["madison", *(package.name for package in packages)])
         there = {tuple(part.strip() for part in line.split("|")[:2]) for line in listed.splitlines()}
         return [f"{one.name} {one.version}" for one in packages if (one.name, one.version) not in there]
 
-    def _printed(self, arguments: Sequence[str]) -> list[Package]:
+    def _package_uris(self, arguments: Sequence[str]) -> list[Package]:
         self.update(refresh=False)
         found = []
         for line in self._apt("apt-get", arguments).splitlines():
             match = _PACKAGE_URI.match(line)
             if not match:
-                raise HostError(f"apt-get says what agelab cannot read: {line[:60]!r}")
+                raise HostError(f"apt-get printed a line that agelab cannot parse: {line[:60]!r}")
             name, version, _ = match["file"].removesuffix(".deb").rsplit("_", 2)
             found.append(
                 Package(
@@ -216,17 +218,17 @@ class Archive:
                 process.run(["apt-get", "-c", str(self._root / "apt.conf"), "update", "-qq"])
                 return
             except process.ProcessFailed as error:
-                # A suite may have no updates yet, or none any more: no reason to do without it.
-                gone = [
+                # A suite may have no updates yet, or no longer: it is used without them.
+                missing = [
                     suite
                     for suite in suites
                     if f"/{suite}/" in error.stderr or f" {suite} Release" in error.stderr
                 ]
-                lacking = "does not have a Release file" in error.stderr
-                if lacking and gone and self.suite not in gone:
-                    suites = {suite: uri for suite, uri in suites.items() if suite not in gone}
+                no_release = "does not have a Release file" in error.stderr
+                if no_release and missing and self.suite not in missing:
+                    suites = {suite: uri for suite, uri in suites.items() if suite not in missing}
                     continue
-                if lacking and self.suite in gone:
+                if no_release and self.suite in missing:
                     raise InputError(f"the host's mirror has no Debian suite {self.suite!r}") from error
                 raise HostError(
                     f"cannot fetch the package lists of Debian {self.suite}: {_error_text(error.stderr)}",
@@ -235,9 +237,9 @@ class Archive:
 
 
 def mirrors() -> tuple[str, str | None]:
-    """The addresses of the host's Debian mirror and of its security mirror (None where it uses none)."""
+    """Return the addresses of the host's Debian mirror and of its security mirror (None if it has none)."""
     codename = host_suite()
-    # What an update would fetch: it works on a host whose lists were never fetched, too.
+    # --print-uris also works on a host whose lists were never fetched.
     printed = process.run(["apt-get", "update", "--print-uris"]).stdout
     found = [(match["base"], match["suite"]) for match in _RELEASE_URI.finditer(printed)]
     bases = [base for base, suite in found if suite == codename]
@@ -246,7 +248,7 @@ def mirrors() -> tuple[str, str | None]:
             f"the host's apt sources name no mirror for {codename}",
             hint="agelab builds its guests from the mirror in /etc/apt/sources.list",
         )
-    # A third party may call its suite like Debian's; only Debian has updates to it.
+    # A third party's suite may have the name of Debian's; only Debian has updates for it.
     main = next((base for base in bases if (base, f"{codename}-updates") in found), bases[0])
     return main, next((base for base, suite in found if suite == f"{codename}-security"), None)
 

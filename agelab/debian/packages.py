@@ -13,20 +13,20 @@ from agelab.errors import HostError
 from agelab.model.base import Frozen
 
 SUITES = ("bullseye", "bookworm", "bookworm-backports", "trixie", "trixie-backports", "forky", "sid")
-"""The suites a user may ask for: they tell a misspelt name from a mirror that cannot be reached."""
+"""The suites a user may ask for: with them a misspelt name is told from a mirror that cannot be reached."""
 
-# The first of alternatives counts, as it does for apt.
+# Of alternatives (a | b) only the first is read: apt prefers it too.
 _DEPENDENCY = re.compile(r"(?P<name>[\w.+-]+)(?::\w+)?(?: \(= (?P<version>[^)]+)\))?")
 
 
 class Package(Frozen):
-    """One binary package, exactly: its file and what the file's content must hash to."""
+    """One version of a binary package: its file and the file's hash."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9+.-]*$")
     version: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9.+~:-]*$")
     filename: str = Field(
         pattern=r"^[a-z0-9][A-Za-z0-9.+~%_-]*\.deb$",
-        description="the .deb's base name; says nothing of where it came from",
+        description="the .deb's base name, without the mirror it came from",
     )
     size: int = Field(ge=0, description="bytes")
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
@@ -36,17 +36,17 @@ class Dependency(Frozen):
     """One entry of a Depends field."""
 
     name: str
-    version: str = Field(default="", description="empty unless it must be exactly that one")
+    version: str = Field(default="", description="empty unless an exact version is required")
 
 
 def dependencies(depends: str) -> list[Dependency]:
-    """What a Depends field names, of alternatives the first."""
+    """Parse a Depends field; of alternatives only the first is listed."""
     found = (_DEPENDENCY.match(entry.strip()) for entry in depends.split(","))
     return [Dependency(name=match["name"], version=match["version"] or "") for match in found if match]
 
 
 def host_suite() -> str:
-    """The codename of the release that the host runs. Raises HostError where it has none."""
+    """Return the codename of the host's Debian release. Raises HostError when it has none."""
     with suppress(OSError):
         for line in Path("/etc/os-release").read_text().splitlines():
             if line.startswith("VERSION_CODENAME="):
@@ -57,7 +57,7 @@ def host_suite() -> str:
 
 
 def newest(versions: Sequence[str]) -> str:
-    """The highest of some Debian version strings."""
+    """Return the highest of some Debian version strings."""
 
     def compare(one: str, other: str) -> int:
         argv = ["dpkg", "--compare-versions", one, "gt", other]

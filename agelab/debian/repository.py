@@ -1,4 +1,4 @@
-"""A local apt repository of files that are on this host."""
+"""Local apt repositories."""
 
 import hashlib
 from collections.abc import Sequence
@@ -10,10 +10,10 @@ from agelab.store import file_hash
 
 
 def local_repository(directory: Path, debs: Sequence[Path]) -> str:
-    """Make ``directory`` an unsigned apt repository of just these files; returns its sources line.
+    """Make ``directory`` an unsigned apt repository of these files. Returns its line for sources.list.
 
     A root built from it holds exactly the packages that were resolved and verified, whatever the
-    mirror has by now. The format is that of a flat repository (sources.list(5), repository format).
+    mirror has by now. The format is a flat repository (sources.list(5), repository format).
     """
     directory.mkdir(parents=True, exist_ok=True)
     entries = []

@@ -1,4 +1,4 @@
-"""Remember what a question about packages was answered with, so that "newest" keeps its meaning."""
+"""Cached answers to questions about packages, so that "newest" keeps its meaning until it is asked again."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,10 +15,9 @@ Answer = TypeVar("Answer")
 def cached_resolution(
     store: Store, question: object, kind: type[Answer], ask: Callable[[], Answer], *, refresh: bool = False
 ) -> Answer:
-    """The answer that ``ask`` gave to a question last time, from disk; asked again on ``refresh``.
+    """Return the cached answer to a question, calling ``ask`` when there is none or on ``refresh``.
 
-    It makes a second call instant and independent of the network, and keeps "the newest" the same
-    until somebody wants a newer one. The store's own ``answers`` are never asked again.
+    A second call is instant and needs no network. The store's own ``resolutions`` come first and are never refreshed.
     """
     key = key_of(question)
     adapter = TypeAdapter(kind)

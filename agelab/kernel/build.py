@@ -1,8 +1,8 @@
-"""Kernels that are built here: source, patches and configuration become a bundle like a distribution's.
+"""Build kernels from source, patches and configuration, into the same layout as a distribution's kernels.
 
-The compiler is Debian's of the host's suite, in a build root of its own (agelab/buildroot.py); what it is given has the
-same paths and the same date each time. Objects are kept from one build to the next, and ccache keeps what they held:
-a kernel that differs in one file costs that file and the links.
+The compiler is Debian's of the host's suite, in a build root of its own (agelab/buildroot.py), with the same paths and
+the same date in each build. Object files are kept from one build to the next, and ccache keeps their content: a kernel
+that differs in one file costs compiling that file and linking.
 """
 
 import os
@@ -33,18 +33,19 @@ _ENVIRONMENT = {
     "PYTHONDONTWRITEBYTECODE": "1",
 }
 BUILT_MARK = "agelab-built"
-"""The file among the objects that says of which tree they are, all of them."""
+"""File among the objects that names the source tree which all of them were built from."""
 UNDER_WAY = "agelab-under-way"
-"""The file among them while make works on them: one that was killed leaves files that it takes for whole."""
+"""File among the objects while make runs: a killed make leaves incomplete files that it would later trust."""
 _PROGRESS_SECONDS = 20.0
 
 
 def resolve(
     kind: str, wanted: str, store: Store, *, refresh: bool = False, progress: Notify = silent
 ) -> Kernel:
-    """The kernel that a ``tree:``, ``source:`` or ``recipe:`` spec asks for, built if the store does not have it.
+    """Return the kernel of a ``tree:``, ``source:`` or ``recipe:`` spec, built if the store does not have it.
 
-    Raises InputError for what cannot be built as it was asked, HostError where this host cannot, DoesNotBuild.
+    Raises InputError when the spec is wrong, HostError when this host cannot build, BuildFailed when the source does
+    not build.
     """
     spec = f"{kind}:{wanted}"
     inputs = plan_build(spec, store, progress, refresh=refresh)
@@ -59,7 +60,7 @@ def resolve(
 
 
 def check_configuration(spec: str, store: Store, progress: Notify = silent) -> None:
-    """See that a spec's source, patches and configuration will do, and compile nothing. Raises as ``resolve`` does."""
+    """Check a spec's source, patches and configuration without compiling. Raises as ``resolve`` does."""
     inputs = plan_build(spec, store, progress)
     if store.find("kernel", key_of({"kind": "kernel", **inputs.key_inputs})) is None:
         progress(f"configuring Linux {inputs.source.version}")
@@ -71,9 +72,9 @@ def check_configuration(spec: str, store: Store, progress: Notify = silent) -> N
 
 @contextmanager
 def built_objects(inputs: BuildInputs, store: Store, progress: Notify) -> Iterator[Workshop]:
-    """A workshop whose /build holds the objects of this kernel, up to date, until it is left.
+    """Open a workshop whose /build holds the up-to-date objects of this kernel.
 
-    Raises InputError for a configuration that will not do, DoesNotBuild.
+    Raises InputError for an unusable configuration, BuildFailed.
     """
     with _open_workshop(inputs, store) as shop:
         mark = shop.build / BUILT_MARK
@@ -89,12 +90,12 @@ def built_objects(inputs: BuildInputs, store: Store, progress: Notify) -> Iterat
 
 @contextmanager
 def _open_workshop(inputs: BuildInputs, store: Store) -> Iterator[Workshop]:
-    """A workshop with a kernel's source and what objects there are of its configuration, until it is left."""
-    objects, place = inputs.object_dir, inputs.source.cache_dir
-    with store.lock(f"kernels-{place.name}"):
+    """Open a workshop with a kernel's source and the objects of earlier builds with its configuration."""
+    objects = inputs.object_dir
+    with store.lock(f"kernels-{inputs.source.cache_dir.name}"):
         inputs.source.check_out()
         if (objects / UNDER_WAY).exists() or _clock_went_back(objects):
-            atomic.remove(objects)  # ccache has what was compiled
+            atomic.remove(objects)  # ccache still has their content
         objects.mkdir(exist_ok=True)
         yield Workshop(
             buildroot.unpacked_root(inputs.toolchain, store),
@@ -107,7 +108,7 @@ def _open_workshop(inputs: BuildInputs, store: Store) -> Iterator[Workshop]:
 
 
 def _clock_went_back(objects: Path) -> bool:
-    """Whether the host's clock has gone back since the last build: make would take sources that are new for old."""
+    """Return True when the host's clock has gone back since the last build: make would miss changed sources."""
     probe = objects / "agelab-now"
     built = [mark.stat().st_mtime for name in (BUILT_MARK, ".config") if (mark := objects / name).exists()]
     if not built:
@@ -118,7 +119,7 @@ def _clock_went_back(objects: Path) -> bool:
 
 @contextmanager
 def _mark_under_way(shop: Workshop) -> Iterator[None]:
-    """Mark the objects until make has come to its end, be it that it failed: then it removes what is not whole."""
+    """Mark the objects while make runs. A make that fails removes incomplete files itself, so the mark goes then too."""
     mark = shop.build / UNDER_WAY
     mark.touch()
     try:
@@ -130,7 +131,7 @@ def _mark_under_way(shop: Workshop) -> Iterator[None]:
 
 
 def make_command(*targets: str) -> list[str]:
-    """The command that makes targets of a kernel whose objects are in /build."""
+    """Return the command that makes targets of a kernel whose objects are in /build."""
     ccache = ["CC=ccache gcc", "HOSTCC=ccache gcc"]
     return [
         "make",
@@ -145,7 +146,7 @@ def make_command(*targets: str) -> list[str]:
 
 
 def _configure(shop: Workshop, inputs: BuildInputs) -> None:
-    """Write .config. Raises InputError where it will not do."""
+    """Write .config. Raises InputError when it lacks options that are needed."""
     if inputs.base is None:
         (shop.build / "agelab.config").write_text(inputs.config_text)
         shop.run(make_command("KCONFIG_ALLCONFIG=/build/agelab.config", "allnoconfig"))
@@ -157,7 +158,7 @@ def _configure(shop: Workshop, inputs: BuildInputs) -> None:
 
 @contextmanager
 def _report_progress(shop: Workshop, inputs: BuildInputs, progress: Notify) -> Iterator[None]:
-    """Tell from time to time how many files have been compiled."""
+    """Report from time to time how many files have been compiled."""
     over = threading.Event()
 
     def tell() -> None:
@@ -177,7 +178,7 @@ def _report_progress(shop: Workshop, inputs: BuildInputs, progress: Notify) -> I
 
 
 def _install(shop: Workshop, inputs: BuildInputs, directory: Path) -> None:
-    """Make a bundle of a built kernel, and say what it was made of."""
+    """Install a built kernel into ``directory``, with the record of what it was built from."""
     release = (shop.build / "include/config/kernel.release").read_text().strip()
     shop.run(["x86_64-linux-gnu-strip", "-s", "-o", "/build/vmlinux.stripped", "/build/vmlinux"])
     shutil.move(shop.build / "vmlinux.stripped", directory / "vmlinux")
@@ -191,7 +192,7 @@ def _install(shop: Workshop, inputs: BuildInputs, directory: Path) -> None:
     tree = shop.build / "installed" / "lib" / "modules" / release
     if not (tree / "modules.builtin").is_file():
         raise HostError(
-            f"Linux {inputs.source.version} installed its modules in a way that is not known here"
+            f"Linux {inputs.source.version} installed its modules in a layout that agelab does not know"
         )
     unpack.prune_modules(tree, directory)
     buildroot.remove_path(shop.build / "installed")

@@ -14,7 +14,7 @@ from agelab.notify import Notify
 from agelab.store import Artefact, Store, key_of
 
 RECIPE = 1
-"""Raised whenever the same inputs would make another bundle."""
+"""Raised whenever the same inputs would make another kernel."""
 ROOT_RECIPE = 1
 """Raised whenever the same packages would make another build root."""
 
@@ -56,18 +56,18 @@ _UNUSED = (
 
 @dataclass(frozen=True)
 class BuildInputs:
-    """What a kernel is built from, to the last byte."""
+    """Everything that determines the bytes of a kernel that is built here."""
 
     source: SourceTree
     base: str | None
-    """A distribution's configuration; None for the small one."""
+    """The text of a distribution's configuration; None for the small one."""
     fragments: Mapping[str, str]
-    """Name to text of what the user has added, in order."""
+    """Name to text of the configuration fragments that the user added, in order."""
     toolchain: Artefact
 
     @property
     def config_text(self) -> str:
-        """The lines that the configuration is made of, the last of an option counting."""
+        """All lines of the configuration; of an option set twice the last line counts."""
         first = [config.NEEDED.read_text(), config.SMALL.read_text()]
         if self.base is not None:
             first = [self.base, config.DISTRIBUTION.read_text()]
@@ -75,18 +75,18 @@ class BuildInputs:
 
     @property
     def options(self) -> dict[str, str]:
-        """What the lines say: a comment makes no other kernel."""
+        """The options of these lines: comments do not change the key."""
         return config.options(self.config_text)
 
     @property
     def object_dir(self) -> Path:
-        """Where its objects are: those of each configuration and compiler by themselves."""
+        """The directory of object files for this configuration and compiler."""
         name = key_of({"options": self.options, "toolchain": self.toolchain.key})
         return self.source.cache_dir / f"objects-{name[:16]}"
 
     @property
     def key_inputs(self) -> dict[str, object]:
-        """What its key is the hash of."""
+        """The inputs that make the kernel's key."""
         return {
             "tree": self.source.tree,
             "version": self.source.version,
@@ -98,7 +98,7 @@ class BuildInputs:
 
 
 def plan_build(spec: str, store: Store, progress: Notify, *, refresh: bool = False) -> BuildInputs:
-    """What a spec asks to be built. Raises as ``resolve`` does."""
+    """Read a spec's source, patches and configuration. Raises as ``kernel.build.resolve`` does."""
     wanted = recipes.parse(spec)
     kind, _, what = wanted.source.partition(":")
     if kind == "tree":
@@ -116,25 +116,27 @@ def plan_build(spec: str, store: Store, progress: Notify, *, refresh: bool = Fal
 
 
 def _text(path: Path) -> str:
-    """The text of a configuration. Raises InputError for what is none."""
+    """Read a configuration file. Raises InputError when it is not text."""
     try:
         return path.read_text()
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is no text, as a .config is", hint="unpack it first: zcat") from error
+        raise InputError(
+            f"{path} is not a text file, as a .config is", hint="unpack it first: zcat"
+        ) from error
 
 
 def toolchain(store: Store, progress: Notify) -> Artefact:
-    """The build root of kernels: the compiler of the host's suite and what kbuild runs beside it."""
+    """Return the build root for kernels: the compiler of the host's suite and the programs that kbuild runs."""
 
-    def ask(refresh: bool) -> BuildRoot:
+    def resolve(refresh: bool) -> BuildRoot:
         archive = Archive(store, host_suite())
         question = {"kernels": archive.suite, "packages": _PACKAGES}
 
-        def answer() -> BuildRoot:
+        def ask() -> BuildRoot:
             archive.update(refresh=refresh)
             return BuildRoot(suite=archive.suite, packages=archive.resolve(_PACKAGES))
 
-        return cached_resolution(store, question, BuildRoot, answer, refresh=refresh)
+        return cached_resolution(store, question, BuildRoot, ask, refresh=refresh)
 
     purpose = Purpose("kernels", _UNUSED, {"recipe": ROOT_RECIPE})
-    return buildroot.obtain(ask, purpose, store, progress, verify=False)
+    return buildroot.obtain(resolve, purpose, store, progress, verify=False)

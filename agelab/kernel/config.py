@@ -1,4 +1,4 @@
-"""A kernel's configuration: fragments put together, and what came of them.
+"""Kernel configurations: parse them, and check that options were honoured.
 
 Format: Documentation/kbuild/kconfig.rst of Linux (.config, KCONFIG_ALLCONFIG).
 """
@@ -10,25 +10,24 @@ from agelab.errors import InputError
 from agelab.kernel.recipes import DIRECTORY
 
 NEEDED = DIRECTORY / "needed.config"
-"""What every guest needs."""
+"""Options that every guest needs."""
 SMALL = DIRECTORY / "small.config"
-"""What a kernel has beside it when no other configuration is asked for."""
-
+"""Options of the small configuration, which is the default."""
 DISTRIBUTION = DIRECTORY / "distribution.config"
-"""What a distribution's configuration is changed in."""
+"""Changes to a distribution's configuration."""
 
-# As conf reads it: a comment says nothing but that an option is not set, and what follows a y or m is passed over.
+# As conf reads it: the one comment with a meaning is "is not set", and text after a value is ignored.
 _LINE = re.compile(r'# (CONFIG_\w+) is not set|(CONFIG_\w+)=(".*"|[^#]*?)(?:\s*#.*)?')
 
 
 def options(text: str) -> dict[str, str]:
-    """Name to value of a .config or a fragment, the last line counting; what is not set is ``n``."""
+    """Map name to value in a .config or a fragment. The last line of a name counts; "is not set" is ``n``."""
     found = (_LINE.fullmatch(line.strip()) for line in text.splitlines())
     return {match[1] or match[2]: match[3] or "n" for match in found if match}
 
 
 def missing_options(text: str, wanted: str) -> dict[str, str]:
-    """Of a fragment the options that a .config does not honour, to what it has; ``=m`` is honoured by ``=y``, too."""
+    """Map the options of a fragment that a .config does not honour to its values; ``=m`` is also honoured by ``=y``."""
     has = options(text)
     got = {name: (value, has.get(name, "n")) for name, value in options(wanted).items()}
     return {
@@ -39,19 +38,16 @@ def missing_options(text: str, wanted: str) -> dict[str, str]:
 
 
 def check(text: str, fragments: Mapping[str, str], version: str) -> None:
-    """Refuse a .config that lacks what a guest needs, or a line of the user's fragments.
-
-    Raises InputError with every option by name.
-    """
+    """Raise InputError when a .config lacks options that guests need or that the user's fragments set."""
     if missing := missing_options(text, NEEDED.read_text()):
         raise InputError(
-            f"the configuration lacks what a guest needs of a kernel: {', '.join(sorted(missing))}",
+            f"the configuration lacks options that a guest needs: {', '.join(sorted(missing))}",
             hint=f"{NEEDED.name} says what for; an option may need others: make menuconfig in the tree tells which",
         )
     for name, fragment in fragments.items():
         if ignored := missing_options(text, fragment):
-            said = ", ".join(f"{option} (it is {had})" for option, had in sorted(ignored.items()))
+            listed = ", ".join(f"{option} (it is {had})" for option, had in sorted(ignored.items()))
             raise InputError(
-                f"{name}: Linux {version} does not take {said}",
+                f"{name}: Linux {version} does not accept {listed}",
                 hint="it needs other options too, or this version has no such option",
             )

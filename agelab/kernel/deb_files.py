@@ -1,4 +1,4 @@
-"""The ``deb:`` kind of kernel: .deb files, of the user's own build or of a kernel that left the mirror."""
+"""Kernels of kind ``deb:``: the user's .deb files, of an own build or of a kernel that left the mirror."""
 
 import re
 from pathlib import Path
@@ -20,7 +20,7 @@ _PACKAGE = re.compile(
 
 
 class Deb(Frozen):
-    """One file, and what its control data says."""
+    """One .deb file and its control data."""
 
     path: Path
     name: str
@@ -30,10 +30,10 @@ class Deb(Frozen):
 
 
 def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Notify = silent) -> Kernel:
-    """The kernel in these files (paths with commas between them), unpacked if the store does not have it.
+    """Return the kernel in these files (paths separated by commas), unpacked if the store does not have it.
 
-    Its key is its content's: the same as that of the ``debian:`` kernel that the files are of. Raises InputError
-    for files that are no kernel, or not of one.
+    Its key depends on the content alone: it equals the key of the ``debian:`` kernel with the same files. Raises
+    InputError for files that are not one kernel.
     """
     spec = f"deb:{wanted}"
     debs = sorted((_read(spec, Path(word)) for word in wanted.split(",")), key=lambda deb: deb.name)
@@ -60,7 +60,7 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Notif
 
 
 def key_inputs(debs: list[Deb]) -> dict[str, object]:
-    """The identity of the kernel in these files: for the files of a Debian kernel that kernel's own."""
+    """Return the inputs of the kernel's key: for the files of a Debian kernel the same as that kernel's."""
     release, version = debs[0].release, debs[0].version
     image = next((deb for deb in debs if deb.name.startswith("linux-image-")), None)
     found: dict[str, object] = {"version": version, "recipe": RECIPE}
@@ -86,7 +86,7 @@ def _read(spec: str, path: Path) -> Deb:
     if not match:
         raise InputError(
             f"kernel {spec!r}: {path.name} holds the package {name}, which is no part of a kernel",
-            hint="those are linux-image-<release> and, where it comes in parts, linux-base-, linux-binary- and "
+            hint="a kernel is linux-image-<release> or, in parts, also linux-base-, linux-binary- and "
             "linux-modules-<release>",
         )
     return Deb(path=path, name=name, version=version, release=match["release"], sha256=file_hash(path))

@@ -1,4 +1,4 @@
-"""The ``debian:`` kind of kernel: of a version, of an exact release, or of a suite, from the host's mirror."""
+"""Kernels of kind ``debian:``: named by a version, an exact release or a suite, from the host's mirror."""
 
 import re
 from collections.abc import Mapping
@@ -20,8 +20,8 @@ RECIPE = 1
 """Raised whenever the same package would be unpacked differently."""
 
 SPLIT_SINCE = (6, 19)
-"""From this version of Linux on the package of the image is a stub. (That of 6.18 depends on a base without which it
-is whole: what the base brings are the scripts of an installation.)"""
+"""From this version of Linux on the image package is a stub. (That of 6.18 depends on a base package, which has only
+scripts for an installation.)"""
 
 # Metapackages have two numbers in their names, kernels three.
 _PACKAGE = re.compile(r"linux-image-(?P<release>\d+\.\d+\.\d[\w.+~-]*-amd64)")
@@ -29,7 +29,7 @@ _FLAVOURS = re.compile(r"-(rt|cloud|dbg|unsigned)(-|$)")
 
 
 class ResolvedKernel(Frozen):
-    """What a spec stands for: one package, exactly, and those that its content is in where it is a stub."""
+    """The package that a spec stands for and, where that is a stub, the packages with its content."""
 
     suite: str
     release: str = Field(pattern=r"^\d[A-Za-z0-9.+~-]*$")
@@ -38,15 +38,15 @@ class ResolvedKernel(Frozen):
 
     @property
     def packages(self) -> tuple[Package, ...]:
-        """All that hold some of it: of a kernel in parts not the stub."""
+        """The packages with the kernel's content."""
         return self.parts or (self.package,)
 
 
 def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Notify = silent) -> Kernel:
-    """The kernel of a version, a release or a suite, fetched and unpacked if the store does not have it.
+    """Return the kernel of a version, a release or a suite, downloaded and unpacked if the store does not have it.
 
-    ``refresh`` asks the mirror again what ``wanted`` stands for. Raises InputError for what nothing answers
-    to, HostError when a download fails.
+    ``refresh`` asks the mirror again what ``wanted`` stands for. Raises InputError when there is no such kernel,
+    HostError when a download fails.
     """
     spec = f"debian:{wanted}"
     found = resolve_packages(wanted, store, refresh, progress)
@@ -70,12 +70,12 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Notif
 
 
 def release_of(wanted: str, store: Store, *, progress: Notify = silent) -> str:
-    """The release that a version or a suite stands for, without fetching the kernel. Raises as ``resolve`` does."""
+    """Return the release that a version or a suite stands for, without downloading it. Raises as ``resolve`` does."""
     return resolve_packages(wanted, store, False, progress).release
 
 
 class AvailableKernel(Frozen):
-    """One kernel that the mirror has."""
+    """One kernel on the mirror."""
 
     release: str
     version: str
@@ -90,7 +90,7 @@ class AvailableKernel(Frozen):
 
 
 def available(store: Store, *, refresh: bool = False, progress: Notify = silent) -> list[AvailableKernel]:
-    """Every kernel in every suite that the host's mirror carries, oldest first."""
+    """List every kernel in every suite on the host's mirror, oldest first."""
     found: dict[tuple[str, str], AvailableKernel] = {}
     for archive in archives(store, refresh=refresh, progress=progress):
         versions = archive.versions("linux-")
@@ -106,7 +106,7 @@ def _releases(archive: Archive) -> dict[str, str]:
 
 
 def _filter_kernels(versions: Mapping[str, str]) -> dict[str, str]:
-    """Release to version of those packages that are kernels of the plain flavour, and whole."""
+    """Map release to version for the packages that are complete kernels of the plain flavour."""
     named = ((_PACKAGE.fullmatch(name), version) for name, version in versions.items())
     found = {match["release"]: version for match, version in named if match}
     return {
@@ -117,26 +117,26 @@ def _filter_kernels(versions: Mapping[str, str]) -> dict[str, str]:
 
 
 def _is_complete(release: str, version: str, versions: Mapping[str, str]) -> bool:
-    """Whether all parts are there of a kernel that comes in parts: a mirror removes them one by one."""
+    """Return True when all parts of a kernel are on the mirror, which removes them one by one."""
     return numbers(release) < SPLIT_SINCE or all(
         versions.get(name) == version for name in _part_names(release)
     )
 
 
 def _part_names(release: str) -> list[str]:
-    """The packages that hold from IN_PARTS on what the package of the image held before."""
+    """Name the packages that from SPLIT_SINCE on have the former content of the image package."""
     return [f"linux-{part}-{release}" for part in ("base", "binary", "modules")]
 
 
 def question(wanted: str) -> dict[str, str]:
-    """What the store remembers the answer to, of the kernel ``debian:<wanted>``."""
+    """Return the question under which the resolution of ``debian:<wanted>`` is cached."""
     return {"kernel": f"debian:{wanted}", "suite": host_suite()}
 
 
 def resolve_packages(
     wanted: str, store: Store, refresh: bool = False, progress: Notify = silent
 ) -> ResolvedKernel:
-    """What ``debian:<wanted>`` stands for. Raises as ``resolve`` does."""
+    """Resolve ``debian:<wanted>`` to packages. Raises as ``resolve`` does."""
     return cached_resolution(
         store,
         question(wanted),
@@ -163,9 +163,10 @@ def _query_archives(wanted: str, store: Store, refresh: bool, progress: Notify) 
 
 
 def _find_version(wanted: str, store: Store, refresh: bool, progress: Notify) -> tuple[Archive, str]:
-    """Suite and release of a version: an exact one's first suite; else the host's newest, or the newest of all.
+    """Return suite and release of a version: the first suite with exactly that release, else the newest match.
 
-    Of all, and not of those whose lists happen to be here: a spec means the same in every store.
+    A match in the host's suite comes before newer ones elsewhere. All suites are asked, not only those whose lists
+    are in this store: a spec means the same in every store.
     """
     seen: dict[str, str] = {}
     found: dict[str, tuple[Archive, str]] = {}
@@ -187,25 +188,28 @@ def _find_version(wanted: str, store: Store, refresh: bool, progress: Notify) ->
 
 
 def _parts(archive: Archive, package: Package, release: str) -> tuple[Package, ...]:
-    """The packages that hold what ``package`` held before they were apart; none where it still does.
+    """Return the packages with the content of ``package`` if that is a stub, else none.
 
-    Raises InputError where the suite has not all of them.
+    Raises InputError when the suite lacks some of them.
     """
     if numbers(release) < SPLIT_SINCE:
         return ()
     depended = dependencies(archive.depends(package.name, package.version))
     parts = [one for one in depended if one.name in _part_names(release)]
-    there = archive.versions("linux-") if parts else {}
-    if gone := [one.name for one in parts if there.get(one.name) != (one.version or there.get(one.name, ""))]:
+    versions = archive.versions("linux-") if parts else {}
+    missing = [
+        one.name for one in parts if versions.get(one.name) != (one.version or versions.get(one.name, ""))
+    ]
+    if missing:
         raise InputError(
-            f"kernel 'debian:{release}': Debian {archive.suite} has no {', '.join(gone)} (any more)",
-            hint="see those that are whole: agelab kernel list",
+            f"kernel 'debian:{release}': Debian {archive.suite} has no {', '.join(missing)} (any more)",
+            hint="see those that are complete: agelab kernel list",
         )
     return tuple(archive.package(one.name, one.version) for one in parts)
 
 
 def _find_default(archive: Archive) -> str:
-    """The release that a suite's ``linux-image-amd64`` depends on."""
+    """Return the release that a suite's ``linux-image-amd64`` depends on."""
     for depended in dependencies(archive.depends("linux-image-amd64")):
         if match := _PACKAGE.fullmatch(depended.name):
             return match["release"]

@@ -1,6 +1,6 @@
-"""What a guest needs of a kernel, and which options of its configuration bring it.
+"""The kernel modules and options that a guest needs.
 
-A kernel of the user's own may come without its list of built-in modules; its configuration then says what is built in.
+A user's own kernel may come without its list of built-in modules; its configuration then says what is built in.
 """
 
 from pathlib import Path
@@ -43,22 +43,22 @@ MODULE_OPTIONS = {
     "virtio_pci": "VIRTIO_PCI",
     "xfs": "XFS_FS",
 }
-"""Every module that guests are given by name, to the option (without CONFIG_) that makes it."""
+"""Every module that guests load by name, and the option (without CONFIG_) that builds it."""
 
 BUILTIN_OPTIONS = (
     *("64BIT", "ACPI", "BINFMT_ELF", "BINFMT_SCRIPT", "BLK_DEV_INITRD", "DEVTMPFS", "PROC_FS"),
     *("SERIAL_8250_CONSOLE", "SQUASHFS_ZLIB", "SYSFS", "TMPFS", "UNIX98_PTYS"),
 )
-"""Options that cannot be modules, without which no guest comes to its root."""
+"""Options that cannot be modules and that a guest needs to mount its root."""
 
 
 def set_options(config: str) -> dict[str, str]:
-    """Option (without CONFIG_) to value: y, m, a number or a quoted text; those that are not set are left out."""
+    """Map each option that is set (without CONFIG_) to its value: y, m, a number or a quoted text."""
     return {name.removeprefix("CONFIG_"): value for name, value in options(config).items() if value != "n"}
 
 
 def builtin_list(config: str) -> str:
-    """The text of a modules.builtin for those of OPTIONS that a configuration builds in."""
+    """Write the text of a modules.builtin with the modules of MODULE_OPTIONS that a configuration builds in."""
     set_to = set_options(config)
     return "".join(
         f"kernel/{name}.ko\n" for name, option in MODULE_OPTIONS.items() if set_to.get(option) == "y"
@@ -66,25 +66,25 @@ def builtin_list(config: str) -> str:
 
 
 def require_root_support(spec: str, release: str, directory: Path, hint: str, *, known: bool = True) -> None:
-    """Raise InputError, naming what is missing, for an unpacked kernel with which no guest comes to its root.
+    """Raise InputError, naming what is missing, for an unpacked kernel that cannot mount the guest's root.
 
-    ``known`` is whether anything says what the kernel has built in.
+    ``known`` is False when nothing says which modules are built in.
     """
     modules, config = Modules.of(release, directory), directory / "config"
-    lacking = [f"{name} (CONFIG_{MODULE_OPTIONS[name]})" for name in BASE_MODULES if not modules.has(name)]
+    missing = [f"{name} (CONFIG_{MODULE_OPTIONS[name]})" for name in BASE_MODULES if not modules.has(name)]
     if config.exists():
         set_to = set_options(config.read_text(errors="replace"))
-        lacking += [f"CONFIG_{option}=y" for option in BUILTIN_OPTIONS if set_to.get(option) != "y"]
-    if lacking:
+        missing += [f"CONFIG_{option}=y" for option in BUILTIN_OPTIONS if set_to.get(option) != "y"]
+    if missing:
         unsure = "" if known else ", and what it has built in is not known"
         raise InputError(
-            f"kernel {spec!r}: {release} comes without what takes a guest to its root: {', '.join(lacking)}{unsure}",
+            f"kernel {spec!r}: {release} lacks what a guest needs to mount its root: {', '.join(missing)}{unsure}",
             hint=hint,
         )
 
 
 def describe_support(modules: Modules, names: tuple[str, ...]) -> str:
-    """How a kernel has these modules: "module", "built in", or which of them it has not."""
+    """Describe how a kernel has these modules: "module", "built in", or the names it lacks."""
     absent = [name for name in names if not modules.has(name)]
     if absent:
         return f"no module {', '.join(absent)}"

@@ -1,4 +1,4 @@
-"""The parts that a kernel was made of, and the record of them that a build writes beside its kernel."""
+"""The parts that a kernel was made of, and the record of them that a build writes."""
 
 from pydantic import Field
 
@@ -16,7 +16,7 @@ class KernelPart(Frozen):
 
 
 class BuildRecord(Frozen):
-    """What the maker of a kernel writes beside it, into FILE, for nobody else knows it."""
+    """PROVENANCE_FILE, which a build writes beside its kernel."""
 
     sources: tuple[KernelPart, ...] = ()
     commit: str | None = Field(default=None, description="of the tree that it was built from")

@@ -1,4 +1,4 @@
-"""The ``image:`` kind of kernel: a bzImage of the user's own, with or without its modules."""
+"""Kernels of kind ``image:``: the user's own bzImage, with or without its modules."""
 
 import hashlib
 import os
@@ -18,21 +18,22 @@ RECIPE = 1
 
 _BUILTIN = "modules.builtin"
 _MODULE_MARKERS = (_BUILTIN, "modules.order", "modules.dep", "kernel/fs", "kernel/drivers")
-"""One of these is in a directory of modules."""
+"""A directory with one of these is a directory of modules."""
 _MODULE = re.compile(r".+\.ko(\.(gz|xz|zst))?")
 _KERNEL_OPTION = "CONFIG_64BIT=y"
-"""Tells a kernel's configuration from other files called config."""
+"""A line that only a kernel's configuration has, of all files called config."""
 _SOURCE_LINKS = ("build", "source")
-"""Links to sources."""
+"""Links to the kernel's source, not followed."""
 _USAGE = "image:<bzImage>, or image:<bzImage>,<its modules' directory, such as lib/modules/<release>>"
 
 
 def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Notify = silent) -> Kernel:
-    """The kernel in a file, with the modules of a directory (or of what is below it for its release).
+    """Return the kernel in a bzImage, with the modules of a directory (or of its subdirectory for the release).
 
-    Its key is its content's. Its configuration is the one in the image (CONFIG_IKCONFIG) or in a file beside it;
-    where there is no list of what is built in, the configuration says it, and without either nothing is believed
-    to be. Raises InputError for what is no kernel, and for one with which no guest comes to its root.
+    Its key depends on the content alone. Its configuration is the one in the image (CONFIG_IKCONFIG) or in a file
+    beside it. Without a ``modules.builtin`` the configuration says which modules are built in; without either, none
+    are assumed to be. Raises InputError for a file that is not a kernel, and for a kernel that cannot mount the
+    guest's root.
     """
     spec = f"image:{wanted}"
     words = wanted.split(",")
@@ -96,7 +97,7 @@ def _read(spec: str, path: Path) -> bytes:
 
 
 def _find_modules(spec: str, directory: Path, release: str) -> Path:
-    """The modules of a release: in ``directory`` itself, or where it keeps those of that release."""
+    """Find the modules of a release: in ``directory`` or in its subdirectory for the release."""
     places = [directory / top / release for top in ("", "lib/modules", "usr/lib/modules")]
     for place in (*places, directory):
         if _holds_modules(place):
@@ -116,7 +117,7 @@ def _holds_modules(directory: Path) -> bool:
 
 
 def _module_files(tree: Path) -> dict[str, Path]:
-    """Every module and the list of those built in: path below ``tree`` to file."""
+    """Map the path below ``tree`` of every module, and of ``modules.builtin``, to its file."""
     found: dict[str, Path] = {}
     for top, directories, names in os.walk(tree):
         directories[:] = sorted(set(directories) - set(_SOURCE_LINKS))
@@ -127,7 +128,7 @@ def _module_files(tree: Path) -> dict[str, Path]:
 
 
 def _find_config(path: Path, tree: Path | None, release: str) -> str | None:
-    """The configuration in a file beside the image or its modules; of an image in Linux's tree, the tree's."""
+    """Read the configuration from a file beside the image or its modules, or from the source tree it is in."""
     places = [path.with_name(name) for name in (f"config-{release}", "config", ".config")]
     if path.parent.name == "boot" and path.parent.parent.parent.name == "arch":
         places.append(path.parents[3] / ".config")
@@ -138,7 +139,7 @@ def _find_config(path: Path, tree: Path | None, release: str) -> str | None:
 
 
 def _require_release(spec: str, modules: Path, release: str) -> None:
-    """Raise InputError where the modules say that another kernel loads them."""
+    """Raise InputError when the modules were built for another release."""
     first = next(iter(sorted(modules.rglob("*.ko*"))), None)
     magic = dict(modinfo.strings(modinfo.load(first))).get("vermagic", "").split() if first else []
     if magic and magic[0] != release:
@@ -148,7 +149,7 @@ def _require_release(spec: str, modules: Path, release: str) -> None:
 
 
 def _hint(tree: Path | None, *, known: bool) -> str:
-    """What to do about a kernel that lacks something: name what was not named, or build it with more."""
+    """Return the advice for a kernel that lacks something: name more files, or build it with more options."""
     if tree is None:
         more = "build it with these options" if known else "put its config beside it"
         return f"name its modules' directory too, or {more}: {_USAGE}"

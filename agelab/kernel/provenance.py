@@ -1,7 +1,7 @@
-"""Where a kernel in the store came from: what its key is made of, and what it says of itself.
+"""The provenance of a kernel in the store: its sources, configuration, compiler and boot banner.
 
-Nothing is kept for it that can be found again, so it is known of kernels that were stored before this was asked. What
-only the maker of a kernel knows (the commit and patches of a build) is in ``provenance.json`` beside it.
+Most of it is read from the key's inputs and the kernel's own files, so it is known for old kernels too. Only what a
+build knows (commit and patches) is recorded, in ``provenance.json`` beside the kernel.
 """
 
 import re
@@ -23,27 +23,27 @@ _LINKER = re.compile(r", (?=GNU ld|LLD|ld)")
 
 
 class Provenance(BuildRecord):
-    """Where a kernel came from."""
+    """The provenance of a kernel."""
 
-    kind: str = Field(description='what the sources are: "packages", "files", or as its maker says')
+    kind: str = Field(description='what the sources are: "packages", "files" or "built"')
     release: str
     version: str
     config: str | None = Field(description="sha256 of its configuration; null where that is not known")
     compiler: str | None
     banner: str | None = Field(
-        description="what it says first when it boots; null where it cannot be unpacked"
+        description="the first line that it prints when it boots; null where it cannot be unpacked"
     )
     highlights: dict[str, str] = Field(description="options that runs depend on, of those that are set")
 
 
 def of(kernel: Kernel) -> Provenance:
-    """The provenance of a kernel in the store. Raises HostError where what its maker wrote is damaged."""
+    """Return the provenance of a kernel in the store. Raises HostError when its build record is damaged."""
     artefact = kernel.artefact
     kind, sources = _sources_in_key(artefact.manifest.inputs)
     recorded = _read_record(artefact)
     text = kernel.config
     set_to = guest_needs.set_options(text) if text else {}
-    # What is booted is the ELF image, or else the image that holds it.
+    # boot_image is the ELF image, or else the bzImage that contains it.
     booted = kernel.boot_image.read_bytes()
     elf = vmlinux.unpack(booted) if kernel.boot_image == kernel.vmlinuz else booted
     banner = vmlinux.banner(elf) if elf else None
@@ -62,7 +62,7 @@ def of(kernel: Kernel) -> Provenance:
 
 
 def identity(artefact: Artefact) -> tuple[str, str]:
-    """Release and version of a kernel in the store, of whatever kind."""
+    """Return release and version of a kernel in the store, of any kind."""
     inputs = artefact.manifest.inputs
     release = inputs.get("release") or str(inputs.get("package", "")).removeprefix("linux-image-")
     if (artefact / RELEASE_FILE).exists():
@@ -71,7 +71,7 @@ def identity(artefact: Artefact) -> tuple[str, str]:
 
 
 def _sources_in_key(inputs: Mapping[str, Any]) -> tuple[str, tuple[KernelPart, ...]]:
-    """What a manifest's inputs say that a kernel was made of."""
+    """Return the kind of a kernel's sources and the sources, from its key's inputs."""
     version = str(inputs.get("version", ""))
     if "package" in inputs or "parts" in inputs:
         named = [(inputs["package"], inputs["sha256"])] if "package" in inputs else []
@@ -97,6 +97,6 @@ def _read_record(artefact: Artefact) -> BuildRecord:
 
 
 def _compiler(banner: str | None) -> str | None:
-    """The compiler that a banner names."""
+    """Return the compiler that a banner names."""
     match = _COMPILER.search(banner or "")
     return _LINKER.split(match.group(1))[0] if match else None

@@ -1,4 +1,4 @@
-"""What a kernel is built of: a source, patches and configuration, from a spec or a recipe file."""
+"""Specs and recipe files of kernels to build: source, patches and configuration."""
 
 import re
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from agelab.model.base import Frozen, Name
 from agelab.scenario.toml_files import SCENARIOS, read
 
 DIRECTORY = SCENARIOS / "kernels"
-"""Recipe files, the configurations that are ours, and where patches of others are put."""
+"""Directory of recipe files, agelab's configurations, and patches that the user adds."""
 KINDS = ("tree", "source", "recipe")
-"""The kinds of specs that are built."""
+"""The kinds of specs whose kernels are built here."""
 _OPTIONS = ("base", "config", "patches")
 
 
 class KernelRecipe(Frozen):
-    """One file of scenarios/kernels: a kernel that is built."""
+    """A recipe file of scenarios/kernels."""
 
     name: Name = Field(description="the file's name, without its ending")
     summary: str = Field(description="what kernel it is, in a line")
@@ -33,23 +33,23 @@ class KernelRecipe(Frozen):
 
 @dataclass(frozen=True)
 class BuildSpec:
-    """What to build, as it was asked for."""
+    """What to build, as the spec or recipe says it."""
 
     source: str
     """``tree:<path>[@<ref>]`` or ``source:<version>``."""
     base: Path | None = None
-    """A distribution's configuration in place of the small one."""
+    """A distribution's configuration to use instead of the small one."""
     fragments: tuple[Path, ...] = ()
     lines: tuple[str, ...] = ()
-    """Configuration of a recipe, after the fragments."""
+    """Configuration lines of a recipe, applied after the fragments."""
     patches: tuple[Path, ...] = ()
 
 
 def parse(spec: str) -> BuildSpec:
-    """What ``tree:``, ``source:`` and ``recipe:`` specs ask to be built.
+    """Parse a ``tree:``, ``source:`` or ``recipe:`` spec.
 
     ``<kind>:<what>[,base=<.config>][,config=<fragment>]...[,patches=<file or directory>]...``
-    Raises InputError for what is no such spec or names what is not there.
+    Raises InputError for a malformed spec or one that names a missing file.
     """
     first, *rest = spec.split(",")
     kind, _, wanted = first.partition(":")
@@ -59,7 +59,7 @@ def parse(spec: str) -> BuildSpec:
         key, _, value = word.partition("=")
         path = Path(value).expanduser()
         if key not in _OPTIONS or not value:
-            raise InputError(f"kernel {spec!r}: {word!r} is none of base=, config= and patches=")
+            raise InputError(f"kernel {spec!r}: {word!r} is not base=, config= or patches=")
         if not path.exists():
             raise InputError(
                 f"kernel {spec!r}: {value}: there is no such {'path' if key == 'patches' else 'file'}"
@@ -81,7 +81,7 @@ def parse(spec: str) -> BuildSpec:
 
 
 def canonical(spec: str) -> str:
-    """The same spec with whole paths."""
+    """Return the spec with absolute paths."""
     first, *rest = spec.split(",")
     kind, _, wanted = first.partition(":")
     if kind == "tree" or wanted.endswith(".toml"):
@@ -100,7 +100,7 @@ def _absolute(path: str) -> str:
 
 
 def list_recipes() -> list[str]:
-    """The recipes that are there."""
+    """List the names of agelab's recipes."""
     return sorted(path.stem for path in DIRECTORY.glob("*.toml"))
 
 
@@ -111,22 +111,22 @@ def _read_recipe(name: str) -> BuildSpec:
     recipe = read(path, KernelRecipe)
     patches: list[Path] = []
     for word in recipe.patches:
-        there = path.parent / word
-        found = _list_patches(there) if there.exists() else []
+        place = path.parent / word
+        found = _list_patches(place) if place.exists() else []
         if not found:
             raise InputError(
-                f"kernel recipe:{recipe.name} is unsupported until its patch is there: {there}",
+                f"kernel recipe:{recipe.name} is unsupported until its patch is there: {place}",
                 hint=recipe.patches_from,
             )
         patches += found
     base = None if recipe.base == "small" else path.parent / recipe.base
     if base and not base.is_file():
-        raise InputError(f"{path}: base: there is no {base}")
+        raise InputError(f"{path}: base: there is no file {base}")
     return BuildSpec(recipe.source, base, (), recipe.config, tuple(patches))
 
 
 def _list_patches(path: Path) -> list[Path]:
-    """The patches of a directory in the order of their names, or of a series file in it; a file is itself."""
+    """List the patches of a directory, in the order of its series file or else by name; a file is its own list."""
     if not path.is_dir():
         return [path]
     series = path / "series"

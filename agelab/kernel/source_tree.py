@@ -1,8 +1,8 @@
-"""Where a kernel is built from: a git tree object, patches applied, in a repository of ours beside its work tree.
+"""Source trees of kernels to build: git tree objects, with patches applied, in repositories in agelab's cache.
 
-Whatever the source is (a git tree at some commit, files that no commit holds, a source package), it becomes one tree
-object, whose name is a hash of all its content: a kernel's key needs no more. The work tree is brought from the tree
-that was built last to the one that is built next, so that make sees new times on just those files that differ.
+Every source (a commit of a git tree, uncommitted files, a source package) becomes one git tree object, whose name is
+a hash of all its content: a kernel's key needs nothing else. The work tree is updated from the tree that was built
+last to the next one, so that make sees new times only on the files that differ.
 """
 
 import re
@@ -19,32 +19,30 @@ from agelab.notify import Notify
 from agelab.store import Store, file_hash, key_of
 
 _MARKERS = ("Makefile", "Kconfig", "kernel", "fs", "arch/x86/Kconfig")
-"""What every kernel tree that builds for this processor has."""
+"""Paths in every kernel tree that builds for x86."""
 _VERSION = re.compile(r"^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION)[ \t]*=[ \t]*(.*)$", re.MULTILINE)
 _PACKAGE = re.compile(r"linux-source-(\d+\.\d+)")
-# Nothing is synced or compressed for long: it is a cache. Files are taken as they are; git packs nothing by itself.
+# Neither sync nor strong compression: it is a cache. No line-end conversion, no automatic packing.
 _SETTINGS = ("core.fsync=none", "core.looseCompression=1", "core.autocrlf=false", "gc.auto=0")
-# A user's own configuration must not change what git does here.
+# The user's git configuration must not change what git does here.
 GIT_ENVIRONMENT = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
 WORKTREE = "worktree"
-"""In place of a ref: the files as they lie there."""
+"""In place of a ref: the files as they are now, committed or not."""
 
 
 @dataclass(frozen=True)
 class SourceTree:
-    """What a kernel is built from, exactly."""
+    """The exact source of a kernel."""
 
     cache_dir: Path
-    """A cache directory of this repository's own: git/, source/ and the object directories."""
+    """The cache directory of its repository, with git/, source/ and the object directories."""
     tree: str
-    """The tree object, patches applied."""
+    """The name of the git tree object, patches applied."""
     version: str
-    """6.1.192, as the tree's Makefile says."""
+    """The version in the tree's Makefile, such as 6.1.192."""
     origin: KernelPart
-    """Where it origin from."""
     commit: str | None = None
     patches: tuple[KernelPart, ...] = ()
-    """In the order in which they were applied."""
 
     @property
     def work_tree(self) -> Path:
@@ -52,23 +50,23 @@ class SourceTree:
         return self.cache_dir / "source"
 
     def check_out(self) -> None:
-        """Bring the work tree to this tree; only files that differ are written. Nobody else may do so meanwhile."""
+        """Update the work tree to this tree, writing only files that differ. The caller holds the kernel's lock."""
         self.work_tree.mkdir(exist_ok=True)
-        (self.cache_dir / "git" / "index.lock").unlink(missing_ok=True)  # of a git that was killed
+        (self.cache_dir / "git" / "index.lock").unlink(missing_ok=True)  # left by a killed git
         _git(self.cache_dir, ["read-tree", "--reset", "-u", self.tree], work=self.work_tree)
 
 
 def from_directory(path: Path, ref: str, store: Store, progress: Notify) -> SourceTree:
-    """The kernel tree at ``path``: of a git ref, of its commit (``ref`` empty), or as it is (AS_IT_IS).
+    """Read the kernel tree at ``path``: at a git ref, at HEAD (``ref`` empty), or its files as they are (WORKTREE).
 
-    Raises InputError for what is no kernel tree, an unknown ref, and changes that no commit holds.
+    Raises InputError for a directory that is not a kernel tree, an unknown ref, and uncommitted changes without a ref.
     """
     if not path.is_dir():
         raise InputError(f"tree:{path}: there is no such directory")
     objects = find_objects(path)
     if objects is None:
         if ref and ref != WORKTREE:
-            raise InputError(f"tree:{path}@{ref}: it is no git tree, it has no refs")
+            raise InputError(f"tree:{path}@{ref}: it is not a git tree and has no refs")
         place = _repository(store, {"directory": str(path.absolute())})
         with _import_lock(store, place):
             return _from_files(path, place, f"tree:{path}", progress)
@@ -94,9 +92,9 @@ def from_directory(path: Path, ref: str, store: Store, progress: Notify) -> Sour
 
 
 def from_package(wanted: str, store: Store, progress: Notify, *, refresh: bool = False) -> SourceTree:
-    """The source of Debian's kernel package ``wanted``: 6.1, or a version of it, 6.1.192-2.
+    """Read the source of Debian's linux-source package ``wanted``: 6.1, or an exact version such as 6.1.192-2.
 
-    Raises InputError for one that the host's suite does not have, HostError when it cannot be fetched.
+    Raises InputError when the host's suite does not have it, HostError when it cannot be downloaded.
     """
     archive = Archive(store, host_suite())
     if refresh:
@@ -123,7 +121,7 @@ def from_package(wanted: str, store: Store, progress: Notify, *, refresh: bool =
     mark = place / "tree"
     with _import_lock(store, place):
         if not mark.exists():
-            progress(f"unpacking {name} {package.version}: once, half a minute")
+            progress(f"unpacking {name} {package.version} (once, half a minute)")
             [deb] = archive.download([package])
             mark.write_text(_import_package(deb, place))
     origin = KernelPart(name=package.name, version=package.version, sha256=package.sha256)
@@ -131,7 +129,7 @@ def from_package(wanted: str, store: Store, progress: Notify, *, refresh: bool =
 
 
 def _import_package(deb: Path, place: Path) -> str:
-    """The tree object of the source in a package."""
+    """Import the source in a package and return its tree object."""
     process.run(["dpkg-deb", "-x", str(deb), str(place / "package")])
     [packed] = (place / "package").rglob("linux-source-*.tar.xz")
     unpacked = place / "unpacked"
@@ -143,13 +141,13 @@ def _import_package(deb: Path, place: Path) -> str:
 
 
 def apply_patches(source: SourceTree, files: Sequence[Path]) -> SourceTree:
-    """The source with these patches, in their order.
+    """Apply patches to a source, in this order.
 
-    Raises InputError for one that does not apply, with the places where it does not.
+    Raises InputError for a patch that does not apply, with the places where it fails.
     """
     if not files:
         return source
-    # An index of its own: another process may be patching the same tree.
+    # A separate index, as another process may be patching the same tree.
     with atomic.temp_dir(source.cache_dir) as directory:
         tree = _patch_tree(source, files, {"GIT_INDEX_FILE": f"{directory}/index"})
     named = tuple(KernelPart(name=file.name, sha256=file_hash(file)) for file in files)
@@ -157,7 +155,7 @@ def apply_patches(source: SourceTree, files: Sequence[Path]) -> SourceTree:
 
 
 def _patch_tree(source: SourceTree, files: Sequence[Path], index: Mapping[str, str]) -> str:
-    """The tree object with these patches. Raises as ``patched`` does."""
+    """Apply patches and return the new tree object. Raises as ``apply_patches`` does."""
     _git(source.cache_dir, ["read-tree", source.tree], index)
     for number, file in enumerate(files):
         argv = ["apply", "--cached", "--whitespace=nowarn", str(file.absolute())]
@@ -168,13 +166,14 @@ def _patch_tree(source: SourceTree, files: Sequence[Path], index: Mapping[str, s
             ok=range(256),
         )
         if done.returncode:
-            said = [
+            errors = [
                 line.removeprefix("error: ")
                 for line in done.stderr.splitlines()
                 if line.startswith("error: ")
             ]
             places = (
-                "; ".join(line.removeprefix("patch failed: ") for line in said) or done.stderr.strip()[-300:]
+                "; ".join(line.removeprefix("patch failed: ") for line in errors)
+                or done.stderr.strip()[-300:]
             )
             after = f" (after {', '.join(one.name for one in files[:number])})" if number else ""
             raise InputError(f"{file} does not apply to {source.version}{after}: {places}")
@@ -182,7 +181,7 @@ def _patch_tree(source: SourceTree, files: Sequence[Path], index: Mapping[str, s
 
 
 def _repository(store: Store, identity: Mapping[str, str]) -> Path:
-    """The cache directory of one repository, with a git directory of ours."""
+    """Return the cache directory of a source's repository, with a git directory in it."""
     place = store.cache("kernels") / key_of(dict(identity))[:16]
     if not (place / "git" / "HEAD").exists():
         place.mkdir(exist_ok=True)
@@ -192,33 +191,33 @@ def _repository(store: Store, identity: Mapping[str, str]) -> Path:
 
 @contextmanager
 def _import_lock(store: Store, place: Path) -> Iterator[None]:
-    """Nobody else reads files into that repository meanwhile; what one who was killed has left locked is free."""
+    """Hold the lock for importing files into a repository, and clear a killed git's index lock."""
     with store.lock(f"sources-{place.name}"):
         (place / "files.index.lock").unlink(missing_ok=True)
         yield
 
 
 def init_bare(directory: Path) -> None:
-    """A git directory of ours, without a work tree."""
+    """Create a bare git repository."""
     process.run(["git", "init", "--quiet", "--bare", str(directory)], env=GIT_ENVIRONMENT)
 
 
 def borrow_objects(directory: Path, objects: str) -> None:
-    """Let a git directory of ours read the user's objects (gitrepository-layout(5): objects/info/alternates)."""
+    """Let a bare repository read the user's git objects (gitrepository-layout(5): objects/info/alternates)."""
     file = directory / "objects" / "info" / "alternates"
     if not file.exists() or file.read_text() != f"{objects}\n":  # another process may be reading it
         file.write_text(f"{objects}\n")
 
 
 def _from_files(path: Path, place: Path, name: str, progress: Notify, head: str | None = None) -> SourceTree:
-    if lacks := [mark for mark in _MARKERS if not (path / mark).exists()]:
-        raise _not_a_kernel_tree(name, lacks)
+    if missing := [marker for marker in _MARKERS if not (path / marker).exists()]:
+        raise _not_a_kernel_tree(name, missing)
     progress(f"reading {path}")
     return _checked_tree(place, _write_tree(path, place, head), KernelPart(name=name))
 
 
 def _write_tree(path: Path, place: Path, head: str | None = None) -> str:
-    """The tree object of a directory: all its files, or with a commit's tree those of git's (none of .gitignore's)."""
+    """Import a directory and return its tree object: all files or, with a commit's tree, those git does not ignore."""
     index = {"GIT_INDEX_FILE": str(place / "files.index")}
     if head:
         _git(place, ["read-tree", head], index)
@@ -227,36 +226,34 @@ def _write_tree(path: Path, place: Path, head: str | None = None) -> str:
 
 
 def _checked_tree(place: Path, tree: str, origin: KernelPart, commit: str | None = None) -> SourceTree:
-    """Raises InputError for a tree that is no kernel's."""
+    """Make the SourceTree of a tree object. Raises InputError when it is not a kernel tree."""
     listed = _git(place, ["ls-tree", "--name-only", tree, "--", *_MARKERS]).splitlines()
     whole = set(listed) == set(_MARKERS)
     text = _git(place, ["cat-file", "blob", f"{tree}:Makefile"]) if whole else ""
-    said = {match[1]: match[2].strip() for match in _VERSION.finditer(text)}
-    if not {"VERSION", "PATCHLEVEL"} <= said.keys():
+    makefile = {match[1]: match[2].strip() for match in _VERSION.finditer(text)}
+    if not {"VERSION", "PATCHLEVEL"} <= makefile.keys():
         raise _not_a_kernel_tree(
             origin.name, sorted(set(_MARKERS) - set(listed)) or ["a version in its Makefile"]
         )
-    numbers = [said["VERSION"], said["PATCHLEVEL"], said.get("SUBLEVEL", "")]
-    version = ".".join(number for number in numbers if number) + said.get("EXTRAVERSION", "")
+    numbers = [makefile["VERSION"], makefile["PATCHLEVEL"], makefile.get("SUBLEVEL", "")]
+    version = ".".join(number for number in numbers if number) + makefile.get("EXTRAVERSION", "")
     return SourceTree(place, tree, version, origin, commit)
 
 
-def _not_a_kernel_tree(name: str, lacks: Sequence[str]) -> InputError:
-    return InputError(f"{name} is no kernel tree: it lacks {', '.join(lacks)}")
+def _not_a_kernel_tree(name: str, missing: Sequence[str]) -> InputError:
+    return InputError(f"{name} is not a kernel tree: it lacks {', '.join(missing)}")
 
 
 def require_clean(path: Path, hint: str) -> None:
-    """Refuse files that differ from the commit. Raises InputError."""
+    """Raise InputError when tracked files differ from the commit."""
     changed = query_git(path, ["--no-optional-locks", "status", "--porcelain", "--untracked-files=no"]) or ""
     if lines := changed.splitlines():
         more = f" and {len(lines) - 1} more" if len(lines) > 1 else ""
-        raise InputError(
-            f"tree:{path} has changes that no commit holds: {lines[0].split()[-1]}{more}", hint=hint
-        )
+        raise InputError(f"tree:{path} has uncommitted changes: {lines[0].split()[-1]}{more}", hint=hint)
 
 
 def find_objects(path: Path) -> str | None:
-    """Where the objects of the git tree at ``path`` are; None for what is none, or inside of some other one."""
+    """Return the objects directory of the git tree at ``path``; None if it is not the top of a git tree."""
     inside = query_git(
         path, ["rev-parse", "--path-format=absolute", "--git-path", "objects", "--show-prefix"]
     )
@@ -265,13 +262,13 @@ def find_objects(path: Path) -> str | None:
 
 
 def missing_markers(path: Path, commit: str) -> list[str]:
-    """What a commit of the user's tree would need to have to be one of a kernel."""
+    """List the paths that a commit of the user's tree lacks to be a kernel tree."""
     listed = query_git(path, ["ls-tree", "--name-only", commit, "--", *_MARKERS]) or ""
     return sorted(set(_MARKERS) - set(listed.splitlines()))
 
 
 def query_git(path: Path, argv: Sequence[str]) -> str | None:
-    """What git says of the user's tree, or None where it says no."""
+    """Run git in the user's tree and return its output, or None when it fails."""
     done = process.run(["git", "-C", str(path), *argv], ok=range(256))
     if "dubious ownership" in done.stderr:
         raise InputError(f"tree:{path}: git will not read it: it belongs to another user")
@@ -279,15 +276,15 @@ def query_git(path: Path, argv: Sequence[str]) -> str | None:
 
 
 def _command(place: Path, argv: Sequence[str], work: Path | None = None) -> list[str]:
-    there = [f"--work-tree={work.absolute()}"] if work else []
-    said = [word for setting in _SETTINGS for word in ("-c", setting)]
-    return ["git", f"--git-dir={place / 'git'}", *there, *said, *argv]
+    work_tree = [f"--work-tree={work.absolute()}"] if work else []
+    settings = [word for setting in _SETTINGS for word in ("-c", setting)]
+    return ["git", f"--git-dir={place / 'git'}", *work_tree, *settings, *argv]
 
 
 def _git(
     place: Path, argv: Sequence[str], env: Mapping[str, str] | None = None, work: Path | None = None
 ) -> str:
-    """What git says in our repository. Raises HostError when it fails."""
+    """Run git in a repository of the cache and return its output. Raises HostError when it fails."""
     try:
         found = process.run(
             _command(place, argv, work), env={**GIT_ENVIRONMENT, **(env or {})}, cwd=work or place

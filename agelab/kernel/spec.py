@@ -1,4 +1,4 @@
-"""Kernel specs: what comes before the colon says which kind of kernel it is, and who resolves the rest."""
+"""Kernel specs, ``<kind>:<rest>``: the kind says which module resolves the rest."""
 
 from functools import partial
 from pathlib import Path
@@ -14,15 +14,15 @@ from agelab.store import Store
 
 
 class Resolver(Protocol):
-    """What a kind of kernels is: it makes a kernel in the store of what comes after ``<kind>:``.
+    """Returns the kernel of a spec's text after ``<kind>:``, made or fetched if the store does not have it.
 
-    Raises InputError for what nothing answers to, HostError when it cannot be had.
+    Raises InputError when there is no such kernel, HostError when it cannot be fetched or built.
     """
 
     def __call__(self, wanted: str, store: Store, *, refresh: bool, progress: Notify) -> Kernel: ...
 
 
-KINDS: dict[str, Resolver | None] = {
+KINDS: dict[str, Resolver] = {
     "debian": debian_kernel.resolve,
     "deb": deb_files.resolve,
     "image": own_image.resolve,
@@ -30,19 +30,18 @@ KINDS: dict[str, Resolver | None] = {
     "source": partial(build.resolve, "source"),
     "recipe": partial(build.resolve, "recipe"),
 }
-"""Every kind of spec; None for one that is still to come."""
+"""Every kind of spec and its resolver."""
 
-
-OF_FILES = ("deb", "image")
-"""The kinds whose specs are paths with commas between them."""
+FILE_KINDS = ("deb", "image")
+"""The kinds whose specs are paths separated by commas."""
 
 
 def canonical(spec: str) -> str:
-    """The spec as results and errors have it: a bare version is Debian's, and paths are whole ones."""
+    """Return the spec as results record it: ``debian:`` before a bare version, and absolute paths."""
     if is_version(spec):
         return f"debian:{spec}"
     kind, _, wanted = spec.partition(":")
-    if kind in OF_FILES and wanted:
+    if kind in FILE_KINDS and wanted:
         paths = (str(Path(word).expanduser().absolute()) if word else "" for word in wanted.split(","))
         return f"{kind}:{','.join(paths)}"
     if kind in recipes.KINDS and wanted:
@@ -51,10 +50,10 @@ def canonical(spec: str) -> str:
 
 
 def resolve(spec: str, store: Store, *, refresh: bool = False, progress: Notify = silent) -> Kernel:
-    """The kernel of a spec, fetched or made if the store does not have it.
+    """Return the kernel of a spec, fetched or built if the store does not have it.
 
-    ``refresh`` asks again what the spec stands for. Raises InputError for a spec that nothing answers to,
-    HostError when it cannot be had.
+    ``refresh`` asks again what the spec stands for. Raises InputError for a spec without a kernel,
+    HostError when it cannot be fetched or built.
     """
     spec = canonical(spec)
     kind, _, wanted = spec.partition(":")
@@ -65,10 +64,6 @@ def resolve(spec: str, store: Store, *, refresh: bool = False, progress: Notify 
 
 
 def _not_a_spec(spec: str, kind: str) -> InputError:
-    if kind in KINDS and KINDS[kind] is None and ":" in spec:
-        return InputError(
-            f"kernel {spec!r}: {kind}: kernels are not supported yet", hint=f"for example: {DEFAULT}"
-        )
-    if kind in OF_FILES and ":" in spec:
+    if kind in FILE_KINDS and ":" in spec:
         return InputError(f"kernel {spec!r} names no file", hint=f"{kind}:<path>; see docs/kernels.md")
     return unknown("kernel", spec, [DEFAULT, *(f"debian:{suite}" for suite in SUITES)])

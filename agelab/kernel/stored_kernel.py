@@ -9,10 +9,10 @@ from agelab.kernel.modules import Modules
 from agelab.store import Artefact
 
 DEFAULT = "debian:6.1"
-"""The newest Debian 6.1: reiserfs and jfs are still in it."""
+"""The newest Debian 6.1: it still has reiserfs and jfs."""
 
 RELEASE_FILE = "release"
-"""The file that holds the release of a kernel that was built here."""
+"""File with the release of a kernel that was built here."""
 
 
 @dataclass(frozen=True)
@@ -24,13 +24,13 @@ class Kernel:
     version: str
     artefact: Artefact
     suite: str = ""
-    """Debian's suite that it is of, where its headers are; empty where it is of none."""
+    """The Debian suite that has the kernel and its headers; empty for any other kernel."""
     build_inputs: BuildInputs | None = None
-    """What it was built from here; None where it was not."""
+    """What the kernel was built from; None unless it was built here."""
 
     @property
     def kind(self) -> str:
-        """Which kind of spec it came by."""
+        """The kind of its spec: debian, deb, image, tree, source or recipe."""
         return self.spec.partition(":")[0]
 
     @property
@@ -48,17 +48,17 @@ class Kernel:
 
     @property
     def boot_image(self) -> Path:
-        """What QEMU is given: the ELF image where it could be unpacked, which saves the guest doing it."""
+        """The file that QEMU boots: the unpacked ELF image, which saves the guest time, or else ``vmlinuz``."""
         unpacked = self.directory / "vmlinux"
         return unpacked if unpacked.exists() else self.vmlinuz
 
     @property
     def config(self) -> str | None:
-        """The text of its configuration; None where nobody knows it."""
+        """The text of its configuration; None if that is unknown."""
         file = self.directory / "config"
         return file.read_text(errors="replace") if file.exists() else None
 
     @cached_property
     def modules(self) -> Modules:
-        """Its modules: ``kernel.modules.closure(names)``."""
+        """The index of its modules."""
         return Modules.of(self.release, self.directory)

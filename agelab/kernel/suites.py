@@ -1,4 +1,4 @@
-"""Debian's suites one after another: what the host's mirror carries, in the order in which it is asked."""
+"""The Debian suites on the host's mirror, in the order in which they are searched."""
 
 from collections.abc import Iterator
 
@@ -9,16 +9,15 @@ from agelab.store import Store
 
 
 def archives(store: Store, *, refresh: bool = False, progress: Notify = silent) -> Iterator[Archive]:
-    """The host's suite, those whose package lists are here, then the others, whose lists are fetched.
+    """Yield the host's suite, then suites whose package lists are cached, then the others.
 
-    Lists are fetched when the caller comes to them; ``refresh`` fetches those that are here again. A suite that
-    the mirror does not hand out is passed over with one line of ``progress``; the host's own must be there.
-    Raises HostError.
+    Missing lists are fetched when the caller reaches them, with ``refresh`` all lists. A suite that the mirror does
+    not have is skipped with a line of ``progress``. Raises HostError when the host's own suite cannot be fetched.
     """
     host = host_suite()
     every = [Archive(store, suite) for suite in dict.fromkeys((host, *SUITES))]
-    here = [archive for archive in every if archive.suite == host or archive.fetched]
-    for archive in (*here, *(archive for archive in every if archive not in here)):
+    cached = [archive for archive in every if archive.suite == host or archive.fetched]
+    for archive in (*cached, *(archive for archive in every if archive not in cached)):
         if refresh or not archive.fetched:
             progress(f"fetching the package lists of Debian {archive.suite}")
             try:
@@ -32,14 +31,14 @@ def archives(store: Store, *, refresh: bool = False, progress: Notify = silent) 
 
 
 def suite_of_headers(release: str, version: str, store: Store, progress: Notify = silent) -> str | None:
-    """The suite that has the headers of exactly that kernel, or None. Raises HostError."""
+    """Return the suite that has the headers of exactly that kernel, or None. Raises HostError."""
     name = f"linux-headers-{release}"
 
     def ask() -> str:
         for archive in archives(store, progress=progress):
             if archive.versions(name).get(name) == version:
                 return archive.suite
-        raise LookupError(name)  # not remembered: a suite may have them tomorrow
+        raise LookupError(name)  # not cached: a suite may have them tomorrow
 
     try:
         return cached_resolution(store, {"headers": release, "version": version}, str, ask)

@@ -1,7 +1,4 @@
-"""What a kernel in the store is, and how one is unpacked into it from its packages.
-
-Nothing of it is ever installed on the host.
-"""
+"""Unpack a kernel's packages into the store. Nothing is installed on the host."""
 
 import os
 import shutil
@@ -41,24 +38,25 @@ _DRIVERS = (
     ),
 )
 _MAX_ARGUMENTS = 500
-"""Files on one command line."""
+"""Files for each zstd command."""
 
 KEPT_MODULES = (
     *("extra/", "updates/"),
     *(f"kernel/{top}/" for top in ("arch", "block", "crypto", "fs", "lib", "mm")),
     *(f"kernel/drivers/{name}" for name in _DRIVERS),
 )
-"""What a guest here could need of the 390 MB of a distribution's modules (and whatever those depend on)."""
+"""Path prefixes of the modules that guests may need, of the 390 MB of a distribution; dependencies are kept too."""
 
 
 class NotAKernel(HostError):
-    """Packages hold no kernel in a layout that is known here."""
+    """Packages contain no kernel in a known layout."""
 
 
 def unpack(debs: Sequence[Path], release: str, directory: Path) -> None:
-    """Fill ``directory`` with what a guest needs of a kernel's packages.
+    """Fill ``directory`` with the parts of a kernel's packages that a guest needs.
 
-    ``vmlinuz``, ``vmlinux`` where it can be had, ``config``, ``modules/`` and the index of the modules.
+    These are ``vmlinuz``, ``vmlinux`` where it can be unpacked, ``config``, ``modules/`` and the index of the modules.
+    Raises NotAKernel.
     """
     whole = directory / "unpacked"
     for deb in debs:
@@ -71,7 +69,7 @@ def unpack(debs: Sequence[Path], release: str, directory: Path) -> None:
         there = next((place for place in places if place.is_file()), None)
         if there is None or not (tree / "modules.builtin").is_file():
             raise NotAKernel(
-                f"{', '.join(deb.name for deb in debs)}: no kernel in a layout that is known here",
+                f"{', '.join(deb.name for deb in debs)}: no kernel in a layout that agelab knows",
                 hint=f"for example: {DEFAULT}",
             )
         there.rename(directory / name)
@@ -84,9 +82,9 @@ def unpack(debs: Sequence[Path], release: str, directory: Path) -> None:
 
 
 def reject_escapes(tree: Path) -> None:
-    """See that what was unpacked leads nowhere else: links out of it go (to a build's headers, say).
+    """Remove links that point out of an unpacked tree (to a build's headers, for example).
 
-    Raises NotAKernel where it holds what is neither file, directory nor link.
+    Raises NotAKernel for anything that is not a file, directory or link.
     """
     inside = tree.resolve()
     for directory, directories, names in os.walk(tree):
@@ -99,9 +97,9 @@ def reject_escapes(tree: Path) -> None:
 
 
 def prune_modules(tree: Path, directory: Path) -> None:
-    """Move what a guest could need of a tree of modules into ``directory``, with an index of it.
+    """Move the modules that a guest may need from ``tree`` into ``directory``, and write their index.
 
-    Raises HostError for a file that is no module.
+    Raises HostError for a file that is not a module.
     """
     _decompress(tree)
     paths = sorted(path for path in tree.rglob("*.ko*") if path.is_file())
@@ -123,7 +121,7 @@ def prune_modules(tree: Path, directory: Path) -> None:
 
 
 def _decompress(tree: Path) -> None:
-    """Unpack modules that are compressed as no kernel of Debian's mirror has them."""
+    """Decompress zstd modules; Debian's own kernels have none."""
     packed = [str(path) for path in sorted(tree.rglob("*.ko.zst"))]
     for first in range(0, len(packed), _MAX_ARGUMENTS):
         process.run(["zstd", "-dq", "--rm", *packed[first : first + _MAX_ARGUMENTS]])

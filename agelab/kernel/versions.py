@@ -1,4 +1,4 @@
-"""Which of Debian's kernels a version means, and which are near one that there is not.
+"""Find the Debian kernel that a version stands for, or the nearest ones when there is none.
 
 Debian names a kernel by its release (``6.1.0-50-amd64``, ``6.12.117+deb13-amd64``), which says little of the upstream
 version where the middle number is 0; the package's version does (``6.1.176-1``).
@@ -12,31 +12,28 @@ from agelab.debian import newest
 
 FLAVOUR = "-amd64"
 MAX_NEAREST = 3
-"""How many to name where there is none."""
+"""Nearest kernels that an error names."""
 
 _UPSTREAM = re.compile(r"(?P<numbers>\d+(\.\d+)*)([-~]rc(?P<candidate>\d+))?")
 _RELEASED = 10**6
-"""In place of a candidate's number."""
+"""Sorts a release after its release candidates."""
 
 Releases = Mapping[str, str]
-"""Release to package version."""
+"""Maps release to package version."""
 
 
 def is_version(text: str) -> bool:
-    """Whether it begins like a version, and not like a name."""
+    """Return True for text that starts with a digit: a version, not a name."""
     return text[:1].isascii() and text[:1].isdecimal()
 
 
 def find_exact(wanted: str, releases: Releases) -> str | None:
-    """The release that is ``wanted``, with the flavour or without it."""
+    """Return the release ``wanted``, with or without the flavour, or None."""
     return next((name for name in (wanted, wanted + FLAVOUR) if name in releases), None)
 
 
 def find_newest(wanted: str, releases: Releases) -> str | None:
-    """The release that is ``wanted`` or, of those that it is the beginning of, the newest.
-
-    Where it is the beginning of no release, those of whose package's version it is.
-    """
+    """Return the release ``wanted``, else the newest that starts with it, else by package versions; or None."""
     if found := find_exact(wanted, releases):
         return found
     begins = re.compile(re.escape(wanted) + r"([.+~-]|$)")
@@ -46,9 +43,9 @@ def find_newest(wanted: str, releases: Releases) -> str | None:
 
 
 def nearest(wanted: str, releases: Releases) -> list[str]:
-    """What to ask for in place of a version that there is not, the numerically nearest first.
+    """Suggest versions in place of one that does not exist, the numerically nearest first.
 
-    As exact as ``wanted``: versions of two numbers where it has two, releases where it has more.
+    They are as exact as ``wanted``: versions of two numbers if it has two, releases if it has more.
     """
     asked = numbers(wanted)
     ranked = sorted(releases, key=lambda name: numbers(releases[name]), reverse=True)
@@ -59,12 +56,12 @@ def nearest(wanted: str, releases: Releases) -> list[str]:
 
 
 def numbers(text: str) -> tuple[int, ...]:
-    """The numbers in a release or a version, in their order."""
+    """Return the numbers in a release or a version, in order."""
     return tuple(int(found) for found in re.findall(r"[0-9]+", text.removesuffix(FLAVOUR)))
 
 
 def sort_key(version: str) -> tuple[int, ...]:
-    """What sorts versions by their age: a candidate comes before its release."""
+    """Return a key that sorts versions by age: a release candidate comes before its release."""
     parts = _UPSTREAM.match(version)
     if not parts:
         return numbers(version)
@@ -74,6 +71,6 @@ def sort_key(version: str) -> tuple[int, ...]:
     return (*padded, candidate, *numbers(version[parts.end() :]))
 
 
-def _distance(asked: tuple[int, ...], there: tuple[int, ...]) -> tuple[int, ...]:
-    """How far apart two versions are: the first number that differs counts, and of ``asked`` only what it says."""
-    return tuple(abs(one - other) for one, other in zip_longest(asked, there[: len(asked)], fillvalue=0))
+def _distance(asked: tuple[int, ...], found: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the distances of the numbers of two versions, as many as ``asked`` has; they compare in order."""
+    return tuple(abs(one - other) for one, other in zip_longest(asked, found[: len(asked)], fillvalue=0))

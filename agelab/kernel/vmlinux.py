@@ -1,6 +1,8 @@
-"""The ELF image inside a bzImage, so that a guest need not unpack its own kernel, and what both say of themselves.
+"""Unpack the ELF image in a bzImage, and read release, configuration and banner from both.
 
-Under TCG the unpacking is four seconds of every boot. Formats: Documentation/arch/x86/boot.rst of Linux
+A guest then need not unpack its own kernel: under TCG that takes four seconds of every boot.
+
+Formats: Documentation/arch/x86/boot.rst of Linux
 (the real-mode header); the payload is compressed and, except for gzip, followed by its unpacked size in
 four bytes. ELF-64 Object File Format 1.5 (program headers, notes). kernel/configs.c (the embedded configuration).
 """
@@ -26,12 +28,12 @@ _SETUP = 1024
 """Bytes of the smallest real-mode part."""
 _64_BIT = 1
 _CONFIG = b"IKCFG_ST"
-# The format of the banner is in the image as well, with nothing behind "#".
+# The image also contains the banner's format string, with no number after "#".
 _BANNER = re.compile(rb"Linux version \d[^\0\n]*#\d[^\0\n]*")
 
 
 def payload(image: bytes) -> bytes | None:
-    """The compressed payload of a bzImage, or None when it is not one that says where it is."""
+    """Return the compressed payload of a bzImage, or None if its header does not locate one."""
     if image[0x202:0x206] != _MAGIC or struct.unpack_from("<H", image, 0x206)[0] < 0x208:
         return None
     sectors = image[0x1F1] or 4
@@ -41,7 +43,7 @@ def payload(image: bytes) -> bytes | None:
 
 
 def unpack(image: bytes) -> bytes | None:
-    """The ELF vmlinux in a bzImage; None when it is damaged or compressed in a way that is not known here."""
+    """Return the ELF vmlinux in a bzImage; None when it is damaged or its compression is unknown."""
     packed = payload(image)
     if not packed:
         return None
@@ -60,12 +62,12 @@ def unpack(image: bytes) -> bytes | None:
 
 
 def supports_pvh(config: str) -> bool:
-    """Whether a kernel of that configuration can be entered at its ELF image (QEMU needs the PVH entry)."""
+    """Return True when QEMU can boot the ELF image of a kernel with that configuration (PVH entry)."""
     return "CONFIG_PVH=y" in config.splitlines()
 
 
 def version(image: bytes) -> tuple[str, str] | None:
-    """Release and version (``uname -r`` and ``-v``) of a bzImage; None for anything else."""
+    """Return release and version (``uname -r`` and ``-v``) of a bzImage; None for any other file."""
     if image[0x202:0x206] != _MAGIC or len(image) < _SETUP:
         return None
     at = 0x200 + struct.unpack_from("<H", image, 0x20E)[0]
@@ -74,13 +76,13 @@ def version(image: bytes) -> tuple[str, str] | None:
 
 
 def is_64_bit(image: bytes) -> bool:
-    """Whether a bzImage has a 64-bit kernel in it; one too old to say so (before Linux 3.8) is believed to."""
+    """Return True when a bzImage has a 64-bit kernel; assumed before Linux 3.8, whose header does not tell."""
     (protocol,) = struct.unpack_from("<H", image, 0x206)
     return bool(protocol < 0x20C or struct.unpack_from("<H", image, 0x236)[0] & _64_BIT)
 
 
 def has_pvh_entry(elf: bytes) -> bool:
-    """Whether QEMU can enter a kernel at its ELF image: what ``bootable`` says, where the configuration is unknown."""
+    """Return True when QEMU can boot an ELF image, from its notes: for kernels of unknown configuration."""
     table, (width, count) = struct.unpack_from("<Q", elf, 32)[0], struct.unpack_from("<HH", elf, 54)
     for number in range(count):
         kind, _, at, _, _, size, *_ = _SEGMENT.unpack_from(elf, table + width * number)
@@ -90,7 +92,7 @@ def has_pvh_entry(elf: bytes) -> bool:
 
 
 def _notes(segment: bytes) -> list[tuple[bytes, int]]:
-    """Owner and type of each note."""
+    """List owner and type of each note."""
     found, at = [], 0
     while at + _NOTE.size <= len(segment):
         name, content, kind = _NOTE.unpack_from(segment, at)
@@ -101,7 +103,7 @@ def _notes(segment: bytes) -> list[tuple[bytes, int]]:
 
 
 def config(elf: bytes) -> str | None:
-    """The configuration in a kernel that was built with CONFIG_IKCONFIG, or None."""
+    """Return the configuration in a kernel that was built with CONFIG_IKCONFIG, or None."""
     at = elf.find(_CONFIG)
     if at < 0:
         return None
@@ -112,7 +114,7 @@ def config(elf: bytes) -> str | None:
 
 
 def banner(elf: bytes) -> str | None:
-    """What the kernel says first when it boots: release, compiler, version."""
+    """Return the first line that the kernel prints when it boots (release, compiler, version), or None."""
     found = _BANNER.search(elf)
     return found.group().decode(errors="replace") if found else None
 
@@ -125,7 +127,7 @@ class _Decompressor(Protocol):
 
 
 def _decompress(decompressor: _Decompressor, packed: bytes) -> bytes:
-    """All of a stream that something else may follow; nothing when its end is missing."""
+    """Decompress a stream that other data may follow; empty when its end is missing."""
     unpacked = decompressor.decompress(packed)
     return unpacked if decompressor.eof else b""
 

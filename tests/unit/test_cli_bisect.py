@@ -176,10 +176,10 @@ def test_trees_that_will_not_do_are_one_clear_line(
     (linux / "fs" / "a.c").write_text("changed")
     try:
         said = refused(capsys, *WORDS, *ends, "--tree", str(linux))
-        assert said.endswith("has changes that no commit holds: fs/a.c")
+        assert said.endswith("has uncommitted changes: fs/a.c")
 
         def lacks(spec: str, store: Store, progress: object) -> None:
-            raise InputError(f"{spec[-6:]} lacks what a guest needs of a kernel: CONFIG_OVERLAY_FS")
+            raise InputError(f"{spec[-6:]} lacks options that a guest needs: CONFIG_OVERLAY_FS")
 
         monkeypatch.setattr(build, "check_configuration", lacks)
         assert "lacks what a guest needs" in refused(capsys, *WORDS, *ends, "--tree", str(linux), "--dirty")

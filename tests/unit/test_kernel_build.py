@@ -130,7 +130,7 @@ def test_what_a_guest_needs_is_looked_at_before_anything_is_compiled(
     made: Make, store: Store, tree: Path
 ) -> None:
     made.config = GOOD.replace("CONFIG_OVERLAY_FS=m", "")
-    with pytest.raises(InputError, match="lacks what a guest needs of a kernel: CONFIG_OVERLAY_FS"):
+    with pytest.raises(InputError, match="lacks options that a guest needs: CONFIG_OVERLAY_FS"):
         kernel.resolve(f"tree:{tree}", store)
     assert made.compiled == 0
 
@@ -145,7 +145,7 @@ def test_a_configuration_is_looked_at_alone_and_the_next_build_begins_with_it(
     build.check_configuration(f"tree:{tree}", store)
     assert sum(argv[-1] == "allnoconfig" for argv in made.said) == 2 and made.compiled == 1
     made.config = GOOD.replace("CONFIG_OVERLAY_FS=m", "")
-    with pytest.raises(InputError, match="lacks what a guest needs of a kernel: CONFIG_OVERLAY_FS"):
+    with pytest.raises(InputError, match="lacks options that a guest needs: CONFIG_OVERLAY_FS"):
         build.check_configuration(f"tree:{tree}", store)
     made.config = GOOD
     kernel.resolve(f"tree:{tree}", store)

@@ -103,7 +103,7 @@ def test_only_files_that_differ_are_written_again(tree: Path, store: Store) -> N
 
 def test_changes_that_no_commit_holds_are_refused_unless_told(tree: Path, store: Store) -> None:
     (tree / "fs/inode.c").write_text("mine\n")
-    with pytest.raises(InputError, match=r"changes that no commit holds: fs/inode\.c") as raised:
+    with pytest.raises(InputError, match=r"uncommitted changes: fs/inode\.c") as raised:
         of(tree, store)
     assert "@HEAD" in raised.value.hint and "@worktree" in raised.value.hint
     as_it_is, head = of(tree, store, "worktree"), of(tree, store, "HEAD")
@@ -141,8 +141,8 @@ def test_files_that_are_no_git_tree_have_a_key_by_their_content(
     [
         ("v9.9", "", r"@v9\.9: no such commit"),
         ("--all", "", "no such commit"),
-        ("", "arch/x86/Kconfig", r"no kernel tree: it lacks arch/x86/Kconfig"),
-        ("", "Makefile", "no kernel tree: it lacks Makefile"),
+        ("", "arch/x86/Kconfig", r"not a kernel tree: it lacks arch/x86/Kconfig"),
+        ("", "Makefile", "not a kernel tree: it lacks Makefile"),
     ],
 )
 def test_what_is_no_kernel_tree_or_no_commit_is_said_in_one_line(
@@ -157,12 +157,12 @@ def test_what_is_no_kernel_tree_or_no_commit_is_said_in_one_line(
 
 
 def test_a_directory_inside_of_another_repository_is_not_taken_for_it(tree: Path, store: Store) -> None:
-    with pytest.raises(InputError, match="no kernel tree"):
+    with pytest.raises(InputError, match="not a kernel tree"):
         of(tree / "fs", store)
 
 
 def test_a_directory_that_is_no_kernel_tree_is_not_read(tmp_path: Path, store: Store) -> None:
-    with pytest.raises(InputError, match="no kernel tree: it lacks Makefile, Kconfig, kernel"):
+    with pytest.raises(InputError, match="not a kernel tree: it lacks Makefile, Kconfig, kernel"):
         source_tree.from_directory(tmp_path, "", store, pytest.fail)
 
 
