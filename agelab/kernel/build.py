@@ -119,7 +119,7 @@ def _clock_went_back(objects: Path) -> bool:
 
 @contextmanager
 def _mark_under_way(shop: Workshop) -> Iterator[None]:
-    """Mark the objects while make runs. A make that fails removes incomplete files itself, so the mark goes then too."""
+    """Mark the objects while make runs. A make that fails removes incomplete files itself: the mark goes too."""
     mark = shop.build / UNDER_WAY
     mark.touch()
     try:

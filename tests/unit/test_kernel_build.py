@@ -158,7 +158,7 @@ def test_a_configuration_that_is_no_text_is_one_clear_error(
     packed = tmp_path / "config.gz"
     packed.write_bytes(b"\x1f\x8b\x08\x00\xff\xfe")
     for option in ("base", "config"):
-        with pytest.raises(InputError, match=r"config\.gz is no text"):
+        with pytest.raises(InputError, match=r"config\.gz is not a text file"):
             kernel.resolve(f"tree:{tree},{option}={packed}", store)
 
 

@@ -260,7 +260,7 @@ def test_a_kernel_is_unpacked_from_either_layout(tmp_path: Path, packages: list[
 
 def test_packages_without_a_kernel_are_one_clear_error(tmp_path: Path) -> None:
     stub = deb(tree(tmp_path, "linux/usr/share/doc/linux/copyright"), "linux")
-    with pytest.raises(HostError, match=r"linux_1_all\.deb: no kernel in a layout that is known"):
+    with pytest.raises(HostError, match=r"linux_1_all\.deb: no kernel in a layout that agelab knows"):
         unpack.unpack([stub], "7", tmp_path)
 
 

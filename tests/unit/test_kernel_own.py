@@ -74,7 +74,7 @@ def test_files_that_are_no_kernel_are_one_clear_error(store: Store, tmp_path: Pa
     text.write_text("no archive")
     for spec, said in {
         f"deb:{good},{other}": r"not of one kernel: .*6\.6\.0-own \(6\.6-1\), .*6\.7\.0-own \(6\.7-1\)",
-        f"deb:{stub}": "no kernel in a layout that is known",
+        f"deb:{stub}": "no kernel in a layout that agelab knows",
         f"deb:{bare}": r"libnvdimm \(CONFIG_LIBNVDIMM\), .*CONFIG_ACPI=y",
         f"deb:{strange}": "holds the package hello, which is no part of a kernel",
         f"deb:{text}": "not a Debian package",

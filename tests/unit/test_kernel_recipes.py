@@ -62,8 +62,8 @@ def test_options_follow_a_spec(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("tree:/linux,confg=/x", "none of base=, config= and patches="),
-        ("tree:/linux,config=", "none of base="),
+        ("tree:/linux,confg=/x", "is not base=, config= or patches="),
+        ("tree:/linux,config=", "is not base="),
         ("tree:/linux,config=/nowhere/x", "there is no such file"),
         ("tree:/linux,patches=/nowhere", "there is no such path"),
         ("tree:/linux,config=/tmp", "it is a directory, not a configuration"),

@@ -132,7 +132,7 @@ def test_files_that_are_no_git_tree_have_a_key_by_their_content(
     assert found.commit is None and found.tree != of(plain, store).tree
     (plain / ".gitignore").unlink()
     assert of(plain, store).tree == of(tree, store).tree
-    with pytest.raises(InputError, match="it has no refs"):
+    with pytest.raises(InputError, match="and has no refs"):
         of(plain, store, "v6.1")
 
 
