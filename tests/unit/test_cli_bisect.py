@@ -182,7 +182,9 @@ def test_trees_that_will_not_do_are_one_clear_line(
             raise InputError(f"{spec[-6:]} lacks options that a guest needs: CONFIG_OVERLAY_FS")
 
         monkeypatch.setattr(build, "check_configuration", lacks)
-        assert "lacks options that a guest needs" in refused(capsys, *WORDS, *ends, "--tree", str(linux), "--dirty")
+        assert "lacks options that a guest needs" in refused(
+            capsys, *WORDS, *ends, "--tree", str(linux), "--dirty"
+        )
     finally:
         (linux / "fs" / "a.c").write_text("")
 
