@@ -10,7 +10,7 @@ import pytest
 from tests import capabilities
 
 ORDER = ("contract", "golden", "model", "vm", "unit")
-ENVIRONMENT = {"LC_ALL": "C.UTF-8", "LANG": "C.UTF-8", "TERM": "dumb"}
+ENVIRONMENT = {"LC_ALL": "C.UTF-8", "LANG": "C.UTF-8", "TERM": "xterm"}
 UNSET = (
     *("LANGUAGE", "PYTHONUTF8", "PYTHONIOENCODING", "PYTHONOPTIMIZE", "PYTHONWARNINGS"),
     *("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"),

@@ -18,13 +18,13 @@ from agelab.image.root import RootPackages
 from agelab.kernel.debian_kernel import ResolvedKernel
 from agelab.kernel.modinfo import ModuleInfo
 from agelab.kernel.modules import index
-from agelab.model.result import Cell, End, RunKernel, RunPlan, Sample, Status
+from agelab.model.result import RunKernel
 from agelab.results.checksummed import write
-from agelab.results.digest import digest, inputs_key
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.prepare import run_manifest
 from agelab.runner.prepare.run_manifest import CorpusRecord, Profiles, RunManifest
 from agelab.store import Artefact, Store, file_hash
+from tests.unit import made_runs
 
 SMALL = Path(__file__).parents[1] / "vm" / "small.toml"
 RELEASE, VERSION = "6.1.0-1-amd64", "6.1.1-1"
@@ -57,14 +57,6 @@ def made_run(
     tools = store.obtain("tools", {"made": "up"}, lambda d: _wrote(d / "extents", b"a program"))
     root = BuildRoot(suite="bookworm", packages=(package("gcc-12"),))
     sources = {"": CorpusRecord(sha256=data.sha256, size=data.size, description="some data", own=own)}
-    cells = tuple(
-        Cell(
-            variant=variant, filesystem=variant, layout="single", kernel=RELEASE, machine="pentium4-2800",
-            drives=("model:none",), defaults="period", seed=1,
-        )
-        for variant in VARIANTS
-    )  # fmt: skip
-    run = RunDirectory.create(store.runs, "small")
     resolved = (
         ResolvedKernel(suite="bookworm", release=RELEASE, package=image_of)
         if spec.startswith("debian:")
@@ -74,39 +66,26 @@ def made_run(
         agelab="0.1.0", programs={"xorriso": "1.5.4-4"}, kernel=resolved, guest=packages, drive=root, tools=root,
         sources=sources,
     )  # fmt: skip
+    command = {"directory": "/home/somebody", "name": "small.toml", "words": dict(words), "more": {}}
+    run = made_runs.begin(
+        store.home, made_runs.cells(VARIANTS, kernel=RELEASE, machine="pentium4-2800"), scenario="small",
+        kernel=RunKernel(spec=spec, release=RELEASE, version=VERSION), command=command,
+        provenance={"image": image.key, "image_content": image.manifest.content},
+    )  # fmt: skip
     write(run.path / run_manifest.MADE_OF, of.model_dump_json())
     write(
         run.path / run_manifest.PROFILES, Profiles(filesystems={}, machines={}, drives={}).model_dump_json()
     )
     (run.path / run_manifest.SCENARIO).write_text(SMALL.read_text())
-    run.write_plan(
-        RunPlan(
-            run=run.name, scenario="small", scale="quick", clock="virtual", cells=cells,
-            kernel=RunKernel(spec=spec, release=RELEASE, version=VERSION),
-            provenance={"image": image.key, "image_content": image.manifest.content},
-            command={"directory": "/home/somebody", "name": "small.toml", "words": dict(words), "more": {}},
-        )
-    )  # fmt: skip
     around = {
         "image": image.manifest.content,
         "drive_module": {"module": file_hash(module / "agedrive.ko")},
         "tools": {"extents": file_hash(tools / "extents")},
     }
-    for number, cell in enumerate(cells):
-        found = {
-            "making": {**around, "seeds": {"run": cell.seed}, "variant": cell.variant},
-            "measuring": None,
-        }
-        samples = [
-            Sample(step=step, metric="elapsed", value=1.25 + number, unit="s") for step in ("copy", "read")
-        ]
-        for sample in samples:
-            run.append(number, sample)
-        run.write_inputs(number, found)
-        ended = digest(Status.OK, samples, {})
-        run.finish(
-            number, End(status=Status.OK, inputs_key=inputs_key(found), digest=ended, host_seconds=1.5)
-        )
+    for number, variant in enumerate(VARIANTS):
+        found = {"making": {**around, "seeds": {"run": 1}, "variant": variant}, "measuring": None}
+        samples = [made_runs.sample(step, 1.25 + number) for step in ("copy", "read")]
+        made_runs.end(run, number, samples, inputs=found, host_seconds=1.5)
     return run
 
 

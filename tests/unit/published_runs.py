@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agelab.model.base import Defaults
-from agelab.model.result import Cell, End, RunPlan, Sample, Status
+from agelab.model.result import Status
 from agelab.published import study
-from agelab.results.digest import digest
-from agelab.results.run_directory import RunDirectory
+from tests.unit import made_runs
 
 
 def make(
@@ -27,30 +26,21 @@ def make(
     provenance: Mapping[str, object] = {},
 ) -> str:
     """A run of that scenario: variant to step to seconds (or ``step metric`` to value); its name."""
-    run = RunDirectory.create(home / "runs", scenario)
-    cells = [
-        Cell(
-            variant=variant, filesystem=variant.partition("-")[0], layout=layout, kernel=kernel, machine=machine,
-            drives=drives, defaults=defaults, seed=seed,
-        )
-        for variant in values for seed in range(1, seeds + 1)
-    ]  # fmt: skip
-    plan = RunPlan(
-        run=run.name, scenario=scenario, scale=scale, clock=clock, cells=tuple(cells),
-        provenance={"kernel": kernel, **provenance},
+    cells = made_runs.cells(
+        values, range(1, seeds + 1), layout=layout, kernel=kernel, machine=machine, drives=drives, defaults=defaults
     )  # fmt: skip
-    run.write_plan(plan)
+    run = made_runs.begin(
+        home, cells, scenario=scenario, scale=scale, clock=clock, provenance={"kernel": kernel, **provenance}
+    )
     for number, cell in enumerate(cells):
         if cell.variant in unsupported:
-            run.finish(number, End(status=Status.UNSUPPORTED, reason="this kernel has none", host_seconds=1))
+            made_runs.end(run, number, status=Status.UNSUPPORTED, reason="this kernel has none")
             continue
+        measured = []
         for words, value in values[cell.variant].items():
             step, _, metric = words.partition(" ")
-            sample = Sample(step=step, metric=metric or "elapsed", value=value + cell.seed / 10**6, unit="s")
-            run.append(number, sample)
-        run.finish(
-            number, End(status=Status.OK, digest=digest(Status.OK, run.samples()[number], {}), host_seconds=1)
-        )
+            measured.append(made_runs.sample(step, value + cell.seed / 10**6, metric or "elapsed"))
+        made_runs.end(run, number, measured)
     return run.name
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from random import Random
 
 from agelab.model.metrics import METRICS
-from agelab.model.result import Cell, End, RunKernel, RunPlan, Sample, Status
-from agelab.results.digest import digest, inputs_key
-from agelab.results.run_directory import RunDirectory
+from agelab.model.result import RunKernel, Sample, Status
+from agelab.results.digest import digest
+from tests.unit import made_runs
 
 COPIES = 12
 TESTS = ("read", "random-read", "write", "list", "search", "space", "remove", "write-large", "read-large")
@@ -49,23 +49,16 @@ def make(
     each variant. The last ``unfinished`` cells have not ended. ``odd`` gives tests of a variant
     a slowdown of their own.
     """
-    run = RunDirectory.create(home / "runs", scenario)
-    cells = tuple(
-        Cell(
-            variant=variant, filesystem=variant.partition("-")[0], layout="single", kernel=release,
-            machine="pentium4-2800", drives=("model:seagate-st3120026as",), defaults="period", seed=seed,
-        )
-        for variant in slowdowns for seed in seeds
-    )  # fmt: skip
+    cells = made_runs.cells(
+        slowdowns, seeds, kernel=release, machine="pentium4-2800", drives=("model:seagate-st3120026as",)
+    )
     words = {"kernel": "debian:6.1", "seeds": ",".join(map(str, seeds)), "filesystem": ",".join(slowdowns)}
-    run.write_plan(
-        RunPlan(
-            run=run.name, scenario=scenario, scale="quick", clock="virtual", cells=cells,
-            kernel=RunKernel(spec="debian:6.1", release=release, version="6.1.192-2"),
-            provenance={"corpus_sha256": "7654", "model": "guest time is counted in instructions"},
-            unstated=("the size of the drive and of the partition",),
-            command={"directory": "/tmp", "name": scenario, "words": words, "more": {"curve": False}},
-        )
+    run = made_runs.begin(
+        home, cells, scenario=scenario,
+        kernel=RunKernel(spec="debian:6.1", release=release, version="6.1.192-2"),
+        provenance={"corpus_sha256": "7654", "model": "guest time is counted in instructions"},
+        unstated=("the size of the drive and of the partition",),
+        command={"directory": "/tmp", "name": scenario, "words": words, "more": {"curve": False}},
     )  # fmt: skip
     lines = []
     for number, cell in enumerate(cells[: len(cells) - unfinished]):
@@ -81,12 +74,10 @@ def make(
                     f'{{"cell":{number},{sample.model_dump_json(exclude_none=sample.value is not None)[1:]}'
                 )
         ok = status is Status.OK
-        run.finish(
-            number,
-            End(status=status, reason=None if ok else reason, inputs_key=inputs_key({"cell": number}),
-                digest=digest(status, measured, {}) if ok else None, host_seconds=1),
+        made_runs.end(
+            run, number, status=status, inputs={"cell": number}, reason=None if ok else reason,
+            digest=digest(status, measured, {}) if ok else None,
         )  # fmt: skip
-        run.write_inputs(number, {"cell": number})
         picture = pictures / f"{cell.variant}.svg" if pictures else None
         if picture and picture.exists():
             (run.cell_directory(number) / "maps").mkdir()

@@ -15,10 +15,11 @@ from agelab.buildroot import BuildFailed
 from agelab.drive.module import NoHeaders
 from agelab.errors import HostError, InputError
 from agelab.image import DoesNotBoot
-from agelab.model.result import Cell, End, RunPlan, Sample, Status
+from agelab.model.result import Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
 from agelab.store import Store, file_hash
+from tests.unit import made_runs
 from tests.unit import toy_bisect as toy
 from tests.unit.toy_bisect import planted
 
@@ -36,21 +37,12 @@ def ended(
     home: Path, status: Status, reason: str | None = None, seeds: Sequence[int] = (1,), **provenance: object
 ) -> RunDirectory:
     """A run of that end, which copied within 1.5 s."""
-    run = RunDirectory.create(home / "runs", "small")
-    cells = tuple(
-        Cell(
-            variant="ext4", filesystem="ext4", layout="single", kernel="6.1", machine="m", drives=("model:none",),
-            defaults="period", seed=seed,
-        ) for seed in seeds
-    )  # fmt: skip
-    said = {"harness": "a", "kernel": run.name, **provenance}
-    run.write_plan(
-        RunPlan(run=run.name, scenario="small", scale="quick", clock="virtual", cells=cells, provenance=said)
-    )
+    cells = made_runs.cells(["ext4"], seeds)
+    said = {"harness": "a", "kernel": f"of {status} {seeds}", **provenance}
+    run = made_runs.begin(home, cells, scenario="small", provenance=said)
     for number in range(len(cells)):
-        run.append(number, Sample(step="copy", metric="elapsed", value=1.5, unit="s"))
-        run.append(number, Sample(step="copy", metric="seeks", value=None, unit="1", not_measured="no arm"))
-        run.finish(number, End(status=status, reason=reason, host_seconds=1))
+        measured = (made_runs.sample(), made_runs.sample("copy", None, "seeks", why="no arm"))
+        made_runs.end(run, number, measured, status=status, reason=reason, digest=None)
     return run
 
 

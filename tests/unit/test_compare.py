@@ -12,11 +12,12 @@ from rich.console import Console
 from agelab.analysis import cells
 from agelab.cli import main
 from agelab.model.metrics import METRICS
-from agelab.model.result import Cell, End, RunPlan, Sample, Status
+from agelab.model.result import End, Sample, Status
 from agelab.results import run_directory, run_lookup
 from agelab.results.digest import digest
 from agelab.results.run_directory import RunDirectory
 from agelab.view import comparison
+from tests.unit import made_runs
 
 Values = dict[int, float | None]
 
@@ -52,35 +53,23 @@ def make(
 
     ``more``: what other steps took; ``again``: the second copy; ``plan`` and ``cell``: what else is to be said there.
     """
-    run = RunDirectory.create(home / "runs", label)
-    cells = [
-        Cell(
-            variant=variant, filesystem=variant, layout=layout, kernel="6.1", machine="m", drives=("model:none",),
-            defaults="period", seed=seed, accelerator="kvm" if clock == "wall" else "tcg",
-        ).model_copy(update=cell or {})
-        for variant, values in elapsed.items() for seed in values
-    ]  # fmt: skip
-    written = RunPlan(
-        run=run.name, scenario="small", scale="quick", clock=clock, cells=tuple(cells), provenance={}
+    accelerator = "kvm" if clock == "wall" else "tcg"
+    cells = tuple(
+        made_runs.cell(variant, seed, **{"layout": layout, "accelerator": accelerator, **(cell or {})})
+        for variant, values in elapsed.items()
+        for seed in values
     )
-    run.write_plan(written.model_copy(update=plan or {}))
+    run = made_runs.begin(home, cells, label=label, **{"scenario": "small", "clock": clock, **(plan or {})})
     for number, one in enumerate(cells):
-        value = elapsed[one.variant][one.seed]
-        found = {"seeds": {"run": one.seed}, "plan": {"mkfs": one.variant}, **(inputs or {})}
-        run.write_inputs(number, found)
-        why = None if value is not None else "no way to know"
-        run.append(number, Sample(step="copy", metric="elapsed", value=value, unit="s", not_measured=why))
-        for step, taken in (more or {}).items():
-            run.append(number, Sample(step=step, metric="elapsed", value=taken[one.seed], unit="s"))
+        measured = [made_runs.sample("copy", elapsed[one.variant][one.seed])]
+        measured += [made_runs.sample(step, taken[one.seed]) for step, taken in (more or {}).items()]
         if again:
-            value = again[one.seed]
-            run.append(number, Sample(step="copy", metric="elapsed", value=value, unit="s", repetition=2))
-        run.append(number, Sample(step="copy", metric="seeks", value=7, unit="1"))
+            measured.append(made_runs.sample("copy", again[one.seed], repetition=2))
+        measured.append(made_runs.sample("copy", 7, "seeks"))
+        found = {"seeds": {"run": one.seed}, "plan": {"mkfs": one.variant}, **(inputs or {})}
         status = (ends or {}).get(one.seed, Status.OK)
-        if status:
-            why = None if status is Status.OK else "it stopped"
-            said = digest(status, run.samples()[number], {})
-            run.finish(number, End(status=status, reason=why, digest=said, host_seconds=1))
+        why = None if status is Status.OK else "it stopped"
+        made_runs.end(run, number, measured, status=status, inputs=found, reason=why)
     return run.name
 
 

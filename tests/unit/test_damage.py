@@ -11,11 +11,12 @@ import pytest
 
 from agelab import cli
 from agelab.errors import InputError
-from agelab.model.result import Cell, End, RunPlan, Sample, Status
+from agelab.model.result import Status
 from agelab.results import run_directory, run_lookup
-from agelab.results.digest import digest, inputs_key
+from agelab.results.digest import digest
 from agelab.results.run_directory import RunDirectory
 from agelab.store import MANIFEST, Artefact, DamagedArtefact, Store
+from tests.unit import made_runs
 
 INPUTS = {"suite": "bookworm", "numbers": [1, 2.5], "name": "é"}
 FLIPS = 16
@@ -158,38 +159,22 @@ EXTENTS = random.Random(2).randbytes(3000)
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDirectory:
     """A run as cells leave it: one in the virtual clock with a map, one in the wall clock, one without an end."""
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "home"))
-    made = RunDirectory.create(tmp_path / "home" / "runs", "aging")
-    cells = [
-        Cell(
-            variant="ext4", filesystem="ext4", layout="single", kernel="6.1", machine="m",
-            drives=("model:none",), defaults="period", seed=seed,
-        )
-        for seed in (1, 2, 3)
-    ]  # fmt: skip
-    made.write_plan(
-        RunPlan(
-            run=made.name, scenario="aging", scale="quick", clock="virtual", cells=tuple(cells),
-            provenance={"qemu": "7.2"},
-        )
-    )  # fmt: skip
+    made = made_runs.begin(
+        tmp_path / "home", made_runs.cells(["ext4"], (1, 2, 3)), provenance={"qemu": "7.2"}
+    )
     for number in range(3):
-        for step in ("copy", "read"):
-            made.append(number, Sample(step=step, metric="elapsed", value=1.5 + number, unit="s"))
-        inputs = {"making": {"seed": number}}
-        made.write_inputs(number, inputs)
+        samples = [made_runs.sample(step, 1.5 + number) for step in ("copy", "read")]
         back = {}
         if number == 0:
             place = made.cell_directory(0) / run_directory.map_file("aged/extents")
             place.parent.mkdir(parents=True)
             place.write_bytes(gzip.compress(EXTENTS, mtime=0))
             back = {"aged/extents": hashlib.sha256(EXTENTS).hexdigest()}
-        if number < 2:
-            measured = digest(Status.OK, made.samples()[number], back)
-            ended = End(
-                status=Status.OK, inputs_key=inputs_key(inputs), digest=None if number else measured,
-                maps=back, measured=measured, host_seconds=1.25,
-            )  # fmt: skip
-            made.finish(number, ended)
+        measured = digest(Status.OK, samples, back)
+        made_runs.end(
+            made, number, samples, status=Status.OK if number < 2 else None, inputs={"making": {"seed": number}},
+            digest=None if number else measured, maps=back, measured=measured, host_seconds=1.25,
+        )  # fmt: skip
     return made
 
 

@@ -13,12 +13,13 @@ import pytest
 import agelab
 from agelab.cli import main
 from agelab.errors import InputError
-from agelab.model.result import Cell, End, RunPlan, Sample, Status
+from agelab.model.result import End, Status
 from agelab.model.sanitize import escape_controls
 from agelab.results import rows as table
 from agelab.results.digest import digest, inputs_key
 from agelab.results.run_directory import RunDirectory
 from agelab.view import study_tables
+from tests.unit import made_runs
 
 HOSTILE = 'a | b <script>alert("x")</script> \x1b[2J \x00 ]]> `c` \ud800'.encode("utf-8", "replace").decode()
 PAGE = Path(__file__).parents[2] / "docs" / "exports.md"
@@ -32,27 +33,19 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def made(home: Path, ends: dict[str, End | None]) -> RunDirectory:
     """A run with a cell for each variant, whose copies took 61 and 62.5 seconds."""
-    run = RunDirectory.create(home / "runs", "small")
-    cells = tuple(
-        Cell(
-            variant=name, filesystem=name, layout="single", kernel="6.1", machine="m", drives=("model:a", "model:b"),
-            defaults="period", seed=1,
-        ) for name in ends
-    )  # fmt: skip
-    run.write_plan(
-        RunPlan(run=run.name, scenario="small", scale="quick", clock="virtual", cells=cells, provenance={})
-    )
+    run = made_runs.begin(home, made_runs.cells(ends, drives=("model:a", "model:b")), scenario="small")
     for number, end in enumerate(ends.values()):
+        rows = []
         if end is None or end.status is Status.OK:
-            for repetition, value in enumerate((61.0, 62.5), start=1):
-                row = Sample(step="copy", metric="elapsed", value=value, unit="s", repetition=repetition)
-                run.append(number, row)
-            run.append(
-                number, Sample(step="copy", metric="seeks", value=None, unit="1", not_measured="no arm")
-            )
+            rows = [
+                made_runs.sample("copy", value, repetition=turn) for turn, value in ((1, 61.0), (2, 62.5))
+            ]
+            rows.append(made_runs.sample("copy", None, "seeks", why="no arm"))
+        for row in rows:
+            run.append(number, row)
         if end and end.digest:
             run.write_inputs(number, {})
-            measured = digest(end.status, run.samples()[number], {})
+            measured = digest(end.status, rows, {})
             end = end.model_copy(update={"digest": measured, "inputs_key": inputs_key({})})
         if end:
             run.finish(number, end)

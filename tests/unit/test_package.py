@@ -16,11 +16,11 @@ import pytest
 import agelab
 from agelab import places
 from agelab.errors import InputError
-from agelab.model.result import RunPlan
 from agelab.report.command import again
 from agelab.scenario import selection
 from agelab.store import default_home
 from agelab.vm import host
+from tests.unit import made_runs
 
 PROJECT = Path(__file__).parents[2]
 BESIDE = ("harness", "images", "packer", "scenarios")
@@ -257,9 +257,7 @@ def test_the_store_of_an_installed_copy_is_where_the_users_data_is(
 
 def test_a_page_of_an_installed_copy_speaks_of_no_make(monkeypatch: pytest.MonkeyPatch) -> None:
     command = {"name": "aging", "words": {"seeds": "1,2"}, "more": {}}
-    plan = RunPlan(
-        run="r", scenario="aging", scale="quick", clock="virtual", cells=(), provenance={}, command=command
-    )
+    plan = made_runs.plan(command=command)
     assert again(plan) == "make scenario NAME=aging SEEDS=1,2"
     monkeypatch.setattr(places, "INSTALLED", True)
     assert again(plan) == "agelab run aging --seeds 1,2"

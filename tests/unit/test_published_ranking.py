@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agelab.model.result import Cell, End, RunPlan, Sample, Status
+from agelab.model.result import End, Status
 from agelab.published import study
 from agelab.published.our_values import Ours
 from agelab.published.ranking import Ranking, rankings, ranks, tau_b
@@ -14,6 +14,7 @@ from agelab.published.run_columns import LoadedRun, RunColumn
 from agelab.published.study import Study
 from agelab.published.tables import HEADER
 from agelab.results.run_directory import RunDirectory
+from tests.unit import made_runs
 
 FILES = """
 study = "small"
@@ -78,17 +79,11 @@ def small(tmp_path: Path) -> Study:
 
 def side(values: dict[str, dict[str, list[float]]], status: Status = Status.OK) -> RunColumn:
     """A run with these elapsed times: variant, step, repetitions."""
-    cells = tuple(
-        Cell(
-            variant=name, filesystem=name, layout="single", kernel="6.1", machine="m", drives=("model:none",),
-            defaults="period", seed=1,
-        )
-        for name in values
-    )  # fmt: skip
-    plan = RunPlan(run="r", scenario="small", scale="quick", clock="virtual", cells=cells, provenance={})
+    cells = made_runs.cells(values)
+    plan = made_runs.plan(cells, scenario="small")
     samples = {
         number: [
-            Sample(step=step, metric="elapsed", value=value, unit="s", repetition=turn)
+            made_runs.sample(step, value, repetition=turn)
             for step, repetitions in steps.items()
             for turn, value in enumerate(repetitions, start=1)
         ]

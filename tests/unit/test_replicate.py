@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from agelab.cli import main
-from agelab.model.result import Cell, End, RunPlan, Sample, Status
 from agelab.published import study
 from agelab.published.outcome import ClaimComparison, TestOutcome
 from agelab.published.verdict import _counted
-from agelab.results.run_directory import RunDirectory
+from tests.unit import made_runs
 from tests.unit.published_runs import make, printed
 
 TUM = study.read("tum-2005")
@@ -251,20 +250,12 @@ def aging(**each: tuple[float, float]) -> dict[str, dict[str, float]]:
 def test_lost_charts_are_read_both_ways_and_repetitions_are_the_tables(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = RunDirectory.create(home / "runs", "aging")
     copies = {"btrfs": (1.0, 1.23), "ext3": (1.5, 1.6), "jfs": (1.6, 1.84), "xfs": (2.0, 2.1)}
-    cells = tuple(
-        Cell(variant=name, filesystem=name, layout="single", kernel="6.1", machine="m", drives=("model:x",),
-             defaults="period", seed=1) for name in copies
-    )  # fmt: skip
-    run.write_plan(
-        RunPlan(run=run.name, scenario="aging", scale="quick", clock="virtual", cells=cells, provenance={})
-    )
+    run = made_runs.begin(home, made_runs.cells(copies))
     for number, (first, last) in enumerate(copies.values()):
-        for turn, value in enumerate((first, (first + last) / 2, last), start=1):
-            run.append(number, Sample(step="copy", metric="elapsed", value=value, unit="s", repetition=turn))
-        run.append(number, Sample(step="fill", metric="fullness", value=0.86, unit="1"))
-        run.finish(number, End(status=Status.OK, host_seconds=1))
+        took = enumerate((first, (first + last) / 2, last), start=1)
+        measured = [made_runs.sample("copy", value, repetition=turn) for turn, value in took]
+        made_runs.end(run, number, [*measured, made_runs.sample("fill", 0.86, "fullness")])
     found = {name: one["verdict"] for name, [one] in verdicts(capsys, "latest").items()}
     assert (found["start-ext3"], found["end-ext3"]) == ("replicated", "replicated")
     assert (found["start-jfs"], found["kept-jfs"]) == ("replicated", "replicated")

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from agelab.cli import main
-from agelab.model.metrics import METRICS
-from agelab.model.result import Cell, End, RunPlan, Sample, Status
+from agelab.model.result import Status
 from agelab.report import vega
 from agelab.report.answer.headline import answers
 from agelab.report.command import again
@@ -22,7 +21,7 @@ from agelab.report.model import Answer, Charts, Page, Section, Table
 from agelab.report.page import page
 from agelab.results.run_directory import RunDirectory
 from bench import example
-from tests.unit import published_runs, reported_runs
+from tests.unit import made_runs, published_runs, reported_runs
 
 PICTURES = Path(__file__).parents[2] / "docs" / "aging"
 FIVE = (1, 2, 3, 4, 5)
@@ -361,29 +360,20 @@ def test_a_run_of_which_nothing_is_ok(tmp_path: Path, unfinished: int) -> None:
 
 
 def test_a_run_without_cells_and_one_without_a_command(tmp_path: Path) -> None:
-    run = RunDirectory.create(tmp_path / "runs", "aging")
-    run.write_plan(
-        RunPlan(run=run.name, scenario="aging", scale="quick", clock="virtual", cells=(), provenance={})
-    )
+    run = made_runs.begin(tmp_path, ())
     found, elements = made(tmp_path, run.name)
     assert found.parts[0].answers[0].verdict == "Nothing: no cell ended ok."
     assert "does not say by which command it was made" in elements.text
 
 
 def test_hostile_names_and_messages_stay_text(tmp_path: Path) -> None:
-    run = RunDirectory.create(tmp_path / "runs", "hostile")
-    cells = tuple(
-        Cell(
-            variant=name, filesystem=HOSTILE, layout=HOSTILE, kernel=HOSTILE, machine=HOSTILE, drives=(HOSTILE,),
-            defaults="period", seed=1,
-        )
-        for name in (HOSTILE, "ext4", "xfs")
+    cells = made_runs.cells(
+        (HOSTILE, "ext4", "xfs"), filesystem=HOSTILE, layout=HOSTILE, kernel=HOSTILE, machine=HOSTILE, drives=(HOSTILE,)
     )  # fmt: skip
-    plan = RunPlan(
-        run=HOSTILE, scenario=HOSTILE, scale=HOSTILE, clock="virtual", cells=cells, unstated=(HOSTILE,),
+    run = made_runs.begin(
+        tmp_path, cells, label="hostile", scenario=HOSTILE, scale=HOSTILE, unstated=(HOSTILE,),
         provenance={HOSTILE: HOSTILE}, command={"name": HOSTILE, "words": {"corpus": HOSTILE}, "more": {}},
     )  # fmt: skip
-    run.write_plan(plan)
     rows = [
         {"cell": cell, "step": step, "metric": metric, "value": value, "unit": HOSTILE, "repetition": 1,
          "not_measured": None if value else HOSTILE}
@@ -477,10 +467,7 @@ def test_the_command_that_makes_it_again(
     words: dict[str, object], more: dict[str, object], said: str
 ) -> None:
     command = {"directory": "/tmp", "name": "aging", "words": words, "more": more}
-    plan = RunPlan(
-        run="r", scenario="aging", scale="quick", clock="virtual", cells=(), provenance={}, command=command
-    )
-    assert again(plan) == said
+    assert again(made_runs.plan(command=command)) == said
 
 
 def test_the_command_line(
@@ -519,22 +506,12 @@ def test_a_page_takes_no_device_s_place(
 
 def own_run(home: Path, scenario: str, samples: list[tuple[str, str, int, float | None]]) -> str:
     """A run of one ext4 cell that has these samples: step, metric, repetition, value."""
-    run = RunDirectory.create(home / "runs", scenario)
-    cell = Cell(
-        variant="ext4", filesystem="ext4", layout="single", kernel="6.1.0-56-amd64", machine="m", drives=("model:x",),
-        defaults="period", seed=1,
-    )  # fmt: skip
-    run.write_plan(
-        RunPlan(run=run.name, scenario=scenario, scale="quick", clock="virtual", cells=(cell,), provenance={})
+    run = made_runs.begin(home, [made_runs.cell(drives=("model:x",))], scenario=scenario)
+    rows = (
+        made_runs.sample(step, value, metric, repetition, why="the test did not end on both disks")
+        for step, metric, repetition, value in samples
     )
-    for step, metric, repetition, value in samples:
-        why = None if value is not None else "the test did not end on both disks"
-        unit = METRICS[metric].unit
-        run.append(
-            0,
-            Sample(step=step, metric=metric, repetition=repetition, value=value, unit=unit, not_measured=why),
-        )
-    run.finish(0, End(status=Status.OK, host_seconds=1))
+    made_runs.end(run, 0, rows)
     return run.name
 
 

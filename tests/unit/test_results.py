@@ -10,11 +10,12 @@ import pytest
 from agelab.analysis import cells
 from agelab.analysis.derived_samples import derived
 from agelab.errors import InputError
-from agelab.model.result import Cell, End, RunPlan, Sample, Status
+from agelab.model.result import End, Sample, Status
 from agelab.model.step import Ratio
 from agelab.results import run_lookup
 from agelab.results.digest import digest, inputs_key
 from agelab.results.run_directory import RunDirectory
+from tests.unit import made_runs
 
 RATIO = Ratio(name="throughput_ratio", step="copy", metric="throughput")
 
@@ -91,15 +92,7 @@ def test_comparing_names_the_samples_that_differ() -> None:
 
 @pytest.fixture
 def finished(tmp_path: Path) -> RunDirectory:
-    run = RunDirectory.create(tmp_path / "runs", "aging-ext4")
-    cell = Cell(
-        variant="ext4", filesystem="ext4", layout="single", kernel="6.1", machine="m", drives=("model:none",),
-        defaults="period", seed=1,
-    )  # fmt: skip
-    plan = RunPlan(
-        run=run.name, scenario="aging", scale="quick", clock="virtual", cells=(cell, cell), provenance={}
-    )
-    run.write_plan(plan)
+    run = made_runs.begin(tmp_path, made_runs.cells(["ext4", "ext4"]), label="aging-ext4")
     run.append(0, sample())
     run.append(0, sample("read", value=None))
     run.finish(0, End(status=Status.OK, inputs_key="sha256:1", digest="sha256:2", host_seconds=9))

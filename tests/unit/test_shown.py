@@ -11,10 +11,11 @@ from pydantic import ValidationError
 from agelab.analysis.derived_samples import derived, syscall_shares
 from agelab.cli import agelab, main
 from agelab.model.event import EVENT, CellEnded, SampleSent, StepDone, StepFailed
-from agelab.model.result import Cell, RunPlan, Sample
+from agelab.model.result import Sample
 from agelab.model.sanitize import escape_controls
 from agelab.model.step import Ratio
 from agelab.results.run_directory import RunDirectory
+from tests.unit import made_runs
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07 \x9b31m \x7f \r back \u202etxt.exe \u2066 \u200f \u2028 \x00 \ufeff end"
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
@@ -79,15 +80,7 @@ def test_a_lone_surrogate_is_no_text() -> None:
 
 def hostile_run(runs: Path) -> RunDirectory:
     """A run whose guest has said the worst, written by somebody who does not escape anything."""
-    run = RunDirectory.create(runs, "hostile")
-    cell = Cell(
-        variant="ext4", filesystem="ext4", layout="single", kernel="6.1", machine="m", drives=("model:none",),
-        defaults="period", seed=1,
-    )  # fmt: skip
-    plan = RunPlan(
-        run=run.name, scenario="hostile", scale="quick", clock="virtual", cells=(cell,), provenance={}
-    )
-    run.write_plan(plan)
+    run = made_runs.begin(runs.parent, [made_runs.cell()], scenario="hostile")
     row = {"cell": 0, "step": HOSTILE, "metric": "elapsed", "value": 1.0, "unit": "s", "repetition": 1}
     other = {**row, "metric": HOSTILE, "value": None, "not_measured": HOSTILE}
     (run.path / "samples.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(other) + "\n")

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from agelab.cli import main
-from agelab.model.result import Cell, End, RunKernel, RunPlan, Sample, Status
-from agelab.results.digest import digest
+from agelab.model.result import RunKernel, Status
 from agelab.results.run_directory import RunDirectory
+from tests.unit import made_runs
 
 
 @pytest.fixture(autouse=True)
@@ -31,40 +31,24 @@ def made(
 
     ``again``: what it took the second time.
     """
-    run = RunDirectory.create(home / "runs", scenario)
-    cells = [
-        Cell(
-            variant=variant, filesystem=variant, layout="single", kernel=kernel, machine="m",
-            drives=(drive,), defaults="period", seed=seed, accelerator="tcg",
-        )
-        for variant, took in values.items() for seed in range(1, 1 + len(took or [0]))
-    ]  # fmt: skip
     booted = booted or RunKernel(spec=f"debian:{kernel}", release=kernel, version=f"{kernel}-1")
-    run.write_plan(
-        RunPlan(
-            run=run.name, scenario=scenario, scale="quick", clock="virtual", cells=tuple(cells), kernel=booted,
-            provenance={"kernel": str(booted)},
-        )
-    )  # fmt: skip
+    cells = tuple(
+        made_runs.cell(variant, seed, kernel=kernel, drives=(drive,))
+        for variant, took in values.items()
+        for seed in range(1, 1 + len(took or [0]))
+    )
+    run = made_runs.begin(home, cells, scenario=scenario, kernel=booted, provenance={"kernel": str(booted)})
     for number, cell in enumerate(cells):
         took = values[cell.variant]
-        run.write_inputs(number, {})
         if took is None:
             reason = f"kernel {kernel} has no module {cell.variant}"
-            run.finish(number, End(status=Status.UNSUPPORTED, reason=reason, digest=None, host_seconds=1))
+            made_runs.end(run, number, status=Status.UNSUPPORTED, inputs={}, reason=reason)
             continue
-        for step, value, repetition in (
-            ("copy", took[cell.seed - 1], 1),
-            ("copy", again, 2),
-            ("read", 1.0, 1),
-        ):
-            if value is not None:
-                run.append(
-                    number, Sample(step=step, metric="elapsed", value=value, unit="s", repetition=repetition)
-                )
-        run.append(number, Sample(step="aged/map", metric="layout_score", value=0.5, unit="1"))
-        said = digest(Status.OK, run.samples()[number], {})
-        run.finish(number, End(status=Status.OK, digest=said, host_seconds=1))
+        measured = [made_runs.sample("copy", took[cell.seed - 1])]
+        if again is not None:
+            measured.append(made_runs.sample("copy", again, repetition=2))
+        measured += [made_runs.sample("read", 1.0), made_runs.sample("aged/map", 0.5, "layout_score")]
+        made_runs.end(run, number, measured, inputs={})
     return run.name
 
 

@@ -5,18 +5,16 @@ from pathlib import Path
 import pytest
 
 from agelab.analysis.recent_durations import LOOKED_AT, NEWEST, recent_cells
-from agelab.model.result import Cell, End, RunPlan, Status
+from agelab.model.result import Cell, End, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.view.eta import Left, left, of_cell, words
+from tests.unit import made_runs
 
 Took = list[tuple[Cell, End]]
 
 
 def cell(variant: str, seed: int = 1, drive: str = "model:x") -> Cell:
-    return Cell(
-        variant=variant, filesystem=variant.partition("-")[0], layout="single", kernel="6.1", machine="m",
-        drives=(drive,), defaults="period", seed=seed,
-    )  # fmt: skip
+    return made_runs.cell(variant, seed, drives=(drive,))
 
 
 def took(variant: str, *seconds: float, status: Status = Status.OK, drive: str = "model:x") -> Took:
@@ -88,15 +86,10 @@ def test_its_words(low: float, high: float, said: str) -> None:
 def begun(
     home: Path, variant: str, seconds: float | None, scale: str = "quick", **said: object
 ) -> RunDirectory:
-    run = RunDirectory.create(home, "aging")
-    run.write_plan(
-        RunPlan(
-            run=run.name, scenario="aging", scale=scale, clock="virtual", cells=(cell(variant),), provenance={},
-            command={"directory": "/", "name": "aging", "words": said, "more": {}},
-        )
-    )  # fmt: skip
+    command = {"directory": "/", "name": "aging", "words": said, "more": {}}
+    run = made_runs.begin(home, [cell(variant)], scale=scale, command=command)
     if seconds is not None:
-        run.finish(0, End(status=Status.OK, host_seconds=seconds))
+        made_runs.end(run, 0, host_seconds=seconds)
     return run
 
 
