@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import shutil
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -172,6 +173,7 @@ class Store:
         self.root = self.home / "store"
         self.warn = warn
         self._verified: set[Path] = set()
+        self._claimed: set[Path] = set()
 
     @property
     def runs(self) -> Path:
@@ -182,10 +184,35 @@ class Store:
         return self.home / "bisects"
 
     def cache(self, name: str) -> Path:
-        """Return a directory for data that can be fetched or made again (downloads, package lists)."""
+        """Return a directory for data that can be fetched or made again (downloads, package lists).
+
+        ``agelab store prune`` removes nothing from it while this object lives.
+        """
         directory = self.home / "cache" / name
         directory.mkdir(parents=True, exist_ok=True)
+        self._claim(directory, directory)
         return directory
+
+    def _claim(self, directory: Path, lock: Path) -> bool:
+        """Record a use by the directory's mtime, and lock it against pruning for as long as this object lives.
+
+        Returns False when it has just been removed.
+        """
+        if directory in self._claimed:
+            return True
+        try:
+            descriptor = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        if not os.fstat(descriptor).st_nlink:
+            os.close(descriptor)
+            return False
+        weakref.finalize(self, os.close, descriptor)
+        self._claimed.add(directory)
+        with suppress(OSError):  # somebody else's store can be read, too
+            os.utime(directory)
+        return True
 
     def find(self, kind: str, key: str) -> Artefact | None:
         """Return the finished artefact of that key, or None. Raises DamagedArtefact when its manifest is damaged."""
@@ -225,22 +252,24 @@ class Store:
         hash_file: Callable[[Path], str] = file_hash,
         *,
         verify: bool = True,
+        claim: bool = True,
     ) -> Artefact:
         """Return the artefact of these inputs, calling ``build`` to fill a directory if it is missing or damaged.
 
         ``hash_file`` makes the manifest's hash of each file. Without ``verify`` the files are not read: for callers
-        that need only the artefact's identity.
+        that need only the artefact's identity. With ``claim`` it is not pruned while this object lives.
 
         Concurrent callers of one key wait for the first: the work is done once.
         Raises HostError when the disk is full or not writable.
         """
         key = key_of({"kind": kind, **inputs})
-        if found := self._find_intact(kind, key, verify):
+        if (found := self._find_intact(kind, key, verify)) and self._used(found, claim):
             return found
         with _disk_errors(self.root), self.lock(f"{kind}-{key}"):
-            if found := self._find_intact(kind, key, verify, self.warn):
+            if (found := self._find_intact(kind, key, verify, self.warn)) and self._used(found, claim):
                 return found
             directory = self.root / kind / key
+            self._claimed.discard(directory)
             with atomic.locked_directory(directory.with_name(f".{key}{atomic.SUFFIX}")) as partial:
                 build(partial)
                 manifest = Manifest(kind=kind, inputs=dict(inputs), files=tree_hashes(partial, hash_file))
@@ -249,11 +278,16 @@ class Store:
                 # Left without a manifest, or damaged: rename needs the name free.
                 shutil.rmtree(directory, ignore_errors=True)
                 partial.rename(directory)
-        made = self.find(kind, key)
+            made = self.find(kind, key)
+            if made:
+                self._used(made, claim)
         if made is None:
             raise AgelabError(f"{directory} vanished while it was being built")
         self._verified.add(made.directory)
         return made
+
+    def _used(self, found: Artefact, claim: bool) -> bool:
+        return not claim or self._claim(found.directory, found / MANIFEST)
 
     def _find_intact(
         self, kind: str, key: str, verify: bool, warn: Callable[[str], None] = lambda line: None

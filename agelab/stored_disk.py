@@ -112,7 +112,7 @@ def save(
         rows = (json.dumps(sample.model_dump()) + "\n" for sample in samples)
         (directory / SAMPLES).write_text("".join(rows))
 
-    return find(store, store.obtain(KIND, inputs, build, _hash).key)
+    return find(store, store.obtain(KIND, inputs, build, _hash, claim=False).key)
 
 
 def _hash(path: Path) -> str:

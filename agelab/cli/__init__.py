@@ -46,6 +46,7 @@ VERBS = {
     "resume": ("agelab.cli.resume:resume", "Run the cells of a run that have not ended."),
     "age": ("agelab.cli.age:age", "Make the disks of a scenario and keep them."),
     "disk": ("agelab.cli.disk:disk", "List, show, export, import and remove stored disks."),
+    "store": ("agelab.cli.store:store", "List what the store holds; prune it to a size."),
     "list": ("agelab.cli.list_runs:list_runs", "List runs, newest first."),
     "show": ("agelab.cli.show:show", "Show one run's samples, as a table or as JSON."),
     "export": ("agelab.cli.export:export", "Write runs as CSV, JSON lines, JUnit, or tables of their steps."),

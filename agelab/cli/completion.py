@@ -155,6 +155,13 @@ def _artefacts(kind: str) -> Words:
 
 SHORT_KEY = 12
 """Characters of a key in a list."""
+
+
+def _stored_kinds(incomplete: str) -> Iterator[str]:
+    for path in sorted((_home() / "store").glob("*/*/manifest.json")):
+        yield path.parent.parent.name
+
+
 WORDS: dict[str, Words] = {
     "run name": _scenarios,
     "age name": _scenarios,
@@ -177,6 +184,7 @@ WORDS: dict[str, Words] = {
     "disk export key": _artefacts("disk"),
     "disk rm keys": _artefacts("disk"),
     "corpus show key": _artefacts("corpus"),
+    "store list kind": _stored_kinds,
     "scale": _fixed("quick", "paper"),
     "defaults": _fixed("period", "today"),
     "layout": _fixed("single", "raid0"),

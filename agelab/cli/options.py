@@ -14,7 +14,7 @@ from agelab.store import Store, default_home
 UNFIT = re.compile(r"[\s,'\"\\{}]")
 """What a path must not hold that becomes part of a QEMU option."""
 
-UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
+UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print a versioned JSON object instead.")
 
@@ -68,7 +68,7 @@ def print_json(value: object) -> None:
 
 
 def size(ctx: click.Context, param: click.Parameter, value: str) -> int:
-    """The number of bytes that ``value`` means: 650000000, or 650M (decimal units k, M, G)."""
+    """The number of bytes that ``value`` means: 650000000, or 650M (decimal units k, M, G, T)."""
     number = value.removesuffix("B")
     unit = number[-1:] if number[-1:] in UNITS else ""
     digits = number.removesuffix(unit)

@@ -87,6 +87,7 @@ def test_keys_of_what_is_stored(home: Path) -> None:
         (home / "store" / "disk" / key).mkdir(parents=True)
         (home / "store" / "disk" / key / "manifest.json").write_text("{}")
     assert words("agelab disk rm a") == [("ab" * 32)[:SHORT_KEY]]
+    assert words("agelab store list --kind ") == ["disk"]
     assert words(f"agelab run aging --disk {'cd' * 8}") == ["cd" * 32]
 
 

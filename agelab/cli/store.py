@@ -1,0 +1,59 @@
+"""``agelab store``: the disk that the store takes, and less of it."""
+
+import click
+
+from agelab.cli.options import json_option, open_store, print_json, size
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def store(context: click.Context) -> None:
+    """List what the store holds, and remove what was used least recently (docs/store.md).
+
+    Without a command: agelab store list.
+    """
+    if context.invoked_subcommand is None:
+        context.invoke(list_items)
+
+
+@store.command("list")
+@click.option(
+    "--kind", default=None, help="Each artefact of this kind (image, kernel, ...), and what names it."
+)
+@json_option
+def list_items(kind: str | None = None, as_json: bool = False) -> None:
+    """List number, size and last use of what the store holds, by kind."""
+    from agelab.errors import unknown
+    from agelab.store_usage import survey
+    from agelab.view.store import items_json, kinds, print_items, print_usage, usage_json
+
+    usage = survey(open_store())
+    if kind is None:
+        print_json(usage_json(usage)) if as_json else print_usage(usage)
+        return
+    found = kinds(usage)
+    if kind not in found:
+        raise unknown("kind", kind, list(found) or ["none yet"])
+    print_json(items_json(usage, found[kind])) if as_json else print_items(usage, found[kind])
+
+
+@store.command(epilog="Exit: 0 it fits; 1 what must stay is more than SIZE alone; 2 wrong input.")
+@click.option(
+    "--to", "limit", required=True, metavar="SIZE", callback=size, help="The most it may take: 20G."
+)
+@click.option("--dry-run", is_flag=True, help="Remove nothing: say what would be removed.")
+@json_option
+def prune(limit: int, dry_run: bool, as_json: bool) -> int:
+    """Remove artefacts and downloads, the least recently used first, until the store takes no more than SIZE.
+
+    What a run or a stored disk names stays, and so does what a process uses. Runs and stored disks are never removed.
+    """
+    from agelab import store_usage
+    from agelab.view.store import print_pruned, pruned_json
+
+    pruned = store_usage.prune(open_store(), limit, dry_run=dry_run)
+    if as_json:
+        print_json(pruned_json(pruned, limit, dry_run=dry_run))
+    else:
+        print_pruned(pruned, limit, dry_run=dry_run)
+    return int(pruned.left > limit)
