@@ -1,23 +1,59 @@
-"""agelab: a reproducibility sandbox for filesystem benchmarks."""
+"""agelab: a reproducibility sandbox for filesystem benchmarks.
+
+``run`` runs a scenario as ``agelab run`` does, ``load`` reads results (docs/library.md).
+"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["load"]
+    from agelab.results.run_directory import RunDirectory
+    from agelab.runner.progress import Progress
+    from agelab.runner.request.options import RunOptions
+
+__all__ = ["Progress", "RunOptions", "load", "run"]
 
 __version__ = "0.1.0"
-"""The one place where it stands: the package, its results and pages have it from here."""
+"""The version of the package, of its results and of its pages."""
 
 
-def load(*runs: str, home: Path | str | None = None) -> "pandas.DataFrame":
-    """Runs as one pandas frame: a row for each sample, with all that tells its cell from others.
+def __getattr__(name: str) -> Any:
+    """Import ``Progress`` and ``RunOptions`` on first use."""
+    if name == "RunOptions":
+        from agelab.runner.request.options import RunOptions
 
-    ``runs`` are names as ``agelab list`` has them, or their beginnings; none means the latest. ``home`` is the store,
-    where it is not AGELAB_HOME or what stands for that. Columns: agelab.results.rows.COLUMNS; ``value`` is a number
-    in ``unit``, or NaN with the reason in ``not_measured``. Raises InputError for a run that there is not.
+        return RunOptions
+    if name == "Progress":
+        from agelab.runner.progress import Progress
+
+        return Progress
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def run(
+    options: "RunOptions", *, home: Path | str | None = None, progress: "Progress | None" = None
+) -> "RunDirectory":
+    """Run every cell that the options ask for, each in a fresh guest, and return the finished run.
+
+    ``home`` is the store, by default AGELAB_HOME or the user's. ``progress`` follows the run; without one nothing is
+    said. What goes wrong in a cell is its status. Raises InputError for options that cannot be fulfilled and HostError
+    where this host cannot run them, both before the first cell.
+    """
+    from agelab.runner.execute import runner
+    from agelab.store import open_store
+
+    return runner.run(options, open_store(Path(home) if home else None), progress)
+
+
+def load(*runs: "str | RunDirectory", home: Path | str | None = None) -> "pandas.DataFrame":
+    """Load runs into one pandas frame: a row for each sample, with all that tells its cell from others.
+
+    ``runs`` are what ``run`` returns, or names as ``agelab list`` has them, or the beginnings of names; without any it
+    is the latest. ``home`` is the store, by default AGELAB_HOME or the user's. The columns are
+    agelab.results.rows.COLUMNS; ``value`` is a number in ``unit``, or NaN with the reason in ``not_measured``.
+    Raises InputError for a run that does not exist.
     """
     import pandas
 
@@ -25,6 +61,6 @@ def load(*runs: str, home: Path | str | None = None) -> "pandas.DataFrame":
     from agelab.store import Store, default_home
 
     store = Store(Path(home) if home else default_home())
-    found = [run_lookup.find(store.runs, name) for name in runs or ("latest",)]
+    found = [run_lookup.find(store.runs, run) if isinstance(run, str) else run for run in runs or ("latest",)]
     frame = pandas.DataFrame([row for run in found for row in rows.rows(run)], columns=list(rows.COLUMNS))
     return frame.astype({"value": "float64"})

@@ -10,7 +10,9 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
+import stat
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -34,6 +36,8 @@ MAX_NAMED = 3
 """Damaged files that an error names."""
 LOST_ERRNOS = (errno.EIO, errno.EBADMSG, errno.EUCLEAN)
 """Errors from reading a file whose data its disk has lost."""
+UNFIT_FOR_QEMU = re.compile(r"[\s,'\"\\{}]")
+"""Characters of a path that QEMU's options cannot carry."""
 Inputs = Mapping[str, Any]
 
 
@@ -342,3 +346,34 @@ def _disk_errors(where: Path) -> Iterator[None]:
             f"cannot write below {where}: {error}",
             hint="free some space, or move the store with AGELAB_HOME=<directory>",
         ) from error
+
+
+def open_store(home: Path | None = None, warn: Callable[[str], None] = lambda line: None) -> Store:
+    """The store below ``home``, by default that of the user; nothing is created yet.
+
+    Raises InputError for a path that is no directory, that QEMU cannot name, or that another user can write to.
+    """
+    home = home or default_home()
+    if bad := UNFIT_FOR_QEMU.search(str(home)):
+        raise InputError(
+            f"the store cannot be in {home}: QEMU's options cannot carry a path with {bad.group()!r}",
+            hint="move it with AGELAB_HOME=<a directory without spaces, commas and quotes>",
+        )
+    if home.exists() and not home.is_dir():
+        raise InputError(f"the store cannot be in {home}, which is not a directory")
+    if why := _writable_by_others(home):
+        raise InputError(
+            f"the store is in {home}, {why}: what lies in it (a library for QEMU, compilers) is run as you",
+            hint="use one of your own that nobody else may write to: AGELAB_HOME=<directory>",
+        )
+    return Store(home, warn)
+
+
+def _writable_by_others(home: Path) -> str:
+    """Who else can change a store; empty where nobody can, or where there is none yet."""
+    if not home.exists():
+        return ""
+    found = home.stat()
+    if found.st_uid not in (0, os.geteuid()):
+        return f"which belongs to the user {found.st_uid}"
+    return "to which anybody may write" if found.st_mode & stat.S_IWOTH else ""

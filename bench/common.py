@@ -7,13 +7,6 @@ from pathlib import Path
 
 from agelab.errors import HostError
 
-ARGUMENTS = {
-    "kernel": "debian:6.1", "filesystem": None, "scale": "quick", "corpus": None, "corpus_seed": 1, "defaults": None,
-    "layout": None, "clock": None, "disks": None, "erase": "", "vcpus": 1, "machine": None, "trace": False,
-    "log": None,
-}  # fmt: skip
-"""What ``agelab run`` takes without a word of the user's."""
-
 
 def guests() -> list[int]:
     """The process ids of the QEMU guests that run on this machine now."""

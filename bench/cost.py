@@ -14,23 +14,23 @@ import sys
 import time
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from agelab.cli.options import open_store
-from agelab.disk import parse_list
 from agelab.errors import AgelabError, HostError
 from agelab.model.result import Cell
 from agelab.runner.execute import runner
 from agelab.runner.progress import Progress
-from agelab.scenario import selection
+from agelab.runner.request.options import RunOptions
 from bench.common import guests, table
 
 SCENARIO = Path(__file__).with_name("cost.toml")
-SETTINGS = {
-    "bare": ("model:none", "single"),
-    "drive": ("", "single"),
-    "raid0": ("", "raid0"),
+SETTINGS: dict[str, dict[str, Any]] = {
+    "bare": {"disks": "model:none", "layout": "single"},
+    "drive": {"layout": "single"},
+    "raid0": {"layout": "raid0"},
 }
+"""Options of a run, by what is measured."""
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -72,27 +72,10 @@ def used() -> float:
     return sum(int(field[11]) + int(field[12]) for field in fields) / TICKS
 
 
-def measured(disks: str, layout: str, scale: str, machine: str | None) -> Steps:
+def measured(**setting: Any) -> Steps:
     """Run the scenario once. Raises HostError when a cell is not ok."""
-    selected = selection.select(str(SCENARIO))
     moments: list[Moment] = []
-    request = runner.RunRequest(
-        name=str(SCENARIO),
-        selection=selected,
-        machine=selection.machine(machine or selected.scenario.machine),
-        layout=layout,  # type: ignore[arg-type]
-        drives=parse_list(disks) if disks else (),
-        erase=(),
-        clock="virtual",
-        vcpus=1,
-        kernel="debian:6.1",
-        scale=scale,  # type: ignore[arg-type]
-        run_seeds=(1,),
-        corpus_seed=1,
-        corpus=None,
-        defaults=selected.scenario.defaults,
-    )
-    run = runner.carry_out(request, open_store(), Stopwatch(moments))
+    run = runner.run(RunOptions(name=str(SCENARIO), **setting), open_store(), Stopwatch(moments))
     if not runner.succeeded(run):
         raise HostError(f"{run.name}: a cell is not ok", hint=f"agelab show {run.name}")
     guest = {
@@ -155,8 +138,8 @@ def main() -> int:
     found: dict[str, list[Steps]] = {name: [] for name in SETTINGS}
     try:
         for _ in range(options.repeat):
-            for name, (disks, layout) in SETTINGS.items():
-                found[name].append(measured(disks, layout, options.scale, options.machine))
+            for name, setting in SETTINGS.items():
+                found[name].append(measured(**setting, scale=options.scale, machine=options.machine))
     except AgelabError as error:
         print(f"bench.cost: {error}", file=sys.stderr)
         return 1

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agelab.cli.options import open_store
-from agelab.cli.request import execute, request
+from agelab.cli.run_options import execute
 from agelab.errors import AgelabError, InputError
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
-from bench.common import ARGUMENTS
+from agelab.runner.request.options import RunOptions
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 END = "<!-- end -->\n"
@@ -77,7 +77,7 @@ def command(
                     hint=f"agelab list names runs; without --run a new one is made: make scenario NAME={scenario}",
                 )
         else:
-            runs = [execute(request(scenario, {**ARGUMENTS, "seeds": options.seeds, "jobs": options.jobs}))]
+            runs = [execute(RunOptions(name=scenario, seeds=options.seeds, jobs=options.jobs))]
         text = report(runs)
         print(text)
         if options.write:

@@ -64,11 +64,9 @@ class Conditions(Frozen):
     @classmethod
     def of(cls, plan: RunPlan) -> Self:
         """Those of a run."""
-        words = plan.command.get("words")
-        jobs = _count(words.get("jobs")) if isinstance(words, Mapping) else 1
         drives = sorted({drive for cell in plan.cells for drive in cell.drives})
         vcpus = _count(plan.provenance.get("vcpus"))
-        return cls(vcpus=vcpus, jobs=min(jobs, len(plan.cells)), drives=tuple(drives))
+        return cls(vcpus=vcpus, jobs=min(_count(plan.jobs), len(plan.cells)), drives=tuple(drives))
 
     def cover(self, other: "Conditions") -> bool:
         """Whether what was found under these holds under those: of more drives it is the widest of all."""

@@ -1,4 +1,4 @@
-"""Measuring a kernel by a normal run of agelab: one cell for each run seed."""
+"""Measure a kernel by a run of agelab with one cell for each run seed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,10 +18,8 @@ from agelab.model.result import Cell, End, Sample, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import cell, runner
 from agelab.runner.progress import Progress
+from agelab.runner.request.options import RunOptions
 from agelab.store import Store, file_hash
-
-Ask = Callable[[str, Sequence[int]], runner.RunRequest]
-"""The request of a kernel's run with these run seeds: one variant, one layout."""
 
 KINDS = {
     Status.OK: OutcomeKind.MEASURED,
@@ -32,7 +30,7 @@ KINDS = {
     Status.INTERRUPTED: OutcomeKind.INTERRUPTED,
 }
 CONDITIONS = ("scenario", "corpus_sha256", "harness", "vcpus", "qemu", "accelerator")
-"""What of a run's provenance must be the same in all runs of a bisect."""
+"""Parts of a run's provenance that are the same in all runs of a bisect."""
 
 
 class RunsInLog(Progress):
@@ -50,21 +48,21 @@ class RunsInLog(Progress):
 
 
 class Runs:
-    """Measures by runs; ``say`` gets a line for what takes a while. Implements ``measure.Measure``."""
+    """Measures by runs, and implements ``KernelMeasurer``; ``say`` gets a line for what takes a while."""
 
     def __init__(
-        self, directory: BisectDirectory, store: Store, ask: Ask, say: Callable[[str], None] | None = None
+        self, directory: BisectDirectory, store: Store, say: Callable[[str], None] | None = None
     ) -> None:
         self._question: BisectQuestion = directory.question()
+        self._options = options_of(self._question)
         self._directory = directory
         self._store = store
-        self._ask = ask
         self._say = say or directory.log_line
 
     def prepare(self, kernel: str) -> KernelOutcome | None:
-        """What does not build, or is not there, is what came of it: other kernels may be better.
+        """Have the kernel built; the outcome where it does not build or is not there, which others may.
 
-        Raises InputError where what all of them are built with is not what it was.
+        Raises InputError where the files that all kernels are built with have changed.
         """
         unchanged(self._question)
         try:
@@ -80,11 +78,12 @@ class Runs:
         return None
 
     def run(self, kernel: str, seeds: Sequence[int]) -> list[KernelOutcome]:
-        """Raises InputError for conditions that are not those of the runs before."""
+        """Measure a kernel with these run seeds. Raises InputError for other conditions than the earlier runs had."""
         if (wrong := self.prepare(kernel)) is not None:
             return [wrong]
         try:
-            run = runner.carry_out(self._ask(kernel, seeds), self._store, RunsInLog(self._say))
+            options = self._options.changed(kernel=kernel, seeds=tuple(seeds))
+            run = runner.run(options, self._store, RunsInLog(self._say))
         except BuildFailed as error:  # the modelled drive's module
             return [KernelOutcome(kernel=kernel, seed=0, kind=OutcomeKind.NO_BUILD, why=str(error))]
         except NoHeaders as error:
@@ -123,7 +122,7 @@ class Runs:
         return found.model_copy(update={"value": row.value, "unit": row.unit})
 
     def _same_conditions(self, run: RunDirectory) -> None:
-        """Refuse values that would not belong together: agelab itself may be another one by now."""
+        """Refuse to compare values of unlike runs: agelab itself may have changed since the first."""
         said: Mapping[str, Any] = run.plan().provenance
         now = {name: said.get(name) for name in CONDITIONS}
         path = self._directory.path / "conditions.json"
@@ -131,15 +130,20 @@ class Runs:
             other = ", ".join(name for name in CONDITIONS if before.get(name) != now[name])
             raise InputError(
                 f"{self._directory.name} was begun with other inputs ({other}): what was measured then and {run.name} "
-                "would not belong together",
+                "cannot be compared",
                 hint=f"begin a new bisect; what the first one had is in {path}",
             )
+
+
+def options_of(question: BisectQuestion) -> RunOptions:
+    """The options of a bisect's runs, but for the kernel and the run seeds."""
+    return RunOptions.from_words(question.directory, question.name, question.words, {"prove_all": False})
 
 
 def unchanged(question: BisectQuestion) -> None:
     """Refuse other configurations or patches than the bisect was begun with, and a tree that is gone.
 
-    Raises InputError: what is so of every kernel must not be taken for what is wrong with one.
+    Raises InputError: an error that concerns every kernel must not be taken for one of a single kernel.
     """
     used: set[Path] = set()
     if question.tree:

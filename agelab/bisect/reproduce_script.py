@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from agelab.bisect.bisect_directory import BisectDirectory
+from agelab.bisect.kernel_runs import options_of
 from agelab.bisect.question import BisectQuestion
 from agelab.stats.noise_floor import SEEDS_NEEDED
 
@@ -19,14 +20,8 @@ def write(directory: BisectDirectory, question: BisectQuestion, before: str, aft
 def text(home: Path, question: BisectQuestion, before: str, after: str, name: str) -> str:
     """Plain sh. In the virtual clock it gives the same digits as the bisect, for the images are the same ones."""
     seeds = 1 if question.symptom else SEEDS_NEEDED
-    words = {**question.words, "seeds": ",".join(map(str, range(1, seeds + 1)))}
-    options = [
-        word
-        for option, value in words.items()
-        if value is not None and value is not False and value != ""  # 0 is a seed
-        for word in (f"--{option.replace('_', '-')}", *([] if value is True else [str(value)]))
-    ]
-    run = shlex.join([question.name, *options])
+    options = options_of(question).changed(seeds=tuple(range(1, seeds + 1)))
+    run = shlex.join(options.arguments())
     if question.metric:
         step, repetition, metric = question.metric
         shown = shlex.join(["--metric", f"{step}:{metric}" + (f":{repetition}" if repetition > 1 else "")])
@@ -43,7 +38,7 @@ def text(home: Path, question: BisectQuestion, before: str, after: str, name: st
         f"before={shlex.quote(before)}",
         f"after={shlex.quote(after)}",
     ]
-    if _runs_together(question):
+    if not options.real_disks:
         lines += [
             f'said=$("$agelab" run {run} --kernel "$before" --kernel "$after")',
             "status=$?",
@@ -65,9 +60,3 @@ def text(home: Path, question: BisectQuestion, before: str, after: str, name: st
         f'"$agelab" sweep "$@" {shown}'.rstrip(),
     ]
     return "\n".join(lines) + "\n"
-
-
-def _runs_together(question: BisectQuestion) -> bool:
-    """Whether one command runs both: not where the drives are real ones."""
-    kinds = {word.partition(":")[0] for word in (question.words.get("disks") or "").split(",")}
-    return not kinds & {"file", "block", "pci"}

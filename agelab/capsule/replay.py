@@ -1,14 +1,16 @@
-"""Replaying a capsule: what stands behind its words, and how each of its cells came out."""
+"""Replay a capsule: run its cells again with the packages of the first time, and compare each with what it was."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from agelab import atomic
 from agelab.analysis.cells import CellPair, CellResult, ValueDifference, groups
 from agelab.capsule.pack import PATH_OPTIONS
 from agelab.capsule.read import Capsule
-from agelab.capsule.unpack import extract
+from agelab.capsule.unpack import extract, unpack
+from agelab.debian import Archive, PackagesVanished
 from agelab.drive import module as modules
 from agelab.errors import InputError
 from agelab.image import root as roots
@@ -16,34 +18,65 @@ from agelab.image import tools
 from agelab.kernel import debian_kernel
 from agelab.model.history import History, Logged, Repository
 from agelab.results.run_directory import RunDirectory
+from agelab.runner.execute import runner
+from agelab.runner.progress import Progress
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.resolve import resolve
+from agelab.runner.request.run_request import RunRequest
 from agelab.scenario import control_file, selection
 from agelab.scenario.control_file import ControlFile
 from agelab.scenario.selection import Selection
-from agelab.store import key_of
+from agelab.store import Store, key_of
 
 IN_IMAGE = "or have it packed with --with-image"
-OURS = ("erase", "filesystem", "jobs", "kernel", "seeds")
-"""Words of a command that a replay says itself."""
-MORE = {"disk": str, "curve": bool, "prove_all": bool, "measure": bool}
-Came = Literal["identical", "differs", "could not be rebuilt"]
+DECIDED_HERE = ("erase", "filesystem", "jobs", "kernel", "keep_disk")
+"""Options that a replay does not take from the capsule, beside paths of another host."""
+Outcome = Literal["identical", "differs", "could not be rebuilt"]
 
 
 @dataclass(frozen=True)
 class ReplayedCell:
-    """How one cell of a capsule came out."""
+    """One cell of a capsule, compared with its replay."""
 
     number: int
     ran: CellResult
-    """As the capsule has it."""
-    came: Came
+    """The cell in the capsule."""
+    came: Outcome
     why: str
-    """In a few words."""
     inputs: Sequence[ValueDifference] = field(default_factory=tuple)
     samples: Sequence[ValueDifference] = field(default_factory=tuple)
 
 
-def answers(capsule: Capsule) -> dict[str, Any]:
-    """What the capsule's words stood for, as a store takes it: the packages, each in its own version."""
+def run(
+    capsule: Capsule,
+    cells: Sequence[int],
+    store: Store,
+    progress: Progress,
+    *,
+    jobs: int = 1,
+    corpus: str | None = None,
+    kernel: str | None = None,
+) -> RunDirectory:
+    """Run these cells of a capsule again. ``corpus`` and ``kernel`` are the user's, where the capsule has none.
+
+    Raises AgelabError where the cells cannot be rebuilt here.
+    """
+    if kernel:  # the parts that the capsule carries belong to its own kernel
+        capsule = replace(capsule, artefacts=None)
+    with atomic.temp_dir(store.cache("capsules")) as place:
+        request = replay_request(capsule, cells, place, jobs=jobs, corpus=corpus, kernel=kernel)
+        provided = unpack(capsule, place / "parts")
+        fixed = Store(store.home, store.warn, resolutions={} if kernel else resolutions(capsule))
+        try:
+            return runner.run_request(request, fixed, progress, provided=provided)
+        except PackagesVanished as error:
+            # The package lists here may be older than the run: try once more with new ones.
+            Archive(fixed, error.suite).update()
+            return runner.run_request(request, fixed, progress, provided=provided)
+
+
+def resolutions(capsule: Capsule) -> dict[str, Any]:
+    """The packages of the capsule's run, each in its version, as answers to the questions that a store resolves."""
     made, kernel = capsule.run_manifest, capsule.kernel
     definition = roots.definition()
     found: list[tuple[Mapping[str, Any], Any]] = [
@@ -58,45 +91,43 @@ def answers(capsule: Capsule) -> dict[str, Any]:
     return {key_of(question): answer.model_dump(mode="json") for question, answer in found}
 
 
-def words(capsule: Capsule, known: Mapping[str, Any], cells: Sequence[int]) -> dict[str, Any]:
-    """What the capsule's run was asked, as options of this agelab: ``known`` are these with their defaults.
+def replay_request(
+    capsule: Capsule, cells: Sequence[int], place: Path, *, jobs: int, corpus: str | None, kernel: str | None
+) -> RunRequest:
+    """The request for these cells, with no path of another host in it; logs are written into ``place``.
 
-    Nothing in it names a place on this host. Raises InputError for an option or a value that this agelab has not.
+    Raises InputError for an option or value that this agelab does not know.
     """
-    said = {name: word for name, word in capsule.request.words.items() if name not in (*PATH_OPTIONS, *OURS)}
-    for name, word in said.items():
-        if name not in known:
-            if word:
-                raise InputError(
-                    f"the run was asked for with --{_option(name)}, which this agelab does not know"
-                )
-            continue
-        kind = type(known[name]) if isinstance(known[name], bool | int | float) else str
-        if word is not None and type(word) is not kind:
-            raise InputError(f"--{_option(name)} {word!r} is no word of a command")
-    if device := said.get("device"):
-        control_file.require_device(str(device))
-    given = {name: word for name, word in said.items() if name in known}
-    seeds = dict.fromkeys(capsule.cells[number].cell.seed for number in cells)
-    if capsule.control is None:
-        given["seeds"] = ",".join(map(str, seeds))
-    return {**known, **given, "filesystem": None, "clock": "virtual"}
+    data = _corpus(capsule, corpus)
+    said = {**capsule.request.words, **capsule.request.more}
+    file = capsule.control
+    options = RunOptions.from_words(
+        str(Path.cwd()),
+        capsule.request.plan.scenario,
+        {
+            **{name: word for name, word in said.items() if name not in (*PATH_OPTIONS, *DECIDED_HERE)},
+            "clock": "virtual",
+            "control": file.name if file else None,
+            "corpus": data if said.get("corpus") else None,  # a control file's data need no option
+            "jobs": jobs,
+            "kernel": _kernel(capsule, kernel),
+            "seeds": (1,)
+            if file
+            else tuple(dict.fromkeys(capsule.cells[number].cell.seed for number in cells)),
+        },
+        {},
+    )
+    request = resolve(options, _source(capsule, cells, place))
+    told = [capsule.cells[number].cell for number in cells]
+    return replace(
+        request,
+        corpus=Path(data) if data else None,
+        only=frozenset((cell.variant, cell.layout, cell.seed) for cell in told),
+    )
 
 
-def more(capsule: Capsule) -> dict[str, Any]:
-    """What the run was asked beside its options. Raises InputError for what this agelab does not know."""
-    said = {name: word for name, word in capsule.request.more.items() if name != "keep_disk"}
-    for name, word in said.items():
-        kind = MORE.get(name)
-        if kind is None or (word is not None and type(word) is not kind):
-            raise InputError(
-                f"the run was asked for {name.replace('_', ' ')}, which this agelab does not know"
-            )
-    return said
-
-
-def kernel(capsule: Capsule, given: str | None) -> str:
-    """The spec of the kernel to replay with. Raises InputError where only the user can name it."""
+def _kernel(capsule: Capsule, given: str | None) -> str:
+    """The spec of the kernel to replay with. Raises InputError where the user must name it."""
     spec = capsule.kernel.spec
     if given or capsule.artefacts or capsule.run_manifest.kernel:
         return given or spec
@@ -106,8 +137,11 @@ def kernel(capsule: Capsule, given: str | None) -> str:
     )
 
 
-def corpus(capsule: Capsule, given: str | None) -> str | None:
-    """What stands for the user's own data. Raises InputError where only the user can name it."""
+def _corpus(capsule: Capsule, given: str | None) -> str | None:
+    """The path of the user's own data, or a word for those in the capsule.
+
+    Raises InputError where the user must name them.
+    """
     source = capsule.run_manifest.sources.get("")
     if source is None or not source.own:
         if given:
@@ -123,10 +157,10 @@ def corpus(capsule: Capsule, given: str | None) -> str | None:
     )
 
 
-def chosen(capsule: Capsule, cells: Sequence[int], directory: Path) -> Selection | ControlFile:
+def _source(capsule: Capsule, cells: Sequence[int], directory: Path) -> Selection | ControlFile:
     """The capsule's scenario or control file, as this agelab reads it; its logs are written into ``directory``.
 
-    Raises InputError for what this agelab does not know, and for what is not in the capsule.
+    Raises InputError for a text that this agelab cannot read, and for logs that are not in the capsule.
     """
     if capsule.control:
         scripts = capsule.control.scripts
@@ -154,7 +188,7 @@ def chosen(capsule: Capsule, cells: Sequence[int], directory: Path) -> Selection
 
 
 def _history(one: History, logs: Mapping[str, Path], *, carried: bool) -> History:
-    """A history without places of another machine."""
+    """A history without paths of another host."""
     if isinstance(one, Logged):
         if one.name not in logs:
             raise InputError(f"the log of history {one.name} is not in the capsule")
@@ -168,7 +202,7 @@ def _history(one: History, logs: Mapping[str, Path], *, carried: bool) -> Histor
 
 
 def verdicts(capsule: Capsule, cells: Sequence[int], run: RunDirectory) -> list[ReplayedCell]:
-    """How the cells of a capsule came out in a run."""
+    """Compare cells of a capsule with those of its replay."""
     found = {
         (ran.cell.variant, ran.cell.layout, ran.cell.seed): ran
         for group in groups(run)
@@ -183,12 +217,12 @@ def verdicts(capsule: Capsule, cells: Sequence[int], run: RunDirectory) -> list[
 
 
 def missing(capsule: Capsule, cells: Sequence[int], why: str) -> list[ReplayedCell]:
-    """The verdict on cells that did not come to run."""
+    """The outcome of cells that did not run."""
     return [ReplayedCell(number, capsule.cells[number], "could not be rebuilt", why) for number in cells]
 
 
 def judged(number: int, ran: CellResult, other: CellResult) -> ReplayedCell:
-    """Identical is what has the same key and the same digest; without a digest, all that the cell says."""
+    """Compare a cell with its replay: identical with the same key and digest, or without a digest the same ending."""
     pair = CellPair(ran, other)
     end = other.end
     if end is None or not other.finished or ran.end is None:
@@ -206,7 +240,3 @@ def judged(number: int, ran: CellResult, other: CellResult) -> ReplayedCell:
         f"{ran.end.reason} | {end.reason}"
     ]
     return ReplayedCell(number, ran, "differs", f"the samples are the same; {ended[0]}")
-
-
-def _option(name: str) -> str:
-    return name.replace("_", "-")

@@ -4,21 +4,22 @@ from typing import Any
 
 import click
 
-from agelab.cli.request import execute, of_one_kernel, options, request
+from agelab.cli.run_options import execute, options
 
 
 @click.command(epilog="Exit: as agelab run has it.")
 @options
 @click.option("--curve", is_flag=True, help="Stop at the curve's points, as agelab run --curve does.")
-def age(name: str, curve: bool, **words: Any) -> int:
+def age(**words: Any) -> int:
     """Make the disks of a scenario's cells, measure nothing of them, and keep them in the store."""
     from agelab import stored_disk
     from agelab.cli.options import open_store
     from agelab.runner.execute import runner
+    from agelab.runner.request.options import RunOptions
     from agelab.view.disks import print_disks
     from agelab.view.summary import print_result
 
-    finished = execute(request(name, of_one_kernel(words), keep_disk=True, measure=False, curve=curve))
+    finished = execute(RunOptions(keep_disk=True, measure=False, **words))
     print_result(finished)
     ends = [finished.end(number) for number, _ in enumerate(finished.plan().cells)]
     made = {end.disk for end in ends if end and end.disk}

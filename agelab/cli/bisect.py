@@ -1,20 +1,16 @@
 """``agelab bisect``: which kernel changed a result."""
 
 import sys
-from collections.abc import Sequence
-from contextlib import chdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from agelab.cli.options import json_option, open_store
-from agelab.cli.request import request, shared
+from agelab.cli.run_options import shared
 
 if TYPE_CHECKING:
-    from agelab.bisect.kernel_runs import Ask
     from agelab.bisect.question import BisectQuestion
-    from agelab.runner.request.run_request import RunRequest
 
 STEP = [sys.executable, "-m", "agelab.cli.bisect_step"]
 """The command that judges git's current commit; the bisect's directory comes after it."""
@@ -91,7 +87,7 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
     _same_files(question)
     with follow_log(directory):
         directory.log_line(f"bisect {directory.name}")
-        measure = Runs(directory, store, ask(question))
+        measure = Runs(directory, store)
         judge = search.make_judge(directory, measure, seeds_at_once=question.words["jobs"])
         try:
             found = search.run_search(directory, judge, [*STEP, str(directory.path)])
@@ -100,17 +96,6 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
             raise
     click.echo(found.model_dump_json(indent=1) if as_json else "\n".join(answers.answer_lines(found)))
     return 0 if found.found else 1
-
-
-def ask(question: "BisectQuestion") -> "Ask":
-    """What makes the request of a kernel's run."""
-
-    def of(kernel: str, seeds: Sequence[int]) -> "RunRequest":
-        words = {**question.words, "kernel": kernel, "seeds": ",".join(map(str, seeds))}
-        with chdir(question.directory):
-            return request(question.name, words, prove_all=False)
-
-    return of
 
 
 def _nothing_else(words: dict[str, Any]) -> None:

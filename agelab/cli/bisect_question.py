@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agelab.cli.options import open_store
-from agelab.cli.request import request
 
 if TYPE_CHECKING:
     from agelab.bisect.question import BisectQuestion, GitTree
@@ -27,16 +26,18 @@ def asked(words: dict[str, Any]) -> "BisectQuestion":
     name, wanted = _cell(words)
     if metric:
         _step_there(metric[0], wanted)
-    threshold, relative, alpha = _numbers(words, wanted.clock)
+    threshold, relative, alpha = _numbers(words, wanted.options.guest_clock)
     tree, kernels, count = _kernels(words, wanted)
     made = BisectQuestion(
         directory=str(Path.cwd()),
         name=name,
         variant=wanted.selection.variants[0].name,
         words={
-            word: value for word, value in wanted.command["words"].items() if word not in ("kernel", "seeds")
+            word: value
+            for word, value in wanted.options.to_plan()["words"].items()
+            if word not in ("kernel", "seeds")
         },
-        clock=wanted.clock,
+        clock=wanted.options.guest_clock,
         good=words["good"],
         bad=words["bad"],
         tree=tree,
@@ -95,7 +96,7 @@ def _step_there(step: str, wanted: "RunRequest") -> None:
     from agelab.model.step import CONTROL_COPY, IMPLICIT, PREPARING
     from agelab.model.step_id import StepId
 
-    [(scenario, *_)] = wanted.turns[:1]
+    [(scenario, *_)] = wanted.seeded_variants[:1]
     own = [one.name for one in (*scenario.actions(), *scenario.tests)]
     own += [one.name for one in scenario.experiments] + ([PREPARING] if scenario.experiments else [])
     there = [*dict.fromkeys([TOTAL[0], *own, CONTROL_COPY, *IMPLICIT])]
@@ -105,8 +106,9 @@ def _step_there(step: str, wanted: "RunRequest") -> None:
 
 def _cell(words: dict[str, Any]) -> "tuple[str, RunRequest]":
     """The name of what is run and its request, of one cell. Raises InputError where it would be several."""
-    from agelab.cli.run import run
     from agelab.errors import InputError, unknown
+    from agelab.runner.request.options import RunOptions
+    from agelab.runner.request.resolve import resolve
     from agelab.scenario import selection
 
     scenario, variant = words["scenario"], words["variant"]
@@ -118,9 +120,8 @@ def _cell(words: dict[str, Any]) -> "tuple[str, RunRequest]":
         if variant not in variants:
             raise unknown(f"variant of {scenario}", variant, list(variants))
         filesystem = variants[variant].filesystem
-    shared = {str(one.name): words[one.name] for one in run.params if one.name in words}
-    of_run = {**shared, "filesystem": filesystem, "trace": False, "seeds": "1", "kernel": "debian:6.1"}
-    wanted = request(name, of_run)
+    shared = {word: value for word, value in words.items() if word in RunOptions.model_fields}
+    wanted = resolve(RunOptions(name=name, filesystem=filesystem, **shared))
     found = wanted.selection.variants
     if len(found) > 1:
         listed = ", ".join(one.name for one in found)
@@ -192,7 +193,7 @@ def _kernels(words: dict[str, Any], wanted: "RunRequest") -> "tuple[GitTree | No
         if given or words["dirty"]:
             raise InputError(f"--{given[0][0] if given else 'dirty'} goes with --tree")
         scenario = wanted.selection.scenario
-        drives = wanted.drives or tuple(map(parse, scenario.disk.drives))
+        drives = wanted.options.disks or tuple(map(parse, scenario.disk.drives))
         bare = bool(drives) and all(spec == DriveSpec("model", "none") or spec.real for spec in drives)
         kernels = package_search.kernels_between(
             words["good"],

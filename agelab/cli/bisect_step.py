@@ -23,10 +23,9 @@ INTERRUPTED = 130
 def judge_of(directory: BisectDirectory) -> Judge:
     """The rule of a bisect, which measures by runs."""
     from agelab.bisect.kernel_runs import Runs
-    from agelab.cli.bisect import ask
 
     store = Store(directory.path.parents[1])
-    return search.make_judge(directory, Runs(directory, store, ask(directory.question())))
+    return search.make_judge(directory, Runs(directory, store))
 
 
 def main(path: Path, judge: Callable[[BisectDirectory], Judge] = judge_of) -> int:

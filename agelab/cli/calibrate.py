@@ -3,18 +3,17 @@
 In the wall clock equal inputs do move each result: by how much on this host is recorded (agelab.view.calibration).
 """
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from agelab.cli.options import json_option, open_store, print_json
-from agelab.cli.request import execute, of_one_kernel, options, request
+from agelab.cli.run_options import execute, options
 from agelab.view.input_diff import input_lines
 
 if TYPE_CHECKING:
     from agelab.analysis.cells import CellPair, SeedGroup
-    from agelab.runner.execute.runner import RunRequest
+    from agelab.runner.request.options import RunOptions
 
 SCHEMA = 1
 SEEDS = "1,2,3,4,5"
@@ -38,32 +37,31 @@ def calibrate(name: str | None, everything: bool, show: bool, as_json: bool, **w
     step.
     """
     from agelab.errors import InputError
+    from agelab.runner.request.options import RunOptions
     from agelab.stats.noise_floor import SEEDS_NEEDED
 
     if show:
         return _show(name, everything, as_json)
     if not name:
         raise InputError("name a scenario", hint="agelab calibrate aging-ext4; agelab calibrate --help")
-    words = of_one_kernel(words)
-    wanted = request(name, words)
-    if len(wanted.run_seeds) < SEEDS_NEEDED:
+    options = RunOptions(name=name, **words)
+    if len(options.seeds) < SEEDS_NEEDED:
         raise InputError(
             f"--seeds {words['seeds']}: a floor takes at least {SEEDS_NEEDED} run seeds",
             hint=f"leave the option out for {SEEDS}",
         )
-    of_clock = _in_the_wall_clock if wanted.clock == "wall" else _in_the_virtual_clock
-    return of_clock(wanted, everything, as_json)
+    in_clock = _in_the_wall_clock if options.guest_clock == "wall" else _in_the_virtual_clock
+    return in_clock(options, everything, as_json)
 
 
-def _in_the_virtual_clock(wanted: "RunRequest", everything: bool, as_json: bool) -> int:
-    """All seeds, and the first of them once more."""
+def _in_the_virtual_clock(options: "RunOptions", everything: bool, as_json: bool) -> int:
+    """Run all seeds, and the first of them once more."""
     from agelab.analysis import cells as results
     from agelab.view.calibration_virtual import floors_json, print_floors
 
-    seeds = wanted.run_seeds
-    seeded = execute(wanted)
-    first = {**wanted.command, "words": {**wanted.command["words"], "seeds": str(seeds[0])}}
-    again = execute(replace(wanted, run_seeds=seeds[:1], command=first))
+    seeds = options.seeds
+    seeded = execute(options)
+    again = execute(options.changed(seeds=seeds[:1]))
     calibrated = [
         (group, results.CellPair(group.cells[seeds[0]], other.cells[seeds[0]]))
         for group, other in zip(results.groups(seeded), results.groups(again), strict=True)
@@ -75,17 +73,23 @@ def _in_the_virtual_clock(wanted: "RunRequest", everything: bool, as_json: bool)
     return 0 if all(_good(group, proof) for group, proof in calibrated) else 1
 
 
-def _in_the_wall_clock(wanted: "RunRequest", everything: bool, as_json: bool) -> int:
-    """All seeds, and all of them once more; recorded. Raises InputError where the two were not the same thing."""
+def _in_the_wall_clock(options: "RunOptions", everything: bool, as_json: bool) -> int:
+    """Run all seeds twice, and record by how much the runs differ. Raises InputError where their inputs differ.
+
+    The second run follows the first, since as much may lie between two runs that are compared. Real disks are held
+    until both have ended: what the first run leaves on them keeps the second from nothing.
+    """
     from agelab.analysis import calibration
     from agelab.analysis import cells as results
+    from agelab.disk import claim_drives
     from agelab.errors import InputError
     from agelab.view import calibration as shown
     from agelab.view.run_tables import describe_run
 
     store = open_store()
-    calibration.records(store.home)  # a bad one is refused now, and not when the guests have run
-    seeded, again = shown.twice(wanted, execute)
+    calibration.records(store.home)  # a damaged one is refused before the guests run
+    with claim_drives(options.disks, options.erase) as claims:
+        seeded, again = execute(options, claims=claims), execute(options, claims=claims)
     pairs = [*zip(results.groups(seeded), results.groups(again), strict=True)]
     cells = [pair for one, other in pairs for pair in results.by_seed(one, other)]
     if other := next((pair for pair in cells if pair.inputs and not pair.unfinished), None):

@@ -1,8 +1,5 @@
 """``agelab capsule``: pack a run into one file, look into it, replay it."""
 
-from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,9 +8,7 @@ import click
 from agelab.cli.options import json_option, open_store, print_json, replaceable
 
 if TYPE_CHECKING:
-    from agelab.capsule.read import Capsule
     from agelab.results.run_directory import RunDirectory
-    from agelab.runner.request.run_request import RunRequest
 
 
 @click.group()
@@ -82,12 +77,14 @@ def replay(
     from agelab.capsule import read, replay
     from agelab.errors import AgelabError
     from agelab.view.capsule import print_replay, replay_json
+    from agelab.view.progress import shown
 
     found = read.open_capsule(file)
     cells = _numbers(numbers, len(found.cells))
     run: RunDirectory | None = None
     try:
-        run = _carried_out(found, cells, jobs, corpus, kernel)
+        with shown() as progress:
+            run = replay.run(found, cells, open_store(), progress, jobs=jobs, corpus=corpus, kernel=kernel)
     except AgelabError as error:
         why = str(error).splitlines() + ([error.hint] if error.hint else [])
         judged = replay.missing(found, cells, "; ".join(why))
@@ -99,64 +96,6 @@ def replay(
         print_replay(run, judged)
     came = {one.came for one in judged}
     return 1 if "differs" in came else 3 if "could not be rebuilt" in came else 0
-
-
-def _carried_out(
-    capsule: "Capsule", cells: Sequence[int], jobs: int, corpus: str | None, kernel: str | None
-) -> "RunDirectory":
-    """The run that the capsule's cells make here. Raises AgelabError where they cannot be rebuilt."""
-    from agelab import atomic
-    from agelab.capsule import replay
-    from agelab.capsule.unpack import unpack
-    from agelab.cli.request import execute
-    from agelab.debian import Archive, PackagesVanished
-    from agelab.store import Store
-
-    if kernel:  # what the capsule carries goes with its own kernel alone
-        capsule = replace(capsule, artefacts=None)
-    home = open_store()
-    with ExitStack() as held:
-        place = held.enter_context(atomic.temp_dir(home.cache("capsules")))
-        wanted = _request(capsule, cells, jobs, corpus, kernel, place)
-        provided = unpack(capsule, place / "parts")
-        answers = replay.answers(capsule) if kernel is None else {}
-        store = Store(home.home, home.warn, resolutions=answers)
-        try:
-            return execute(wanted, store, provided=provided)
-        except PackagesVanished as error:
-            # The lists here may be older than the run: what they lack is asked for once more, of newer ones.
-            Archive(store, error.suite).update()
-            return execute(wanted, store, provided=provided)
-
-
-def _request(
-    capsule: "Capsule",
-    cells: Sequence[int],
-    jobs: int,
-    corpus: str | None,
-    kernel: str | None,
-    place: Path,
-) -> "RunRequest":
-    """What the capsule asks for, with nothing in it that names a place on this host."""
-    from agelab.capsule import replay
-    from agelab.cli.request import request
-    from agelab.cli.run import run as fresh
-
-    options = [option for option in fresh.params if isinstance(option, click.Option)]
-    known = {str(option.name): False if option.is_flag else option.default for option in options}
-    data = replay.corpus(capsule, corpus)
-    words = replay.words(capsule, known, cells)
-    asked = bool(capsule.request.words.get("corpus"))  # a control file's data need no option
-    words |= {"kernel": replay.kernel(capsule, kernel), "corpus": data if asked else None, "jobs": jobs}
-    chosen = replay.chosen(capsule, cells, place)
-    name = capsule.control.name if capsule.control else capsule.request.plan.scenario
-    wanted = request(name, words, chosen, **replay.more(capsule))
-    told = [capsule.cells[number].cell for number in cells]
-    return replace(
-        wanted,
-        corpus=Path(data) if data else None,
-        only=frozenset((cell.variant, cell.layout, cell.seed) for cell in told),
-    )
 
 
 def _numbers(said: str | None, there: int) -> list[int]:

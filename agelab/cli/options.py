@@ -1,18 +1,13 @@
 """What the verbs share: where the store is, and options that mean the same everywhere."""
 
 import json
-import os
-import re
-import stat
 from pathlib import Path
 
 import click
 
+from agelab import store
 from agelab.errors import InputError
-from agelab.store import Store, default_home
-
-UNFIT = re.compile(r"[\s,'\"\\{}]")
-"""What a path must not hold that becomes part of a QEMU option."""
+from agelab.store import Store
 
 UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
@@ -20,34 +15,11 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print a vers
 
 
 def open_store() -> Store:
-    """The store below AGELAB_HOME, or where it is without that; nothing is created yet.
+    """The user's store; a damaged artefact that is made again is named on standard error.
 
-    Raises InputError when that is not a directory, or somebody else's.
+    Raises InputError where there can be none.
     """
-    home = default_home()
-    if bad := UNFIT.search(str(home)):
-        raise InputError(
-            f"the store cannot be in {home}: QEMU's options cannot carry a path with {bad.group()!r}",
-            hint="move it with AGELAB_HOME=<a directory without spaces, commas and quotes>",
-        )
-    if home.exists() and not home.is_dir():
-        raise InputError(f"the store cannot be in {home}, which is not a directory")
-    if whose := _others(home):
-        raise InputError(
-            f"the store is in {home}, {whose}: what lies in it (a library for QEMU, compilers) is run as you",
-            hint="use one of your own that nobody else may write to: AGELAB_HOME=<directory>",
-        )
-    return Store(home, lambda line: click.echo(f"agelab: {line}", err=True))
-
-
-def _others(home: Path) -> str:
-    """Who else decides on what is in a store; nothing where nobody does, or where there is none yet."""
-    if not home.exists():
-        return ""
-    found = home.stat()
-    if found.st_uid not in (0, os.geteuid()):
-        return f"which belongs to the user {found.st_uid}"
-    return "to which anybody may write" if found.st_mode & stat.S_IWOTH else ""
+    return store.open_store(warn=lambda line: click.echo(f"agelab: {line}", err=True))
 
 
 def replaceable(path: Path) -> Path:

@@ -5,10 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agelab.cli.request import controlled, execute, execute_all, request
+from agelab.cli.options import open_store
+from agelab.cli.run_options import controlled, execute
 
 if TYPE_CHECKING:
-    from agelab.runner.request.run_request import RunRequest
+    from agelab.errors import AgelabError
+    from agelab.results.run_directory import RunDirectory
+    from agelab.runner.request.options import RunOptions
 
 
 @click.command(
@@ -24,47 +27,49 @@ if TYPE_CHECKING:
     help="Cut the power so long after a step has begun; then only the recovery is measured (docs/recovery.md).",
 )
 @click.option("--curve", is_flag=True, help="Map the disk at points on the way, too: the steps stop for it.")
-def run(name: str | None, disk: str | None, keep_disk: bool, curve: bool, **words: Any) -> int:
+def run(kernel: tuple[str, ...], **words: Any) -> int:
     """Run a scenario: every variant of it, or the one that follows its name.
 
     With --kernel more than once it is a sweep: a run for each kernel, and one table of all.
     """
+    from agelab.runner.execute import runner
+    from agelab.runner.request.options import RunOptions
+    from agelab.view.summary import print_result
+
+    options = RunOptions(kernel=kernel[0], **words)
+    if len(kernel) > 1:
+        return _sweep(options, kernel)
+    finished = execute(options)
+    print_result(finished)
+    _print_report_command([finished])
+    return 0 if runner.succeeded(finished) else 1
+
+
+def _sweep(options: "RunOptions", kernels: Sequence[str]) -> int:
     from agelab.cli.sweep import swept
     from agelab.errors import AgelabError
     from agelab.runner.execute import runner
-    from agelab.view.summary import print_result
 
-    specs = words["kernel"]
-    more: dict[str, Any] = {"disk": disk, "keep_disk": keep_disk, "curve": curve}
-    if len(specs) > 1:
-        more["prove_all"] = False
-    wanted = [request(name, {**words, "kernel": spec}, **more) for spec in specs]
-    if len(wanted) == 1:
-        finished = [execute(wanted[0])]
-        print_result(finished[0])
-    else:
-        _can_sweep(wanted)
-        ran = execute_all(wanted)
-        finished = [run for run in ran if not isinstance(run, AgelabError)]
-        unfit = [
-            (one.kernel, run) for one, run in zip(wanted, ran, strict=True) if isinstance(run, AgelabError)
-        ]
-        if not finished:
-            raise unfit[0][1]
-        swept(finished, unfit)
-        if unfit:
-            return 1
-    click.echo(f"a page to read: agelab report {' '.join(run.name for run in finished)} -o report.html")
+    done = execute_kernels(options, kernels)
+    unfit = [(kernel, error) for kernel, error in done.items() if isinstance(error, AgelabError)]
+    finished = [run for run in done.values() if not isinstance(run, AgelabError)]
+    if not finished:
+        raise unfit[0][1]
+    swept(finished, unfit)
+    if unfit:
+        return 1
+    _print_report_command(finished)
     return 0 if all(map(runner.succeeded, finished)) else 1
 
 
-def _can_sweep(wanted: "Sequence[RunRequest]") -> None:
-    """Refuse what several kernels cannot share. Raises InputError."""
-    from agelab.errors import InputError
+def execute_kernels(options: "RunOptions", kernels: Sequence[str]) -> "dict[str, RunDirectory | AgelabError]":
+    """Run the options on several kernels and show progress: the run of each kernel, or why it has none."""
+    from agelab.runner.execute import runner
+    from agelab.view.progress import shown
 
-    if twice := {one.kernel for one in wanted if [other.kernel for other in wanted].count(one.kernel) > 1}:
-        raise InputError(f"--kernel {twice.pop()} is named twice")
-    if wanted[0].control or wanted[0].disk or any(spec.real for spec in wanted[0].drives):
-        raise InputError(
-            "several kernels take a scenario on modelled drives: no --control, --disk or real disks"
-        )
+    with shown() as progress:
+        return runner.run_kernels(options, kernels, open_store(), progress)
+
+
+def _print_report_command(runs: "Sequence[RunDirectory]") -> None:
+    click.echo(f"a page to read: agelab report {' '.join(run.name for run in runs)} -o report.html")

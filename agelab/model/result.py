@@ -129,6 +129,12 @@ class RunPlan(Frozen):
         return all(isinstance(self.command.get(name), kind) for name, kind in kinds.items())
 
     @property
+    def jobs(self) -> object:
+        """Cells at a time, as its command says; None where it does not."""
+        words = self.command.get("words")
+        return words.get("jobs") if isinstance(words, dict) else None
+
+    @property
     def emulated(self) -> bool:
         """Whether its times are an emulated processor's, in real time: no machine's."""
         return self.clock == "wall" and any(cell.accelerator != "kvm" for cell in self.cells)

@@ -1,7 +1,6 @@
 """The wall clock's part of ``agelab calibrate``: the same thing run twice on this host, recorded and shown."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from importlib.metadata import version
@@ -17,25 +16,12 @@ if TYPE_CHECKING:
     from agelab.analysis.calibration import Calibration, HostRecord, KindFloor, MeasuredHost
     from agelab.analysis.cells import SeedGroup
     from agelab.results.run_directory import RunDirectory
-    from agelab.runner.execute.runner import RunRequest
 
 SCHEMA = 1
 WIDE = Fraction(1, 2)
 """A floor of times above which something is to be done about the host."""
 WIDTH = 24
 """Characters to print of where a floor was found."""
-
-
-def twice(wanted: "RunRequest", execute: Any) -> "tuple[RunDirectory, RunDirectory]":
-    """A and A', one run after the other: so much may lie between two runs that are compared.
-
-    Real drives are held from the first cell of A to the last one of A': what A leaves on them locks nobody out.
-    """
-    from agelab.disk import claim_drives
-
-    with claim_drives(wanted.drives, wanted.erase) as claims:
-        held = replace(wanted, claims=claims)
-        return execute(held), execute(held)
 
 
 def calibration(

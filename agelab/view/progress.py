@@ -11,7 +11,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, Tim
 from rich.progress import Progress as Bars
 from rich.table import Column
 
-from agelab.analysis.recent_durations import recent_cells
 from agelab.model.result import Cell, End
 from agelab.model.step import CONTROL_COPY, IMPLICIT, PREPARING, Cycle
 from agelab.model.step_id import AGED, CONTROL, PREPARED, ForkName, StepId
@@ -19,6 +18,7 @@ from agelab.results.run_directory import RunDirectory
 from agelab.runner.progress import Progress
 from agelab.runner.request.run_request import RunRequest
 from agelab.view import cell_names, eta
+from agelab.view.recent_durations import recent_cells
 from agelab.view.terminal import can_redraw, open_console
 
 REDRAWN = 2
@@ -29,7 +29,7 @@ ROOM = 110
 
 def repetitions(request: RunRequest) -> dict[str, int] | None:
     """The steps of a cell of that request and how often each is done; None where a history decides it."""
-    scenario = request.turns[0][0]
+    scenario = request.seeded_variants[0][0]
     found: dict[str, int] = {}
     if scenario.experiments:
         prepared = len({one.prepare for one in scenario.experiments} - {""})
@@ -42,10 +42,10 @@ def repetitions(request: RunRequest) -> dict[str, int] | None:
         return found
     if any(action.repeat == "parts" for action in scenario.actions()):
         return None
-    for step in scenario.steps if request.disk is None else ():
+    for step in scenario.steps if request.options.disk is None else ():
         turns, actions = (step.repeat, step.cycle) if isinstance(step, Cycle) else (1, (step,))
         found |= {action.name: turns * int(action.repeat) for action in actions}
-    phases = (AGED, *((CONTROL,) if scenario.control else ())) if request.measure else ()
+    phases = (AGED, *((CONTROL,) if scenario.control else ())) if request.options.measure else ()
     for phase in phases:
         found |= {str(StepId(test.name, (phase,))): int(test.repeat) for test in scenario.tests}
     if CONTROL in phases:
@@ -122,7 +122,7 @@ class PlainProgress(Progress):
         self.console.print(f"  {line}", soft_wrap=True)
 
     def begin_runs(self, request: RunRequest, runs: Sequence[RunDirectory], waiting: Sequence[int]) -> None:
-        self.course.begin_runs(request.jobs, runs, waiting)
+        self.course.begin_runs(request.options.jobs, runs, waiting)
 
     def begin_cell(self, cell: Cell, number: int) -> None:
         self.course.begin(number)

@@ -6,10 +6,10 @@ Six cells in HOME, two at a time; ENDED of them (or none) have ended before. The
 import sys
 from pathlib import Path
 
-from agelab.cli.request import request
-from agelab.cli.run import run as verb
 from agelab.model.result import End, Status
 from agelab.results.run_directory import RunDirectory
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.resolve import resolve
 from agelab.view.progress import shown
 from tests.unit.reported_runs import make
 
@@ -18,8 +18,7 @@ def main(home: Path, ended: int) -> None:
     """Begin the cells that are left, two at a time, and end them."""
     name = make(home, {"ext4": 1.2, "xfs": 1.4, "reiserfs-journal": 1.3}, seeds=(1, 2), unfinished=6 - ended)
     run = RunDirectory(home / "runs" / name)
-    words = verb.make_context("run", ["aging", "--jobs", "2"]).params
-    wanted = request("aging", {**words, "kernel": "debian:6.1"})
+    wanted = resolve(RunOptions(name="aging", jobs=2))
     with shown() as progress:
         progress.stage("kernel debian:6.1")
         left = run.unfinished()

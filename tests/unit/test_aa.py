@@ -15,13 +15,14 @@ from agelab.analysis import calibration, cells, step_kinds
 from agelab.analysis.calibration import MeasuredHost
 from agelab.cli import calibrate as verb
 from agelab.cli import main
+from agelab.disk import DriveClaim
 from agelab.errors import InputError
 from agelab.model.result import RunKernel, RunPlan, Status
 from agelab.report import provenance, step_statistics
 from agelab.report.answer.headline import answers
 from agelab.report.gather import load, together
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.execute.runner import RunRequest
+from agelab.runner.request.options import RunOptions
 from agelab.scenario import selection
 from agelab.stats.aa_coverage import coverage
 from agelab.store import Store
@@ -70,12 +71,14 @@ class Guests:
         self.home = home
         self.values = [A, AGAIN]
         self.more: list[dict[str, Any]] = [{}, {}]
-        self.asked: list[RunRequest] = []
+        self.asked: list[RunOptions] = []
+        self.claims: list[tuple[DriveClaim, ...] | None] = []
 
-    def execute(self, request: RunRequest) -> RunDirectory:
+    def execute(self, options: RunOptions, claims: tuple[DriveClaim, ...] | None = None) -> RunDirectory:
         number = len(self.asked) % 2
-        self.asked.append(request)
-        return ran(self.home, self.values[number], jobs=request.jobs, **self.more[number])
+        self.asked.append(options)
+        self.claims.append(claims)
+        return ran(self.home, self.values[number], jobs=options.jobs, **self.more[number])
 
 
 @pytest.fixture
@@ -114,7 +117,7 @@ def test_all_seeds_run_twice_and_what_they_differ_by_is_recorded(
 ) -> None:
     shown = wall(said)
     first, second = guests.asked
-    assert first == second and first.run_seeds == (1, 2, 3, 4, 5)
+    assert first == second and first.seeds == (1, 2, 3, 4, 5)
     lines = [" ".join(line.split()) for line in shown.splitlines()]
     assert lines[lines.index("elapsed") + 1] == "write 1 7.84 47.06 ext4 copy"
     assert "2 x AMD EPYC, clocksource tsc; EMULATED" in lines
@@ -215,8 +218,8 @@ def test_real_drives_are_held_from_the_first_run_to_the_last(
     image = tmp_path / "disk.img"
     image.write_bytes(bytes(1 << 20))
     said("aging-ext4", "--disks", f"file:{image}")
-    first, second = guests.asked
-    assert first.claims and first.claims == second.claims
+    first, second = guests.claims
+    assert first and first == second
     with image.open("r+b") as file:
         file.seek(1080)
         file.write(b"\x53\xef")  # ext2's magic number

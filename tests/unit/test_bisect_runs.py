@@ -29,8 +29,8 @@ def measured(
 ) -> tuple[Runs, BisectDirectory]:
     directory = toy.asked(Store(home), planted(3), **other)
     monkeypatch.setattr(kernels, "resolve", lambda *_, **__: None)
-    monkeypatch.setattr(runner, "carry_out", run)
-    return Runs(directory, Store(home), lambda kernel, seeds: (kernel, seeds)), directory  # type: ignore[arg-type, return-value]
+    monkeypatch.setattr(runner, "run", run)
+    return Runs(directory, Store(home)), directory
 
 
 def ended(

@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from agelab.model.result import End, Status
 from agelab.results import run_directory, run_lookup
 from agelab.results.digest import digest
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.execute.runner import RunRequest
+from agelab.runner.request.options import RunOptions
 from tests.unit.test_compare import ONE, Values, make
 
 ELAPSED = dict(ONE)
@@ -29,13 +28,13 @@ class Runs:
         self.clock = "virtual"
         self.inputs: list[dict[str, str]] = [{}, {}]
         self.ends: dict[int, Status | None] = {}
-        self.asked: list[RunRequest] = []
+        self.asked: list[RunOptions] = []
 
-    def execute(self, request: RunRequest) -> RunDirectory:
+    def execute(self, options: RunOptions) -> RunDirectory:
         number = len(self.asked)
-        self.asked.append(request)
+        self.asked.append(options)
         values: Values = (self.first, self.second)[number]
-        assert request.run_seeds == tuple(values)
+        assert options.seeds == tuple(values)
         name = make(self.home, {"ext4": values}, clock=self.clock, inputs=self.inputs[number], ends=self.ends)
         return run_lookup.find(self.home / "runs", name)
 
@@ -58,9 +57,8 @@ def test_the_first_seed_is_run_twice_and_five_are_a_floor(
 ) -> None:
     shown = said(capsys, "--layout", "raid0", "--scale", "paper")
     first, second = runs.asked
-    assert (first.run_seeds, second.run_seeds) == ((1, 2, 3, 4, 5), (1,))
-    assert replace(second, run_seeds=first.run_seeds, command=first.command) == first
-    assert second.command == {**first.command, "words": {**first.command["words"], "seeds": "1"}}
+    assert (first.seeds, second.seeds) == ((1, 2, 3, 4, 5), (1,))
+    assert second.changed(seeds=first.seeds) == first
     assert (first.layout, first.scale) == ("raid0", "paper")
     assert "ext4, single: seeds 1,2,3,4,5, and seed 1 once more\n" in shown
     assert "  A/A: the same twice, to the last digit: 2 samples, all differences 0\n" in shown
@@ -103,8 +101,8 @@ def test_another_map_alone_is_loud(
 ) -> None:
     """Equal samples are not enough: what came back beside them (where files lie) is compared by its hash."""
 
-    def execute(request: RunRequest) -> RunDirectory:
-        run = runs.execute(request)
+    def execute(options: RunOptions) -> RunDirectory:
+        run = runs.execute(options)
         content = b"" if len(runs.asked) == 1 else b"elsewhere"
         back = {"aged/extents": hashlib.sha256(content).hexdigest()}
         extents = run.cell_directory(0) / run_directory.map_file("aged/extents")

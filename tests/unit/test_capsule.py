@@ -347,7 +347,7 @@ def _replayed(
         ({"own": True}, "the corpus is missing (some data"),
         ({"words": {"crash": "copy+1"}}, "asked for with --crash, which this agelab does not know"),
         ({"words": {"machine": "of-tomorrow"}}, "no machine 'of-tomorrow'"),
-        ({"words": {"vcpus": "many"}}, "--vcpus 'many' is no word of a command"),
+        ({"words": {"vcpus": "many"}}, "--vcpus 'many': input should be a valid integer"),
         ({"words": {"disks": "file:/etc/passwd"}}, "has a time of its own"),
         ({"words": {"device": "/dev/../etc/passwd"}}, "name a device file"),
     ],
@@ -364,7 +364,7 @@ def test_what_cannot_be_rebuilt_is_said_for_each_cell(
 
 def test_answers_name_each_package_in_its_own_version(capsule: Path, tmp_path: Path) -> None:
     found = open_capsule(capsule)
-    elsewhere = Store(tmp_path / "elsewhere", resolutions=replay.answers(found))
+    elsewhere = Store(tmp_path / "elsewhere", resolutions=replay.resolutions(found))
     assert debian_kernel.resolve_packages("6.1", elsewhere) == found.run_manifest.kernel
     assert (
         roots.resolve_packages(roots.definition(), elsewhere, selection.filesystems(), refresh=True)
@@ -424,11 +424,11 @@ def test_lists_that_are_older_than_the_run_are_renewed_once(
 ) -> None:
     asked: list[str] = []
 
-    def carry_out(*_: object) -> None:
+    def run_request(*_: object, **__: object) -> None:
         asked.append("run")
         raise PackagesVanished("the mirror of Debian bookworm has no bash 1.2-3 (any more)", suite="bookworm")
 
-    monkeypatch.setattr(runner, "carry_out", carry_out)
+    monkeypatch.setattr(runner, "run_request", run_request)
     monkeypatch.setattr(Archive, "update", lambda archive: asked.append(f"update {archive.suite}"))
     code, said = _replayed(store, tmp_path, capsys, words={"disks": "model:none"})
     assert asked == ["run", "update bookworm", "run"]

@@ -10,11 +10,13 @@ import pytest
 
 from agelab.bisect import kernel_runs, package_search
 from agelab.bisect.bisect_directory import BisectDirectory
+from agelab.bisect.kernel_runs import options_of
 from agelab.bisect.question import BisectQuestion
 from agelab.cli import bisect, bisect_step, main
 from agelab.errors import HostError, InputError
 from agelab.kernel import build
 from agelab.kernel.debian_kernel import AvailableKernel
+from agelab.runner.request.resolve import resolve
 from agelab.store import Store
 from bench.planted import SCENARIO as ON_NO_DRIVE
 from tests.unit import toy_bisect as toy
@@ -279,16 +281,10 @@ def test_a_step_is_a_normal_run_of_one_cell(
     assert found.candidates == 14 and found.tree and found.files.keys() == {str(config)}
     kernel = found.tree.kernel_spec(found.tree.good)
     assert kernel == f"tree:{linux}@{found.tree.good},config={config}"
-    made = bisect.ask(found)(kernel, [3, 4])
-    assert (made.kernel, made.run_seeds, made.prove_all, made.jobs, made.defaults) == (
-        kernel,
-        (3, 4),
-        False,
-        2,
-        "today",
-    )
-    assert made.command["words"]["kernel"] == kernel and made.command["more"] == {"prove_all": False}
-    assert len(made.turns) == 2  # one variant, two seeds
+    options = options_of(found).changed(kernel=kernel, seeds=(3, 4))
+    assert (options.prove_all, options.jobs, options.defaults) == (False, 2, "today")
+    request = resolve(options)
+    assert request.kernel == kernel and len(request.seeded_variants) == 2  # one variant, two seeds
 
 
 def test_other_files_than_it_was_begun_with_stop_a_bisect(

@@ -4,16 +4,16 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
-import click
 import pytest
 
-from agelab.cli.request import request
-from agelab.cli.run import run
 from agelab.errors import InputError
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.guest_plan import guest_plan
 from agelab.runner.plan.phases import phases
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.resolve import resolve
 from agelab.runner.request.run_request import cell_requests
 from agelab.scenario import selection, toml_files
 from tests.unit.test_scenario import CORPUS
@@ -39,10 +39,9 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def cell(directory: Path, **said: str) -> CellSpec:
+def cell(directory: Path, **said: Any) -> CellSpec:
     """What ``agelab run mine.toml`` would run."""
-    words = {str(option.name): option.get_default(click.Context(run)) for option in run.params}
-    wanted = request(str(directory / "mine.toml"), {**words, "kernel": "debian:6.1", **said})
+    wanted = resolve(RunOptions(name=str(directory / "mine.toml"), **said))
     [turn] = cell_requests(wanted, 1, (), None)
     return turn.spec
 

@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from agelab.cli.request import request
 from agelab.errors import InputError
 from agelab.model.result import End, Sample, Status
 from agelab.runner.plan.guest_plan import guest_plan
 from agelab.runner.plan.phases import phases
 from agelab.runner.prepare import input_data
-from agelab.runner.prepare.control_journal import Journal
+from agelab.runner.prepare.control_journal import ControlJournal
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.resolve import resolve
 from agelab.runner.request.run_request import cell_requests
 from agelab.scenario import control_file
-from bench.common import ARGUMENTS
 from tests.unit.test_scenario import CORPUS
 
 SCRIPTS = (
@@ -36,7 +36,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def asked(file: Path, **words: Any) -> Any:
-    return request(None, {**ARGUMENTS, "seeds": "1", "jobs": 1, "control": str(file), **words})
+    return resolve(RunOptions(**{"control": str(file), **words}))
 
 
 def test_each_repetition_of_a_line_is_a_cell(file: Path) -> None:
@@ -133,7 +133,7 @@ def test_what_does_not_go_together_is_refused(file: Path, words: dict[str, Any],
 
 def test_a_disk_of_a_control_file_is_not_kept(file: Path) -> None:
     with pytest.raises(InputError, match="neither kept nor forked: leave --keep-disk out"):
-        request(None, {**ARGUMENTS, "seeds": "1", "jobs": 1, "control": str(file)}, disk=None, keep_disk=True)
+        asked(file, keep_disk=True)
 
 
 def test_its_results_name_the_scale_of_its_machine_and_disk(file: Path) -> None:
@@ -142,13 +142,13 @@ def test_its_results_name_the_scale_of_its_machine_and_disk(file: Path) -> None:
     assert input_data.scale_name(asked(file, scale=None)) == "paper"
 
 
-def opened(journal: Journal, *, proceed: bool) -> dict[tuple[str, str, int], str]:
+def opened(journal: ControlJournal, *, proceed: bool) -> dict[tuple[str, str, int], str]:
     with journal.opened(proceed=proceed) as ended:
         return ended
 
 
 def test_the_journal_tells_what_has_been_done_and_where_to_go_on(tmp_path: Path, file: Path) -> None:
-    journal, line = Journal(tmp_path), control_file.read(file).lines[0]
+    journal, line = ControlJournal(tmp_path), control_file.read(file).lines[0]
     assert opened(journal, proceed=False) == {}
     assert not journal.path.exists()  # nothing had begun
     journal.begin(line, 1)
@@ -173,7 +173,7 @@ def test_the_journal_tells_what_has_been_done_and_where_to_go_on(tmp_path: Path,
 
 
 def test_what_was_interrupted_is_run_again(tmp_path: Path, file: Path) -> None:
-    journal, line = Journal(tmp_path), control_file.read(file).lines[0]
+    journal, line = ControlJournal(tmp_path), control_file.read(file).lines[0]
     opened(journal, proceed=False)
     for repetition, reason in ((1, None), (2, "the host went away")):
         journal.begin(line, repetition)
@@ -184,11 +184,11 @@ def test_what_was_interrupted_is_run_again(tmp_path: Path, file: Path) -> None:
 
 def test_without_a_journal_there_is_nothing_to_go_on_with(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nothing to continue"):
-        opened(Journal(tmp_path), proceed=True)
+        opened(ControlJournal(tmp_path), proceed=True)
 
 
 def test_two_runs_do_not_share_a_journal(tmp_path: Path, file: Path) -> None:
-    journal, line = Journal(tmp_path), control_file.read(file).lines[0]
+    journal, line = ControlJournal(tmp_path), control_file.read(file).lines[0]
     with journal.opened(proceed=False):
         journal.begin(line, 1)
         with pytest.raises(InputError, match="a run is still going on here"):
@@ -200,9 +200,9 @@ def test_two_runs_do_not_share_a_journal(tmp_path: Path, file: Path) -> None:
     [(b"a b x end ok\n", r"journal\.log:1: 'x' is no repetition"), (b"\xff\n", "is no text")],
 )
 def test_a_journal_that_is_none_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
-    Journal(tmp_path).path.write_bytes(content)
+    ControlJournal(tmp_path).path.write_bytes(content)
     with pytest.raises(InputError, match=said):
-        opened(Journal(tmp_path), proceed=True)
+        opened(ControlJournal(tmp_path), proceed=True)
 
 
 def test_a_control_files_results_say_nothing_of_the_study_whose_machine_it_has(file: Path) -> None:

@@ -6,21 +6,22 @@ from typing import Any
 
 import pytest
 
-from agelab.cli.request import request
 from agelab.corpus import Corpus
 from agelab.errors import InputError
 from agelab.model.scenario import Scenario
 from agelab.model.step import Curve
-from agelab.runner.execute import history_points, runner
+from agelab.runner.execute import history_points
 from agelab.runner.execute.boot import Boot
+from agelab.runner.execute.disk_recipe import making_command
 from agelab.runner.execute.forks import Forks
 from agelab.runner.plan import drive_caches
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.guest_plan import ARRAY_UUID, DATA_DISK, FILESYSTEM_UUID
 from agelab.runner.plan.phases import phases
 from agelab.runner.prepare import input_data
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.resolve import resolve
 from agelab.scenario.selection import select
-from bench.common import ARGUMENTS
 from tests.unit.test_studies import cells
 
 TEST = {"name": "scan", "run": "true", "origin": "inferred"}
@@ -112,23 +113,22 @@ def test_more_points_than_a_guest_has_room_for_are_refused_before_anything_runs(
     layout: str, most: int
 ) -> None:
     [spec] = cells("aging-curve-ext4-profile", layout=layout)
-    input_data._fits(spec, "log", most)
+    input_data._check_points(spec, "log", most)
     with pytest.raises(
         InputError, match=f"history log has {most + 1} points to be measured at; .* disks of {most}"
     ):
-        input_data._fits(spec, "log", most + 1)
+        input_data._check_points(spec, "log", most + 1)
     early = spec.scenario.model_copy(update={"curve": Curve(step="replay", after=(5,))})
     with pytest.raises(InputError, match="history log has 3 points, scenario aging-curve wants 5"):
-        input_data._fits(replace(spec, scenario=early), "log", 3)
+        input_data._check_points(replace(spec, scenario=early), "log", 3)
 
 
 def test_a_stored_disk_of_a_users_log_is_made_again_by_its_command() -> None:
     log = Path("/tmp/my.log")
-    words = {**ARGUMENTS, "seeds": "1", "jobs": 1, "log": str(log)}
-    wanted = request("aging-curve-ext4", words)
+    wanted = resolve(RunOptions(name="aging-curve-ext4", log=str(log)))
     [spec] = cells("aging-curve-ext4", log=str(log))
-    command = runner._command(wanted, spec)
-    assert command.startswith("agelab age aging-curve-ext4 --kernel ") and f"--log {log}" in command
+    command = making_command(wanted, spec)
+    assert command.startswith("agelab age aging-curve-ext4 --scale quick ") and f"--log {log}" in command
 
 
 def test_the_drives_of_both_boots_are_those_that_the_scenario_names() -> None:
@@ -148,7 +148,7 @@ def test_nothing_is_measured_on_the_way_of_a_disk_that_cannot_be_forked() -> Non
     with pytest.raises(InputError, match="measures on the way of a history"):
         cells("aging-curve-ext4-profile", disks="file:/tmp/some.img")
     with pytest.raises(InputError, match="measures on the way of a history"):
-        request("aging-curve-ext4-profile", {**ARGUMENTS, "seeds": "1", "jobs": 1}, disk="0123")
+        resolve(RunOptions(name="aging-curve-ext4-profile", disk="0123"))
     with pytest.raises(InputError, match="has histories, no corpus"):
         cells("aging-curve-ext4-profile", corpus="/etc")
 

@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
-from agelab.cli.request import _clock
 from agelab.disk import DriveClaim, parse
 from agelab.disk.claim import ClaimedDisk
 from agelab.errors import InputError
@@ -16,6 +15,7 @@ from agelab.model.scenario import DiskUse
 from agelab.runner.plan.cell_spec import MIB
 from agelab.runner.plan.disk_layout import DiskLayout, Partition, lay_out
 from agelab.runner.plan.guest_plan import ARRAY_UUID
+from agelab.runner.request.options import RunOptions
 from agelab.scenario import selection
 from harness import drives as guest
 from harness import plan as guest_plans
@@ -183,11 +183,14 @@ def test_two_controllers_disks_are_told_apart_by_their_place(tmp_path: Path) -> 
 
 
 def test_a_real_drive_takes_the_wall_clock() -> None:
-    assert _clock(None, []) == "virtual"
-    assert _clock(None, [parse("block:/dev/sda")]) == "wall"
-    assert _clock("wall", [parse("model:none")]) == "wall"
+    def clock(disks: Any, clock: Any = None) -> str:
+        return RunOptions(name="aging", disks=disks, clock=clock).guest_clock
+
+    assert clock(None) == "virtual"
+    assert clock("block:/dev/sda") == "wall"
+    assert clock("model:none", "wall") == "wall"
     with pytest.raises(InputError, match="--clock virtual: file:/a has a time of its own"):
-        _clock("virtual", [parse("file:/a")])
+        clock("file:/a", "virtual")
 
 
 def test_swap_is_at_the_inner_end_of_the_machines_drive_for_it() -> None:

@@ -46,23 +46,21 @@ FOREIGN = (
 KEYS = """
 import json
 from pathlib import Path
-import click
 from agelab import places
-from agelab.cli.request import request
-from agelab.cli.run import run
 from agelab.corpus import Corpus
 from agelab.image import root, sealed_image, tools
 from agelab.runner.plan import cell_inputs
 from agelab.runner.plan.phases import phases
 from agelab.runner.plan.guest_plan import guest_plan
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.resolve import resolve
 from agelab.runner.request.run_request import cell_requests
 from agelab.scenario import selection
 from agelab.store import file_hash
 from agelab.vm import clock_library
 
 corpus = Corpus("key", Path("corpus.iso"), 42 << 20, "hash", 185, 41 << 20, "a corpus")
-words = {str(option.name): option.get_default(click.Context(run)) for option in run.params}
-aging = cell_requests(request("aging", {**words, "kernel": "debian:6.1"}), 14, (), None)
+aging = cell_requests(resolve(RunOptions(name="aging")), 14, (), None)
 print(json.dumps({
     "installed": places.INSTALLED,
     "harness": cell_inputs.harness_hash(),
@@ -256,7 +254,7 @@ def test_the_store_of_an_installed_copy_is_where_the_users_data_is(
 
 
 def test_a_page_of_an_installed_copy_speaks_of_no_make(monkeypatch: pytest.MonkeyPatch) -> None:
-    command = {"name": "aging", "words": {"seeds": "1,2"}, "more": {}}
+    command = {"directory": "/", "name": "aging", "words": {"seeds": "1,2"}, "more": {}}
     plan = made_runs.plan(command=command)
     assert again(plan) == "make scenario NAME=aging SEEDS=1,2"
     monkeypatch.setattr(places, "INSTALLED", True)

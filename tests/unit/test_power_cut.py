@@ -181,7 +181,7 @@ def test_what_is_no_crash_is_answered_with_how_to_say_it(text: str) -> None:
 def test_a_crash_that_makes_no_sense_is_refused(
     words: list[str], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "carry_out", None)
+    monkeypatch.setattr(runner, "run_request", None)
     with pytest.raises(InputError, match=said) as error:
         CliRunner().invoke(run, words, catch_exceptions=False)
     assert "\n" not in str(error.value)

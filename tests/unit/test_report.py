@@ -372,7 +372,8 @@ def test_hostile_names_and_messages_stay_text(tmp_path: Path) -> None:
     )  # fmt: skip
     run = made_runs.begin(
         tmp_path, cells, label="hostile", scenario=HOSTILE, scale=HOSTILE, unstated=(HOSTILE,),
-        provenance={HOSTILE: HOSTILE}, command={"name": HOSTILE, "words": {"corpus": HOSTILE}, "more": {}},
+        provenance={HOSTILE: HOSTILE},
+        command={"directory": "/", "name": HOSTILE, "words": {"corpus": HOSTILE}, "more": {}},
     )  # fmt: skip
     rows = [
         {"cell": cell, "step": step, "metric": metric, "value": value, "unit": HOSTILE, "repetition": 1,
@@ -457,10 +458,10 @@ def test_every_result_is_in_the_page(tmp_path: Path) -> None:
                 "corpus": "my data.iso",
             },
             {"curve": True, "disk": None, "prove_all": False},
-            "make scenario NAME=aging KERNEL=6.12 SEEDS=1,2 FS=ext4,xfs TRACE=1 CORPUS='my data.iso' CURVE=1",
+            "make scenario NAME=aging KERNEL=6.12 FS=ext4,xfs SEEDS=1,2 TRACE=1 CORPUS='my data.iso' CURVE=1",
         ),
         ({"corpus_seed": 2}, {}, ".venv/bin/agelab run aging --corpus-seed 2"),
-        ({"seeds": "3"}, {"measure": False}, ".venv/bin/agelab age aging --seeds 3"),
+        ({"seeds": "3"}, {"measure": False, "keep_disk": True}, ".venv/bin/agelab age aging --seeds 3"),
     ],
 )
 def test_the_command_that_makes_it_again(

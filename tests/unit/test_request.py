@@ -3,18 +3,17 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
 import pytest
 from click.testing import CliRunner
 
 from agelab.cli.age import age
 from agelab.cli.options import open_store
-from agelab.cli.request import request
 from agelab.cli.run import run
 from agelab.errors import InputError
 from agelab.image import DoesNotBoot
 from agelab.runner.execute import runner
 from agelab.runner.progress import Progress
+from agelab.runner.request.options import RunOptions
 from agelab.runner.request.run_request import RunRequest
 
 SMALL = str(Path(__file__).parents[1] / "vm" / "small.toml")
@@ -39,7 +38,7 @@ SMALL = str(Path(__file__).parents[1] / "vm" / "small.toml")
 def test_what_does_not_go_together_is_refused(
     words: list[str], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "carry_out", None)
+    monkeypatch.setattr(runner, "run_request", None)
     with pytest.raises(InputError, match=said):
         CliRunner().invoke(run, words, catch_exceptions=False)
 
@@ -49,49 +48,62 @@ def test_images_of_several_kernels_prove_what_is_measured_and_a_run_of_them_is_r
 ) -> None:
     seen: list[RunRequest] = []
 
-    def execute_all(wanted: Sequence[RunRequest]) -> list[object]:
-        seen.extend(wanted)
+    def run_all(requests: Sequence[RunRequest], *_: object) -> list[object]:
+        seen.extend(requests)
         raise InputError("seen")
 
-    def execute(wanted: RunRequest) -> object:
-        seen.append(wanted)
-        raise InputError("seen")
-
-    monkeypatch.setattr("agelab.cli.run.execute_all", execute_all)
-    monkeypatch.setattr("agelab.cli.run.execute", execute)
+    monkeypatch.setattr(runner, "_run_all", run_all)
     for kernels in (["--kernel", "5.10", "--kernel", "6.1"], ["--kernel", "6.1"]):
         with pytest.raises(InputError, match="seen"):
             CliRunner().invoke(run, ["aging-ext4", *kernels], catch_exceptions=False)
-    assert [one.prove_all for one in seen] == [False, False, True]
-    said = seen[0].command
-    assert request(said["name"], said["words"], **said["more"]) == seen[0]
+    assert [(one.kernel, one.options.prove_all) for one in seen] == [
+        ("debian:5.10", False), ("debian:6.1", False), ("debian:6.1", True),
+    ]  # fmt: skip
+    assert RunOptions.from_words(**seen[0].options.to_plan()) == seen[0].options
 
 
 def test_a_sweep_goes_on_without_a_kernel_that_is_unfit_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    def make_ready(wanted: RunRequest, *_: object) -> object:
+    def prepare(wanted: RunRequest, *_: object) -> object:
         raise DoesNotBoot("packer build failed") if wanted.kernel.endswith("5.10") else InputError("seen")
 
     said: list[str] = []
-    monkeypatch.setattr(runner, "prepare", make_ready)
+    monkeypatch.setattr(runner, "prepare", prepare)
 
     class Said(Progress):
         def stage(self, line: str) -> None:
             said.append(line)
 
-    words = {str(option.name): option.get_default(click.Context(run)) for option in run.params}
-    requests = [request("aging-ext4", {**words, "kernel": kernel}) for kernel in ("5.10", "6.1")]
+    options = RunOptions(name="aging-ext4", kernel="5.10")
     with pytest.raises(InputError, match="seen"):  # what is wrong with the user's words ends all of it
-        runner.carry_out_all(requests, open_store(), Said())
+        runner.run_kernels(options, ["5.10", "6.1"], open_store(), Said())
     assert said == ["kernel debian:5.10 is left out: packer build failed"]
-    [why] = runner.carry_out_all(requests[:1], open_store(), Said())
+    [why] = runner.run_kernels(options, ["5.10"], open_store(), Said()).values()
     assert isinstance(why, DoesNotBoot)
     with pytest.raises(DoesNotBoot):
-        runner.carry_out(requests[0], open_store(), Said())
+        runner.run(options, open_store(), Said())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--kernel", "6.1", "--kernel", "debian:6.1"], "--kernel debian:6.1 is named twice"),
+        (
+            ["--kernel", "6.1", "--kernel", "5.10", "--disk", "ab"],
+            "several kernels take a scenario on modelled",
+        ),
+    ],
+)
+def test_what_several_kernels_cannot_share_is_refused(words: list[str], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        CliRunner().invoke(run, ["aging-ext4", *words], catch_exceptions=False)
 
 
 def test_a_sweep_of_which_a_kernel_is_left_out_is_not_ok(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[object] = []
-    monkeypatch.setattr("agelab.cli.run.execute_all", lambda wanted: ["run", DoesNotBoot("no word")])
+    monkeypatch.setattr(
+        "agelab.cli.run.execute_kernels",
+        lambda *_: {"debian:6.1": "run", "debian:5.10": DoesNotBoot("no word")},
+    )
     monkeypatch.setattr("agelab.cli.sweep.swept", lambda runs, unfit: told.extend((*runs, *unfit)))
     done = CliRunner().invoke(
         run, ["aging-ext4", "--kernel", "6.1", "--kernel", "5.10"], standalone_mode=False
@@ -101,6 +113,6 @@ def test_a_sweep_of_which_a_kernel_is_left_out_is_not_ok(monkeypatch: pytest.Mon
 
 
 def test_a_real_disk_is_not_aged_into_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "carry_out", None)
+    monkeypatch.setattr(runner, "run_request", None)
     with pytest.raises(InputError, match=r"^file:/x.* is a real disk"):
         CliRunner().invoke(age, ["aging-ext4", "--disks", "file:/x"], catch_exceptions=False)

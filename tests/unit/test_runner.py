@@ -15,11 +15,11 @@ from agelab.errors import HostError, InputError
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
+from agelab.runner.execute.run_plan import refuse_other_inputs
 from agelab.runner.prepare import capacity
 from agelab.view.input_diff import _short
 from agelab.view.run_tables import print_run, print_runs
 from agelab.vm import host
-from bench.common import ARGUMENTS
 from tests.unit.test_scenario import CORPUS, spec
 
 
@@ -52,7 +52,7 @@ def test_memory_that_does_not_fit_is_refused(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_list_of_no_drives_is_not_the_machines_drives(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "carry_out", None)
+    monkeypatch.setattr(runner, "run_request", None)
     with pytest.raises(InputError, match="no drive ''"):
         CliRunner().invoke(run_command, ["aging-ext4", "--disks", ""], catch_exceptions=False)
 
@@ -184,9 +184,9 @@ def test_a_run_is_not_gone_on_with_from_other_inputs() -> None:
         cells=(),
         provenance={"qemu": "7.2", "host": "a"},
     )
-    runner._same(before, before.model_copy(update={"provenance": {"qemu": "7.2", "host": "b"}}))
+    refuse_other_inputs(before, before.model_copy(update={"provenance": {"qemu": "7.2", "host": "b"}}))
     with pytest.raises(InputError, match=r"r was begun with other inputs \(qemu\)"):
-        runner._same(before, before.model_copy(update={"provenance": {"qemu": "10.0", "host": "a"}}))
+        refuse_other_inputs(before, before.model_copy(update={"provenance": {"qemu": "10.0", "host": "a"}}))
 
 
 def test_what_was_not_asked_for_is_not_asked_for_again(
@@ -194,12 +194,12 @@ def test_what_was_not_asked_for_is_not_asked_for_again(
 ) -> None:
     """Of a verb that has fewer options than run, or before an option was there."""
     run = RunDirectory(tmp_path / "runs" / _run(tmp_path, 1, 1.5, None))
-    words = {name: word for name, word in ARGUMENTS.items() if name != "trace"} | {"seeds": "1", "jobs": 1}
+    words = {"kernel": "debian:6.1", "seeds": "1", "jobs": 1, "scale": "quick", "disks": None, "erase": ""}
     command = {"directory": str(tmp_path), "name": "aging-ext4", "words": words, "more": {"keep_disk": True}}
     run.write_plan(run.plan().model_copy(update={"command": command}))
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
     asked = []
-    monkeypatch.setattr(runner, "carry_out", lambda request, *_: asked.append(request))
+    monkeypatch.setattr(runner, "run_request", lambda request, *_, **__: asked.append(request.options))
     CliRunner().invoke(resume, ["latest", "--jobs", "3", "--erase", "X"], catch_exceptions=False)
     assert [(one.jobs, one.erase, one.keep_disk, one.proceed, one.curve) for one in asked] == [
         (3, ("X",), True, False, False)

@@ -8,7 +8,6 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from agelab.analysis.derived_samples import syscall_shares
-from agelab.cli.request import request
 from agelab.errors import InputError
 from agelab.model.result import Sample
 from agelab.model.scenario import Scenario
@@ -16,10 +15,11 @@ from agelab.runner.execute import companion_disk
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.guest_plan import guest_plan, mkfs
 from agelab.runner.plan.phases import Phase, phases
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.resolve import resolve
 from agelab.runner.request.run_request import cell_requests as requested
 from agelab.scenario import selection
 from agelab.view.syscalls import print_syscalls
-from bench.common import ARGUMENTS
 from harness.syscalls import counted
 from tests.unit.test_scenario import CORPUS
 
@@ -28,7 +28,7 @@ STUDIES = ["aging", "fedorchuk-2005", "fedorchuk-2008", "piszcz-2006", "tum-2005
 
 def cells(name: str, **words: Any) -> list[CellSpec]:
     """The cells of ``agelab run`` with these options."""
-    wanted = request(name, {**ARGUMENTS, "seeds": "1", "jobs": 1, **words})
+    wanted = resolve(RunOptions(name=name, **words))
     shrink = wanted.selection.scenario.scales[wanted.scale].shrink
     return [turn.spec for turn in requested(wanted, shrink, (), None)]
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from agelab.analysis.recent_durations import LOOKED_AT, NEWEST, recent_cells
 from agelab.model.result import Cell, End, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.view.eta import Left, left, of_cell, words
+from agelab.view.recent_durations import RUNS_LOOKED_AT, RUNS_READ, recent_cells
 from tests.unit import made_runs
 
 Took = list[tuple[Cell, End]]
@@ -100,7 +100,7 @@ def test_earlier_runs_are_the_newest_that_were_asked_the_same(tmp_path: Path) ->
     begun(tmp_path, "ext4", 4, crash_at="copy+1")
     now = begun(tmp_path, "xfs", None, kernel="debian:6.1", trace=False)
     assert [end.host_seconds for _, end in recent_cells(now)] == [1]
-    for seconds in range(10, 10 + NEWEST):
+    for seconds in range(10, 10 + RUNS_READ):
         begun(tmp_path, "xfs", seconds)
     assert sorted(end.host_seconds for _, end in recent_cells(now)) == [10, 11, 12]
 
@@ -111,6 +111,6 @@ def test_few_runs_are_read_and_a_damaged_one_is_passed_over(tmp_path: Path) -> N
     (broken.path / "plan.json").write_text("{")
     now = begun(tmp_path, "ext4", None)
     assert [end.host_seconds for _, end in recent_cells(now)] == [1]
-    for _ in range(LOOKED_AT):
+    for _ in range(RUNS_LOOKED_AT):
         begun(tmp_path, "ext4", 3, scale="paper")
     assert list(recent_cells(now)) == []

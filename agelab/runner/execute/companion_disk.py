@@ -15,8 +15,8 @@ from agelab.model.step import Action
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute.boot import GuestLauncher
 from agelab.runner.execute.cell import CellGoals, CellRunner
+from agelab.runner.execute.disk_recipe import disk_recipe
 from agelab.runner.plan.cell_spec import CellSpec
-from agelab.runner.prepare.disk_recipe import disk_recipe
 from agelab.store import Store
 from agelab.stored_disk import StoredDisk
 from agelab.vm.hypervisor import Hypervisor

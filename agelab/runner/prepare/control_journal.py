@@ -1,7 +1,7 @@
-"""``journal.log`` and ``results.log`` of a control file's run: what has been begun and what has ended."""
+"""``journal.log`` and ``results.log`` beside a control file: which of its tests have begun and ended, and how."""
 
 import fcntl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +12,11 @@ from agelab.model.step_id import StepId
 from agelab.scenario.control_file import ControlLine
 
 STAGES = {"mkfs": "filesystem", "prepare": "prepare"}
-"""The last part of a sample's step to what the journal calls it; the test itself is ``perform``."""
+"""Last part of a step's name -> the stage that the journal names; the test itself is ``perform``."""
 
 
 @dataclass(frozen=True)
-class Journal:
+class ControlJournal:
     """The two files in a control file's directory."""
 
     directory: Path
@@ -27,9 +27,10 @@ class Journal:
 
     @contextmanager
     def opened(self, *, proceed: bool) -> Iterator[dict[tuple[str, str, int], str]]:
-        """Filesystem, test and repetition of what has ended already, and how; nobody else has the journal meanwhile.
+        """Lock the journal, and give filesystem, test and repetition of what has ended already, with its status.
 
-        Raises InputError for a journal in the way, where there is none to go on with, and while another run has it.
+        Raises InputError where a new journal would replace one, where there is none to continue, and while another
+        run has it.
         """
         if proceed and not self.path.exists():
             raise InputError(f"{self.path} is not there: nothing to continue")
@@ -38,7 +39,7 @@ class Journal:
         except FileExistsError as error:
             raise InputError(
                 f"{self.path} is there: a run has been started here",
-                hint="go on with it: --continue; or remove it, and results.log",
+                hint="continue it with --continue; or remove it, and results.log",
             ) from error
         with file:
             try:
@@ -52,7 +53,7 @@ class Journal:
                     self.path.unlink()
 
     def _ended(self) -> dict[tuple[str, str, int], str]:
-        """Raises InputError where the journal is none."""
+        """Read what has ended. Raises InputError where the file is no journal."""
         try:
             lines = self.path.read_text().splitlines()
         except UnicodeDecodeError as error:
@@ -66,6 +67,14 @@ class Journal:
                 found[words[0], words[1], int(words[2])] = words[4].rstrip(":")
         return found
 
+    def nothing_left(self, ended: Mapping[tuple[str, str, int], str]) -> InputError:
+        """The error for a journal in which every test has ended."""
+        bad = sum(status != Status.OK for status in ended.values())
+        return InputError(
+            f"{self.path}: every test has ended: nothing is left to continue",
+            hint=f"{bad} of {len(ended)} were not ok: to do one again, remove its lines" if bad else "",
+        )
+
     def note(self, line: ControlLine, repetition: int, what: str) -> None:
         """Add one line."""
         with self.path.open("a") as file:
@@ -75,14 +84,14 @@ class Journal:
         self.note(line, repetition, "begin")
 
     def step(self, line: ControlLine, repetition: int, step: str) -> None:
-        """A step has ended: its name and its repetition, as progress tells it."""
+        """Note that a step has ended; ``step`` is its name and repetition, as Progress.end_step has it."""
         name = step.rpartition(" ")[0]
         stage = STAGES.get(StepId.parse(name).name)
         if stage or name == line.test.lower():
             self.note(line, repetition, stage or "perform")
 
     def end(self, line: ControlLine, repetition: int, end: End, samples: list[Sample]) -> None:
-        """A cell has ended; what its test took goes to the results."""
+        """Note that a cell has ended, and add the seconds of its test to the results."""
         took = [one.value for one in samples if (one.step, one.metric) == (line.test.lower(), "elapsed")]
         if end.status is Status.OK and took and took[0] is not None:
             with (self.directory / "results.log").open("a") as file:

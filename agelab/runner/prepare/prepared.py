@@ -1,4 +1,4 @@
-"""What a run needs before its first guest starts: made, or found in the store."""
+"""Preparation of a run: everything its guests need is made, or found in the store."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -9,44 +9,60 @@ from agelab import image as images
 from agelab import kernel as kernel_specs
 from agelab import stored_disk
 from agelab.corpus import Corpus
-from agelab.disk import claim_drives
+from agelab.disk import DriveClaim, claim_drives
 from agelab.drive import module as modules
 from agelab.errors import InputError
 from agelab.image import Image, tools
 from agelab.kernel import Kernel
-from agelab.model.result import Status
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.phases import phases
 from agelab.runner.prepare import capacity, input_data
-from agelab.runner.prepare.control_journal import Journal
-from agelab.runner.prepare.provided import ProvidedParts
+from agelab.runner.prepare.control_journal import ControlJournal
 from agelab.runner.prepare.run_manifest import RunManifest, collect
 from agelab.runner.progress import Progress
-from agelab.runner.request.run_request import CellRequest, RunRequest
-from agelab.runner.request.run_request import cell_requests as requested
+from agelab.runner.request.run_request import CellRequest, RunRequest, cell_requests
 from agelab.scenario import selection
 from agelab.store import Store
 from agelab.stored_disk import StoredDisk
 from agelab.vm import clock_library, kvm
-from agelab.vm.guest import Accelerator
+from agelab.vm.guest import Accelerator, Clock
+
+MOST_OF_COMPANION = 0.9
+"""Share of the partition beside the disk under test that data may take."""
+
+
+@dataclass(frozen=True)
+class ProvidedParts:
+    """Parts that a capsule carries, in place of those that would be made. Guests run them; the host runs none."""
+
+    image: Image
+    module: Path | None
+    """The modelled drive's, for the image's kernel."""
+    programs: Mapping[str, Path]
+    """Programs for the guest, by name."""
+    corpora: Mapping[str, Corpus]
+    """By history; "" for the corpus of a scenario without histories."""
+    manifest: RunManifest
 
 
 @dataclass(frozen=True)
 class PreparedRun:
-    """What a request's cells need before the first guest starts."""
+    """A request with everything its guests need. ``cells``, ``specs``, ``corpora`` and ``programs`` go together."""
 
     request: RunRequest
-    turns: Sequence[CellRequest]
+    cells: Sequence[CellRequest]
     specs: Sequence[CellSpec]
     disk: StoredDisk | None
+    """The stored disk to start from."""
     corpora: Sequence[Corpus]
     image: Image
     library: Path | None
+    """The library that gives QEMU the virtual clock."""
     module: Path | None
+    """The modelled drive's."""
     programs: Sequence[Mapping[str, Path]]
-    """Of each cell."""
-    journal: Journal | None
-    made: RunManifest
+    journal: ControlJournal | None
+    manifest: RunManifest
 
 
 def prepare(
@@ -55,64 +71,77 @@ def prepare(
     progress: Progress,
     held: ExitStack,
     kernels: int = 1,
+    claims: tuple[DriveClaim, ...] | None = None,
     provided: ProvidedParts | None = None,
 ) -> PreparedRun:
-    """Make or find what the cells need; what takes the host's disks away from others is ``held``.
+    """Make or find what the cells need.
 
-    ``kernels`` is how many requests like this one there are, each on its own: their cells run side by side.
-    ``provided`` is used in place of what would be made.
+    ``held`` keeps the disks claimed and the journal locked until the last cell has ended. ``kernels`` is the number of
+    such requests whose cells run side by side. ``claims`` are the real disks where the caller holds them already.
+    Raises InputError, or HostError where the host has no room for the cells.
     """
-    # Held until the last cell has ended: nobody else takes a disk from under the run.
-    scenario = request.selection.scenario
-    claims = request.claims
+    options, scenario = request.options, request.selection.scenario
     if claims is None:
-        claims = held.enter_context(claim_drives(request.drives, request.erase))
-    disk = _stored(request, store, progress, held)
-    users = input_data.user_corpus(request, provided, store, progress.stage)
-    shrink = input_data.shrink(request, users)
-    journal = Journal(request.control.path.parent) if request.control else None
-    ended = held.enter_context(journal.opened(proceed=request.proceed)) if journal else {}
-    turns = requested(request, shrink, claims, disk, ended)
-    if journal and not turns:
-        bad = sum(status != Status.OK for status in ended.values())
-        raise InputError(
-            f"{journal.path}: every test has ended: nothing is left to go on with",
-            hint=f"{bad} of {len(ended)} were not ok: to do one again, remove its lines" if bad else "",
-        )
-    specs = [turn.spec for turn in turns]
-    corpora = input_data.obtain(request, specs, users, provided, store, progress.stage)
-    for spec, corpus in zip(specs, corpora, strict=True):
-        if spec.crash:  # only a history says how often its steps are repeated
-            phases(spec.scenario, corpus, crash=spec.crash)
+        claims = held.enter_context(claim_drives(options.disks, options.erase))
+    disk = _start_disk(request, store, progress, held)
+    carried = provided.corpora if provided else None
+    own = input_data.user_corpus(request, carried, store, progress.stage)
+    journal = ControlJournal(request.control.path.parent) if request.control else None
+    ended = held.enter_context(journal.opened(proceed=options.proceed)) if journal else {}
+    cells = cell_requests(request, input_data.shrink(request, own), claims, disk, ended)
+    if journal and not cells:
+        raise journal.nothing_left(ended)
+    specs = [cell.spec for cell in cells]
+    corpora = input_data.corpora(request, specs, own, carried, store, progress.stage)
+    _check_power_cuts(specs, corpora)
     image = provided.image if provided else _image(request, specs, store, progress)
-    kernel = image.kernel
-    kept = len(specs) if request.keep_disk else 0
-    copies = _copies(request, corpora)
-    taken = capacity.require_capacity(
-        specs, corpora, store.home, at_once=request.jobs, copies=copies, kept=kept, kernels=kernels
+    room = capacity.require_capacity(
+        specs,
+        corpora,
+        store.home,
+        at_once=options.jobs,
+        copies=_copies(request, corpora),
+        kept=len(specs) if options.keep_disk else 0,
+        kernels=kernels,
     )
-    progress.stage(taken)
-    library = clock_library.obtain(store) if request.clock == "virtual" else None
+    progress.stage(room)
+    library = clock_library.obtain(store) if options.guest_clock == "virtual" else None
     modelled = any(spec.modelled for spec in specs)
-    module = _module(provided, kernel, store, progress) if modelled else None
-    accelerator = _accelerator(request, store, progress)
+    module = _module(provided, image.kernel, store, progress) if modelled else None
+    accelerator = _accelerator(options.guest_clock, store, progress)
     specs = [replace(spec, accelerator=accelerator) for spec in specs]
+    _check_companion(specs, corpora)
+    common = bool(_measures(request) or scenario.histories or scenario.has_power_cuts)
+    programs = [_programs(provided, spec, store, progress, common=common) for spec in specs]
+    facts = {"modelled": modelled, "programs": any(programs)}
+    manifest = (
+        provided.manifest if provided else collect(request, specs, image.kernel, corpora, store, **facts)
+    )
+    return PreparedRun(
+        request, cells, specs, disk, corpora, image, library, module, programs, journal, manifest
+    )
+
+
+def _check_power_cuts(specs: Sequence[CellSpec], corpora: Sequence[Corpus]) -> None:
+    """Refuse a power cut in a repetition that there is not: only the history knows how many there are."""
+    for spec, corpus in zip(specs, corpora, strict=True):
+        if spec.crash:
+            phases(spec.scenario, corpus, crash=spec.crash)
+
+
+def _check_companion(specs: Sequence[CellSpec], corpora: Sequence[Corpus]) -> None:
+    """Refuse data that do not fit beside the disk under test."""
     for spec in specs:
-        if spec.beside and corpora[0].content_bytes > spec.beside_bytes * 0.9:
+        if spec.beside and corpora[0].content_bytes > spec.beside_bytes * MOST_OF_COMPANION:
             raise InputError(
                 f"{corpora[0].content_bytes} bytes of data do not fit beside the disk under test: there are "
                 f"{spec.beside_bytes}",
                 hint="choose --scale paper",
             )
-    common = bool(_measures(request) or scenario.histories or scenario.has_power_cuts)
-    programs = [_programs(provided, spec, store, progress, common=common) for spec in specs]
-    facts = {"modelled": modelled, "programs": any(programs)}
-    made = provided.made if provided else collect(request, specs, kernel, corpora, store, **facts)
-    return PreparedRun(request, turns, specs, disk, corpora, image, library, module, programs, journal, made)
 
 
 def _image(request: RunRequest, specs: Sequence[CellSpec], store: Store, progress: Progress) -> Image:
-    """What the guests boot."""
+    """The image of the request's kernel."""
     progress.stage(f"kernel {request.kernel}")
     kernel = kernel_specs.resolve(request.kernel, store, progress=progress.stage)
     measured = {spec.filesystem.name: spec.filesystem for spec in specs}
@@ -120,20 +149,20 @@ def _image(request: RunRequest, specs: Sequence[CellSpec], store: Store, progres
         kernel,
         store,
         selection.filesystems(),
-        proved=None if request.prove_all else list(measured.values()),
+        proved=None if request.options.prove_all else list(measured.values()),
         progress=progress.stage,
     )
 
 
 def _module(provided: ProvidedParts | None, kernel: Kernel, store: Store, progress: Progress) -> Path | None:
-    """The modelled drive's."""
+    """The modelled drive's module."""
     return provided.module if provided else modules.obtain(kernel, store, progress.stage)
 
 
 def _programs(
     provided: ProvidedParts | None, spec: CellSpec, store: Store, progress: Progress, *, common: bool
 ) -> dict[str, Path]:
-    """A cell's own programs: those that any guest may have, where something needs them, and its filesystem's."""
+    """The programs for a cell's guest: those of every guest where ``common``, and its filesystem's own."""
     if provided:
         names = [*(tools.programs(tools.source_files()) if common else ()), *spec.filesystem.tools]
         return {name: path for name, path in provided.programs.items() if name in names}
@@ -142,31 +171,31 @@ def _programs(
 
 
 def _measures(request: RunRequest) -> bool:
-    """Whether something comes after the making."""
+    """Whether anything is measured once the disk is made."""
     scenario = request.selection.scenario
     return bool(scenario.tests or scenario.measures)
 
 
-def _stored(request: RunRequest, store: Store, progress: Progress, held: ExitStack) -> StoredDisk | None:
-    """The stored disk to start from, found sound, and kept from being removed while ``held`` is open.
+def _start_disk(request: RunRequest, store: Store, progress: Progress, held: ExitStack) -> StoredDisk | None:
+    """The stored disk to start from, verified, and kept from being removed while ``held`` is open.
 
-    Raises InputError where it is none for these cells.
+    Raises InputError where it does not fit these cells.
     """
-    if request.disk is None:
+    if request.options.disk is None:
         return None
-    disk = stored_disk.find(store, request.disk)
-    known, short = disk.recipe, disk.key[: stored_disk.SHORT_KEY]
+    disk = stored_disk.find(store, request.options.disk)
+    recipe, short = disk.recipe, disk.key[: stored_disk.SHORT_KEY]
     wanted = {
         (variant.filesystem, layout, request.defaults)
         for variant in request.selection.variants
         for layout in request.layouts(variant)
     }
-    has = (known.filesystem, known.layout, known.defaults)
+    has = (recipe.filesystem, recipe.layout, recipe.defaults)
     if wanted != {has}:
         asked = "; ".join(", ".join(words) for words in sorted(wanted))
         raise InputError(
             f"the stored disk {short} is {', '.join(has)}; asked for is {asked}",
-            hint=f"name one variant with that filesystem, --layout {known.layout} and --defaults {known.defaults}",
+            hint=f"name one variant with that filesystem, --layout {recipe.layout} and --defaults {recipe.defaults}",
         )
     held.enter_context(stored_disk.in_use(disk))
     progress.stage(f"verifying the stored disk {short}")
@@ -174,9 +203,9 @@ def _stored(request: RunRequest, store: Store, progress: Progress, held: ExitSta
     return disk
 
 
-def _accelerator(request: RunRequest, store: Store, progress: Progress) -> Accelerator:
-    """What runs the guests: in the wall clock KVM, where it is proved to work."""
-    if request.clock == "virtual":
+def _accelerator(guest_clock: Clock, store: Store, progress: Progress) -> Accelerator:
+    """How QEMU runs the guests: in the wall clock with KVM, where a test guest has booted with it."""
+    if guest_clock == "virtual":
         return "tcg"
     proof = kvm.probe_kvm(store)
     if not proof.boots:
@@ -185,12 +214,12 @@ def _accelerator(request: RunRequest, store: Store, progress: Progress) -> Accel
 
 
 def _copies(request: RunRequest, corpora: Sequence[Corpus]) -> int:
-    """How many times a cell has its disk at once: itself, its fork or the control, the control's fork."""
-    scenario = request.selection.scenario
+    """How many copies of its disk a cell has at once: itself, its fork or the control, the control's fork."""
+    options, scenario = request.options, request.selection.scenario
     if prepared := {one.prepare for one in scenario.experiments} - {""}:
         return 1 + len(prepared)
-    if scenario.tests_at_points and request.measure:
+    if scenario.tests_at_points and options.measure:
         return 1 + 2 * max(corpus.parts or 0 for corpus in corpora)
-    curve = scenario.curve if request.curve else None
+    curve = scenario.curve if options.curve else None
     points = len(curve.after) if curve and curve.after != "each" else 0
-    return 1 + points + (2 if request.measure and _measures(request) else 0)
+    return 1 + points + (2 if options.measure and _measures(request) else 0)

@@ -3,11 +3,12 @@
 import hashlib
 from collections.abc import Sequence
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
 from pydantic import Base64Bytes, Field
 
-from agelab import __version__, process
+from agelab import process
 from agelab.buildroot import BuildRoot
 from agelab.corpus import Corpus
 from agelab.drive import module as modules
@@ -91,7 +92,7 @@ def collect(
     packages = roots.resolve_packages(roots.definition(), store, selection.filesystems())
     of_debian = kernel.kind == "debian"
     return RunManifest(
-        agelab=__version__,
+        agelab=version("agelab"),
         programs=host_programs(),
         kernel=debian_kernel.resolve_packages(kernel.spec.partition(":")[2], store) if of_debian else None,
         guest=packages,

@@ -1,83 +1,56 @@
-"""What the user asked for, and which cells that makes."""
+"""A run as it was asked for, with its scenario, and the cells that it consists of."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from agelab.disk import DriveClaim, DriveSpec
+from agelab.disk import DriveClaim
 from agelab.model.base import Defaults, Layout
 from agelab.model.machine import Machine
 from agelab.model.scenario import Scenario, Variant
 from agelab.runner.plan.cell_spec import CellSpec
-from agelab.runner.plan.power_cut import PowerCut
+from agelab.runner.request.options import RunOptions
 from agelab.scenario import selection
 from agelab.scenario.control_file import ControlFile, ControlLine
 from agelab.scenario.selection import Selection
 from agelab.stored_disk import StoredDisk
-from agelab.vm.guest import Clock
 
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What the user asked for."""
+    """The options of a run with everything that they name."""
 
-    name: str
+    options: RunOptions
     selection: Selection
     machine: Machine | None
-    """In place of the study's; None for that."""
-    layout: Layout | None
-    """In place of the study's; None for those that each variant had there."""
-    drives: tuple[DriveSpec, ...]
-    """Drives in place of the scenario's; empty for those."""
-    erase: tuple[str, ...]
-    """Serials or tokens of real disks whose content may be lost."""
-    claims: tuple[DriveClaim, ...] | None = field(default=None, kw_only=True)
-    """Of the real drives, where somebody holds them already: for several runs, say."""
-    clock: Clock
-    vcpus: int
+    """In place of the scenario's."""
     kernel: str
+    """Its spec, with absolute paths."""
     scale: Literal["quick", "paper"]
-    run_seeds: tuple[int, ...]
-    corpus_seed: int
     corpus: Path | None
-    """The user's own data instead of the seeded stand-in; every size of the scenario follows its size."""
+    """The user's own data; every size of the scenario follows its size."""
     defaults: Defaults
-    jobs: int = 1
-    """Cells at a time."""
-    disk: str | None = None
-    """Key of a stored disk to start from, instead of making one."""
-    keep_disk: bool = False
-    measure: bool = True
-    """Whether there is anything after the making."""
     control: ControlFile | None = None
-    """The user's own scripts, in place of the scenario's variants."""
-    proceed: bool = False
-    """Whether a control file's journal is gone on with."""
-    device: str = ""
-    """A path by which a control file's scripts find the disk under test, too."""
-    curve: bool = False
-    """Whether the disk is mapped at the points of the scenario's curve, too."""
-    crash: PowerCut | None = None
-    """A power cut, after which nothing of the scenario comes but the recovery."""
-    prove_all: bool = True
-    """Whether the image proves every filesystem there is, and not what is measured alone (one of many kernels)."""
     only: Collection[tuple[str, str, int]] | None = None
-    """Variant, layout and run seed of the cells, where not all that the above makes."""
-    command: Mapping[str, Any] = field(default_factory=dict)
-    """The same as it was said, for the run's plan."""
+    """Variant, layout and run seed of the cells to run; None for all."""
+
+    @property
+    def name(self) -> str:
+        """The scenario or the control file, as the user names it."""
+        return self.options.name or self.options.control or ""
 
     def layouts(self, variant: Variant) -> tuple[Layout, ...]:
-        """Those in which a variant runs."""
-        return (self.layout,) if self.layout else variant.layouts
+        """The layouts in which a variant runs."""
+        return (self.options.layout,) if self.options.layout else variant.layouts
 
     @cached_property
-    def turns(self) -> list[tuple[Scenario, Variant, int, ControlLine | None]]:
-        """Scenario, variant, run seed and line of the control file of each of its cells, but for the layouts."""
+    def seeded_variants(self) -> list[tuple[Scenario, Variant, int, ControlLine | None]]:
+        """Scenario, variant, run seed and control line of each cell, without the layouts."""
         if self.control is None:
             whole, variants = self.selection.scenario, self.selection.variants
-            return [(whole, variant, seed, None) for variant in variants for seed in self.run_seeds]
+            return [(whole, variant, seed, None) for variant in variants for seed in self.options.seeds]
         found: list[tuple[Scenario, Variant, int, ControlLine | None]] = []
         for line in self.control.lines:
             scenario = self.control.scenario(line)
@@ -92,11 +65,11 @@ class CellRequest:
 
     spec: CellSpec
     line: ControlLine | None = None
-    """Of the control file."""
+    """The line of the control file that it repeats."""
 
     @property
     def name(self) -> tuple[str, str, int] | None:
-        """How a journal knows it."""
+        """Filesystem, test and repetition, as a control file's journal names them."""
         return (self.line.filesystem, self.line.test, self.spec.run_seed) if self.line else None
 
 
@@ -107,11 +80,12 @@ def cell_requests(
     disk: StoredDisk | None,
     ended: Collection[tuple[str, str, int]] = (),
 ) -> list[CellRequest]:
-    """The cells, without those of a control file that have ended already.
+    """The cells of a run, without those of a control file that have ``ended``.
 
-    Raises InputError where their drives cannot be had or do not hold what they must.
+    Raises InputError where a drive is not to be had or too small.
     """
-    turns = [
+    options = request.options
+    cells = [
         CellRequest(
             CellSpec(
                 scenario=scenario,
@@ -121,24 +95,24 @@ def cell_requests(
                 shrink=shrink,
                 defaults=request.defaults,
                 run_seed=seed,
-                corpus_seed=request.corpus_seed,
+                corpus_seed=options.corpus_seed,
                 machine=request.machine or selection.machine(variant.machine or scenario.machine),
                 layout=layout,
-                drives=request.drives,
+                drives=options.disks,
                 claims=claims,
-                clock=request.clock,
-                vcpus=request.vcpus,
+                clock=options.guest_clock,
+                vcpus=options.vcpus,
                 member_bytes=disk.recipe.sizes[0] if disk else None,
                 scripts=request.control.scripts if request.control else {},
-                device=request.device,
-                crash=request.crash,
+                device=options.device,
+                crash=options.power_cut,
             ),
             line,
         )
-        for scenario, variant, seed, line in request.turns
+        for scenario, variant, seed, line in request.seeded_variants
         for layout in request.layouts(variant)
         if request.only is None or (variant.name, layout, seed) in request.only
     ]
-    for turn in turns:
-        turn.spec.disk  # noqa: B018 - it is worked out when it is first asked for
-    return [turn for turn in turns if turn.name is None or turn.name not in ended]
+    for cell in cells:
+        cell.spec.disk  # noqa: B018 - its layout is worked out, and refused, on first use
+    return [cell for cell in cells if cell.name is None or cell.name not in ended]

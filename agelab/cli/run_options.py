@@ -1,0 +1,122 @@
+"""The options of the verbs that run cells, under the names of ``RunOptions``, and running with progress shown."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from agelab.cli.options import open_store
+
+if TYPE_CHECKING:
+    from agelab.disk import DriveClaim
+    from agelab.results.run_directory import RunDirectory
+    from agelab.runner.request.options import RunOptions
+
+AnyCommand = TypeVar("AnyCommand", bound=Callable[..., Any])
+
+OF_ONE_RUN = (
+    click.option(
+        "--kernel",
+        multiple=True,
+        default=["debian:6.1"],
+        show_default=True,
+        help="The guest's kernel: a version (6.1), or another spec (docs/kernels.md).",
+    ),
+    click.option(
+        "--filesystem", default=None, help="Only the variants of this filesystem, or of several: ext4,xfs."
+    ),
+    click.option(
+        "--seeds", default="1", show_default=True, help="Run seeds, comma-separated: each is a repetition."
+    ),
+    click.option("--trace", is_flag=True, help="Do the experiments' passes under strace, too."),
+)
+"""Options in which runs that are compared may differ."""
+
+SHARED = (
+    click.option(
+        "--scale",
+        default=None,
+        help="The study's sizes (paper: a control file's default), or shrunk ones (quick: a scenario's).",
+    ),
+    click.option(
+        "--corpus", default=None, help="Your own ISO image, directory or tarball, not the seeded data."
+    ),
+    click.option(
+        "--log",
+        default=None,
+        help="Your own operation log, not the scenario's histories (docs/operations.md).",
+    ),
+    click.option("--corpus-seed", default=1, show_default=True, help="Fixes the data and the operations."),
+    click.option(
+        "--defaults", default=None, help="mkfs and mount as in the study's days (period) or as now (today)."
+    ),
+    click.option("--layout", default=None, help="single, or raid0 over two drives, in place of the study's."),
+    click.option(
+        "--clock",
+        default=None,
+        help="virtual (the same digits every time) or wall (real time; real disks imply it).",
+    ),
+    click.option(
+        "--disks",
+        default=None,
+        help="Drives in place of the machine's: model:<name>, model:none (bare memory), file:<path>, block:<device>, "
+        "pci:<address>; two with a comma.",
+    ),
+    click.option(
+        "--erase", default="", help="Serials of real disks whose content may be lost, comma-separated."
+    ),
+    click.option("--vcpus", default=1, show_default=True, help="The guest's processors (wall clock)."),
+    click.option("--machine", default=None, help="Another machine than the scenario's."),
+    click.option(
+        "--jobs",
+        default=1,
+        show_default=True,
+        help="Cells at a time. In the wall clock they disturb each other.",
+    ),
+)
+"""Options that such runs share."""
+
+OPTIONS = (*OF_ONE_RUN, *SHARED)
+
+
+def options(command: AnyCommand) -> AnyCommand:
+    """Add the scenario argument and all options to a command."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return click.argument("name", metavar="SCENARIO[-VARIANT]")(command)
+
+
+def shared(command: AnyCommand) -> AnyCommand:
+    """Add the shared options to a command."""
+    for option in reversed(SHARED):
+        command = option(command)
+    return command
+
+
+CONTROL_OPTIONS = (
+    click.option(
+        "--control", default=None, help="A control file: the tests of a user's own scripts (docs/control.md)."
+    ),
+    click.option("--continue", "proceed", is_flag=True, help="Continue where a control file's journal ends."),
+    click.option("--device", default="", help="Also give a control file's scripts the disk under this path."),
+)
+
+
+def controlled(command: AnyCommand) -> AnyCommand:
+    """Add all options, and a control file's in the place of a scenario, to a command."""
+    for option in reversed((*OPTIONS, *CONTROL_OPTIONS)):
+        command = option(command)
+    return click.argument("name", metavar="[SCENARIO[-VARIANT]]", required=False)(command)
+
+
+def execute(
+    options: "RunOptions",
+    begun: "RunDirectory | None" = None,
+    claims: "tuple[DriveClaim, ...] | None" = None,
+) -> "RunDirectory":
+    """Run the options in the user's store, or the unfinished cells of ``begun``, and show progress."""
+    from agelab.runner.execute import runner
+    from agelab.view.progress import shown
+
+    with shown() as progress:
+        return runner.run(options, open_store(), progress, begun=begun, claims=claims)

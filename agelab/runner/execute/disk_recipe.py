@@ -1,0 +1,57 @@
+"""What is kept with a stored disk that a run makes: what it is, and the command that makes it again."""
+
+import shlex
+
+from agelab.model.history import Logged
+from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.request.run_request import RunRequest
+from agelab.stored_disk import DiskRecipe
+
+
+def disk_recipe(spec: CellSpec, kernel: str, scale: str | None, command: str) -> DiskRecipe:
+    """The recipe of the disk that a cell makes; ``command`` makes it again."""
+    return DiskRecipe(
+        makes=spec.scenario.makes,
+        scenario=spec.scenario.name,
+        scale=scale,
+        variant=spec.variant.name,
+        filesystem=spec.filesystem.name,
+        layout=spec.layout,
+        defaults=spec.defaults,
+        machine=spec.machine.name,
+        drives=spec.disk.specs,
+        kernel=kernel,
+        run_seed=spec.run_seed,
+        corpus_seed=spec.corpus_seed,
+        sizes=tuple(spec.disk.backing[place] for place in spec.disk.content),
+        command=command,
+    )
+
+
+def making_command(request: RunRequest, spec: CellSpec, verb: str = "age") -> str:
+    """The command that makes the disk of one cell again."""
+    history = spec.history
+    log = history.log if isinstance(history, Logged) else None
+    options = request.options.changed(
+        kernel=request.kernel,
+        scale=request.scale,
+        machine=spec.machine.name,
+        layout=spec.layout,
+        defaults=spec.defaults,
+        corpus=str(request.corpus) if request.corpus else None,
+        log=log,
+        trace=False,
+        erase=(),
+        jobs=1,
+        keep_disk=False,
+        disk=None,
+        crash_at=None,
+    )
+    if request.name.endswith(".toml"):
+        options = options.changed(filesystem=spec.filesystem.name, seeds=(spec.run_seed,))
+    elif not request.control:
+        variant = spec.variant.plain_name if log else spec.variant.name
+        options = options.changed(
+            name=f"{spec.scenario.name}-{variant}", filesystem=None, seeds=(spec.run_seed,)
+        )
+    return shlex.join(["agelab", verb, *options.arguments()])

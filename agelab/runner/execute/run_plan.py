@@ -1,0 +1,103 @@
+"""plan.json of a run: its cells, and everything that tells its inputs from another run's."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from agelab.errors import InputError
+from agelab.history import artefact
+from agelab.image import Image
+from agelab.model.result import Cell, RunKernel, RunPlan
+from agelab.runner.plan.cell_inputs import drive_sources, harness_hash
+from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.prepare import input_data
+from agelab.runner.prepare.prepared import PreparedRun
+from agelab.runner.request.run_request import RunRequest
+from agelab.store import key_of
+from agelab.vm import host
+from agelab.vm.guest import Clock
+
+MODELS: dict[tuple[Clock, bool], str] = {
+    ("virtual", False): "guest time is counted in instructions; caches and pipelines are not modelled",
+    ("wall", True): "real time, on this host's processor",
+    ("wall", False): "real time of an emulated processor (no KVM here): it says little about this host's",
+}
+"""How the times of a run are to be read, by its clock and by whether KVM runs the guest."""
+
+
+def run_plan(name: str, prepared: PreparedRun) -> RunPlan:
+    """The plan of a run of that name."""
+    request, specs, image, corpora = prepared.request, prepared.specs, prepared.image, prepared.corpora
+    options, scenario = request.options, request.selection.scenario
+    cells = tuple(_cell(spec, image) for spec in specs)
+    kernel = RunKernel(spec=image.kernel.spec, release=image.kernel.release, version=image.kernel.version)
+    content = {corpus.sha256: corpus.description for corpus in corpora}
+    return RunPlan(
+        run=name,
+        scenario=scenario.name,
+        scale=input_data.scale_name(request),
+        clock=options.guest_clock,
+        cells=cells,
+        kernel=kernel,
+        provenance={
+            "kernel": str(kernel),
+            "image": image.key,
+            "image_content": image.content,
+            "corpus": "; ".join(content.values()),
+            "corpus_sha256": "; ".join(content),
+            "harness": harness_hash(),
+            "scenario": key_of(scenario.model_dump(mode="json", exclude={"variants", "traces"})),
+            "profiles": key_of([_profiles(spec) for spec in specs]),
+            "vcpus": options.vcpus,
+            "qemu": host.qemu_version(),
+            "host": host.description(),
+            "accelerator": cells[0].accelerator,
+            "model": _model(request, cells),
+        },
+        histories={
+            spec.variant.history: artefact.read_report(corpus).model_dump(mode="json", by_alias=True)
+            for spec, corpus in zip(specs, corpora, strict=True)
+            if spec.variant.history
+        },
+        unstated=scenario.unstated,
+        command=options.to_plan(),
+    )
+
+
+def refuse_other_inputs(begun: RunPlan, now: RunPlan) -> None:
+    """Raise InputError where a run that was begun would be resumed with other inputs."""
+    before, after = ({"cells": plan.cells, **plan.provenance} for plan in (begun, now))
+    changed = [name for name in after if name != "host" and before.get(name) != after[name]]
+    if changed:
+        raise InputError(
+            f"{begun.run} was begun with other inputs ({', '.join(changed)}): its finished and remaining cells would "
+            "not be comparable",
+            hint="begin a new run",
+        )
+
+
+def _cell(spec: CellSpec, image: Image) -> Cell:
+    return Cell(
+        variant=spec.variant.name,
+        filesystem=spec.filesystem.name,
+        layout=spec.layout,
+        kernel=image.kernel.release,
+        machine=spec.machine.name,
+        drives=spec.disk.specs,
+        accelerator=spec.accelerator,
+        defaults=spec.defaults,
+        seed=spec.run_seed,
+    )
+
+
+def _profiles(spec: CellSpec) -> list[Any]:
+    """The data files in which cells of one scenario differ."""
+    drives = [drive.profile.model_dump(mode="json") if drive.profile else None for drive in spec.disk.drives]
+    models = (spec.variant, spec.filesystem, spec.machine)
+    return [*(model.model_dump(mode="json") for model in models), *drives, drive_sources()]
+
+
+def _model(request: RunRequest, cells: Sequence[Cell]) -> str:
+    clock, together = request.options.guest_clock, min(request.options.jobs, len(cells))
+    disturbed = clock == "wall" and together > 1
+    model = MODELS[clock, cells[0].accelerator == "kvm"]
+    return model + (f"; {together} cells at a time, which disturbed each other" if disturbed else "")

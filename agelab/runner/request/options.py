@@ -1,0 +1,367 @@
+"""What a user asks of a run: every option of ``agelab run``, checked as far as that goes without the scenario.
+
+``agelab.runner.request.resolve`` reads the scenario and checks the rest.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import ErrorDetails
+
+from agelab.disk import DriveSpec, parse_list
+from agelab.errors import InputError, unknown
+from agelab.model.base import Defaults, Layout
+from agelab.model.result import RunPlan
+from agelab.runner.plan.power_cut import PowerCut
+from agelab.scenario.control_file import require_device
+from agelab.vm.guest import Clock
+
+MAX_VCPUS = 255
+"""Limit of QEMU's machine."""
+MAX_JOBS = 256
+IN_MORE = ("disk", "keep_disk", "curve", "measure", "prove_all")
+"""Options that a plan keeps under ``more``; the others are its ``words``."""
+ASIDE = ("directory", "name")
+"""Fields that are no options."""
+DIFFERENT_NAMES = {"proceed": "--continue"}
+"""Options of the command line that are not called as their field."""
+
+
+def option(field: str) -> str:
+    """The option of the command line that sets a field."""
+    return DIFFERENT_NAMES.get(field, field if field in ASIDE else f"--{field.replace('_', '-')}")
+
+
+def _refusing(check: Callable[[Any], object]) -> Callable[[Any], Any]:
+    """A validator from a check that raises InputError: pydantic collects the errors of all fields."""
+
+    def checked(value: Any) -> Any:
+        try:
+            return check(value)
+        except InputError as error:
+            raise ValueError(error) from error
+
+    return checked
+
+
+def _one_of(kind: str, *valid: str) -> BeforeValidator:
+    def check(value: Any) -> Any:
+        if value is not None and value not in valid:
+            raise unknown(kind, str(value), valid)
+        return value
+
+    return BeforeValidator(_refusing(check))
+
+
+def _one_kernel(value: Any) -> Any:
+    if not isinstance(value, tuple | list):
+        return value
+    if len(value) != 1:
+        raise InputError(f"--kernel: {len(value)} kernels: only agelab run takes several")
+    return value[0]
+
+
+def _seeds(value: Any) -> Any:
+    if not isinstance(value, str):
+        return tuple(value) if isinstance(value, list) else value
+    try:
+        return tuple(int(word) for word in value.split(","))
+    except ValueError:
+        raise ValueError("run seeds are whole numbers separated by commas, like 1,2,3") from None
+
+
+def _distinct_seeds(seeds: tuple[int, ...]) -> tuple[int, ...]:
+    if not seeds or len(set(seeds)) != len(seeds) or min(seeds) < 0 or max(seeds) >= 2**31:
+        raise ValueError("each run seed once, from 0 to 2**31 - 1")
+    return seeds
+
+
+def _corpus_seed(seed: int) -> int:
+    if not 0 <= seed < 2**63:
+        raise ValueError("a seed is a whole number from 0 to 2**63 - 1")
+    return seed
+
+
+def _jobs(jobs: int) -> int:
+    if not 1 <= jobs <= MAX_JOBS:
+        raise ValueError(f"1 to {MAX_JOBS} cells at a time")
+    return jobs
+
+
+def _drives(value: Any) -> Any:
+    if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value) and value:
+        value = ",".join(value)
+    return () if value is None else parse_list(value) if isinstance(value, str) else value
+
+
+def _serials(value: Any) -> Any:
+    if isinstance(value, str):
+        return tuple(word.strip() for word in value.split(",")) if value else ()
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _power_cut(text: str | None) -> str | None:
+    if text is not None:
+        PowerCut.parse(text)
+    return text
+
+
+def _device(path: str) -> str:
+    if path:
+        require_device(path)
+    return path
+
+
+def _control(path: str | None) -> str | None:
+    if path == "":
+        raise InputError("--control: name a file (docs/control.md)")
+    return path
+
+
+class RunOptions(BaseModel):
+    """The options of a run, under the names that they have on the command line.
+
+    Lists are taken as on the command line, too: ``seeds="1,2"``, ``disks="model:none"``. Every error is an InputError.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    name: str | None = Field(default=None, description="scenario, scenario-variant, or a scenario file")
+    directory: str = Field(
+        default_factory=lambda: str(Path.cwd()), description="relative paths start here; absolute"
+    )
+    kernel: Annotated[str, BeforeValidator(_refusing(_one_kernel))] = "debian:6.1"
+    filesystem: str | None = Field(default=None, description="only variants of these, comma-separated")
+    seeds: Annotated[tuple[int, ...], BeforeValidator(_seeds), AfterValidator(_distinct_seeds)] = (1,)
+    trace: bool = False
+    scale: Annotated[Literal["quick", "paper"] | None, _one_of("scale", "quick", "paper")] = Field(
+        default=None, description="None: paper for a control file, else quick"
+    )
+    corpus: str | None = Field(default=None, description="the user's own data in place of the seeded ones")
+    log: str | None = Field(default=None, description="an operation log in place of the scenario's histories")
+    corpus_seed: Annotated[int, AfterValidator(_corpus_seed)] = 1
+    defaults: Annotated[Defaults | None, _one_of("set of defaults", "period", "today")] = Field(
+        default=None, description="None: the scenario's"
+    )
+    layout: Annotated[Layout | None, _one_of("layout", "single", "raid0")] = Field(
+        default=None, description="None: every layout of each variant"
+    )
+    clock: Annotated[Clock | None, _one_of("clock", "virtual", "wall")] = Field(
+        default=None, description="None: wall for real disks, else virtual"
+    )
+    disks: Annotated[tuple[DriveSpec, ...], BeforeValidator(_refusing(_drives))] = Field(
+        default=(), description="drives in place of the machine's"
+    )
+    erase: Annotated[tuple[str, ...], BeforeValidator(_serials)] = Field(
+        default=(), description="serials or tokens of real disks whose content may be lost"
+    )
+    vcpus: int = 1
+    machine: str | None = Field(default=None, description="None: the scenario's")
+    jobs: Annotated[int, AfterValidator(_jobs)] = Field(default=1, description="cells at a time")
+    control: Annotated[str | None, AfterValidator(_refusing(_control))] = Field(
+        default=None, description="a control file in a scenario's place"
+    )
+    proceed: bool = Field(default=False, description="continue the control file's journal")
+    device: Annotated[str, AfterValidator(_refusing(_device))] = Field(
+        default="", description="a second path of the disk under test for a control file's scripts"
+    )
+    crash_at: Annotated[str | None, AfterValidator(_refusing(_power_cut))] = Field(
+        default=None, description="STEP[:REPETITION]+SECONDS"
+    )
+    disk: str | None = Field(default=None, description="key of a stored disk to start from")
+    keep_disk: bool = False
+    curve: bool = Field(default=False, description="map the disk at the points of the scenario's curve, too")
+    measure: bool = Field(default=True, description="False: make the disk and measure nothing on it")
+    prove_all: bool = Field(
+        default=True, description="the image proves every filesystem, not only those that are measured"
+    )
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _one_kind_of_error(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            return handler(data)
+        except ValidationError as error:
+            raise _input_error(error) from error
+
+    @property
+    def guest_clock(self) -> Clock:
+        """The clock of the run: the wall's for real disks."""
+        return self.clock or ("wall" if self.real_disks else "virtual")
+
+    @property
+    def real_disks(self) -> list[DriveSpec]:
+        """The drives that are real disks or files."""
+        return [drive for drive in self.disks if drive.real]
+
+    @property
+    def power_cut(self) -> PowerCut | None:
+        """The power cut that is asked for."""
+        return None if self.crash_at is None else PowerCut.parse(self.crash_at)
+
+    def changed(self, **fields: Any) -> Self:
+        """The same with other values of these fields, checked again."""
+        return type(self)(**{**dict(self), **fields})
+
+    @model_validator(mode="after")
+    def _scenario_or_control_file(self) -> Self:
+        if self.control is not None:
+            self._fit_control_file()
+        elif self.proceed or self.device:
+            raise InputError(f"{option('proceed' if self.proceed else 'device')} goes with --control")
+        elif not self.name:
+            raise InputError("name a scenario, or a control file with --control", hint="agelab run --help")
+        return self
+
+    def _fit_control_file(self) -> None:
+        """Refuse what a control file decides itself, or has no place for."""
+        if self.log:
+            raise InputError(
+                "--log stands in the place of a scenario's histories: leave --control or --log out"
+            )
+        if self.name:
+            raise InputError(f"--control stands in a scenario's place: leave {self.name} out")
+        said = {"filesystem": self.filesystem, "seeds": self.seeds != (1,)}
+        if decided := [field for field, given in said.items() if given]:
+            raise InputError(
+                f"a control file says itself which {decided[0]} there are: leave --{decided[0]} out"
+            )
+        if kept := self._given("disk", "keep_disk", "curve"):
+            raise InputError(
+                f"the disks of a control file's tests are neither kept nor forked: leave {kept[0]} out"
+            )
+
+    @model_validator(mode="after")
+    def _clock_of_disks(self) -> Self:
+        if self.clock == "virtual" and self.real_disks:
+            real = self.real_disks[0]
+            raise InputError(
+                f"--clock virtual: {real.kind}:{real.name} has a time of its own",
+                hint="real disks take --clock wall, which is their default; modelled ones take either",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _processors_of_clock(self) -> Self:
+        if not 1 <= self.vcpus <= (1 if self.guest_clock == "virtual" else MAX_VCPUS):
+            raise InputError(
+                f"--vcpus {self.vcpus}: the virtual clock has one processor, the wall clock 1 to {MAX_VCPUS}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _real_disk_as_it_is(self) -> Self:
+        """A real disk serves one cell at a time, and is never kept, forked or cut from its power."""
+        if not self.real_disks:
+            return self
+        real = self.real_disks[0]
+        if self.jobs != 1:
+            raise InputError(f"--jobs {self.jobs}: a real disk serves one cell at a time")
+        if self.power_cut:
+            raise InputError(
+                f"{self.power_cut}: {real} is a real disk: only a modelled one, or bare memory, can lose its power here"
+            )
+        if copied := self._given("disk", "keep_disk", "curve"):
+            said = f"{copied[0]}: " if self.measure else ""  # agelab age has no --keep-disk: it always keeps
+            raise InputError(f"{said}{real} is a real disk, which can be neither kept nor forked")
+        return self
+
+    @model_validator(mode="after")
+    def _one_use_of_disk(self) -> Self:
+        """A disk is made and looked at after a power cut, made and kept, or started from."""
+        if self.power_cut and (other := self._given("disk", "keep_disk", "curve")):
+            raise InputError(
+                f"{self.power_cut}: the disk is made, loses its power and is looked at: leave {other[0]} out"
+            )
+        if self.disk is not None and (other := self._given("keep_disk", "curve")):
+            raise InputError(f"--disk starts from a disk that is made already: {other[0]} has nothing to do")
+        return self
+
+    def _given(self, *fields: str) -> list[str]:
+        """The options of those fields that are set."""
+        return [option(field) for field in fields if getattr(self, field)]
+
+    def to_plan(self) -> dict[str, Any]:
+        """The options as plan.json keeps them under ``command``."""
+        said = {field: _word(getattr(self, field)) for field in type(self).model_fields if field not in ASIDE}
+        said |= {"disks": ",".join(map(str, self.disks)) or None, "erase": ",".join(self.erase)}
+        return {
+            "directory": self.directory,
+            "name": self.name or self.control,
+            "words": {field: value for field, value in said.items() if field not in IN_MORE},
+            "more": {field: value for field, value in said.items() if field in IN_MORE},
+        }
+
+    @classmethod
+    def from_plan(cls, plan: RunPlan) -> Self:
+        """The options of a run of this agelab or an older one; an option that is younger than the run is not set.
+
+        Raises InputError where the plan does not say them, or says what this agelab does not know.
+        """
+        if not plan.repeatable:
+            raise InputError(f"{plan.run} does not say what was asked for", hint="begin a new run")
+        return cls.from_words(**plan.command)
+
+    @classmethod
+    def from_words(
+        cls, directory: str, name: str | None, words: Mapping[str, Any], more: Mapping[str, Any]
+    ) -> Self:
+        """The options in the layout of ``to_plan``. Raises InputError as ``from_plan`` does."""
+        said = {**words, **more}
+        known = {field for field in cls.model_fields if field not in ASIDE}
+        if strange := [field for field, value in said.items() if field not in known and value]:
+            raise InputError(
+                f"the run was asked for with {option(strange[0])}, which this agelab does not know"
+            )
+        fields = {field: value for field, value in said.items() if field in known}
+        return cls(directory=directory, name=None if said.get("control") else name, **fields)
+
+    def set_options(self) -> dict[str, Any]:
+        """The options that are not as they are by default, as ``to_plan`` has them."""
+        mine, plain = ({**said["words"], **said["more"]} for said in (self.to_plan(), _PLAIN.to_plan()))
+        return {field: value for field, value in mine.items() if value != plain[field]}
+
+    def arguments(self) -> list[str]:
+        """The words that follow ``agelab run``, or ``agelab age`` where nothing is measured, to ask for the same."""
+        implied = ("measure", "prove_all", *(() if self.measure else ("keep_disk",)))
+        said = {field: value for field, value in self.set_options().items() if field not in implied}
+        words = (
+            [option(field)] if value is True else [option(field), str(value)] for field, value in said.items()
+        )
+        return [*([self.name] if self.name else []), *(part for one in words for part in one)]
+
+
+_PLAIN = RunOptions(name="any", directory="/")
+
+
+def _word(value: Any) -> Any:
+    """A field's value as a word of the command line."""
+    return ",".join(map(str, value)) if isinstance(value, tuple) else value
+
+
+def _input_error(error: ValidationError) -> InputError:
+    """The errors of all fields as one, a line for each."""
+    found = [_field_error(item) for item in error.errors(include_url=False)]
+    return InputError("\n".join(map(str, found)), hint=found[0].hint if len(found) == 1 else "")
+
+
+def _field_error(item: ErrorDetails) -> InputError:
+    field, value = str(item["loc"][0]), item["input"]
+    if item["type"] == "extra_forbidden":
+        return unknown("option of a run", field, list(RunOptions.model_fields))
+    cause = item.get("ctx", {}).get("error")
+    if isinstance(cause, ValueError) and isinstance(cause.args[0], InputError):
+        return cause.args[0]
+    why = str(cause) if cause else item["msg"][:1].lower() + item["msg"][1:]
+    return InputError(f"{option(field)} {value!r}: {why}")

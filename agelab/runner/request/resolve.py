@@ -1,0 +1,83 @@
+"""The request that options make, once the scenario or the control file that they name has been read."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from agelab.errors import InputError, unknown
+from agelab.kernel import canonical
+from agelab.model.scenario import Scenario
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.run_request import RunRequest
+from agelab.scenario import control_file, selection
+from agelab.scenario.control_file import ControlFile
+from agelab.scenario.selection import Selection
+
+
+def resolve(options: RunOptions, source: Selection | ControlFile | None = None) -> RunRequest:
+    """Read what the options name. ``source`` is a scenario or control file that has been read already.
+
+    Raises InputError for names that there are not, and for options that do not fit the scenario.
+    """
+    source = source or _read(options)
+    file = source if isinstance(source, ControlFile) else None
+    selected = source.selection if isinstance(source, ControlFile) else source
+    scale: Literal["quick", "paper"] = options.scale or ("paper" if file else "quick")
+    if scale not in selected.scenario.scales:
+        raise unknown("scale", scale, [*selected.scenario.scales])
+    scenario = selected.scenario if options.corpus else selected.scenario.at_scale(scale)
+    scenario = _traced(scenario, options)
+    scenario = options.power_cut.of(scenario) if options.power_cut else scenario
+    _fit(options, scenario)
+    data = Path(options.corpus) if options.corpus else file.data if file else None
+    return RunRequest(
+        options=options,
+        selection=replace(selected, scenario=scenario),
+        machine=selection.machine(options.machine) if options.machine else None,
+        kernel=canonical(options.kernel),
+        scale=scale,
+        corpus=data,
+        defaults=options.defaults or scenario.defaults,
+        control=file,
+    )
+
+
+def _read(options: RunOptions) -> Selection | ControlFile:
+    if options.control is not None:
+        return control_file.read(Path(options.control))
+    return selection.select(
+        options.name or "", options.filesystem, Path(options.log) if options.log else None
+    )
+
+
+def _traced(scenario: Scenario, options: RunOptions) -> Scenario:
+    """The scenario with its passes under strace only where they are asked for."""
+    if not options.trace:
+        return scenario.model_copy(update={"traces": ()})
+    if not scenario.traces:
+        which = "a control file's tests are" if options.control else f"scenario {scenario.name} is"
+        raise InputError(f"--trace: {which} not performed under strace")
+    return scenario
+
+
+def _fit(options: RunOptions, scenario: Scenario) -> None:
+    """Refuse options that this scenario has no use for."""
+    which, real = f"scenario {scenario.name}", options.real_disks
+    if options.corpus and scenario.histories:
+        raise InputError(f"--corpus: {which} has histories, no corpus", hint="your own history: --log")
+    if scenario.tests_at_points and (real or options.disk):
+        why = f"{real[0]} cannot be forked" if real else "--disk starts from a disk whose history is over"
+        raise InputError(f"{which} measures on the way of a history: {why}")
+    if scenario.experiments and (options.disk or options.keep_disk or not options.measure):
+        raise InputError(
+            f"{which} prepares a disk for each of its experiments: it has no one disk to keep or to start from"
+        )
+    if real and scenario.has_power_cuts:
+        raise InputError(
+            f"{which} cuts the power: {real[0]} is a real disk: only a modelled one, or bare memory, can lose its "
+            "power here"
+        )
+    if options.curve and scenario.tests_at_points:
+        raise InputError(f"--curve: {which} is measured at its points always: leave --curve out")
+    if options.curve and scenario.curve is None:
+        raise InputError(f"--curve: {which} has no [curve]")
