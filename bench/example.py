@@ -10,9 +10,9 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
+from agelab.analysis.cells import load
 from agelab.cli.options import open_store
 from agelab.errors import AgelabError
-from agelab.report.gather import load
 from agelab.report.html import render
 from agelab.report.page import page
 from agelab.results import run_lookup

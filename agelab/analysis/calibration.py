@@ -3,7 +3,7 @@
 ``<home>/floors/<host>.json`` has all that was recorded of one host: docs/floor.md.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -12,16 +12,12 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, Field
 
-from agelab.analysis import step_kinds
-from agelab.analysis.cells import SeedGroup
 from agelab.errors import InputError
 from agelab.model.base import Frozen, Label
 from agelab.model.result import MAX_MAGNITUDE, Count, RunPlan
 from agelab.results import checksummed
-from agelab.stats.formatting import json_number
 from agelab.stats.noise_floor import SEEDS_NEEDED
 from agelab.stats.order_statistics import exact, summary
-from agelab.stats.series import Series, series
 from agelab.store import Store, key_of
 
 SCHEMA = 1
@@ -213,45 +209,6 @@ def add(store: Store, host: MeasuredHost, calibration: Calibration) -> Path:
             path, HostRecord(schema=SCHEMA, host=host, calibrations=(*kept, calibration))
         )
     return path
-
-
-def floors(pairs: Iterable[tuple[SeedGroup, SeedGroup]]) -> tuple[KindFloor, ...]:
-    """What the same groups of cells, run twice, differ by: A and A' of each variant and layout.
-
-    A metric counts where five run seeds and more have measured it, both times, unless its median is zero and some
-    values are not.
-    """
-    found: dict[tuple[str, str], list[tuple[str, PairedSample]]] = {}
-    for one, other in pairs:
-        known = step_kinds.of_cell(next(iter(one.cells.values())).inputs)
-        again = series(other.counted)
-        for place, first in series(one.counted).items():
-            second = again.get(place)
-            if second is None or min(len(first.values), len(second.values)) < SEEDS_NEEDED:
-                continue
-            seen = PairedSample(
-                variant=one.variant, layout=one.layout, step=first.step, repetition=first.repetition,
-                first=_floats(first), second=_floats(second),
-            )  # fmt: skip
-            if seen.share is not None:
-                found.setdefault((known.of(first.step), first.metric), []).append((first.unit, seen))
-    return tuple(_floor(kind, metric, those) for (kind, metric), those in found.items())
-
-
-def _floor(kind: str, metric: str, those: Sequence[tuple[str, PairedSample]]) -> KindFloor:
-    seen = [one for _, one in those]
-    return KindFloor(
-        kind=kind,
-        metric=metric,
-        unit=those[0][0],
-        places=len(seen),
-        widest=max(seen, key=lambda one: one.share or 0),
-        farthest=max(seen, key=lambda one: one.apart or 0),
-    )
-
-
-def _floats(one: Series) -> tuple[float | int, ...]:
-    return tuple(json_number(value) for _, value in one.values)
 
 
 def _path(home: Path, host: MeasuredHost) -> Path:

@@ -1,112 +1,55 @@
-"""What differs between two cells: first their inputs, by name, then their samples. And which cells to compare."""
+"""Results to judge: a cell as its run left it, a run with its cells, and cells that differ in their run seed alone."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from difflib import SequenceMatcher
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
-from agelab.model.result import Cell, End, Sample, Status
+from agelab.analysis.host_noise import HostNoise
+from agelab.model.result import Cell, End, RunPlan, Sample, Status
 from agelab.results.run_directory import RunDirectory
-
-HEADLINES = (
-    "elapsed",
-    "throughput_ratio",
-    "slowdown",
-    "layout_score",
-    "dynamic_layout_score",
-    "locality_score",
-    "extents",
-    "fragmented_files",
-    "free_extents",
-    "free_usable_1mib",
-    "space_used",
-)
-"""The metrics that a table of statistics shows, in its order; programs and ``--all`` get every metric."""
-
-PHASES = ("making", "measuring")
-"""What a cell's inputs are sorted by, before their own names."""
-
-
-@dataclass(frozen=True)
-class ValueDifference:
-    """One place in which two cells differ; None stands for what one of them does not have."""
-
-    place: str
-    left: Any
-    right: Any
-
-    @property
-    def name(self) -> str:
-        """The input that the place is in: ``making.qemu`` of ``making.qemu.command[12]``."""
-        words = [word.partition("[")[0] for word in self.place.split(".")]
-        return ".".join(words[: 2 if words[0] in PHASES else 1])
-
-    @property
-    def words(self) -> tuple[list[Any], list[Any]] | None:
-        """Of two lists what the right one lacks, and what it has instead or besides; None where they are no lists."""
-        if not (isinstance(self.left, list) and isinstance(self.right, list)):
-            return None
-        one, other = ([str(word) for word in side] for side in (self.left, self.right))
-        removed: list[Any] = []
-        added: list[Any] = []
-        for _, a, b, c, d in (
-            c for c in SequenceMatcher(None, one, other, False).get_opcodes() if c[0] != "equal"
-        ):
-            removed += self.left[a:b]
-            added += self.right[c:d]
-        return removed, added
-
-
-def inputs(left: Any, right: Any, place: str = "") -> Iterator[ValueDifference]:
-    """Each differing leaf of two input records, with its place: ``seeds.run``, ``qemu.command[12]``.
-
-    Lists of different length are one difference; its ``words`` tell what came and what went. 1, 1.0 and true are three
-    values: a cell's key is the hash of what is written.
-    """
-    if isinstance(left, Mapping) and isinstance(right, Mapping):
-        for key in sorted({*left, *right}):
-            yield from inputs(left.get(key), right.get(key), f"{place}.{key}".lstrip("."))
-    elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
-        for number, (one, other) in enumerate(zip(left, right, strict=True)):
-            yield from inputs(one, other, f"{place}[{number}]")
-    elif type(left) is not type(right) or left != right:
-        yield ValueDifference(place, left, right)
-
-
-def samples(left: Sequence[Sample], right: Sequence[Sample]) -> list[ValueDifference]:
-    """Each sample that one has and the other has not, or has with another value."""
-
-    def table(rows: Sequence[Sample]) -> dict[tuple[str, int, str], Any]:
-        return {(row.step, row.repetition, row.metric): row.value for row in rows}
-
-    one, other = table(left), table(right)
-    return [
-        ValueDifference(
-            f"{step} {repetition} {metric}",
-            one.get((step, repetition, metric)),
-            other.get((step, repetition, metric)),
-        )
-        for step, repetition, metric in dict.fromkeys([*one, *other])
-        if one.get((step, repetition, metric)) != other.get((step, repetition, metric))
-    ]
+from agelab.results.status import status_of
+from agelab.stats.order_statistics import exact
+from agelab.stats.series import Place, Series, by_step, series
 
 
 @dataclass(frozen=True)
 class CellResult:
-    """A cell as its run left it."""
+    """One cell as its run left it."""
 
     run: str
-    virtual: bool
-    """Whether its time is the guest's own, so that equal inputs must give equal samples."""
+    number: int
+    directory: Path
+    """Where its files lie; the members' folder for a cell in a capsule."""
     cell: Cell
     end: End | None
-    inputs: Mapping[str, Any]
     samples: tuple[Sample, ...]
+    read_inputs: Callable[[], Mapping[str, Any]] = field(repr=False, compare=False)
+    """Reads its inputs, which only few readers need. Raises InputError for damage."""
+    virtual: bool = True
+    """Whether its time is the guest's own, so that equal inputs must give equal samples."""
+    running: bool = False
+    """Whether its run is going on."""
+
+    @cached_property
+    def inputs(self) -> Mapping[str, Any]:
+        """Everything that its key is the hash of; empty for a cell that has not begun."""
+        return self.read_inputs()
+
+    @property
+    def seed(self) -> int:
+        return self.cell.seed
+
+    @property
+    def status(self) -> str:
+        """How far it is, in one word."""
+        return status_of(self.end, self.directory, self.running)
 
     @property
     def finished(self) -> bool:
-        """Whether it said all that it had to say: only then are its samples what its inputs make."""
+        """Whether it came to an end of its own: only then do its samples follow from its inputs."""
         return self.end is not None and self.end.status is not Status.INTERRUPTED
 
     @property
@@ -115,8 +58,8 @@ class CellResult:
         return self.end is not None and self.end.status is Status.OK
 
     @property
-    def why(self) -> str:
-        """Why they do not count, where they do not."""
+    def reason(self) -> str:
+        """Why its samples do not count, in one line; its status where no reason was recorded."""
         if self.end is None:
             return "not ended" if self.inputs else "not begun"
         return " ".join((self.end.reason or self.end.status.value).split())
@@ -124,126 +67,150 @@ class CellResult:
     @property
     def ended(self) -> str:
         """How it ended, with the reason; or that it has not."""
-        return f"{self.end.status}: {self.why}" if self.end and self.end.reason else self.why
+        if self.running and not self.finished:
+            return "the run is still going on"
+        return f"{self.end.status}: {self.reason}" if self.end and self.end.reason else self.reason
+
+    @cached_property
+    def by_step(self) -> Mapping[tuple[str, str], Mapping[int, Sample]]:
+        """Step and metric to the sample of each repetition."""
+        found: dict[tuple[str, str], dict[int, Sample]] = {}
+        for sample in self.samples:
+            found.setdefault((sample.step, sample.metric), {})[sample.repetition] = sample
+        return found
 
 
 @dataclass(frozen=True)
-class CellPair:
-    """Two cells side by side: one cell in two runs, the same cell carried out twice (A/A), or two variants."""
+class RunResult:
+    """One run with its cells, read as far as it is."""
 
-    left: CellResult
-    right: CellResult
-
-    @cached_property
-    def inputs(self) -> list[ValueDifference]:
-        """The leaves of their inputs that differ."""
-        return list(inputs(self.left.inputs, self.right.inputs))
-
-    @cached_property
-    def samples(self) -> list[ValueDifference]:
-        """The samples that differ."""
-        return samples(self.left.samples, self.right.samples)
+    directory: RunDirectory
+    plan: RunPlan
+    running: bool
+    cells: tuple[CellResult, ...]
 
     @property
-    def compared(self) -> int:
-        """How many samples there are on either side."""
-        return len(
-            {(row.step, row.repetition, row.metric) for ran in (self.left, self.right) for row in ran.samples}
+    def name(self) -> str:
+        return self.directory.name
+
+
+def load(run: RunDirectory) -> RunResult:
+    """Read a run and its cells. Raises InputError for one that is damaged."""
+    running = run.is_running()
+    plan, ends, samples = run.read_all()
+    cells = tuple(
+        CellResult(
+            run.name, number, run.path / "cells" / str(number), cell, ends[number], tuple(samples.get(number, ())),
+            partial(run.inputs, number), plan.clock == "virtual", running,
         )
-
-    @property
-    def unfinished(self) -> list[str]:
-        """The runs in which the cell did not come to its end."""
-        return [ran.run for ran in (self.left, self.right) if not ran.finished]
-
-    @property
-    def virtual(self) -> bool:
-        return self.left.virtual and self.right.virtual
-
-    @cached_property
-    def endings(self) -> list[ValueDifference]:
-        """What differs of how they ended: status, digest, hashes of what came back."""
-        left, right = (
-            ran.end.model_dump(mode="json", include={"status", "digest", "maps"}) if ran.end else {}
-            for ran in (self.left, self.right)
-        )
-        return list(inputs(left, right))
-
-    @property
-    def equal(self) -> bool:
-        """Whether they are finished and nothing at all differs: inputs, every sample, how they ended."""
-        return not (self.unfinished or self.inputs or self.samples or self.endings)
-
-    @property
-    def broken(self) -> bool:
-        """Whether finished cells of equal inputs differ in guest time, which must not be."""
-        return not self.unfinished and self.virtual and not self.inputs and not self.equal
+        for number, cell in enumerate(plan.cells)
+    )  # fmt: skip
+    return RunResult(run, plan, running, cells)
 
 
 @dataclass(frozen=True)
 class SeedGroup:
-    """The cells of one run that differ in nothing but their run seed."""
+    """Cells that differ in nothing but their run seed."""
 
-    run: RunDirectory
-    variant: str
-    layout: str
-    cells: Mapping[int, CellResult]
-    """Run seed to cell."""
-
-    @property
-    def counted(self) -> list[tuple[int, Sequence[Sample]]]:
-        """Run seed and samples of the cells that are ok."""
-        return [(seed, ran.samples) for seed, ran in self.cells.items() if ran.ok]
-
-    @property
-    def begun(self) -> bool:
-        """Whether any of them has: before that there are not even inputs to compare."""
-        return any(ran.inputs or ran.end for ran in self.cells.values())
+    name: str
+    """What tells it from the other groups beside it."""
+    run: RunResult
+    """The run of its cells; of several runs the first."""
+    results: tuple[CellResult, ...]
+    """All of its cells; several may have one seed."""
+    host: HostNoise = field(default_factory=HostNoise)
+    """What the hosts of the runs beside it show by chance."""
 
     @property
     def cell(self) -> Cell:
-        """What they are, but for the seed."""
-        return next(iter(self.cells.values())).cell
+        """What its cells are, but for the seed."""
+        return self.results[0].cell
 
     @property
-    def name(self) -> str:
-        return f"{self.variant}, {self.layout}"
+    def variant(self) -> str:
+        return self.cell.variant
+
+    @property
+    def layout(self) -> str:
+        return self.cell.layout
+
+    @cached_property
+    def cells(self) -> Mapping[int, CellResult]:
+        """Run seed to its cell: the first that is ok, or else the first."""
+        found: dict[int, CellResult] = {}
+        for one in self.results:
+            if one.seed not in found or (one.ok and not found[one.seed].ok):
+                found[one.seed] = one
+        return found
+
+    @cached_property
+    def counted(self) -> Mapping[int, CellResult]:
+        """Run seed to its cell, for those whose samples count."""
+        return {seed: one for seed, one in sorted(self.cells.items()) if one.ok}
+
+    @property
+    def begun(self) -> bool:
+        """Whether any cell has begun: before that there are no inputs to compare."""
+        return any(one.end or one.inputs for one in self.results)
+
+    @cached_property
+    def series(self) -> Mapping[Place, Series]:
+        """Everything measured, over the run seeds."""
+        return series((seed, one.samples) for seed, one in self.counted.items())
+
+    @cached_property
+    def steps(self) -> Mapping[tuple[str, str], Series]:
+        """Step and metric to one number for each run seed: the mean over repetitions."""
+        return {(one.step, one.metric): one for one in by_step(self.series).values()}
+
+    def total(self, steps: Sequence[str], metric: str) -> Series | None:
+        """Sum a metric over all repetitions of these steps; a seed that lacks one of them has no sum.
+
+        Returns None where no cell has any of it.
+        """
+        values: list[tuple[int, Fraction]] = []
+        missing: list[tuple[int, str]] = []
+        unit = None
+        for seed, one in self.counted.items():
+            found = [one.by_step.get((step, metric), {}) for step in steps]
+            rows = [row for repetitions in found for row in repetitions.values()]
+            unit = rows[0].unit if rows else unit
+            gap = next((row for row in rows if row.value is None), None)
+            if all(found) and gap is None:
+                values.append((seed, sum((exact(row.value or 0) for row in rows), Fraction())))
+            else:
+                missing.append((seed, (gap and gap.not_measured) or "not among this seed's samples"))
+        if unit is None:
+            return None
+        return Series(", ".join(steps), 1, metric, unit, tuple(values), tuple(missing))
 
 
-def groups(run: RunDirectory) -> list[SeedGroup]:
-    """The run's cells by what they are, their run seed apart."""
-    plan, ends, found = run.read_all()
-    sorted_out: dict[Cell, dict[int, CellResult]] = {}
-    for number, cell in enumerate(plan.cells):
-        rows = tuple(found.get(number, ()))
-        ran = CellResult(run.name, plan.clock == "virtual", cell, ends[number], run.inputs(number), rows)
-        sorted_out.setdefault(cell.model_copy(update={"seed": 0}), {})[cell.seed] = ran
-    return [SeedGroup(run, cell.variant, cell.layout, cells) for cell, cells in sorted_out.items()]
+def seed_groups(run: RunResult) -> list[SeedGroup]:
+    """Group the cells of one run by everything but their run seed."""
+    found: dict[Cell, list[CellResult]] = {}
+    for one in run.cells:
+        found.setdefault(one.cell.model_copy(update={"seed": 0}), []).append(one)
+    return [SeedGroup(cell.label, run, tuple(results)) for cell, results in found.items()]
 
 
-def pairs(
-    ours: Sequence[SeedGroup], theirs: Sequence[SeedGroup], named: bool
+def pair_groups(
+    ours: Iterable[SeedGroup], theirs: Iterable[SeedGroup], *, any_variant: bool
 ) -> list[tuple[SeedGroup, SeedGroup]]:
-    """The groups that belong together: of equal variant and layout, or else of equal variant.
+    """Pair the groups of equal variant and layout, then those of equal variant alone.
 
-    ``named``: the user has named the variant on each side, so that they need not be equal.
+    ``any_variant``: the user has named a variant on each side, so that they need not be equal.
     """
-
+    ours = list(ours)
     rest, found = list(theirs), dict[int, SeedGroup]()
     for same_layout in (True, False):
-        for place, one in enumerate(ours):
+        for at, one in enumerate(ours):
             fitting = (
                 other
                 for other in rest
-                if (named or one.variant == other.variant) and (one.layout == other.layout or not same_layout)
+                if (any_variant or one.variant == other.variant)
+                and (one.layout == other.layout or not same_layout)
             )
-            if place not in found and (other := next(fitting, None)):
+            if at not in found and (other := next(fitting, None)):
                 rest.remove(other)
-                found[place] = other
-    return [(ours[place], other) for place, other in sorted(found.items())]
-
-
-def by_seed(one: SeedGroup, other: SeedGroup) -> list[CellPair]:
-    """The cells of equal run seed; where no seed is equal, the first of each."""
-    common = [CellPair(cell, other.cells[seed]) for seed, cell in one.cells.items() if seed in other.cells]
-    return common or [CellPair(next(iter(one.cells.values())), next(iter(other.cells.values())))]
+                found[at] = other
+    return [(ours[at], other) for at, other in sorted(found.items())]

@@ -2,15 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from agelab.analysis import comparability, host_noise
+from agelab.analysis import comparability
 from agelab.analysis.cells import SeedGroup
-from agelab.analysis.host_noise import HostNoise
+from agelab.analysis.host_noise import HostNoise, noise_of_runs
 from agelab.analysis.judge import judge_against
 from agelab.analysis.selectors import Comparison
 from agelab.errors import InputError
-from agelab.stats.series import by_step, series
+from agelab.stats.series import by_step
 from agelab.stats.verdict import ComparedSeries
 
 NAMED = 6
@@ -32,15 +31,15 @@ class ComparisonTable:
         return [*self.steps, *self.repetitions]
 
 
-def host_noise_of(home: Path, base: SeedGroup, others: Sequence[SeedGroup]) -> HostNoise:
-    """What the hosts on which the sides were measured show by chance. Raises InputError for a damaged record."""
-    plans = {group.run.name: group.run.plan() for group in (base, *others)}
-    return host_noise.noise_of(home, plans.values(), next(iter(base.cells.values())).inputs)
+def host_noise_of(one: Comparison) -> HostNoise:
+    """Look up the noise of the hosts that measured the sides. Raises InputError for a damaged record."""
+    runs = {group.run.name: group.run for group in (one.base, *one.others)}
+    return noise_of_runs([(run.directory, run.plan) for run in runs.values()])
 
 
 def compare_steps(one: Comparison, host: HostNoise, everything: bool) -> list[ComparisonTable]:
     """Of each other side what may be said of it; of each repetition with ``everything`` alone."""
-    tables = [series(group.counted) for group in (one.base, *one.others)]
+    tables = [group.series for group in (one.base, *one.others)]
     base, *others = map(by_step, tables)
     steps = judge_against(base, others, host)
     repeated = {(step, metric) for table in tables for step, turn, metric in table if turn > 1}
@@ -53,7 +52,7 @@ def compare_steps(one: Comparison, host: HostNoise, everything: bool) -> list[Co
 
 def caveats(one: SeedGroup, other: SeedGroup, anyway: bool) -> list[str]:
     """What a table of these two must be labelled with. Raises InputError for what is not comparable, unless told."""
-    ours, theirs = one.run.plan(), other.run.plan()
+    ours, theirs = one.run.plan, other.run.plan
     unlike = comparability.mismatches(ours, theirs)
     if unlike and not anyway:
         raise InputError(
@@ -84,7 +83,7 @@ def no_ok_cells(found: Sequence[Comparison], of_one: bool) -> InputError:
         more = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
         lines.append(f"no cell of {'; '.join(named[:NAMED])}{more} of {run} is ok ({reasons})")
     ok = [group for one in found for group in one.others if group.counted]
-    hint = "agelab list shows how far a run is" if any(group.run.is_running() for group in empty) else ""
+    hint = "agelab list shows how far a run is" if any(group.run.running for group in empty) else ""
     if len(ok) > 1 and of_one:
         hint = f"--base {ok[0].variant}: that one has ok cells, and is not alone in it"
     return InputError(". ".join(lines), hint=hint)

@@ -4,11 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agelab.analysis.cells import SeedGroup, groups, pairs
+from agelab.analysis.cells import RunResult, SeedGroup, load, pair_groups, seed_groups
 from agelab.errors import InputError, unknown
 from agelab.model.result import Cell
 from agelab.results import run_lookup
-from agelab.results.run_directory import RunDirectory
 
 AXES = ("variant", "filesystem", "layout", "kernel", "machine", "drives", "defaults")
 """What of a cell can be chosen."""
@@ -22,7 +21,7 @@ class Selector:
 
     words: str
     """As it was asked for."""
-    run: RunDirectory
+    run: RunResult
     chosen: Mapping[str, str]
     """Axis to value."""
 
@@ -32,7 +31,7 @@ class Selector:
         wanted = {axis: value for axis, value in (more or {}).items() if axis not in taken} | dict(
             self.chosen
         )
-        found, narrowed = groups(self.run), ""
+        found, narrowed = seed_groups(self.run), ""
         for axis, value in sorted(wanted.items(), key=lambda choice: AXES.index(choice[0])):
             have = [axis_value(group.cell, axis) for group in found]
             found = [group for group in found if matches(group.cell, axis, value)]
@@ -51,13 +50,13 @@ def side(runs: Path, words: str) -> Selector:
         raise InputError(
             f"{words!r} names no variant", hint=f"like {name}:ext4, or {name} for all of its variants"
         )
-    run = run_lookup.find(runs, name)
+    run = load(run_lookup.find(runs, name))
     return Selector(words, run, chosen(run, choices))
 
 
-def chosen(run: RunDirectory, choices: str) -> dict[str, str]:
+def chosen(run: RunResult, choices: str) -> dict[str, str]:
     """Axis to value of ``ext4,raid0,kernel=6.1``: a word alone is a variant, or else a layout of the run."""
-    cells = run.plan().cells
+    cells = run.plan.cells
     found: dict[str, str] = {}
     for word in filter(None, choices.split(",")):
         axis, equals, value = word.partition("=")
@@ -77,7 +76,7 @@ def chosen(run: RunDirectory, choices: str) -> dict[str, str]:
     return found
 
 
-def no_match_error(run: RunDirectory, what: str, have: Iterable[str]) -> InputError:
+def no_match_error(run: RunResult, what: str, have: Iterable[str]) -> InputError:
     """The error for a choice that no cell of a run fits, with all that there is instead: a near name is no answer."""
     names = list(dict.fromkeys(have))
     more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
@@ -143,7 +142,7 @@ def of_several(sides: Sequence[Selector]) -> list[Comparison]:
     named = all({"variant", "filesystem"} & {*common, *one.chosen} for one in sides)
     found = {id(group): list[SeedGroup]() for group in first}
     for theirs in others:
-        for ours, their in pairs(first, theirs, named):
+        for ours, their in pair_groups(first, theirs, any_variant=named):
             found[id(ours)].append(their)
     whole = [
         Comparison(group, tuple(found[id(group)])) for group in first if len(found[id(group)]) == len(others)

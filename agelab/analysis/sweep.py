@@ -1,40 +1,57 @@
-"""One scenario on several kernels: each metric by filesystem and kernel, and what changed from one to the next."""
+"""One scenario on several kernels: each metric by variant and kernel, and the changes from one kernel to the next."""
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
-from agelab.analysis.cells import groups
+from agelab.analysis.cells import CellResult, RunResult, SeedGroup, load
 from agelab.analysis.comparability import data
 from agelab.analysis.host_noise import HostNoise, noise_of_runs
 from agelab.analysis.judge import judge
+from agelab.analysis.run_set import kernel_names
 from agelab.errors import InputError
 from agelab.kernel.versions import is_version, sort_key
-from agelab.model.result import RunKernel, RunPlan, Sample, Status
+from agelab.model.result import Cell, RunKernel, RunPlan, Sample, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.stats.order_statistics import exact
 from agelab.stats.series import Place, Series, SeriesPair, series
 from agelab.stats.verdict import ComparedSeries
 
 TOTAL: Place = ("all steps", 1, "elapsed")
-"""The sum of what all steps of a cell took."""
+"""The sum of the times of a cell's steps."""
 DEFAULT = (("aged/map", "layout_score"), ("", "slowdown"))
-"""Step and metric of what is shown unasked, beside the sum; without a step those of every step."""
+"""Step and metric to show unasked, beside the sum; without a step those of every step."""
 
-REF = 8
-"""Characters of a git ref in a kernel's name."""
-_REF = re.compile(r"tree:[^,]*@([^,@]+)(,.*)?")
+Row = tuple[str, str]
+"""Variant and layout."""
 
 
 @dataclass(frozen=True)
 class SweepCell:
     """A variant on a kernel."""
 
-    measured: Mapping[Place, Series]
-    why: str
-    """Why there is nothing, or less than there should be: the status and its reason."""
-    unsupported: bool
+    group: SeedGroup
+
+    @cached_property
+    def measured(self) -> Mapping[Place, Series]:
+        """Its series, with the sum of all steps."""
+        return series((seed, summed(one.samples)) for seed, one in self.group.counted.items())
+
+    @property
+    def why(self) -> str:
+        """Why there is nothing, or less than there should be."""
+        return "; ".join(dict.fromkeys(one.ended for one in self._left_out))
+
+    @property
+    def unsupported(self) -> bool:
+        """Whether the kernel does not support it."""
+        statuses = {one.end.status if one.end else None for one in self._left_out}
+        return statuses == {Status.UNSUPPORTED}
+
+    @property
+    def _left_out(self) -> list[CellResult]:
+        return [one for one in self.group.results if not one.ok]
 
 
 @dataclass(frozen=True)
@@ -43,27 +60,22 @@ class Sweep:
 
     kernels: tuple[RunKernel, ...]
     """The columns."""
-    entries: Mapping[tuple[str, str], tuple[SweepCell | None, ...]]
+    entries: Mapping[Row, tuple[SweepCell | None, ...]]
     """Variant and layout to what there is on each kernel; None where it was not asked for."""
     host: HostNoise = field(default_factory=HostNoise)
     """The noise of the hosts; the sum of all steps has the largest floor of any of them."""
 
     @property
     def names(self) -> list[str]:
-        """What each column is called: the kernel's release, and where several have it, the git ref or a number."""
-        names = [kernel.release.removesuffix("-amd64") for kernel in self.kernels]
-        refs = [_REF.fullmatch(kernel.spec) for kernel in self.kernels]
-        named = [
-            f"{name}@{ref[1][:REF]}" if ref and names.count(name) > 1 else name
-            for name, ref in zip(names, refs, strict=True)
-        ]
-        return [
-            f"{name}#{named[:at].count(name) + 1}" if named.count(name) > 1 else name
-            for at, name in enumerate(named)
-        ]
+        """The heads of the columns."""
+        return kernel_names(self.kernels)
+
+    def label(self, row: Row) -> str:
+        """The head of a row."""
+        return next(entry.group.cell.short_label for entry in self.entries[row] if entry)
 
     def places(self) -> list[Place]:
-        """What is shown unasked, of what was measured."""
+        """List what is shown unasked, of what was measured."""
         every = dict.fromkeys(
             place for row in self.entries.values() for entry in row if entry for place in entry.measured
         )
@@ -75,15 +87,15 @@ class Sweep:
         ]
         return [*wanted, *([TOTAL] if TOTAL in every else [])]
 
-    def series(self, row: tuple[str, str], column: int, place: Place) -> Series | None:
-        """What was measured there, or None."""
+    def series(self, row: Row, column: int, place: Place) -> Series | None:
+        """Return what was measured there, or None."""
         entry = self.entries[row][column]
         found = entry.measured.get(place) if entry else None
         return found if found and found.values else None
 
-    def changes(self, place: Place) -> dict[tuple[tuple[str, str], int], ComparedSeries]:
-        """Row and column to what changed since the last kernel before that has a value; all are one family."""
-        found: dict[tuple[tuple[str, str], int], SeriesPair] = {}
+    def changes(self, place: Place) -> dict[tuple[Row, int], ComparedSeries]:
+        """Judge each cell of a table against the last kernel before that has a value; all are one family."""
+        found: dict[tuple[Row, int], SeriesPair] = {}
         for row in self.entries:
             before: Series | None = None
             for column in range(len(self.kernels)):
@@ -93,8 +105,8 @@ class Sweep:
                 before = now or before
         return dict(zip(found, judge([*found.values()], self.host), strict=True))
 
-    def last_seen(self, row: tuple[str, str]) -> str | None:
-        """The newest kernel on which a variant ran that a younger one does not support; None for others."""
+    def last_seen(self, row: Row) -> str | None:
+        """Return the newest kernel on which a variant ran that the last one does not support; None for others."""
         entries = self.entries[row]
         if entries[-1] is None or not entries[-1].unsupported:
             return None
@@ -104,36 +116,44 @@ class Sweep:
         return ran[-1] if ran else ""
 
 
-def of(runs: Sequence[RunDirectory]) -> Sweep:
-    """The sweep that these runs make. Raises InputError for runs that do not belong into one table."""
-    plans = [run.plan() for run in runs]
-    if empty := [plan.run for plan in plans if not plan.cells]:
+def of(directories: Sequence[RunDirectory]) -> Sweep:
+    """Put runs into one table. Raises InputError for runs that do not belong into one."""
+    runs = [load(directory) for directory in directories]
+    if empty := [run.name for run in runs if not run.cells]:
         raise InputError(f"{empty[0]} has no cells: there is nothing to put into a table")
-    kinds = {(plan.scenario, plan.scale, plan.clock, plan.cells[0].defaults) for plan in plans}
+    kinds = {(run.plan.scenario, run.plan.scale, run.plan.clock, run.plan.cells[0].defaults) for run in runs}
     if len(kinds) > 1:
         said = "; ".join(", ".join(kind) for kind in sorted(kinds))
         raise InputError(f"these runs do not belong into one table: {said}")
-    _must_be_alike(plans)
-    by_kernel: dict[RunKernel, list[RunDirectory]] = {}
-    for run, plan in zip(runs, plans, strict=True):
-        if plan.kernel is None:
+    _must_be_alike([run.plan for run in runs])
+    found: dict[Row, dict[RunKernel, tuple[RunResult, list[CellResult]]]] = {}
+    for run in runs:
+        if run.plan.kernel is None:
             raise InputError(f"{run.name} does not say its kernel in a way that is known here")
-        by_kernel.setdefault(plan.kernel, []).append(run)
-    kernels = tuple(sorted(by_kernel, key=_age))
-    found: dict[tuple[str, str], dict[RunKernel, SweepCell]] = {}
-    for kernel in kernels:
-        for row, entry in _entries(by_kernel[kernel]).items():
-            found.setdefault(row, {})[kernel] = entry
-    entries = {row: tuple(map(there.get, kernels)) for row, there in found.items()}
-    return Sweep(kernels, entries, noise_of_runs([*zip(runs, plans, strict=True)], widest=True))
+        for one in run.cells:
+            there = found.setdefault((one.cell.variant, one.cell.layout), {})
+            there.setdefault(run.plan.kernel, (run, []))[1].append(one)
+    kernels = tuple(sorted({run.plan.kernel for run in runs if run.plan.kernel}, key=_version))
+    noise = noise_of_runs([(run.directory, run.plan) for run in runs], widest=True)
+    return Sweep(
+        kernels,
+        {row: tuple(_entry(there.get(kernel)) for kernel in kernels) for row, there in found.items()},
+        noise,
+    )
+
+
+def _entry(found: tuple[RunResult, list[CellResult]] | None) -> SweepCell | None:
+    if found is None:
+        return None
+    run, results = found
+    return SweepCell(SeedGroup(results[0].cell.label, run, tuple(results)))
 
 
 def _must_be_alike(plans: Sequence[RunPlan]) -> None:
     """Raise InputError where something else than the kernel would be seen as a kernel's change."""
     said: dict[tuple[str, str, str], dict[str, None]] = {}
     for cell in (cell for plan in plans for cell in plan.cells):
-        alike = {"machine": cell.machine, "drives": ", ".join(cell.drives), "accelerator": cell.accelerator}
-        for what, value in alike.items():
+        for what, value in _conditions(cell).items():
             said.setdefault((cell.variant, cell.layout, what), {})[value] = None
     for (variant, _, what), values in said.items():
         if len(values) > 1:
@@ -148,36 +168,17 @@ def _must_be_alike(plans: Sequence[RunPlan]) -> None:
         )
 
 
-def _age(kernel: RunKernel) -> tuple[int, ...]:
-    """By which kernels are sorted: the version; of an image, whose version is its banner, the release."""
+def _conditions(cell: Cell) -> dict[str, str]:
+    return {"machine": cell.machine, "drives": ", ".join(cell.drives), "accelerator": cell.accelerator}
+
+
+def _version(kernel: RunKernel) -> tuple[int, ...]:
+    """Return what kernels are sorted by: the version, or for an image, whose version is its banner, the release."""
     return sort_key(kernel.version if is_version(kernel.version) else kernel.release)
 
 
-def _entries(runs: Iterable[RunDirectory]) -> dict[tuple[str, str], SweepCell]:
-    """Variant and layout to what the runs of one kernel have of it, over all their seeds."""
-    cells: dict[tuple[str, str], dict[int, Sequence[Sample]]] = {}
-    others: dict[tuple[str, str], list[tuple[Status, str]]] = {}
-    for run in runs:
-        for group in groups(run):
-            row = (group.variant, group.layout)
-            cells.setdefault(row, {}).update({seed: summed(rows) for seed, rows in group.counted})
-            for ran in group.cells.values():
-                if not ran.ok:
-                    status = ran.end.status if ran.end else Status.INTERRUPTED
-                    reason = ran.end.reason if ran.end else None
-                    others.setdefault(row, []).append((status, reason or "it has not ended"))
-    return {
-        row: SweepCell(
-            series(ok.items()),
-            "; ".join(dict.fromkeys(f"{status}: {why}" for status, why in others.get(row, []))),
-            bool(others.get(row)) and all(status is Status.UNSUPPORTED for status, _ in others[row]),
-        )
-        for row, ok in cells.items()
-    }
-
-
 def summed(rows: Sequence[Sample]) -> Sequence[Sample]:
-    """A cell's samples with the sum of its steps."""
+    """Return a cell's samples with the sum of the times of its steps."""
     step, repetition, metric = TOTAL
     elapsed = [exact(row.value) for row in rows if row.metric == metric and row.value is not None]
     if not elapsed:

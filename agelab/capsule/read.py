@@ -159,7 +159,7 @@ class _CapsuleReader:
             which = name.removeprefix(f"{place}/maps/")
             if end.maps.get(which) != archive.digest(self._file, self._members[name]):
                 raise InputError(f"{name} is not the map that the cell's end record names")
-        return CellResult(run, True, cell, end, inputs, samples)
+        return CellResult(run, number, Path(place), cell, end, samples, lambda: inputs)
 
     @cached_property
     def _maps(self) -> dict[str, list[str]]:

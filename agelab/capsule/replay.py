@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agelab import atomic
-from agelab.analysis.cells import CellPair, CellResult, ValueDifference, groups
+from agelab.analysis.cell_diff import CellPair, ValueDifference
+from agelab.analysis.cells import CellResult, load
 from agelab.capsule.pack import PATH_OPTIONS
 from agelab.capsule.read import Capsule
 from agelab.capsule.unpack import extract, unpack
@@ -203,11 +204,7 @@ def _history(one: History, logs: Mapping[str, Path], *, carried: bool) -> Histor
 
 def verdicts(capsule: Capsule, cells: Sequence[int], run: RunDirectory) -> list[ReplayedCell]:
     """Compare cells of a capsule with those of its replay."""
-    found = {
-        (ran.cell.variant, ran.cell.layout, ran.cell.seed): ran
-        for group in groups(run)
-        for ran in group.cells.values()
-    }
+    found = {(ran.cell.variant, ran.cell.layout, ran.cell.seed): ran for ran in load(run).cells}
     came = []
     for number in cells:
         ran = capsule.cells[number]

@@ -12,7 +12,8 @@ from agelab.cli.run_options import execute, options
 from agelab.view.input_diff import input_lines
 
 if TYPE_CHECKING:
-    from agelab.analysis.cells import CellPair, SeedGroup
+    from agelab.analysis.cell_diff import CellPair
+    from agelab.analysis.cells import SeedGroup
     from agelab.runner.request.options import RunOptions
 
 SCHEMA = 1
@@ -56,15 +57,16 @@ def calibrate(name: str | None, everything: bool, show: bool, as_json: bool, **w
 
 def _in_the_virtual_clock(options: "RunOptions", everything: bool, as_json: bool) -> int:
     """Run all seeds, and the first of them once more."""
-    from agelab.analysis import cells as results
+    from agelab.analysis.cell_diff import CellPair
+    from agelab.analysis.cells import load, seed_groups
     from agelab.view.calibration_virtual import floors_json, print_floors
 
     seeds = options.seeds
     seeded = execute(options)
     again = execute(options.changed(seeds=seeds[:1]))
     calibrated = [
-        (group, results.CellPair(group.cells[seeds[0]], other.cells[seeds[0]]))
-        for group, other in zip(results.groups(seeded), results.groups(again), strict=True)
+        (group, CellPair(group.cells[seeds[0]], other.cells[seeds[0]]))
+        for group, other in zip(seed_groups(load(seeded)), seed_groups(load(again)), strict=True)
     ]
     if as_json:
         print_json(floors_json(seeded, again, calibrated))
@@ -80,7 +82,8 @@ def _in_the_wall_clock(options: "RunOptions", everything: bool, as_json: bool) -
     until both have ended: what the first run leaves on them keeps the second from nothing.
     """
     from agelab.analysis import calibration
-    from agelab.analysis import cells as results
+    from agelab.analysis.cell_diff import pair_by_seed
+    from agelab.analysis.cells import load, seed_groups
     from agelab.disk import claim_drives
     from agelab.errors import InputError
     from agelab.view import calibration as shown
@@ -90,8 +93,8 @@ def _in_the_wall_clock(options: "RunOptions", everything: bool, as_json: bool) -
     calibration.records(store.home)  # a damaged one is refused before the guests run
     with claim_drives(options.disks, options.erase) as claims:
         seeded, again = execute(options, claims=claims), execute(options, claims=claims)
-    pairs = [*zip(results.groups(seeded), results.groups(again), strict=True)]
-    cells = [pair for one, other in pairs for pair in results.by_seed(one, other)]
+    pairs = [*zip(seed_groups(load(seeded)), seed_groups(load(again)), strict=True)]
+    cells = [pair for one, other in pairs for pair in pair_by_seed(one, other)]
     if other := next((pair for pair in cells if pair.inputs and not pair.unfinished), None):
         raise InputError(
             f"{seeded.name} and {again.name} had other inputs, so nothing is recorded: "

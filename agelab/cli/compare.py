@@ -33,7 +33,7 @@ def compare(
     Exit: 0; 1 where equal inputs gave different samples; 2 where nothing can be compared.
     """
     from agelab.analysis import selectors as results
-    from agelab.analysis.cells import by_seed
+    from agelab.analysis.cell_diff import pair_by_seed
     from agelab.analysis.comparison import caveats, compare_steps, host_noise_of, no_ok_cells
     from agelab.errors import InputError
     from agelab.view.comparison import comparison_json, print_comparison
@@ -51,7 +51,7 @@ def compare(
         raise no_ok_cells(found, of_one=len(asked) == 1)
     tables = []
     for one in found:
-        host = host_noise_of(store.home, one.base, one.others)
+        host = host_noise_of(one)
         tables.append(compare_steps(one, host, everything))
         for other, rows in zip(one.others, tables[-1], strict=True):
             doubts[id(other)] += host.labels(rows.steps)
@@ -69,4 +69,4 @@ def compare(
         )
     if not any(one.counted and other.counted for one, other in pairs):
         raise no_ok_cells(found, of_one=len(asked) == 1)
-    return int(any(cells.broken for pair in pairs for cells in by_seed(*pair)))
+    return int(any(cells.broken for pair in pairs for cells in pair_by_seed(*pair)))

@@ -7,7 +7,7 @@ import click
 from agelab.cli.options import json_option, open_store, print_json
 
 if TYPE_CHECKING:
-    from agelab.published.run_columns import LoadedRun
+    from agelab.analysis.cells import RunResult
     from agelab.results.run_directory import RunDirectory
 
 
@@ -52,13 +52,12 @@ def replicate(runs: tuple[str, ...], everything: bool, markdown: bool, as_json: 
             print_report(report, everything)
 
 
-def loaded(run: "RunDirectory") -> "LoadedRun":
-    """The run as it lies on disk. Raises InputError for one without cells."""
+def loaded(run: "RunDirectory") -> "RunResult":
+    """Read the run. Raises InputError for one without cells."""
+    from agelab.analysis.cells import load
     from agelab.errors import InputError
-    from agelab.published.run_columns import LoadedRun
 
-    going_on = run.is_running()
-    plan, ends, samples = run.read_all()
-    if not plan.cells:
+    found = load(run)
+    if not found.cells:
         raise InputError(f"{run.name} has no cells: there is nothing to put beside a study")
-    return LoadedRun(run, plan, ends, samples, going_on)
+    return found

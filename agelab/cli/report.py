@@ -23,7 +23,7 @@ def report(runs: tuple[str, ...], output: Path) -> None:
     RUN is a name of agelab list, its beginning, or latest. Runs of one scenario, scale, clock and data share
     tables and charts; others stand below one another. A run that is still going on is shown as far as it is.
     """
-    from agelab.report.gather import load
+    from agelab.analysis.cells import load
     from agelab.report.html import render
     from agelab.report.page import page
     from agelab.results import run_lookup

@@ -69,6 +69,16 @@ class Cell(Frozen):
         default="tcg", description="what ran the guest: kvm, or tcg (QEMU's emulation)"
     )
 
+    @property
+    def label(self) -> str:
+        """Its variant and layout, in words: ``ext4, raid0``."""
+        return f"{self.variant}, {self.layout}"
+
+    @property
+    def short_label(self) -> str:
+        """The same, without the layout where it is the usual one."""
+        return self.variant if self.layout == "single" else self.label
+
 
 class End(Frozen):
     """The end record of a cell: the cell is finished when this is there."""

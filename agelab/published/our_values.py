@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
+from agelab.analysis.cells import CellResult
 from agelab.analysis.host_noise import HostNoise
 from agelab.published.claims import Claims
-from agelab.published.run_columns import RunColumn, StudyCell
+from agelab.published.run_columns import RunColumn
 from agelab.published.tables import Place, PublishedTables
 from agelab.published.value_sources import Value
+from agelab.stats.order_statistics import exact
 
 PERCENTAGES = {
     "cpu_percent": ("cpu_user", "cpu_system"),
@@ -17,50 +19,46 @@ PERCENTAGES = {
 }
 """Metrics that are 100 times the sum of others over ``elapsed``."""
 SHORTEST = Fraction("0.5")
-"""Seconds of which a percentage is known: the kernel counts in ticks of 10 ms, of which one is 2 % of them."""
+"""Seconds from which a percentage is known: the kernel counts in ticks of 10 ms, one of which is 2 % of them."""
 
 
 @dataclass(frozen=True)
-class Ours:
-    """A side's cells in the places of a study's table."""
+class OurValues:
+    """The cells of a column in the places of a study's table."""
 
     figures: PublishedTables
     claims: Claims
-    side: RunColumn
+    column: RunColumn
     stand_in: str = ""
     """The filesystem of ours in place of the study's own."""
 
     @property
     def resolution(self) -> Fraction:
-        """A guest's clock has six decimals: nothing is one by its coarseness."""
+        """Zero: a guest's clock has six decimals, so no two values are one for its coarseness."""
         return Fraction()
 
     def value(self, place: Place) -> Value:
-        """One number for each run seed whose cell ended ok and has it, or why there is none."""
+        """Return one number for each run seed whose cell ended ok and has it, or why there is none."""
         table, variant, layout, step, metric = place
         use = self.claims.table(table)
         if use.untestable:
             return Value(why=use.untestable)
         variant = self._variant(variant)
         scenario = use.scenario or self.claims.study
-        cells = self.side.cells.get((scenario, variant, layout))
-        if not cells:
+        group = self.column.groups.get((scenario, variant, layout))
+        if not group:
             return Value(why=f"{variant}, {layout} of scenario {scenario} is in none of the runs")
-        ok = [ran for ran in cells if ran.ok]
-        if not ok:
-            return Value(why=f"{variant}, {layout}: {cells[-1].why}")
-        parts = self.claims.sums.get(step, (step,))
-        found = [_value(ran, parts, metric, use.repetition) for ran in ok]
+        if not group.counted:
+            return Value(why=f"{group.name}: {group.results[-1].ended}")
+        steps = self.claims.sums.get(step, (step,))
+        found = [_value(one, steps, metric, use.repetition) for one in group.counted.values()]
         numbers = tuple(value for value in found if not isinstance(value, str))
-        noise = _noise(self.side.hosts[scenario], parts, metric, use.repetition)
-        return (
-            Value(numbers, host=noise)
-            if numbers
-            else Value(why=next(why for why in found if isinstance(why, str)))
-        )
+        if not numbers:
+            return Value(why=next(why for why in found if isinstance(why, str)))
+        return Value(numbers, host=_noise(group.host, steps, metric, use.repetition))
 
     def _variant(self, variant: str) -> str:
-        """The variant that runs: with stand-ins theirs, at the same row of the table."""
+        """Return the variant that runs: a stand-in's, at the same row of the table."""
         if not self.stand_in:
             return variant
         return f"{self.stand_in}{variant.removeprefix(self.figures.filesystem(variant))}"
@@ -76,43 +74,58 @@ def _noise(host: HostNoise, steps: tuple[str, ...], metric: str, repetition: str
     return sum(map(max, known), Fraction()) if known == shares else None
 
 
-def _value(ran: StudyCell, steps: tuple[str, ...], metric: str, repetition: str) -> Fraction | str:
-    """The sum over the steps; a percentage is that of the sums."""
+def _value(cell: CellResult, steps: tuple[str, ...], metric: str, repetition: str) -> Fraction | str:
+    """Return the sum over the steps, a percentage from such sums; or why there is none."""
     wanted = PERCENTAGES.get(metric)
     if wanted is None:
-        return _sum(ran, steps, (metric,), repetition)
-    busy, elapsed = (_sum(ran, steps, names, repetition) for names in (wanted, ("elapsed",)))
+        return _sum(cell, steps, (metric,), repetition)
+    busy, elapsed = (_sum(cell, steps, names, repetition) for names in (wanted, ("elapsed",)))
     if isinstance(busy, str) or isinstance(elapsed, str):
         return busy if isinstance(busy, str) else str(elapsed)
-    if _counted(ran, steps, repetition) < SHORTEST:
+    if _seconds(cell, steps, repetition) < SHORTEST:
         return "too short for ticks of 10 ms"
     return 100 * busy / elapsed
 
 
-def _counted(ran: StudyCell, steps: tuple[str, ...], repetition: str) -> Fraction:
-    """All the seconds whose ticks a percentage is made of: those of every repetition where it is of their mean."""
-    series = [one for one in (ran.series(step, "elapsed") for step in steps) if not isinstance(one, str)]
+def _seconds(cell: CellResult, steps: tuple[str, ...], repetition: str) -> Fraction:
+    """Return the seconds that a percentage is made of: those of every repetition where it is of their mean."""
+    found = [
+        one for one in (_repetitions(cell, step, "elapsed") for step in steps) if not isinstance(one, str)
+    ]
     chosen = {"first": slice(1), "last": slice(-1, None)}.get(repetition, slice(None))
-    return sum((value for one in series for value in one[chosen]), Fraction())
+    return sum((value for one in found for value in one[chosen]), Fraction())
 
 
-def _sum(ran: StudyCell, steps: tuple[str, ...], metrics: tuple[str, ...], repetition: str) -> Fraction | str:
+def _sum(
+    cell: CellResult, steps: tuple[str, ...], metrics: tuple[str, ...], repetition: str
+) -> Fraction | str:
     found = Fraction()
     for step in steps:
         for metric in metrics:
-            series = ran.series(step, metric)
-            if isinstance(series, str):
-                return series
-            one = _of_repetitions(series, repetition)
+            values = _repetitions(cell, step, metric)
+            if isinstance(values, str):
+                return values
+            one = _of_repetitions(values, repetition)
             if one is None:
-                return f"{step} has {len(series)} repetitions with {metric} that is not 0; two are needed"
+                return f"{step} has {len(values)} repetitions with {metric} that is not 0; two are needed"
             found += one
     return found
 
 
-def _of_repetitions(series: list[Fraction], which: str) -> Fraction | None:
+def _repetitions(cell: CellResult, step: str, metric: str) -> list[Fraction] | str:
+    """Return the values of all repetitions in their order, or why one is missing."""
+    samples = cell.by_step.get((step, metric))
+    if not samples:
+        return f"{cell.cell.label} has no {metric} of step {step}"
+    for number, sample in sorted(samples.items()):
+        if sample.value is None:
+            return f"{step} {number} {metric}: {sample.not_measured or 'not measured'}"
+    return [exact(sample.value or 0) for _, sample in sorted(samples.items())]
+
+
+def _of_repetitions(values: list[Fraction], which: str) -> Fraction | None:
     if which == "growth":
-        return series[-1] / series[0] if len(series) > 1 and series[0] else None
+        return values[-1] / values[0] if len(values) > 1 and values[0] else None
     if which == "first":
-        return series[0]
-    return series[-1] if which == "last" else sum(series, Fraction()) / len(series)
+        return values[0]
+    return values[-1] if which == "last" else sum(values, Fraction()) / len(values)

@@ -137,10 +137,10 @@ def _words(one: ClaimComparison) -> str:
 
 def rest(side: RunColumn) -> Iterator[str]:
     """For each scenario of which some variants alone were run: how many, and how to run the rest, too."""
-    for name in dict.fromkeys(name for name, _, _ in side.cells):
+    for name in dict.fromkeys(name for name, _, _ in side.groups):
         scenario = selection.select(name).scenario
         every = {variant.name for variant in scenario.variants}
-        ran = every & {variant for other, variant, _ in side.cells if other == name}
+        ran = every & {variant for other, variant, _ in side.groups if other == name}
         if ran != every:
             asked = {
                 "scale": side.plan.scale if side.plan.scale == "paper" else "",

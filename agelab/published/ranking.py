@@ -8,7 +8,7 @@ from math import isnan
 from scipy.stats import kendalltau
 
 from agelab.published.claims import Claims
-from agelab.published.our_values import Ours
+from agelab.published.our_values import OurValues
 from agelab.published.tables import Place, PublishedFigure, PublishedTables
 from agelab.published.value_sources import READINGS, Printed, Value, total
 
@@ -91,7 +91,7 @@ class Ranking:
     """One for each side; None where fewer than two steps or two variants are common."""
 
 
-def rankings(figures: PublishedTables, claims: Claims, sources: Sequence[Ours]) -> list[Ranking]:
+def rankings(figures: PublishedTables, claims: Claims, sources: Sequence[OurValues]) -> list[Ranking]:
     """Every table of the study in which two variants or more can be compared."""
     found = []
     for use in claims.tables:
@@ -121,7 +121,7 @@ def rankings(figures: PublishedTables, claims: Claims, sources: Sequence[Ours]) 
 
 
 def _row(
-    step: str, places: Mapping[str, Place], printed: Sequence[Printed], sources: Sequence[Ours]
+    step: str, places: Mapping[str, Place], printed: Sequence[Printed], sources: Sequence[OurValues]
 ) -> RankedRow:
     theirs = [
         {name: value for name, place in places.items() if (value := one.value(place)).numbers}

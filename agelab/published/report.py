@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from agelab.analysis.cells import RunResult
 from agelab.published.claims import Claim
-from agelab.published.our_values import Ours
+from agelab.published.our_values import OurValues
 from agelab.published.ranking import Ranking, rankings
-from agelab.published.run_columns import LoadedRun, RunColumn, sides
+from agelab.published.run_columns import RunColumn, run_columns
 from agelab.published.study import Study, of_scenario
 from agelab.published.verdict import ClaimVerdict, JudgedClaim, judge, present
 
@@ -43,23 +44,23 @@ class StudyReport:
         return {verdict: found[verdict] for verdict in ClaimVerdict}
 
 
-def reports(runs: Iterable[LoadedRun]) -> list[StudyReport]:
+def reports(runs: Iterable[RunResult]) -> list[StudyReport]:
     """A report for each study that the runs belong to, in their order. Raises InputError for a run of none."""
-    by_study: dict[str, tuple[Study, list[LoadedRun]]] = {}
+    by_study: dict[str, tuple[Study, list[RunResult]]] = {}
     for run in runs:
         study = of_scenario(run.plan.scenario)
         by_study.setdefault(study.name, (study, []))[1].append(run)
     return [_report(study, these) for study, these in by_study.values()]
 
 
-def _report(study: Study, runs: Iterable[LoadedRun]) -> StudyReport:
-    lettered = tuple(zip(_letters(), sides(runs), strict=False))
+def _report(study: Study, runs: Iterable[RunResult]) -> StudyReport:
+    lettered = tuple(zip(_letters(), run_columns(runs), strict=False))
     columns = tuple(
         StudyColumn(letter, side, name)
         for letter, side in lettered
         for name in (present(study, side) if study.claims.stand_ins else ("",))
     )
-    sources = [Ours(study.figures, study.claims, column.side, column.stand_in) for column in columns]
+    sources = [OurValues(study.figures, study.claims, column.side, column.stand_in) for column in columns]
     return StudyReport(
         study,
         lettered,

@@ -7,7 +7,7 @@ from enum import StrEnum
 from fractions import Fraction
 
 from agelab.published.claims import Claim
-from agelab.published.our_values import Ours
+from agelab.published.our_values import OurValues
 from agelab.published.outcome import TestOutcome, outcome
 from agelab.published.run_columns import RunColumn
 from agelab.published.study import Study
@@ -48,7 +48,7 @@ class JudgedClaim:
 class _Counting:
     """Our values, and the fewest run seeds that any of them was made of."""
 
-    source: Ours
+    source: OurValues
     fewest: int | None = None
 
     @property
@@ -85,7 +85,7 @@ def present(study: Study, side: RunColumn) -> list[str]:
     """The stand-ins that the side has any cell of."""
     if study.claims.stand_ins is None:
         return []
-    variants = [variant for _, variant, _ in side.cells]
+    variants = [variant for _, variant, _ in side.groups]
     return [
         name for name in study.claims.stand_ins.filesystems if any(v.startswith(f"{name}-") for v in variants)
     ]
@@ -102,7 +102,7 @@ def printed(study: Study, claim: Claim) -> tuple[TestOutcome, ...]:
 def _judge(study: Study, claim: Claim, side: RunColumn, stand_in: str = "") -> JudgedClaim:
     theirs = printed(study, claim)
     ours = None
-    source = _Counting(Ours(study.figures, study.claims, side, stand_in))
+    source = _Counting(OurValues(study.figures, study.claims, side, stand_in))
     if claim.test:
         ours = outcome(claim.test, study.claims, source)
     verdict, reason = _verdict(claim, side, ours)

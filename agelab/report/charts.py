@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
+from agelab.analysis.cells import SeedGroup
+from agelab.analysis.ranking import Ranked
+from agelab.analysis.run_set import RunSet
 from agelab.model.metrics import METRICS
 from agelab.model.step_id import StepId
 from agelab.report import vega
-from agelab.report.gather import RunSet, Subject
 from agelab.report.model import Chart, Charts, Mark
 from agelab.report.numbers import text, unit_name
-from agelab.report.ranking import Ranked
 from agelab.report.step_selection import charted, repeated, sides
 from agelab.report.vega import Bar, ChartLine
 from agelab.stats.formatting import scale
@@ -40,7 +41,7 @@ def times(group: RunSet) -> Iterator[Charts]:
     charts = []
     for step in steps[:MOST]:
         title = step if repetitions[step] == 1 else f"{step}, {repetitions[step]} repetitions together"
-        found = [(one.name, one.total([step], "elapsed")) for one in group.subjects]
+        found = [(one.name, one.total([step], "elapsed")) for one in group.groups]
         charts += _bars(title, "s", [(name, series, 0) for name, series in found])
     if charts:
         yield Charts("Time of each step", tuple(charts), note=_left_out(len(steps), WHISKERS))
@@ -52,11 +53,11 @@ def slowdowns(group: RunSet, places: Sequence[Place]) -> Iterator[Charts]:
     for place in places[:MOST]:
         step, repetition, _ = place
         title = step if repetition == 1 else f"{step}, point {repetition}"
-        found = [(one.name, one.series.get(place), AGED_COLOUR) for one in group.subjects]
+        found = [(one.name, one.series.get(place), AGED_COLOUR) for one in group.groups]
         charts += _bars(title, "times the unaged disk's", found, base=1)
         both = [
             (one.name, one.series.get((side, repetition, "elapsed")), colour)
-            for one in group.subjects
+            for one in group.groups
             for side, colour in zip(sides(step), (AGED_COLOUR, 0), strict=True)
         ]
         times_of_both += _bars(title, "s", both)
@@ -80,8 +81,8 @@ def order_of(
     ]
     known = {one.name for one, _ in order.order}
     shown += [
-        Bar(one.name, None, "not measured" if one.counted else one.entries[0].status, kind=AGED_COLOUR)
-        for one in group.subjects
+        Bar(one.name, None, "not measured" if one.counted else one.results[0].status, kind=AGED_COLOUR)
+        for one in group.groups
         if one.name not in known
     ]
     words = "; ".join(f"{bar.name} {bar.shown}" for bar in shown)
@@ -130,7 +131,7 @@ def curves(group: RunSet) -> Iterator[Charts]:
     charts = []
     for step, metric, axis in wanted[:MOST]:
         unit = METRICS[metric].unit
-        found = [_line(number, one, step, metric) for number, one in enumerate(group.subjects)]
+        found = [_line(number, one, step, metric) for number, one in enumerate(group.groups)]
         known = [line for line in found if any(y is not None for _, y in line.points)]
         if not known:
             continue
@@ -141,7 +142,7 @@ def curves(group: RunSet) -> Iterator[Charts]:
             Chart(title, f"{title}{unit_name(unit) and f', {unit_name(unit)}'}, by {axis}: {ends}", drawn)
         )
     if charts:
-        legend = [Mark(one.name, *_style(number)) for number, one in enumerate(group.subjects) if one.counted]
+        legend = [Mark(one.name, *_style(number)) for number, one in enumerate(group.groups) if one.counted]
         yield Charts("Over the history", tuple(charts), tuple(legend), "Medians over run seeds.")
 
 
@@ -155,7 +156,7 @@ def _style(number: int) -> tuple[int, int]:
     return number % vega.COLOURS, number // vega.COLOURS
 
 
-def _line(number: int, subject: Subject, step: str, metric: str) -> ChartLine:
+def _line(number: int, subject: SeedGroup, step: str, metric: str) -> ChartLine:
     points = []
     for place, series in subject.series.items():
         if (place[0], place[2]) == (step, metric):
@@ -193,7 +194,7 @@ def _split(
     charts = []
     for step in steps[:MOST]:
         found: dict[str, dict[int, float]] = {}
-        for subject in group.subjects:
+        for subject in group.groups:
             parts = {
                 kind: float(summary.median)
                 for kind, (metric, _) in enumerate(metrics)
@@ -212,7 +213,7 @@ def _split(
         yield Charts(title, tuple(charts), legend, _left_out(len(steps), note))
 
 
-def _median(subject: Subject, step: str, metric: str) -> Summary | None:
+def _median(subject: SeedGroup, step: str, metric: str) -> Summary | None:
     total = subject.total([step], metric)
     return total.summary if total else None
 

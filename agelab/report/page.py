@@ -4,9 +4,10 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 
 from agelab import __version__
+from agelab.analysis.cells import RunResult
+from agelab.analysis.run_set import RunSet, run_sets
 from agelab.report import charts, provenance, result_tables, step_statistics, study
 from agelab.report.answer import all_tests, headline
-from agelab.report.gather import LocatedRun, RunSet, together
 from agelab.report.maps import taken_apart
 from agelab.report.model import Answer, Block, Page, Part, Picture, Prose, Section
 from agelab.report.step_selection import charted, sides
@@ -18,9 +19,9 @@ LARGEST = 200_000
 """the bytes of one: with all of them a page stays below its 3 MB in any run of ours."""
 
 
-def page(runs: Iterable[LocatedRun]) -> Page:
+def page(runs: Iterable[RunResult]) -> Page:
     """The page of these runs, in their order."""
-    groups = together(runs)
+    groups = run_sets(runs)
     parts = tuple(_part(group, f"part{number}") for number, group in enumerate(groups, 1))
     return Page("agelab: " + ", ".join(dict.fromkeys(part.title for part in parts)), parts, __version__)
 
@@ -93,7 +94,7 @@ def _everything(group: RunSet, where: str) -> Iterator[Block]:
 def _pictures(group: RunSet) -> Iterator[Block]:
     """What the first cell that counts of each subject has drawn of its disks."""
     drawn, left = 0, []
-    for subject in group.subjects:
+    for subject in group.groups:
         entry = next(iter(subject.counted.values()), None)
         if entry is None:
             continue

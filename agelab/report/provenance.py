@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from contextlib import suppress
 
+from agelab.analysis.cells import RunResult
+from agelab.analysis.run_set import RunSet
 from agelab.errors import InputError
 from agelab.history.report import HistoryReport as History
 from agelab.history.report import report_lines
 from agelab.model.scenario import Scenario
 from agelab.report.command import again
-from agelab.report.gather import LocatedRun, RunSet
 from agelab.report.model import Block, Command, Facts, Prose
 from agelab.report.step_statistics import named
 from agelab.results.status import GOING
@@ -31,8 +32,8 @@ def scenario_of(group: RunSet) -> Scenario | None:
 def ran(group: RunSet) -> Iterator[Block]:
     """What was run, in names and words; and the commands."""
     plan, scenario = group.plan, scenario_of(group)
-    cells = [entry.ran.cell for _, entry in group.entries]
-    statuses = [entry.status for _, entry in group.entries]
+    cells = [entry.cell for _, entry in group.cells]
+    statuses = [entry.status for _, entry in group.cells]
     rows = [("scenario", plan.scenario + (f": {_summary(scenario, plan.scale)}" if scenario else ""))]
     if scenario:
         cited = scenario.citation
@@ -48,7 +49,7 @@ def ran(group: RunSet) -> Iterator[Block]:
     rows += [
         ("clock", f"{plan.clock}{', EMULATED: such times are no machine’s' if plan.emulated else ''}"),
         ("time", str(plan.provenance.get("model", "not stated"))),
-        ("filesystems", ", ".join(one.name for one in group.subjects) or "none"),
+        ("filesystems", ", ".join(one.name for one in group.groups) or "none"),
         ("kernel", "; ".join(dict.fromkeys(str(one.plan.kernel or _kernel(one)) for one in group.runs))),
         ("machine", ", ".join(dict.fromkeys(cell.machine for cell in cells)) or "none"),
         ("drives", ", ".join(dict.fromkeys(drive for cell in cells for drive in cell.drives)) or "none"),
@@ -84,7 +85,7 @@ def _summary(scenario: Scenario, scale: str) -> str:
     return scenario.summary + fewer
 
 
-def _kernel(loaded: LocatedRun) -> str:
+def _kernel(loaded: RunResult) -> str:
     return str(loaded.plan.provenance.get("kernel", "not stated"))
 
 
@@ -99,7 +100,7 @@ def brief(group: RunSet) -> Iterator[str]:
             "It is no machine's time."
         )
     if plan.clock == "wall":
-        why = group.chance.unknown
+        why = group.host.unknown
         yield "Real time: " + (
             f"{'; '.join(why)}."
             if why
@@ -112,26 +113,26 @@ def brief(group: RunSet) -> Iterator[str]:
         )
     if plan.scale != "paper":
         yield f"Scale {plan.scale}: sizes are not the study's."
-    seeds = {one.name: len(one.counted) for one in group.subjects if one.counted}
+    seeds = {one.name: len(one.counted) for one in group.groups if one.counted}
     few = [name for name, count in seeds.items() if count < SEEDS_NEEDED]
     if few and len(few) == len(seeds):
         yield f"{too_few_seeds(*seeds.values()).capitalize()}: whether a difference is one cannot be said."
     elif few:
         yield f"Fewer than five run seeds, so no floor: {', '.join(few)}."
-    if going := [one.plan.run for one in group.runs if one.run.going_on]:
+    if going := [one.plan.run for one in group.runs if one.running]:
         yield f"Still going on, and shown as far as it is: {', '.join(going)}."
-    bad = [entry for _, entry in group.entries if entry.status not in ("ok", *GOING)]
+    bad = [entry for _, entry in group.cells if entry.status not in ("ok", *GOING)]
     if bad:
-        yield f"{len(bad)} of {len(group.entries)} cells did not end ok: their reasons stand below, under “Doubts”."
+        yield f"{len(bad)} of {len(group.cells)} cells did not end ok: their reasons stand below, under “Doubts”."
 
 
 def doubts(group: RunSet) -> Iterator[Block]:
     """All that speaks against taking a number at its word."""
     yield Prose(tuple(brief(group)), listed=True)
     failed = [
-        f"{subject.name}, seed {entry.seed}: {' '.join(entry.ran.why.split())}"
-        for subject, entry in group.entries
-        if not entry.ran.ok
+        f"{subject.name}, seed {entry.seed}: {' '.join(entry.ended.split())}"
+        for subject, entry in group.cells
+        if not entry.ok
     ]
     if failed:
         yield Prose(tuple(failed), True, "Cells that are left out")
@@ -150,10 +151,10 @@ def doubts(group: RunSet) -> Iterator[Block]:
 
 def _twice(group: RunSet) -> Iterator[str]:
     """Of several cells of one seed the first counts."""
-    for subject in group.subjects:
+    for subject in group.groups:
         for seed, first in subject.counted.items():
-            same = [entry for entry in subject.entries if entry.seed == seed and entry.ran.ok]
-            digests = {entry.ran.end.digest for entry in same if entry.ran.end}
+            same = [entry for entry in subject.results if entry.seed == seed and entry.ok]
+            digests = {entry.end.digest for entry in same if entry.end}
             if len(same) > 1:
                 said = (
                     "with the same digest"
@@ -178,7 +179,7 @@ def _other_inputs(group: RunSet) -> Iterator[str]:
 def _not_measured(group: RunSet) -> Iterator[str]:
     """Each reason once, with where."""
     reasons: dict[str, dict[str, None]] = {}
-    for subject in group.subjects:
+    for subject in group.groups:
         for (step, _, metric), series in subject.series.items():
             for _, why in series.missing:
                 reasons.setdefault(why, {})[f"{subject.name} {step} {metric}"] = None

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from agelab.analysis.derived_samples import WAITING
+from agelab.analysis.run_set import RunSet
 from agelab.model.step_id import AGED_MAP, CONTROL_MAP, StepId
 from agelab.report import charts
-from agelab.report.gather import RunSet
 from agelab.report.model import Block, Heading, Results, Table, TableCell
 from agelab.report.numbers import cell
 from agelab.report.step_selection import traced
@@ -41,7 +41,7 @@ def layouts(group: RunSet, where: str) -> Iterator[Table]:
             TableCell(disk),
             *(cell(subject.series.get((step, last, metric)), 4) for metric, _ in measures),
         )
-        for subject in group.subjects
+        for subject in group.groups
         if subject.counted
         for step, disk in ((AGED_MAP, "aged"), (CONTROL_MAP, "unaged"))
     ]
@@ -54,7 +54,7 @@ def calls(group: RunSet, where: str) -> Iterator[Block]:
     rows = []
     parts: dict[str, dict[str, dict[str, float]]] = {}
     for step in traced(group):
-        for subject in group.subjects:
+        for subject in group.groups:
             for place, series in subject.series.items():
                 traced_step = StepId.parse(place[0])
                 call = traced_step.name
@@ -100,7 +100,7 @@ def calls(group: RunSet, where: str) -> Iterator[Block]:
 def everything(group: RunSet, where: str) -> Results:
     """A row for each series: every number that the runs have."""
     rows: list[tuple[str | float | None, ...]] = []
-    for subject in group.subjects:
+    for subject in group.groups:
         for (step, repetition, metric), series in subject.series.items():
             summary, unit = series.summary, series.unit.removeprefix("1")
             if summary is None:
@@ -133,8 +133,8 @@ def everything(group: RunSet, where: str) -> Results:
 def cells(group: RunSet, where: str) -> Table:
     """How each cell ended, with its key and digest."""
     rows = []
-    for subject, entry in group.entries:
-        end = entry.ran.end
+    for subject, entry in group.cells:
+        end = entry.end
         rows.append(
             (
                 TableCell(subject.name), TableCell(str(entry.seed), entry.seed), TableCell(entry.status),

@@ -1,8 +1,8 @@
 """Which steps of a run are a reader's, and which only lead up to them."""
 
+from agelab.analysis.run_set import RunSet
 from agelab.model.step import IMPLICIT, PREPARING
 from agelab.model.step_id import AGED, CONTROL, StepId
-from agelab.report.gather import RunSet
 
 OWN = ("mkfs", "mount")
 """Steps that every cell has, at the beginning."""

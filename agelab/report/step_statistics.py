@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
+from agelab.analysis.cells import SeedGroup
 from agelab.analysis.judge import judge
+from agelab.analysis.run_set import RunSet
 from agelab.report.answer.all_tests import does
-from agelab.report.gather import RunSet, Subject
 from agelab.report.model import Heading, Table, TableCell
 from agelab.report.numbers import MOST, number, text
 from agelab.report.step_selection import sides
@@ -46,9 +47,9 @@ RATIO = (
 
 def by_step(group: RunSet, steps: Sequence[str], where: str) -> Iterator[Table]:
     """A row for each step and subject, held against the step's quickest."""
-    found: list[tuple[str, Subject, Series, Series]] = []
+    found: list[tuple[str, SeedGroup, Series, Series]] = []
     for step in steps:
-        mine = [(one, one.step(step, "elapsed")) for one in group.subjects]
+        mine = [(one, one.steps.get((step, "elapsed"))) for one in group.groups]
         known = [(one, series, series.summary) for one, series in mine if series and series.summary]
         if known:
             best = min(known, key=lambda one: one[2].median)[1]
@@ -59,7 +60,7 @@ def by_step(group: RunSet, steps: Sequence[str], where: str) -> Iterator[Table]:
     judged = dict(
         zip(
             against,
-            judge([SeriesPair(found[at][2], found[at][3]) for at in against], group.chance),
+            judge([SeriesPair(found[at][2], found[at][3]) for at in against], group.host),
             strict=True,
         )
     )
@@ -84,16 +85,16 @@ def by_step(group: RunSet, steps: Sequence[str], where: str) -> Iterator[Table]:
 
 def by_test(group: RunSet, places: Sequence[Place], where: str) -> Iterator[Table]:
     """A row for each test and subject: the aged disk held against the unaged one."""
-    found: list[tuple[str, Subject, Series, SeriesPair]] = []
+    found: list[tuple[str, SeedGroup, Series, SeriesPair]] = []
     for place in places:
         step, repetition, _ = place
         name = step if repetition == 1 else f"{step} {repetition}"
-        for subject in group.subjects:
+        for subject in group.groups:
             if slowdown := subject.series.get(place):
                 empty = Series(step, repetition, "elapsed", "s", (), ())
                 old, new = (subject.series.get((one, repetition, "elapsed"), empty) for one in sides(step))
                 found.append((name, subject, slowdown, SeriesPair(new, old)))
-    judged = judge([row for *_, row in found], group.chance)
+    judged = judge([row for *_, row in found], group.host)
     told = estimates({at: slowdown for at, (_, _, slowdown, _) in enumerate(found)})
     rows = []
     for at, ((name, subject, slowdown, row), one) in enumerate(zip(found, judged, strict=True)):
@@ -149,9 +150,9 @@ def _word(one: ComparedSeries) -> str:
 def named(group: RunSet) -> list[str]:
     """The values that lie far from the others of their series: seed, value, median."""
     found = []
-    for subject in group.subjects:
+    for subject in group.groups:
         for step, metric in subject.steps:
-            series = subject.step(step, metric) if metric in TIMED else None
+            series = subject.steps.get((step, metric)) if metric in TIMED else None
             for seed, value in outliers(series) if series else ():
                 summary = series.summary if series else None
                 if summary:

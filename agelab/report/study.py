@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from agelab.analysis.run_set import RunSet
 from agelab.errors import InputError
 from agelab.published import study
 from agelab.published.phrasing import (  # fmt: skip
@@ -23,7 +24,6 @@ from agelab.published.report import StudyReport, reports
 from agelab.published.verdict import ClaimVerdict, JudgedClaim
 from agelab.report import vega
 from agelab.report.charts import MOST
-from agelab.report.gather import RunSet
 from agelab.report.model import Answer, Block, Chart, Charts, Heading, Mark, Prose, Table, TableCell
 from agelab.report.vega import Bar
 
@@ -36,7 +36,7 @@ def beside(group: RunSet) -> StudyReport | None:
 
     Raises InputError for published data that are damaged.
     """
-    runs = [loaded.run for loaded in group.runs if loaded.plan.cells]
+    runs = [run for run in group.runs if run.cells]
     if not runs or group.plan.scenario not in [name for one in study.every() for name in one.scenarios]:
         return None
     return reports(runs)[0]

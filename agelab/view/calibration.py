@@ -29,9 +29,10 @@ def calibration(
 ) -> "tuple[MeasuredHost, Calibration] | None":
     """What A and A' have shown, and of which host; None where no five run seeds measured anything both times."""
     from agelab.analysis import calibration
+    from agelab.analysis.kind_floors import kind_floors
 
     plan = seeded.plan()
-    floors = calibration.floors(pairs)
+    floors = kind_floors(pairs)
     if not floors:
         return None
     found = calibration.Calibration(
@@ -41,7 +42,7 @@ def calibration(
         scenario=plan.scenario,
         scale=plan.scale,
         kernel=plan.cells[0].kernel,
-        variants=tuple(dict.fromkeys(f"{cell.variant}, {cell.layout}" for cell in plan.cells)),
+        variants=tuple(dict.fromkeys(cell.label for cell in plan.cells)),
         seeds=tuple(dict.fromkeys(cell.seed for cell in plan.cells)),
         conditions=calibration.Conditions.of(plan),
         floors=floors,
@@ -84,7 +85,7 @@ def print_calibration(one: "Calibration", everything: bool) -> None:
 
 def _by_metric(floors: "Iterable[KindFloor]", everything: bool) -> "list[tuple[str, list[KindFloor]]]":
     """The floors of each metric that is to be shown: the headlines, or all."""
-    from agelab.analysis.cells import HEADLINES
+    from agelab.view.series_table import HEADLINES
 
     found: dict[str, list[KindFloor]] = {}
     for floor in floors:

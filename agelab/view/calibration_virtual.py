@@ -5,10 +5,11 @@ from typing import Any
 
 import click
 
-from agelab.analysis.cells import CellPair, SeedGroup
+from agelab.analysis.cell_diff import CellPair
+from agelab.analysis.cells import SeedGroup
 from agelab.results.run_directory import RunDirectory
 from agelab.stats.order_statistics import coverage, rank
-from agelab.stats.series import seeds_of, series
+from agelab.stats.series import seeds_of
 from agelab.view.input_diff import differences_json, input_lines, print_samples
 from agelab.view.run_tables import describe_run
 from agelab.view.series_table import percent, print_series, series_json
@@ -27,7 +28,7 @@ def print_floors(
     click.echo(f"\n{describe_run(seeded.plan())}")
     for group, proof in calibrated:
         seed = proof.left.cell.seed
-        click.echo(f"\n{group.variant}, {group.layout}: {seeds_of(group.cells)}, and seed {seed} once more")
+        click.echo(f"\n{group.name}: {seeds_of(group.cells)}, and seed {seed} once more")
         _print_proof(proof)
         for ran in [*group.cells.values(), proof.right]:
             if not ran.ok:
@@ -37,7 +38,7 @@ def print_floors(
             click.echo(
                 f"  from .. to holds the median over all run seeds with {covers}; floor: largest less smallest"
             )
-            print_series([*series(group.counted).values()], everything)
+            print_series([*group.series.values()], everything)
     click.echo(
         f"\nagainst another run: agelab compare {seeded.name} <run>; a difference counts above both floors"
     )
@@ -94,7 +95,7 @@ def floors_json(
                     "samples": differences_json(proof.samples),
                     "endings": differences_json(proof.endings),
                 },
-                "floors": [series_json(one) for one in series(group.counted).values()],
+                "floors": [series_json(one) for one in group.series.values()],
             }
             for group, proof in calibrated
         ],

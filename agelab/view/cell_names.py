@@ -26,17 +26,12 @@ def each(statuses: Sequence[str]) -> str:
     return ", ".join(f"{statuses.count(one)} {one}" for one in sorted(set(statuses), key=ORDER.index))
 
 
-def called(cell: Cell) -> str:
-    """What tells a cell from those of other variants and layouts."""
-    return cell.variant if cell.layout == "single" else f"{cell.variant}, {cell.layout}"
-
-
 def names(some: Iterable[Cell], every: Iterable[Cell]) -> str:
     """``ext4, xfs (seeds 2,3)``: some of the cells; their run seeds only where they are not all of the run's."""
     seeds = {cell.seed for cell in every}
     found: dict[str, list[int]] = {}
     for cell in some:
-        found.setdefault(called(cell), []).append(cell.seed)
+        found.setdefault(cell.short_label, []).append(cell.seed)
     words = [one if seeds <= set(of) else f"{one} ({seeds_of(of)})" for one, of in found.items()]
     return ("; " if any(", " in word for word in words) else ", ").join(words)
 

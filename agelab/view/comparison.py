@@ -7,10 +7,10 @@ from typing import Any
 import click
 from rich.console import Console
 
-from agelab.analysis.cells import CellPair, SeedGroup, ValueDifference, by_seed
+from agelab.analysis.cell_diff import CellPair, ValueDifference, pair_by_seed
+from agelab.analysis.cells import RunResult, SeedGroup
 from agelab.analysis.comparison import ComparisonTable
 from agelab.analysis.selectors import Comparison, names
-from agelab.results.run_directory import RunDirectory
 from agelab.stats.series import seeds_of
 from agelab.view.input_diff import differences_json, input_lines, print_samples
 from agelab.view.ratio_table import print_several, print_two, rows_json
@@ -57,15 +57,15 @@ def print_comparison(
 def _print_runs(found: Sequence[Comparison]) -> None:
     """Print each run with the letters of its sides."""
     groups = [(_letter(at), group) for one in found for at, group in enumerate((one.base, *one.others))]
-    said: dict[str, tuple[list[str], RunDirectory]] = {}
+    said: dict[str, tuple[list[str], RunResult]] = {}
     for letter, group in groups:
         letters, _ = said.setdefault(group.run.name, ([], group.run))
         if letter not in letters:
             letters.append(letter)
     for letters, run in said.values():
         names = f"{letters[0]}-{letters[-1]}" if len(letters) > 2 else ",".join(letters)
-        click.echo(f"{names}  {run.name}: {describe_run(run.plan())}")
-        if run.is_running():
+        click.echo(f"{names}  {run.name}: {describe_run(run.plan)}")
+        if run.running:
             click.echo("   it is still going on: compared as far as it is")
 
 
@@ -88,7 +88,7 @@ def _print_pair(
     click.echo("\n" + " | ".join(dict.fromkeys(names)) + ": " + " | ".join(seeds))
     for line in doubts:
         click.secho(f"  {line}", bold=True)
-    cells = by_seed(one, other)
+    cells = pair_by_seed(one, other)
     for line in _chosen(cells[0]):
         click.echo(f"  {line}")
     differing = _differing(cells)
@@ -136,7 +136,7 @@ def _left_out(group: SeedGroup) -> list[str]:
     reasons: dict[str, list[int]] = {}
     for seed, ran in group.cells.items():
         if not ran.ok:
-            reasons.setdefault(ran.why, []).append(seed)
+            reasons.setdefault(ran.reason, []).append(seed)
     return [f"{seeds_of(seeds)}: {why}" for why, seeds in reasons.items()]
 
 
@@ -163,7 +163,7 @@ def _print_several(
         for line in doubts.get(id(group), ()):
             click.secho(f"   {line}", bold=True)
         if group is not one.base:
-            cells = by_seed(one.base, group)
+            cells = pair_by_seed(one.base, group)
             differing = _differing(cells)
             for line in input_lines(differing, True) if every_input else ():
                 click.echo(f"   input {line}")
@@ -211,13 +211,13 @@ def comparison_json(
     everything: bool,
 ) -> dict[str, Any]:
     def side(group: SeedGroup) -> dict[str, Any]:
-        plan = group.run.plan()
+        plan = group.run.plan
         cells = [
             {"seed": s, "status": r.end.status if r.end else "interrupted"} for s, r in group.cells.items()
         ]
         about = group.cell.model_dump(mode="json", exclude={"seed"})
         return {"run": group.run.name, "scenario": plan.scenario, "scale": plan.scale, "clock": plan.clock, **about,
-                "going_on": group.run.is_running(), "cells": cells}  # fmt: skip
+                "going_on": group.run.running, "cells": cells}  # fmt: skip
 
     def cells(pair: CellPair) -> dict[str, Any]:
         each = everything or pair.broken or not pair.samples
@@ -239,7 +239,7 @@ def comparison_json(
                 "left": side(one.base),
                 "right": side(other),
                 "labels": doubts[id(other)],
-                "cells": [cells(pair) for pair in by_seed(one.base, other)],
+                "cells": [cells(pair) for pair in pair_by_seed(one.base, other)],
                 "rows": rows_json(judged.steps),
                 "repetitions": rows_json(judged.repetitions) if everything else None,
             }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from agelab.analysis.cells import CellPair, ValueDifference
+    from agelab.analysis.cell_diff import CellPair, ValueDifference
 
 PLACES = 2
 """Places to name of an input that differs in more than one."""
@@ -37,9 +37,9 @@ def input_lines(differing: "Sequence[ValueDifference]", every: bool) -> list[str
 
 def _values(difference: "ValueDifference", width: int) -> str:
     """Both values; of lists the words that went and came."""
-    if difference.words is None:
+    if difference.list_changes is None:
         return _short(difference.left, difference.right, width)
-    gone, come = (" ".join(map(_value, words)) or NOTHING for words in difference.words)
+    gone, come = (" ".join(map(_value, words)) or NOTHING for words in difference.list_changes)
     return f"only A: {_cut(gone, 0, width)} | only B: {_cut(come, 0, width)}"
 
 

@@ -93,7 +93,7 @@ class Course:
         """Number and count of cells, and what the cell is, where cells differ in it."""
         cell = self.cells[number]
         kernel = f", {cell.kernel}" if len({one.kernel for one in self.cells}) > 1 else ""
-        return f"cell {number + 1}/{len(self.cells)}: {cell_names.called(cell)}{kernel}, seed {cell.seed}"
+        return f"cell {number + 1}/{len(self.cells)}: {cell.short_label}{kernel}, seed {cell.seed}"
 
     def __rich__(self) -> str:
         """Cells done, and the time that is left; nothing before it is known which cells there are."""

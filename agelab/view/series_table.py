@@ -18,6 +18,21 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 
+HEADLINES = (
+    "elapsed",
+    "throughput_ratio",
+    "slowdown",
+    "layout_score",
+    "dynamic_layout_score",
+    "locality_score",
+    "extents",
+    "fragmented_files",
+    "free_extents",
+    "free_usable_1mib",
+    "space_used",
+)
+"""Metrics to show in a table of statistics, in this order; programs and ``--all`` get every metric."""
+
 
 def print_series(found: "Sequence[Series]", everything: bool) -> None:
     """Print the median, its interval and the floor of each step of each metric of one group of cells."""
@@ -36,8 +51,6 @@ def in_order(
 
     Without ``everything`` the headline metrics alone, and of a repeated step the first and the last repetition.
     """
-    from agelab.analysis.cells import HEADLINES
-
     every = list(dict.fromkeys(series(item).metric for item in found))
     wanted = [name for name in HEADLINES if name in every]
     for metric in dict.fromkeys([*wanted, *every]) if everything else wanted:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from agelab.analysis.cells import SeedGroup, groups
+from agelab.analysis.cells import SeedGroup, load, seed_groups
 from agelab.results.run_directory import RunDirectory
 from agelab.stats.formatting import format_decimal
 from agelab.stats.order_statistics import exact, summary
@@ -27,8 +27,8 @@ class StepTable:
 
 def table(run: RunDirectory) -> StepTable:
     """The run's table. Cells that are not ok are not in its figures."""
-    plan = run.plan()
-    found = groups(run)
+    loaded = load(run)
+    plan, found = loaded.plan, seed_groups(loaded)
     taken = [_taken(group) for group in found]
     rows = {
         step: tuple(one.get(step) for one in taken) for step in dict.fromkeys(s for one in taken for s in one)
@@ -37,8 +37,7 @@ def table(run: RunDirectory) -> StepTable:
     for group in found:
         for seed, ran in group.cells.items():
             if not ran.ok:
-                why = f"{ran.end.status}: {ran.end.reason or ''}" if ran.end else "it has not ended"
-                notes.append(f"{_column(group)}, seed {seed}: {' '.join(why.split())}")
+                notes.append(f"{_column(group)}, seed {seed}: {ran.ended}")
     title = f"{plan.run}: {plan.scenario}, scale {plan.scale}, {plan.clock} clock"
     if plan.kernel:
         title += f", kernel {plan.kernel.release}"
@@ -52,9 +51,9 @@ def _column(group: SeedGroup) -> str:
 def _taken(group: SeedGroup) -> dict[str, Fraction]:
     """Step, with how often it was done, to the seconds it took."""
     by_step: dict[str, list[Fraction]] = {}
-    for _, samples in group.counted:
+    for one in group.counted.values():
         mine: dict[str, list[Fraction]] = {}
-        for row in samples:
+        for row in one.samples:
             if row.metric == "elapsed" and row.value is not None:
                 mine.setdefault(row.step, []).append(exact(row.value))
         for step, values in mine.items():

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+from agelab.analysis.cells import SeedGroup, load
+from agelab.analysis.ranking import Ranked, by_median, ranked
+from agelab.analysis.run_set import RunSet
 from agelab.model.result import Cell, End
 from agelab.report.answer import all_tests, headline
-from agelab.report.gather import RunSet, Subject, load
 from agelab.report.numbers import with_spread
-from agelab.report.ranking import Ranked, by_median, ranked
 from agelab.report.step_selection import charted, repeated
 from agelab.results.run_directory import RunDirectory
 from agelab.stats.series import seeds_of
@@ -40,7 +41,7 @@ def print_result(run: RunDirectory) -> None:
             console.print(f"\n{one.question}", style="bold")
             print_wrapped(console, f"{one.named}. {one.verdict}" if one.named else one.verdict)
             # Where nothing ended ok the cells below say why.
-            for line in one.because[:REASONS] if any(subject.counted for subject in group.subjects) else ():
+            for line in one.because[:REASONS] if any(subject.counted for subject in group.groups) else ():
                 print_wrapped(console, f"- {line}", 2)
         _print_bars(console, group)
     console.print()
@@ -51,12 +52,12 @@ def print_result(run: RunDirectory) -> None:
 def _ordered(group: RunSet) -> tuple[str, str, Ranked]:
     """What the report, too, puts the variants in order by, its unit, and the order."""
     for place in all_tests.tests(group):
-        if (order := ranked(group.subjects, place)).order:
+        if (order := ranked(group.groups, place)).order:
             return f"slowdown of {place[0]}", "1", order
     if held := [place for place in group.places if place[2] == "content_bytes"]:
-        return "MB that it holds", "B", ranked(group.subjects, held[-1])
+        return "MB that it holds", "B", ranked(group.groups, held[-1])
     steps = charted(group)
-    totals = [(one, one.total(steps, "elapsed") if steps else None) for one in group.subjects]
+    totals = [(one, one.total(steps, "elapsed") if steps else None) for one in group.groups]
     return "s, all steps", "s", by_median(totals, highest=False)
 
 
@@ -85,7 +86,7 @@ def _print_bars(console: Console, group: RunSet) -> None:
     )
 
 
-def _curves(subject: Subject, steps: Sequence[str], encoding: str) -> dict[str, str]:
+def _curves(subject: SeedGroup, steps: Sequence[str], encoding: str) -> dict[str, str]:
     """How the steps went on from repetition to repetition: the medians over run seeds."""
     medians = {
         place: float(series.summary.median) if series.summary else None
@@ -105,7 +106,7 @@ def _print_each(console: Console, run: RunDirectory) -> None:
         told = "as above" if why and why == above else why
         rows.append(
             (
-                f" {cell_names.called(cell)}, seed {cell.seed}",
+                f" {cell.short_label}, seed {cell.seed}",
                 status,
                 "; ".join(filter(None, (shown, told))),
             )

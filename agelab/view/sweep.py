@@ -42,7 +42,8 @@ def print_sweep(found: Sweep, places: Sequence[Place]) -> None:
         click.echo(f"\n{_title(place)}{unit and f', {unit}'}")
         columns = range(len(found.kernels))
         cells = [
-            [_name(row), *(_cell(found, row, column, place, changes) for column in columns)] for row in rows
+            [found.label(row), *(_cell(found, row, column, place, changes) for column in columns)]
+            for row in rows
         ]
         print_table(console, heads, cells)
     console.print(f"\n{LEGEND}")
@@ -51,14 +52,9 @@ def print_sweep(found: Sweep, places: Sequence[Place]) -> None:
     for row in rows:
         for kernel, entry in zip(found.names, found.entries[row], strict=True):
             if entry and entry.why:
-                click.echo(f"{_name(row)} on {kernel}: {entry.why}")
+                click.echo(f"{found.label(row)} on {kernel}: {entry.why}")
         if last := found.last_seen(row):
-            click.echo(f"{_name(row)} was last seen in {last}")
-
-
-def _name(row: tuple[str, str]) -> str:
-    variant, layout = row
-    return variant if layout == "single" else f"{variant}, {layout}"
+            click.echo(f"{found.label(row)} was last seen in {last}")
 
 
 def _title(place: Place) -> str:
@@ -108,7 +104,7 @@ def write_plots(found: Sweep, places: Sequence[Place], directory: Path) -> list[
     for place in places:
         unit = _scale(found, place)
         lines = {
-            _name(row): [
+            found.label(row): [
                 (column, float(there.summary.median / unit.divisor) if there and there.summary else None)
                 for column in range(len(found.kernels))
                 for there in [found.series(row, column, place)]
@@ -159,6 +155,6 @@ def sweep_json(found: Sweep, places: Sequence[Place]) -> dict[str, Any]:
                     }
                 )
     kernels = [{"release": one.release, "version": one.version, "spec": one.spec} for one in found.kernels]
-    last = {_name(row): seen for row in found.entries if (seen := found.last_seen(row))}
+    last = {found.label(row): seen for row in found.entries if (seen := found.last_seen(row))}
     labels = found.host.labels([one for table in changes.values() for one in table.values()])
     return {"schema": SCHEMA, "kernels": kernels, "rows": rows, "last_seen": last, "labels": labels}

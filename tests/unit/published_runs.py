@@ -33,6 +33,7 @@ def make(
         home, cells, scenario=scenario, scale=scale, clock=clock, provenance={"kernel": kernel, **provenance}
     )
     for number, cell in enumerate(cells):
+        run.write_inputs(number, {"cell": number})
         if cell.variant in unsupported:
             made_runs.end(run, number, status=Status.UNSUPPORTED, reason="this kernel has none")
             continue

@@ -11,8 +11,11 @@ from typing import Any
 
 import pytest
 
-from agelab.analysis import calibration, cells, step_kinds
+from agelab.analysis import calibration, step_kinds
 from agelab.analysis.calibration import MeasuredHost
+from agelab.analysis.cells import load, seed_groups
+from agelab.analysis.kind_floors import kind_floors
+from agelab.analysis.run_set import run_sets
 from agelab.cli import calibrate as verb
 from agelab.cli import main
 from agelab.disk import DriveClaim
@@ -20,7 +23,6 @@ from agelab.errors import InputError
 from agelab.model.result import RunKernel, RunPlan, Status
 from agelab.report import provenance, step_statistics
 from agelab.report.answer.headline import answers
-from agelab.report.gather import load, together
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.request.options import RunOptions
 from agelab.scenario import selection
@@ -281,8 +283,8 @@ def test_words_of_a_record_do_not_reach_a_terminal(
 def test_a_median_of_zero_has_no_share(home: Path) -> None:
     zeros, some = seeds(0, 0, 0, 0, 0), seeds(0, 0, 0, 0.1, 0.2)
     for other, wanted in ((zeros, ["elapsed", "seeks"]), (some, ["seeks"])):
-        sides = [cells.groups(ran(home, values))[0] for values in (zeros, other)]
-        found = calibration.floors([(sides[0], sides[1])])
+        sides = [seed_groups(load(ran(home, values)))[0] for values in (zeros, other)]
+        found = kind_floors([(sides[0], sides[1])])
         assert [one.metric for one in found] == wanted and not any(one.share for one in found)
 
 
@@ -429,7 +431,7 @@ def test_a_report_calls_nothing_slower_below_the_floor_of_the_host(
     run = made(home, {"ext4": A, "xfs": slower})
 
     def verdicts() -> tuple[list[str], str]:
-        [group] = together([load(run)])
+        [group] = run_sets([load(run)])
         [table] = step_statistics.by_step(group, ["copy"], "part")
         return [row[-1].text for row in table.rows], " ".join(provenance.brief(group))
 
@@ -440,7 +442,7 @@ def test_a_report_calls_nothing_slower_below_the_floor_of_the_host(
     words, doubts = verdicts()
     assert words == ["lowest median", "below the floor"]
     assert "no smaller than what this host shows by chance" in doubts
-    [group] = together([load(run)])
+    [group] = run_sets([load(run)])
     [answer] = answers(group)
     assert answer.verdict.startswith("No single one: ")
 

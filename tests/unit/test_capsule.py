@@ -385,7 +385,7 @@ def test_the_verdict_names_the_input_else_the_sample_that_differs(store: Store, 
     same = replay.verdicts(found, [0, 1], RunDirectory(next(store.runs.glob("*/"))))
     assert [one.came for one in same] == ["identical"] * 2
     inputs = {**here.inputs, "making": {**here.inputs["making"], "image": "other"}}
-    other_input = replay.judged(0, here, _ran(here, inputs=inputs))
+    other_input = replay.judged(0, here, _ran(here, read_inputs=lambda: inputs))
     assert (
         other_input.came == "differs"
         and other_input.why == "other inputs: making.image; every sample is the same"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from agelab.analysis import cells
+from agelab.analysis import cell_diff
 from agelab.cli import main
 from agelab.model.metrics import METRICS
 from agelab.model.result import End, Sample, Status
@@ -17,6 +17,7 @@ from agelab.results import run_directory, run_lookup
 from agelab.results.digest import digest
 from agelab.results.run_directory import RunDirectory
 from agelab.view import comparison
+from agelab.view.series_table import HEADLINES
 from tests.unit import made_runs
 
 Values = dict[int, float | None]
@@ -324,7 +325,9 @@ def test_inputs_are_one_line_each_until_every_place_is_asked_for(
 
 def test_values_that_python_calls_equal_are_other_inputs() -> None:
     """Their key is the hash of what is written: 1 is not true, and not 1.0."""
-    assert [one.place for one in cells.inputs({"a": 1, "b": 1, "c": 0}, {"a": True, "b": 1.0, "c": 0})] == [
+    assert [
+        one.place for one in cell_diff.diff_inputs({"a": 1, "b": 1, "c": 0}, {"a": True, "b": 1.0, "c": 0})
+    ] == [
         "a",
         "b",
     ]
@@ -332,12 +335,12 @@ def test_values_that_python_calls_equal_are_other_inputs() -> None:
 
 def test_of_two_lists_the_words_that_went_and_came() -> None:
     one, other = ["-m", "768", "-smp", "1", "-cpu", "a"], ["-m", "512", "-smp", "1", "-cpu", "a", "-s"]
-    [found] = cells.inputs({"command": one}, {"command": other})
-    assert found.words == (["768"], ["512", "-s"])
-    [found] = cells.inputs({"steps": [{"a": 1}]}, {"steps": [{"a": 1}, {"b": [2]}]})
-    assert found.words == ([], [{"b": [2]}])
-    assert cells.ValueDifference("kernel", "a", "b").words is None
-    assert cells.ValueDifference("drives", None, [1]).words is None
+    [found] = cell_diff.diff_inputs({"command": one}, {"command": other})
+    assert found.list_changes == (["768"], ["512", "-s"])
+    [found] = cell_diff.diff_inputs({"steps": [{"a": 1}]}, {"steps": [{"a": 1}, {"b": [2]}]})
+    assert found.list_changes == ([], [{"b": [2]}])
+    assert cell_diff.ValueDifference("kernel", "a", "b").list_changes is None
+    assert cell_diff.ValueDifference("drives", None, [1]).list_changes is None
 
 
 @pytest.mark.parametrize(
@@ -352,11 +355,11 @@ def test_of_two_lists_the_words_that_went_and_came() -> None:
     ],
 )
 def test_the_input_that_a_place_is_in(place: str, name: str) -> None:
-    assert cells.ValueDifference(place, 1, 2).name == name
+    assert cell_diff.ValueDifference(place, 1, 2).name == name
 
 
 def test_the_headlines_are_metrics_that_there_are() -> None:
-    assert set(cells.HEADLINES) <= set(METRICS)
+    assert set(HEADLINES) <= set(METRICS)
 
 
 def test_programs_get_exact_numbers(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

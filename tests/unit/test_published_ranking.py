@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from agelab.analysis.cells import CellResult, RunResult
 from agelab.model.result import End, Status
 from agelab.published import study
-from agelab.published.our_values import Ours
+from agelab.published.our_values import OurValues
 from agelab.published.ranking import Ranking, rankings, ranks, tau_b
-from agelab.published.run_columns import LoadedRun, RunColumn
+from agelab.published.run_columns import RunColumn
 from agelab.published.study import Study
 from agelab.published.tables import HEADER
 from agelab.results.run_directory import RunDirectory
@@ -89,17 +90,16 @@ def side(values: dict[str, dict[str, list[float]]], status: Status = Status.OK) 
         ]
         for number, steps in enumerate(values.values())
     }
-    return RunColumn(
-        (
-            LoadedRun(
-                RunDirectory(Path("r")), plan, [End(status=status, host_seconds=1) for _ in cells], samples
-            ),
-        )
+    directory, end = RunDirectory(Path("r")), End(status=status, host_seconds=1)
+    results = (
+        CellResult("r", number, Path(), cell, end, tuple(samples[number]), dict)
+        for number, cell in enumerate(cells)
     )
+    return RunColumn((RunResult(directory, plan, False, tuple(results)),))
 
 
 def ranked(small: Study, *sides: RunColumn) -> Ranking:
-    sources = [Ours(small.figures, small.claims, one) for one in sides]
+    sources = [OurValues(small.figures, small.claims, one) for one in sides]
     [found] = rankings(small.figures, small.claims, sources)
     return found
 

@@ -25,7 +25,7 @@ def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 def test_a_run_that_is_going_on_is_called_so(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = RunDirectory(home / "runs" / make(home, "tum-2005", printed("tum-2005")))
     (run.cell_directory(3) / "end.json").unlink()
-    missing = "interrupted: it has no end record"
+    missing = "not ended"
     assert f"   left out: jfs, single, seed 1: {missing}\n" in said(capsys, "latest")
     with run.lock():
         shown = said(capsys, "latest")

@@ -10,8 +10,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from agelab.analysis.cells import load
 from agelab.model.result import Status
-from agelab.report.gather import load
 from agelab.report.html import render
 from agelab.report.page import page as page_of
 from agelab.results.run_directory import RunDirectory

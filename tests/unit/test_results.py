@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agelab.analysis import cells
+from agelab.analysis import cell_diff
 from agelab.analysis.derived_samples import derived
 from agelab.errors import InputError
 from agelab.model.result import End, Sample, Status
@@ -71,18 +71,18 @@ def test_a_ratio_that_cannot_be_had_says_why(values: list[float | None], why: st
 def test_comparing_names_the_input_that_differs() -> None:
     one = {"seeds": {"run": 1, "corpus": 1}, "qemu": {"command": ["a", "b"]}, "drives": [1]}
     other = {"seeds": {"run": 2, "corpus": 1}, "qemu": {"command": ["a", "c"]}, "drives": [1, 2], "new": 3}
-    found = [(d.place, d.left, d.right) for d in cells.inputs(one, other)]
+    found = [(d.place, d.left, d.right) for d in cell_diff.diff_inputs(one, other)]
     assert found == [
         ("drives", [1], [1, 2]),
         ("new", None, 3),
         ("qemu.command[1]", "b", "c"),
         ("seeds.run", 1, 2),
     ]
-    assert list(cells.inputs(one, one)) == []
+    assert list(cell_diff.diff_inputs(one, one)) == []
 
 
 def test_comparing_names_the_samples_that_differ() -> None:
-    found = cells.samples([sample(), sample("read")], [sample(value=2), sample("list")])
+    found = cell_diff.diff_samples([sample(), sample("read")], [sample(value=2), sample("list")])
     assert [(d.place, d.left, d.right) for d in found] == [
         ("copy 1 elapsed", 1.5, 2),
         ("read 1 elapsed", 1.5, None),

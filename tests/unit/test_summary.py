@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from agelab.analysis.cells import load
+from agelab.analysis.run_set import RunSet
 from agelab.cli import main
 from agelab.model.result import End, Sample, Status
 from agelab.report.answer.headline import answers
-from agelab.report.gather import RunSet, load
 from agelab.results.run_directory import RunDirectory
 from agelab.view import sparkline, summary
 from agelab.view.summary import print_result

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import geometric_mean
 
+from agelab.analysis.cells import SeedGroup
+from agelab.analysis.ranking import Ranked, by_median, ranked
+from agelab.analysis.run_set import RunSet
 from agelab.model.step_id import StepId
-from agelab.report.gather import RunSet, Subject
 from agelab.report.model import Heading, Table, TableCell
 from agelab.report.numbers import number, text
-from agelab.report.ranking import Ranked, by_median, ranked
 from agelab.stats.order_statistics import exact
 from agelab.stats.series import Place, Series
 
@@ -44,7 +45,7 @@ def does(step: str) -> str:
     return DOES.get(test.name, f"test {test.name}") + (f" (drive {test.group})" if test.within else "")
 
 
-def together(subject: Subject, places: Sequence[Place]) -> Series:
+def together(subject: SeedGroup, places: Sequence[Place]) -> Series:
     """The geometric mean of a seed's slowdowns in all tests; a seed that lacks one has none.
 
     The geometric one, for a slowdown is a ratio: twice as slow in one test and twice as quick in another is 1.
@@ -61,7 +62,7 @@ def together(subject: Subject, places: Sequence[Place]) -> Series:
     return Series("all tests", 1, "slowdown", "1", tuple(values), tuple(missing))
 
 
-def over_all(subjects: Sequence[Subject], places: Sequence[Place]) -> Ranked:
+def over_all(subjects: Sequence[SeedGroup], places: Sequence[Place]) -> Ranked:
     """The subjects by their slowdown over all tests."""
     return by_median([(one, together(one, places)) for one in subjects])
 
@@ -74,7 +75,7 @@ class Elsewhere:
     lines: tuple[str, ...]
 
 
-def elsewhere(named: Subject, subjects: Sequence[Subject], places: Sequence[Place]) -> Elsewhere | None:
+def elsewhere(named: SeedGroup, subjects: Sequence[SeedGroup], places: Sequence[Place]) -> Elsewhere | None:
     """In how many tests the one that is named is the worst, who is it in the others, and who over all of them.
 
     None where there is nothing to compare: a single test, a single subject.
@@ -141,12 +142,12 @@ def test_by_test(group: RunSet, places: Sequence[Place], where: str) -> Table:
         (
             place[0] if place[1] == 1 else f"{place[0]} {place[1]}",
             does(place[0]),
-            ranked(group.subjects, place),
+            ranked(group.groups, place),
         )
         for place in places
     ]
     if len(places) > 1:
-        found.append(("all tests", "their geometric mean", over_all(group.subjects, places)))
+        found.append(("all tests", "their geometric mean", over_all(group.groups, places)))
     rows = []
     for name, words, order in found:
         if len(order.order) < 2:

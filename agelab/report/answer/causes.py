@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from fractions import Fraction
 
+from agelab.analysis.cells import SeedGroup
 from agelab.analysis.judge import difference
 from agelab.model.step_id import AGED_MAP, CONTROL_MAP, StepId
 from agelab.report.answer import all_tests
-from agelab.report.gather import Subject
 from agelab.report.numbers import number, percent, text
 from agelab.report.step_selection import sides
 from agelab.stats.noise_floor import FloorVerdict, MedianDifference
@@ -31,16 +31,16 @@ DRIVE = (
 """Where a modelled drive's time goes."""
 
 
-def more(subject: Subject, place: Place, metric: str) -> MedianDifference | None:
+def more(subject: SeedGroup, place: Place, metric: str) -> MedianDifference | None:
     """A metric of a test, from the control to the aged disk."""
     step, repetition, _ = place
     old, new = (subject.series.get((one, repetition, metric)) for one in sides(step))
     if not (old and new):
         return None
-    return difference(SeriesPair(new, old), subject.chance)
+    return difference(SeriesPair(new, old), subject.host)
 
 
-def time(subject: Subject, place: Place) -> Iterator[str]:
+def time(subject: SeedGroup, place: Place) -> Iterator[str]:
     """Where the time went that the test takes more; nothing of causes where that may be run seeds alone."""
     whole = more(subject, place, "elapsed")
     if whole is None:
@@ -80,13 +80,13 @@ def time(subject: Subject, place: Place) -> Iterator[str]:
         yield "So it is mostly the filesystem's own work on the processor, not the drive."
 
 
-def _processor(subject: Subject, place: Place) -> Fraction:
+def _processor(subject: SeedGroup, place: Place) -> Fraction:
     """By how much processor time differs, in seconds."""
     found = [one for metric in ("cpu_user", "cpu_system") if (one := more(subject, place, metric))]
     return sum((one.difference for one in found), Fraction())
 
 
-def _seeks(subject: Subject, place: Place) -> str:
+def _seeks(subject: SeedGroup, place: Place) -> str:
     """How often the arm moves more, where it does."""
     one = more(subject, place, "seeks")
     if one is None or one.difference <= 0 or not _counts(one):
@@ -94,7 +94,7 @@ def _seeks(subject: Subject, place: Place) -> str:
     return f"; the arm moves {number(one.right.median, 0)} times instead of {number(one.left.median, 0)}"
 
 
-def next_to(worst: Subject, following: Subject, place: Place) -> Iterator[str]:
+def next_to(worst: SeedGroup, following: SeedGroup, place: Place) -> Iterator[str]:
     """Why the one and not the next: what each takes more, as a share of its own unaged time."""
     ours, theirs = (_shares(one, place) for one in (worst, following))
     if not ours or not theirs:
@@ -106,7 +106,7 @@ def next_to(worst: Subject, following: Subject, place: Place) -> Iterator[str]:
     )
 
 
-def _shares(subject: Subject, place: Place) -> list[str]:
+def _shares(subject: SeedGroup, place: Place) -> list[str]:
     """What is more for positioning, for moving data, on the processor, in % of the unaged time; nothing unless all."""
     whole = more(subject, place, "elapsed")
     found = [more(subject, place, metric) for metric, _ in DRIVE[:3]]
@@ -124,7 +124,7 @@ def _counts(one: MedianDifference) -> bool:
     return one.verdict not in (FloorVerdict.BELOW, FloorVerdict.EQUAL)
 
 
-def layout(subject: Subject, place: Place) -> Iterator[str]:
+def layout(subject: SeedGroup, place: Place) -> Iterator[str]:
     """What lies worse on the aged disk than on the control, of all that a test like this one meets."""
     found = []
     known = False
@@ -134,7 +134,7 @@ def layout(subject: Subject, place: Place) -> Iterator[str]:
         if last is None:
             continue
         there = subject.series.get((CONTROL_MAP, last[1], metric))
-        one = difference(SeriesPair(there, subject.series[last]), subject.chance) if there else None
+        one = difference(SeriesPair(there, subject.series[last]), subject.host) if there else None
         if one is None:
             continue
         known = True

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
+from agelab.analysis.cells import SeedGroup
+from agelab.analysis.ranking import Ranked, by_median, ranked
+from agelab.analysis.run_set import RunSet
 from agelab.report.answer import all_tests, causes
 from agelab.report.charts import order_of
-from agelab.report.gather import RunSet, Subject
 from agelab.report.model import Answer
 from agelab.report.numbers import number, text, unit_name
-from agelab.report.ranking import Ranked, by_median, ranked
 from agelab.report.step_selection import charted, sides
 from agelab.results.status import GOING
 from agelab.stats.noise_floor import SEEDS_NEEDED, FloorVerdict
@@ -19,13 +20,13 @@ LONGEST = 120
 
 def answers(group: RunSet) -> Iterator[Answer]:
     """What the group's runs say, the most asked for first."""
-    if not any(subject.counted for subject in group.subjects):
+    if not any(subject.counted for subject in group.groups):
         yield Answer(
             "What came out?",
             "Nothing yet: no cell has come to its end."
-            if any(entry.status in GOING for _, entry in group.entries)
+            if any(entry.status in GOING for _, entry in group.cells)
             else "Nothing: no cell ended ok.",
-            tuple(dict.fromkeys(f"{subject.name}: {entry.ran.why}" for subject, entry in group.entries)),
+            tuple(dict.fromkeys(f"{subject.name}: {entry.ended}" for subject, entry in group.cells)),
         )
     elif places := all_tests.tests(group):
         yield aged(group, places)
@@ -35,15 +36,15 @@ def answers(group: RunSet) -> Iterator[Answer]:
 
 def aged(group: RunSet, places: Sequence[Place]) -> Answer:
     """Which aged worst, and why."""
-    place = next((one for one in places if ranked(group.subjects, one).order), None)
-    several = len({one.variant for one in group.subjects}) > 1
+    place = next((one for one in places if ranked(group.groups, one).order), None)
+    several = len({one.variant for one in group.groups}) > 1
     question = f"Which {'filesystem' if several else 'of these'} aged worst, and why?"
     if place is None:
         reason = next(
-            (why for one in group.subjects for at in places for _, why in one.series[at].missing), "no sample"
+            (why for one in group.groups for at in places for _, why in one.series[at].missing), "no sample"
         )
         return Answer(question, "That was not measured.", (f"No test has a slowdown: {reason}.",))
-    everyone = ranked(group.subjects, place)
+    everyone = ranked(group.groups, place)
     order, left_out = everyone.with_seeds()
     worst = order.first[0]
     named, verdict, doubts = _first(order, place)
@@ -142,9 +143,9 @@ def _seeds(count: int) -> str:
 def _not_there(group: RunSet) -> Iterator[str]:
     """Those of which no cell ended ok, and why: nobody is left out in silence."""
     reasons: dict[str, list[str]] = {}
-    for subject in group.subjects:
+    for subject in group.groups:
         if not subject.counted:
-            reason = " ".join(subject.entries[0].ran.why.split())
+            reason = " ".join(subject.results[0].ended.split())
             reason = reason if len(reason) <= LONGEST else f"{reason[:LONGEST]}…"
             reasons.setdefault(reason, []).append(subject.name)
     for reason, names in reasons.items():
@@ -184,12 +185,12 @@ def others(group: RunSet) -> Iterator[Answer]:
     """Of runs without an aged disk: what held the most, where steps have counted it; else which was the quickest."""
     held = [place for place in group.places if place[2] == "content_bytes"]
     if held:
-        found = [(one, one.series.get(held[-1])) for one in group.subjects]
+        found = [(one, one.series.get(held[-1])) for one in group.groups]
         yield _compared(group, "Which held the most data?", "it held {}", found, highest=True)
         return
     steps = charted(group)
     if steps:
-        found = [(one, one.total(steps, "elapsed")) for one in group.subjects]
+        found = [(one, one.total(steps, "elapsed")) for one in group.groups]
         words = "all steps together take {} of guest time"
         yield _compared(group, "Which was the quickest?", words, found, highest=False)
 
@@ -198,7 +199,7 @@ def _compared(
     group: RunSet,
     question: str,
     words: str,
-    found: Sequence[tuple[Subject, Series | None]],
+    found: Sequence[tuple[SeedGroup, Series | None]],
     *,
     highest: bool,
 ) -> Answer:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from agelab.analysis.cells import SeedGroup
 from agelab.analysis.judge import judge
-from agelab.report.gather import Subject
 from agelab.stats.noise_floor import SEEDS_NEEDED, MedianDifference, too_few_seeds
 from agelab.stats.order_statistics import Summary
 from agelab.stats.series import Place, Series, SeriesPair
@@ -16,12 +16,12 @@ from agelab.stats.verdict import ComparedSeries
 class Ranked:
     """Subjects by one metric, the highest first (or the lowest)."""
 
-    order: tuple[tuple[Subject, Summary], ...]
+    order: tuple[tuple[SeedGroup, Summary], ...]
     series: tuple[Series, ...]
     """Of each the series, in the same order."""
 
     @property
-    def first(self) -> tuple[Subject, Summary]:
+    def first(self) -> tuple[SeedGroup, Summary]:
         return self.order[0]
 
     @property
@@ -33,7 +33,7 @@ class Ranked:
     def compared(self) -> list[ComparedSeries]:
         """The first one, as B, against each of the others."""
         rows = [SeriesPair(one, self.series[0]) for one in self.series[1:]]
-        return judge(rows, self.first[0].chance) if rows else []
+        return judge(rows, self.first[0].host) if rows else []
 
     @property
     def apart(self) -> MedianDifference:
@@ -43,7 +43,7 @@ class Ranked:
         return found
 
     @property
-    def tied(self) -> list[tuple[Subject, Summary]]:
+    def tied(self) -> list[tuple[SeedGroup, Summary]]:
         """Those that are not told from the first one: below the floor, or by a rank test that allows for chance.
 
         Without a floor those that are equal to it.
@@ -60,7 +60,7 @@ class Ranked:
         """Whether the first one is told from all others."""
         return len(self.order) > 1 and self.floored and not self.tied
 
-    def with_seeds(self) -> "tuple[Ranked, list[tuple[Subject, Summary]]]":
+    def with_seeds(self) -> "tuple[Ranked, list[tuple[SeedGroup, Summary]]]":
         """Those that have run seeds enough for a floor, and the others; all, where fewer than two have."""
         enough = [at for at, (_, summary) in enumerate(self.order) if summary.n >= SEEDS_NEEDED]
         if len(enough) < 2:
@@ -73,12 +73,12 @@ class Ranked:
         return too_few_seeds(*(summary.n for _, summary in self.order))
 
 
-def ranked(subjects: Sequence[Subject], place: Place) -> Ranked:
+def ranked(subjects: Sequence[SeedGroup], place: Place) -> Ranked:
     """The subjects that have the place, the highest median first."""
     return by_median([(one, one.series.get(place)) for one in subjects])
 
 
-def by_median(found: Sequence[tuple[Subject, Series | None]], *, highest: bool = True) -> Ranked:
+def by_median(found: Sequence[tuple[SeedGroup, Series | None]], *, highest: bool = True) -> Ranked:
     """Those that have a value, by their medians."""
     known = [(one, series.summary, series) for one, series in found if series and series.summary]
     known.sort(key=lambda one: one[1].median, reverse=highest)

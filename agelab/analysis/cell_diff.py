@@ -1,0 +1,136 @@
+"""The differences between two cells: their inputs by name, their samples, and how they ended."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cached_property
+from typing import Any
+
+from agelab.analysis.cells import CellResult, SeedGroup
+from agelab.model.result import Sample
+
+PHASES = ("making", "measuring")
+"""Parts that a cell's inputs are sorted into, before their own names."""
+
+
+@dataclass(frozen=True)
+class ValueDifference:
+    """One place in which two cells differ; None stands for a value that one of them does not have."""
+
+    place: str
+    left: Any
+    right: Any
+
+    @property
+    def name(self) -> str:
+        """The input that the place is in: ``making.qemu`` of ``making.qemu.command[12]``."""
+        words = [word.partition("[")[0] for word in self.place.split(".")]
+        return ".".join(words[: 2 if words[0] in PHASES else 1])
+
+    @property
+    def list_changes(self) -> tuple[list[Any], list[Any]] | None:
+        """Items removed from and added to the right-hand list; None where the values are no lists."""
+        if not (isinstance(self.left, list) and isinstance(self.right, list)):
+            return None
+        one, other = ([str(word) for word in side] for side in (self.left, self.right))
+        removed: list[Any] = []
+        added: list[Any] = []
+        for _, a, b, c, d in (
+            c for c in SequenceMatcher(None, one, other, False).get_opcodes() if c[0] != "equal"
+        ):
+            removed += self.left[a:b]
+            added += self.right[c:d]
+        return removed, added
+
+
+def diff_inputs(left: Any, right: Any, place: str = "") -> Iterator[ValueDifference]:
+    """Yield each differing leaf of two input records with its place: ``seeds.run``, ``qemu.command[12]``.
+
+    Lists of different length are one difference, with its ``list_changes``. 1, 1.0 and true are three values: a cell's
+    key is the hash of the text.
+    """
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        for key in sorted({*left, *right}):
+            yield from diff_inputs(left.get(key), right.get(key), f"{place}.{key}".lstrip("."))
+    elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
+        for number, (one, other) in enumerate(zip(left, right, strict=True)):
+            yield from diff_inputs(one, other, f"{place}[{number}]")
+    elif type(left) is not type(right) or left != right:
+        yield ValueDifference(place, left, right)
+
+
+def diff_samples(left: Sequence[Sample], right: Sequence[Sample]) -> list[ValueDifference]:
+    """List each sample that only one side has, or that has another value on the other side."""
+
+    def table(rows: Sequence[Sample]) -> dict[tuple[str, int, str], Any]:
+        return {(row.step, row.repetition, row.metric): row.value for row in rows}
+
+    one, other = table(left), table(right)
+    return [
+        ValueDifference(
+            f"{step} {repetition} {metric}",
+            one.get((step, repetition, metric)),
+            other.get((step, repetition, metric)),
+        )
+        for step, repetition, metric in dict.fromkeys([*one, *other])
+        if one.get((step, repetition, metric)) != other.get((step, repetition, metric))
+    ]
+
+
+@dataclass(frozen=True)
+class CellPair:
+    """Two cells side by side: one cell in two runs, the same cell run twice (A/A), or two variants."""
+
+    left: CellResult
+    right: CellResult
+
+    @cached_property
+    def inputs(self) -> list[ValueDifference]:
+        """The leaves of their inputs that differ."""
+        return list(diff_inputs(self.left.inputs, self.right.inputs))
+
+    @cached_property
+    def samples(self) -> list[ValueDifference]:
+        """The samples that differ."""
+        return diff_samples(self.left.samples, self.right.samples)
+
+    @property
+    def compared(self) -> int:
+        """The number of samples on either side."""
+        return len(
+            {(row.step, row.repetition, row.metric) for one in (self.left, self.right) for row in one.samples}
+        )
+
+    @property
+    def unfinished(self) -> list[str]:
+        """The runs in which the cell did not come to its end."""
+        return [one.run for one in (self.left, self.right) if not one.finished]
+
+    @property
+    def virtual(self) -> bool:
+        return self.left.virtual and self.right.virtual
+
+    @cached_property
+    def endings(self) -> list[ValueDifference]:
+        """The differences of their end records: status, digest, hashes of maps."""
+        left, right = (
+            one.end.model_dump(mode="json", include={"status", "digest", "maps"}) if one.end else {}
+            for one in (self.left, self.right)
+        )
+        return list(diff_inputs(left, right))
+
+    @property
+    def equal(self) -> bool:
+        """Whether both are finished and nothing differs: no input, no sample, no end record."""
+        return not (self.unfinished or self.inputs or self.samples or self.endings)
+
+    @property
+    def broken(self) -> bool:
+        """Whether finished cells of equal inputs differ in guest time, which must not be."""
+        return not self.unfinished and self.virtual and not self.inputs and not self.equal
+
+
+def pair_by_seed(one: SeedGroup, other: SeedGroup) -> list[CellPair]:
+    """Pair the cells of equal run seed; where no seed is equal, the first of each."""
+    common = [CellPair(cell, other.cells[seed]) for seed, cell in one.cells.items() if seed in other.cells]
+    return common or [CellPair(next(iter(one.cells.values())), next(iter(other.cells.values())))]

@@ -1,0 +1,48 @@
+"""Measure the floor of the wall clock, by kind of step and metric, from the same thing run twice."""
+
+from collections.abc import Iterable, Sequence
+
+from agelab.analysis import step_kinds
+from agelab.analysis.calibration import KindFloor, PairedSample
+from agelab.analysis.cells import SeedGroup
+from agelab.stats.formatting import json_number
+from agelab.stats.noise_floor import SEEDS_NEEDED
+from agelab.stats.series import Series
+
+
+def kind_floors(pairs: Iterable[tuple[SeedGroup, SeedGroup]]) -> tuple[KindFloor, ...]:
+    """Measure by kind of step what the same groups of cells, run twice (A and A'), differ by.
+
+    A metric counts where five run seeds or more have measured it both times, unless its median is zero and some
+    values are not.
+    """
+    found: dict[tuple[str, str], list[tuple[str, PairedSample]]] = {}
+    for one, other in pairs:
+        known = step_kinds.of_cell(next(iter(one.cells.values())).inputs)
+        for place, first in one.series.items():
+            second = other.series.get(place)
+            if second is None or min(len(first.values), len(second.values)) < SEEDS_NEEDED:
+                continue
+            seen = PairedSample(
+                variant=one.variant, layout=one.layout, step=first.step, repetition=first.repetition,
+                first=_floats(first), second=_floats(second),
+            )  # fmt: skip
+            if seen.share is not None:
+                found.setdefault((known.of(first.step), first.metric), []).append((first.unit, seen))
+    return tuple(_floor(kind, metric, those) for (kind, metric), those in found.items())
+
+
+def _floor(kind: str, metric: str, those: Sequence[tuple[str, PairedSample]]) -> KindFloor:
+    seen = [one for _, one in those]
+    return KindFloor(
+        kind=kind,
+        metric=metric,
+        unit=those[0][0],
+        places=len(seen),
+        widest=max(seen, key=lambda one: one.share or 0),
+        farthest=max(seen, key=lambda one: one.apart or 0),
+    )
+
+
+def _floats(one: Series) -> tuple[float | int, ...]:
+    return tuple(json_number(value) for _, value in one.values)

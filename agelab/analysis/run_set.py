@@ -1,0 +1,123 @@
+"""Runs of one question, whose cells can stand in one table: their groups by run seed, and their hosts' noise."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from agelab.analysis.cells import CellResult, RunResult, SeedGroup
+from agelab.analysis.comparability import data
+from agelab.analysis.host_noise import HostNoise, noise_of_runs
+from agelab.model.result import RunKernel, RunPlan
+from agelab.stats.series import Place
+
+AXES = ("variant", "layout", "kernel", "defaults", "machine", "drives")
+"""What tells one group from another, in the order in which a name says it."""
+REF = 8
+"""Characters of a git ref in a kernel's name."""
+_REF = re.compile(r"tree:[^,]*@([^,@]+)(,.*)?")
+
+
+@dataclass(frozen=True)
+class RunSet:
+    """Runs of one scenario, scale and clock on the same data."""
+
+    runs: tuple[RunResult, ...]
+
+    @property
+    def plan(self) -> RunPlan:
+        """The first run's plan: what belongs to the question is the same in all."""
+        return self.runs[0].plan
+
+    @cached_property
+    def host(self) -> HostNoise:
+        """The noise of their hosts; sums and means of several steps have the largest of any step."""
+        return noise_of_runs([(run.directory, run.plan) for run in self.runs], widest=True)
+
+    @cached_property
+    def groups(self) -> tuple[SeedGroup, ...]:
+        """The cells by everything but their run seed, in the order of the plans, each group with a name of its own."""
+        found: dict[tuple[str, ...], tuple[RunResult, list[CellResult]]] = {}
+        kernels = tuple(dict.fromkeys(run.plan.kernel for run in self.runs if run.plan.kernel))
+        names = dict(zip(kernels, kernel_names(kernels), strict=True))
+        for run in self.runs:
+            for one in run.cells:
+                cell = one.cell
+                kernel = names[run.plan.kernel] if run.plan.kernel else cell.kernel
+                key = (
+                    cell.variant,
+                    cell.layout,
+                    kernel,
+                    cell.defaults,
+                    cell.machine,
+                    " + ".join(cell.drives),
+                )
+                found.setdefault(key, (run, []))[1].append(one)
+        return tuple(
+            SeedGroup(name, run, tuple(results), self.host)
+            for name, (run, results) in zip(_names(list(found)), found.values(), strict=True)
+        )
+
+    @property
+    def cells(self) -> list[tuple[SeedGroup, CellResult]]:
+        """Every cell with its group."""
+        return [(group, one) for group in self.groups for one in group.results]
+
+    @cached_property
+    def places(self) -> list[Place]:
+        """All places measured, in the order in which the first group that has them measured them."""
+        return list(dict.fromkeys(place for group in self.groups for place in group.series))
+
+    @property
+    def seeds(self) -> list[int]:
+        return sorted({one.seed for run in self.runs for one in run.cells})
+
+
+def run_sets(runs: Iterable[RunResult]) -> list[RunSet]:
+    """Put runs of the same question together, in their order."""
+    found: list[RunSet] = []
+    for run in runs:
+        for number, one in enumerate(found):
+            if _same_question(one, run):
+                found[number] = replace(one, runs=(*one.runs, run))
+                break
+        else:
+            found.append(RunSet((run,)))
+    return found
+
+
+def _same_question(known: RunSet, run: RunResult) -> bool:
+    """Return whether a run's cells can stand in one table with those known."""
+    ours, theirs = known.plan, run.plan
+    same = all(
+        getattr(ours, name) == getattr(theirs, name) for name in ("scenario", "scale", "clock", "emulated")
+    )
+    ours_has = {word for one in known.runs for word in data(one.plan)}
+    # A run of fewer histories has fewer data.
+    return same and (not ours_has or not data(theirs) or bool(ours_has & data(theirs)))
+
+
+def kernel_names(kernels: Sequence[RunKernel]) -> list[str]:
+    """Name each kernel by its release; several of one release by their git ref, too, or by a number."""
+    names = [kernel.release.removesuffix("-amd64") for kernel in kernels]
+    refs = [_REF.fullmatch(kernel.spec) for kernel in kernels]
+    named = [
+        f"{name}@{ref[1][:REF]}" if ref and names.count(name) > 1 else name
+        for name, ref in zip(names, refs, strict=True)
+    ]
+    return [
+        f"{name}#{named[:at].count(name) + 1}" if named.count(name) > 1 else name
+        for at, name in enumerate(named)
+    ]
+
+
+def _names(keys: Sequence[tuple[str, ...]]) -> list[str]:
+    """Name each by its variant, and by as many more axes as tell it from the others."""
+    names = [key[0] for key in keys]
+    for axis in range(1, len(AXES)):
+        for name in dict.fromkeys(names):
+            alike = [at for at, one in enumerate(names) if one == name]
+            if len({keys[at][axis] for at in alike}) > 1:
+                for at in alike:
+                    names[at] = f"{name} {keys[at][axis]}"
+    return names
