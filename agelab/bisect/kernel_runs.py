@@ -16,7 +16,8 @@ from agelab.image import DoesNotBoot
 from agelab.kernel import recipes, source_tree
 from agelab.model.result import Cell, End, Sample, Status
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.execute import cell, runner
+from agelab.runner.execute import runner
+from agelab.runner.plan import support
 from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
 from agelab.store import Store, file_hash
@@ -104,7 +105,7 @@ class Runs:
     ) -> KernelOutcome:
         kind = KINDS[end.status] if end else OutcomeKind.INTERRUPTED
         why = (end.reason if end else None) or ""
-        if kind is OutcomeKind.UNSUPPORTED and why.startswith(f"{cell.PROOF} failed"):
+        if kind is OutcomeKind.UNSUPPORTED and why.startswith(f"{support.PROOF} failed"):
             kind = OutcomeKind.FAILS  # the kernel has the filesystem, and it does not work
         found = KernelOutcome(kernel=kernel, seed=seed, kind=kind, why=why, run=run.name)
         if kind is not OutcomeKind.MEASURED or self._question.metric is None:

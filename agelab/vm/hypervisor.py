@@ -48,7 +48,7 @@ class Ending(Enum):
     LOST = "lost"
     """The libvirt daemon ended, so the guest was ended too."""
     UNHEARD = "unheard"
-    """The host's disk was full and part of the output is lost (agelab.runner.execute.boot)."""
+    """The host's disk was full and part of the output is lost (agelab.runner.execute.guest_launcher)."""
     TIMEOUT = "timeout"
     """The timeout in host time expired."""
     PAUSED = "paused"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from agelab.model.result import Sample, Status
 from agelab.results.digest import digest
-from agelab.runner.execute.boot import BootEvents, _hear
+from agelab.runner.execute.boot_events import BootEvents
 from agelab.store import canonical_json
 
 LINES = (
@@ -25,7 +25,7 @@ def one(data: bytes) -> None:
     """Hear each line; what was measured can be kept and hashed."""
     heard, samples = BootEvents(), list[Sample]()
     for line in data.split(b"\n"):
-        _hear(line.decode("ascii", "replace"), "aged", heard, samples.append, lambda step: None)
+        heard.hear(line.decode("ascii", "replace"), "aged", samples.append, lambda step: None)
     digest(Status.OK, samples, {})
     for sample in samples:
         assert Sample.model_validate_json(canonical_json(sample.model_dump())) == sample

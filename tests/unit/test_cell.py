@@ -14,12 +14,17 @@ from agelab.kernel import MissingModule
 from agelab.model.event import CellEnded, RebootRequested, StepFailed
 from agelab.model.result import Status, StuckTask
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.execute import boot
-from agelab.runner.execute.boot import Boot, BootEvents, GuestLauncher, boot_timeout
-from agelab.runner.execute.cell import CellGoals, CellProgress, CellRunner, PhaseAborted, memory_is_off
+from agelab.runner.execute.boot_events import BootEvents
+from agelab.runner.execute.cell import CellRunner
+from agelab.runner.execute.cell_boots import CellBoots, CellGoals
+from agelab.runner.execute.cell_progress import CellProgress, PhaseAborted, memory_is_off
 from agelab.runner.execute.cell_status import CellStatus, judge_boot
+from agelab.runner.execute.guest_launcher import GuestLauncher, boot_timeout
+from agelab.runner.execute.phase_runner import BootRunner
+from agelab.runner.plan.boot import Boot
 from agelab.runner.plan.cell_inputs import guest_command
 from agelab.store import Store
+from agelab.vm import domain
 from agelab.vm.hypervisor import Ending, Hypervisor
 from tests.unit.test_scenario import CORPUS, spec
 
@@ -172,6 +177,15 @@ def test_what_the_host_did_only_interrupts(ending: Ending) -> None:
     assert judge_boot(ending, None, [], "", during="step x").status is Status.INTERRUPTED
 
 
+def making_of(tmp_path: Path, launcher: object) -> CellProgress:
+    """How far a cell comes whose disk is made by these guests."""
+    boots = CellBoots(cast(GuestLauncher, launcher), CellGoals())
+    progress = CellProgress(RunDirectory(tmp_path), 0, boots.spec)
+    with ExitStack() as cleanup, suppress(PhaseAborted):
+        BootRunner(boots, progress, lambda step: None).run_phase(boots.phases[0], cleanup)
+    return progress
+
+
 @pytest.mark.parametrize(
     ("console", "boots", "status"),
     [
@@ -194,18 +208,8 @@ def test_after_a_filesystem_in_trouble_there_is_no_next_boot(
     machine = SimpleNamespace(
         directory=tmp_path, spec=spec(), corpus=CORPUS, run=run, console=lambda boot: console
     )
-    runner = CellRunner(
-        RunDirectory(tmp_path),
-        0,
-        cast(GuestLauncher, machine),
-        CellGoals(),
-        Store(tmp_path),
-        lambda said: None,
-    )
-    done = CellProgress()
-    with ExitStack() as stack, suppress(PhaseAborted):
-        runner._carry_out(runner.phases[0], done, stack)
-    assert (booted, done.verdict.status) == (boots, status)
+    progress = making_of(tmp_path, machine)
+    assert (booted, progress.status.status) == (boots, status)
 
 
 def test_a_forged_reboot_does_not_boot_for_ever(tmp_path: Path) -> None:
@@ -220,18 +224,20 @@ def test_a_forged_reboot_does_not_boot_for_ever(tmp_path: Path) -> None:
     machine = SimpleNamespace(
         directory=tmp_path, spec=spec(), corpus=CORPUS, run=run, console=lambda boot: ""
     )
-    runner = CellRunner(
-        RunDirectory(tmp_path),
-        0,
-        cast(GuestLauncher, machine),
-        CellGoals(),
-        Store(tmp_path),
-        lambda said: None,
-    )
-    done = CellProgress()
-    with ExitStack() as stack, suppress(PhaseAborted):
-        runner._carry_out(runner.phases[0], done, stack)
-    assert (booted, done.verdict.status) == ([0, 1], Status.FAILED)
+    progress = making_of(tmp_path, machine)
+    assert (booted, progress.status.status) == ([0, 1], Status.FAILED)
+
+
+def test_a_boot_with_fewer_forks_than_planned_has_a_domain_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(domain, "domain_xml", lambda guest, *_: str([disk.path.name for disk in guest.disks]))
+    image = SimpleNamespace(root=tmp_path, boot_image=tmp_path)
+    hypervisor = cast(Hypervisor, SimpleNamespace(security_models=()))
+    launcher = GuestLauncher(tmp_path, spec(), cast(Image, image), CORPUS, hypervisor, None, None, {})
+    boots = CellBoots(launcher, CellGoals())
+    planned, started = (launcher.guest(boots.mapping(names)) for names in (("aged", "control"), ("aged",)))
+    assert launcher._domain_xml(planned) != launcher._domain_xml(started)
 
 
 def test_the_hosts_patience_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,8 +287,8 @@ def test_a_module_that_the_kernel_lacks_makes_the_cell_unsupported(tmp_path: Pat
 def test_a_disk_too_small_for_the_filesystem_makes_the_cell_unsupported(tmp_path: Path) -> None:
     image = SimpleNamespace(kernel=SimpleNamespace(modules=SimpleNamespace(closure=lambda names: ())))
     runner = _runner(tmp_path, image)
-    small = replace(runner.machine, spec=replace(runner.machine.spec, shrink=1000))
-    end = replace(runner, machine=small).carry_out()
+    small = replace(runner.launcher, spec=replace(runner.launcher.spec, shrink=1000))
+    end = replace(runner, launcher=small).carry_out()
     assert (end.status, end.reason) == (
         Status.UNSUPPORTED,
         "reiserfs needs 41943040 bytes of disk, the cell has 8388608",
@@ -321,11 +327,11 @@ def test_the_command_in_the_key_has_neither_this_hosts_paths_nor_libvirts_own() 
     ]  # fmt: skip
 
 
-def heard_of(*lines: str) -> boot.BootEvents:
-    heard = boot.BootEvents()
+def heard_of(*lines: str) -> BootEvents:
+    events = BootEvents()
     for line in lines:
-        boot._hear(line, "", heard, lambda sample: None, lambda step: None)
-    return heard
+        events.hear(line, "", lambda sample: None, lambda step: None)
+    return events
 
 
 STEP_LINE = '{"event":"step","step":"copy","repetition":%d}'

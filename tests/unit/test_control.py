@@ -7,6 +7,7 @@ import pytest
 
 from agelab.errors import InputError
 from agelab.model.result import End, Sample, Status
+from agelab.runner.plan.boot import BootStart
 from agelab.runner.plan.guest_plan import guest_plan
 from agelab.runner.plan.phases import phases
 from agelab.runner.prepare import input_data
@@ -57,7 +58,7 @@ def test_each_repetition_of_a_line_is_a_cell(file: Path) -> None:
         "/export/experiment/data": "/run/beside",
         "/dev/hda3": "/dev/disk/under-test",
     }
-    again = guest_plan(first, CORPUS, perform, as_before=("ext3", "rw,data=journal"))
+    again = guest_plan(first, CORPUS, perform, BootStart(mounted=("ext3", "rw,data=journal")))
     assert again["disks"][0]["mkfs"] is None
     assert again["disks"][0]["mount"] == [
         "mount",

@@ -11,10 +11,10 @@ from agelab.errors import InputError
 from agelab.model.scenario import Scenario
 from agelab.model.step import Curve
 from agelab.runner.execute import history_points
-from agelab.runner.execute.boot import Boot
 from agelab.runner.execute.disk_recipe import making_command
 from agelab.runner.execute.forks import Forks
 from agelab.runner.plan import drive_caches
+from agelab.runner.plan.boot import Boot
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.guest_plan import ARRAY_UUID, DATA_DISK, FILESYSTEM_UUID
 from agelab.runner.plan.phases import phases
@@ -32,8 +32,8 @@ def boots(name: str, **words: Any) -> tuple[CellSpec, list[Boot]]:
     [spec] = cells(name, **words)
     there = Forks(Path("/cell"), spec, None)
     return spec, [
-        history_points.controls(spec, LOG, there, (1, 2, 3)),
-        *history_points.tests(spec, LOG, there, history_points.forks((1, 2, 3))),
+        history_points.copying_controls(spec, LOG, there, (1, 2, 3)),
+        *history_points.testing(spec, LOG, there, history_points.fork_names((1, 2, 3))),
     ]
 
 
@@ -88,7 +88,7 @@ def test_each_fork_is_tested_on_a_drive_of_its_own_and_nothing_is_written_to_it(
     assert [boot.phase for boot in tests] == ["then", "today"]
     for boot in tests:
         plan = boot.plan
-        assert [disk["name"] for disk in plan["disks"]] == history_points.forks((1, 2, 3))
+        assert [disk["name"] for disk in plan["disks"]] == history_points.fork_names((1, 2, 3))
         used = [drive for disk in plan["disks"] for drive, _ in disk["members"]]
         assert used == list(range(6 * members)) == [int(d["name"][5:]) for d in plan["drives"]]
         assert all(drive["settings"] for drive in plan["drives"]) and len(boot.disks) == 6 * members

@@ -7,6 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from agelab.model.scenario import Scenario
+from agelab.runner.plan.boot import BootStart
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.guest_plan import guest_plan, map_plan
 from agelab.runner.plan.phases import Phase, phases
@@ -95,7 +96,7 @@ def test_the_control_is_copied_from_a_fork_on_bare_memory_that_is_read_only_and_
     assert source["members"] == [[2, 0], [3, 0]]
     assert [drive["partitions"][0]["disk"] for drive in bare] == [4, 5]
     assert "ro" in source["mount"][source["mount"].index("-o") + 1].split(",")
-    later = guest_plan(cell, CORPUS, control, boot=1, first_step=1)
+    later = guest_plan(cell, CORPUS, control, BootStart(1, 1))
     assert later["disks"][0]["source"] is None and len(later["drives"]) == 2
 
 

@@ -19,6 +19,7 @@ from agelab.model.result import Sample
 from agelab.model.scenario import Scenario
 from agelab.model.step import Action
 from agelab.runner.execute import runner
+from agelab.runner.plan.boot import BootStart
 from agelab.runner.plan.guest_plan import guest_plan
 from agelab.runner.plan.phases import phases
 from agelab.runner.plan.power_cut import PowerCut
@@ -102,7 +103,7 @@ def test_the_plan_has_the_moment_and_what_is_done_after_it() -> None:
         "fsck": ["jfs_fsck", "-n", "-f", device],
     }
     assert plan["recovery"] == {**wanted, "survived": None}
-    later = guest_plan(cell, CORPUS, phase, 1, 2, survived="665\n")
+    later = guest_plan(cell, CORPUS, phase, BootStart(1, 2, survived="665\n"))
     assert later["recovery"]["survived"] == "665\n"
 
 

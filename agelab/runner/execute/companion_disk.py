@@ -13,10 +13,12 @@ from agelab.model.result import Status
 from agelab.model.scenario import DiskUse, Scenario, Variant
 from agelab.model.step import Action
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.execute.boot import GuestLauncher
-from agelab.runner.execute.cell import CellGoals, CellRunner
+from agelab.runner.execute.guest_launcher import GuestLauncher
+from agelab.runner.execute.cell import CellRunner
+from agelab.runner.execute.cell_boots import CellGoals
 from agelab.runner.execute.disk_recipe import disk_recipe
 from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.plan.support import unsupported
 from agelab.store import Store
 from agelab.stored_disk import StoredDisk
 from agelab.vm.hypervisor import Hypervisor
@@ -94,10 +96,10 @@ def obtain(
         run = RunDirectory(work)
         programs = tools.obtain_filesystem_tools(own.filesystem.tools, store, progress)
         machine = GuestLauncher(run.cell_directory(0), own, image, corpus, hypervisor, clock, None, programs)
-        runner = CellRunner(run, 0, machine, CellGoals(keep=keep, measure=False), store, lambda _: None)
-        if why := runner.unsupported():
+        runner = CellRunner(run, 0, machine, CellGoals(keep_as=keep, measure=False), store, lambda _: None)
+        if why := unsupported(own, image):
             raise AgelabError(f"the {spec.beside.name} beside the disk under test: {why}")
-        key = runner.making_key()
+        key = runner.boots.disk_key
         with store.lock(f"beside-{key}"):
             if store.find(stored_disk.KIND, key):
                 found = stored_disk.find(store, key)

@@ -17,8 +17,8 @@ from agelab.model.metrics import METRICS
 from agelab.model.result import Sample
 from agelab.model.step_id import MAP, ForkName, StepId
 from agelab.results.run_directory import map_file
-from agelab.runner.execute.boot import Boot
 from agelab.runner.execute.forks import Forks
+from agelab.runner.plan.boot import Boot
 from agelab.runner.plan.cell_spec import MIB, PROCESSOR_MIB, CellSpec
 from agelab.runner.plan.guest_plan import MAP_MEMORY_MIB, RESULTS_MIB, map_plan
 from agelab.runner.plan.phases import DAYS
@@ -43,7 +43,7 @@ class Map:
     no_free: str = ""
 
 
-def boot(spec: CellSpec, there: Forks, names: Sequence[str], results: Path) -> Boot:
+def mapping_boot(spec: CellSpec, there: Forks, names: Sequence[str], results: Path) -> Boot:
     """The boot that looks at these forks; its last disk is the file ``results``."""
     forks = [] if spec.disk.real else [disk for name in names for disk in there.attached(name)]
     return Boot(
@@ -57,7 +57,7 @@ def boot(spec: CellSpec, there: Forks, names: Sequence[str], results: Path) -> B
     )
 
 
-def collect(results: Path, directory: Path) -> dict[str, str]:
+def unpack(results: Path, directory: Path) -> dict[str, str]:
     """Take the files from the results disk to ``maps/`` of the cell, packed; the sha256 of each, unpacked.
 
     Raises AgelabError where the boot did not write them, or wrote anything else: a guest's word is data.

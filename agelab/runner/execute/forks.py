@@ -1,4 +1,4 @@
-"""The forks of a cell: where they are, and how a guest gets them."""
+"""The forks of a cell: copies of its disk, as files and as disks of a guest."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -18,60 +18,59 @@ class Forks:
 
     directory: Path
     spec: CellSpec
-    begins_with: StoredDisk | None
-    """What stands for the aged disk's fork, where the cell does not make one."""
+    starts_from: StoredDisk | None
+    """Stands for the fork of the aged disk where the cell does not make one."""
 
-    def place(self, name: str) -> Path:
-        """The directory of that fork, whether it is there or not."""
-        if name == AGED and self.begins_with:
-            return self.begins_with.artefact.directory
+    def directory_of(self, name: str) -> Path:
+        """The directory of a fork, whether it exists or not."""
+        if name == AGED and self.starts_from:
+            return self.starts_from.artefact.directory
         return self.directory / f"fork-{name}"
 
-    def there(self, name: str) -> bool:
-        """Whether it was taken."""
+    def exists(self, name: str) -> bool:
         return all(path.exists() for path in self.files(name))
 
     def files(self, name: str) -> list[Path]:
-        """What holds it, a file for each member of the disk under test."""
-        return [
-            self.place(name) / MEMBER_FILE.format(number) for number, _ in enumerate(self.spec.disk.content)
-        ]
+        """The files of a fork, one for each member of the disk under test."""
+        members = range(len(self.spec.disk.content))
+        return [self.directory_of(name) / MEMBER_FILE.format(number) for number in members]
 
     def attached(self, name: str, *, written: bool = False) -> tuple[MemoryDisk, ...]:
-        """It as a guest gets it. Unless it is ``written``, what the guest writes does not reach the files."""
+        """A fork as disks of a guest. Unless ``written``, the guest's writes do not reach the files."""
         sizes = [self.spec.disk.backing[place] for place in self.spec.disk.content]
         pairs = zip(self.files(name), sizes, strict=True)
         return tuple(MemoryDisk(path, size, written=written) for path, size in pairs)
 
-    def take(self, name: str, files: Sequence[Path], stack: ExitStack, *, last: bool) -> None:
-        """Fork a disk that lies in ``files``; the fork goes away with the cell. The last fork is the disk itself."""
-        self._room(name, stack)
+    def take(self, name: str, files: Sequence[Path], cleanup: ExitStack, *, is_last: bool) -> None:
+        """Fork the disk in ``files``. The last fork is the disk itself."""
+        self._make_room(name, cleanup)
         for path, target in zip(files, self.files(name), strict=True):
-            if last:
+            if is_last:
                 path.rename(target)
             else:
                 stored_disk.sparse_copy(path, target)
 
-    def make(self, name: str, stack: ExitStack) -> None:
-        """An empty disk in a fork's place, which goes away with the cell."""
-        self._room(name, stack)
+    def create(self, name: str, cleanup: ExitStack) -> None:
+        """Create an empty disk in the place of a fork."""
+        self._make_room(name, cleanup)
         for disk in self.attached(name):
-            empty(disk)
+            create_empty(disk)
 
-    def drop(self, name: str) -> None:
-        """Let go of a fork."""
+    def remove(self, name: str) -> None:
+        """Remove the files of a fork."""
         for path in self.files(name):
             path.unlink(missing_ok=True)
 
-    def _room(self, name: str, stack: ExitStack) -> None:
-        directory = self.place(name)
+    def _make_room(self, name: str, cleanup: ExitStack) -> None:
+        """Create a fork's directory, which ``cleanup`` removes with the files in it."""
+        directory = self.directory_of(name)
         directory.mkdir()
-        stack.callback(directory.rmdir)
+        cleanup.callback(directory.rmdir)
         for path in self.files(name):
-            stack.callback(path.unlink, missing_ok=True)
+            cleanup.callback(path.unlink, missing_ok=True)
 
 
-def empty(disk: MemoryDisk) -> None:
-    """Make its file, a hole from end to end."""
+def create_empty(disk: MemoryDisk) -> None:
+    """Create a disk's file, a hole from end to end."""
     with disk.path.open("wb") as file:
         file.truncate(disk.size)

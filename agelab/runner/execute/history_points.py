@@ -10,8 +10,8 @@ from typing import Any
 
 from agelab.corpus import Corpus
 from agelab.model.step_id import AGED, CONTROL, ForkName, StepId
-from agelab.runner.execute.boot import Boot
 from agelab.runner.execute.forks import Forks
+from agelab.runner.plan.boot import Boot
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.drive_caches import in_memory_steps, on_drive
 from agelab.runner.plan.guest_plan import (
@@ -28,7 +28,7 @@ from agelab.runner.plan.phases import DAYS, MAKING, Phase, copying, step
 from agelab.vm.guest import MemoryDisk
 
 
-def forks(points: Sequence[int]) -> list[str]:
+def fork_names(points: Sequence[int]) -> list[str]:
     """The names of the forks at these points and of their controls, each control behind its fork."""
     return [str(ForkName(kind, point)) for point in points for kind in (AGED, CONTROL)]
 
@@ -84,7 +84,7 @@ class _Many:
         )
 
 
-def controls(spec: CellSpec, corpus: Corpus, there: Forks, points: Sequence[int]) -> Boot:
+def copying_controls(spec: CellSpec, corpus: Corpus, there: Forks, points: Sequence[int]) -> Boot:
     """The boot in which each control is made as the aged disk was, on the cell's drive: a new filesystem to which the
     tree is copied."""
     many = _Many(spec, there)
@@ -96,7 +96,7 @@ def controls(spec: CellSpec, corpus: Corpus, there: Forks, points: Sequence[int]
     return many.boot(corpus, CONTROL, DAYS, steps)
 
 
-def tests(spec: CellSpec, corpus: Corpus, there: Forks, names: Sequence[str]) -> Iterator[Boot]:
+def testing(spec: CellSpec, corpus: Corpus, there: Forks, names: Sequence[str]) -> Iterator[Boot]:
     """A boot for each drive on which these forks are tested, each on one of that kind of its own."""
     assert spec.scenario.curve is not None
     for day, (label, drive) in enumerate(spec.scenario.curve.tested_on.items(), start=2):

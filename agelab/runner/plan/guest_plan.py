@@ -7,6 +7,7 @@ from agelab.corpus import Corpus
 from agelab.model.base import Defaults
 from agelab.model.filesystem import Filesystem, FreeSpaceTool
 from agelab.model.step_id import CONTROL, ForkName
+from agelab.runner.plan.boot import FIRST_BOOT, BootStart, MountedAs
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.disk_layout import DiskLayout
 from agelab.runner.plan.phases import MAKING, Phase
@@ -42,27 +43,20 @@ def guest_plan(
     spec: CellSpec,
     corpus: Corpus,
     phase: Phase,
-    boot: int = 0,
-    first_step: int = 0,
-    as_before: tuple[str, str] | None = None,
-    survived: str | None = None,
+    start: BootStart = FIRST_BOOT,
 ) -> dict[str, Any]:
-    """The plan of one boot of a phase as JSON. Format: docs/design.md, "The plan and the events".
-
-    ``as_before``: type and options with which a script has mounted the disk in an earlier boot. ``survived``: what
-    the steps have left in their safe place, in a boot that follows a power cut.
-    """
+    """The plan of one boot of a phase as JSON. Format: docs/design.md, "The plan and the events"."""
     memory = spec.scenario.memory
     drives = spec.disk.for_guest(spec.run_seed, DATA_DISK)
     source = None
-    if phase.source and boot == 0:
+    if phase.source and start.number == 0:
         first = DATA_DISK + len(spec.disk.backing)
         source = mounted(spec, drives, first, "aged", AGED_MOUNT, read_only=True)
     carries = spec.scenario.beside is not None
     image = {"disk": CORPUS_DISK, "size": corpus.size, "held": spec.held_in_ram}
     return {
-        "boot": boot,
-        "first_step": first_step,
+        "boot": start.number,
+        "first_step": start.first_step,
         "entropy": spec.entropy,
         "start_at": spec.start_at,
         "memory": {
@@ -81,7 +75,7 @@ def guest_plan(
                 "raid": raid(spec.disk, phase.name),
                 "mkfs": mkfs(spec, phase.name) if phase.fresh else None,
                 "source": source,
-                **_under_test(spec, as_before),
+                **_under_test(spec, start.mounted),
             }
         ],
         "tell_mount": bool(spec.variant.script),
@@ -91,7 +85,7 @@ def guest_plan(
         "maps": [],
         "results": None,
         "refuses": list(spec.filesystem.refuses),
-        "gone": [] if survived is not None else list(spec.gone),  # after a cut it is what is measured
+        "gone": [] if start.survived is not None else list(spec.gone),  # after a cut it is what is measured
         "environment": {
             "CORPUS_SEED": str(spec.corpus_seed),
             "DEVICE": f"{DEVICES}/{UNDER_TEST}",
@@ -99,7 +93,7 @@ def guest_plan(
             **{name: str(spec.counted(figure)) for name, figure in spec.scenario.counts.items()},
         },
         "steps": [_timed(spec, step) for step in phase.steps],
-        **_recovery(spec, phase, survived),
+        **_recovery(spec, phase, start.survived),
     }
 
 
@@ -123,14 +117,14 @@ def _recovery(spec: CellSpec, phase: Phase, survived: str | None) -> dict[str, A
     }
 
 
-def _under_test(spec: CellSpec, as_before: tuple[str, str] | None) -> dict[str, list[str]]:
+def _under_test(spec: CellSpec, mounted_before: MountedAs | None) -> dict[str, list[str]]:
     """How the disk under test is mounted and unmounted: as its filesystem is, a script's as the script has left it."""
     found = commands(spec, UNDER_TEST, MOUNT)
     if not spec.variant.script:
         return found
     device = f"{DEVICES}/{UNDER_TEST}"
-    if as_before:
-        kind, options = as_before
+    if mounted_before:
+        kind, options = mounted_before
         return {"mount": ["mount", "-t", kind, "-o", options, device, MOUNT], "umount": ["umount", MOUNT]}
     unless = 'mountpoint -q "$1" || mount "$0" "$1"'
     return {"mount": ["sh", "-c", unless, device, MOUNT], "umount": ["umount", MOUNT]}

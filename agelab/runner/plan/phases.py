@@ -38,12 +38,12 @@ class Phase:
         return self.fork_of is None
 
     @property
-    def within(self) -> str:
+    def in_samples(self) -> str:
         """The phase as its steps' names in samples have it: nothing while the disk is made."""
         return "" if self.name == MAKING else self.name
 
     @property
-    def files(self) -> str:
+    def file_prefix(self) -> str:
         """What its files in the cell's directory begin with."""
         return "" if self.name == MAKING else self.name.replace("/", "-") + "-"
 

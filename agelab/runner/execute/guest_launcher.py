@@ -1,0 +1,179 @@
+"""Starts the guests of one cell: domain, disks and initramfs of each boot."""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from agelab.corpus import Corpus
+from agelab.errors import InputError
+from agelab.image import Image
+from agelab.kernel import initramfs
+from agelab.model.result import Sample
+from agelab.runner.execute.boot_events import BootEvents
+from agelab.runner.plan import cell_inputs
+from agelab.runner.plan.boot import Boot
+from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.plan.disk_layout import CellDrive
+from agelab.store import canonical_json
+from agelab.vm import domain, guest_output, host, libvirt_daemon
+from agelab.vm.guest import REAL_SERIAL, Clock, GuestSpec, MemoryDisk, RealDisk
+from agelab.vm.hypervisor import Ending, Hypervisor
+
+BOOT_TIMEOUT: dict[Clock, float] = {"virtual": 6 * 3600.0, "wall": 7 * 86400.0}
+"""Host seconds for one boot."""
+TIMEOUT_VARIABLE = "AGELAB_PATIENCE"
+"""The environment variable that sets them."""
+
+
+def boot_timeout(clock: Clock) -> float:
+    """Host seconds for one boot. Raises InputError where AGELAB_PATIENCE is not a number of them."""
+    wanted = os.environ.get(TIMEOUT_VARIABLE)
+    if not wanted:
+        return BOOT_TIMEOUT[clock]
+    if not (wanted.isascii() and wanted.isdigit() and int(wanted)):
+        raise InputError(
+            f"{TIMEOUT_VARIABLE} is {wanted!r}: set it to the host's seconds for one boot, a whole number"
+        )
+    return float(wanted)
+
+
+@dataclass(frozen=True)
+class GuestLauncher:
+    """Starts the guests of one cell."""
+
+    directory: Path
+    """Of the cell: its guests' files lie in it."""
+    spec: CellSpec
+    image: Image
+    corpus: Corpus
+    hypervisor: Hypervisor
+    clock: Path | None
+    """The library that takes the host's clock away from QEMU, in the virtual clock."""
+    module: Path | None
+    """The modelled drive's kernel module, for cells that have one."""
+    tools: Mapping[str, Path]
+    """The guest's own programs, for cells that need them."""
+
+    def run(
+        self,
+        boot: Boot,
+        events: BootEvents,
+        record: Callable[[Sample], None],
+        on_step: Callable[[str], None],
+    ) -> Ending:
+        """Run one boot to its end: ``record`` gets each sample, ``on_step`` each step's name as it ends."""
+        guest = self.guest(boot)
+        guest.initramfs.write_bytes(self._initramfs(boot))
+        limit = guest_output.MAX_EVENT_BYTES + guest_output.EVENT_BYTES_PER_STEP * len(boot.plan["steps"])
+        output = guest_output.GuestOutput(guest.events, guest.console, limit)
+        for file in (guest.console, guest.events):
+            file.touch()
+        xml = self._domain_xml(guest)
+        (self.directory / f"{boot.name}domain-{boot.number}.xml").write_text(xml)
+        try:
+            ending = self.hypervisor.run(
+                guest.name,
+                xml,
+                output,
+                lambda line: events.hear(line, boot.phase, record, on_step),
+                boot_timeout(self.spec.clock),
+            )
+            silent = ending is Ending.STOPPED and not events.last_word and host.is_disk_full(self.directory)
+            return Ending.UNHEARD if events.lost or silent else ending
+        finally:
+            guest.initramfs.unlink()
+
+    def inputs(self, boot: Boot, places: Mapping[str, Path]) -> dict[str, Any]:
+        """All that shapes a boot beside the cell's environment: its plan, initramfs and QEMU command.
+
+        ``places`` names directories of the host that the command speaks of.
+        """
+        command = self.hypervisor.command_line(self._domain_xml(self.guest(boot)))
+        named = {
+            "cell": self.directory,
+            "image": self.image.artefact.directory,
+            "corpus": self.corpus.image.parent,
+            **{f"drive{n}": Path(drive.claim.source) for n, drive in self._real_drives() if drive.claim},
+            **places,
+        }
+        return {
+            "plan": boot.plan,
+            "initramfs": hashlib.sha256(self._initramfs(boot)).hexdigest(),
+            "command": cell_inputs.guest_command(command, named),
+        }
+
+    def console(self, boot: Boot) -> str:
+        """The kernel's messages; of a long console the beginning and the end."""
+        return guest_output.console_text(self.directory / f"{boot.name}console-{boot.number}.log")
+
+    @cached_property
+    def _known_domains(self) -> dict[GuestSpec, str]:
+        """Each guest's domain is needed twice: for the inputs and to start it."""
+        return {}
+
+    def _domain_xml(self, guest: GuestSpec) -> str:
+        known = self._known_domains
+        if guest not in known:
+            known[guest] = domain.domain_xml(guest, libvirt_daemon.uri(), self.hypervisor.security_models)
+        return known[guest]
+
+    def _initramfs(self, boot: Boot) -> bytes:
+        """The image's archive, followed by the cell's own: modules, harness, tools and plan."""
+        module = self.module if any(drive["settings"] for drive in boot.plan["drives"]) else None
+        scripts = {f"control/{name}": text for name, text in sorted(self.spec.scripts.items())}
+        programs = {f"tools/{name}": path.read_bytes() for name, path in sorted(self.tools.items())}
+        return self.image.initramfs.read_bytes() + initramfs.cell(
+            self.image.kernel.modules,
+            self.spec.modules,
+            {**cell_inputs.harness_files(), "plan.json": canonical_json(boot.plan)},
+            {"start": cell_inputs.harness_start(), **programs, **scripts},
+            {module.stem: module.read_bytes()} if module else {},
+        )
+
+    def guest(self, boot: Boot) -> GuestSpec:
+        """The guest of one boot."""
+        own = hashlib.sha256(str(self.directory).encode()).hexdigest()[:12]
+        real = [(number, drive) for number, drive in self._real_drives() if boot.plan["drives"][number:]]
+        return GuestSpec(
+            name=f"agelab-{own}",
+            uuid=self.spec.uuid,
+            seed=self.spec.run_seed,
+            machine=self.spec.machine,
+            memory_mib=boot.memory_mib,
+            kernel=self.image.boot_image,
+            initramfs=self.directory / f"{boot.name}initramfs",
+            day=boot.day + boot.number,
+            disks=(
+                MemoryDisk(self.image.root, self.image.root.stat().st_size, written=False),
+                MemoryDisk(self.corpus.image, self.corpus.size, written=False),
+                *boot.disks,
+            ),
+            console=self.directory / f"{boot.name}console-{boot.number}.log",
+            events=self.directory / f"{boot.name}events-{boot.number}.jsonl",
+            preload=self.clock,
+            clock=self.spec.clock,
+            vcpus=self.spec.vcpus,
+            accelerator=self.spec.accelerator,
+            real_disks=tuple(
+                RealDisk(
+                    source=drive.claim.source,
+                    kind="file" if drive.spec.kind == "file" else "block",
+                    serial=REAL_SERIAL.format(number),
+                    cache=drive.spec.cache,
+                    aio=drive.spec.aio,
+                )
+                for number, drive in real
+                if drive.claim and drive.spec.kind != "pci"
+            ),
+            passthrough=tuple(
+                drive.claim.source for _, drive in real if drive.claim and drive.spec.kind == "pci"
+            ),
+        )
+
+    def _real_drives(self) -> Iterator[tuple[int, CellDrive]]:
+        """The real drives, with their numbers among all."""
+        return ((number, drive) for number, drive in enumerate(self.spec.disk.drives) if drive.spec.real)
