@@ -70,7 +70,7 @@ def test_each_repetition_of_a_line_is_a_cell(file: Path) -> None:
         "/mnt",
     ]
     [only] = phases(turns[2].spec.scenario, CORPUS)
-    assert [step["run"] for step in only.steps] == ["/run/agelab/control/test-write-perform.sh"]
+    assert [step.run for step in only.steps] == ["/run/agelab/control/test-write-perform.sh"]
     assert set(first.scripts) == set(SCRIPTS)
 
 

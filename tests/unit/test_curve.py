@@ -51,8 +51,8 @@ def test_the_history_stops_at_each_point_and_the_last_one_is_its_end() -> None:
     [spec] = cells("aging-curve-ext4-profile")
     [making] = phases(spec.scenario, LOG)
     assert making.forks == {1: "aged-1", 2: "aged-2", 3: "aged-3"}
-    assert [step["caches"] for step in making.steps] == ["keep", "reboot", "reboot"]
-    assert [step["repetition"] for step in making.steps] == [1, 2, 3]
+    assert [step.caches for step in making.steps] == ["keep", "reboot", "reboot"]
+    assert [step.repetition for step in making.steps] == [1, 2, 3]
     early = spec.scenario.model_copy(
         update={"curve": Curve(step="replay", after=(1,), tested_on={"then": "model:none"})}
     )
@@ -144,7 +144,7 @@ def test_a_guest_with_many_disks_has_memory_for_their_caches_and_pages() -> None
     assert more <= drive_caches.more_mib(spec, 3)
 
 
-def test_nothing_is_measured_on_the_way_of_a_disk_that_cannot_be_forked() -> None:
+def test_nothing_is_tests_at_points_of_a_disk_that_cannot_be_forked() -> None:
     with pytest.raises(InputError, match="measures on the way of a history"):
         cells("aging-curve-ext4-profile", disks="file:/tmp/some.img")
     with pytest.raises(InputError, match="measures on the way of a history"):

@@ -30,12 +30,12 @@ def test_the_disk_is_made_then_tested_on_a_fork_then_beside_a_control() -> None:
     assert list(found) == ["making", "aged", "control"]
     assert [phase.fresh for phase in found.values()] == [True, False, True]
     assert found["making"].fork_before(len(found["making"].steps)) == "aged"
-    assert [step["name"] for step in found["aged"].steps][:2] == ["read", "random-read"]
+    assert [step.name for step in found["aged"].steps][:2] == ["read", "random-read"]
     copy, *tests = found["control"].steps
-    assert copy["name"] == "copy" and copy["sync"] and found["control"].fork_before(1) == "control"
+    assert copy.name == "copy" and copy.sync and found["control"].fork_before(1) == "control"
     # The control's tests begin with a boot as the aged disk's do, and are the same but for that.
-    assert tests[0]["caches"] == "reboot"
-    assert [{**test, "caches": "keep"} for test in tests[:1]] + tests[1:] == list(found["aged"].steps)
+    assert tests[0].caches == "reboot"
+    assert [replace(test, caches="keep") for test in tests[:1]] + tests[1:] == list(found["aged"].steps)
 
 
 def test_dates_of_phases_are_apart_and_the_same_however_the_disk_was_made() -> None:
@@ -58,7 +58,7 @@ def test_the_curve_stops_the_making_before_the_step_after_each_point() -> None:
     # delete is every second step
     assert points == {2 * turn: f"curve-{turn}" for turn in (1, 4, 8, 12, 16, 20, 24)}
     for index, (one, other) in enumerate(zip(plain.steps, curved.steps, strict=True)):
-        assert other == ({**one, "caches": "reboot"} if index in points else one)
+        assert other == (replace(one, caches="reboot") if index in points else one)
 
 
 def test_a_curve_that_the_steps_do_not_have_is_refused() -> None:

@@ -23,6 +23,7 @@ from agelab.runner.plan.boot import BootStart
 from agelab.runner.plan.guest_plan import guest_plan
 from agelab.runner.plan.phases import phases
 from agelab.runner.plan.power_cut import PowerCut
+from agelab.runner.plan.step_plan import StepPlan
 from agelab.scenario import selection
 from agelab.view import recovery as shown
 from harness import recovery
@@ -188,20 +189,20 @@ def test_a_crash_that_makes_no_sense_is_refused(
     assert "\n" not in str(error.value)
 
 
-def crashed(text: str) -> list[dict[str, Any]]:
+def crashed(text: str) -> tuple[StepPlan, ...]:
     """The steps of the aging study's only phase."""
     crash = PowerCut.parse(text)
     cell = spec(scale="paper")
-    [phase] = phases(crash.of(cell.scenario), CORPUS, crash=crash)
+    [phase] = phases(crash.applied_to(cell.scenario), CORPUS, crash=crash)
     assert not phase.forks
-    return [dict(step) for step in phase.steps]
+    return phase.steps
 
 
 def test_nothing_of_the_scenario_comes_after_the_crash() -> None:
     steps = crashed("delete:3+0.5")
-    assert [(step["name"], step["repetition"]) for step in steps][-2:] == [("copy", 3), ("delete", 3)]
-    assert [step.get("cut_after") for step in steps] == [None] * 5 + [[0.5, 0.5]]
-    scenario = PowerCut.parse("copy+1").of(spec().scenario)
+    assert [(step.name, step.repetition) for step in steps][-2:] == [("copy", 3), ("delete", 3)]
+    assert [step.cut_after for step in steps] == [None] * 5 + [(0.5, 0.5)]
+    scenario = PowerCut.parse("copy+1").applied_to(spec().scenario)
     assert not (scenario.tests or scenario.control or scenario.measures or scenario.curve or scenario.ratios)
 
 

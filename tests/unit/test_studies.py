@@ -129,9 +129,7 @@ def test_what_is_prepared_alike_is_prepared_once() -> None:
         "strace-w/read3",
     ]
     assert len({phase.day for phase in found.values()}) == len(found)
-    assert (
-        found["strace-w/read1"].steps[0]["trace"] == ["-c", "-w"] and found["read1"].steps[0]["trace"] is None
-    )
+    assert found["strace-w/read1"].steps[0].trace == ("-c", "-w") and found["read1"].steps[0].trace is None
     for name, fork in starts.items():
         made = list(found)
         assert fork is None or made.index(fork) < made.index(name)
@@ -141,7 +139,7 @@ def test_a_real_disk_is_prepared_for_each_experiment_anew() -> None:
     found = of("tum-2005", real=True)
     assert len(found) == 22 and not any(phase.forks or phase.fork_of for phase in found.values())
     prepare, perform = found["delete"].steps
-    assert prepare["name"] == "prepare" and perform["caches"] == "reboot"
+    assert prepare.name == "prepare" and perform.caches == "reboot"
 
 
 def test_steps_and_experiments_exclude_each_other() -> None:
@@ -221,4 +219,4 @@ def test_what_lies_beside_is_made_by_one_copy_and_nothing_else(name: str) -> Non
     scenario = companion_disk.scenario(selection.select(name).scenario)
     Scenario.model_validate(scenario.model_dump())
     [only] = phases(scenario, CORPUS)
-    assert [step["name"] for step in only.steps] == ["copy"] and only.forks == {1: "aged"}
+    assert [step.name for step in only.steps] == ["copy"] and only.forks == {1: "aged"}

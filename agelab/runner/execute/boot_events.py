@@ -7,14 +7,14 @@ from pydantic import ValidationError
 
 from agelab.model.event import (
     EVENT,
-    StepBegun,
-    PowerIsCut,
     CellEnded,
     HarnessReady,
-    SampleSent,
-    Mounted,
-    RebootRequested,
     LinesWritten,
+    Mounted,
+    PowerIsCut,
+    RebootRequested,
+    SampleSent,
+    StepBegun,
     StepDone,
     StepFailed,
 )

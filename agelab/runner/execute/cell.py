@@ -114,7 +114,7 @@ class _StartedCell:
             for sample in goals.start_from.samples():
                 progress.record(sample)
             return
-        goes_on = bool(spec.scenario.experiments or spec.scenario.measured_on_the_way)
+        goes_on = bool(spec.scenario.experiments or spec.scenario.tests_at_points)
         with suppress(PhaseAborted) if goes_on else nullcontext():
             self.runner.run_phase(self.boots.phases[0], cleanup)
         if goals.keep_as and progress.ok:

@@ -68,7 +68,7 @@ class CellBoots:
     @cached_property
     def points(self) -> tuple[int, ...]:
         """The points of the history at which forks are tested and mapped."""
-        if not (self.spec.scenario.measured_on_the_way and self.goals.measure):
+        if not (self.spec.scenario.tests_at_points and self.goals.measure):
             return ()
         names = (self.phases[0].forks or {}).values()
         return tuple(number for name in names if (number := ForkName.parse(name).number) is not None)
@@ -86,7 +86,7 @@ class CellBoots:
             return ()
         if self.spec.disk.real:
             return (AGED,)
-        if self.spec.scenario.measured_on_the_way:
+        if self.spec.scenario.tests_at_points:
             return tuple(history_points.fork_names(self.points))
         on_the_way = () if self.goals.start_from else tuple((self.phases[0].forks or {}).values())[:-1]
         control = any(phase.name == CONTROL for phase in self.phases)
@@ -98,7 +98,7 @@ class CellBoots:
         if self.spec.disk.real:
             return ()
         started_from = [phase.fork_of for phase in self.phases if phase.fork_of]
-        if self.spec.scenario.measured_on_the_way:
+        if self.spec.scenario.tests_at_points:
             copied = history_points.fork_names(self.points)
             copied += [self.final_fork] if self.goals.keep_as else []
         else:

@@ -74,7 +74,7 @@ class CellProgress:
     def changed_drive(self) -> CellStatus | None:
         """The status of a cell whose real drive has changed since the run claimed it."""
         for drive in self.spec.disk.drives:
-            if drive.claim and (why := drive.claim.check()):
+            if drive.claim and (why := drive.claim.problem()):
                 return CellStatus(Status.FAILED, f"the drive changed while the cell ran: {why}")
         return None
 

@@ -13,10 +13,10 @@ from agelab.model.result import Status
 from agelab.model.scenario import DiskUse, Scenario, Variant
 from agelab.model.step import Action
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.execute.guest_launcher import GuestLauncher
 from agelab.runner.execute.cell import CellRunner
 from agelab.runner.execute.cell_boots import CellGoals
 from agelab.runner.execute.disk_recipe import disk_recipe
+from agelab.runner.execute.guest_launcher import GuestLauncher
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.support import unsupported
 from agelab.store import Store

@@ -24,7 +24,8 @@ from agelab.runner.plan.guest_plan import (
     mounted,
     raid,
 )
-from agelab.runner.plan.phases import DAYS, MAKING, Phase, copying, step
+from agelab.runner.plan.phases import DAYS, MAKING, Phase, copying
+from agelab.runner.plan.step_plan import StepPlan
 from agelab.vm.guest import MemoryDisk
 
 
@@ -70,7 +71,7 @@ class _Many:
         source = mounted(self.spec, self.drives, first, name, AGED_MOUNT, read_only=True)
         self.disks[-1]["source"] = source
 
-    def boot(self, corpus: Corpus, name: str, day: int, steps: Sequence[dict[str, Any]]) -> Boot:
+    def boot(self, corpus: Corpus, name: str, day: int, steps: Sequence[StepPlan]) -> Boot:
         """The boot that does these steps, each on its disk."""
         plan = guest_plan(self.spec, corpus, Phase(MAKING, tuple(steps), 0, fork_of=AGED))
         return Boot(
@@ -92,7 +93,7 @@ def copying_controls(spec: CellSpec, corpus: Corpus, there: Forks, points: Seque
     for index, point in enumerate(points):
         many.add(str(ForkName(CONTROL, point)), made=True)
         many.copied_from(str(ForkName(AGED, point)))
-        steps.append({**step(copying(spec.scenario), point, corpus), "disk": index})
+        steps.append(replace(StepPlan.of(copying(spec.scenario), point, corpus), disk=index))
     return many.boot(corpus, CONTROL, DAYS, steps)
 
 
@@ -107,11 +108,11 @@ def testing(spec: CellSpec, corpus: Corpus, there: Forks, names: Sequence[str]) 
             fork = ForkName.parse(name)
             assert fork.number is not None
             steps += [
-                {
-                    **step(test, fork.number, corpus),
-                    "name": str(StepId(test.name, (label, fork.kind))),
-                    "disk": index,
-                }
+                replace(
+                    StepPlan.of(test, fork.number, corpus),
+                    name=str(StepId(test.name, (label, fork.kind))),
+                    disk=index,
+                )
                 for test in spec.scenario.tests
             ]
         yield many.boot(corpus, label, day * DAYS, steps)

@@ -18,10 +18,10 @@ from agelab.model.result import RunPlan, Status
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import companion_disk
-from agelab.runner.execute.guest_launcher import GuestLauncher, boot_timeout
 from agelab.runner.execute.cell import CellRunner
 from agelab.runner.execute.cell_boots import CellGoals
 from agelab.runner.execute.disk_recipe import disk_recipe, making_command
+from agelab.runner.execute.guest_launcher import GuestLauncher, boot_timeout
 from agelab.runner.execute.run_plan import refuse_other_inputs, run_plan
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.prepare import input_data, run_manifest

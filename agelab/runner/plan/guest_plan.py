@@ -11,6 +11,7 @@ from agelab.runner.plan.boot import FIRST_BOOT, BootStart, MountedAs
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.disk_layout import DiskLayout
 from agelab.runner.plan.phases import MAKING, Phase
+from agelab.runner.plan.step_plan import StepPlan
 
 FILESYSTEM_UUID = {
     "making": "6167656c-6162-4000-8000-000000000001",
@@ -92,19 +93,19 @@ def guest_plan(
             **{name: str(spec.sized(figure)) for name, figure in spec.scenario.sizes.items()},
             **{name: str(spec.counted(figure)) for name, figure in spec.scenario.counts.items()},
         },
-        "steps": [_timed(spec, step) for step in phase.steps],
+        "steps": [step_json(spec, step) for step in phase.steps],
         **_recovery(spec, phase, start.survived),
     }
 
 
-def _timed(spec: CellSpec, step: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The step with the moment of its power cut, where it has one."""
-    return {**step, "cut_after": spec.moment(*step["cut_after"])} if "cut_after" in step else step
+def step_json(spec: CellSpec, step: StepPlan) -> dict[str, Any]:
+    """A step as JSON, with the moment of its power cut where it has one."""
+    return step.to_json(spec.moment(*step.cut_after) if step.cut_after else None)
 
 
 def _recovery(spec: CellSpec, phase: Phase, survived: str | None) -> dict[str, Any]:
     """What is done after a power cut, in the plans of phases that have one."""
-    if not any("cut_after" in step for step in phase.steps):
+    if not any(step.cut_after for step in phase.steps):
         return {}
     filesystem, words = spec.filesystem, {"{device}": f"{DEVICES}/{UNDER_TEST}", "{mountpoint}": MOUNT}
     return {

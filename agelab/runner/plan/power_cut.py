@@ -1,12 +1,12 @@
-"""A power cut that the user asks for: in the middle of which step of a scenario, and what is left of it then."""
+"""A power cut in the middle of a step, as the user asks for it."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from agelab.errors import InputError, unknown
 from agelab.model.scenario import Scenario
+from agelab.runner.plan.step_plan import StepPlan
 
 _FORM = re.compile(
     r"(?P<step>[a-z0-9][a-z0-9_-]*)(:(?P<repetition>[0-9]{1,9}))?\+(?P<seconds>[0-9]{1,9}(\.[0-9]{1,9})?)"
@@ -16,7 +16,7 @@ OPTION = "--crash-at"
 
 @dataclass(frozen=True)
 class PowerCut:
-    """The power is cut so many guest seconds after that repetition of a step has begun."""
+    """Cuts the power some guest seconds after a repetition of a step has begun."""
 
     step: str
     repetition: int
@@ -27,7 +27,7 @@ class PowerCut:
 
     @classmethod
     def parse(cls, text: str) -> "PowerCut":
-        """``copy:3+1.5``, or ``copy+1.5`` for the first repetition. Raises InputError."""
+        """Read ``copy:3+1.5``, or ``copy+1.5`` for the first repetition. Raises InputError."""
         found = _FORM.fullmatch(text)
         if not found or not int(found["repetition"] or 1) or not float(found["seconds"]):
             raise InputError(
@@ -36,10 +36,10 @@ class PowerCut:
             )
         return cls(found["step"], int(found["repetition"] or 1), float(found["seconds"]))
 
-    def of(self, scenario: Scenario) -> Scenario:
-        """The scenario without what would come after its steps: it would measure what the cut has left of them.
+    def applied_to(self, scenario: Scenario) -> Scenario:
+        """The scenario without its tests, control, maps and ratios: they would measure what the cut has left.
 
-        Raises InputError where it has no such step, or one that ends sooner in any case.
+        Raises InputError where the scenario has no such step, or where its deadline comes before the cut.
         """
         if scenario.experiments:
             raise InputError(
@@ -61,12 +61,12 @@ class PowerCut:
         nothing = {"tests": (), "control": None, "measures": (), "curve": None, "ratios": ()}
         return scenario.model_copy(update=nothing)
 
-    def ending(self, steps: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
-        """These steps up to the one that is cut. Raises InputError where it has no such repetition."""
-        times = [(step["name"], step["repetition"]) for step in steps]
+    def truncate(self, steps: Sequence[StepPlan]) -> tuple[StepPlan, ...]:
+        """Leave out the steps after the one that is cut. Raises InputError where it has no such repetition."""
+        times = [(step.name, step.repetition) for step in steps]
         if (self.step, self.repetition) not in times:
             last = max(repetition for name, repetition in times if name == self.step)
             raise InputError(f"{self}: step {self.step} has {last} repetitions")
         end = times.index((self.step, self.repetition))
-        cut = {**steps[end], "cut_after": [self.seconds, self.seconds]}
-        return (*map(dict, steps[:end]), cut)
+        cut = replace(steps[end], cut_after=(self.seconds, self.seconds))
+        return (*steps[:end], cut)

@@ -27,7 +27,7 @@ def resolve(options: RunOptions, source: Selection | ControlFile | None = None) 
         raise unknown("scale", scale, [*selected.scenario.scales])
     scenario = selected.scenario if options.corpus else selected.scenario.at_scale(scale)
     scenario = _traced(scenario, options)
-    scenario = options.power_cut.of(scenario) if options.power_cut else scenario
+    scenario = options.power_cut.applied_to(scenario) if options.power_cut else scenario
     _fit(options, scenario)
     data = Path(options.corpus) if options.corpus else file.data if file else None
     return RunRequest(

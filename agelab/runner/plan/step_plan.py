@@ -1,0 +1,51 @@
+"""One repetition of a step, as the guest's plan has it."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from agelab.corpus import Corpus
+from agelab.model.metrics import METRICS
+from agelab.model.step import Action, Caches
+
+
+@dataclass(frozen=True)
+class StepPlan:
+    """One repetition of a step. The fields are the guest's (harness/plan.py)."""
+
+    name: str
+    repetition: int
+    run: str
+    caches: Caches
+    sync: bool
+    pause: float
+    expect: tuple[int, ...]
+    refuses: tuple[str, ...]
+    deadline: float
+    moves: int | None
+    records: tuple[tuple[str, str], ...]
+    disk: int = 0
+    trace: tuple[str, ...] | None = None
+    cut_after: tuple[float, float] | None = None
+    """The window in which the power is cut; the guest is told the moment."""
+
+    @classmethod
+    def of(cls, action: Action, repetition: int, corpus: Corpus) -> "StepPlan":
+        return cls(
+            name=action.name,
+            repetition=repetition,
+            run=action.run,
+            caches=action.caches,
+            sync=action.sync,
+            pause=action.pause,
+            expect=action.expect,
+            refuses=action.refuses,
+            deadline=action.deadline,
+            moves=corpus.content_bytes if action.moves == "corpus" else None,
+            records=tuple((metric, METRICS[metric].unit) for metric in action.records),
+            cut_after=action.cut_after,
+        )
+
+    def to_json(self, cut_at: float | None) -> dict[str, Any]:
+        """The step in a plan, its power cut after so many seconds. A step without a cut does not speak of one."""
+        told = asdict(self) | {"cut_after": cut_at}
+        return {name: value for name, value in told.items() if name != "cut_after" or value is not None}
