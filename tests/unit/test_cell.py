@@ -1,7 +1,8 @@
 """A cell's verdict, its inputs, and what is unsupported."""
 
-from contextlib import ExitStack, suppress
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -12,15 +13,14 @@ from agelab.errors import InputError
 from agelab.image import Image
 from agelab.kernel import MissingModule
 from agelab.model.event import CellEnded, RebootRequested, StepFailed
-from agelab.model.result import Status, StuckTask
+from agelab.model.result import Sample, Status, StuckTask
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute.boot_events import BootEvents
 from agelab.runner.execute.cell import CellRunner
 from agelab.runner.execute.cell_boots import CellBoots, CellGoals
-from agelab.runner.execute.cell_progress import CellProgress, PhaseAborted, memory_is_off
+from agelab.runner.execute.cell_progress import memory_is_off
 from agelab.runner.execute.cell_status import CellStatus, judge_boot
 from agelab.runner.execute.guest_launcher import GuestLauncher, boot_timeout
-from agelab.runner.execute.phase_runner import BootRunner
 from agelab.runner.plan.boot import Boot
 from agelab.runner.plan.cell_inputs import guest_command
 from agelab.store import Store
@@ -177,13 +177,62 @@ def test_what_the_host_did_only_interrupts(ending: Ending) -> None:
     assert judge_boot(ending, None, [], "", during="step x").status is Status.INTERRUPTED
 
 
-def making_of(tmp_path: Path, launcher: object) -> CellProgress:
-    """How far a cell comes whose disk is made by these guests."""
-    boots = CellBoots(cast(GuestLauncher, launcher), CellGoals())
-    progress = CellProgress(RunDirectory(tmp_path), 0, boots.spec)
-    with ExitStack() as cleanup, suppress(PhaseAborted):
-        BootRunner(boots, progress, lambda step: None).run_phase(boots.phases[0], cleanup)
-    return progress
+@dataclass(frozen=True, kw_only=True)
+class ScriptedGuest(GuestLauncher):
+    """A guest whose boots say what a test has them say; no hypervisor starts."""
+
+    says: Callable[[Boot, BootEvents], None]
+    kernel_log: str
+    booted: list[int]
+
+    def run(
+        self, boot: Boot, events: BootEvents, record: Callable[[Sample], None], on_step: Callable[[str], None]
+    ) -> Ending:
+        self.booted.append(boot.number)
+        self.says(boot, events)
+        return Ending.STOPPED
+
+    def inputs(self, boot: Boot, places: Mapping[str, Path]) -> dict[str, Any]:
+        return {}
+
+    def console(self, boot: Boot) -> str:
+        return self.kernel_log
+
+
+def _runner(
+    tmp_path: Path,
+    image: object,
+    guest: Callable[..., GuestLauncher] = GuestLauncher,
+    *,
+    measure: bool = True,
+) -> CellRunner:
+    run = RunDirectory.create(tmp_path, "aging")
+    nobody = cast(Hypervisor, None)
+    machine = guest(
+        run.cell_directory(0), spec(), cast(Image, image), CORPUS, nobody, Path("clock.so"), None, {}
+    )
+    return CellRunner(run, 0, machine, CellGoals(measure=measure), Store(tmp_path), print)
+
+
+def _image(**proof: str) -> SimpleNamespace:
+    """An image whose kernel has every module, with that proof of reiserfs."""
+    modules = SimpleNamespace(closure=lambda names: ())
+    kernel = SimpleNamespace(modules=modules, release="6.1", version="6.1-1", key="k")
+    proofs = {("reiserfs", "period"): SimpleNamespace(**proof)} if proof else {}
+    return SimpleNamespace(kernel=kernel, content="c", proof=proofs)
+
+
+def carried_out(
+    tmp_path: Path, says: Callable[[Boot, BootEvents], None], console: str = ""
+) -> tuple[list[int], Status]:
+    """Carry out the making of a cell's disk: the numbers of its boots, and how its end record says it ended."""
+    booted: list[int] = []
+    guest = partial(ScriptedGuest, says=says, kernel_log=console, booted=booted)
+    runner = _runner(tmp_path, _image(status="ok"), guest, measure=False)
+    runner.carry_out()
+    end = runner.run.end(0)
+    assert end and end.inputs_key and not runner.run.transient_files()
+    return booted, end.status
 
 
 @pytest.mark.parametrize(
@@ -197,35 +246,19 @@ def making_of(tmp_path: Path, launcher: object) -> CellProgress:
 def test_after_a_filesystem_in_trouble_there_is_no_next_boot(
     tmp_path: Path, console: str, boots: list[int], status: Status
 ) -> None:
-    booted: list[int] = []
-
-    def run(boot: Boot, heard: BootEvents, *_: object) -> Ending:
-        booted.append(boot.number)
+    def says(boot: Boot, heard: BootEvents) -> None:
         heard.reboot = None if boot.number else RebootRequested(event="reboot", next=1)
         heard.ended = OK if boot.number else None
-        return Ending.STOPPED
 
-    machine = SimpleNamespace(
-        directory=tmp_path, spec=spec(), corpus=CORPUS, run=run, console=lambda boot: console
-    )
-    progress = making_of(tmp_path, machine)
-    assert (booted, progress.status.status) == (boots, status)
+    assert carried_out(tmp_path, says, console) == (boots, status)
 
 
 def test_a_forged_reboot_does_not_boot_for_ever(tmp_path: Path) -> None:
-    booted: list[int] = []
-
-    def run(boot: Boot, heard: BootEvents, *_: object) -> Ending:
-        booted.append(boot.number)
+    def says(boot: Boot, heard: BootEvents) -> None:
         assert boot.number < 5
         heard.reboot = RebootRequested(event="reboot", next=1)
-        return Ending.STOPPED
 
-    machine = SimpleNamespace(
-        directory=tmp_path, spec=spec(), corpus=CORPUS, run=run, console=lambda boot: ""
-    )
-    progress = making_of(tmp_path, machine)
-    assert (booted, progress.status.status) == ([0, 1], Status.FAILED)
+    assert carried_out(tmp_path, says) == ([0, 1], Status.FAILED)
 
 
 def test_a_boot_with_fewer_forks_than_planned_has_a_domain_of_its_own(
@@ -249,15 +282,6 @@ def test_the_hosts_patience_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("AGELAB_PATIENCE", wrong)
         with pytest.raises(InputError, match=r"AGELAB_PATIENCE is .* a whole number"):
             boot_timeout("virtual")
-
-
-def _runner(tmp_path: Path, image: object) -> CellRunner:
-    run = RunDirectory.create(tmp_path, "aging")
-    nobody = cast(Hypervisor, None)  # an unsupported cell starts no guest
-    machine = GuestLauncher(
-        run.cell_directory(0), spec(), cast(Image, image), CORPUS, nobody, Path("clock.so"), None, {}
-    )
-    return CellRunner(run, 0, machine, CellGoals(), Store(tmp_path), print)
 
 
 @pytest.mark.parametrize(
@@ -285,8 +309,7 @@ def test_a_module_that_the_kernel_lacks_makes_the_cell_unsupported(tmp_path: Pat
 
 
 def test_a_disk_too_small_for_the_filesystem_makes_the_cell_unsupported(tmp_path: Path) -> None:
-    image = SimpleNamespace(kernel=SimpleNamespace(modules=SimpleNamespace(closure=lambda names: ())))
-    runner = _runner(tmp_path, image)
+    runner = _runner(tmp_path, _image())
     small = replace(runner.launcher, spec=replace(runner.launcher.spec, shrink=1000))
     end = replace(runner, launcher=small).carry_out()
     assert (end.status, end.reason) == (
@@ -305,10 +328,7 @@ def test_a_disk_too_small_for_the_filesystem_makes_the_cell_unsupported(tmp_path
 def test_without_a_proof_the_cell_is_unsupported(
     tmp_path: Path, status: str, reason: str, expected: str
 ) -> None:
-    proof = SimpleNamespace(status=status, reason=reason)
-    kernel = SimpleNamespace(modules=SimpleNamespace(closure=lambda names: ()))
-    image = SimpleNamespace(kernel=kernel, proof={("reiserfs", "period"): proof})
-    end = _runner(tmp_path, image).carry_out()
+    end = _runner(tmp_path, _image(status=status, reason=reason)).carry_out()
     assert (end.status, end.reason) == (Status.UNSUPPORTED, expected)
 
 
