@@ -232,7 +232,12 @@ def test_a_step_that_ends_before_its_cut_fails_the_cell(tmp_path: Path) -> None:
 
 
 def test_a_boot_after_the_last_step_was_cut_has_no_more_to_do(tmp_path: Path) -> None:
-    assert isinstance(heard(tmp_path, plan({}, boot=1, first_step=1))[-1], CellEnded)
+    ready, *between, ended = heard(tmp_path, plan({"run": "touch ran"}, boot=1, first_step=1))
+    assert isinstance(ready, HarnessReady) and ready.boot == 1
+    assert not [e for e in between if isinstance(e, StepBegun | StepDone | StepFailed)]
+    assert {e.step for e in between if isinstance(e, SampleSent)} == {"boot"}
+    assert ended == CellEnded(event="end", status="ok", reason=None)
+    assert not (tmp_path / "mnt/ran").exists()
 
 
 def test_a_refusal_that_names_an_odd_file_is_one_line(tmp_path: Path) -> None:

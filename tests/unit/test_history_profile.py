@@ -9,6 +9,7 @@ import pytest
 
 from agelab.history.operations import check_log
 from agelab.history.profile import ProducedFiles, Profile, ProfileRequest, load_profile, operations
+from agelab.history.report import EngineRecord, report
 
 MIB = 1 << 20
 
@@ -48,9 +49,20 @@ def test_what_is_left_has_the_profile_and_the_fullness(agrawal: Profile, tmp_pat
     assert largest_difference(produced.ages, agrawal.ages.shares()) < 0.06
 
 
-def test_ages_need_overwrites_and_the_report_shows_it(agrawal: Profile, tmp_path: Path) -> None:
-    few = made(tmp_path / "log", agrawal, ProfileRequest(100 * MIB, 0.8, 2, 1))
-    assert largest_difference(few.ages, agrawal.ages.shares()) > 0.2
+def test_ages_converge_with_overwrites_and_the_report_says_when(agrawal: Profile, tmp_path: Path) -> None:
+    disk, log = 100 * MIB, tmp_path / "log"
+    distances, converged = [], []
+    for overwrites in (2, 5, 10, 20):
+        few = made(log, agrawal, ProfileRequest(disk, 0.8, overwrites, 1))
+        record = EngineRecord(0.8, overwrites, profile=agrawal, produced=few)
+        fits = report("profile", disk, 1, record, check_log(log)).fits
+        assert fits and fits.ages.distance == pytest.approx(
+            largest_difference(few.ages, agrawal.ages.shares()), abs=1e-6
+        )
+        distances.append(fits.ages.distance)
+        converged.append(fits.converged)
+    assert distances == sorted(distances, reverse=True) and distances[0] > 0.6
+    assert converged == [False, False, False, True]
 
 
 def test_it_is_the_same_log_for_the_same_seed(agrawal: Profile, tmp_path: Path) -> None:
