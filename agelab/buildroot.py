@@ -17,6 +17,7 @@ from agelab import atomic, process
 from agelab.debian import Archive, Package, PackagesVanished
 from agelab.errors import AgelabError, HostError
 from agelab.model.base import Frozen
+from agelab.notify import Notify
 from agelab.store import Artefact, DamagedArtefact, Store
 
 ROOT_TAR = "root.tar"
@@ -59,7 +60,7 @@ def obtain(
     resolve: Callable[[bool], BuildRoot],
     purpose: Purpose,
     store: Store,
-    progress: Callable[[str], None],
+    progress: Notify,
     *,
     verify: bool = True,
 ) -> Artefact:
@@ -75,9 +76,7 @@ def obtain(
         return _obtain(resolve(True), purpose, store, progress, verify)
 
 
-def _obtain(
-    chosen: BuildRoot, purpose: Purpose, store: Store, progress: Callable[[str], None], verify: bool
-) -> Artefact:
+def _obtain(chosen: BuildRoot, purpose: Purpose, store: Store, progress: Notify, verify: bool) -> Artefact:
     inputs = {
         "packages": [[package.name, package.version, package.sha256] for package in chosen.packages],
         **purpose.inputs,

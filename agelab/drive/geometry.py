@@ -1,6 +1,6 @@
-"""From a drive's figures to the integers that the kernel module is given: it computes nothing from a float.
+"""Convert a drive's figures to the kernel module's parameters: integers only, as the module cannot use floats.
 
-docs/design.md, "Drives and machines", says what the module makes of each.
+docs/design.md, "Drives and machines", says what the module computes from each.
 """
 
 import hashlib
@@ -10,9 +10,9 @@ from math import sqrt
 from agelab.model.drive import SECTOR, Drive, Flash, RotatingDisk
 
 ZONES = 16
-"""How many steps the rate falls in. Drives have 10 to 30; the step between two is then about 3 %."""
+"""Zones of a rotating disk. Real drives have 10 to 30; with 16 the rates of two neighbours differ by about 3 %."""
 WRITE_CACHE_MOST = 16 << 20
-"""Bytes of a larger cache that hold writes (WRITE_CACHE_MOST in harness/drive/drive.h)."""
+"""Bytes of a write cache at most (WRITE_CACHE_MOST in harness/drive/drive.h)."""
 NS_PER_MINUTE = 60_000_000_000
 
 
@@ -20,7 +20,7 @@ NS_PER_MINUTE = 60_000_000_000
 class SeekCurve:
     """``minimum + root * sqrt(x) + linear * x`` nanoseconds over d of C cylinders, ``x = (d-1) / (C-2)``.
 
-    ``linear`` may be negative; the curve rises all the way nevertheless (model/drive.py checks it).
+    ``linear`` may be negative; the curve still rises everywhere (model/drive.py checks it).
     """
 
     minimum: int
@@ -28,7 +28,7 @@ class SeekCurve:
     linear: int
 
     def time(self, distance: int, cylinders: int) -> float:
-        """How long a read seeks over so many cylinders, in nanoseconds."""
+        """Return the time of a read's seek over so many cylinders, in nanoseconds."""
         if distance == 0:
             return 0
         x = (distance - 1) / (cylinders - 2)
@@ -36,12 +36,12 @@ class SeekCurve:
 
 
 def revolution_ns(disk: RotatingDisk) -> int:
-    """The time of one revolution in nanoseconds."""
+    """Return the time of one revolution in nanoseconds."""
     return round(NS_PER_MINUTE / disk.rpm.value)
 
 
 def seek_curve(disk: RotatingDisk) -> SeekCurve:
-    """The curve through the seek times to the next, to a random and to the furthest cylinder.
+    """Fit the curve through the seek times to the next, to a random and to the furthest cylinder.
 
     Over uniformly random pairs of cylinders sqrt(x) has the mean 8/15 and x the mean 1/3; with full stroke =
     minimum + root + linear that gives root = (15 average - 10 minimum - 5 full) / 3 and
@@ -56,7 +56,7 @@ def seek_curve(disk: RotatingDisk) -> SeekCurve:
 
 
 def zones(drive: Drive, disk: RotatingDisk) -> list[tuple[int, int]]:
-    """First sector and sectors per track of each zone, from the outer edge inwards.
+    """Return first sector and sectors per track of each zone, from the outer edge inwards.
 
     Constant bit density makes the rate fall linearly with the track; all zones have the same number of tracks
     to within one, so the zones' rates are equally spaced from the outer figure to the inner one. A track holds
@@ -77,24 +77,24 @@ def zones(drive: Drive, disk: RotatingDisk) -> list[tuple[int, int]]:
 
 
 def count_tracks(drive: Drive, table: list[tuple[int, int]]) -> int:
-    """How many tracks the zones have, the last of them perhaps in part."""
+    """Count the tracks of all zones; the last one may be partial."""
     ends = [first for first, _ in table[1:]] + [drive.sectors.value]
     return sum(-(-(end - first) // spt) for (first, spt), end in zip(table, ends, strict=True))
 
 
 def count_cylinders(drive: Drive, disk: RotatingDisk, table: list[tuple[int, int]]) -> int:
-    """How many positions the arm has: the tracks by the heads."""
+    """Count the arm's positions: the tracks divided by the heads."""
     return max(3, -(-count_tracks(drive, table) // disk.heads.value))
 
 
 def phase(run_seed: int, index: int, revolution: int) -> int:
-    """The platters' angle when guest time is 0, in nanoseconds of a revolution: the run seed's draw."""
+    """Draw the platters' angle at guest time 0 from the run seed, in nanoseconds of a revolution."""
     drawn = hashlib.sha256(f"agelab drive phase {run_seed} {index}".encode()).digest()
     return int.from_bytes(drawn[:8], "big") % revolution
 
 
 def write_cache_bytes(drive: Drive) -> int:
-    """The memory that the module takes for a disk's write cache: all segments but one, 16 MiB at most (drive.h)."""
+    """Return the bytes of a disk's write cache in the module: all segments but one, 16 MiB at most (drive.h)."""
     if not isinstance(drive.medium, RotatingDisk) or not drive.cache.write_back.value:
         return 0
     whole = drive.cache.kib.value << 10
@@ -104,10 +104,10 @@ def write_cache_bytes(drive: Drive) -> int:
 def module_parameters(
     drive: Drive, *, name: str, run_seed: int, index: int, queue_depth: int | None = None
 ) -> str:
-    """The module's words for this drive, all but ``memory=``: which only the guest knows and appends.
+    """Return the module's parameters for this drive, except ``memory=``, which the guest appends.
 
-    ``name`` is what the block device is called, ``index`` the drive's number in its machine, ``queue_depth``
-    what the machine's controller allows (model/machine.py).
+    ``name`` is the name of the block device, ``index`` the drive's number in its machine, ``queue_depth`` the limit of
+    the machine's controller (model/machine.py).
     """
     depth = drive.queue_depth.value
     medium = drive.medium

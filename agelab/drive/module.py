@@ -1,8 +1,8 @@
-"""The modelled drive's kernel module, built out of tree against the headers of the kernel that will load it.
+"""Build the modelled drive's kernel module, out of tree, against the headers of the kernel that will load it.
 
 Debian's headers name the compiler that the kernel was built with. Both come from the kernel's own suite, into a
 build root (agelab/buildroot.py), so that the same sources give the same module. For a kernel that was built here the
-module is built where the kernel's own objects are.
+module is built with that kernel's own objects.
 """
 
 import re
@@ -30,22 +30,22 @@ RECIPE = 1
 ROOT_RECIPE = 1
 """Raised whenever the same packages would make another build root."""
 
-# What kbuild runs beside the compiler and its own programs.
+# Programs that kbuild runs, besides the compiler and its own.
 _TOOLS = ("bash", "coreutils", "dash", "diffutils", "findutils", "grep", "make", "mawk", "sed")
-# Dependencies of a compiler that makes programs, and of packages that are set up: here neither happens.
+# Dependencies for linking programs and for setting up packages: neither is done here.
 _NOT_NEEDED = re.compile(
     r"base-files|debconf|debianutils|dpkg|init-system-helpers|openssl-provider-legacy|perl-base|tar"
     r"|lib(asan|atomic|cc1-|gomp|gprofng|hwasan|itm|lsan|quadmath|tsan|ubsan)\d*"
 )
-# Of a kernel's headers: the image that they are of, and what sets it up.
+# Dependencies of a headers package on the kernel's image.
 _IMAGE = re.compile(r"linux-(base|image)\b.*")
-# Once in the tree, relative to /usr.
+# Removed from the unpacked tree; relative to /usr.
 _UNUSED = (
     *("share", "games", "include", "local"),
     *("lib/gcc/*/*/lto1", "lib/gcc/*/*/lto-wrapper", "libexec/gcc/*/*/lto1", "libexec/gcc/*/*/lto-wrapper"),
     *("lib/gcc/*/*/*.a", "lib/gcc/*/*/*.so", "lib/gcc/*/*/plugin"),
     *("lib/*/gconv", "src/*/include/dt-bindings", "src/*/arch/[!x]*", "src/*/arch/xtensa"),
-    # Thousands of empty files that tell make which of the kernel's own objects are out of date.
+    # Thousands of empty files that make needs only for the kernel's own objects.
     "src/*/include/config/[A-Z]*",
     *("bin/*lto-dump*", "bin/*gcov*", "bin/*gprof*", "bin/*-dwp", "bin/dwp", "bin/*gold", "bin/*elfedit"),
 )
@@ -53,14 +53,14 @@ _WARNING = re.compile(r"\bwarning:", re.IGNORECASE)
 
 
 class NoHeaders(InputError):
-    """No suite has the headers of exactly that kernel: it runs with drives that need no module alone."""
+    """No suite has the headers of exactly that kernel: it can only use drives that need no module."""
 
 
 def obtain(kernel: Kernel, store: Store, progress: Notify = silent, sources: Path = SOURCES) -> Path:
-    """The module of ``sources`` for a kernel, built if the store does not have it.
+    """Return the module of ``sources`` for a kernel, built if the store does not have it.
 
-    Raises NoHeaders for a kernel whose headers Debian does not have, HostError when nothing can be confined
-    here, DoesNotBuild when the sources do not compile or compile with a warning.
+    Raises NoHeaders for a kernel whose headers Debian does not have, HostError when bubblewrap cannot run here,
+    BuildFailed when the sources do not compile without warnings.
     """
     files = source_files(sources)
     made = {"sources": {path.name: file_hash(path) for path in files}, "recipe": RECIPE}
@@ -91,7 +91,7 @@ def _build_beside_kernel(
     store: Store,
     progress: Notify,
 ) -> Artefact:
-    """The module for a kernel that was built here, with that kernel's objects."""
+    """Build the module for a kernel that was built here, with that kernel's objects."""
 
     def build(directory: Path) -> None:
         with built_objects(building, store, progress) as kernel_shop:
@@ -101,8 +101,8 @@ def _build_beside_kernel(
             for path in files:
                 shutil.copyfile(path, work / path.name)
             shop = replace(kernel_shop, product=PRODUCT, writable={**kernel_shop.writable, "module": work})
-            said = shop.run(make_command("M=/tmp/module", "modules"))
-            _strip_and_move(shop, work, "/tmp/module", kernel.release, said, directory)
+            output = shop.run(make_command("M=/tmp/module", "modules"))
+            _strip_and_move(shop, work, "/tmp/module", kernel.release, output, directory)
             buildroot.remove_path(work)
 
     return store.obtain("drive", {**made, "kernel": kernel.key}, build)
@@ -113,7 +113,7 @@ def _module_file(artefact: Artefact) -> Path:
 
 
 def source_files(sources: Path = SOURCES) -> list[Path]:
-    """What the module is made of, and nothing beside it."""
+    """List the module's source files, without anything else in the directory. Raises AgelabError without a Kbuild."""
     found = sorted(path for path in sources.glob("*") if path.name == "Kbuild" or path.suffix in (".c", ".h"))
     if not any(path.name == "Kbuild" for path in found):
         raise AgelabError(f"{sources} holds no kernel module: it has no Kbuild")
@@ -123,7 +123,7 @@ def source_files(sources: Path = SOURCES) -> list[Path]:
 def resolve_packages(
     kernel: Kernel, store: Store, *, refresh: bool = False, progress: Notify = silent
 ) -> BuildRoot:
-    """The packages that a kernel's modules are built with, as they were resolved first or, on ``refresh``, now."""
+    """Resolve the packages that a kernel's modules are built with, from the cache unless ``refresh``."""
     suite = _suite_of_headers(kernel, store, progress)
 
     def ask() -> BuildRoot:
@@ -149,18 +149,18 @@ def resolve_packages(
 
 
 def question(suite: str, release: str, version: str) -> dict[str, Any]:
-    """What the store remembers the packages as the answer to that modules of a suite's kernel are built with."""
+    """Return the question under which the resolution of these packages is cached."""
     return {"buildroot": suite, "release": release, "version": version, "tools": _TOOLS}
 
 
 def _suite_of_headers(kernel: Kernel, store: Store, progress: Notify) -> str:
-    """The suite that a kernel's headers are of: its own; of .deb files, whichever has the headers of that kernel."""
+    """Return the suite of a kernel's headers: its own or, for .deb files, the one with headers of that kernel."""
     suite = kernel.suite
     if not suite and kernel.kind == "deb":
         suite = suites.suite_of_headers(kernel.release, kernel.version, store, progress) or ""
     if not suite:
         raise NoHeaders(
-            f"kernel {kernel.spec!r} is of no Debian suite: there are no headers of {kernel.release} to build the "
+            f"kernel {kernel.spec!r} is in no Debian suite: there are no headers of {kernel.release} to build the "
             "drive's module with",
             hint="choose a debian: kernel, or drives that need no module: --disks model:none",
         )
@@ -168,7 +168,7 @@ def _suite_of_headers(kernel: Kernel, store: Store, progress: Notify) -> str:
 
 
 def build_dependencies(depends: str) -> list[str]:
-    """The names (``name=version`` where it is exact) in a headers package's Depends that a build needs."""
+    """List the packages in a headers package's Depends that a build needs, as ``name`` or ``name=version``."""
     return [
         f"{found.name}={found.version}" if found.version else found.name
         for found in dependencies(depends)
@@ -177,20 +177,26 @@ def build_dependencies(depends: str) -> list[str]:
 
 
 def _build_with_headers(files: Sequence[Path], release: str, tar: Path, directory: Path) -> None:
-    """Fill ``directory`` with the one module that these files make, with a kernel's headers."""
+    """Build the module with a kernel's headers, into ``directory``."""
     with buildroot.open_workshop(tar, files, directory, PRODUCT) as shop:
-        said = shop.run(["make", "-C", f"/usr/src/linux-headers-{release}", "M=/build", "modules"])
-        _strip_and_move(shop, shop.build, "/build", release, said, directory)
+        output = shop.run(["make", "-C", f"/usr/src/linux-headers-{release}", "M=/build", "modules"])
+        _strip_and_move(shop, shop.build, "/build", release, output, directory)
 
 
-def _strip_and_move(shop: Workshop, work: Path, place: str, release: str, said: str, directory: Path) -> None:
-    """Move the one module that make has made in ``work``, which is ``place`` there, into ``directory``."""
-    warnings = [line for line in said.splitlines() if _WARNING.search(line)]
+def _strip_and_move(
+    shop: Workshop, work: Path, mounted_at: str, release: str, output: str, directory: Path
+) -> None:
+    """Strip the module that make built in ``work`` and move it into ``directory``.
+
+    ``mounted_at`` is the path of ``work`` in the build root, ``output`` what make printed. Raises BuildFailed for
+    warnings.
+    """
+    warnings = [line for line in output.splitlines() if _WARNING.search(line)]
     if warnings:
         raise BuildFailed(f"{PRODUCT} compiles with warnings against {release}:\n" + "\n".join(warnings[:12]))
     modules = list(work.glob("*.ko"))
     if len(modules) != 1:
         raise AgelabError(f"the sources of {PRODUCT} make {len(modules)} modules; it must be one")
-    # Debugging information is ten times the code, and all of it is read into a guest's memory.
-    shop.run(["x86_64-linux-gnu-strip", "--strip-debug", f"{place}/{modules[0].name}"])
+    # Debugging information is ten times the size of the code, and would be read into the guest's memory.
+    shop.run(["x86_64-linux-gnu-strip", "--strip-debug", f"{mounted_at}/{modules[0].name}"])
     shutil.move(modules[0], directory / modules[0].name)

@@ -1,4 +1,4 @@
-"""Images: the root that guests boot, sealed with a kernel when both have proved every filesystem."""
+"""Sealed images: the root and kernel that guests boot, with a proof of every filesystem."""
 
 from agelab.image.packer import DoesNotBoot
 from agelab.image.proof import Proof

@@ -1,4 +1,4 @@
-"""The last step of ``packer build``: put the sealed image together from what was proved.
+"""Assemble the sealed image: the last step of ``packer build``.
 
 usage: python -m agelab.image.assemble WORK, where WORK holds ``assembly.json`` (see Assembly) and ``proof.json``.
 """
@@ -22,7 +22,7 @@ INITRAMFS = "initramfs"
 
 
 class ImageKernel(Frozen):
-    """The kernel of an image. Its spec is not part of it: two specs may stand for one kernel."""
+    """The kernel of an image, without its spec: two specs may stand for one kernel."""
 
     release: str
     version: str = Field(description="of the package")
@@ -30,7 +30,7 @@ class ImageKernel(Frozen):
 
 
 class Description(Frozen):
-    """image.json: what the image is. Nothing in it depends on the host or the hour."""
+    """image.json. Nothing in it depends on the host or the time."""
 
     schema_version: int = 1
     kernel: ImageKernel
@@ -42,7 +42,7 @@ class Description(Frozen):
 
 
 class Assembly(Frozen):
-    """assembly.json: what goes into the image, and where it is now."""
+    """assembly.json: the parts of the image, and where they are now."""
 
     target: Path
     files: dict[str, Path] = Field(description="name in the image -> the file to link or copy")
@@ -51,9 +51,9 @@ class Assembly(Frozen):
 
 
 def assemble(work: Path) -> None:
-    """Make the image of ``work/assembly.json`` and the guest's ``work/proof.json``.
+    """Assemble the image from ``work/assembly.json`` and the guest's ``work/proof.json``.
 
-    Raises AgelabError when the root is not the one that was proved.
+    Raises AgelabError when the root has changed since the guest booted it.
     """
     assembly = Assembly.model_validate_json((work / "assembly.json").read_bytes())
     proofs = PROOFS.validate_json((work / "proof.json").read_bytes()) + assembly.unsupported
@@ -61,14 +61,14 @@ def assemble(work: Path) -> None:
         _link(source, assembly.target / name)
     hashes = {name: file_hash(assembly.target / name) for name in sorted(assembly.files)}
     if hashes[ROOT] != assembly.description.root:
-        raise AgelabError("the root is not what it was before the guest booted it")
+        raise AgelabError("the root has changed since the guest booted it")
     ordered = tuple(sorted(proofs, key=lambda proof: (proof.filesystem, proof.defaults)))
     description = assembly.description.model_copy(update={"files": hashes, "proof": ordered})
     (assembly.target / DESCRIPTION).write_text(description.model_dump_json(indent=1) + "\n")
 
 
 def _link(source: Path, target: Path) -> None:
-    """One file for many images, where the filesystem can; artefacts are never written to."""
+    """Hard-link a file into the image, or copy it where that fails; artefacts are never written to."""
     try:
         os.link(source, target)
     except OSError:

@@ -1,4 +1,4 @@
-"""Run ``packer build`` on the guest's template, and say clearly why when it fails."""
+"""Run ``packer build`` on the guest's template, and explain its failures."""
 
 import re
 import sys
@@ -15,47 +15,46 @@ from agelab.store import canonical_json
 TEMPLATE = places.PACKER / "guest.pkr.hcl"
 
 GRACE = 30.0
-"""Seconds that an interrupted Packer has to end its QEMU."""
+"""Seconds of the host that an interrupted Packer has to end its QEMU."""
 TIMEOUT = 900.0
 """Seconds of the host for a whole build: half a minute is usual, Packer waits four minutes for SSH."""
 
-# As in a cell, except for what only repeatability needs: the proof is not a measurement.
+# As in a cell, without what only repeatability needs: the proof is not a measurement.
 CMDLINE = (
     "console=ttyS0 quiet panic=-1 mitigations=off cryptomgr.notests iommu=off net.ifnames=0 no_timer_check"
 )
 
-
 _GUEST_ENDED = re.compile(r"Kernel panic|agelab init: cannot|reboot: Power down")
-"""What a console says last where a guest never comes to let Packer in."""
+"""Console output of a guest that ends without letting Packer log in."""
 LOGIN_TIMEOUT = "Timeout waiting for SSH"
-"""What Packer says of a guest that it could not log in to."""
+"""Packer's message when it cannot log in to the guest."""
 
 
 class ProofFailed(HostError):
-    """The guest in which the filesystems are proved did not come to its end."""
+    """The guest that proves the filesystems did not finish."""
 
 
 class DoesNotBoot(ProofFailed):
-    """And that is its kernel's doing: it panicked, could not reach its root, or was not heard of in time."""
+    """The guest's kernel panicked, could not mount its root, or let nobody log in in time."""
 
     def __init__(self, message: str, hint: str = "", panicked: str | None = None) -> None:
         super().__init__(message, hint)
         self.panicked = panicked
-        """What it said when it panicked; None where it did not."""
+        """The panic message; None when it did not panic."""
 
 
 def build(work: Path, variables: Mapping[str, str]) -> None:
     """Run the template in ``work``; Packer's cache and the guest's console stay there.
 
-    Raises DoesNotBoot, or NotProved where Packer itself may be the reason, with the end of Packer's log and of the
+    Raises DoesNotBoot, or ProofFailed when Packer itself may be the reason, with the end of Packer's log and of the
     guest's console.
     """
     console = work / "console.log"
 
-    def over() -> bool:
+    def guest_ended() -> bool:
         return console.exists() and _GUEST_ENDED.search(console.read_text(errors="replace")) is not None
 
-    if "'" in sys.executable:  # it becomes a word of a shell's in the template
+    if "'" in sys.executable:  # the template quotes it for a shell
         raise HostError(
             f"Packer cannot run {sys.executable}: there is a quote in it",
             hint="install agelab into an environment elsewhere",
@@ -64,19 +63,26 @@ def build(work: Path, variables: Mapping[str, str]) -> None:
     values = work / "values.pkrvars.json"
     values.write_bytes(canonical_json(given))
     env = {
-        "CHECKPOINT_DISABLE": "1",  # no question to anybody whether there is a newer Packer
+        "CHECKPOINT_DISABLE": "1",  # no check for a newer Packer
         "PACKER_CACHE_DIR": str(work / "cache"),
         "PACKER_CONFIG_DIR": str(work),
         "PYTHONPATH": str(places.IMPORTED_FROM),
     }
     argv = ["packer", "build", "-color=false", f"-var-file={values}", str(TEMPLATE)]
-    # Packer's plugins meet at sockets, whose names may have 107 bytes: too few for a path in the store.
+    # Packer's plugins talk over sockets, whose paths have at most 107 bytes: too few for a path in the store.
     with atomic.temp_dir(Path(gettempdir())) as sockets:
         env["TMPDIR"] = str(sockets)
         try:
             log = work / "packer.log"
             process.run(
-                argv, cwd=work, env=env, log=log, timeout=TIMEOUT, grace=GRACE, give_up=over, isolated=True
+                argv,
+                cwd=work,
+                env=env,
+                log=log,
+                timeout=TIMEOUT,
+                grace=GRACE,
+                give_up=guest_ended,
+                isolated=True,
             )
         except process.ProcessFailed as error:
             raise _failure(error, work) from error
@@ -93,22 +99,22 @@ def _console(work: Path) -> str:
 
 
 def _failure(error: process.ProcessFailed, work: Path) -> ProofFailed:
-    said = [line for line in error.stderr.splitlines() if line.strip()]
+    log = [line for line in error.stderr.splitlines() if line.strip()]
     how = f"failed (exit {error.returncode})" if error.returncode > 0 else "waits for a guest that has ended"
     console = _console(work)
     lines = [line[:200] for line in console.splitlines() if line.strip()]
-    parts = [f"packer build {how}:", *(line[:200] for line in said[-12:])]
+    parts = [f"packer build {how}:", *(line[:200] for line in log[-12:])]
     parts += ["the guest's console ends:" if lines else "the guest's console is empty", *lines[-12:]]
     panicked = panic_message(console)
     if panicked or LOGIN_TIMEOUT in error.stderr or error.returncode < 0:
         last = f"its console ends: {lines[-1]}" if lines else "its console is empty"
-        first = panicked or f"the guest was not heard of; {last}"
+        first = panicked or f"nobody could log in to the guest; {last}"
         return DoesNotBoot("\n".join([first, *parts]), _hint(), panicked)
     return ProofFailed("\n".join(parts), hint=_hint())
 
 
 def _hint() -> str:
-    """What a Packer that has its builders as plugins may lack."""
+    """Return the advice for a Packer whose builders are plugins (1.7 and later), else an empty text."""
     shown = process.run(["packer", "version"], env={"CHECKPOINT_DISABLE": "1"}, ok=range(256)).stdout
     match = re.search(r"v(\d+)\.(\d+)", shown)
     if match and (int(match[1]), int(match[2])) >= (1, 7):

@@ -1,4 +1,4 @@
-"""What a guest is asked to prove of each filesystem, and what it answered."""
+"""Proofs that a kernel and the root can make, mount and check each filesystem: the plan for the guest, and results."""
 
 import json
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ MOUNTPOINT = "/run/proof"
 UUID = "a9e1ab00-0000-4000-8000-000000000001"
 
 SCRATCH = 1 << 30
-"""Bytes of the disk that the filesystems are made on."""
+"""Bytes of the disk on which the filesystems are made."""
 
 
 class Proof(Frozen):
@@ -24,7 +24,7 @@ class Proof(Frozen):
     filesystem: str
     defaults: Defaults
     status: Literal["ok", "unsupported", "failed"] = Field(
-        description="unsupported: the kernel lacks it; failed: the kernel has it, but a command did not do its work"
+        description="unsupported: the kernel lacks it; failed: the kernel has it, but a command failed"
     )
     reason: Text | None = None
 
@@ -33,7 +33,7 @@ PROOFS = TypeAdapter(tuple[Proof, ...])
 
 
 class ProofItem(Frozen):
-    """One filesystem with one set of defaults, as the guest is to make, mount and check it."""
+    """The commands with which the guest makes, mounts and checks one filesystem with one set of defaults."""
 
     filesystem: str
     defaults: Defaults
@@ -41,27 +41,27 @@ class ProofItem(Frozen):
     mount: tuple[str, ...]
     mount_read_only: tuple[str, ...]
     umount: tuple[str, ...]
-    free_space: tuple[str, ...] = Field(description="empty where nothing lists it")
+    free_space: tuple[str, ...] = Field(description="empty when no tool lists free space")
     fsck: tuple[str, ...]
 
 
 class ProofPlan(Frozen):
-    """What the guest is to prove, and what is known to be out of the question without asking it."""
+    """The proofs for the guest to make, and those that need no guest because the kernel lacks the filesystem."""
 
     modules: tuple[str, ...]
     items: tuple[ProofItem, ...]
     unsupported: tuple[Proof, ...]
     tools: tuple[str, ...] = Field(
-        default=(), description="programs that the items' commands run, not in the root"
+        default=(), description="programs that the commands run and that are not in the root"
     )
 
     def for_guest(self) -> bytes:
-        """The JSON that packer/prove.py reads."""
+        """Return the JSON that packer/prove.py reads."""
         return json.dumps({"device": DEVICE, "items": [item.model_dump() for item in self.items]}).encode()
 
 
 def plan_proof(filesystems: Sequence[Filesystem], modules: Modules) -> ProofPlan:
-    """The plan for these filesystems on a kernel with these modules."""
+    """Plan the proofs of these filesystems on a kernel with these modules."""
     items: list[ProofItem] = []
     unsupported: list[Proof] = []
     needed: list[str] = []

@@ -1,10 +1,10 @@
-"""The root that guests boot: Debian packages in a squashfs, the same bytes for the same packages.
+"""Build the root that guests boot: Debian packages in a squashfs, the same bytes for the same packages.
 
-It is made before anything boots it and never written again, so nothing that a boot leaves behind can get in.
+It is built without being booted and is never written to, so it contains nothing that a boot leaves behind.
 """
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from agelab.debian import Archive, Package, cached_resolution, local_repository
 from agelab.errors import AgelabError, HostError
 from agelab.model.base import Frozen
 from agelab.model.filesystem import Filesystem
+from agelab.notify import Notify
 from agelab.scenario.toml_files import read
 from agelab.store import Artefact, Store
 
@@ -24,11 +25,11 @@ RECIPE = 1
 """Raised whenever the same packages would make a different root."""
 
 ROOT_FILE = "root.squashfs"
-# The newest time of anything in the root (2020-01-01), as a guest's clock starts then: no file is of the future.
+# Newest file time in the root (2020-01-01): a guest's clock starts then, so that no file is from the future.
 _EPOCH = {"SOURCE_DATE_EPOCH": "1577836800"}
-# QEMU maps a memory-backed disk in pages of up to 2 MiB, and would enlarge a file that does not fill them.
+# QEMU maps a memory-backed disk in pages of up to 2 MiB, and would enlarge a file that is not a multiple of them.
 _BLOCK = 2 << 20
-# The guest needs no apt, and whatever tells of this host or this hour must go.
+# The guest needs no apt, and nothing that depends on the host or the time may stay.
 _REMOVED = (
     *(
         "etc/apt",
@@ -54,7 +55,7 @@ class RootDefinition(Frozen):
 
 
 class RootPackages(Frozen):
-    """What the guest is made of, exactly."""
+    """The packages of the guest."""
 
     root: tuple[Package, ...]
     busybox: Package = Field(description="busybox-static, for the initramfs")
@@ -63,7 +64,7 @@ class RootPackages(Frozen):
 def resolve_packages(
     definition: RootDefinition, store: Store, filesystems: Sequence[Filesystem], *, refresh: bool = False
 ) -> RootPackages:
-    """The packages of the root for these filesystems, as they were resolved first or, on ``refresh``, now."""
+    """Resolve the packages of the root for these filesystems, from the cache unless ``refresh``."""
     asked = question(definition, filesystems)
 
     def ask() -> RootPackages:
@@ -78,7 +79,7 @@ def resolve_packages(
 
 
 def question(definition: RootDefinition, filesystems: Sequence[Filesystem]) -> dict[str, Any]:
-    """What the store remembers the packages of the root as the answer to."""
+    """Return the question under which the resolution of the root's packages is cached."""
     names = {*definition.packages, *(name for filesystem in filesystems for name in filesystem.packages)}
     return {"guest": definition.suite, "packages": sorted(names)}
 
@@ -87,11 +88,11 @@ def obtain(
     definition: RootDefinition,
     chosen: RootPackages,
     store: Store,
-    progress: Callable[[str], None],
+    progress: Notify,
     *,
     verify: bool = True,
 ) -> Artefact:
-    """The root of these packages, built if the store does not have it; read where it is to be ``used``."""
+    """Return the root of these packages, built if the store does not have it; read in full with ``verify``."""
     inputs = {
         "definition": definition.model_dump(mode="json"),
         "packages": [[package.name, package.version, package.sha256] for package in chosen.root],
@@ -115,7 +116,7 @@ def _tree(definition: RootDefinition, chosen: Sequence[Package], debs: Sequence[
     source = local_repository(work / "repository", debs)
     argv = [
         *("mmdebstrap", "--variant=essential", "--format=tar", "--skip=cleanup"),
-        # /bin and its like are links from the start, so that nothing has to convert them.
+        # /bin, /lib and so on are links from the start, so that no package has to convert them.
         "--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr",
         "--include=" + ",".join(package.name for package in chosen),
         '--aptopt=APT::Sandbox::User "root"',
@@ -124,9 +125,8 @@ def _tree(definition: RootDefinition, chosen: Sequence[Package], debs: Sequence[
         *("", str(work / "root.tar"), source),
     ]
     try:
-        process.run(["mmdebstrap", "--version"])  # or the one below would be said to be missing
         process.run(
-            # Killed, mmdebstrap would leave the host's /sys in its tree, and apt at work.
+            # If killed, mmdebstrap would leave the host's /sys mounted in its tree, and apt running.
             argv,
             env={**_EPOCH, "TMPDIR": str(work / "tmp")},
             log=work / "mmdebstrap.log",
@@ -142,16 +142,16 @@ def _tree(definition: RootDefinition, chosen: Sequence[Package], debs: Sequence[
     installed = set((work / "installed").read_text().split("\n")) - {""}
     if installed != (asked := {f"{package.name} {package.version}" for package in chosen}):
         raise AgelabError(
-            f"the guest's root holds other packages than asked for: {sorted(installed ^ asked)}"
+            f"the guest's root does not contain the packages asked for; they differ in {sorted(installed ^ asked)}"
         )
 
 
 def _hooks(definition: RootDefinition, work: Path) -> list[str]:
-    """Shell commands that finish the tree, ``$1`` being its root."""
+    """Return the shell commands that finish the tree, whose root is ``$1``."""
     installed = shlex.quote(str(work / "installed"))
     query = "dpkg-query --admindir=\"$1/var/lib/dpkg\" --show --showformat='${Package} ${Version}\\n'"
-    # Times in the root are clamped, so a .pyc that is checked by its source's time would never be used;
-    # a fixed hash seed keeps the order of the sets in it.
+    # File times in the root are clamped, so a .pyc that is checked by its source's time would never be used;
+    # a fixed hash seed fixes the order of sets in it.
     compiled = (
         "python3 -m compileall -q -f --invalidation-mode unchecked-hash /usr/lib/python3 /usr/lib/python3.*"
     )
@@ -166,7 +166,7 @@ def _hooks(definition: RootDefinition, work: Path) -> list[str]:
 
 
 def _pack(tar: Path, root: Path) -> None:
-    # Uncompressed: pages come straight from the disk, and a guest's clock would count the unpacking.
+    # Uncompressed: decompression would count in the guest's clock.
     flags = ["-reproducible", "-noI", "-noD", "-noF", "-noX", "-b", "131072", "-no-progress", "-quiet"]
     process.run(["sqfstar", *flags, str(root)], stdin=tar, env=_EPOCH)
     with root.open("ab") as file:
@@ -174,5 +174,5 @@ def _pack(tar: Path, root: Path) -> None:
 
 
 def definition() -> RootDefinition:
-    """The project's guest. Raises InputError that lists every error in the file."""
+    """Read images/guest.toml. Raises InputError that lists every error in the file."""
     return read(DEFINITION, RootDefinition)

@@ -1,7 +1,7 @@
-"""Sealed images: a root, a kernel and an initramfs that have proved what they can do."""
+"""Sealed images: a root, a kernel and an initramfs, with a proof of each filesystem that they support."""
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -18,6 +18,7 @@ from agelab.image.proof import SCRATCH, Proof, ProofPlan, plan_proof
 from agelab.kernel import Kernel, initramfs
 from agelab.model.base import Defaults
 from agelab.model.filesystem import Filesystem
+from agelab.notify import Notify, silent
 from agelab.store import Artefact, Store, file_hash, key_of
 
 INIT = places.IMAGES / "init"
@@ -34,7 +35,7 @@ RECIPE = 1
 
 @dataclass(frozen=True)
 class Image:
-    """A sealed image in the store: what a cell boots."""
+    """A sealed image in the store, which cells boot."""
 
     kernel: Kernel
     artefact: Artefact
@@ -46,17 +47,17 @@ class Image:
 
     @property
     def content(self) -> str:
-        """One hash over all its files: the same for the same packages and kernel, wherever it was built."""
+        """One hash over all its files: equal packages and kernels give equal hashes on every host."""
         return self.artefact.manifest.content
 
     @property
     def root(self) -> Path:
-        """The squashfs for the first memory-backed disk; a multiple of 2 MiB."""
+        """The squashfs for the first memory-backed disk; its size is a multiple of 2 MiB."""
         return self.artefact / ROOT
 
     @property
     def boot_image(self) -> Path:
-        """What QEMU's -kernel is given."""
+        """The file for QEMU's -kernel."""
         return self.artefact / self.kernel.boot_image.name
 
     @property
@@ -79,13 +80,13 @@ def build(
     *,
     proved: Sequence[Filesystem] | None = None,
     refresh: bool = False,
-    progress: Callable[[str], None] = lambda line: None,
+    progress: Notify = silent,
 ) -> Image:
-    """The sealed image of that kernel for these filesystems, built if the store does not have it.
+    """Return the sealed image of a kernel for these filesystems, built if the store does not have it.
 
-    ``proved`` are those that the guest is to prove, where not all. ``refresh`` asks the mirror for the newest
-    packages; without it the ones resolved first are used, and a second call needs no network. ``progress`` gets
-    one short line for each stage. Raises HostError when a download, mmdebstrap or Packer fails.
+    ``proved`` limits the filesystems that the guest proves. ``refresh`` asks the mirror for the newest packages;
+    without it the cached resolution is used, and a second call needs no network. Raises HostError when a download,
+    mmdebstrap or Packer fails.
     """
     definition = roots.definition()
     chosen = roots.resolve_packages(definition, store, filesystems, refresh=refresh)
@@ -109,7 +110,7 @@ def build(
         work.mkdir()
         if roots.obtain(definition, chosen, store, progress).manifest != root.manifest:
             raise HostError(
-                "the guest's root was damaged, and what was made anew is another", hint="ask again"
+                "the guest's root was damaged, and building it again gave another one", hint="try again"
             )
         progress(f"assembling the initramfs of {kernel.release}")
         busybox = _busybox(store, definition, chosen.busybox, work)
@@ -138,7 +139,7 @@ def build(
 
 
 def find(kernel: Kernel, store: Store) -> list[Image]:
-    """The finished images of a kernel, oldest first."""
+    """List the finished images of a kernel, oldest first."""
     images = [
         artefact for artefact in store.all("image") if artefact.manifest.inputs.get("kernel") == kernel.key
     ]
@@ -166,8 +167,8 @@ def _busybox(store: Store, definition: roots.RootDefinition, package: Package, w
 def _prove(
     kernel: Kernel, proving: ProofPlan, work: Path, root: Path, base: bytes, programs: Mapping[str, bytes]
 ) -> None:
-    """Boot the root with the kernel under Packer; leaves ``proof.json``, and the image put together."""
-    # A key of this build alone, for Packer to log in with.
+    """Boot the root with the kernel under Packer, which writes ``proof.json`` and assembles the image."""
+    # Packer logs in with this key, which is for this build only.
     process.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(work / "key")])
     own = initramfs.cell(
         kernel.modules,

@@ -1,7 +1,7 @@
-"""The compiled helpers that guests run: harness/tools and harness/filesystems, each source a static program.
+"""Build the guest's own programs: harness/tools and harness/filesystems, a static program from each source.
 
-They are made with the compiler and libc of the guest root's own suite, so they are the same bytes on every host;
-being static, they run beside whatever is in the root.
+They are built with the compiler and libc of the guest root's suite, so they are the same bytes on every host;
+being static, they need nothing of the root.
 """
 
 import re
@@ -20,7 +20,7 @@ from agelab.store import Artefact, Store, file_hash
 
 SOURCES = places.HARNESS / "tools"
 FILESYSTEMS = places.HARNESS / "filesystems"
-"""Programs that make and check filesystems for which no package has any: in guests that need them alone."""
+"""Programs that make and check filesystems which no package supports, only for guests that need them."""
 
 RECIPE = 1
 """Raised whenever the same sources and build root would make other programs."""
@@ -29,13 +29,13 @@ ROOT_RECIPE = 1
 
 _FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-s")
 _PACKAGES = ("gcc", "libc6-dev")
-# Dependencies of a libc that serves more than these, and of a compiler that checks what it makes.
+# Dependencies of libc and of the compiler (sanitizers) that these programs do not use.
 _NOT_NEEDED = re.compile(
     r"libc-dev-bin|libcom-err2|libcrypt.*|libgssapi.*|libk5crypto3|libkeyutils1|libkrb5.*|libnsl.*|libssl3.*"
     r"|libtirpc.*|rpcsvc-proto|openssl-provider-legacy"
     r"|lib(asan|atomic|cc1-|gomp|gprofng|hwasan|itm|lsan|quadmath|tsan|ubsan)\d*"
 )
-# Once in the tree, relative to /usr.
+# Removed from the unpacked tree; relative to /usr.
 _UNUSED = (
     *("share", "games", "local", "lib/*/gconv", "lib/gcc/*/*/plugin", "lib/gcc/*/*/*san*"),
     *("lib/gcc/*/*/lto1", "libexec/gcc/*/*/lto1", "bin/*lto-dump*", "bin/*gcov*", "bin/*gprof*"),
@@ -44,10 +44,10 @@ _UNUSED = (
 
 
 def obtain(store: Store, progress: Notify = silent, sources: Path = SOURCES) -> dict[str, Path]:
-    """Each program of ``sources`` by its name, built if the store does not have them.
+    """Return the path of each program of ``sources`` by its name, built if the store does not have them.
 
-    Raises HostError when the compiler cannot be had or nothing can be confined here, AgelabError when a source
-    does not compile or compiles with a warning.
+    Raises HostError when the compiler cannot be downloaded or bubblewrap cannot run here, AgelabError when a source
+    does not compile without warnings.
     """
     files = source_files(sources)
     purpose = Purpose("the guest's tools", _UNUSED, {"programs": ROOT_RECIPE})
@@ -78,26 +78,26 @@ def obtain(store: Store, progress: Notify = silent, sources: Path = SOURCES) -> 
 
 
 def obtain_filesystem_tools(names: Sequence[str], store: Store, progress: Notify = silent) -> dict[str, Path]:
-    """The programs of these names that make and check a filesystem; raises what ``obtain`` does."""
+    """Return the programs of these names from FILESYSTEMS. Raises as ``obtain`` does."""
     found = obtain(store, progress, FILESYSTEMS) if names else {}
     return {name: found[name] for name in names}
 
 
 def source_files(sources: Path = SOURCES) -> list[Path]:
-    """What the programs are made of, and nothing beside it."""
+    """List the source files, without anything else in the directory."""
     return sorted(path for path in sources.glob("*") if path.suffix in (".c", ".h"))
 
 
 def programs(files: list[Path]) -> dict[str, Path]:
-    """Each program's name and its one source. Raises AgelabError when there is none."""
+    """Map each program's name to its source. Raises AgelabError when there is none."""
     found = {path.stem: path for path in files if path.suffix == ".c"}
     if not found:
-        raise AgelabError("there is no source of any tool")
+        raise AgelabError("no source of any tool")
     return found
 
 
 def resolve_packages(store: Store, *, refresh: bool = False) -> BuildRoot:
-    """The packages that programs for the guest are built with, as resolved first or, on ``refresh``, now."""
+    """Resolve the packages that programs for the guest are built with, from the cache unless ``refresh``."""
     suite = roots.definition().suite
 
     def ask() -> BuildRoot:
@@ -113,5 +113,5 @@ def resolve_packages(store: Store, *, refresh: bool = False) -> BuildRoot:
 
 
 def question(suite: str) -> dict[str, Any]:
-    """What the store remembers these packages as the answer to."""
+    """Return the question under which the resolution of these packages is cached."""
     return {"buildroot": suite, "programs": _PACKAGES}

@@ -1,4 +1,4 @@
-"""Kernels: a spec resolved and unpacked, its modules in order, its initramfs."""
+"""Kernels: specs, builds, modules and the initramfs."""
 
 from agelab.kernel.debian_kernel import available
 from agelab.kernel.modules import MissingModule, MissingOption, Module, Modules

@@ -238,7 +238,9 @@ def test_a_failing_packer_quotes_its_log_and_the_console(
     monkeypatch.setattr(process, "run", run)
     with pytest.raises(HostError) as raised:
         packer.build(tmp_path, {})
-    first = "the guest was not heard of; its console ends: agelab init: cannot insert the module nfit.ko"
+    first = (
+        "nobody could log in to the guest; its console ends: agelab init: cannot insert the module nfit.ko"
+    )
     assert str(raised.value).splitlines()[0] == first
     assert "Timeout waiting for SSH." in str(raised.value)
     assert "packer plugins install" in raised.value.hint
