@@ -1,4 +1,4 @@
-"""A corpus as an artefact of the store: one ISO 9660 image, and what is known about it."""
+"""Corpora in the store: each is one ISO 9660 image with a description."""
 
 import os
 import shutil
@@ -19,15 +19,15 @@ KIND = "corpus"
 IMAGE_FILE = "corpus.iso"
 DESCRIPTION_FILE = "about.json"
 IMAGE_ALIGNMENT = 2 << 20
-"""Bytes; an image ends on a multiple of it, as a memory-backed disk of a guest must."""
+"""Bytes; an image's size is a multiple of it, as a guest's memory-backed disk needs."""
 RECIPE = 2
-"""To be raised when a change of this code changes a corpus's bytes: it is part of every key."""
+"""Raised when a change of this code changes a corpus's bytes: it is part of every key."""
 
 MB = 1_000_000
 
 
 class CorpusSpec(Frozen):
-    """Which seeded corpus: its kind, the bytes of its files together, and the corpus seed."""
+    """A seeded corpus to make: kind, total bytes of its files, and corpus seed."""
 
     kind: CorpusKind = CD
     bytes: int = Field(ge=MB, le=5000 * MB, description="sum of the sizes of all files")
@@ -35,7 +35,7 @@ class CorpusSpec(Frozen):
 
 
 class CorpusDescription(Frozen):
-    """What is written beside an image."""
+    """about.json, which is written beside an image."""
 
     files: int
     content_bytes: int
@@ -43,20 +43,20 @@ class CorpusDescription(Frozen):
     tree: str | None = Field(default=None, description="sha256 of md5sum.txt, which lists every file's hash")
     top: tuple[str, ...] | None = Field(
         default=None,
-        description="what the user's own has at its top, directories with a slash; null: unknown",
+        description="names at the top of a user's corpus, directories with a slash; null: unknown",
     )
     parts: int | None = Field(
-        default=None, description="of a history, files 1 to n (agelab/history/artefact.py)"
+        default=None, description="number of a history's files, 1 to n (agelab/history/artefact.py)"
     )
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """A corpus that is there: ``image`` is an ISO 9660 file of ``size`` bytes with hash ``sha256``.
+    """A corpus in the store: ``image`` is an ISO 9660 file of ``size`` bytes with hash ``sha256``.
 
     ``files`` counts the regular files in it, ``content_bytes`` is the sum of their sizes; ``key`` is the
-    hash of what it was made from; ``top`` is what the user's own has at its top, None where nobody looked;
-    ``parts`` counts those of a history.
+    hash of its inputs; ``top`` lists the names at the top of a user's corpus, None if unknown;
+    ``parts`` counts the files of a history.
     """
 
     key: str
@@ -71,12 +71,12 @@ class Corpus:
 
 
 def plan_files(what: Cd | StudyCorpus, size: int, seed: int) -> Sequence[tree.TreeFile]:
-    """The files of a stand-in of ``size`` bytes, sorted by path."""
+    """Plan the files of a stand-in of ``size`` bytes, sorted by path."""
     return cd.plan(what, size, seed) if isinstance(what, Cd) else study_data.plan(what, size, seed)
 
 
 def make(spec: CorpusSpec, store: Store) -> Corpus:
-    """The seeded corpus: from the store, or made now (about a second for 40 MB, a minute for 4.6 GB).
+    """Return a seeded corpus, made if the store does not have it (about a second for 40 MB, a minute for 4.6 GB).
 
     Raises HostError when xorriso is missing or the disk too full, before anything is written.
     """
@@ -90,7 +90,7 @@ def make(spec: CorpusSpec, store: Store) -> Corpus:
         listed = isinstance(what, Cd)
         content = sum(file.size for file in files)
         content += tree.md5_list_size([file.path for file in files]) if listed else 0
-        # The tree and the image are both there for a moment; the image adds block ends and directories.
+        # Tree and image exist at the same time; the image adds block ends and directories.
         require_space(2 * content + (len(files) + 1000) * 2 * iso.BLOCK, directory, "making the corpus")
         made = directory / "tree"
         written = tree.write(files, spec.seed, made, listed=listed)
@@ -105,12 +105,12 @@ def make(spec: CorpusSpec, store: Store) -> Corpus:
 
 
 def list_corpora(store: Store) -> list[Corpus]:
-    """All that are in the store, oldest first."""
+    """List all corpora in the store, oldest first."""
     return [load(artefact) for artefact in store.all(KIND)]
 
 
 def load(artefact: Artefact) -> Corpus:
-    """The corpus in an artefact of the store. Raises HostError when it is damaged."""
+    """Load a corpus from its artefact. Raises HostError when it is damaged."""
     try:
         about = CorpusDescription.model_validate_json((artefact / DESCRIPTION_FILE).read_bytes())
         size = (artefact / IMAGE_FILE).stat().st_size
@@ -133,9 +133,9 @@ def load(artefact: Artefact) -> Corpus:
 
 
 def obtain(store: Store, inputs: Mapping[str, Any], build: Callable[[Path], CorpusDescription]) -> Corpus:
-    """The corpus of these inputs; ``build`` writes the image into a new directory and tells about it."""
+    """Return the corpus of these inputs, calling ``build`` to write its image if the store does not have it."""
 
-    def filled(directory: Path) -> None:
+    def fill(directory: Path) -> None:
         (directory / DESCRIPTION_FILE).write_text(
             build(directory).model_dump_json(indent=1, exclude_none=True) + "\n"
         )
@@ -144,7 +144,7 @@ def obtain(store: Store, inputs: Mapping[str, Any], build: Callable[[Path], Corp
             -(-(directory / IMAGE_FILE).stat().st_size // IMAGE_ALIGNMENT) * IMAGE_ALIGNMENT,
         )
 
-    return load(store.obtain(KIND, {"recipe": RECIPE, **inputs}, filled))
+    return load(store.obtain(KIND, {"recipe": RECIPE, **inputs}, fill))
 
 
 def require_space(space: int, directory: Path, what: str) -> None:

@@ -1,4 +1,4 @@
-"""What is on the stand-in for a CD: a pool of packages, groups of other files, and files that it has once."""
+"""Plan the stand-in for a CD: a pool of packages, groups of other files, and single files."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ _PACKAGE_PARTS = [
 
 
 def plan(what: Cd, size: int, seed: int) -> list[PlannedFile]:
-    """The files of a corpus of ``size`` bytes, sorted by path, but for ``md5sum.txt``, which lists them."""
+    """Plan the files of a corpus of ``size`` bytes, sorted by path, without ``md5sum.txt``, which lists them."""
     cap = what.cap.value
     found = [PlannedFile(one.path, min(size * one.share // 100_000, cap), one.text) for one in what.singles]
     shares = sum(group.share for group in what.groups) + sum(one.share for one in what.singles)
@@ -46,7 +46,7 @@ def _count(sizes: Sizes, goal: int) -> int:
 
 
 def _paths(group: FileGroup, count: int, pool: Sequence[str], draws: SeededRandom) -> list[str]:
-    """So many different paths for the files of a group."""
+    """Draw ``count`` different paths for the files of a group."""
     places = group.directories or tuple((directory, 1) for directory in pool)
     weights = [weight for _, weight in places]
     taken: dict[str, None] = {}
@@ -56,7 +56,7 @@ def _paths(group: FileGroup, count: int, pool: Sequence[str], draws: SeededRando
 
 
 def _package_paths(what: Cd, count: int, seed: int) -> list[str]:
-    """The paths of so many packages, laid out as in a Debian pool: main/<letter>/<source>/<package>."""
+    """Draw the paths of ``count`` packages, laid out as in a Debian pool: main/<letter>/<source>/<package>."""
     draws = SeededRandom(seed, "pool")
     letters, per_source = what.packages.letters, what.packages.per_source
     taken: dict[str, None] = {}

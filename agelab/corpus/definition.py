@@ -1,4 +1,4 @@
-"""What is on a stand-in, as the data file beside this module says it, each figure with its origin."""
+"""The definitions of stand-ins, read from the data files beside this module: each figure has its origin."""
 
 from functools import cache
 from itertools import pairwise
@@ -12,11 +12,11 @@ from agelab.model.base import Frozen, Origin
 from agelab.scenario import toml_files
 
 CD = "debian-iso"
-"""The kind whose size is no figure of a study: it has shares of any size instead of bytes."""
+"""The kind without a study's size: its files are shares of any size."""
 
 
 class WithOrigin(Frozen):
-    """Anything with an origin, and in ``why`` what it is and what speaks for it."""
+    """A value with its origin, and in ``why`` what it is and the reason for it."""
 
     origin: Origin
     why: str
@@ -29,33 +29,33 @@ class CorpusFigure(WithOrigin):
 
 
 class Weights(WithOrigin):
-    """How likely each of several cases is; without ``names`` the cases are 1, 2, 3 ..."""
+    """The relative frequency of several cases; without ``names`` the cases are 1, 2, 3 ..."""
 
     weights: tuple[int, ...] = Field(min_length=1)
     names: tuple[str, ...] = ()
 
 
 class Sizes(WithOrigin):
-    """A distribution of file sizes, as points (thousandths of the files, bytes), linear in between."""
+    """A distribution of file sizes, as points (thousandths of the files, bytes) with lines between them."""
 
     text: ContentKind
     sizes: tuple[tuple[int, int], ...] = Field(min_length=2)
 
     @model_validator(mode="after")
     def rising(self) -> Self:
-        """A distribution goes from 0 to 1000 and never down."""
+        """Raise ValueError unless the points rise from 0 to 1000."""
         shares, sizes = [point[0] for point in self.sizes], [point[1] for point in self.sizes]
         if shares[0] != 0 or shares[-1] != 1000 or shares != sorted(set(shares)) or sizes != sorted(sizes):
             raise ValueError("the points of sizes must rise from 0 to 1000")
         return self
 
     def total(self, files: int) -> int:
-        """The bytes that so many files come to, on average."""
+        """Return the total bytes of so many files, on average."""
         pairs = pairwise(self.sizes)
         return files * sum((b[0] - a[0]) * (a[1] + b[1]) for a, b in pairs) // 2000
 
     def at(self, place: int, whole: int) -> int:
-        """The size, in bytes, that ``place`` of ``whole`` files stay below."""
+        """Return the size, in bytes, below which ``place`` of ``whole`` files lie."""
         for (low, small), (high, large) in pairwise(self.sizes):
             if place * 1000 <= high * whole:
                 return small + (large - small) * (place * 1000 - low * whole) // ((high - low) * whole)
@@ -63,23 +63,23 @@ class Sizes(WithOrigin):
 
 
 class PackageFiles(Sizes):
-    """The binary packages: they take the bytes that nothing else has a share of."""
+    """The binary packages, which take the bytes that no other share takes."""
 
     per_source: Weights
     letters: Weights
 
 
 class FileGroup(Sizes):
-    """Files of one sort: their number grows with the corpus, their sizes do not."""
+    """Files of one sort, whose number grows with the corpus and whose sizes do not."""
 
     name: str
     share: int = Field(gt=0, description="parts per 100000 of the corpus")
     suffix: str
-    directories: tuple[tuple[str, int], ...] = Field(description="with weights; none: the packages' own")
+    directories: tuple[tuple[str, int], ...] = Field(description="with weights; none: those of the packages")
 
 
 class CdFile(WithOrigin):
-    """A file that a CD has once: its size grows with the corpus."""
+    """A single file of a CD, whose size grows with the corpus."""
 
     path: str
     share: int = Field(gt=0, description="parts per 100000 of the corpus")
@@ -87,26 +87,26 @@ class CdFile(WithOrigin):
 
 
 class FileSort(Sizes):
-    """Files of one sort in a tree of a study: so many of so many bytes together at the study's size.
+    """Files of one sort in a tree of a study: their number and total bytes at the study's size.
 
-    In a smaller corpus either their number is smaller and they are as large, or they are as many and smaller.
+    A smaller corpus has either fewer of them or smaller ones.
     """
 
     files: CorpusFigure
     bytes: CorpusFigure
-    smaller: Literal["number", "sizes"] = Field(description="what a smaller corpus has less of")
-    endings: tuple[tuple[str, int], ...] = Field(min_length=1, description="of names, with weights")
+    smaller: Literal["number", "sizes"] = Field(description="what is smaller in a smaller corpus")
+    endings: tuple[tuple[str, int], ...] = Field(min_length=1, description="endings of names, with weights")
 
 
 class Nesting(WithOrigin):
-    """Where the files of a tree lie: weights of 0, 1, 2 ... directories above them; ``each``: files in one."""
+    """The depth of files in a tree: weights of 0, 1, 2 ... directories above them; ``each``: files per directory."""
 
     weights: tuple[int, ...] = Field(min_length=1)
     each: int = Field(ge=1)
 
 
 class DirectoryTree(Frozen):
-    """A directory and what is below it. At every size as many of its files lie as deep, as many in one place."""
+    """A directory tree. The shares of files at each depth, and the files per directory, are the same at any size."""
 
     path: str
     nesting: Nesting
@@ -123,7 +123,7 @@ class TarArchive(Frozen):
 
 
 class SingleFile(WithOrigin):
-    """A single file: a smaller corpus has a smaller one."""
+    """A single file of a study, whose size shrinks with the corpus."""
 
     path: str
     text: ContentKind
@@ -131,7 +131,7 @@ class SingleFile(WithOrigin):
 
 
 class CorpusDefinition(Frozen):
-    """A whole stand-in."""
+    """A stand-in."""
 
     kind: str
     title: str
@@ -140,7 +140,7 @@ class CorpusDefinition(Frozen):
 
 
 class Cd(CorpusDefinition):
-    """The stand-in for a CD of packages, in shares of any size."""
+    """The stand-in for a CD of packages, of any size."""
 
     cap: CorpusFigure
     packages: PackageFiles
@@ -149,12 +149,12 @@ class Cd(CorpusDefinition):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What a scenario may count on at the top: nothing, whatever lies there is copied."""
+        """Names at the top that a scenario may rely on: none, scenarios copy whatever is there."""
         return ()
 
 
 class StudyCorpus(CorpusDefinition):
-    """The stand-in for a study's data, in the study's bytes; other sizes are parts of that."""
+    """The stand-in for a study's data, defined at the study's size and scaled down from it."""
 
     trees: tuple[DirectoryTree, ...] = ()
     archives: tuple[TarArchive, ...] = ()
@@ -169,13 +169,13 @@ class StudyCorpus(CorpusDefinition):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What a scenario may count on at the top, directories with a slash."""
+        """Names at the top that a scenario may rely on, directories with a slash."""
         found = [archive.path for archive in self.archives] + [single.path for single in self.singles]
         return tuple(sorted([*found, *(f"{tree.path}/" for tree in self.trees)]))
 
 
 @cache
 def definition(kind: str) -> Cd | StudyCorpus:
-    """The stand-in of that kind. Raises InputError when its file is wrong."""
+    """Read the stand-in of a kind. Raises InputError when its file is wrong."""
     path = places.CORPORA / f"{kind}.toml"
     return toml_files.read(path, Cd) if kind == CD else toml_files.read(path, StudyCorpus)

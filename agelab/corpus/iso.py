@@ -1,4 +1,4 @@
-"""ISO 9660 images with Rock Ridge: made by xorriso, and looked into."""
+"""Make and inspect ISO 9660 images with Rock Ridge, with xorriso."""
 
 import re
 import struct
@@ -22,7 +22,7 @@ _FILE_LINE = re.compile(r"^-\S+ +\d+ +\S+ +\S+ +(\d+) ", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Listing:
-    """What is in an image: the number of regular files, and the bytes of them."""
+    """The number of regular files in an image, and their total bytes."""
 
     files: int
     content_bytes: int
@@ -30,15 +30,15 @@ class Listing:
 
 @cache
 def xorriso_versions() -> dict[str, str]:
-    """The versions of xorriso and its libraries: they shape the bytes, so they are inputs."""
+    """Return the versions of xorriso and its libraries, which are inputs because they affect the bytes."""
     found = dict(_VERSIONS.findall(process.run(["xorriso", "-no_rc", "-version"]).stdout))
     if not found:
-        raise HostError("xorriso does not tell its version", hint="to see what it tells: xorriso -version")
+        raise HostError("xorriso prints no version", hint="to see its output: xorriso -version")
     return found
 
 
 def make(tree: Path, image: Path, *, volume: str, date: int) -> None:
-    """Write the image of the directory ``tree``: equal trees give equal images, on whatever disk they are.
+    """Write the image of the directory ``tree``: equal trees give equal images.
 
     Owner, mode and time of every file are set (root, read-only as on a CD, ``date`` in seconds since 1970);
     the system area is empty. Raises HostError when xorriso is missing or fails.
@@ -52,10 +52,7 @@ def make(tree: Path, image: Path, *, volume: str, date: int) -> None:
 
 
 def check(image: Path) -> str:
-    """Refuse a file that is no ISO 9660 image, or only the beginning of one. Returns the volume's name.
-
-    Raises InputError.
-    """
+    """Return the volume name of an ISO 9660 image. Raises InputError when it is not one, or cut short."""
     with image.open("rb") as file:
         file.seek(_DESCRIPTOR)
         descriptor = file.read(BLOCK)
@@ -69,19 +66,19 @@ def check(image: Path) -> str:
         )
     stated = struct.unpack_from("<I", descriptor, _SIZE_FIELD)[0] * BLOCK
     if size < stated:
-        raise InputError(f"{image} is cut short: it has {size} bytes, and says that it has {stated}")
+        raise InputError(f"{image} is cut short: it has {size} bytes instead of {stated}")
     return descriptor[_NAME_FIELD].decode("ascii", "replace").strip()
 
 
 def is_image(path: Path) -> bool:
-    """Whether the file bears the mark of ISO 9660, the letters CD001 at byte 32769."""
+    """Return True for a file with the magic of ISO 9660, CD001 at byte 32769."""
     with path.open("rb") as file:
         file.seek(_DESCRIPTOR + 1)
         return file.read(len(_MARK)) == _MARK
 
 
 def listing(image: Path) -> Listing:
-    """Count what is in an image. Raises InputError when xorriso cannot read its directories."""
+    """Count the files of an image and their bytes. Raises InputError when xorriso cannot read it."""
     argv = ["xorriso", "-no_rc", "-indev", f"stdio:{image}"]
     argv += ["-find", "/", "-type", "f", "-exec", "lsdl", "--"]
     try:

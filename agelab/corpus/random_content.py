@@ -1,7 +1,7 @@
 """Seeded numbers and file contents that are the same on every host and in every Python.
 
-The ``random`` module promises no such thing (its methods have changed between releases), floats print
-and round differently, so everything here is a hash stream read as integers.
+The ``random`` module does not guarantee that (its methods have changed between releases) and floats round and print
+differently, so everything here is integers from a hash stream.
 """
 
 import hashlib
@@ -11,17 +11,17 @@ from itertools import product
 from typing import Any, Literal
 
 ContentKind = Literal["packed", "prose", "source"]
-"""What content looks like: compressed data, a manual's text, or program text, whose phrases come again."""
+"""Kinds of content: like compressed data, like a manual's text, or like program text with repeated phrases."""
 
 PIECE = 16 << 20
-"""Bytes of one file that are made at a time; a longer file goes on with a stream of its own."""
+"""Bytes of a file that are made at a time; each further piece of a file has its own stream."""
 
 # 256 letters in roughly the proportions of English text: a lookup that turns hash bytes into prose,
 # which compresses about as little or as much as a manual page does. Four line ends: 64 characters a line.
 _OFTEN = "e27 t19 a17 o16 i15 n15 s14 h13 r13 d9 l9 c6 u6 m5 w5 f5 g4 y4 p4 b3 v2"
 _LETTERS = "".join(part[0] * int(part[1:]) for part in _OFTEN.split())
 _PROSE = (_LETTERS + " " * (256 - 4 - len(_LETTERS)) + "\n" * 4).encode()
-# Of a syllable: how it begins, its vowel, how it ends (often not at all).
+# Beginnings, vowels and endings of syllables; an ending is often empty.
 _SOUNDS = "b,c,d,f,g,k,l,m,n,p,r,s,t,v,x,st,gr,ch,pl,tr a,e,i,o,u,ea,io ,,,n,r,s,t,x,ck,nd"
 _SYLLABLE = [part.split(",") for part in _SOUNDS.split(" ")]
 _SYLLABLES = ["".join(parts) for parts in product(*_SYLLABLE)]
@@ -30,23 +30,23 @@ _SHORTEST = 8
 
 
 def content(seed: int, path: str, size: int) -> bytes:
-    """``size`` bytes for the file ``path``, without structure: they compress no better than a .deb does."""
+    """Return ``size`` bytes without structure for the file ``path``: as incompressible as a .deb."""
     return hashlib.shake_256(_label(seed, "content", path)).digest(size)
 
 
 def prose(seed: int, path: str, size: int) -> bytes:
-    """``size`` bytes of lower-case text in lines for the file ``path``: they compress as text does."""
+    """Return ``size`` bytes of lower-case text in lines for the file ``path``, as compressible as prose."""
     return content(seed, path, size).translate(_PROSE)
 
 
 def source(seed: int, path: str, size: int) -> bytes:
-    """``size`` bytes for the file ``path`` out of 256 phrases: gzip makes a sixth of it."""
+    """Return ``size`` bytes of 256 phrases for the file ``path``: gzip reduces them to a sixth."""
     picked = content(seed, path, size // _SHORTEST + 1)
     return b"".join(map(_phrases().__getitem__, picked))[:size]
 
 
 def pieces(seed: int, path: str, size: int, text: ContentKind) -> Iterator[bytes]:
-    """The content of the file ``path``, a piece at a time."""
+    """Yield the content of the file ``path`` in pieces."""
     make = {"packed": content, "prose": prose, "source": source}[text]
     for number in range(-(-size // PIECE)):
         part = f"{path}\0{number}" if number else path
@@ -54,20 +54,20 @@ def pieces(seed: int, path: str, size: int, text: ContentKind) -> Iterator[bytes
 
 
 class SeededRandom:
-    """A stream of whole numbers that depends on the seed and on the name of its purpose alone."""
+    """A stream of integers that depends only on the seed and the name of its purpose."""
 
     def __init__(self, seed: int, purpose: str) -> None:
         self._label = _label(seed, "draws", purpose)
         self._count = 0
 
     def below(self, limit: int) -> int:
-        """A whole number from 0 to ``limit`` - 1 (the division has no bias that could be seen)."""
+        """Draw an integer from 0 to ``limit`` - 1 (the bias of the modulo is negligible)."""
         self._count += 1
         block = hashlib.sha256(self._label + self._count.to_bytes(8, "big")).digest()
         return int.from_bytes(block[:16], "big") % limit
 
     def pick(self, weights: Sequence[int]) -> int:
-        """An index of ``weights``, each as likely as its weight says."""
+        """Draw an index of ``weights``, with probabilities in proportion to them."""
         rest = self.below(sum(weights))
         for index, weight in enumerate(weights):
             rest -= weight
@@ -76,18 +76,18 @@ class SeededRandom:
         raise AssertionError("weights do not add up")
 
     def shuffle(self, items: MutableSequence[Any]) -> None:
-        """Bring ``items`` into a random order (Fisher and Yates)."""
+        """Shuffle ``items`` in place (Fisher and Yates)."""
         for last in range(len(items) - 1, 0, -1):
             other = self.below(last + 1)
             items[last], items[other] = items[other], items[last]
 
     def word(self) -> str:
-        """A pronounceable word of one to three syllables."""
+        """Draw a pronounceable word of one to three syllables."""
         syllables = 1 + self.below(3)
         return "".join(part[self.below(len(part))] for _ in range(syllables) for part in _SYLLABLE)
 
     def name(self) -> str:
-        """A word of two syllables and a number, of one draw: some trees need hundreds of thousands."""
+        """Draw a word of two syllables and a number, in one draw because some trees need hundreds of thousands."""
         rest, number = divmod(self.below(10**24), 100)
         rest, first = divmod(rest, len(_SYLLABLES))
         return f"{_SYLLABLES[first]}{_SYLLABLES[rest % len(_SYLLABLES)]}{number}"
@@ -95,7 +95,7 @@ class SeededRandom:
 
 @cache
 def _phrases() -> list[bytes]:
-    """256 phrases as program text has them; the same for every seed."""
+    """Return 256 phrases like those of program text; the same for every seed."""
     draws = SeededRandom(0, "phrases")
     found: list[bytes] = []
     while len(found) < 256:

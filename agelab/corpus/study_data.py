@@ -1,4 +1,4 @@
-"""What is in the stand-in for a study's data: trees of many files, single files, tar archives of trees."""
+"""Plan the stand-in for a study's data: trees of many files, single files, tar archives of trees."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from agelab.corpus.tree import PlannedFile, TreeFile, with_sizes
 
 
 def plan(what: StudyCorpus, size: int, seed: int) -> list[TreeFile]:
-    """The files of a corpus of ``size`` bytes, sorted by path."""
+    """Plan the files of a corpus of ``size`` bytes, sorted by path."""
     full = what.bytes
     found: list[TreeFile] = [
         PlannedFile(one.path, one.bytes * size // full, one.text) for one in what.singles
@@ -28,7 +28,7 @@ def _tree(tree: DirectoryTree, size: int, full: int, seed: int) -> list[PlannedF
     taken = {tree.path}
     places = _directories(tree, sum(counts), taken, draws)
     if len(counts) > 1:
-        draws.shuffle(places)  # so that the sorts lie side by side
+        draws.shuffle(places)  # so that the sorts are mixed in each directory
     found: list[PlannedFile] = []
     for sort, count in zip(tree.sorts, counts, strict=True):
         endings = [ending for ending, weight in sort.endings for _ in range(weight)]
@@ -46,7 +46,7 @@ def _count(sort: FileSort, size: int, full: int) -> int:
 
 
 def _directories(tree: DirectoryTree, count: int, taken: set[str], draws: SeededRandom) -> list[str]:
-    """The directory of each of so many files; every directory with files has one at least."""
+    """Draw the directories of ``count`` files; each directory gets at least one while they last."""
     level = [tree.path]
     places: list[str] = []
     for depth, files in enumerate(_split_by_weight(count, tree.nesting.weights)):
@@ -61,13 +61,13 @@ def _directories(tree: DirectoryTree, count: int, taken: set[str], draws: Seeded
 
 
 def _split_by_weight(count: int, weights: Sequence[int]) -> list[int]:
-    """``count`` in whole parts as near to the weights as can be."""
+    """Split ``count`` into integers in proportion to the weights."""
     ends = [count * sum(weights[: last + 1]) // sum(weights) for last in range(len(weights))]
     return [end - start for start, end in zip([0, *ends], ends, strict=False)]
 
 
 def _unused_path(place: str, ending: str, taken: set[str], draws: SeededRandom) -> str:
-    """A new name in a directory, which no file and no directory has yet."""
+    """Draw a path in a directory that no file or directory has yet."""
     while True:
         path = f"{place}/{draws.name()}{ending}"
         if path not in taken:

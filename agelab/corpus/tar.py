@@ -1,6 +1,6 @@
-"""A tar archive as one file of a corpus, made while it is written: no tree is on the disk, nothing is held in memory.
+"""Tar archives as files of a corpus, streamed without a tree on the disk or the archive in memory.
 
-The headers are written here, in the one format that every tar reads (POSIX.1-1988, ustar): Python's tarfile
+The headers are written here, in the format that every tar reads (POSIX.1-1988, ustar): Python's tarfile
 has changed its bytes between releases.
 """
 
@@ -16,14 +16,14 @@ from agelab.corpus.tree import PlannedFile
 BLOCK = 512
 RECORD = 20 * BLOCK
 _NAME = 100
-"""Bytes of a name; what is before it goes into the prefix."""
+"""Bytes of the name field; a longer path continues in the prefix field."""
 _LEVEL = 6
 _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
 class Tarball:
-    """The archive ``path`` of files and the directories that they lie in, everything root's and of one date."""
+    """The archive ``path`` of files and their directories, all owned by root and with the same date."""
 
     path: str
     members: tuple[PlannedFile, ...]
@@ -32,7 +32,7 @@ class Tarball:
 
     @cached_property
     def directories(self) -> frozenset[str]:
-        """The directories, each with a slash at its end."""
+        """The directories of the files, each with a slash at its end."""
         found: set[str] = set()
         for member in self.members:
             place = member.path.rpartition("/")[0]
@@ -43,13 +43,13 @@ class Tarball:
 
     @property
     def size(self) -> int:
-        """The bytes of the archive as it unpacks; compressed it takes less."""
+        """The bytes of the uncompressed archive."""
         entries = len(self.members) + len(self.directories)
         blocks = entries + sum(-(-member.size // BLOCK) for member in self.members)
         return -(-(blocks + 2) * BLOCK // RECORD) * RECORD
 
     def pieces(self, seed: int) -> Iterator[bytes]:
-        """The archive."""
+        """Yield the archive, compressed if ``gzip`` is set."""
         blocks = _coalesce(self._blocks(seed))
         return _gzip(blocks) if self.gzip else blocks
 
@@ -67,16 +67,16 @@ class Tarball:
 
 
 def compressor_identity() -> dict[str, str]:
-    """The library that compresses, which shapes the bytes: its version, and the hash of what it makes of a text.
+    """Return zlib's version and the hash of a text that it compressed, as inputs because they affect the bytes.
 
-    Some builds of the same version compress otherwise on another processor.
+    Some builds of the same version compress differently on another processor.
     """
     made = b"".join(_gzip([source(0, "compressor", 1 << 20)]))
     return {"zlib": zlib.ZLIB_RUNTIME_VERSION, "makes": hashlib.sha256(made).hexdigest()}
 
 
 def _gzip(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """As gzip does it; the stream has neither a date nor a name."""
+    """Compress as gzip, with neither date nor name in the header."""
     engine = zlib.compressobj(_LEVEL, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
     for block in blocks:
         yield engine.compress(block)
@@ -84,21 +84,21 @@ def _gzip(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _coalesce(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes in fewer, longer pieces."""
-    held: list[bytes] = []
+    """Join blocks into fewer, longer chunks."""
+    chunk: list[bytes] = []
     size = 0
     for block in blocks:
-        held.append(block)
+        chunk.append(block)
         size += len(block)
         if size >= _CHUNK:
-            yield b"".join(held)
-            held.clear()
+            yield b"".join(chunk)
+            chunk.clear()
             size = 0
-    yield b"".join(held)
+    yield b"".join(chunk)
 
 
 def _header(path: str, size: int, date: int) -> bytes:
-    """The block before a file, or before a directory, whose path ends with a slash."""
+    """Return the header block of a file or, for a path that ends with a slash, of a directory."""
     name, directory = path.encode(), path.endswith("/")
     prefix = b""
     if len(name) > _NAME:

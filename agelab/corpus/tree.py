@@ -1,4 +1,4 @@
-"""The tree of a stand-in: what was planned, written file by file."""
+"""Write the planned files of a stand-in."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ _SUM_LINE = len("\n") + 32 + len("  ./")
 
 
 class TreeFile(Protocol):
-    """A file to write: its path in the tree, the most bytes it takes, and its content in pieces."""
+    """A file to write: its path in the tree, its bytes at most, and its content in pieces."""
 
     @property
     def path(self) -> str: ...
@@ -26,20 +26,20 @@ class TreeFile(Protocol):
 
 @dataclass(frozen=True)
 class PlannedFile:
-    """One file to write: its path in the tree, its size in bytes and what its content looks like."""
+    """A plain file to write: its path in the tree, its size in bytes and the kind of its content."""
 
     path: str
     size: int
     text: ContentKind
 
     def pieces(self, seed: int) -> Iterator[bytes]:
-        """The content."""
+        """Yield the content."""
         return pieces(seed, self.path, self.size, self.text)
 
 
 @dataclass(frozen=True)
 class WrittenTree:
-    """What was written: the files, their bytes, and the sha256 of ``md5sum.txt``, which lists every hash."""
+    """A tree that was written: the number of files, their bytes, and the sha256 of ``md5sum.txt``."""
 
     files: int
     bytes: int
@@ -49,10 +49,10 @@ class WrittenTree:
 def with_sizes(
     paths: Sequence[str], sizes: Sizes, goal: int, draws: SeededRandom, cap: int | None = None
 ) -> list[PlannedFile]:
-    """The paths with sizes of the distribution, their sum brought to ``goal`` but none above ``cap``.
+    """Give the paths sizes from the distribution, scaled to the sum ``goal`` but none above ``cap``.
 
-    The sizes are drawn one from each of as many equal slices of the distribution as there are files. So
-    40 MB have the shape of 650 MB, which plain draws of a distribution with a long tail would not give.
+    The distribution is cut into as many equal slices as there are files, and one size is drawn from each slice. So
+    40 MB have the shape of 650 MB, which independent draws from a distribution with a long tail would not give.
     """
     whole = len(paths) * RESOLUTION
     drawn = [sizes.at(slice_ * RESOLUTION + draws.below(RESOLUTION), whole) for slice_ in range(len(paths))]
@@ -63,9 +63,9 @@ def with_sizes(
 
 
 def write(files: Sequence[TreeFile], seed: int, root: Path, *, listed: bool) -> WrittenTree:
-    """Write the files below ``root`` and, where it is ``listed``, ``md5sum.txt`` over them.
+    """Write the files below ``root`` and, with ``listed``, their ``md5sum.txt``.
 
-    The list names every file with the hash of its content, so its own hash stands for the whole tree.
+    The list has the hash of every file, so its own hash stands for the whole tree.
     """
     lines = []
     written = 0
@@ -85,5 +85,5 @@ def write(files: Sequence[TreeFile], seed: int, root: Path, *, listed: bool) -> 
 
 
 def md5_list_size(paths: Sequence[str]) -> int:
-    """The bytes of ``md5sum.txt``."""
+    """Return the bytes of ``md5sum.txt`` for these paths."""
     return sum(_SUM_LINE + len(path) for path in paths)

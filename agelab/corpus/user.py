@@ -1,4 +1,4 @@
-"""The user's own data as a corpus: an ISO image as it is, a directory or a tar archive made into one."""
+"""The user's own data as a corpus: an ISO image as it is, or an image made of a directory or a tar archive."""
 
 import errno
 import lzma
@@ -18,18 +18,17 @@ from agelab.errors import InputError
 from agelab.store import Store, file_hash, key_of
 
 VOLUME = "CORPUS"
-DATE = 1175990400  # the same fixed time as the stand-ins carry: times are no part of the content
-Recipe = tuple[dict[str, Any], Callable[[Path], CorpusDescription]]
-"""The inputs that make a corpus's key, and what builds it."""
+DATE = 1175990400  # the date of the stand-ins: times are not part of the content
+Preparation = tuple[dict[str, Any], Callable[[Path], CorpusDescription]]
+"""The inputs that make a corpus's key, and the function that writes its image."""
 CheckTop = Callable[[tuple[str, ...]], None]
-"""Raises InputError where what is at the top is not what is needed there."""
+"""Raises InputError when a name that is needed at the top is missing."""
 HINT = "give an ISO 9660 image, a directory, or a tar archive (plain, gzip, bzip2 or xz)"
 
-
 _HEADER = 1 << 20
-"""Bytes of an extended header, at most: names and times."""
+"""Bytes of an extended header (names and times) at most."""
 _READER_ERRORS = (ValueError, OverflowError, AttributeError, TypeError)
-"""What tarfile raises besides: of cut or made-up headers its stream reader trips over itself (tarfile._Stream)."""
+"""Errors from the stream reader of tarfile (tarfile._Stream) on truncated or forged headers."""
 _ARCHIVE_ERRORS = (
     tarfile.TarError,
     EOFError,
@@ -45,7 +44,7 @@ _CONTRADICTIONS = (
 
 
 class _Member(tarfile.TarInfo):
-    """A member whose extended headers have an end: tarfile reads them whole, however large they call themselves."""
+    """A member with a limit on its extended headers, which tarfile reads into memory whatever size they state."""
 
     def _proc_member(self, archive: tarfile.TarFile) -> Any:
         if self.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) and self.size > _HEADER and not self.isfile():
@@ -54,16 +53,16 @@ class _Member(tarfile.TarInfo):
 
 
 def corpus_from_user(path: Path, store: Store, kind: str | None = None) -> Corpus:
-    """The user's ISO image (taken as it is), or an image of the user's directory or tar archive.
+    """Return the user's ISO image (as it is), or an image of the user's directory or tar archive, as a corpus.
 
-    The key is the hash of the content, so the same content is stored once, whatever its name. Where it takes
-    the place of a stand-in of that ``kind``, it must have at its top what that has; images are not looked into.
+    The key is the hash of the content, so the same content is stored once, whatever its name. With ``kind`` it must
+    have at its top the names of that stand-in; ISO images are not checked.
     Raises InputError when it is none of these or cannot be read, HostError when the disk is too full.
     """
     path = path.absolute()
     wanted = definition(kind).names if kind else ()
 
-    def look(top: tuple[str, ...]) -> None:
+    def check_top(top: tuple[str, ...]) -> None:
         if missing := [name for name in wanted if name not in top]:
             raise InputError(
                 f"{path} lacks {', '.join(missing)}: it cannot take the place of {kind}",
@@ -71,24 +70,24 @@ def corpus_from_user(path: Path, store: Store, kind: str | None = None) -> Corpu
             )
 
     try:
-        inputs, build = _recipe(path, look)
+        inputs, build = _prepare(path, check_top)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
     corpus = obtain(store, inputs, build)
-    if corpus.top is not None:  # it may have been kept before, for something else
-        look(corpus.top)
+    if corpus.top is not None:  # it may have been stored earlier, for another kind
+        check_top(corpus.top)
     return corpus
 
 
-def _recipe(path: Path, look: CheckTop) -> Recipe:
+def _prepare(path: Path, check_top: CheckTop) -> Preparation:
     if path.is_dir():
-        return _directory(path, look)
+        return _directory(path, check_top)
     if not path.is_file():
         raise InputError(f"{path} is {'no file' if path.exists() else 'not there'}", hint=HINT)
-    return _image(path) if iso.is_image(path) else _archive(path, look)
+    return _image(path) if iso.is_image(path) else _archive(path, check_top)
 
 
-def _image(path: Path) -> Recipe:
+def _image(path: Path) -> Preparation:
     name = iso.check(path)
     content = file_hash(path)
 
@@ -106,12 +105,12 @@ def _image(path: Path) -> Recipe:
     return {"source": "image", "sha256": content}, build
 
 
-def _directory(path: Path, look: CheckTop) -> Recipe:
-    look(_top(path))
+def _directory(path: Path, check_top: CheckTop) -> Preparation:
+    check_top(_top(path))
     entries = list(_entries(path))
 
     def build(directory: Path) -> CorpusDescription:
-        about = _imaged(path, directory, "the user's directory")
+        about = _make_image(path, directory, "the user's directory")
         if list(_entries(path)) != entries:
             raise InputError(f"{path} changed while it was being read")
         return about
@@ -119,20 +118,20 @@ def _directory(path: Path, look: CheckTop) -> Recipe:
     return {"source": "directory", "sha256": key_of(entries), "maker": iso.xorriso_versions()}, build
 
 
-def _archive(path: Path, look: CheckTop) -> Recipe:
+def _archive(path: Path, check_top: CheckTop) -> Preparation:
     def build(directory: Path) -> CorpusDescription:
         tree = directory / "tree"
         tree.mkdir()
         _unpack(path, tree)
-        look(_top(tree))
-        about = _imaged(tree, directory, "the user's tar archive")
+        check_top(_top(tree))
+        about = _make_image(tree, directory, "the user's tar archive")
         shutil.rmtree(tree)
         return about
 
     return {"source": "archive", "sha256": file_hash(path), "maker": iso.xorriso_versions()}, build
 
 
-def _imaged(tree: Path, directory: Path, what: str) -> CorpusDescription:
+def _make_image(tree: Path, directory: Path, what: str) -> CorpusDescription:
     sizes = [entry[1] for entry in _entries(tree, hashed=False) if isinstance(entry[1], int)]
     if not sizes:
         raise InputError(f"{what} holds no file")
@@ -145,17 +144,17 @@ def _imaged(tree: Path, directory: Path, what: str) -> CorpusDescription:
 
 
 def _top(tree: Path) -> tuple[str, ...]:
-    """What lies at the top of a tree, directories with a slash."""
+    """List the names at the top of a tree, directories with a slash."""
     names = (f"{_text(Path(path.name))}{'/' if path.is_dir() else ''}" for path in tree.iterdir())
     return tuple(sorted(names))
 
 
 def _entries(root: Path, hashed: bool = True) -> Iterator[list[str | int | None]]:
-    """What makes up a tree, in one order everywhere: path, size and hash of a file, target of a link.
+    """Yield path, size, and hash (or link target) of everything in a tree, in the same order on every host.
 
-    Raises InputError for what a corpus cannot hold, OSError for what cannot be read.
+    Raises InputError for anything but files, directories and links, OSError for what cannot be read.
     """
-    for path in sorted(_below(root), key=os.fsencode):
+    for path in sorted(_walk(root), key=os.fsencode):
         name, mode = _text(path.relative_to(root)), path.lstat().st_mode
         if stat.S_ISDIR(mode):
             yield [name, None, None]
@@ -167,9 +166,9 @@ def _entries(root: Path, hashed: bool = True) -> Iterator[list[str | int | None]
             raise InputError(f"{path} is neither file, directory nor link: a corpus cannot hold it")
 
 
-def _below(root: Path) -> Iterator[Path]:
+def _walk(root: Path) -> Iterator[Path]:
     def refuse(error: OSError) -> None:
-        raise error  # what cannot be listed would silently be missing from the corpus
+        raise error  # or an unreadable directory would silently be missing from the corpus
 
     for directory, directories, names in os.walk(root, onerror=refuse):
         for name in (*directories, *names):
@@ -177,38 +176,38 @@ def _below(root: Path) -> Iterator[Path]:
 
 
 def _text(path: Path) -> str:
-    """A path as text that JSON can hold, even when it is not valid UTF-8."""
+    """Return a path as text for JSON, even when it is not valid UTF-8."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def _unpack(archive: Path, tree: Path) -> None:
-    """Unpack a tar archive: files, directories and links only, and nothing outside ``tree``.
+    """Unpack the files, directories and links of a tar archive, never outside ``tree``.
 
-    Python's own safe unpacking is younger than the Pythons that this runs on.
+    Python's own safe unpacking (extraction filters) is not in every Python that this supports.
     """
     links: dict[Path, str] = {}
     room = shutil.disk_usage(tree).free
     try:
         with tarfile.open(archive, "r|*", tarinfo=_Member) as opened:
             for member in opened:
-                opened.members = []  # type: ignore[attr-defined]  # or all of them would be kept
-                target = tree / _inside(member.name, archive)
+                opened.members = []  # type: ignore[attr-defined]  # or all of them would stay in memory
+                target = tree / _inner_path(member.name, archive)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 if member.isdir():
                     target.mkdir(exist_ok=True)
                 elif member.issym():
                     links[target] = member.linkname
                 elif member.islnk():
-                    source = tree / _inside(member.linkname, archive)
-                    room = _taken(room, source.stat().st_size, tree)
+                    source = tree / _inner_path(member.linkname, archive)
+                    room = _reserve(room, source.stat().st_size, tree)
                     shutil.copyfile(source, target)
                 elif content := opened.extractfile(member) if member.isreg() else None:
-                    room = _taken(room, member.size, tree)
+                    room = _reserve(room, member.size, tree)
                     with content, target.open("wb") as file:
                         shutil.copyfileobj(content, file)
                 else:
                     raise InputError(f"{archive}: {member.name} is neither file, directory nor link")
-        # Links come last: no file can be written through one, to wherever it points.
+        # Links come last, so that no file can be written through one.
         for target, pointed in links.items():
             target.symlink_to(pointed)
     except _ARCHIVE_ERRORS as error:
@@ -218,21 +217,21 @@ def _unpack(archive: Path, tree: Path) -> None:
     except OSError as error:
         if error.errno not in _CONTRADICTIONS:
             raise
-        # A name that is a file here and a directory there, a hard link to what is not in it, no name of a file.
+        # For example a name that is both a file and a directory, or a hard link to a missing member.
         raise InputError(
             f"{archive} contradicts itself: {error.strerror}: {str(error.filename)[:200]!r}"
         ) from error
 
 
-def _taken(room: int, size: int, tree: Path) -> int:
-    """What is left for more files of so many bytes. Raises HostError where that is nothing."""
+def _reserve(room: int, size: int, tree: Path) -> int:
+    """Return the free bytes left after a file of ``size``. Raises HostError when there are too few."""
     left = room - 2 * max(size, 0)  # the file, and its copy in the image
     if left < 0:
         require_space(shutil.disk_usage(tree).free - left, tree, "unpacking the archive")
     return left
 
 
-def _inside(name: str, archive: Path) -> PurePosixPath:
+def _inner_path(name: str, archive: Path) -> PurePosixPath:
     path = PurePosixPath(name.lstrip("/"))
     if ".." in path.parts:
         raise InputError(f"{archive}: {name} points outside the archive")

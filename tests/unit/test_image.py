@@ -221,7 +221,7 @@ def test_a_root_that_changed_while_it_was_proved_is_refused(tmp_path: Path) -> N
         target=tmp_path, files={"root.squashfs": tmp_path / "root"}, description=description, unsupported=()
     )
     (tmp_path / "assembly.json").write_text(assembly.model_dump_json())
-    with pytest.raises(AgelabError, match="root is not what it was"):
+    with pytest.raises(AgelabError, match="root has changed"):
         assemble.assemble(tmp_path)
 
 
