@@ -46,10 +46,10 @@ class BuildRoot(Frozen):
 
 @dataclass(frozen=True)
 class Purpose:
-    """What is built in a build root, and so which files of its packages can be removed."""
+    """The product of a build root, and the files of its packages that it does not need."""
 
     product: str
-    """What is built, for messages: "modules for 6.1.0-1-amd64"."""
+    """Name of the product for messages: "modules for 6.1.0-1-amd64"."""
     unused: tuple[str, ...]
     """Patterns of paths below /usr to remove."""
     inputs: Mapping[str, Any]
@@ -146,7 +146,7 @@ class Workshop:
     build: Path
     """Mounted as /build, the working directory of programs."""
     product: str
-    """What is built, for errors: "the drive's module"."""
+    """Name of the product for errors: "the drive's module"."""
     read_only: Mapping[str, Path] = field(default_factory=dict)
     """More directories, mounted read-only, by their names in /tmp."""
     writable: Mapping[str, Path] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What a kernel is built from: source, patches, configuration and compiler, which together make its key."""
+"""The inputs of a kernel that is built here: source, patches, configuration and compiler. They make its key."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

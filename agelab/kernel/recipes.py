@@ -33,7 +33,7 @@ class KernelRecipe(Frozen):
 
 @dataclass(frozen=True)
 class BuildSpec:
-    """What to build, as the spec or recipe says it."""
+    """A kernel to build, as a spec or recipe asks for it."""
 
     source: str
     """``tree:<path>[@<ref>]`` or ``source:<version>``."""

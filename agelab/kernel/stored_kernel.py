@@ -26,7 +26,7 @@ class Kernel:
     suite: str = ""
     """The Debian suite that has the kernel and its headers; empty for any other kernel."""
     build_inputs: BuildInputs | None = None
-    """What the kernel was built from; None unless it was built here."""
+    """The inputs of its build; None unless it was built here."""
 
     @property
     def kind(self) -> str:
