@@ -18,18 +18,19 @@ __all__ = ["Progress", "RunOptions", "load", "run"]
 __version__ = "0.1.0"
 """The version of the package, of its results and of its pages."""
 
+if not TYPE_CHECKING:  # mypy would take any name for one of the package
 
-def __getattr__(name: str) -> Any:
-    """Import ``Progress`` and ``RunOptions`` on first use."""
-    if name == "RunOptions":
-        from agelab.runner.request.options import RunOptions
+    def __getattr__(name: str) -> Any:
+        """Import ``Progress`` and ``RunOptions`` on first use."""
+        if name == "RunOptions":
+            from agelab.runner.request.options import RunOptions
 
-        return RunOptions
-    if name == "Progress":
-        from agelab.runner.progress import Progress
+            return RunOptions
+        if name == "Progress":
+            from agelab.runner.progress import Progress
 
-        return Progress
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            return Progress
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def run(
