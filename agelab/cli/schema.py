@@ -31,7 +31,7 @@ KINDS = {
     "claims": SchemaKind(
         "agelab.published.claims:Claims", "a study's claims", "scenarios/published/*.claims.toml"
     ),
-    "result": SchemaKind("agelab.model.result:RunResult", "what agelab show --json prints"),
+    "result": SchemaKind("agelab.model.result:ResultDocument", "what agelab show --json prints"),
 }
 
 

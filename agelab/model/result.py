@@ -158,7 +158,7 @@ class CellRecord(Cell, End):
     samples: tuple[Sample, ...] = Field(description="in the order in which they came")
 
 
-class RunResult(RunPlan):
+class ResultDocument(RunPlan):
     """What ``agelab show --json`` prints of a run."""
 
     version: Literal[1] = Field(alias="schema", description="of this format")
