@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from agelab.stats.bootstrap import Floats, between, means, medians, ratios
-from agelab.stats.order_statistics import exact, rank
+from agelab.stats.bootstrap import Floats, means, medians, percentile_interval, ratio_intervals
+from agelab.stats.order_statistics import exact, interval_rank
 from agelab.stats.outliers import outliers
 from agelab.stats.series import Series, SeriesPair
 
@@ -56,14 +56,16 @@ def main() -> None:
         for n in SEEDS:
             random = np.random.default_rng(n)
             values = draw(random, (SERIES, n))
-            ordered, k = np.sort(values, axis=1), rank(n)
+            ordered, k = np.sort(values, axis=1), interval_rank(n)
             cells = [share(ordered[:, k - 1], ordered[:, n - k], middle)]
-            cells.append(share(*between(*medians(values)), middle))
-            parts = [between(*means(part)) for part in np.array_split(values, 20)]
+            cells.append(share(*percentile_interval(*medians(values)), middle))
+            parts = [percentile_interval(*means(part)) for part in np.array_split(values, 20)]
             low, high = (np.concatenate(side) for side in zip(*parts, strict=True))
             cells.append(share(low, high, mean))
             sides = [[one_series(row) for row in draw(random, (PAIRS, n))] for _ in "AB"]
-            found = [one for one in ratios([SeriesPair(a, b) for a, b in zip(*sides, strict=True)]) if one]
+            found = [
+                one for one in ratio_intervals([SeriesPair(a, b) for a, b in zip(*sides, strict=True)]) if one
+            ]
             cells.append(
                 share(np.array([one.low for one in found]), np.array([one.high for one in found]), 1)
             )

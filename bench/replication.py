@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from agelab.cli.options import open_store
 from agelab.cli.replicate import loaded
 from agelab.errors import AgelabError
-from agelab.published.phrasing import described, tau
-from agelab.published.report import StudyReport, reports
+from agelab.published.phrasing import describe_column, tau_text
+from agelab.published.report import StudyReport, study_reports
 from agelab.published.verdict import ClaimVerdict
 from agelab.results import run_lookup
 from agelab.view.replication_markdown import lines
@@ -31,7 +31,12 @@ def summary(found: Sequence[StudyReport]) -> Iterator[str]:
         for letter, side in report.sides:
             counts = [str(report.counted(letter)[verdict]) for verdict in ClaimVerdict]
             yield line(
-                [f"`{report.study.name}`", f"{letter}: {described(side)}", *counts, _taus(report, letter)]
+                [
+                    f"`{report.study.name}`",
+                    f"{letter}: {describe_column(side)}",
+                    *counts,
+                    _taus(report, letter),
+                ]
             )
     yield ""
     for report in found:
@@ -50,7 +55,7 @@ def _taus(report: StudyReport, letter: str) -> str:
                 where = " ".join(
                     filter(None, (ranking.table, ranking.layout, ranking.metric, column.stand_in))
                 )
-                said.append(f"{where} {tau(one.ours.tau)}")
+                said.append(f"{where} {tau_text(one.ours.tau)}")
     return ", ".join(said) or "-"
 
 
@@ -76,7 +81,7 @@ def main() -> int:
     options = parser.parse_args()
     try:
         store = open_store()
-        found = reports(loaded(run_lookup.find(store.runs, name)) for name in options.runs)
+        found = study_reports(loaded(run_lookup.find(store.runs, name)) for name in options.runs)
         text = "\n".join([*summary(found), *(row for report in found for row in lines(report))])
         print(text)
         if options.write:

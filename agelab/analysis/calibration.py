@@ -193,12 +193,12 @@ def host_floors(home: Path, plan: RunPlan) -> HostFloors:
     return HostFloors(shares)
 
 
-def records(home: Path) -> list[HostRecord]:
+def read_records(home: Path) -> list[HostRecord]:
     """What is recorded of every host. Raises InputError for a record that is damaged or of another schema."""
     return [_read(path) for path in sorted((home / DIRECTORY).glob("[!.]*.json"))]
 
 
-def add(store: Store, host: MeasuredHost, calibration: Calibration) -> Path:
+def record_calibration(store: Store, host: MeasuredHost, calibration: Calibration) -> Path:
     """Record it, in the place of an older one of the same question; the file that has it."""
     path = _path(store.home, host)
     with store.lock(DIRECTORY):
@@ -236,7 +236,7 @@ def _read(path: Path) -> HostRecord:
 
 def _unknown(home: Path, host: MeasuredHost) -> str:
     """Why a host has no record: none was made, or it was made before the host changed."""
-    for record in records(home):
+    for record in read_records(home):
         before = record.host
         if (before.processor, before.accelerator) == (host.processor, host.accelerator):
             changed = [name for name in ("kernel", "qemu") if getattr(before, name) != getattr(host, name)]

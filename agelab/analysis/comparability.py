@@ -18,12 +18,12 @@ def _unlike(ours: RunPlan, theirs: RunPlan) -> Iterator[str]:
             yield f"{name} {one} | {other}"
     if ours.clock == theirs.clock and ours.emulated != theirs.emulated:
         yield "processor " + " | ".join("emulated" if plan.emulated else "KVM" for plan in (ours, theirs))
-    one, other = data(ours), data(theirs)
+    one, other = data_hashes(ours), data_hashes(theirs)
     if one and other and not one & other:  # a run of fewer histories has fewer data
         yield "corpus " + " | ".join(min(words)[:12] for words in (one, other))
 
 
-def real_time(ours: RunPlan, theirs: RunPlan) -> list[str]:
+def wall_clock_caveats(ours: RunPlan, theirs: RunPlan) -> list[str]:
     """What else than the question may make two runs of the wall clock differ."""
     found = []
     together = [Conditions.of(plan).jobs for plan in (ours, theirs)]
@@ -35,6 +35,6 @@ def real_time(ours: RunPlan, theirs: RunPlan) -> list[str]:
     return found
 
 
-def data(plan: RunPlan) -> set[str]:
+def data_hashes(plan: RunPlan) -> set[str]:
     """The hashes of the data that a run worked on, as far as it says."""
     return set(str(plan.provenance.get("corpus_sha256", "")).split("; ")) - {""}

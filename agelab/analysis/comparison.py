@@ -61,7 +61,7 @@ def caveats(one: SeedGroup, other: SeedGroup, anyway: bool) -> list[str]:
         )
     found = [f"NOT COMPARABLE: {line}" for line in unlike]
     if ours.clock == theirs.clock == "wall":
-        found += comparability.real_time(ours, theirs)
+        found += comparability.wall_clock_caveats(ours, theirs)
     if one.run.name == other.run.name and one.cell == other.cell:
         found.append("A and B are the same cells: no difference can show, the floor is their spread")
     return found

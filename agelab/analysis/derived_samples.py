@@ -13,7 +13,7 @@ WAITING = ("wait4", "waitid", "waitpid")
 NO_NUMBER = "the ratio is larger than any number that a sample holds"
 
 
-def derived(ratios: Iterable[Ratio], samples: Sequence[Sample]) -> list[Sample]:
+def repetition_ratios(ratios: Iterable[Ratio], samples: Sequence[Sample]) -> list[Sample]:
     """One sample for each ratio: the metric's last repetition over its first, or why there is none."""
     found = []
     for ratio in ratios:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agelab.analysis.calibration import HostFloors, host_floors
-from agelab.analysis.step_kinds import Kinds, of_cell
+from agelab.analysis.step_kinds import StepKinds, kinds_of_cell
 from agelab.model.result import RunPlan
 from agelab.results.run_directory import RunDirectory
 from agelab.stats.series import SeriesPair
@@ -23,7 +23,7 @@ class HostNoise:
 
     known: tuple[HostFloors, ...] = ()
     """One for each run of the wall clock."""
-    kinds: Kinds = field(default_factory=lambda: Kinds({}))
+    kinds: StepKinds = field(default_factory=lambda: StepKinds({}))
     """The kinds of the steps of their cells."""
     widest: bool = False
     """Give a step that no A/A has measured (a sum of steps above all) the largest floor of any kind, and not none."""
@@ -68,7 +68,7 @@ def noise_of(
 ) -> HostNoise:
     """Look up the noise of runs, by the inputs of one of their cells. Raises InputError for a damaged record."""
     real = [plan for plan in plans if plan.clock == "wall"]
-    return HostNoise(tuple(host_floors(home, plan) for plan in real), of_cell(inputs), widest)
+    return HostNoise(tuple(host_floors(home, plan) for plan in real), kinds_of_cell(inputs), widest)
 
 
 def noise_of_runs(runs: Sequence[tuple[RunDirectory, RunPlan]], *, widest: bool = False) -> HostNoise:

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from agelab.stats.bootstrap import ratios
+from agelab.stats.bootstrap import ratio_intervals
 from agelab.stats.noise_floor import FloorVerdict, MedianDifference
 from agelab.stats.order_statistics import Summary
 from agelab.stats.rank_test import Test, rank_tests
-from agelab.stats.series import Place, Series, SeriesPair, rows
+from agelab.stats.series import Place, Series, SeriesPair, pair_series
 from agelab.stats.verdict import ComparedSeries
 
 HostFloor = Callable[[SeriesPair], Fraction | None]
@@ -29,7 +29,7 @@ def judge(pairs: Sequence[SeriesPair], host: HostFloor) -> list[ComparedSeries]:
         tests.update(zip(members, rank_tests([pairs[at] for at in members]), strict=True))
     return [
         ComparedSeries(pair, difference(pair, host), interval, tests[at])
-        for at, (pair, interval) in enumerate(zip(pairs, ratios(pairs), strict=True))
+        for at, (pair, interval) in enumerate(zip(pairs, ratio_intervals(pairs), strict=True))
     ]
 
 
@@ -37,7 +37,7 @@ def judge_against(
     base: Mapping[Place, Series], others: Sequence[Mapping[Place, Series]], host: HostFloor
 ) -> list[list[ComparedSeries]]:
     """Judge each of the others, as B, against the base; the rows of a metric in all of them are one family."""
-    tables = [rows(base, other) for other in others]
+    tables = [pair_series(base, other) for other in others]
     found = iter(judge([row for table in tables for row in table], host))
     return [[next(found) for _ in table] for table in tables]
 

@@ -18,7 +18,7 @@ def kind_floors(pairs: Iterable[tuple[SeedGroup, SeedGroup]]) -> tuple[KindFloor
     """
     found: dict[tuple[str, str], list[tuple[str, PairedSample]]] = {}
     for one, other in pairs:
-        known = step_kinds.of_cell(next(iter(one.cells.values())).inputs)
+        known = step_kinds.kinds_of_cell(next(iter(one.cells.values())).inputs)
         for place, first in one.series.items():
             second = other.series.get(place)
             if second is None or min(len(first.values), len(second.values)) < SEEDS_NEEDED:

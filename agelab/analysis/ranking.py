@@ -73,12 +73,12 @@ class Ranked:
         return too_few_seeds(*(summary.n for _, summary in self.order))
 
 
-def ranked(subjects: Sequence[SeedGroup], place: Place) -> Ranked:
+def rank_by_place(subjects: Sequence[SeedGroup], place: Place) -> Ranked:
     """The subjects that have the place, the highest median first."""
-    return by_median([(one, one.series.get(place)) for one in subjects])
+    return rank_by_median([(one, one.series.get(place)) for one in subjects])
 
 
-def by_median(found: Sequence[tuple[SeedGroup, Series | None]], *, highest: bool = True) -> Ranked:
+def rank_by_median(found: Sequence[tuple[SeedGroup, Series | None]], *, highest: bool = True) -> Ranked:
     """Those that have a value, by their medians."""
     known = [(one, series.summary, series) for one, series in found if series and series.summary]
     known.sort(key=lambda one: one[1].median, reverse=highest)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from agelab.analysis.cells import CellResult, RunResult, SeedGroup
-from agelab.analysis.comparability import data
+from agelab.analysis.comparability import data_hashes
 from agelab.analysis.host_noise import HostNoise, noise_of_runs
 from agelab.model.result import RunKernel, RunPlan
 from agelab.stats.series import Place
@@ -92,9 +92,9 @@ def _same_question(known: RunSet, run: RunResult) -> bool:
     same = all(
         getattr(ours, name) == getattr(theirs, name) for name in ("scenario", "scale", "clock", "emulated")
     )
-    ours_has = {word for one in known.runs for word in data(one.plan)}
+    ours_has = {word for one in known.runs for word in data_hashes(one.plan)}
     # A run of fewer histories has fewer data.
-    return same and (not ours_has or not data(theirs) or bool(ours_has & data(theirs)))
+    return same and (not ours_has or not data_hashes(theirs) or bool(ours_has & data_hashes(theirs)))
 
 
 def kernel_names(kernels: Sequence[RunKernel]) -> list[str]:

@@ -41,7 +41,7 @@ class Selector:
         return found
 
 
-def side(runs: Path, words: str) -> Selector:
+def parse_selector(runs: Path, words: str) -> Selector:
     """What the words mean. Raises InputError for a run that is not there, and for a choice that none is."""
     name, colon, choices = words.partition(":")
     if not name:
@@ -51,10 +51,10 @@ def side(runs: Path, words: str) -> Selector:
             f"{words!r} names no variant", hint=f"like {name}:ext4, or {name} for all of its variants"
         )
     run = load(run_lookup.find(runs, name))
-    return Selector(words, run, chosen(run, choices))
+    return Selector(words, run, parse_choices(run, choices))
 
 
-def chosen(run: RunResult, choices: str) -> dict[str, str]:
+def parse_choices(run: RunResult, choices: str) -> dict[str, str]:
     """Axis to value of ``ext4,raid0,kernel=6.1``: a word alone is a variant, or else a layout of the run."""
     cells = run.plan.cells
     found: dict[str, str] = {}
@@ -103,12 +103,12 @@ class Comparison:
     others: tuple[SeedGroup, ...]
 
 
-def of_one(one: Selector, base: str | None) -> Comparison:
+def compare_within_run(one: Selector, base: str | None) -> Comparison:
     """Every group of a run against its first, or against the one that is named. Raises InputError for a single one."""
     found = one.groups()
     at = 0
     if base:
-        wanted = chosen(one.run, base)
+        wanted = parse_choices(one.run, base)
         at = next(
             (
                 n
@@ -127,7 +127,7 @@ def of_one(one: Selector, base: str | None) -> Comparison:
     return Comparison(found[at], tuple(group for n, group in enumerate(found) if n != at))
 
 
-def of_several(sides: Sequence[Selector]) -> list[Comparison]:
+def compare_across_runs(sides: Sequence[Selector]) -> list[Comparison]:
     """Each group of the first side with those of the others that belong to it.
 
     What one side alone chooses is meant on all; groups of equal variant and layout belong together, or of equal
@@ -159,7 +159,9 @@ def of_several(sides: Sequence[Selector]) -> list[Comparison]:
     return whole
 
 
-def left_out(comparisons: Sequence[Comparison], sides: Sequence[Selector]) -> Mapping[str, list[str]]:
+def uncompared_groups(
+    comparisons: Sequence[Comparison], sides: Sequence[Selector]
+) -> Mapping[str, list[str]]:
     """What of each run stands in no comparison, because another run has not got it: nothing where sides choose."""
     there = {(group.run.name, group.name) for one in comparisons for group in (one.base, *one.others)}
     found: dict[str, list[str]] = {}
@@ -170,7 +172,7 @@ def left_out(comparisons: Sequence[Comparison], sides: Sequence[Selector]) -> Ma
     return found
 
 
-def names(found: Sequence[SeedGroup]) -> list[str]:
+def column_names(found: Sequence[SeedGroup]) -> list[str]:
     """Each group's variant, and as much more as tells it from the others; nothing where nothing does."""
     keys = [(group.variant, *(axis_value(group.cell, axis) for axis in AXES[2:])) for group in found]
     told = [key[0] for key in keys]

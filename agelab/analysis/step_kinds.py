@@ -23,14 +23,14 @@ PROGRAMS = {
 _WORD = re.compile(r"[\w.-]+", re.ASCII)
 
 
-def of_command(command: str) -> str:
+def kind_of_command(command: str) -> str:
     """The kind of a step's command, a text for sh(1)."""
     words = set(_WORD.findall(command))
     return next((kind for kind, names in PROGRAMS.items() if words.intersection(names)), OTHER)
 
 
 @dataclass(frozen=True)
-class Kinds:
+class StepKinds:
     """The kinds of a cell's steps."""
 
     commands: Mapping[str, str]
@@ -45,16 +45,16 @@ class Kinds:
         if name in (*RECOVERING, CHECKING):
             return RECOVERY
         known = next((self.commands[one] for one in (step, name, found.group) if one in self.commands), None)
-        return OTHER if known is None else of_command(known)
+        return OTHER if known is None else kind_of_command(known)
 
 
-def of_cell(inputs: Mapping[str, Any]) -> Kinds:
+def kinds_of_cell(inputs: Mapping[str, Any]) -> StepKinds:
     """The kinds of the steps that a cell's inputs plan."""
     found: dict[str, str] = {}
     for phase, name, command in _planned(inputs):
         found.setdefault(f"{phase}/{name}", command)
         found.setdefault(name, command)
-    return Kinds(found)
+    return StepKinds(found)
 
 
 def _planned(inputs: Mapping[str, Any], phase: str = "") -> Iterator[tuple[str, str, str]]:

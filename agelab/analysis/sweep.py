@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from agelab.analysis.cells import CellResult, RunResult, SeedGroup, load
-from agelab.analysis.comparability import data
+from agelab.analysis.comparability import data_hashes
 from agelab.analysis.host_noise import HostNoise, noise_of_runs
 from agelab.analysis.judge import judge
 from agelab.analysis.run_set import kernel_names
@@ -36,7 +36,7 @@ class SweepCell:
     @cached_property
     def measured(self) -> Mapping[Place, Series]:
         """Its series, with the sum of all steps."""
-        return series((seed, summed(one.samples)) for seed, one in self.group.counted.items())
+        return series((seed, with_total(one.samples)) for seed, one in self.group.counted.items())
 
     @property
     def why(self) -> str:
@@ -116,7 +116,7 @@ class Sweep:
         return ran[-1] if ran else ""
 
 
-def of(directories: Sequence[RunDirectory]) -> Sweep:
+def load_sweep(directories: Sequence[RunDirectory]) -> Sweep:
     """Put runs into one table. Raises InputError for runs that do not belong into one."""
     runs = [load(directory) for directory in directories]
     if empty := [run.name for run in runs if not run.cells]:
@@ -160,7 +160,7 @@ def _must_be_alike(plans: Sequence[RunPlan]) -> None:
             raise InputError(
                 f"these runs do not belong into one table: {variant} has {what} {'; '.join(values)}"
             )
-    known = [one for one in map(data, plans) if one]  # a run of fewer histories has fewer
+    known = [one for one in map(data_hashes, plans) if one]  # a run of fewer histories has fewer
     if any(not one & known[0] for one in known):
         raise InputError(
             "these runs do not belong into one table: their corpora differ",
@@ -177,7 +177,7 @@ def _version(kernel: RunKernel) -> tuple[int, ...]:
     return sort_key(kernel.version if is_version(kernel.version) else kernel.release)
 
 
-def summed(rows: Sequence[Sample]) -> Sequence[Sample]:
+def with_total(rows: Sequence[Sample]) -> Sequence[Sample]:
     """Return a cell's samples with the sum of the times of its steps."""
     step, repetition, metric = TOTAL
     elapsed = [exact(row.value) for row in rows if row.metric == metric and row.value is not None]

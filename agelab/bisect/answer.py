@@ -17,7 +17,7 @@ from agelab.bisect.question import BisectQuestion
 from agelab.bisect.verdict import Decision, KernelVerdict
 from agelab.model.base import Frozen
 from agelab.results import checksummed
-from agelab.stats.formatting import UnitScale, decimals, format_decimal, scale
+from agelab.stats.formatting import UnitScale, decimals_for_spread, format_decimal, unit_scale
 
 ANSWER_FILE = "answer.json"
 MAX_REMARKS = 3
@@ -205,10 +205,10 @@ class ValueFormat:
 
     @classmethod
     def of(cls, points: Sequence[KernelPoint], floor: float | None) -> "ValueFormat":
-        unit = scale(points[0].unit)
+        unit = unit_scale(points[0].unit)
         spread = max(map(_spread, points)) if floor is None else Fraction(str(floor))
         medians = [one.median / unit.divisor for one in points if one.median is not None]
-        return cls(unit, decimals(unit.decimals, spread / unit.divisor, *medians))
+        return cls(unit, decimals_for_spread(unit.decimals, spread / unit.divisor, *medians))
 
     def format_value(self, value: Fraction) -> str:
         """A value with its unit."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from agelab import kernel as kernels
-from agelab.analysis.sweep import summed
+from agelab.analysis.sweep import with_total
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.measurements import KernelOutcome, OutcomeKind
 from agelab.bisect.question import BisectQuestion, metric_name
@@ -111,7 +111,7 @@ class Runs:
         if kind is not OutcomeKind.MEASURED or self._question.metric is None:
             return found
         step, repetition, metric = self._question.metric
-        table = {(row.step, row.repetition, row.metric): row for row in summed(samples)}
+        table = {(row.step, row.repetition, row.metric): row for row in with_total(samples)}
         row = table.get((step, repetition, metric))
         if row is None:
             names = dict.fromkeys(metric_name(*place) for place in table)

@@ -10,7 +10,7 @@ from statistics import median
 
 from agelab.bisect.verdict import Decision, StepDecision
 from agelab.errors import InputError
-from agelab.stats.formatting import decimals, format_decimal
+from agelab.stats.formatting import decimals_for_spread, format_decimal
 from agelab.stats.noise_floor import SEEDS_NEEDED, FloorVerdict, MedianDifference
 from agelab.stats.order_statistics import summary
 
@@ -77,7 +77,7 @@ class EndReferences:
 
     def format_numbers(self, **numbers: Fraction) -> str:
         """Names and numbers, with the digits that the floor leaves them."""
-        places = decimals(6, self.floor, *numbers.values())
+        places = decimals_for_spread(6, self.floor, *numbers.values())
         return ", ".join(f"{name} {format_decimal(number, places)}" for name, number in numbers.items())
 
 

@@ -90,7 +90,7 @@ def _in_the_wall_clock(options: "RunOptions", everything: bool, as_json: bool) -
     from agelab.view.run_tables import describe_run
 
     store = open_store()
-    calibration.records(store.home)  # a damaged one is refused before the guests run
+    calibration.read_records(store.home)  # a damaged one is refused before the guests run
     with claim_drives(options.disks, options.erase) as claims:
         seeded, again = execute(options, claims=claims), execute(options, claims=claims)
     pairs = [*zip(seed_groups(load(seeded)), seed_groups(load(again)), strict=True)]
@@ -102,7 +102,7 @@ def _in_the_wall_clock(options: "RunOptions", everything: bool, as_json: bool) -
             hint="something was upgraded or replaced meanwhile: calibrate again",
         )
     found = shown.calibration(seeded, again, pairs)
-    path = calibration.add(store, *found) if found else None
+    path = calibration.record_calibration(store, *found) if found else None
     if as_json:
         print_json(shown.host_json(seeded, again, pairs, found))
     else:
@@ -124,7 +124,7 @@ def _show(name: str | None, everything: bool, as_json: bool) -> int:
 
     if name:
         raise InputError(f"--show shows all that is recorded: leave {name} out")
-    records = calibration.records(open_store().home)
+    records = calibration.read_records(open_store().home)
     if as_json:
         print_json({"schema": SCHEMA, "hosts": records_json(records)})
     else:

@@ -39,12 +39,16 @@ def compare(
     from agelab.view.comparison import comparison_json, print_comparison
 
     store = open_store()
-    asked = [results.side(store.runs, words) for words in sides]
+    asked = [results.parse_selector(store.runs, words) for words in sides]
     if base and len(asked) > 1:
         raise InputError(
             "--base chooses among the variants of one run; of several runs the first one is the base"
         )
-    found = [results.of_one(asked[0], base)] if len(asked) == 1 else results.of_several(asked)
+    found = (
+        [results.compare_within_run(asked[0], base)]
+        if len(asked) == 1
+        else results.compare_across_runs(asked)
+    )
     doubts = {id(other): caveats(one.base, other, anyway) for one in found for other in one.others}
     pairs = [(one.base, other) for one in found for other in one.others]
     if not any(one.begun and other.begun for one, other in pairs):
@@ -62,7 +66,7 @@ def compare(
             found,
             tables,
             doubts,
-            results.left_out(found, asked) if len(asked) > 1 else {},
+            results.uncompared_groups(found, asked) if len(asked) > 1 else {},
             each=each,
             every_input=every_input,
             everything=everything,

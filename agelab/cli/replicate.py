@@ -25,7 +25,7 @@ def replicate(runs: tuple[str, ...], everything: bool, markdown: bool, as_json: 
     Exit: 0 whatever the verdicts.
     """
     from agelab.errors import InputError
-    from agelab.published.report import reports
+    from agelab.published.report import study_reports
     from agelab.results import run_lookup
 
     if as_json and markdown:
@@ -36,7 +36,7 @@ def replicate(runs: tuple[str, ...], everything: bool, markdown: bool, as_json: 
         if colon:
             raise InputError(f"replicate takes whole runs, not {words!r}", hint=f"agelab replicate {name}")
     named = {run.name: run for run in (run_lookup.find(store, name) for name in runs)}
-    found = reports(loaded(run) for run in named.values())
+    found = study_reports(loaded(run) for run in named.values())
     if as_json:
         from agelab.view.replication_json import SCHEMA, report_json
 

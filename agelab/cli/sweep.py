@@ -38,7 +38,7 @@ def sweep(names: tuple[str, ...], asked: tuple[str, ...], plots: Path | None, as
     from agelab.view.sweep import print_sweep, sweep_json, write_plots
 
     store = open_store()
-    found = results.of([run_lookup.find(store.runs, name) for name in names])
+    found = results.load_sweep([run_lookup.find(store.runs, name) for name in names])
     places = _places(found, asked)
     if as_json:
         print_json(sweep_json(found, places))
@@ -54,7 +54,7 @@ def swept(runs: "Sequence[RunDirectory]", unfit: "Sequence[tuple[str, AgelabErro
     from agelab.analysis import sweep as results
     from agelab.view.sweep import print_sweep
 
-    found = results.of(runs)
+    found = results.load_sweep(runs)
     print_sweep(found, found.places())
     for spec, why in unfit:
         click.echo(f"not in the table: kernel {spec}: {str(why).splitlines()[0]}")

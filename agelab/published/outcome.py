@@ -19,7 +19,7 @@ from agelab.published.claims import (
     subject,
 )
 from agelab.published.tables import Place
-from agelab.published.value_sources import Value, ValueSource, apart
+from agelab.published.value_sources import Value, ValueSource, compare_values
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class ClaimComparison:
 
 
 @dataclass(frozen=True)
-class TestOutcome:
+class ClaimOutcome:
     """A test on one source."""
 
     over: str
@@ -90,9 +90,9 @@ class _Spot:
         return {ref: self.value(ref, layout=layout) for ref in refs}
 
 
-def outcome(test: AnyTest, claims: Claims, source: ValueSource) -> TestOutcome:
+def run_test(test: AnyTest, claims: Claims, source: ValueSource) -> ClaimOutcome:
     """Make the test's comparisons."""
-    return TestOutcome(test.over, tuple(_comparisons(test, claims, source)))
+    return ClaimOutcome(test.over, tuple(_comparisons(test, claims, source)))
 
 
 def _comparisons(test: AnyTest, claims: Claims, source: ValueSource) -> Iterator[ClaimComparison]:
@@ -113,7 +113,7 @@ def _of_sets(
     spot: _Spot, test: Extreme | ExpectedOrder | Kept | Gain | Spread, claims: Claims
 ) -> ClaimComparison:
     if isinstance(test, Extreme):
-        return _extreme(spot, test, extreme(test, claims))
+        return _extreme(spot, test, describe_extreme(test, claims))
     if isinstance(test, ExpectedOrder):
         return _order(spot, test)
     if isinstance(test, Kept):
@@ -121,7 +121,7 @@ def _of_sets(
     return _gain(spot, test) if isinstance(test, Gain) else _spread(spot, test)
 
 
-def missing(*values: Value) -> str:
+def why_missing(*values: Value) -> str:
     """Why one of them is not there, or nothing."""
     return next((value.why or "no value" for value in values if not value.numbers), "")
 
@@ -135,11 +135,11 @@ def _ratio(spot: _Spot, test: ExpectedRatio, one: str, other: str) -> ClaimCompa
     second = f"{other} {test.to_step}" if test.to_step else other
     where = f"{spot.name}: {one} / {second}"
     left, right = spot.value(one), spot.value(other, test.to_step)
-    if why := missing(left, right):
+    if why := why_missing(left, right):
         return ClaimComparison(where, None, None, why)
     if not right.median:
         return ClaimComparison(where, None, None, f"{second} is 0")
-    figure, sign = left.median / right.median, apart(left, right)
+    figure, sign = left.median / right.median, compare_values(left, right)
     if not sign and figure != 1:
         # A difference that does not count is none.
         holds = _in_band(Fraction(1), test.at_least, test.at_most)
@@ -150,7 +150,7 @@ def _ratio(spot: _Spot, test: ExpectedRatio, one: str, other: str) -> ClaimCompa
 def _same(spot: _Spot, test: Same, one: str, other: str) -> ClaimComparison:
     where = f"{spot.name}: {one} / {other}"
     left, right = spot.value(one), spot.value(other)
-    if why := missing(left, right):
+    if why := why_missing(left, right):
         return ClaimComparison(where, None, None, why)
     if not right.median:
         return ClaimComparison(where, None, None, f"{other} is 0")
@@ -160,20 +160,20 @@ def _same(spot: _Spot, test: Same, one: str, other: str) -> ClaimComparison:
         return ClaimComparison(where, figure, True)
     if higher - lower <= spot.source.resolution:
         return ClaimComparison(where, figure, True, "closer than the clock could tell")
-    equal = apart(left, right) == 0
+    equal = compare_values(left, right) == 0
     return ClaimComparison(where, figure, equal, "below the floor" if equal else "")
 
 
 def _amount(spot: _Spot, test: Amount, ref: str) -> ClaimComparison:
     value = spot.value(ref)
-    if why := missing(value):
+    if why := why_missing(value):
         return ClaimComparison(f"{spot.name}: {ref}", None, None, why)
     return ClaimComparison(
         f"{spot.name}: {ref}", value.median, _in_band(value.median, test.at_least, test.at_most)
     )
 
 
-def extreme(test: Extreme, claims: Claims) -> str:
+def describe_extreme(test: Extreme, claims: Claims) -> str:
     """Who is to be the lowest or highest; where it is not of all that the study ranks, among whom."""
     ours, others = ", ".join(test.of), ", ".join(test.among)
     if claims.ranked <= {*test.of, *test.among}:
@@ -192,8 +192,8 @@ def _extreme(spot: _Spot, test: Extreme, said: str) -> ClaimComparison:
             if one.numbers and other.numbers:
                 low, high = (one, other) if lowest else (other, one)
                 far = high.median / low.median if low.median else Fraction(0)
-                near.append((far, apart(high, low) == 1 and far >= Fraction(str(test.margin)), name))
-    why = missing(*ours.values(), *others.values())
+                near.append((far, compare_values(high, low) == 1 and far >= Fraction(str(test.margin)), name))
+    why = why_missing(*ours.values(), *others.values())
     if not near:
         return ClaimComparison(where, None, None, why)
     figure, _, name = min(near)
@@ -214,9 +214,9 @@ def _order(spot: _Spot, test: ExpectedOrder) -> ClaimComparison:
             for one, low in group.items():
                 for other, high in later.items():
                     if low.numbers and high.numbers and low.median:
-                        good = apart(low, high) != 1
+                        good = compare_values(low, high) != 1
                         ratios.append((high.median / low.median, good, f"{one} is above {other}"))
-    why = missing(*(value for group in groups for value in group.values()))
+    why = why_missing(*(value for group in groups for value in group.values()))
     wrong = [words for _, good, words in sorted(ratios) if not good]
     figure = min(ratios)[0] if ratios else None
     if wrong:
@@ -228,14 +228,14 @@ def _kept(spot: _Spot, test: Kept) -> ClaimComparison:
     """The figure is the number of pairs that change places; of the lowest and the highest there is none."""
     where = f"{spot.step}: {test.what} of {', '.join(test.among)}, {' and '.join(test.between)}"
     here, there = (spot.values(test.among, layout) for layout in test.between)
-    if why := missing(*here.values(), *there.values()):
+    if why := why_missing(*here.values(), *there.values()):
         return ClaimComparison(where, None, None, why)
     if test.what == "order":
         turned = [
             f"{one} and {other}"
             for number, one in enumerate(test.among)
             for other in test.among[number + 1 :]
-            if apart(here[one], here[other]) * apart(there[one], there[other]) < 0
+            if compare_values(here[one], here[other]) * compare_values(there[one], there[other]) < 0
         ]
         return ClaimComparison(where, Fraction(len(turned)), not turned, "; ".join(turned))
     one, other = (_at_the_end(values, test.what) for values in (here, there))
@@ -247,7 +247,7 @@ def _kept(spot: _Spot, test: Kept) -> ClaimComparison:
 def _at_the_end(values: dict[str, Value], what: str) -> set[str]:
     """The names with the lowest or highest value, and those that nothing tells from it."""
     end = (min if what == "lowest" else max)(values.values(), key=lambda value: value.median)
-    return {name for name, value in values.items() if apart(value, end) == 0}
+    return {name for name, value in values.items() if compare_values(value, end) == 0}
 
 
 def _gain(spot: _Spot, test: Gain) -> ClaimComparison:
@@ -255,7 +255,7 @@ def _gain(spot: _Spot, test: Gain) -> ClaimComparison:
     where = f"{spot.step}: gain of {test.of}, {' to '.join(test.between)}"
     refs = (test.of, *test.among)
     first, second = (spot.values(refs, layout) for layout in test.between)
-    why = missing(*first.values(), *second.values())
+    why = why_missing(*first.values(), *second.values())
     gains: dict[str, Fraction] = {}
     for ref in refs:
         if first[ref].numbers and second[ref].numbers and second[ref].median:
@@ -276,7 +276,7 @@ def _spread(spot: _Spot, test: Spread) -> ClaimComparison:
     """The figure is the one spread over the other."""
     where = f"{spot.name}: spread of {', '.join(test.of)} / of {', '.join(test.than)}"
     one, other = spot.values(test.of), spot.values(test.than)
-    if why := missing(*one.values(), *other.values()):
+    if why := why_missing(*one.values(), *other.values()):
         return ClaimComparison(where, None, None, why)
     spreads = []
     for values in (one, other):

@@ -11,34 +11,34 @@ from agelab.published.run_columns import RunColumn
 from agelab.published.value_sources import Value
 from agelab.published.verdict import JudgedClaim
 from agelab.scenario import selection
-from agelab.stats.series import seeds_of
+from agelab.stats.series import seeds_text
 
 SHOWN = 4
 """Comparisons of a claim to show, those that speak against it first."""
 
 
-def described(side: RunColumn) -> str:
+def describe_column(column: RunColumn) -> str:
     """What a side is: scale, clock, defaults, kernel, machines, drives, run seeds."""
-    emulated = ", EMULATED" if side.emulated else ""
+    emulated = ", EMULATED" if column.emulated else ""
     return ", ".join(
         [
-            f"scale {side.plan.scale}",
-            f"{side.plan.clock} clock{emulated}",
-            f"{side.first.defaults} defaults",
-            f"kernel {side.first.kernel}",
-            *side.machines,
-            *side.drives,
-            seeds_of(side.seeds),
+            f"scale {column.plan.scale}",
+            f"{column.plan.clock} clock{emulated}",
+            f"{column.first.defaults} defaults",
+            f"kernel {column.first.kernel}",
+            *column.machines,
+            *column.drives,
+            seeds_text(column.seeds),
         ]
     )
 
 
-def counts(report: StudyReport, letter: str) -> str:
+def count_verdicts(report: StudyReport, letter: str) -> str:
     """How many claims have which verdict on that side."""
     return ", ".join(f"{number} {verdict}" for verdict, number in report.counted(letter).items())
 
 
-def shown(figure: Fraction | None) -> str:
+def figure_text(figure: Fraction | None) -> str:
     """A ratio or count, to three figures or so."""
     if figure is None:
         return "-"
@@ -48,29 +48,29 @@ def shown(figure: Fraction | None) -> str:
     return f"{float(figure):.{0 if size >= 100 else 1 if size >= 10 else 2}f}"
 
 
-def exactly(value: Value | None) -> str:
+def value_text(value: Value | None) -> str:
     """A value with its digits; a question mark where it is not there."""
     return f"{float(value.median):.6g}" if value and value.numbers else "?"
 
 
-def title(report: StudyReport, ranking: Ranking) -> str:
+def ranking_title(report: StudyReport, ranking: Ranking) -> str:
     """Which table, layout and metric, and in what unit its values are."""
     about = report.study.claims.table(ranking.table).about
     unit = "times the other" if ranking.unit == "times" else ranking.unit
     return f"table {ranking.table}, {ranking.layout}, {ranking.metric} ({unit}): {about}"
 
 
-def tau(value: float | None) -> str:
+def tau_text(value: float | None) -> str:
     """Tau-b with two decimals, a dash where there is none."""
     return "-" if value is None else f"{value:.2f}"
 
 
-def said(one: JudgedClaim) -> str:
+def reason_text(one: JudgedClaim) -> str:
     """The reason, and where no floor stands under it that there is none."""
     return one.reason + (" (no floor)" if one.no_floor else "")
 
 
-def floors(report: StudyReport, letter: str) -> list[str]:
+def floor_notes(report: StudyReport, letter: str) -> list[str]:
     """Say what floors the verdicts of that side lack: the one of run seeds, the one of its host in the wall clock."""
     without = [
         one.no_floor for _, judged in report.claims for side, one in judged if side == letter and one.no_floor
@@ -80,14 +80,14 @@ def floors(report: StudyReport, letter: str) -> list[str]:
     return [*([f"{min(without)}: an order counts as it is, {least}"] if without else []), *column.labels]
 
 
-def whose(letter: str, one: JudgedClaim) -> str:
+def verdict_label(letter: str, one: JudgedClaim) -> str:
     """Whose verdict: the side's letter, and the filesystem where others stand in for the study's."""
     if not one.filesystem:
         return letter
     return f"{letter} {one.filesystem}{' (stands in)' if one.stand_in else ''}"
 
 
-def doubts(claim: Claim) -> list[str]:
+def claim_notes(claim: Claim) -> list[str]:
     """What is to be known beside a verdict."""
     found = []
     if claim.conflict:
@@ -98,7 +98,7 @@ def doubts(claim: Claim) -> list[str]:
     return found
 
 
-def comparisons(judged: Sequence[JudgedClaim], everything: bool) -> list[list[str]]:
+def comparison_rows(judged: Sequence[JudgedClaim], everything: bool) -> list[list[str]]:
     """Where, theirs, and ours of each verdict; without ``everything`` a few, those that speak against it first."""
     ran = [one for one in judged if one.ours]
     theirs = next((one.theirs for one in judged if one.theirs), ())
@@ -107,7 +107,7 @@ def comparisons(judged: Sequence[JudgedClaim], everything: bool) -> list[list[st
     rows: list[tuple[int, list[str]]] = []
     for number, first in enumerate(theirs[0].comparisons):
         ours = [one.ours.comparisons[number] for one in ran if one.ours]
-        readings = list(dict.fromkeys(shown(one.comparisons[number].figure) for one in theirs))
+        readings = list(dict.fromkeys(figure_text(one.comparisons[number].figure) for one in theirs))
         against = sum(one.holds is False for one in ours)
         rows.append(
             (
@@ -125,7 +125,7 @@ def comparisons(judged: Sequence[JudgedClaim], everything: bool) -> list[list[st
 
 def _figure(one: ClaimComparison) -> str:
     """The figure, marked where it speaks against the claim."""
-    return (shown(one.figure) if one.figure is not None else _words(one)) + (
+    return (figure_text(one.figure) if one.figure is not None else _words(one)) + (
         " no" if one.holds is False else ""
     )
 
@@ -135,17 +135,17 @@ def _words(one: ClaimComparison) -> str:
     return "?" if one.holds is None else one.note or "-"
 
 
-def rest(side: RunColumn) -> Iterator[str]:
+def variants_not_run(column: RunColumn) -> Iterator[str]:
     """For each scenario of which some variants alone were run: how many, and how to run the rest, too."""
-    for name in dict.fromkeys(name for name, _, _ in side.groups):
+    for name in dict.fromkeys(name for name, _, _ in column.groups):
         scenario = selection.select(name).scenario
         every = {variant.name for variant in scenario.variants}
-        ran = every & {variant for other, variant, _ in side.groups if other == name}
+        ran = every & {variant for other, variant, _ in column.groups if other == name}
         if ran != every:
             asked = {
-                "scale": side.plan.scale if side.plan.scale == "paper" else "",
-                "defaults": side.first.defaults if side.first.defaults != scenario.defaults else "",
-                "clock": side.plan.clock if side.plan.clock != "virtual" else "",
+                "scale": column.plan.scale if column.plan.scale == "paper" else "",
+                "defaults": column.first.defaults if column.first.defaults != scenario.defaults else "",
+                "clock": column.plan.clock if column.plan.clock != "virtual" else "",
             }
             options = "".join(f" --{option} {value}" for option, value in asked.items() if value)
             yield f"{len(ran)} of {len(every)} variants were run; for the rest: agelab run {name}{options}"

@@ -10,7 +10,7 @@ from scipy.stats import kendalltau
 from agelab.published.claims import Claims
 from agelab.published.our_values import OurValues
 from agelab.published.tables import Place, PublishedFigure, PublishedTables
-from agelab.published.value_sources import READINGS, Printed, Value, total
+from agelab.published.value_sources import READINGS, PrintedValues, Value, sum_values
 
 FACTORS = ("slower_percent", "more_percent")
 """Metrics that say what one value is of another: in a ranking they are that factor."""
@@ -25,11 +25,11 @@ def tau_b(one: Sequence[Fraction], other: Sequence[Fraction]) -> float | None:
     if len(one) < 2 or len(set(one)) < 2 or len(set(other)) < 2:
         return None
     # Ranks, not the values themselves: two fractions never become one float.
-    found = float(kendalltau(ranks(one), ranks(other), variant="b").statistic)
+    found = float(kendalltau(competition_ranks(one), competition_ranks(other), variant="b").statistic)
     return None if isnan(found) else found
 
 
-def ranks(values: Sequence[Fraction]) -> list[int]:
+def competition_ranks(values: Sequence[Fraction]) -> list[int]:
     """1 for the lowest; equal values have equal ranks, and the next one counts them all: 1, 2, 2, 4."""
     return [1 + sum(other < value for other in values) for value in values]
 
@@ -54,7 +54,7 @@ class RankedColumn:
     def rank(self, variant: str) -> int | None:
         """Its place among the variants that have a value, 1 for the lowest."""
         known = {name: value.median for name, value in self.values.items() if value.numbers}
-        return dict(zip(known, ranks(list(known.values())), strict=True)).get(variant)
+        return dict(zip(known, competition_ranks(list(known.values())), strict=True)).get(variant)
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,9 @@ def rankings(figures: PublishedTables, claims: Claims, sources: Sequence[OurValu
             rows = []
             for step in dict.fromkeys(figure.step for figure in those):
                 places: dict[str, Place] = {name: (use.id, name, layout, step, metric) for name in variants}
-                row = _row(step, places, [Printed(figures, claims, reading) for reading in READINGS], sources)
+                row = _row(
+                    step, places, [PrintedValues(figures, claims, reading) for reading in READINGS], sources
+                )
                 rows += [row] if len(row.theirs[0].values) > 1 else []
             if rows:
                 alone = [row for row in rows if row.step not in claims.sums]
@@ -121,7 +123,7 @@ def rankings(figures: PublishedTables, claims: Claims, sources: Sequence[OurValu
 
 
 def _row(
-    step: str, places: Mapping[str, Place], printed: Sequence[Printed], sources: Sequence[OurValues]
+    step: str, places: Mapping[str, Place], printed: Sequence[PrintedValues], sources: Sequence[OurValues]
 ) -> RankedRow:
     theirs = [
         {name: value for name, place in places.items() if (value := one.value(place)).numbers}
@@ -152,6 +154,6 @@ def _overall(rows: Sequence[RankedRow], side: int) -> Overall | None:
     ]
     if len(whole) < 2 or len(variants) < 2:
         return None
-    theirs = {name: total({step: one[name] for step, one, _ in whole}) for name in variants}
-    ours = {name: total({step: other[name] for step, _, other in whole}) for name in variants}
+    theirs = {name: sum_values({step: one[name] for step, one, _ in whole}) for name in variants}
+    ours = {name: sum_values({step: other[name] for step, _, other in whole}) for name in variants}
     return Overall(tuple(step for step, _, _ in whole), _against(theirs, theirs), _against(theirs, ours))

@@ -9,8 +9,8 @@ from agelab.published.claims import Claim
 from agelab.published.our_values import OurValues
 from agelab.published.ranking import Ranking, rankings
 from agelab.published.run_columns import RunColumn, run_columns
-from agelab.published.study import Study, of_scenario
-from agelab.published.verdict import ClaimVerdict, JudgedClaim, judge, present
+from agelab.published.study import Study, study_of_scenario
+from agelab.published.verdict import ClaimVerdict, JudgedClaim, judge_claim, stand_ins_run
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ class StudyReport:
         return {verdict: found[verdict] for verdict in ClaimVerdict}
 
 
-def reports(runs: Iterable[RunResult]) -> list[StudyReport]:
+def study_reports(runs: Iterable[RunResult]) -> list[StudyReport]:
     """A report for each study that the runs belong to, in their order. Raises InputError for a run of none."""
     by_study: dict[str, tuple[Study, list[RunResult]]] = {}
     for run in runs:
-        study = of_scenario(run.plan.scenario)
+        study = study_of_scenario(run.plan.scenario)
         by_study.setdefault(study.name, (study, []))[1].append(run)
     return [_report(study, these) for study, these in by_study.values()]
 
@@ -58,7 +58,7 @@ def _report(study: Study, runs: Iterable[RunResult]) -> StudyReport:
     columns = tuple(
         StudyColumn(letter, side, name)
         for letter, side in lettered
-        for name in (present(study, side) if study.claims.stand_ins else ("",))
+        for name in (stand_ins_run(study, side) if study.claims.stand_ins else ("",))
     )
     sources = [OurValues(study.figures, study.claims, column.side, column.stand_in) for column in columns]
     return StudyReport(
@@ -67,7 +67,10 @@ def _report(study: Study, runs: Iterable[RunResult]) -> StudyReport:
         columns,
         tuple(rankings(study.figures, study.claims, sources)),
         tuple(
-            (claim, tuple((letter, one) for letter, side in lettered for one in judge(study, claim, side)))
+            (
+                claim,
+                tuple((letter, one) for letter, side in lettered for one in judge_claim(study, claim, side)),
+            )
             for claim in study.claims.claims
         ),
     )

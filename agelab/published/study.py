@@ -8,9 +8,9 @@ from pathlib import Path
 from agelab.errors import InputError, unknown
 from agelab.published import tables
 from agelab.published.claims import Claims
-from agelab.published.outcome import outcome
+from agelab.published.outcome import run_test
 from agelab.published.tables import PublishedTables
-from agelab.published.value_sources import Printed
+from agelab.published.value_sources import PrintedValues
 from agelab.scenario import toml_files
 
 DIRECTORY = "published"
@@ -34,15 +34,15 @@ class Study:
         return list(dict.fromkeys([self.name, *others]))
 
 
-def names() -> list[str]:
+def study_names() -> list[str]:
     """The studies that have published data."""
     return sorted(path.stem for path in (toml_files.SCENARIOS / DIRECTORY).glob("*.csv"))
 
 
-def read(name: str, directory: Path | None = None) -> Study:
+def read_study(name: str, directory: Path | None = None) -> Study:
     """The study of that name. Raises InputError that lists every error with its place."""
     directory = directory or toml_files.SCENARIOS / DIRECTORY
-    figures = tables.read(directory / f"{name}.csv")
+    figures = tables.read_tables(directory / f"{name}.csv")
     path = directory / f"{name}.claims.toml"
     claims = toml_files.read(path, Claims)
     if wrong := [f"{path}: {line}" for line in _strangers(figures, claims)]:
@@ -50,19 +50,19 @@ def read(name: str, directory: Path | None = None) -> Study:
     return Study(figures, claims)
 
 
-def every() -> list[Study]:
+def all_studies() -> list[Study]:
     """All studies; their files are read once."""
-    return [_once(name, toml_files.SCENARIOS / DIRECTORY) for name in names()]
+    return [_once(name, toml_files.SCENARIOS / DIRECTORY) for name in study_names()]
 
 
 @cache
 def _once(name: str, directory: Path) -> Study:
-    return read(name, directory)
+    return read_study(name, directory)
 
 
-def of_scenario(scenario: str) -> Study:
+def study_of_scenario(scenario: str) -> Study:
     """The study beside whose tables runs of that scenario stand. Raises InputError that says which have one."""
-    studies = every()
+    studies = all_studies()
     for study in studies:
         if scenario in study.scenarios:
             return study
@@ -80,5 +80,5 @@ def _strangers(figures: PublishedTables, claims: Claims) -> Iterator[str]:
             yield f"tables: {table!r} is not there, and the figures have it"
     for number, claim in enumerate(claims.claims):
         if claim.test and not claim.unprinted:
-            for why in outcome(claim.test, claims, Printed(figures, claims)).missing:
+            for why in run_test(claim.test, claims, PrintedValues(figures, claims)).missing:
                 yield f"claims[{number}].test: {why} (claim {claim.id!r})"

@@ -69,7 +69,7 @@ class PublishedTables:
         return [figure for figure in self.by_place.values() if figure.table == table]
 
 
-def read(path: Path) -> PublishedTables:
+def read_tables(path: Path) -> PublishedTables:
     """The file's figures. Raises InputError that lists every error with file and line."""
     try:
         lines = path.read_text().splitlines()

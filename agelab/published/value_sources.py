@@ -46,14 +46,14 @@ class ValueSource(Protocol):
         """What is known of that place."""
 
 
-def apart(one: Value, other: Value) -> int:
+def compare_values(one: Value, other: Value) -> int:
     """Return 1 where the one is higher, -1 where it is lower, 0 where a floor hides the difference."""
     noise = [value.host for value in (one, other) if value.host is not None]
     return order(one.summary, other.summary, max(noise, default=None))
 
 
 @dataclass(frozen=True)
-class Printed:
+class PrintedValues:
     """A study's own table. Percentages become factors of what they compare to."""
 
     figures: PublishedTables
@@ -77,7 +77,7 @@ class Printed:
                 if figure := self.figures.by_place.get((table, variant, layout, step, name)):
                     return Value((_factor(name, figure.exact, self.reading),))
         if parts := self.claims.sums.get(step):
-            return total({part: self.value((table, variant, layout, part, metric)) for part in parts})
+            return sum_values({part: self.value((table, variant, layout, part, metric)) for part in parts})
         words = " ".join((variant, layout, step, metric))
         return Value(why=f"the study prints no figure for {words} in table {table}")
 
@@ -88,7 +88,7 @@ def _factor(name: str, percent: Fraction, reading: Reading) -> Fraction:
     return 1 + percent / 100
 
 
-def total(parts: Mapping[str, Value]) -> Value:
+def sum_values(parts: Mapping[str, Value]) -> Value:
     """The sum of single numbers, or why there is none."""
     missing = [part.why for part in parts.values() if not part.numbers]
     return Value(why=missing[0]) if missing else Value((sum((p.median for p in parts.values()), Fraction()),))

@@ -8,11 +8,11 @@ from fractions import Fraction
 
 from agelab.published.claims import Claim
 from agelab.published.our_values import OurValues
-from agelab.published.outcome import TestOutcome, outcome
+from agelab.published.outcome import ClaimOutcome, run_test
 from agelab.published.run_columns import RunColumn
 from agelab.published.study import Study
 from agelab.published.tables import Place
-from agelab.published.value_sources import READINGS, Printed, Value
+from agelab.published.value_sources import READINGS, PrintedValues, Value
 from agelab.stats.noise_floor import SEEDS_NEEDED, too_few_seeds
 
 SCALES = ("quick", "paper")
@@ -29,14 +29,14 @@ class ClaimVerdict(StrEnum):
 
 @dataclass(frozen=True)
 class JudgedClaim:
-    """A claim and one side."""
+    """A claim and one column."""
 
     claim: Claim
     verdict: ClaimVerdict
     reason: str
-    theirs: tuple[TestOutcome, ...]
+    theirs: tuple[ClaimOutcome, ...]
     """The test on the study's own table, once for each reading of its percentages; empty without a test."""
-    ours: TestOutcome | None
+    ours: ClaimOutcome | None
     no_floor: str = ""
     """Why orders were taken as they are, with no floor under them; empty where there is one, or no verdict."""
     filesystem: str = ""
@@ -62,57 +62,60 @@ class _Counting:
         return found
 
 
-def judge(study: Study, claim: Claim, side: RunColumn) -> list[JudgedClaim]:
+def judge_claim(study: Study, claim: Claim, column: RunColumn) -> list[JudgedClaim]:
     """The claim's verdict; with stand-ins the study's own filesystem's first, then one for each of them that ran."""
     stand_ins = study.claims.stand_ins
     if stand_ins is None:
-        return [_judge(study, claim, side)]
+        return [_judge(study, claim, column)]
     own = ", ".join(dict.fromkeys(figure.filesystem for figure in study.figures.by_place.values()))
     first = JudgedClaim(
         claim,
         ClaimVerdict.UNTESTED,
         claim.untestable or stand_ins.why,
-        printed(study, claim),
+        printed_outcomes(study, claim),
         None,
         filesystem=own,
     )
     if claim.untestable:
         return [first]
-    return [first, *(_judge(study, claim, side, name) for name in present(study, side))]
+    return [first, *(_judge(study, claim, column, name) for name in stand_ins_run(study, column))]
 
 
-def present(study: Study, side: RunColumn) -> list[str]:
-    """The stand-ins that the side has any cell of."""
+def stand_ins_run(study: Study, column: RunColumn) -> list[str]:
+    """The stand-ins that the column has any cell of."""
     if study.claims.stand_ins is None:
         return []
-    variants = [variant for _, variant, _ in side.groups]
+    variants = [variant for _, variant, _ in column.groups]
     return [
         name for name in study.claims.stand_ins.filesystems if any(v.startswith(f"{name}-") for v in variants)
     ]
 
 
-def printed(study: Study, claim: Claim) -> tuple[TestOutcome, ...]:
+def printed_outcomes(study: Study, claim: Claim) -> tuple[ClaimOutcome, ...]:
     """The claim's test on the study's own table, in each reading of its percentages; equal ones once."""
     if claim.test is None:
         return ()
-    found = [outcome(claim.test, study.claims, Printed(study.figures, study.claims, one)) for one in READINGS]
+    found = [
+        run_test(claim.test, study.claims, PrintedValues(study.figures, study.claims, one))
+        for one in READINGS
+    ]
     return tuple(dict.fromkeys(found))
 
 
-def _judge(study: Study, claim: Claim, side: RunColumn, stand_in: str = "") -> JudgedClaim:
-    theirs = printed(study, claim)
+def _judge(study: Study, claim: Claim, column: RunColumn, stand_in: str = "") -> JudgedClaim:
+    theirs = printed_outcomes(study, claim)
     ours = None
-    source = _Counting(OurValues(study.figures, study.claims, side, stand_in))
+    source = _Counting(OurValues(study.figures, study.claims, column, stand_in))
     if claim.test:
-        ours = outcome(claim.test, study.claims, source)
-    verdict, reason = _verdict(claim, side, ours)
+        ours = run_test(claim.test, study.claims, source)
+    verdict, reason = _verdict(claim, column, ours)
     few = verdict is not ClaimVerdict.UNTESTED and (source.fewest or 0) < SEEDS_NEEDED
     floor = too_few_seeds(source.fewest or 0) if few else ""
     return JudgedClaim(claim, verdict, reason, theirs, ours, floor, stand_in, bool(stand_in))
 
 
-def _verdict(claim: Claim, side: RunColumn, ours: TestOutcome | None) -> tuple[ClaimVerdict, str]:
-    if why := claim.untestable or _out_of_reach(claim, side):
+def _verdict(claim: Claim, column: RunColumn, ours: ClaimOutcome | None) -> tuple[ClaimVerdict, str]:
+    if why := claim.untestable or _out_of_reach(claim, column):
         return ClaimVerdict.UNTESTED, why
     assert ours is not None
     if ours.holds is None:
@@ -120,7 +123,7 @@ def _verdict(claim: Claim, side: RunColumn, ours: TestOutcome | None) -> tuple[C
     return (ClaimVerdict.REPLICATED if ours.holds else ClaimVerdict.NOT), _counted(ours)
 
 
-def _counted(ours: TestOutcome) -> str:
+def _counted(ours: ClaimOutcome) -> str:
     """Of how many of the comparisons that could be made it is true; of a single one what it came to."""
     made = sum(one.holds is not None for one in ours.comparisons)
     if len(ours.comparisons) == 1:
@@ -135,15 +138,15 @@ def _first(reasons: Sequence[str]) -> str:
     return reasons[0] + (f" (and {len(reasons) - 1} more reasons)" if len(reasons) > 1 else "")
 
 
-def _out_of_reach(claim: Claim, side: RunColumn) -> str:
-    """Why that side cannot show the claim, whatever it measured; nothing where it can."""
-    if side.plan.scale not in SCALES:
-        return f"scale {side.plan.scale}: the data are not the study's"
-    if SCALES.index(side.plan.scale) < SCALES.index(claim.scale):
+def _out_of_reach(claim: Claim, column: RunColumn) -> str:
+    """Why that column cannot show the claim, whatever it measured; nothing where it can."""
+    if column.plan.scale not in SCALES:
+        return f"scale {column.plan.scale}: the data are not the study's"
+    if SCALES.index(column.plan.scale) < SCALES.index(claim.scale):
         return f"it takes scale {claim.scale}"
-    if claim.defaults not in ("either", side.first.defaults):
+    if claim.defaults not in ("either", column.first.defaults):
         return f"it takes {claim.defaults} defaults"
-    if claim.gone and _release(side.first.kernel) >= _release(claim.gone.since):
+    if claim.gone and _release(column.first.kernel) >= _release(claim.gone.since):
         return f"since Linux {claim.gone.since}: {claim.gone.why}"
     return ""
 

@@ -12,7 +12,7 @@ from agelab.report.model import Chart, Charts, Mark
 from agelab.report.numbers import text, unit_name
 from agelab.report.step_selection import charted, repeated, sides
 from agelab.report.vega import Bar, ChartLine
-from agelab.stats.formatting import scale
+from agelab.stats.formatting import unit_scale
 from agelab.stats.order_statistics import Summary
 from agelab.stats.series import Place, Series
 
@@ -108,7 +108,7 @@ def _bar(name: str, series: Series, kind: int) -> Bar:
 
 
 def _summary_bar(name: str, summary: Summary, unit: str, kind: int) -> Bar:
-    divisor = scale(unit).divisor
+    divisor = unit_scale(unit).divisor
     value = float(summary.median / divisor)
     if summary.n == 1 or not summary.spread:
         return Bar(name, value, text(summary, unit), kind=kind)
@@ -161,7 +161,7 @@ def _line(number: int, subject: SeedGroup, step: str, metric: str) -> ChartLine:
     for place, series in subject.series.items():
         if (place[0], place[2]) == (step, metric):
             summary = series.summary
-            value = float(summary.median / scale(series.unit).divisor) if summary else None
+            value = float(summary.median / unit_scale(series.unit).divisor) if summary else None
             points.append((float(place[1]), value))
     return ChartLine(subject.name, sorted(points), *_style(number))
 

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 from agelab.report.model import TableCell
-from agelab.stats.formatting import decimals, format_decimal, scale
+from agelab.stats.formatting import decimals_for_spread, format_decimal, unit_scale
 from agelab.stats.noise_floor import SEEDS_NEEDED
 from agelab.stats.order_statistics import Summary
 from agelab.stats.series import Series
@@ -14,24 +14,24 @@ MOST = 3
 
 def text(summary: Summary, unit: str = "1", most: int = MOST) -> str:
     """The median, in the unit that tables show."""
-    as_shown = scale(unit)
+    as_shown = unit_scale(unit)
     median, spread = summary.median / as_shown.divisor, summary.spread / as_shown.divisor
-    return format_decimal(median, min(most, decimals(most, spread, median)))
+    return format_decimal(median, min(most, decimals_for_spread(most, spread, median)))
 
 
 def with_spread(summary: Summary, unit: str = "1", most: int = MOST) -> str:
     """The median, and in brackets the spread where there are run seeds enough for a floor."""
     if summary.n < SEEDS_NEEDED:
         return text(summary, unit, most)
-    as_shown = scale(unit)
+    as_shown = unit_scale(unit)
     median, spread = summary.median / as_shown.divisor, summary.spread / as_shown.divisor
-    places = min(most + 1, decimals(most, spread, median))
+    places = min(most + 1, decimals_for_spread(most, spread, median))
     return f"{format_decimal(median, places)} ({format_decimal(spread, places)})"
 
 
 def unit_name(unit: str) -> str:
     """The unit that tables show; nothing for a pure number."""
-    return scale(unit).name.removeprefix("1")
+    return unit_scale(unit).name.removeprefix("1")
 
 
 def cell(series: Series | None, most: int = MOST) -> TableCell:

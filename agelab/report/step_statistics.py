@@ -9,8 +9,8 @@ from agelab.report.answer.all_tests import does
 from agelab.report.model import Heading, Table, TableCell
 from agelab.report.numbers import MOST, number, text
 from agelab.report.step_selection import sides
-from agelab.stats.bootstrap import Interval, estimates
-from agelab.stats.formatting import decimals
+from agelab.stats.bootstrap import Interval, estimate_all
+from agelab.stats.formatting import decimals_for_spread
 from agelab.stats.order_statistics import exact
 from agelab.stats.outliers import outliers
 from agelab.stats.series import MEAN, Place, Series, SeriesPair
@@ -64,7 +64,7 @@ def by_step(group: RunSet, steps: Sequence[str], where: str) -> Iterator[Table]:
             strict=True,
         )
     )
-    told = estimates({at: series for at, (_, _, _, series) in enumerate(found)})
+    told = estimate_all({at: series for at, (_, _, _, series) in enumerate(found)})
     rows = []
     for at, (step, subject, _, series) in enumerate(found):
         name = f"{step}, mean of a repetition" if series.repetition == MEAN else step
@@ -95,7 +95,7 @@ def by_test(group: RunSet, places: Sequence[Place], where: str) -> Iterator[Tabl
                 old, new = (subject.series.get((one, repetition, "elapsed"), empty) for one in sides(step))
                 found.append((name, subject, slowdown, SeriesPair(new, old)))
     judged = judge([row for *_, row in found], group.host)
-    told = estimates({at: slowdown for at, (_, _, slowdown, _) in enumerate(found)})
+    told = estimate_all({at: slowdown for at, (_, _, slowdown, _) in enumerate(found)})
     rows = []
     for at, ((name, subject, slowdown, row), one) in enumerate(zip(found, judged, strict=True)):
         n, summary = len(slowdown.values), slowdown.summary
@@ -118,14 +118,14 @@ def _both(series: Series) -> tuple[TableCell, TableCell]:
     if (summary := series.summary) is None:
         return TableCell("?"), TableCell("?")
     mean = sum((value for _, value in series.values), exact(0)) / summary.n
-    places = min(MOST, decimals(MOST, summary.spread, mean))
+    places = min(MOST, decimals_for_spread(MOST, summary.spread, mean))
     return TableCell(text(summary), float(summary.median)), TableCell(number(mean, places), float(mean))
 
 
 def _between(interval: Interval | None, series: Series) -> TableCell:
     if interval is None or (summary := series.summary) is None:
         return TableCell("–")
-    places = min(MOST, decimals(MOST, summary.spread, summary.median))
+    places = min(MOST, decimals_for_spread(MOST, summary.spread, summary.median))
     return TableCell(f"{number(interval.low, places)} to {number(interval.high, places)}", interval.low)
 
 

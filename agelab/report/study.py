@@ -5,22 +5,22 @@ from collections.abc import Iterator, Sequence
 from agelab.analysis.run_set import RunSet
 from agelab.errors import InputError
 from agelab.published import study
-from agelab.published.phrasing import (  # fmt: skip
-    comparisons,
-    described,
-    doubts,
-    exactly,
-    floors,
-    rest,
-    said,
-    shown,
-    tau,
-    title,
-    whose,
+from agelab.published.phrasing import (
+    claim_notes,
+    comparison_rows,
+    describe_column,
+    figure_text,
+    floor_notes,
+    ranking_title,
+    reason_text,
+    tau_text,
+    value_text,
+    variants_not_run,
+    verdict_label,
 )
 from agelab.published.ranking import RankedColumn as Side
 from agelab.published.ranking import RankedRow, Ranking
-from agelab.published.report import StudyReport, reports
+from agelab.published.report import StudyReport, study_reports
 from agelab.published.verdict import ClaimVerdict, JudgedClaim
 from agelab.report import vega
 from agelab.report.charts import MOST
@@ -37,9 +37,9 @@ def beside(group: RunSet) -> StudyReport | None:
     Raises InputError for published data that are damaged.
     """
     runs = [run for run in group.runs if run.cells]
-    if not runs or group.plan.scenario not in [name for one in study.every() for name in one.scenarios]:
+    if not runs or group.plan.scenario not in [name for one in study.all_studies() for name in one.scenarios]:
         return None
-    return reports(runs)[0]
+    return study_reports(runs)[0]
 
 
 def answer(report: StudyReport) -> Answer:
@@ -51,9 +51,9 @@ def answer(report: StudyReport) -> Answer:
         return Answer(
             question,
             words[0].upper() + words[1:],
-            tuple(f"{line[0].upper()}{line[1:]}." for line in rest(side)),
+            tuple(f"{line[0].upper()}{line[1:]}." for line in variants_not_run(side)),
         )
-    lines = tuple(f"{letter} ({described(side)}): {words}" for letter, side, words in counted)
+    lines = tuple(f"{letter} ({describe_column(side)}): {words}" for letter, side, words in counted)
     return Answer(question, "The runs are not of one kind; each kind by itself:", lines)
 
 
@@ -69,9 +69,9 @@ def blocks(report: StudyReport, where: str) -> Iterator[Block]:
     """What ran, the claims, and table by table the study's ranking beside ours."""
     lines = [f"{report.study.claims.about}."]
     for letter, side in report.sides:
-        lines.append(f"{letter}: {described(side)}.")
+        lines.append(f"{letter}: {describe_column(side)}.")
         lines += [f"{letter}: left out: {line}" for line in side.left_out]
-        lines += [f"{letter}: {line}" for line in floors(report, letter)]
+        lines += [f"{letter}: {line}" for line in floor_notes(report, letter)]
     yield Prose(tuple(lines), listed=True)
     yield _claims(report, where)
     for number, ranking in enumerate(report.rankings):
@@ -90,13 +90,13 @@ def _claims(report: StudyReport, where: str) -> Table:
     for claim, judged in report.claims:
         alike: dict[tuple[ClaimVerdict, str], list[tuple[str, JudgedClaim]]] = {}
         for letter, one in judged:
-            alike.setdefault((one.verdict, said(one)), []).append((letter, one))
+            alike.setdefault((one.verdict, reason_text(one)), []).append((letter, one))
         for (verdict, why), those in alike.items():
-            figures = comparisons([one for _, one in those], everything=False)
+            figures = comparison_rows([one for _, one in those], everything=False)
             cells = (
                 TableCell(claim.id, code=True),
-                TableCell(" ".join([claim.says, *(f"({line})" for line in doubts(claim))])),
-                TableCell(", ".join(whose(letter, one) for letter, one in those)),
+                TableCell(" ".join([claim.says, *(f"({line})" for line in claim_notes(claim))])),
+                TableCell(", ".join(verdict_label(letter, one) for letter, one in those)),
                 TableCell(verdict.value),
                 TableCell(why),
                 TableCell("; ".join(f"{at}: {theirs} / {' / '.join(ours)}" for at, theirs, *ours in figures)),
@@ -125,19 +125,22 @@ def _table(report: StudyReport, ranking: Ranking, rows: Sequence[RankedRow], id:
     for name in ("study", *(column.name for column in report.columns)):
         columns += [Heading(f"{name}: value", True), Heading("times the lowest", True), Heading("rank", True)]
     said = "; ".join(
-        f"{column.name}: tau-b of the sums {tau(one.ours.tau)} ({one.ours.common} variants, {len(one.steps)} steps)"
+        f"{column.name}: tau-b of the sums {tau_text(one.ours.tau)} "
+        f"({one.ours.common} variants, {len(one.steps)} steps)"
         for column, one in zip(report.columns, ranking.overall, strict=True)
         if one
     )
-    caption = f"The study's {title(report, ranking)}" + (f". Agreement with it: {said}" if said else "")
+    caption = f"The study's {ranking_title(report, ranking)}" + (
+        f". Agreement with it: {said}" if said else ""
+    )
     return Table(id, caption, tuple(columns), tuple(found))
 
 
 def _cells(column: Side, variant: str) -> list[TableCell]:
     value, ratio, rank = column.values[variant], column.ratio(variant), column.rank(variant)
     return [
-        TableCell(exactly(value), float(value.median) if value.numbers else None),
-        TableCell(shown(ratio), None if ratio is None else float(ratio)),
+        TableCell(value_text(value), float(value.median) if value.numbers else None),
+        TableCell(figure_text(ratio), None if ratio is None else float(ratio)),
         TableCell(str(rank or "–"), rank),
     ]
 
@@ -152,10 +155,14 @@ def _charts(report: StudyReport, ranking: Ranking, rows: Sequence[RankedRow]) ->
                 ratio = column.ratio(variant)
                 known = "0" if column.values[variant].numbers else "not measured"
                 bars.append(
-                    Bar(variant, None if ratio is None else float(ratio), shown(ratio) if ratio is not None else known,
-                        kind=kind)
-                )  # fmt: skip
-        agreement = ", ".join(f"tau-b {tau(one.tau)}" for one in row.ours)
+                    Bar(
+                        variant,
+                        None if ratio is None else float(ratio),
+                        known if ratio is None else figure_text(ratio),
+                        kind=kind,
+                    )
+                )
+        agreement = ", ".join(f"tau-b {tau_text(one.tau)}" for one in row.ours)
         words = "; ".join(
             f"{bar.name} {'study' if bar.kind == THEIRS else 'ours'} {bar.shown}" for bar in bars
         )

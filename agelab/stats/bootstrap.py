@@ -57,7 +57,7 @@ class Estimate:
 
 
 @cache
-def middles(n: int) -> tuple[Ranks, Ranks, Floats]:
+def median_ranks(n: int) -> tuple[Ranks, Ranks, Floats]:
     """The two middle ranks (from 0; of an odd number one and the same) of n values drawn from n, and how likely.
 
     In closed form, so that a median's bootstrap needs no generator. With m = (n+1) // 2 the m-th smallest of the drawn
@@ -93,7 +93,7 @@ def resamples(n: int) -> tuple[Ranks, Floats]:
     return np.array(every), np.array(ways) / n**n
 
 
-def between(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
+def percentile_interval(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """Of each row of values (series by resamples) the two that leave out half of 1 - LEVEL on each side, at most."""
     order = np.argsort(values, axis=1, kind="stable")
     below = np.cumsum(weights[order], axis=1)
@@ -106,7 +106,7 @@ def between(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
 
 def medians(values: Floats) -> tuple[Floats, Floats]:
     """The medians of all resamples of each row (series by runs), and how likely each is."""
-    low, high, weights = middles(values.shape[1])
+    low, high, weights = median_ranks(values.shape[1])
     ordered = np.sort(values, axis=1)
     return (ordered[:, low] + ordered[:, high]) / 2, weights
 
@@ -120,14 +120,14 @@ def means(values: Floats) -> tuple[Floats, Floats]:
     return total / values.shape[1], weights
 
 
-def estimates(found: Mapping[Key, Series]) -> dict[Key, Estimate]:
+def estimate_all(found: Mapping[Key, Series]) -> dict[Key, Estimate]:
     """Mean and intervals of each series that has a value."""
     done: dict[Key, Estimate] = {}
     for keys, (numbers,) in _alike(
         {key: (one,) for key, one in found.items() if one.values}, AT_ONCE // DRAWN
     ):
         several = numbers.shape[1] > 1
-        intervals = [_pairs(*between(*of(numbers))) for of in (medians, means)] if several else []
+        intervals = [_pairs(*percentile_interval(*of(numbers))) for of in (medians, means)] if several else []
         for at, key in enumerate(keys):
             ours = [value for _, value in found[key].values]
             mine = [one[at] for one in intervals] if several else [None, None]
@@ -135,7 +135,7 @@ def estimates(found: Mapping[Key, Series]) -> dict[Key, Estimate]:
     return {key: done[key] for key in found if key in done}
 
 
-def ratios(rows: Sequence[SeriesPair]) -> list[Interval | None]:
+def ratio_intervals(rows: Sequence[SeriesPair]) -> list[Interval | None]:
     """Of each row the interval of the median of B / the median of A; runs of both are drawn, each side by itself.
 
     None where a side has fewer than two runs, or a value that is not above zero.
@@ -147,13 +147,16 @@ def ratios(rows: Sequence[SeriesPair]) -> list[Interval | None]:
         if all(len(one.values) > 1 and min(v for _, v in one.values) > 0 for one in (row.left, row.right))
     }
     most = max(
-        (len(middles(len(a.values))[0]) * len(middles(len(b.values))[0]) for a, b in fit.values()), default=1
+        (len(median_ranks(len(a.values))[0]) * len(median_ranks(len(b.values))[0]) for a, b in fit.values()),
+        default=1,
     )
     for keys, (left, right) in _alike(fit, max(1, AT_ONCE // most)):
         (below, one), (above, other) = medians(left), medians(right)
         shares = above[:, None, :] / below[:, :, None]
         weights = (one[:, None] * other[None, :]).ravel()
-        done.update(zip(keys, _pairs(*between(shares.reshape(len(keys), -1), weights)), strict=True))
+        done.update(
+            zip(keys, _pairs(*percentile_interval(shares.reshape(len(keys), -1), weights)), strict=True)
+        )
     return [done.get(at) for at in range(len(rows))]
 
 

@@ -7,7 +7,7 @@ from math import floor, log10
 
 FIGURES = 2
 """Figures of the spread to show."""
-MOST = 9
+MAX_DECIMALS = 9
 """Decimals of a ratio that differs from 1 by next to nothing."""
 
 
@@ -24,12 +24,12 @@ SCALES = {"B": UnitScale(10**6, "MB", 3), "B/s": UnitScale(10**6, "MB/s", 3)}
 """The units that a table does not show as they are. A sample has six decimals, a device's bytes come in 512."""
 
 
-def scale(unit: str) -> UnitScale:
+def unit_scale(unit: str) -> UnitScale:
     """How to show that unit."""
     return SCALES.get(unit) or UnitScale(1, unit, 6)
 
 
-def decimals(most: int, spread: Fraction, *values: Fraction) -> int:
+def decimals_for_spread(most: int, spread: Fraction, *values: Fraction) -> int:
     """Decimals that show FIGURES figures of that spread: ``most`` where nothing is spread, none where all is whole."""
     if all(value.denominator == 1 for value in (spread, *values)):
         return 0
@@ -38,7 +38,7 @@ def decimals(most: int, spread: Fraction, *values: Fraction) -> int:
     return min(most, max(0, FIGURES - 1 - floor(log10(spread))))
 
 
-def ratio(value: Fraction, ends: Sequence[Fraction], apart: bool) -> list[str]:
+def format_ratio(value: Fraction, ends: Sequence[Fraction], apart: bool) -> list[str]:
     """A ratio and the two ends of its interval, where there is one, with as many digits as that leaves them.
 
     What is called different from 1 has as many as tell it from 1.
@@ -46,10 +46,14 @@ def ratio(value: Fraction, ends: Sequence[Fraction], apart: bool) -> list[str]:
     places = 3 if value < 100 else 0
     if ends:
         low, high = ends
-        places = max(2, decimals(4, high - low, value)) if high < 10 else 1 if high < 1000 else 0
+        places = max(2, decimals_for_spread(4, high - low, value)) if high < 10 else 1 if high < 1000 else 0
     if 0 < value < 1:
-        places = min(MOST, max(places, FIGURES - 1 - floor(log10(value))))
-    while apart and places < MOST and format_decimal(value, places) == format_decimal(Fraction(1), places):
+        places = min(MAX_DECIMALS, max(places, FIGURES - 1 - floor(log10(value))))
+    while (
+        apart
+        and places < MAX_DECIMALS
+        and format_decimal(value, places) == format_decimal(Fraction(1), places)
+    ):
         places += 1
     return [format_decimal(one, places) for one in (value, *ends)]
 

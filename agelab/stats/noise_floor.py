@@ -81,7 +81,7 @@ def too_few_seeds(*counts: int) -> str:
     return f"no floor: {fewest} {'seed' if fewest == 1 else 'seeds'}, five are needed"
 
 
-def false_alarms(n: int, m: int) -> Fraction:
+def false_alarm_bound(n: int, m: int) -> Fraction:
     """A bound of the chance that n and m values of one and the same population differ by more than the floor.
 
     Whatever the population. If B's median is above A's by more than either spread, all of A lies below B's median and

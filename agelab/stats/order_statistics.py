@@ -61,7 +61,7 @@ def coverage(n: int, k: int) -> Fraction:
 
 
 @cache
-def rank(n: int) -> int:
+def interval_rank(n: int) -> int:
     """The k of the narrowest symmetric interval that covers with LEVEL; 1, the widest, where none does."""
     return max((k for k in range(1, (n + 1) // 2 + 1) if coverage(n, k) >= LEVEL), default=1)
 
@@ -72,7 +72,7 @@ def summary(values: Sequence[Fraction]) -> Summary:
         raise ValueError("an empty sample has no median")
     ordered = sorted(values)
     n = len(ordered)
-    k = rank(n)
+    k = interval_rank(n)
     return Summary(
         n=n,
         median=Fraction(median(ordered)),

@@ -12,7 +12,7 @@ LEVEL = 0.05
 
 
 @cache
-def farthest(n: int) -> float:
+def grubbs_limit(n: int) -> float:
     """Standard deviations from the mean beyond which a value is named, of n.
 
     (n-1)/sqrt(n) * sqrt(t^2 / (n-2 + t^2)) with t the upper LEVEL/(2n) point of Student's distribution with n-2 degrees
@@ -37,7 +37,7 @@ def outliers(one: Series) -> tuple[tuple[int, Fraction], ...]:
         middle = sum((value for _, value in left), Fraction()) / len(left)
         squares = sum(((value - middle) ** 2 for _, value in left), Fraction()) / (len(left) - 1)
         far = max(left, key=lambda found: abs(found[1] - middle))
-        if not squares or float((far[1] - middle) ** 2 / squares) <= farthest(len(left)) ** 2:
+        if not squares or float((far[1] - middle) ** 2 / squares) <= grubbs_limit(len(left)) ** 2:
             break
         named.append(far)
         left.remove(far)

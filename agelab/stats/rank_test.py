@@ -41,7 +41,7 @@ class Test:
     """Comparisons that it was corrected for, itself among them; 0 for what is in no family."""
 
 
-def least(n: int, m: int) -> Fraction:
+def smallest_p(n: int, m: int) -> Fraction:
     """The smallest p that n and m values can give: all of one side above all of the other."""
     return Fraction(2, comb(n + m, n))
 
@@ -49,7 +49,7 @@ def least(n: int, m: int) -> Fraction:
 def seeds_needed(family: int) -> int:
     """Values on each side with which a single difference among so many comparisons can be told from chance."""
     n = 1
-    while least(n, n) * family > LEVEL:
+    while smallest_p(n, n) * family > LEVEL:
         n += 1
     return n
 

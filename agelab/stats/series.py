@@ -103,7 +103,7 @@ class SeriesPair:
         return MedianDifference(left, right) if left and right else None
 
 
-def rows(left: Mapping[Place, Series], right: Mapping[Place, Series]) -> list[SeriesPair]:
+def pair_series(left: Mapping[Place, Series], right: Mapping[Place, Series]) -> list[SeriesPair]:
     """Both groups side by side; what one of them never measured is an empty series there."""
 
     def empty(like: Series) -> Series:
@@ -115,7 +115,7 @@ def rows(left: Mapping[Place, Series], right: Mapping[Place, Series]) -> list[Se
     ]
 
 
-def seeds_of(seeds: Iterable[int]) -> str:
+def seeds_text(seeds: Iterable[int]) -> str:
     """``seed 1``, ``seeds 1,2,3``."""
     listed = list(seeds)
     return ("seed " if len(listed) == 1 else "seeds ") + ",".join(map(str, listed))

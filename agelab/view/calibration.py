@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agelab.stats.series import seeds_of
+from agelab.stats.series import seeds_text
 from agelab.view.series_table import by_metric, heads, percent
 from agelab.view.terminal import open_console, print_table
 
@@ -63,7 +63,7 @@ def print_calibration(one: "Calibration", everything: bool) -> None:
     from agelab.stats.aa_coverage import coverage
 
     click.echo(f"\n{one.scenario}, scale {one.scale}, {one.kernel}; {'; '.join(one.variants)}")
-    click.echo(f"  {one.conditions}; {seeds_of(one.seeds)}")
+    click.echo(f"  {one.conditions}; {seeds_text(one.seeds)}")
     click.echo(f"  A {one.runs[0]}, A' {one.runs[1]}, {one.day}")
     rows = by_metric(
         (metric, _cells(floor)) for metric, floors in _by_metric(one.floors, everything) for floor in floors

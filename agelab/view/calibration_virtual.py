@@ -8,8 +8,8 @@ import click
 from agelab.analysis.cell_diff import CellPair
 from agelab.analysis.cells import SeedGroup
 from agelab.results.run_directory import RunDirectory
-from agelab.stats.order_statistics import coverage, rank
-from agelab.stats.series import seeds_of
+from agelab.stats.order_statistics import coverage, interval_rank
+from agelab.stats.series import seeds_text
 from agelab.view.input_diff import differences_json, input_lines, print_samples
 from agelab.view.run_tables import describe_run
 from agelab.view.series_table import percent, print_series, series_json
@@ -28,13 +28,13 @@ def print_floors(
     click.echo(f"\n{describe_run(seeded.plan())}")
     for group, proof in calibrated:
         seed = proof.left.cell.seed
-        click.echo(f"\n{group.name}: {seeds_of(group.cells)}, and seed {seed} once more")
+        click.echo(f"\n{group.name}: {seeds_text(group.cells)}, and seed {seed} once more")
         _print_proof(proof)
         for ran in [*group.cells.values(), proof.right]:
             if not ran.ok:
                 click.echo(f"  not ok, in no figure below: seed {ran.cell.seed} of {ran.run}: {ran.ended}")
         if n := len(group.counted):
-            covers = percent(coverage(n, rank(n)))
+            covers = percent(coverage(n, interval_rank(n)))
             click.echo(
                 f"  from .. to holds the median over all run seeds with {covers}; floor: largest less smallest"
             )

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from agelab.model.result import Cell, End, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.results.status import GOING, status_of
-from agelab.stats.series import seeds_of
+from agelab.stats.series import seeds_text
 
 ORDER = (*map(str, Status), *GOING)
 
@@ -32,7 +32,7 @@ def names(some: Iterable[Cell], every: Iterable[Cell]) -> str:
     found: dict[str, list[int]] = {}
     for cell in some:
         found.setdefault(cell.short_label, []).append(cell.seed)
-    words = [one if seeds <= set(of) else f"{one} ({seeds_of(of)})" for one, of in found.items()]
+    words = [one if seeds <= set(of) else f"{one} ({seeds_text(of)})" for one, of in found.items()]
     return ("; " if any(", " in word for word in words) else ", ").join(words)
 
 

@@ -10,8 +10,8 @@ from rich.console import Console
 from agelab.analysis.cell_diff import CellPair, ValueDifference, pair_by_seed
 from agelab.analysis.cells import RunResult, SeedGroup
 from agelab.analysis.comparison import ComparisonTable
-from agelab.analysis.selectors import Comparison, names
-from agelab.stats.series import seeds_of
+from agelab.analysis.selectors import Comparison, column_names
+from agelab.stats.series import seeds_text
 from agelab.view.input_diff import differences_json, input_lines, print_samples
 from agelab.view.ratio_table import print_several, print_two, rows_json
 from agelab.view.run_tables import describe_run
@@ -84,7 +84,7 @@ def _print_pair(
     everything: bool,
 ) -> None:
     names = [group.name for group in (one, other)]
-    seeds = [seeds_of(group.cells) for group in (one, other)]
+    seeds = [seeds_text(group.cells) for group in (one, other)]
     click.echo("\n" + " | ".join(dict.fromkeys(names)) + ": " + " | ".join(seeds))
     for line in doubts:
         click.secho(f"  {line}", bold=True)
@@ -114,7 +114,7 @@ def _print_endings(cells: Sequence[CellPair], several: bool, everything: bool, e
     """Print what inputs and samples say together, by seed; samples where the promise is broken, or with ``each``."""
     for said, those in groupby(cells, _summary):
         found = list(those)
-        which = f": {seeds_of(pair.left.cell.seed for pair in found)}" if several else ""
+        which = f": {seeds_text(pair.left.cell.seed for pair in found)}" if several else ""
         if said:
             click.echo(f"  {said}{which}")
         for pair in found:
@@ -137,7 +137,7 @@ def _left_out(group: SeedGroup) -> list[str]:
     for seed, ran in group.cells.items():
         if not ran.ok:
             reasons.setdefault(ran.reason, []).append(seed)
-    return [f"{seeds_of(seeds)}: {why}" for why, seeds in reasons.items()]
+    return [f"{seeds_text(seeds)}: {why}" for why, seeds in reasons.items()]
 
 
 def _print_several(
@@ -151,14 +151,14 @@ def _print_several(
     """Print several sides against the base in one table."""
     groups = (one.base, *one.others)
     letters = [_letter(at) for at in range(len(groups))]
-    told = names(groups)
+    told = column_names(groups)
     told = told if all(told) else letters
     click.echo("")
     labelled = list(zip(letters, told, groups, strict=True))
     for letter, name, group in (one for one in labelled if one[2].begun):
         click.echo(
             f"{letter}  {group.name}{'' if name in (letter, group.variant) else f' ({name})'}: "
-            f"{seeds_of(group.cells)}{', the base' if group is one.base else ''}"
+            f"{seeds_text(group.cells)}{', the base' if group is one.base else ''}"
         )
         for line in doubts.get(id(group), ()):
             click.secho(f"   {line}", bold=True)

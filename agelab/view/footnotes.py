@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from agelab.stats.formatting import ratio, scale
-from agelab.stats.series import seeds_of
+from agelab.stats.formatting import format_ratio, unit_scale
+from agelab.stats.series import seeds_text
 from agelab.view.series_table import heads
 from agelab.view.terminal import print_table, print_wrapped
 
@@ -73,7 +73,7 @@ def _no_floor(found: "Sequence[Sequence[ComparedSeries]]", names: Sequence[str])
         for one in (one for one in side if one.verdict is DifferenceVerdict.NO_FLOOR):
             for who, series in ((names[0], one.row.left), (name, one.row.right)):
                 if len(series.values) < SEEDS_NEEDED:
-                    has = f"{who} has {seeds_of(seed for seed, _ in series.values)}"
+                    has = f"{who} has {seeds_text(seed for seed, _ in series.values)}"
                     if series.missing:
                         rows.setdefault((has, _missing(series)), []).append(f"{series.step} {series.metric}")
                     else:
@@ -101,7 +101,7 @@ def _missing(series: "Series") -> str:
     if not series.missing:
         return "no sample"
     _, why = series.missing[0]
-    without = seeds_of(seed for seed, other in series.missing if other == why)
+    without = seeds_text(seed for seed, other in series.missing if other == why)
     return f"{without}: {' '.join(why.split())}"
 
 
@@ -147,7 +147,7 @@ def _outliers(seen: "Sequence[Sequence[Line]]", names: Sequence[str]) -> Iterato
 
 
 def _value(one: "Series", value: Fraction) -> str:
-    unit = scale(one.unit)
+    unit = unit_scale(one.unit)
     return f"{float(value / unit.divisor):.6g} {unit.name}".removesuffix(" 1")
 
 
@@ -196,4 +196,4 @@ def ratio_texts(one: "ComparedSeries") -> list[str]:
     if one.ratio is None:
         return ["-", "", ""]
     ends = (Fraction(one.interval.low), Fraction(one.interval.high)) if one.interval else ()
-    return [*ratio(one.ratio, ends, one.differs), "", ""][:3]
+    return [*format_ratio(one.ratio, ends, one.differs), "", ""][:3]

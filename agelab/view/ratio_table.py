@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from agelab.stats.formatting import decimals, format_decimal, json_number, scale
+from agelab.stats.formatting import decimals_for_spread, format_decimal, json_number, unit_scale
 from agelab.view.footnotes import print_notes, ratio_texts
 from agelab.view.series_table import by_metric, heads, in_order, median_of, place_json, summary_json
 from agelab.view.terminal import Head, print_table
@@ -67,10 +67,10 @@ def _cells(one: "ComparedSeries") -> list[str]:
         missing = [letter for letter, side in (("A", one.row.left), ("B", one.row.right)) if not side.values]
         said = f"{' and '.join(missing)} not measured"
         return [median_of(one.row.left), median_of(one.row.right), "", "", "", "", said]
-    unit = scale(one.row.left.unit)
+    unit = unit_scale(one.row.left.unit)
     medians = [summary.median / unit.divisor for summary in (difference.left, difference.right)]
     spread = max(difference.left.spread, difference.right.spread) / unit.divisor
-    places = decimals(unit.decimals, spread, *medians)
+    places = decimals_for_spread(unit.decimals, spread, *medians)
     return [
         *(format_decimal(median, places) for median in medians),
         *ratio_texts(one),
@@ -91,10 +91,10 @@ def _floor(difference: "MedianDifference") -> str:
 
 def rows_json(found: "Sequence[ComparedSeries]") -> list[dict[str, Any]]:
     """Return rows as exact numbers in the metric's own unit; intervals and p as floats."""
-    from agelab.stats.bootstrap import estimates
+    from agelab.stats.bootstrap import estimate_all
 
-    lefts = estimates(dict(enumerate(one.row.left for one in found)))
-    rights = estimates(dict(enumerate(one.row.right for one in found)))
+    lefts = estimate_all(dict(enumerate(one.row.left for one in found)))
+    rights = estimate_all(dict(enumerate(one.row.right for one in found)))
     return [_row_json(one, lefts.get(at), rights.get(at)) for at, one in enumerate(found)]
 
 

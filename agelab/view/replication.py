@@ -7,18 +7,18 @@ import click
 
 from agelab.published.claims import Claim
 from agelab.published.phrasing import (
-    comparisons,
-    counts,
-    described,
-    doubts,
-    exactly,
-    floors,
-    rest,
-    said,
-    shown,
-    tau,
-    title,
-    whose,
+    claim_notes,
+    comparison_rows,
+    count_verdicts,
+    describe_column,
+    figure_text,
+    floor_notes,
+    ranking_title,
+    reason_text,
+    tau_text,
+    value_text,
+    variants_not_run,
+    verdict_label,
 )
 from agelab.published.ranking import RankedRow, Ranking
 from agelab.published.report import StudyReport
@@ -30,14 +30,14 @@ def print_report(report: StudyReport, everything: bool) -> None:
     """What ran and how many claims have which verdict, the rankings table by table, each claim; the numbers again."""
     click.secho(f"\n{report.study.name}: {report.study.claims.about}", bold=True)
     for letter, side in report.sides:
-        click.echo(f"{letter}  {described(side)}")
-        for line in (counts(report, letter), *rest(side)):
+        click.echo(f"{letter}  {describe_column(side)}")
+        for line in (count_verdicts(report, letter), *variants_not_run(side)):
             click.echo(f"   {line}")
         for line in side.names:
             click.echo(f"   {line}")
         for line in side.left_out:
             click.echo(f"   left out: {line}")
-        for line in floors(report, letter):
+        for line in floor_notes(report, letter):
             click.echo(f"   {line}")
     for ranking in report.rankings if everything else _with_ours(report.rankings):
         _print_ranking(report, ranking)
@@ -48,17 +48,17 @@ def print_report(report: StudyReport, everything: bool) -> None:
         _print_claim(report, claim, judged, everything)
     click.echo()
     for letter, _ in report.sides:
-        click.echo(f"{letter}: {counts(report, letter)}")
+        click.echo(f"{letter}: {count_verdicts(report, letter)}")
 
 
 def _print_ranking(report: StudyReport, ranking: Ranking) -> None:
     """For each step the variants in the study's order: value, times the lowest, rank; theirs and ours."""
-    click.secho(f"\n{title(report, ranking)}", bold=True)
+    click.secho(f"\n{ranking_title(report, ranking)}", bold=True)
     names = [column.name for column in report.columns]
     head = ["", *(word for name in ("theirs", *names) for word in (name, "x", "rank"))]
     lines = [line for row in ranking.rows for line in _row_lines(row)]
     overall = [
-        f"{name} {tau(one.ours.tau)} ({one.ours.common} variants, {len(one.steps)} steps)"
+        f"{name} {tau_text(one.ours.tau)} ({one.ours.common} variants, {len(one.steps)} steps)"
         if one
         else f"{name} -"
         for name, one in zip(names, ranking.overall, strict=True)
@@ -95,12 +95,12 @@ def _row_lines(row: RankedRow) -> list[list[str]]:
     for name, _ in order:
         cells = [f"   {name}"]
         for number, column in enumerate(columns):
-            value = exactly(column.values[name])
+            value = value_text(column.values[name])
             if number == 0 and len(row.theirs) > 1:
-                value = "-".join(exactly(reading.values[name]) for reading in row.theirs)
-            cells += [value, shown(column.ratio(name)), str(column.rank(name) or "-")]
+                value = "-".join(value_text(reading.values[name]) for reading in row.theirs)
+            cells += [value, figure_text(column.ratio(name)), str(column.rank(name) or "-")]
         found.append(cells)
-    taus = [word for column in row.ours for word in ("", tau(column.tau), "")]
+    taus = [word for column in row.ours for word in ("", tau_text(column.tau), "")]
     return [*found, ["   tau-b", "", "", "", *taus]]
 
 
@@ -114,13 +114,13 @@ def _print_claim(
     report: StudyReport, claim: Claim, judged: Sequence[tuple[str, JudgedClaim]], everything: bool
 ) -> None:
     click.echo(f" {claim.id}: {claim.says}")
-    for line in doubts(claim):
+    for line in claim_notes(claim):
         click.echo(f"   {line}")
     for letter, one in judged:
-        click.echo(f"   {whose(letter, one)}: {one.verdict}: {said(one)}")
-    lines = comparisons([one for _, one in judged], everything)
+        click.echo(f"   {verdict_label(letter, one)}: {one.verdict}: {reason_text(one)}")
+    lines = comparison_rows([one for _, one in judged], everything)
     if lines:
-        names = [whose(letter, one) for letter, one in judged if one.ours]
+        names = [verdict_label(letter, one) for letter, one in judged if one.ours]
         _print_columns(["    ", "theirs", *names], [[f"     {where}", *cells] for where, *cells in lines])
         number = max(len(one.ours.comparisons) for _, one in judged if one.ours)
         if number > len(lines):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from agelab.published.outcome import TestOutcome
+from agelab.published.outcome import ClaimOutcome
 from agelab.published.ranking import RankedColumn, Ranking
 from agelab.published.report import StudyReport
 from agelab.published.run_columns import RunColumn
@@ -97,7 +97,7 @@ def _judged_json(one: JudgedClaim) -> dict[str, Any]:
     }
 
 
-def _outcome_json(outcome: TestOutcome) -> dict[str, Any]:
+def _outcome_json(outcome: ClaimOutcome) -> dict[str, Any]:
     return {
         "holds": outcome.holds,
         "over": outcome.over,

@@ -3,18 +3,18 @@
 from collections.abc import Iterator, Sequence
 
 from agelab.published.claims import Claim, Claims, Extreme
-from agelab.published.outcome import TestOutcome, extreme
+from agelab.published.outcome import ClaimOutcome, describe_extreme
 from agelab.published.phrasing import (
-    counts,
-    described,
-    doubts,
-    exactly,
-    floors,
-    said,
-    shown,
-    tau,
-    title,
-    whose,
+    claim_notes,
+    count_verdicts,
+    describe_column,
+    figure_text,
+    floor_notes,
+    ranking_title,
+    reason_text,
+    tau_text,
+    value_text,
+    verdict_label,
 )
 from agelab.published.ranking import RankedColumn, RankedRow, Ranking
 from agelab.published.report import StudyReport
@@ -29,9 +29,10 @@ def lines(report: StudyReport) -> Iterator[str]:
     """One study: what ran, the rankings, the verdicts."""
     yield from (f"## {report.study.name}", "", f"{report.study.claims.about}.", "")
     for letter, side in report.sides:
-        yield f"- **{letter}**: {escaped(described(side))}: {counts(report, letter)}. {_runs(side.names)}."
+        verdicts = count_verdicts(report, letter)
+        yield f"- **{letter}**: {escaped(describe_column(side))}: {verdicts}. {_runs(side.names)}."
         yield from (f"  - left out: {escaped(line)}" for line in side.left_out)
-        yield from (f"  - {line}" for line in floors(report, letter))
+        yield from (f"  - {line}" for line in floor_notes(report, letter))
     yield ""
     for ranking in report.rankings:
         yield from _ranking(report, ranking)
@@ -56,31 +57,31 @@ def _ranking(report: StudyReport, ranking: Ranking) -> Iterator[str]:
     names = [column.name for column in report.columns]
     head = ["step", *ranking.variants, *(f"tau-b, {name}" for name in names)]
     legend = " / ".join(["theirs", *names])
-    yield from (f"### {title(report, ranking)}", "")
+    yield from (f"### {ranking_title(report, ranking)}", "")
     yield from (f"In each cell the value over the lowest of its row: {legend}.", "")
     yield from (_row(head), _row(["---"] * len(head)))
     for row in ranking.rows:
         cells = (_cell(row, name) for name in ranking.variants)
         yield _row([row.step, *cells, *(_tau(one) for one in row.ours)])
-    taus = [f"{tau(one.ours.tau)} ({len(one.steps)} steps)" if one else "-" for one in ranking.overall]
+    taus = [f"{tau_text(one.ours.tau)} ({len(one.steps)} steps)" if one else "-" for one in ranking.overall]
     yield from (_row(["their sum", *("" for _ in ranking.variants), *taus]), "")
 
 
 def _cell(row: RankedRow, variant: str) -> str:
     if variant not in row.theirs[0].values:
         return ""
-    theirs = "-".join(dict.fromkeys(shown(one.ratio(variant)) for one in row.theirs))
+    theirs = "-".join(dict.fromkeys(figure_text(one.ratio(variant)) for one in row.theirs))
     return " / ".join([theirs, *(_ratio(one, variant) for one in row.ours)])
 
 
 def _ratio(column: RankedColumn, variant: str) -> str:
     ratio = column.ratio(variant)
     # Where the lowest is 0 no ratio says anything.
-    return shown(ratio) if ratio is not None else exactly(column.values[variant])
+    return figure_text(ratio) if ratio is not None else value_text(column.values[variant])
 
 
 def _tau(column: RankedColumn) -> str:
-    return f"{tau(column.tau)} ({column.common})"
+    return f"{tau_text(column.tau)} ({column.common})"
 
 
 def _claims(report: StudyReport) -> Iterator[str]:
@@ -91,7 +92,7 @@ def _claims(report: StudyReport) -> Iterator[str]:
         yield from (f"For the study's own filesystem ({own}) no claim could be tested: {stand_ins.why}.", "")
     names = list(
         dict.fromkeys(
-            whose(letter, one)
+            verdict_label(letter, one)
             for _, judged in report.claims
             for letter, one in judged
             if one.stand_in or not stand_ins
@@ -99,7 +100,7 @@ def _claims(report: StudyReport) -> Iterator[str]:
     )
     yield from (_row(["claim", "theirs", *names]), _row(["---"] * (len(names) + 2)))
     for claim, judged in report.claims:
-        found = {whose(letter, one): one for letter, one in judged}
+        found = {verdict_label(letter, one): one for letter, one in judged}
         cells = (_verdict(found.get(name, judged[0][1])) for name in names)
         yield _row([_said(claim, report.study.claims), _theirs(judged), *cells])
     yield ""
@@ -107,9 +108,9 @@ def _claims(report: StudyReport) -> Iterator[str]:
 
 def _said(claim: Claim, claims: Claims) -> str:
     """The claim, what of its test the words may leave open, and what is to be known beside a verdict."""
-    lines = doubts(claim)
+    lines = claim_notes(claim)
     if isinstance(claim.test, Extreme) and claims.ranked - {*claim.test.of, *claim.test.among}:
-        lines.insert(0, f"tested: {extreme(claim.test, claims)}")
+        lines.insert(0, f"tested: {describe_extreme(claim.test, claims)}")
     return " ".join([claim.says, f"`{claim.id}`", *(f"*{line[0].upper()}{line[1:]}.*" for line in lines)])
 
 
@@ -119,8 +120,8 @@ def _theirs(judged: Sequence[tuple[str, JudgedClaim]]) -> str:
     return "; ".join(dict.fromkeys(_figures(one) for one in theirs)) or "-"
 
 
-def _figures(outcome: TestOutcome) -> str:
-    figures = [shown(one.figure) for one in outcome.comparisons if one.figure is not None]
+def _figures(outcome: ClaimOutcome) -> str:
+    figures = [figure_text(one.figure) for one in outcome.comparisons if one.figure is not None]
     more = ", ..." if len(figures) > SHOWN else ""
     return (", ".join(figures[:SHOWN]) + more) or "-"
 
@@ -130,5 +131,5 @@ def _verdict(one: JudgedClaim) -> str:
     if one.verdict is ClaimVerdict.UNTESTED:
         return f"{one.verdict}: {escaped(one.reason)}" + (f"; ours: {figures}" if figures != "-" else "")
     return f"**{one.verdict}**: " + (
-        f"{figures} ({escaped(said(one))})" if figures != "-" else escaped(said(one))
+        f"{figures} ({escaped(reason_text(one))})" if figures != "-" else escaped(reason_text(one))
     )

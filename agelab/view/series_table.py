@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.text import Text
 
-from agelab.stats.formatting import decimals, format_decimal, json_number, scale
+from agelab.stats.formatting import decimals_for_spread, format_decimal, json_number, unit_scale
 from agelab.stats.noise_floor import SEEDS_NEEDED, too_few_seeds
 from agelab.stats.series import MEAN
 from agelab.view.terminal import Head, Row, open_console, print_table
@@ -61,7 +61,7 @@ def in_order(
         for step, repetitions in by_step.items():
             last = max(repetitions)
             for turn in sorted(repetitions if everything else {min(repetitions), last}):
-                unit = scale(series(repetitions[turn]).unit).name
+                unit = unit_scale(series(repetitions[turn]).unit).name
                 label = f"  {step} {turn}/{last}" if last > 1 else f"  {step}"
                 label = f"  {step}, mean" if turn == MEAN else label
                 yield f"{metric}, {unit}".removesuffix(", 1"), label, repetitions[turn]
@@ -71,10 +71,10 @@ def _series_cells(one: "Series") -> list[str]:
     summary = one.summary
     if summary is None:
         return ["?", "", "", "", "", f"not measured: {one.missing[0][1]}" if one.missing else "not measured"]
-    unit = scale(one.unit)
+    unit = unit_scale(one.unit)
     figures = (summary.median, summary.interval.low, summary.interval.high, summary.spread)
     *others, spread = (figure / unit.divisor for figure in figures)
-    places = decimals(unit.decimals, spread, *others)
+    places = decimals_for_spread(unit.decimals, spread, *others)
     enough = summary.n >= SEEDS_NEEDED
     share = summary.relative_spread
     return [
@@ -89,9 +89,9 @@ def median_of(one: "Series") -> str:
     """Format the median; a question mark where there is none."""
     if one.summary is None:
         return "?"
-    unit = scale(one.unit)
+    unit = unit_scale(one.unit)
     median, spread = one.summary.median / unit.divisor, one.summary.spread / unit.divisor
-    return format_decimal(median, decimals(unit.decimals, spread, median))
+    return format_decimal(median, decimals_for_spread(unit.decimals, spread, median))
 
 
 def percent(share: Fraction) -> str:

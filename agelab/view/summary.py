@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from agelab.analysis.cells import SeedGroup, load
-from agelab.analysis.ranking import Ranked, by_median, ranked
+from agelab.analysis.ranking import Ranked, rank_by_median, rank_by_place
 from agelab.analysis.run_set import RunSet
 from agelab.model.result import Cell, End
 from agelab.report.answer import all_tests, headline
 from agelab.report.numbers import with_spread
 from agelab.report.step_selection import charted, repeated
 from agelab.results.run_directory import RunDirectory
-from agelab.stats.series import seeds_of
+from agelab.stats.series import seeds_text
 from agelab.view import cell_names, sparkline
 from agelab.view.run_tables import print_head, print_run
 from agelab.view.terminal import WHOLE, Head, open_console, print_table, print_wrapped
@@ -52,13 +52,13 @@ def print_result(run: RunDirectory) -> None:
 def _ordered(group: RunSet) -> tuple[str, str, Ranked]:
     """What the report, too, puts the variants in order by, its unit, and the order."""
     for place in all_tests.tests(group):
-        if (order := ranked(group.groups, place)).order:
+        if (order := rank_by_place(group.groups, place)).order:
             return f"slowdown of {place[0]}", "1", order
     if held := [place for place in group.places if place[2] == "content_bytes"]:
-        return "MB that it holds", "B", ranked(group.groups, held[-1])
+        return "MB that it holds", "B", rank_by_place(group.groups, held[-1])
     steps = charted(group)
     totals = [(one, one.total(steps, "elapsed") if steps else None) for one in group.groups]
-    return "s, all steps", "s", by_median(totals, highest=False)
+    return "s, all steps", "s", rank_by_median(totals, highest=False)
 
 
 def _print_bars(console: Console, group: RunSet) -> None:
@@ -126,7 +126,7 @@ def _print_together(console: Console, run: RunDirectory) -> None:
         (f" {len(some)}", status, ": ".join(filter(None, (cell_names.names(some, every), why))))
         for (status, why), some in found.items()
     ]
-    of = seeds_of(dict.fromkeys(cell.seed for cell in every))
+    of = seeds_text(dict.fromkeys(cell.seed for cell in every))
     print_table(console, [(" cells", "right"), ("status", "left"), (f"{of} of", "wrapped")], rows)
 
 

@@ -9,7 +9,7 @@ import click
 
 from agelab.analysis.sweep import Sweep
 from agelab.layout import curve
-from agelab.stats.formatting import UnitScale, decimals, format_decimal, json_number, scale
+from agelab.stats.formatting import UnitScale, decimals_for_spread, format_decimal, json_number, unit_scale
 from agelab.stats.series import Place
 from agelab.stats.verdict import ComparedSeries
 from agelab.view.ratio_table import MARKS
@@ -66,7 +66,7 @@ def _scale(found: Sweep, place: Place) -> UnitScale:
     """How the metric's unit is shown; without a name where it has none."""
     columns = range(len(found.kernels))
     units = (one.unit for row in found.entries for at in columns if (one := found.series(row, at, place)))
-    unit = scale(next(units, "1"))
+    unit = unit_scale(next(units, "1"))
     return replace(unit, name="") if unit.name == "1" else unit
 
 
@@ -81,9 +81,9 @@ def _cell(
     entry, there = found.entries[row][column], found.series(row, column, place)
     if there is None or there.summary is None:
         return "" if entry is None else "unsupported" if entry.unsupported else "-"
-    unit = scale(there.unit)
+    unit = unit_scale(there.unit)
     median, spread = there.summary.median / unit.divisor, there.summary.spread / unit.divisor
-    text = format_decimal(median, min(4, decimals(unit.decimals, spread, median)))
+    text = format_decimal(median, min(4, decimals_for_spread(unit.decimals, spread, median)))
     change = changes.get((row, column))
     return f"{text} {_change(change)}" if change else text
 

@@ -47,7 +47,7 @@ def make(
 
 def printed(name: str, layout: str = "single", table: str | None = None) -> dict[str, dict[str, float]]:
     """The study's own times, as if we had measured them."""
-    one = study.read(name)
+    one = study.read_study(name)
     found: dict[str, dict[str, float]] = {}
     for figure in one.figures.of(table or one.claims.tables[0].id):
         if figure.layout == layout and figure.metric == "elapsed" and figure.step not in one.claims.sums:

@@ -147,12 +147,14 @@ def test_the_widest_of_several_calibrations_counts_and_the_same_one_again_replac
     wall(said)
     narrow = Fraction("0.4") / Fraction("1.2")
     assert calibration.host_floors(home, plan).floor("write", "elapsed") == narrow
-    store, [known] = Store(home), calibration.records(home)
+    store, [known] = Store(home), calibration.read_records(home)
     [one] = known.calibrations
     wider = one.floors[0].widest.model_copy(update={"second": (1.0, 1.2, 1.2, 1.2, 2.4)})
     floor = one.floors[0].model_copy(update={"widest": wider})
-    calibration.add(store, known.host, one.model_copy(update={"scenario": "other", "floors": (floor,)}))
-    assert len(calibration.records(home)[0].calibrations) == 2
+    calibration.record_calibration(
+        store, known.host, one.model_copy(update={"scenario": "other", "floors": (floor,)})
+    )
+    assert len(calibration.read_records(home)[0].calibrations) == 2
     assert calibration.host_floors(home, plan).floor("write", "elapsed") == Fraction("1.4") / Fraction("1.2")
 
 
@@ -270,7 +272,7 @@ def test_a_record_under_another_hosts_name_is_refused(
         path.with_name(f"{MeasuredHost(kernel='x', processor='y', qemu='z', accelerator='kvm').key}.json")
     )
     with pytest.raises(InputError, match="it is another host's"):
-        calibration.records(home)
+        calibration.read_records(home)
 
 
 def test_words_of_a_record_do_not_reach_a_terminal(
@@ -292,7 +294,7 @@ def test_a_calibration_of_several_drives_covers_each_of_them(
     guests: Guests, said: Callable[..., str], home: Path
 ) -> None:
     wall(said)
-    [known] = calibration.records(home)
+    [known] = calibration.read_records(home)
     [one] = known.calibrations
     both = one.conditions.model_copy(update={"drives": ("model:a", "model:b")})
     for drives, fits in (
@@ -331,7 +333,7 @@ def test_show_and_a_scenario_do_not_go_together(home: Path, capsys: pytest.Captu
     ],
 )
 def test_the_kind_of_a_command(command: str, kind: str) -> None:
-    assert step_kinds.of_command(command) == kind
+    assert step_kinds.kind_of_command(command) == kind
 
 
 def test_every_step_of_the_scenarios_has_a_kind() -> None:
@@ -341,7 +343,9 @@ def test_every_step_of_the_scenarios_has_a_kind() -> None:
         scenario = selection.select(name).scenario
         commands = [(one.name, one.run) for one in (*scenario.actions(), *scenario.tests)]
         commands += [(one.name, one.perform) for one in scenario.experiments]
-        other += [step for step, command in commands if step_kinds.of_command(command) == step_kinds.OTHER]
+        other += [
+            step for step, command in commands if step_kinds.kind_of_command(command) == step_kinds.OTHER
+        ]
     assert other == ["make-ten"]
 
 
@@ -349,7 +353,7 @@ def test_the_kind_of_a_step_in_any_phase() -> None:
     def plan(*steps: tuple[str, str]) -> dict[str, Any]:
         return {"plan": {"steps": [{"name": name, "run": run} for name, run in steps]}}
 
-    known = step_kinds.of_cell(
+    known = step_kinds.kinds_of_cell(
         {
             "making": plan(("copy", "cp a b"), ("work", "rm b")),
             "measuring": {
@@ -368,8 +372,8 @@ def test_the_kind_of_a_step_in_any_phase() -> None:
 @pytest.mark.parametrize("steps", ["ab", 7, [7], [["name", "run"]], [{"name": "a"}], {"name": "a"}, None])
 def test_inputs_that_plan_nothing_have_steps_of_no_kind(steps: object) -> None:
     """A run from elsewhere has its own inputs; what they say is no reason to end with a traceback."""
-    assert step_kinds.of_cell({"plan": {"steps": steps}}).of("a") == step_kinds.OTHER
-    assert step_kinds.of_cell({"plan": steps, "making": steps}).of("a") == step_kinds.OTHER
+    assert step_kinds.kinds_of_cell({"plan": {"steps": steps}}).of("a") == step_kinds.OTHER
+    assert step_kinds.kinds_of_cell({"plan": steps, "making": steps}).of("a") == step_kinds.OTHER
 
 
 @pytest.mark.parametrize(("seen", "later"), [(4, 2), (4, 3), (6, 3), (6, 4)])

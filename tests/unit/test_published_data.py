@@ -11,11 +11,11 @@ from agelab.model.scenario import Scenario
 from agelab.published import study
 from agelab.published.claims import Claim, Pairs, subject
 from agelab.published.study import Study
-from agelab.published.value_sources import READINGS, Printed
-from agelab.published.verdict import printed
+from agelab.published.value_sources import READINGS, PrintedValues
+from agelab.published.verdict import printed_outcomes
 from agelab.scenario import toml_files
 
-STUDIES = {one.name: one for one in study.every()}
+STUDIES = {one.name: one for one in study.all_studies()}
 CLAIMS = [(one, claim) for one in STUDIES.values() for claim in one.claims.claims]
 PAGE = Path(__file__).parents[2] / "docs/replication.md"
 
@@ -121,7 +121,7 @@ def test_a_figure_is_where_the_study_has_it(
 
 @pytest.mark.parametrize(("one", "claim"), CLAIMS, ids=[f"{one.name} {claim.id}" for one, claim in CLAIMS])
 def test_a_claim_is_true_of_its_own_table_or_says_why_not(one: Study, claim: Claim) -> None:
-    said = [outcome.holds for outcome in printed(one, claim)]
+    said = [outcome.holds for outcome in printed_outcomes(one, claim)]
     if claim.test is None:
         assert said == [] and claim.untestable
     elif claim.unprinted:
@@ -130,17 +130,17 @@ def test_a_claim_is_true_of_its_own_table_or_says_why_not(one: Study, claim: Cla
         assert set(said) == {False}, "its own table bears it out"
     else:
         assert set(said) == {True}, [
-            (c.where, c.figure, c.note) for o in printed(one, claim) for c in o.comparisons
+            (c.where, c.figure, c.note) for o in printed_outcomes(one, claim) for c in o.comparisons
         ]
 
 
 def test_both_readings_of_a_percentage_are_kept() -> None:
     one = STUDIES["aging"]
     ext3 = ("start", "ext3", "single", "copy", "elapsed")
-    values = [Printed(one.figures, one.claims, reading).value(ext3).median for reading in READINGS]
+    values = [PrintedValues(one.figures, one.claims, reading).value(ext3).median for reading in READINGS]
     assert values == [Fraction("1.36"), 1 / Fraction("0.64")]
     btrfs = ("start", "btrfs", "single", "copy", "elapsed")
-    assert Printed(one.figures, one.claims).value(btrfs).median == 1
+    assert PrintedValues(one.figures, one.claims).value(btrfs).median == 1
 
 
 NEAR = re.compile(

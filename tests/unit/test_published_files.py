@@ -38,7 +38,7 @@ def write(tmp_path: Path, *rows: str) -> Path:
 
 def wrong(path: Path) -> list[str]:
     with pytest.raises(InputError) as error:
-        tables.read(path)
+        tables.read_tables(path)
     return [line.removeprefix(f"{path}:") for line in str(error.value).splitlines()]
 
 
@@ -79,7 +79,7 @@ def test_a_file_without_its_header_or_without_figures_is_refused(tmp_path: Path)
     path.write_bytes(b"\xff\xfe")
     assert "not UTF-8 text" in wrong(path)[0]
     with pytest.raises(InputError, match="cannot be read: No such file"):
-        tables.read(tmp_path / "none.csv")
+        tables.read_tables(tmp_path / "none.csv")
 
 
 def claims(tmp_path: Path, text: str, *rows: str) -> str:
@@ -87,14 +87,14 @@ def claims(tmp_path: Path, text: str, *rows: str) -> str:
     write(tmp_path, *(rows or (GOOD, GOOD.replace("ext3", "ext2"))))
     (tmp_path / "small.claims.toml").write_text(text)
     with pytest.raises(InputError) as error:
-        study.read("small", tmp_path)
+        study.read_study("small", tmp_path)
     return str(error.value)
 
 
 def test_a_whole_pair_of_files_is_read(tmp_path: Path) -> None:
     write(tmp_path, GOOD, GOOD.replace("ext3", "ext2"))
     (tmp_path / "small.claims.toml").write_text(CLAIMS + CLAIM)
-    found = study.read("small", tmp_path)
+    found = study.read_study("small", tmp_path)
     assert (found.name, found.scenarios, len(found.figures.by_place)) == ("small", ["small"], 2)
 
 
@@ -162,16 +162,18 @@ def test_a_subject_has_a_variant_a_layout_and_a_table() -> None:
 
 
 def test_the_nearest_scenario_with_published_data_is_named() -> None:
-    assert study.of_scenario("space").name == "aging"
+    assert study.study_of_scenario("space").name == "aging"
     with pytest.raises(InputError, match="no published data for scenario 'agin'; did you mean aging"):
-        study.of_scenario("agin")
+        study.study_of_scenario("agin")
     with pytest.raises(
         InputError, match="there are: aging, fedorchuk-2005, fedorchuk-2008, piszcz-2006, space, tum-2005"
     ):
-        study.of_scenario("zzz")
+        study.study_of_scenario("zzz")
 
 
 def test_each_figure_file_has_its_claims_and_each_claims_file_its_figures() -> None:
     directory = toml_files.SCENARIOS / study.DIRECTORY
-    assert {path.name.removesuffix(".claims.toml") for path in directory.glob("*.toml")} == set(study.names())
+    assert {path.name.removesuffix(".claims.toml") for path in directory.glob("*.toml")} == set(
+        study.study_names()
+    )
     assert all(toml_files.read(path, Claims).claims for path in directory.glob("*.toml"))

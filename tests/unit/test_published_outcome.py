@@ -9,7 +9,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from agelab.published.claims import AnyTest, Claim, Claims
-from agelab.published.outcome import ClaimComparison, TestOutcome, outcome
+from agelab.published.outcome import ClaimComparison, ClaimOutcome, run_test
 from agelab.published.tables import Place
 from agelab.published.value_sources import Value
 from agelab.stats.order_statistics import exact
@@ -47,8 +47,8 @@ def made(kind: str, **words: Any) -> AnyTest:
     return adapter.validate_python({"kind": kind, "steps": ["copy"], **words})
 
 
-def of(values: Values, kind: str, resolution: float = 0, **words: Any) -> TestOutcome:
-    return outcome(made(kind, **words), CLAIMS, Given(values, exact(resolution)))
+def of(values: Values, kind: str, resolution: float = 0, **words: Any) -> ClaimOutcome:
+    return run_test(made(kind, **words), CLAIMS, Given(values, exact(resolution)))
 
 
 def only(values: Values, kind: str, resolution: float = 0, **words: Any) -> ClaimComparison:
@@ -284,4 +284,4 @@ def test_a_lowest_that_is_not_of_all_says_among_whom() -> None:
         "copy: xfs below xfs#2": made("lowest", of=["xfs"], among=["xfs#2"]),
         "copy: xfs below ext2@raid0, ext3": made("lowest", of=["xfs"], among=["ext2@raid0", "ext3"]),
     }
-    assert [outcome(test, claims, values).comparisons[0].where for test in some.values()] == [*some]
+    assert [run_test(test, claims, values).comparisons[0].where for test in some.values()] == [*some]

@@ -10,7 +10,7 @@ from agelab.analysis.cells import CellResult, RunResult
 from agelab.model.result import End, Status
 from agelab.published import study
 from agelab.published.our_values import OurValues
-from agelab.published.ranking import Ranking, rankings, ranks, tau_b
+from agelab.published.ranking import Ranking, competition_ranks, rankings, tau_b
 from agelab.published.run_columns import RunColumn
 from agelab.published.study import Study
 from agelab.published.tables import HEADER
@@ -62,8 +62,8 @@ def test_tau_b_tells_apart_what_no_float_can() -> None:
 
 
 def test_equal_values_have_equal_ranks() -> None:
-    assert ranks([Fraction(v) for v in (3, 1, 3, 2)]) == [3, 1, 3, 2]
-    assert ranks([Fraction(v) for v in (1, 2, 2, 4)]) == [1, 2, 2, 4]
+    assert competition_ranks([Fraction(v) for v in (3, 1, 3, 2)]) == [3, 1, 3, 2]
+    assert competition_ranks([Fraction(v) for v in (1, 2, 2, 4)]) == [1, 2, 2, 4]
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def small(tmp_path: Path) -> Study:
     ]
     (tmp_path / "small.csv").write_text("\n".join([",".join(HEADER), *rows]) + "\n")
     (tmp_path / "small.claims.toml").write_text(FILES)
-    return study.read("small", tmp_path)
+    return study.read_study("small", tmp_path)
 
 
 def side(values: dict[str, dict[str, list[float]]], status: Status = Status.OK) -> RunColumn:

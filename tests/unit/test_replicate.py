@@ -10,12 +10,12 @@ import pytest
 
 from agelab.cli import main
 from agelab.published import study
-from agelab.published.outcome import ClaimComparison, TestOutcome
+from agelab.published.outcome import ClaimComparison, ClaimOutcome
 from agelab.published.verdict import _counted
 from tests.unit import made_runs
 from tests.unit.published_runs import make, printed
 
-TUM = study.read("tum-2005")
+TUM = study.read_study("tum-2005")
 STEPS = TUM.claims.sums["sum"]
 
 
@@ -191,7 +191,7 @@ def test_scale_defaults_and_kernel_that_a_claim_takes(
     verdict: str,
     reason: str,
 ) -> None:
-    [scenario] = [one.name for one in study.every() for known in one.claims.claims if known.id == claim]
+    [scenario] = [one.name for one in study.all_studies() for known in one.claims.claims if known.id == claim]
     make(home, scenario, printed(scenario), **words)
     [found] = verdicts(capsys, "latest")[claim]
     assert found["verdict"] == verdict and found["reason"].startswith(reason)
@@ -334,5 +334,5 @@ def test_a_run_without_a_study_is_wrong_input(home: Path, capsys: pytest.Capture
 
 def test_comparisons_that_could_not_be_made_are_not_counted_as_false() -> None:
     made, not_made = ClaimComparison("a", Fraction(1), False), ClaimComparison("b", None, None, "not ended")
-    found = _counted(TestOutcome("every", (made, not_made, not_made)))
+    found = _counted(ClaimOutcome("every", (made, not_made, not_made)))
     assert found == "0 of 1 are so; 2 could not be compared"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agelab.analysis import cell_diff
-from agelab.analysis.derived_samples import derived
+from agelab.analysis.derived_samples import repetition_ratios
 from agelab.errors import InputError
 from agelab.model.result import End, Sample, Status
 from agelab.model.step import Ratio
@@ -49,7 +49,7 @@ def test_equal_inputs_have_one_key() -> None:
 
 def test_a_ratio_is_the_last_repetition_over_the_first() -> None:
     rows = [sample(repetition=n, value=v, metric="throughput") for n, v in ((3, 50.0), (1, 80.0), (2, 70.0))]
-    [found] = derived([RATIO], rows)
+    [found] = repetition_ratios([RATIO], rows)
     assert (found.step, found.metric, found.value, found.unit) == ("copy", "throughput_ratio", 0.625, "1")
 
 
@@ -63,7 +63,7 @@ def test_a_ratio_is_the_last_repetition_over_the_first() -> None:
 )
 def test_a_ratio_that_cannot_be_had_says_why(values: list[float | None], why: str) -> None:
     rows = [sample(repetition=n, value=v, metric="throughput") for n, v in enumerate(values)]
-    [found] = derived([RATIO], rows)
+    [found] = repetition_ratios([RATIO], rows)
     assert found.value is None
     assert found.not_measured == why
 

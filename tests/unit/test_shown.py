@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 from pydantic import ValidationError
 
-from agelab.analysis.derived_samples import derived, syscall_shares
+from agelab.analysis.derived_samples import repetition_ratios, syscall_shares
 from agelab.cli import agelab, main
 from agelab.model.event import EVENT, CellEnded, SampleSent, StepDone, StepFailed
 from agelab.model.result import Sample
@@ -130,7 +130,7 @@ def test_forged_samples_break_neither_what_follows_from_them_nor_a_table(
         Sample(step="other/read", metric="syscall_calls", value=1, unit="1"),
     ]
     ratio = Ratio(step="copy", metric="throughput", name="throughput_ratio")
-    for sample in [*rows, *derived([ratio], rows), *syscall_shares(rows)]:
+    for sample in [*rows, *repetition_ratios([ratio], rows), *syscall_shares(rows)]:
         run.append(0, sample)
-    assert [one.value for one in derived([ratio], rows)] == [None]
+    assert [one.value for one in repetition_ratios([ratio], rows)] == [None]
     assert CliRunner().invoke(agelab, ["show", run.name]).exit_code == 0

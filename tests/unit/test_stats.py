@@ -6,8 +6,14 @@ from math import comb
 
 import pytest
 
-from agelab.stats.noise_floor import SEEDS_NEEDED, FloorVerdict, MedianDifference, false_alarms, too_few_seeds
-from agelab.stats.order_statistics import LEVEL, Summary, coverage, exact, rank, summary
+from agelab.stats.noise_floor import (
+    SEEDS_NEEDED,
+    FloorVerdict,
+    MedianDifference,
+    false_alarm_bound,
+    too_few_seeds,
+)
+from agelab.stats.order_statistics import LEVEL, Summary, coverage, exact, interval_rank, summary
 
 
 def of(*values: int | float) -> Summary:
@@ -31,7 +37,7 @@ def test_the_coverage_is_that_of_every_way_to_fall_about_the_median(n: int) -> N
 
 @pytest.mark.parametrize("n", range(1, 60))
 def test_the_interval_is_the_narrowest_that_covers_or_the_widest_there_is(n: int) -> None:
-    k = rank(n)
+    k = interval_rank(n)
     if n < SEEDS_NEEDED:
         assert k == 1 and coverage(n, k) < LEVEL
     else:
@@ -129,11 +135,11 @@ def test_the_bound_of_false_alarms_counts_the_rank_orders_it_says(n: int, m: int
             above = sum(value > low[-1] for value in high) >= (len(high) + 1) // 2
             below = sum(value < high[0] for value in low) >= (len(low) + 1) // 2
             found += above and below
-    assert false_alarms(n, m) == Fraction(found, comb(n + m, n))
+    assert false_alarm_bound(n, m) == Fraction(found, comb(n + m, n))
 
 
 def test_five_and_five_are_one_in_twentyone() -> None:
-    assert false_alarms(5, 5) == Fraction(1, 21)
+    assert false_alarm_bound(5, 5) == Fraction(1, 21)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +160,7 @@ def test_splitting_one_population_at_random_is_above_the_floor_no_more_often_tha
         a = of(*(population[place] for place in chosen))
         b = of(*(population[place] for place in range(10) if place not in chosen))
         above += MedianDifference(a, b).verdict in (FloorVerdict.A_HIGHER, FloorVerdict.B_HIGHER)
-    assert Fraction(above, 252) <= false_alarms(5, 5)
+    assert Fraction(above, 252) <= false_alarm_bound(5, 5)
 
 
 def test_the_bound_is_no_mere_zero() -> None:

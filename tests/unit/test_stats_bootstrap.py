@@ -12,7 +12,16 @@ import pytest
 import scipy.stats
 
 from agelab.model.result import Sample
-from agelab.stats.bootstrap import Interval, between, estimates, means, medians, middles, ratios, resamples
+from agelab.stats.bootstrap import (
+    Interval,
+    estimate_all,
+    means,
+    median_ranks,
+    medians,
+    percentile_interval,
+    ratio_intervals,
+    resamples,
+)
 from agelab.stats.order_statistics import exact, summary
 from agelab.stats.series import MEAN, Place, Series, SeriesPair, by_step, series
 
@@ -47,16 +56,16 @@ def test_every_resample_of_few_runs_is_in_its_law(values: tuple[int, ...], law: 
     for value, weight in zip(found[0], weights, strict=True):
         ours[round(float(value), 9)] += weight
     assert {v: pytest.approx(w / n**n) for v, w in counted.items()} == ours
-    [low], [high] = between(found, weights)
+    [low], [high] = percentile_interval(found, weights)
     assert Interval(round(float(low), 9), round(float(high), 9)) == by_hand(counted)
 
 
 def test_of_five_runs_the_interval_of_the_median_is_their_range() -> None:
     """The median of five drawn is the smallest with P(Bin(5, 1/5) >= 3) = 181/3125, more than half of 5 %."""
-    low, high, weights = middles(5)
+    low, high, weights = median_ranks(5)
     assert list(low) == list(high) == [0, 1, 2, 3, 4]
     assert weights == pytest.approx([181 / 3125, 811 / 3125, 1141 / 3125, 811 / 3125, 181 / 3125])
-    found = estimates({AT: of(1, 2, 3, 4, 100)})[AT]
+    found = estimate_all({AT: of(1, 2, 3, 4, 100)})[AT]
     order = summary([exact(v) for v in (1, 2, 3, 4, 100)]).interval
     assert found.median_interval == Interval(1, 100) == Interval(float(order.low), float(order.high))
     assert found.mean == 22
@@ -68,9 +77,9 @@ def test_the_law_of_the_median_is_scipys(n: int) -> None:
     theirs = scipy.stats.bootstrap(
         (drawn,), np.median, n_resamples=20_000, method="percentile", rng=np.random.default_rng(7)
     ).confidence_interval
-    ours = estimates({AT: of(*map(float, drawn))})[AT].median_interval
+    ours = estimate_all({AT: of(*map(float, drawn))})[AT].median_interval
     assert ours and [ours.low, ours.high] == pytest.approx([theirs.low, theirs.high], abs=0.12)
-    assert middles(n)[2].sum() == pytest.approx(1)
+    assert median_ranks(n)[2].sum() == pytest.approx(1)
 
 
 def test_the_interval_of_a_mean_of_many_runs_is_scipys() -> None:
@@ -78,7 +87,7 @@ def test_the_interval_of_a_mean_of_many_runs_is_scipys() -> None:
     theirs = scipy.stats.bootstrap(
         (drawn,), np.mean, n_resamples=20_000, method="percentile", rng=1
     ).confidence_interval
-    ours = estimates({AT: of(*map(float, drawn))})[AT].mean_interval
+    ours = estimate_all({AT: of(*map(float, drawn))})[AT].mean_interval
     assert ours and [ours.low, ours.high] == pytest.approx([theirs.low, theirs.high], abs=0.05)
 
 
@@ -91,7 +100,7 @@ def test_resamples_are_the_same_each_time() -> None:
 
 
 def test_one_run_has_no_interval_and_none_has_no_estimate() -> None:
-    found = estimates({AT: of(7), ("read", 1, "elapsed"): of()})
+    found = estimate_all({AT: of(7), ("read", 1, "elapsed"): of()})
     assert list(found) == [AT]
     assert found[AT].mean == 7 and found[AT].median_interval is found[AT].mean_interval is None
 
@@ -101,10 +110,10 @@ def test_the_interval_of_a_ratio_draws_both_sides() -> None:
     counted = Counter(
         round(median(y) / median(x), 9) for x in product(a, repeat=3) for y in product(b, repeat=3)
     )
-    [found] = ratios([SeriesPair(of(*a), of(*b))])
+    [found] = ratio_intervals([SeriesPair(of(*a), of(*b))])
     assert found and [found.low, found.high] == pytest.approx([*vars(by_hand(counted)).values()])
     assert (
-        ratios(
+        ratio_intervals(
             [SeriesPair(of(*a), of(*a[:1])), SeriesPair(of(0, 1, 2), of(1, 2, 3)), SeriesPair(of(), of(1, 2))]
         )
         == [None] * 3
@@ -112,7 +121,7 @@ def test_the_interval_of_a_ratio_draws_both_sides() -> None:
 
 
 def test_series_of_unlike_sizes_come_back_in_their_order() -> None:
-    found = estimates({("s", n, "elapsed"): of(*range(1, n + 1)) for n in (5, 2, 9, 5, 1)})
+    found = estimate_all({("s", n, "elapsed"): of(*range(1, n + 1)) for n in (5, 2, 9, 5, 1)})
     assert [place[1] for place in found] == [5, 2, 9, 1]
     assert [one.mean for one in found.values()] == [3, Fraction(3, 2), 5, 1]
 
@@ -147,5 +156,5 @@ def test_two_and_a_half_thousand_series_are_quick() -> None:
     found = {("s", at, "elapsed"): of(*map(float, row)) for at, row in enumerate(drawn)}
     rows = [SeriesPair(one, one) for one in found.values()]
     begun = time.process_time()
-    assert len(estimates(found)) == len(ratios(rows)) == 2500
+    assert len(estimate_all(found)) == len(ratio_intervals(rows)) == 2500
     assert time.process_time() - begun < 5

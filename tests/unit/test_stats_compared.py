@@ -14,8 +14,8 @@ from agelab.stats import rank_test
 from agelab.stats.noise_floor import FloorVerdict as Floored
 from agelab.stats.noise_floor import MedianDifference
 from agelab.stats.order_statistics import exact, summary
-from agelab.stats.outliers import farthest, outliers
-from agelab.stats.rank_test import least, seeds_needed
+from agelab.stats.outliers import grubbs_limit, outliers
+from agelab.stats.rank_test import seeds_needed, smallest_p
 from agelab.stats.series import Series, SeriesPair
 from agelab.stats.verdict import ComparedSeries, DifferenceVerdict
 
@@ -113,11 +113,11 @@ def test_what_was_not_measured_is_in_no_family() -> None:
 
 
 def test_the_least_p_and_the_seeds_that_reach_the_level() -> None:
-    assert [least(5, 5), least(3, 3), least(1, 1)] == [Fraction(2, 252), Fraction(1, 10), 1]
+    assert [smallest_p(5, 5), smallest_p(3, 3), smallest_p(1, 1)] == [Fraction(2, 252), Fraction(1, 10), 1]
     assert [seeds_needed(family) for family in (1, 6, 7, 45, 1000)] == [4, 5, 6, 7, 9]
     for family in (1, 6, 7, 45, 1000):
         n = seeds_needed(family)
-        assert least(n, n) * family <= Fraction(1, 20) < least(n - 1, n - 1) * family
+        assert smallest_p(n, n) * family <= Fraction(1, 20) < smallest_p(n - 1, n - 1) * family
 
 
 def drawn(random: Random, middle: float) -> tuple[float, ...]:
@@ -270,7 +270,7 @@ def test_outliers_are_named_with_their_seed(values: tuple[float, ...], named: li
 def test_the_limits_are_grubbs_own_table() -> None:
     """Two-sided, 5 %: the column of 2.5 % of his table I."""
     table = {5: 1.715, 6: 1.887, 7: 2.020, 8: 2.126, 9: 2.215, 10: 2.290, 20: 2.709}
-    assert {n: farthest(n) for n in table} == pytest.approx(table, abs=0.001)
+    assert {n: grubbs_limit(n) for n in table} == pytest.approx(table, abs=0.001)
 
 
 def test_of_series_of_normal_values_one_in_twenty_has_a_name() -> None:

@@ -5,9 +5,9 @@ from fractions import Fraction
 import pytest
 
 from agelab.model.result import Sample
-from agelab.stats.formatting import decimals, format_decimal, json_number, ratio, scale
+from agelab.stats.formatting import decimals_for_spread, format_decimal, format_ratio, json_number, unit_scale
 from agelab.stats.noise_floor import FloorVerdict
-from agelab.stats.series import rows, series
+from agelab.stats.series import pair_series, series
 
 
 def sample(value: float | None, step: str = "copy", repetition: int = 1, metric: str = "elapsed") -> Sample:
@@ -35,14 +35,14 @@ def test_what_was_not_measured_is_no_value_and_keeps_its_reason() -> None:
 def test_a_seed_that_was_not_measured_does_not_count_as_one_of_five() -> None:
     four = series([(seed, [sample(seed if seed < 5 else None)]) for seed in range(1, 6)])
     five = series([(seed, [sample(seed)]) for seed in range(1, 6)])
-    [row] = rows(four, five)
+    [row] = pair_series(four, five)
     assert row.difference and row.difference.verdict is FloorVerdict.NO_FLOOR
-    [row] = rows(five, five)
+    [row] = pair_series(five, five)
     assert row.difference and row.difference.verdict is FloorVerdict.EQUAL
 
 
 def test_what_one_side_never_measured_is_a_row_without_a_difference() -> None:
-    found = rows(series([(1, [sample(1)])]), series([(1, [sample(1), sample(2, "read")])]))
+    found = pair_series(series([(1, [sample(1)])]), series([(1, [sample(1), sample(2, "read")])]))
     assert [row.left.place for row in found] == [("copy", 1, "elapsed"), ("read", 1, "elapsed")]
     assert found[0].difference is not None and found[1].difference is None
     assert found[1].left.unit == "s" and found[1].left.values == ()
@@ -67,7 +67,7 @@ def test_what_one_side_never_measured_is_a_row_without_a_difference() -> None:
     ],
 )
 def test_a_number_has_the_digits_that_its_spread_leaves(value: str, spread: str, text: str) -> None:
-    assert format_decimal(Fraction(value), decimals(6, Fraction(spread), Fraction(value))) == text
+    assert format_decimal(Fraction(value), decimals_for_spread(6, Fraction(spread), Fraction(value))) == text
 
 
 def test_numbers_for_programs_are_whole_where_they_can_be() -> None:
@@ -76,8 +76,8 @@ def test_numbers_for_programs_are_whole_where_they_can_be() -> None:
 
 
 def test_bytes_are_shown_in_megabytes_and_seconds_as_they_are() -> None:
-    assert (scale("B").divisor, scale("B").name, scale("B").decimals) == (10**6, "MB", 3)
-    assert (scale("s").divisor, scale("s").name, scale("s").decimals) == (1, "s", 6)
+    assert (unit_scale("B").divisor, unit_scale("B").name, unit_scale("B").decimals) == (10**6, "MB", 3)
+    assert (unit_scale("s").divisor, unit_scale("s").name, unit_scale("s").decimals) == (1, "s", 6)
 
 
 @pytest.mark.parametrize(
@@ -106,4 +106,4 @@ def test_bytes_are_shown_in_megabytes_and_seconds_as_they_are() -> None:
 def test_a_ratio_has_the_digits_that_its_interval_leaves_and_tells_itself_from_one(
     value: str, ends: tuple[str, ...], apart: bool, texts: list[str]
 ) -> None:
-    assert ratio(Fraction(value), [Fraction(end) for end in ends], apart) == texts
+    assert format_ratio(Fraction(value), [Fraction(end) for end in ends], apart) == texts

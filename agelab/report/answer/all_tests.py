@@ -6,7 +6,7 @@ from fractions import Fraction
 from statistics import geometric_mean
 
 from agelab.analysis.cells import SeedGroup
-from agelab.analysis.ranking import Ranked, by_median, ranked
+from agelab.analysis.ranking import Ranked, rank_by_median, rank_by_place
 from agelab.analysis.run_set import RunSet
 from agelab.model.step_id import StepId
 from agelab.report.model import Heading, Table, TableCell
@@ -64,7 +64,7 @@ def together(subject: SeedGroup, places: Sequence[Place]) -> Series:
 
 def over_all(subjects: Sequence[SeedGroup], places: Sequence[Place]) -> Ranked:
     """The subjects by their slowdown over all tests."""
-    return by_median([(one, together(one, places)) for one in subjects])
+    return rank_by_median([(one, together(one, places)) for one in subjects])
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,9 @@ def elsewhere(named: SeedGroup, subjects: Sequence[SeedGroup], places: Sequence[
 
     None where there is nothing to compare: a single test, a single subject.
     """
-    orders = [(place[0], order) for place in places if len((order := ranked(subjects, place)).order) > 1]
+    orders = [
+        (place[0], order) for place in places if len((order := rank_by_place(subjects, place)).order) > 1
+    ]
     whole = over_all(subjects, places)
     if len(orders) < 2:
         return None
@@ -142,7 +144,7 @@ def test_by_test(group: RunSet, places: Sequence[Place], where: str) -> Table:
         (
             place[0] if place[1] == 1 else f"{place[0]} {place[1]}",
             does(place[0]),
-            ranked(group.groups, place),
+            rank_by_place(group.groups, place),
         )
         for place in places
     ]

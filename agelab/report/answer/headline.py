@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from agelab.analysis.cells import SeedGroup
-from agelab.analysis.ranking import Ranked, by_median, ranked
+from agelab.analysis.ranking import Ranked, rank_by_median, rank_by_place
 from agelab.analysis.run_set import RunSet
 from agelab.report.answer import all_tests, causes
 from agelab.report.charts import order_of
@@ -36,7 +36,7 @@ def answers(group: RunSet) -> Iterator[Answer]:
 
 def aged(group: RunSet, places: Sequence[Place]) -> Answer:
     """Which aged worst, and why."""
-    place = next((one for one in places if ranked(group.groups, one).order), None)
+    place = next((one for one in places if rank_by_place(group.groups, one).order), None)
     several = len({one.variant for one in group.groups}) > 1
     question = f"Which {'filesystem' if several else 'of these'} aged worst, and why?"
     if place is None:
@@ -44,7 +44,7 @@ def aged(group: RunSet, places: Sequence[Place]) -> Answer:
             (why for one in group.groups for at in places for _, why in one.series[at].missing), "no sample"
         )
         return Answer(question, "That was not measured.", (f"No test has a slowdown: {reason}.",))
-    everyone = ranked(group.groups, place)
+    everyone = rank_by_place(group.groups, place)
     order, left_out = everyone.with_seeds()
     worst = order.first[0]
     named, verdict, doubts = _first(order, place)
@@ -120,7 +120,7 @@ def _sure(order: Ranked) -> Iterator[str]:
 def _slowest(order: Ranked, place: Place) -> Iterator[str]:
     """Who takes longest on the aged disk, where it is another: slowed down most is not slowest."""
     aged, _ = sides(place[0])
-    found = ranked([one for one, _ in order.order], (aged, place[1], "elapsed"))
+    found = rank_by_place([one for one, _ in order.order], (aged, place[1], "elapsed"))
     if len(found.order) < 2 or not found.floored or found.tied or found.first[0] is order.first[0]:
         return
     slowest, of = found.first
@@ -204,7 +204,7 @@ def _compared(
     highest: bool,
 ) -> Answer:
     """The first by a sum or a count, and the next; nobody below the floor."""
-    everyone = by_median(found, highest=highest)
+    everyone = rank_by_median(found, highest=highest)
     if not everyone.order:
         return Answer(question, "That was not measured: no cell has all that it takes.")
     unit = next(series.unit for _, series in found if series)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from agelab import stored_disk
-from agelab.analysis.derived_samples import derived, recovery_times, slowdowns, syscall_shares
+from agelab.analysis.derived_samples import recovery_times, repetition_ratios, slowdowns, syscall_shares
 from agelab.errors import AgelabError
 from agelab.model.result import End, Status
 from agelab.model.step import CONTROL_COPY
@@ -175,7 +175,7 @@ class _StartedCell:
         """Add the samples that follow from others."""
         spec, samples = self.boots.spec, self.progress.samples
         scenario = spec.scenario
-        ratios, shares = derived(scenario.ratios, samples), syscall_shares(samples)
+        ratios, shares = repetition_ratios(scenario.ratios, samples), syscall_shares(samples)
         for sample in [*ratios, *shares, *recovery_times(samples)]:
             self.progress.record(sample)
         if scenario.control and self.cell.goals.measure:

@@ -101,7 +101,7 @@ def _open(scenario: Scenario) -> Iterator[str]:
 
 
 def _published(scenario: Scenario) -> Iterator[str]:
-    study = published.read(scenario.name)
+    study = published.read_study(scenario.name)
     yield "## What it published\n"
     rows = (
         [plain(use.id), plain(use.about), str(len(study.figures.of(use.id)))] for use in study.claims.tables
