@@ -1,1 +1,1 @@
-"""Which kernel changed a result: a search through packaged kernels, or through a git tree by git bisect."""
+"""Find the kernel that changed a result: among packaged kernels, or in a git tree with git bisect."""

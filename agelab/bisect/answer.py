@@ -1,4 +1,4 @@
-"""What a bisect has found: the first bad kernel, the values before and after, and what speaks against one change."""
+"""Result of a bisect: the first bad kernel, the values before and after, and evidence against a single change."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,23 +21,23 @@ from agelab.stats.formatting import UnitScale, decimals_for_spread, format_decim
 
 ANSWER_FILE = "answer.json"
 MAX_REMARKS = 3
-"""Of each kind of contradiction so many are named; how many more there are is said."""
+"""Contradictions listed of each kind; the rest are counted."""
 
 
 @dataclass(frozen=True)
 class FoundChange:
-    """Where the change lies."""
+    """The two kernels between which the change lies."""
 
     before: str
-    """The last kernel that is good."""
+    """The last good kernel."""
     after: str
-    """The first that was found bad."""
+    """The first kernel found bad."""
     possible: tuple[str, ...]
-    """The first bad one, or those that one of which is: all but ``after`` could not be judged."""
+    """Candidates for the first bad kernel: ``after`` alone, or with those before it that could not be judged."""
 
 
 class KernelPoint(Frozen):
-    """One kernel, and what was measured of it."""
+    """A kernel and its measurements."""
 
     kernel: str
     name: str
@@ -55,48 +55,50 @@ class KernelPoint(Frozen):
 
 
 class BisectAnswer(Frozen):
-    """What was found, and how sure it is."""
+    """Result of a bisect and its error bounds."""
 
     format: Literal[1] = 1
     bisect: str
-    what: str = Field(description="the metric, or the symptom")
+    what: str = Field(description="the metric or symptom that tells good from bad")
     possible: tuple[str, ...] = Field(
-        description="the first bad kernel; several where those between were skipped"
+        description="the first bad kernel; several if those between were skipped"
     )
-    names: tuple[str, ...] = Field(description="of these kernels")
-    details: dict[str, str] = Field({}, description="of a commit that was found: author, date, name")
+    names: tuple[str, ...] = Field(description="names of the possible kernels")
+    details: dict[str, str] = Field({}, description="author, date and name of the commit found")
     before: KernelPoint
     after: KernelPoint
     good: KernelPoint
     bad: KernelPoint
-    judged: tuple[KernelPoint, ...] = Field(description="in the order in which they were judged")
-    steps: int = Field(description="kernels that were judged between the two ends")
+    judged: tuple[KernelPoint, ...] = Field(description="kernels judged, in that order")
+    steps: int = Field(description="kernels judged between the two ends")
     skipped: int
-    undecided: int = Field(description="of those skipped: measured, and neither good nor bad could be said")
+    undecided: int = Field(
+        description="skipped kernels that were measured but could be called neither good nor bad"
+    )
     floor: float | None = Field(
-        description="the larger spread of both ends' run seeds; null in the wall clock"
+        description="the larger spread of run seeds of the two ends; null in the wall clock"
     )
     error: float | None = Field(
-        description="the chance that it is wrong, at most; null where the rule has no such bound"
+        description="upper bound on the probability of a wrong answer; null where the rule has none"
     )
-    remarks: tuple[str, ...] = Field(description="what speaks against one change between good and bad")
-    script: str = Field(description="runs both neighbours again")
+    remarks: tuple[str, ...] = Field(description="evidence against a single change between good and bad")
+    script: str = Field(description="script that runs both neighbours again")
 
     @property
     def found(self) -> bool:
-        """Whether it is one kernel."""
+        """True if a single kernel was found."""
         return len(self.possible) == 1
 
 
 def kernel_label(question: BisectQuestion, kernel: str) -> str:
-    """A kernel as a user knows it: a commit with its subject, or its version."""
+    """Return a kernel's name for users: short commit and subject, or version."""
     if question.tree:
         return git_search.commit_subject(question.tree, question.tree.commit_of(kernel))
     return kernel.removeprefix("debian:")
 
 
 def write_answer(directory: BisectDirectory, found: FoundChange) -> BisectAnswer:
-    """The answer, written beside what it was made of, with the script that reproduces it."""
+    """Write answer.json and the script that reproduces it into the bisect's directory, and return the answer."""
     question = directory.question()
     verdicts = directory.rows("verdicts", KernelVerdict)
     outcomes: dict[str, list[KernelOutcome]] = {}
@@ -138,38 +140,7 @@ def write_answer(directory: BisectDirectory, found: FoundChange) -> BisectAnswer
     )
     reproduce_script.write(directory, question, found.before, found.after, answer.names[-1])
     checksummed.write(directory.path / ANSWER_FILE, answer.model_dump_json(indent=1))
-    checksummed.write(directory.path / "answer.txt", "\n".join(answer_lines(answer)))
     return answer
-
-
-def answer_lines(answer: BisectAnswer) -> list[str]:
-    """The answer as lines for a terminal."""
-    if answer.found:
-        lines = [f"first bad: {answer.names[0]}"]
-        lines += [f"  {name:<8} {value}" for name, value in answer.details.items()]
-    else:
-        lines = [
-            f"the first bad is one of {len(answer.possible)}; those before the last could not be judged:"
-        ]
-        lines += [f"  {name}" for name in answer.names]
-    lines.append(f"  {answer.what}:")
-    points = {name: getattr(answer, name) for name in ("before", "after", "good", "bad")}
-    figures = ValueFormat.of(list(points.values()), answer.floor)
-    for name, one in points.items():
-        lines.append(f"  {name:<8} {figures.format_point(one):<28} {one.name}")
-    if answer.floor is not None:
-        lines.append(f"  {'floor':<8} {figures.format_value(Fraction(str(answer.floor)))}")
-    skipped = f", {answer.skipped} of them skipped" if answer.skipped else ""
-    undecided = f" ({answer.undecided} undecided)" if answer.undecided else ""
-    lines.append(f"  {answer.steps} steps between the ends{skipped}{undecided}")
-    for one in answer.judged:
-        if one.decision is Decision.UNDECIDED:
-            lines.append(f"    skipped {one.name}: {one.reason}")
-    if answer.error is not None:
-        lines.append(f"  wrong with a chance of {100 * answer.error:.2g} % at most")
-    lines += [f"  {remark}" for remark in answer.remarks]
-    lines.append(f"both neighbours again: sh {answer.script}")
-    return lines
 
 
 def _point(
@@ -198,7 +169,7 @@ def _spread(point: KernelPoint) -> Fraction:
 
 @dataclass(frozen=True)
 class ValueFormat:
-    """How the values of one answer are shown: in one unit, with the digits that the floor leaves them."""
+    """Format of the values of one answer: one unit, with the digits that the floor allows."""
 
     unit: UnitScale
     places: int
@@ -211,14 +182,14 @@ class ValueFormat:
         return cls(unit, decimals_for_spread(unit.decimals, spread / unit.divisor, *medians))
 
     def format_value(self, value: Fraction) -> str:
-        """A value with its unit."""
+        """Return a value with its unit."""
         name = "" if self.unit.name == "1" else f" {self.unit.name}"
         return format_decimal(value / self.unit.divisor, self.places) + name
 
     def format_point(self, point: KernelPoint) -> str:
-        """What was measured: the median and of how many runs; or what came of it instead."""
+        """Return the median and the number of runs, or why there is no value."""
         if point.median is None:
-            return "comes to its end" if point.kind is OutcomeKind.MEASURED else point.reason
+            return "runs to its end" if point.kind is OutcomeKind.MEASURED else point.reason
         count = len(point.values)
         return f"{self.format_value(point.median)} ({count} run{'s' if count > 1 else ''})"
 
@@ -230,7 +201,7 @@ def _remarks(
     judged: Sequence[KernelPoint],
     floor: Fraction | None,
 ) -> list[str]:
-    """What does not fit one change between good and bad."""
+    """Return the evidence against a single change between good and bad."""
     noted = [f"  {one.name}: {one.note}" for one in judged if one.note]
     remarks = []
     if noted:
@@ -265,13 +236,13 @@ def _remarks(
 
 
 def _first_lines(lines: Sequence[str]) -> list[str]:
-    """The first few, and how many more there are."""
+    """Return the first MAX_REMARKS lines and the number of those left out."""
     more = [f"  and {len(lines) - MAX_REMARKS} more"] if len(lines) > MAX_REMARKS else []
     return [*lines[:MAX_REMARKS], *more]
 
 
 def _is_earlier(question: BisectQuestion, one: str, other: str) -> bool:
-    """Whether the second kernel comes after the first."""
+    """Return True if ``one`` comes before ``other``."""
     if question.tree:
         return git_search.is_before(
             question.tree, question.tree.commit_of(one), question.tree.commit_of(other)

@@ -1,4 +1,4 @@
-"""A bisect on disk: its question, what was measured for it, its verdicts, its log. Nothing in it is ever rewritten."""
+"""A bisect on disk: question, measurements, verdicts, log. Records are only added, never rewritten."""
 
 import fcntl
 import json
@@ -19,20 +19,20 @@ AnyModel = TypeVar("AnyModel", bound=BaseModel)
 
 
 class StepError(BaseModel):
-    """Why a step could not be judged: an error, as it left the step's process."""
+    """Error that stopped a step, passed between processes."""
 
     message: str
     hint: str
     exit_code: int
 
     def error(self) -> AgelabError:
-        """The same error again."""
+        """Return the error as an exception."""
         kind = {2: InputError, 3: HostError}.get(self.exit_code, AgelabError)
         return kind(self.message, self.hint)
 
 
 class BisectDirectory:
-    """Where one bisect keeps what it is asked and what it has found."""
+    """Directory of one bisect."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -43,17 +43,17 @@ class BisectDirectory:
 
     @property
     def git(self) -> Path:
-        """The repository in which git bisects; it has the user's objects, and nothing else of the user's."""
+        """Repository in which git bisects; it borrows the user's objects and nothing else."""
         return self.path / "git"
 
     @property
     def log(self) -> Path:
-        """Each line that was said to the user."""
+        """All lines shown to the user."""
         return self.path / "log"
 
     @classmethod
     def create(cls, store: Store, question: BisectQuestion) -> "BisectDirectory":
-        """A new one for that question, named by the moment and the scenario."""
+        """Create the directory for a question, named by time and scenario."""
         moment = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
         label = f"{moment}-{Path(question.name).stem}"
         for attempt in range(1000):
@@ -69,7 +69,7 @@ class BisectDirectory:
 
     @classmethod
     def find(cls, store: Store, name: str) -> "BisectDirectory":
-        """The bisect of that name, or in that directory; ``latest`` is the newest. Raises InputError."""
+        """Find a bisect by name or path; ``latest`` is the newest. Raises InputError."""
         known = sorted(path.parent for path in store.bisects.glob("*/question.json"))
         if name == run_directory.LATEST and known:
             return run_lookup.latest([cls(path) for path in known])
@@ -82,13 +82,13 @@ class BisectDirectory:
         return checksummed.read(self.path / "question.json", BisectQuestion)
 
     def log_line(self, line: str) -> None:
-        """Add a line to the log, which whoever asked is shown."""
+        """Append a line to the log, which is shown to the user."""
         with self.log.open("a") as file:
             file.write(line.rstrip("\n") + "\n")
 
     @contextmanager
     def lock(self, name: str) -> Iterator[None]:
-        """Nobody else does the same with it: ``bisect`` searches, ``step`` judges. Raises InputError where one does."""
+        """Hold the lock ``bisect`` (to search) or ``step`` (to judge). Raises InputError if it is taken."""
         with (self.path / f"{name}.lock").open("w") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -99,11 +99,11 @@ class BisectDirectory:
             yield
 
     def append(self, what: str, row: BaseModel) -> None:
-        """Add one to a list of them: ``measured`` or ``verdicts``."""
+        """Append a row to the list ``measured`` or ``verdicts``."""
         checksummed.add_line(self.path / f"{what}.jsonl", row.model_dump(mode="json"))
 
     def rows(self, what: str, kind: type[AnyModel]) -> list[AnyModel]:
-        """What was added to that list so far. Raises InputError where it is damaged."""
+        """Return the rows of a list. Raises InputError if the file is damaged."""
         path = self.path / f"{what}.jsonl"
         try:
             return [kind.model_validate(row) for row in checksummed.lines(path)]
@@ -111,19 +111,19 @@ class BisectDirectory:
             raise InputError(f"{path} is damaged: {str(error).splitlines()[0]}") from error
 
     def conditions(self, now: Mapping[str, Any]) -> dict[str, Any]:
-        """Under which conditions its first run was made: ``now`` where this is it."""
+        """Return the conditions of the first run; store ``now`` if this is the first."""
         path = self.path / "conditions.json"
         if not path.exists():
             checksummed.write(path, json.dumps(now, indent=1))
         return dict(json.loads(path.read_text()))
 
     def record_error(self, error: AgelabError) -> None:
-        """Tell the process that drives git why a step could not be judged."""
+        """Store the error that stopped a step for the process that drives git."""
         stopped = StepError(message=str(error), hint=error.hint, exit_code=error.exit_code)
         checksummed.write(self.path / "stopped.json", stopped.model_dump_json())
 
     def take_error(self) -> AgelabError | None:
-        """Why the last step could not be judged, once; None where it could."""
+        """Return the error that stopped the last step and delete it, or None."""
         path = self.path / "stopped.json"
         if not path.exists():
             return None

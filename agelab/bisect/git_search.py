@@ -1,6 +1,6 @@
-"""A search through the commits of a git tree: git bisect itself chooses them, in a repository of ours.
+"""Search through the commits of a git tree; git bisect chooses them, in a repository of its own.
 
-That repository has no work tree and no objects but the user's (as alternates): nothing of the user's is touched.
+That repository has no work tree and borrows the user's objects (alternates): the user's tree is not touched.
 """
 
 import re
@@ -18,13 +18,13 @@ from agelab.errors import HostError, InputError, did_you_mean
 from agelab.kernel import recipes, source_tree
 
 STOP_SECONDS = 120.0
-"""Seconds that a step has to end its guest when it is interrupted."""
+"""Seconds that an interrupted step has to end its guest."""
 GOOD, BAD, SKIP = 0, 21, 125
-"""How a step says its verdict. To git 1 is bad, with which Python ends when it cannot even begin."""
+"""Exit statuses of a step. Bad is not 1 as in git: Python exits with 1 when it fails to start."""
 _STEP_WRAPPER = """status=0
 "$@" || status=$?
 case $status in 0|125) exit $status;; 21) exit 1;; *) exit $((status | 128));; esac"""
-"""Runs a step and tells git: 0 good, 1 bad, 125 skip. Whatever else it ends with is no verdict: git stops at 128."""
+"""Shell wrapper that runs a step and translates for git: 0 good, 1 bad, 125 skip; any other status stops git (128)."""
 
 _ENDED = re.compile(r"^# (first bad commit: \[|only skipped commits left to test)", re.MULTILINE)
 _POSSIBLE = re.compile(r"^# possible first bad commit: \[(\w+)\]", re.MULTILINE)
@@ -32,28 +32,28 @@ _POSSIBLE = re.compile(r"^# possible first bad commit: \[(\w+)\]", re.MULTILINE)
 
 @dataclass(frozen=True)
 class CommitRange:
-    """The first bad commit; or those of which one is, where the others could not be judged."""
+    """The first bad commit, or the candidates for it if others could not be judged."""
 
     commits: tuple[str, ...]
     before: str
-    """The last commit that is good, or the good end."""
+    """The last good commit, or the good end."""
     after: str
-    """The first that was found bad."""
+    """The first commit found bad."""
 
 
 def resolve_tree(
     path: Path, good: str, bad: str, options: str, *, dirty: bool = False
 ) -> tuple[GitTree, int]:
-    """The tree with both ends as commits, and how many commits could be the first bad one.
+    """Resolve both ends to commits; return the tree and the number of commits that could be the first bad one.
 
-    Raises InputError for what is no git tree or no kernel tree, changes that no commit holds (unless ``dirty``),
-    refs that there are not, ends that are equal, swapped or unrelated, and options that a kernel does not take.
+    Raises InputError for a path that is no git tree or no kernel tree, uncommitted changes (unless ``dirty``),
+    unknown refs, ends that are equal, swapped or unrelated, and invalid kernel options.
     """
     path = path.expanduser().absolute()
     if not path.is_dir():
         raise InputError(f"--tree {path}: there is no such directory")
     if source_tree.find_objects(path) is None:
-        raise InputError(f"--tree {path}: it is no git tree, or a directory inside of one")
+        raise InputError(f"--tree {path}: it is not the top directory of a git tree")
     if not dirty:
         source_tree.require_clean(
             path, f"--dirty: search the commits, without these changes; git -C {path} stash: put them away"
@@ -73,7 +73,7 @@ def resolve_tree(
         if _is_ancestor(path, tree.bad, tree.good):
             raise InputError(
                 f"good and bad are swapped: bad ({bad}) comes before good ({good})",
-                hint="of something that got better: --good and --bad the other way round, and read good as bad",
+                hint="to find an improvement, swap --good and --bad, and read good as bad",
             )
         raise InputError(
             f"bad ({bad}) does not descend from good ({good}): what is between them is not known",
@@ -84,30 +84,32 @@ def resolve_tree(
 
 
 def commit_subject(tree: GitTree, commit: str) -> str:
-    """The commit as a user knows it: its short name and its subject."""
+    """Return short name and subject of a commit."""
     return _query(Path(tree.path), ["log", "-1", '--format=%h "%s"', commit])
 
 
 def commit_details(tree: GitTree, commit: str) -> dict[str, str]:
-    """Author, date and name (after the nearest tag) of a commit."""
+    """Return author, date and name (after the nearest tag) of a commit."""
     path = Path(tree.path)
     author, date = _query(path, ["log", "-1", "--format=%an <%ae>%n%as", commit]).splitlines()
     return {"author": author, "date": date, "name": _query(path, ["describe", "--always", "--tags", commit])}
 
 
 def is_before(tree: GitTree, one: str, other: str) -> bool:
-    """Whether the second commit descends from the first."""
+    """Return True if ``other`` descends from ``one``."""
     return one != other and _is_ancestor(Path(tree.path), one, other)
 
 
 def search(directory: BisectDirectory, tree: GitTree, step: Sequence[str]) -> CommitRange:
-    """Have git run ``step`` (a command) until it has found the first bad commit, or go on where it stopped.
+    """Let git run the command ``step`` until it has found the first bad commit; resumes a search that was stopped.
 
     Raises the error that stopped a step, or HostError where git itself fails.
     """
     log = directory.git / "BISECT_LOG"
     ended = log.exists() and _ENDED.search(log.read_text())
-    if not ended and not (directory.git / "BISECT_HEAD").exists():  # git begins the log, then chooses
+    if (
+        not ended and not (directory.git / "BISECT_HEAD").exists()
+    ):  # git starts the log before it chooses a commit
         _start(directory, tree)
     if not _ENDED.search(log.read_text()):
         _run_git_bisect(directory, step)
@@ -119,7 +121,7 @@ def search(directory: BisectDirectory, tree: GitTree, step: Sequence[str]) -> Co
 
 def _run_git_bisect(directory: BisectDirectory, step: Sequence[str]) -> None:
     """Let git choose commits and run the step for each, to the end. Raises as ``search`` does."""
-    # Whoever interrupts us interrupts the step: it alone ends, then git does, for the step's exit status.
+    # On an interrupt the step ends first, and git after it because of the step's exit status.
     argv = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *_command(directory), "bisect", "run"]
     argv += ["sh", "-c", _STEP_WRAPPER, "sh", *step]
     env = {**source_tree.GIT_ENVIRONMENT, "PYTHONPATH": str(places.IMPORTED_FROM)}
@@ -137,9 +139,9 @@ def _run_git_bisect(directory: BisectDirectory, step: Sequence[str]) -> None:
 
 
 def commit_to_judge(directory: BisectDirectory, steps: int, verdicts: int) -> str:
-    """The commit to judge now: git's choice, or where that could make the search too long, another (``aim.py``).
+    """Return the commit to judge: git's choice, or another if that could make the search too long (next_commit.py).
 
-    ``steps`` are those that the search should take, ``verdicts`` those that were not skipped so far.
+    ``steps`` is the expected length of the search, ``verdicts`` the number of commits judged and not skipped.
     """
     suggested = (directory.git / "BISECT_HEAD").read_text().strip()
     skipped = _git(directory, ["for-each-ref", "--format=%(objectname)", "refs/bisect/skip-*"]).split()
@@ -152,25 +154,25 @@ def commit_to_judge(directory: BisectDirectory, steps: int, verdicts: int) -> st
     here = history.keys() & set(skipped)
     chosen = choose(history, bad, here, suggested, steps + extra_steps(len(here)) - verdicts)
     if chosen != suggested:
-        # As git's manual has it ("Avoiding testing a commit"): what is checked out is what is marked.
+        # As in git's manual ("Avoiding testing a commit"): git marks the commit that is checked out.
         _git(directory, ["update-ref", "--no-deref", "BISECT_HEAD", chosen])
     return chosen
 
 
 def copy_log(directory: BisectDirectory) -> None:
-    """What git bisect log says, where the user finds it."""
+    """Copy the output of git bisect log to where the user looks for it."""
     log = directory.git / "BISECT_LOG"
     if log.exists():
         shutil.copyfile(log, directory.path / "bisect.log")
 
 
 def exit_status(decision: Decision) -> int:
-    """How git is told."""
+    """Return the exit status that tells git the decision."""
     return {Decision.GOOD: GOOD, Decision.BAD: BAD}.get(decision, SKIP)
 
 
 def _start(directory: BisectDirectory, tree: GitTree) -> None:
-    """A repository of ours with the user's objects, in which a bisect has begun."""
+    """Create the repository, borrow the user's objects, and start git bisect in it."""
     objects = source_tree.find_objects(Path(tree.path))
     if objects is None:
         raise InputError(f"--tree {tree.path}: it is no git tree any more")
@@ -185,7 +187,7 @@ def _start(directory: BisectDirectory, tree: GitTree) -> None:
 
 
 def _last_good(directory: BisectDirectory, bad: str) -> str:
-    """Of the good commits before the first bad one the nearest: its parent, where that could be judged."""
+    """Return the good commit nearest to the first bad one: its parent, if that could be judged."""
     goods = _git(directory, ["for-each-ref", "--format=%(objectname)", "refs/bisect/good-*"]).split()
     before = [one for one in goods if _is_ancestor(directory.git, one, bad)]
     return min(before, key=lambda one: int(_git(directory, ["rev-list", "--count", f"{one}..{bad}"])))
@@ -215,8 +217,8 @@ def _is_ancestor(path: Path, one: str, other: str) -> bool:
 
 
 def _query(path: Path, argv: Sequence[str]) -> str:
-    """What git says of the user's tree. Raises HostError where it fails."""
-    # With the user's own configuration, which may say that a tree of somebody else is to be trusted.
+    """Query the user's tree with git. Raises HostError where git fails."""
+    # The user's configuration applies: it may declare another user's tree safe.
     return process.run(["git", "-C", str(path), "-c", "log.showSignature=false", *argv]).stdout.strip()
 
 

@@ -1,6 +1,7 @@
-"""Good, bad or to be skipped: what is said of one kernel, by one of three rules.
+"""Judges: measure a kernel and call it good, bad, or skipped.
 
-A value against the measured floor (virtual clock), rounds beside both ends (wall clock, ``rounds.py``), or a symptom.
+In the virtual clock by values against the measured floor, in the wall clock by rounds beside both ends, or by a
+symptom.
 """
 
 from collections.abc import Sequence
@@ -18,28 +19,28 @@ from agelab.stats.noise_floor import SEEDS_NEEDED
 
 
 def not_measurable(end: str, found: KernelOutcome) -> InputError:
-    """The error for an end that cannot be measured."""
+    """Return the error for an end that cannot be measured."""
     return InputError(f"{end} itself {found.summary}")
 
 
 def describe_outcome(found: KernelOutcome) -> str:
-    """What was measured, in a few words."""
+    """Describe a measured value with its run seed."""
     unit = "" if found.unit == "1" else f" {found.unit}"
     return f"seed {found.seed}: {found.value}{unit}"
 
 
 class VirtualClockJudge:
-    """In the virtual clock: as few run seeds as it takes, against the floor of five of each end."""
+    """Judge in the virtual clock: as few run seeds as needed, against the floor from five of each end."""
 
     def __init__(self, question: BisectQuestion, cache: MeasurementCache, seeds_at_once: int = 1) -> None:
         self._question = question
         self._cache = cache
         self._at_once = seeds_at_once
-        """Run seeds of an end that are run together."""
+        """Run seeds of an end that run together."""
 
     @property
     def references(self) -> EndReferences:
-        """What the ends measured, measured if need be. Raises InputError where no step could be told by them."""
+        """Values of both ends, measured if necessary. Raises InputError where they cannot tell a step."""
         ends = {"good": self._question.kernels[0], "bad": self._question.kernels[-1]}
         for name, kernel in ends.items():
             if wrong := self._cache.prepare(kernel):
@@ -55,7 +56,7 @@ class VirtualClockJudge:
         return EndReferences(values["good"], values["bad"], self._threshold(values["good"], values["bad"]))
 
     def _threshold(self, good: Sequence[Fraction], bad: Sequence[Fraction]) -> Fraction | None:
-        """The user's, in the metric's unit; None for the one midway between the ends."""
+        """Return the user's threshold in the metric's unit, or None for the midpoint between the ends."""
         if self._question.threshold is not None:
             return Fraction(self._question.threshold)
         if self._question.relative is None:
@@ -90,7 +91,7 @@ class VirtualClockJudge:
 
 
 class WallClockJudge:
-    """Runs of one round are made one after the other; a round that was interrupted counts for nothing."""
+    """Judge in the wall clock: rounds of one run each, in random order; an interrupted round does not count."""
 
     def __init__(self, question: BisectQuestion, cache: MeasurementCache, say: Say) -> None:
         self._question = question
@@ -100,7 +101,7 @@ class WallClockJudge:
         self._alpha = question.step_alpha
 
     def _differ(self) -> EndsComparison:
-        """Whether the ends differ, measured if need be. Raises InputError where the rounds do not tell."""
+        """Compare the ends, measuring rounds if necessary. Raises InputError if the rounds cannot tell them apart."""
         for name, kernel in (("good", self._good), ("bad", self._bad)):
             if wrong := self._cache.prepare(kernel):
                 raise not_measurable(name, wrong)
@@ -147,7 +148,7 @@ class WallClockJudge:
             self._round(kernel, say)
 
     def _whole(self, candidate: str, *kernels: str) -> list[dict[str, KernelOutcome]]:
-        """The rounds for a kernel in which each of these was measured."""
+        """Return the rounds for a candidate in which each of these kernels was measured."""
         return [
             one
             for one in self._cache.rounds(candidate).values()
@@ -155,7 +156,7 @@ class WallClockJudge:
         ]
 
     def _round(self, candidate: str, say: Say) -> None:
-        """One run of each, in an order drawn for this round. Raises AgelabError where an end has no value any more."""
+        """Run each kernel once, in a random order. Raises AgelabError if an end has no value."""
         number = self._cache.next_round()
         names = {self._good: "good", self._bad: "bad", **({candidate: "this"} if candidate else {})}
         order = list(names)
@@ -174,12 +175,12 @@ class WallClockJudge:
 
 
 def error_bound(question: BisectQuestion, verdicts: int) -> Fraction:
-    """The chance that an answer of so many verdicts is wrong, at most: each of them may be, and so may the ends."""
+    """Return the upper bound on the probability that the answer is wrong: the verdicts and the ends may each err."""
     return min(Fraction(1), (verdicts + 1) * question.step_alpha)
 
 
 class SymptomJudge:
-    """Bad is what shows the symptom, good what comes to its end; anything else is skipped."""
+    """Judge by symptom: bad shows it, good runs to its end, anything else is skipped."""
 
     def __init__(self, question: BisectQuestion, cache: MeasurementCache) -> None:
         assert question.symptom
@@ -201,14 +202,14 @@ class SymptomJudge:
         if good[0] is not Decision.GOOD:
             raise InputError(f"good itself {good[1].summary}")
         if bad[0] is not Decision.BAD:
-            what = "comes to its end" if bad[0] is Decision.GOOD else bad[1].summary
+            what = "runs to its end" if bad[0] is Decision.GOOD else bad[1].summary
             raise InputError(f"bad does not show the symptom {self._symptom}: it {what}")
-        return f"good comes to its end; bad {bad[1].summary}"
+        return f"good runs to its end; bad {bad[1].summary}"
 
     def judge(self, kernel: str, say: Say) -> KernelVerdict:
         [found] = self._cache.measure(kernel, [1])
         decision = self._decide(found)
-        reason = "comes to its end" if decision is Decision.GOOD else found.summary
+        reason = "runs to its end" if decision is Decision.GOOD else found.summary
         return KernelVerdict(kernel=kernel, decision=decision, kind=found.kind, reason=reason)
 
     def _decide(self, found: KernelOutcome) -> Decision:

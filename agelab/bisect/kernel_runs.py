@@ -156,5 +156,5 @@ def unchanged(question: BisectQuestion) -> None:
         if not Path(path).is_file() or file_hash(Path(path)) != question.files.get(path):
             raise InputError(
                 f"{path} is not what it was when the bisect was begun",
-                hint="put it back, or begin a new bisect",
+                hint="restore it, or start a new bisect",
             )

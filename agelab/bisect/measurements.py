@@ -1,4 +1,4 @@
-"""What one kernel gave with one run seed, and the memory of all that was measured: nothing is measured twice."""
+"""Outcome of a kernel with a run seed, and the cache of all outcomes: nothing is measured twice."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -14,7 +14,7 @@ from agelab.stats.order_statistics import exact
 
 
 class OutcomeKind(StrEnum):
-    """What came of a kernel."""
+    """Kind of outcome of a kernel."""
 
     MEASURED = "measured"
     NOT_MEASURED = "has no such value"
@@ -29,52 +29,52 @@ class OutcomeKind(StrEnum):
 
 
 SEED_INDEPENDENT = (OutcomeKind.NO_KERNEL, OutcomeKind.NO_BUILD, OutcomeKind.NO_BOOT, OutcomeKind.UNSUPPORTED)
-"""What is so whatever the run seed."""
+"""Outcomes that do not depend on the run seed."""
 
 
 class KernelOutcome(Frozen):
-    """What one run of a kernel gave."""
+    """Outcome of one run of a kernel."""
 
     kernel: str
     seed: int
     kind: OutcomeKind
-    why: str = Field("", description="where there is no value")
+    why: str = Field("", description="reason for a missing value")
     value: int | float | None = None
     unit: str = ""
-    run: str | None = Field(None, description="null where it did not come to a run")
-    round: int | None = Field(None, description="of the wall clock")
+    run: str | None = Field(None, description="null if there was no run")
+    round: int | None = Field(None, description="number of the round, in the wall clock")
     candidate: str = Field(
-        "", description="of the wall clock: which kernel the round was for; empty: the ends"
+        "", description="kernel for which the round was run, in the wall clock; empty for the ends"
     )
 
     @property
     def exact(self) -> Fraction:
-        """The value of one that was measured."""
+        """The measured value as an exact fraction."""
         assert self.value is not None
         return exact(self.value)
 
     @property
     def summary(self) -> str:
-        """In one line, without the value."""
+        """Outcome in one line, without the value."""
         first, *more = self.why.splitlines() or [""]
         words = " ".join([first, *(line.strip() for line in more[:1] if first.endswith(":"))])
         return f"{self.kind}: {words}" if words else str(self.kind)
 
 
 class KernelMeasurer(Protocol):
-    """What can measure kernels. Both raise AgelabError for what no other kernel would get past."""
+    """Measures kernels. Both methods raise AgelabError for problems that would affect every kernel."""
 
     def prepare(self, kernel: str) -> KernelOutcome | None:
-        """Make or fetch a kernel; None where it is there now, or what went wrong with it."""
+        """Build or fetch a kernel; return None, or the outcome if that fails."""
         ...
 
     def run(self, kernel: str, seeds: Sequence[int]) -> list[KernelOutcome]:
-        """Measure it with each of these run seeds."""
+        """Measure the kernel with each of these run seeds."""
         ...
 
 
 class MeasurementCache:
-    """Measures through ``measure`` what the bisect's directory does not hold yet."""
+    """Cache in the bisect's directory; measures through ``measurer`` what is missing."""
 
     def __init__(self, directory: BisectDirectory, measurer: KernelMeasurer) -> None:
         self._directory = directory
@@ -82,9 +82,9 @@ class MeasurementCache:
         self._known = directory.rows("measured", KernelOutcome)
 
     def measure(self, kernel: str, seeds: Sequence[int]) -> list[KernelOutcome]:
-        """What the kernel gave with these run seeds, or the one thing that is so whatever the seed.
+        """Return the outcome of each run seed, or the one outcome that does not depend on it.
 
-        Raises HostError where a run was interrupted: another attempt may come to its end.
+        Raises HostError if a run was interrupted: another attempt may succeed.
         """
         known = {one.seed: one for one in self._known if one.kernel == kernel and one.round is None}
         if (whole := self._whole(kernel)) is not None:
@@ -98,7 +98,7 @@ class MeasurementCache:
         return [known[seed] for seed in seeds]
 
     def prepare(self, kernel: str) -> KernelOutcome | None:
-        """Make a kernel ready to be measured; None, or why that cannot be."""
+        """Build or fetch a kernel; return None, or the outcome if that fails."""
         if any(one.kernel == kernel and one.kind not in SEED_INDEPENDENT for one in self._known):
             return None
         if (whole := self._whole(kernel)) is None and (whole := self._measurer.prepare(kernel)):
@@ -106,14 +106,14 @@ class MeasurementCache:
         return whole
 
     def measure_in_round(self, kernel: str, number: int, candidate: str) -> KernelOutcome:
-        """What the kernel gives now, as one run of that round; the round's number is its run seed."""
+        """Run the kernel once in a round, whose number is the run seed."""
         [found] = self._measurer.run(kernel, [number])
         found = found.model_copy(update={"round": number, "candidate": candidate})
         self._keep([found])
         return found
 
     def rounds(self, candidate: str) -> dict[int, dict[str, KernelOutcome]]:
-        """Each round that was for that kernel: number to what each kernel gave in it."""
+        """Return the rounds for a candidate: number to outcome by kernel."""
         found: dict[int, dict[str, KernelOutcome]] = {}
         for one in self._known:
             if one.round is not None and one.candidate == candidate:
@@ -121,12 +121,8 @@ class MeasurementCache:
         return found
 
     def next_round(self) -> int:
-        """A number that no round has had, finished or not."""
+        """Return a number that no round has had, finished or not."""
         return max((one.round for one in self._known if one.round is not None), default=0) + 1
-
-    def all(self, kernel: str) -> list[KernelOutcome]:
-        """All that is known of a kernel."""
-        return [one for one in self._known if one.kernel == kernel]
 
     def _whole(self, kernel: str) -> KernelOutcome | None:
         return next(

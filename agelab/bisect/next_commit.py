@@ -1,34 +1,33 @@
-"""Which commit to judge next after some were skipped, so that a search keeps to its length.
+"""Choose the next commit after some were skipped, so that the search keeps its expected length.
 
-Git takes the middle of what is left. Where that was skipped it jumps away from it, at random and as far as it happens
-to be: well out of a range of commits that do not build, and now and then so far that several steps more are needed.
-Its choice is followed wherever the search can still end in time.
+Git takes the middle of the remaining commits. If that was skipped, it jumps away at random: well out of a range of
+commits that do not build, but sometimes so far that several more steps are needed. Git's choice is followed as long
+as the search can still end in time.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 
 SKIPPED_PER_EXTRA_STEP = 4
-"""Skipped commits for which the search may become a step longer: to leave a broken range costs less than to
-cross it."""
+"""Skipped commits that allow one extra step: leaving a broken range costs less than crossing it."""
 MAX_EXTRA_STEPS = 2
-"""Steps by which it may become longer at most."""
+"""Maximum number of extra steps."""
 MAX_COMMITS = 20_000
-"""Commits of which it is worked out; where more are left, no choice is bad for long."""
+"""With more commits than this git's choice is followed: with so many left no choice costs much."""
 
 History = Mapping[str, Sequence[str]]
-"""Each commit that could be the first bad one to its parents, no commit before one that descends from it."""
+"""Parents of each commit that could be the first bad one; descendants come before their ancestors."""
 
 
 def extra_steps(skipped: int) -> int:
-    """By how many steps the search may become longer when so many of those that are left were skipped."""
+    """Return the number of extra steps allowed after so many skipped commits."""
     return min(MAX_EXTRA_STEPS, skipped // SKIPPED_PER_EXTRA_STEP)
 
 
 def choose(history: History, bad: str, skipped: Collection[str], suggested: str, left: int) -> str:
-    """The commit to judge: ``suggested``, if whatever comes of it the search can end with ``left`` verdicts.
+    """Return ``suggested`` if the search can then end within ``left`` verdicts, whatever its verdict.
 
-    Otherwise one of those with which it can, as far from the skipped ones as may be; or where there is none, as among
-    branches may be, the one that leaves the fewest. ``bad`` is the commit that all others lead to.
+    Otherwise a commit with which it can, as far from the skipped ones as possible; if there is none, as may happen
+    among branches, the commit that leaves the fewest. ``bad`` is the commit that descends from all others.
     """
     if len(history) > MAX_COMMITS:
         return suggested
@@ -46,7 +45,7 @@ def choose(history: History, bad: str, skipped: Collection[str], suggested: str,
         return suggested
 
     def worst(commit: str) -> int:
-        """How many are left to be judged after this one, if it goes badly."""
+        """Return how many commits are left to be judged after this one in the worse case."""
         below = (reached[commit] & untested).bit_count()
         return max(below - 1, len(open_ones) - below)
 

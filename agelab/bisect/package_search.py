@@ -1,4 +1,4 @@
-"""A search through an ordered list of kernels: halving what is left, and going past those that cannot be judged."""
+"""Binary search through an ordered list of kernels, passing over those that cannot be judged."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ DEBIAN = "debian:"
 
 @dataclass(frozen=True)
 class PackageRange:
-    """Between which two kernels it lies; those that lie between these two could not be judged."""
+    """The two kernels between which the change lies; those between them could not be judged."""
 
     before: str
     after: str
@@ -23,10 +23,10 @@ class PackageRange:
 
 
 def search(kernels: Sequence[str], judge: Callable[[str], Decision]) -> PackageRange:
-    """The two neighbours, of kernels whose first is good and whose last is bad.
+    """Find the last good and the first bad of a list whose first is good and whose last is bad.
 
-    The middle of those is judged that are neither judged nor skipped: each verdict halves them, so with s skipped of
-    n + 1 kernels at most ceil(log2 n) + s are judged.
+    Each step judges the middle of the kernels neither judged nor skipped: with s skipped of n + 1 kernels at most
+    ceil(log2 n) + s are judged.
     """
     good, bad = 0, len(kernels) - 1
     skipped: set[int] = set()
@@ -45,10 +45,10 @@ def search(kernels: Sequence[str], judge: Callable[[str], Decision]) -> PackageR
 def kernels_between(
     good: str, bad: str, named: Sequence[str], store: Store, progress: Callable[[str], None], *, headers: bool
 ) -> list[str]:
-    """The specs from good to bad, both among them: of ``named``, or without a name all that the mirror has.
+    """Return the specs from good to bad, both included: of ``named``, or of all kernels on the mirror.
 
-    ``headers``: those without headers are left out, for no module can be built for them. Raises InputError for a
-    version that there is not, for ends that are one kernel, and for a list that does not hold them in between.
+    ``headers`` leaves out kernels without headers, for which no module can be built. Raises InputError for an unknown
+    version, equal ends, and a list that does not go from good to bad.
     """
     ends = [pin(spec, store, progress) for spec in (good, bad)]
     if ends[0] == ends[1]:
@@ -70,7 +70,7 @@ def kernels_between(
 
 
 def pin(spec: str, store: Store, progress: Callable[[str], None]) -> str:
-    """A spec that means the same kernel tomorrow. Raises InputError for a version that there is not."""
+    """Return a spec of an exact version. Raises InputError for an unknown version."""
     spec = canonical(spec)
     if not spec.startswith(DEBIAN):
         return spec
@@ -80,7 +80,7 @@ def pin(spec: str, store: Store, progress: Callable[[str], None]) -> str:
 def _kernels_of_mirror(
     ends: Sequence[str], store: Store, progress: Callable[[str], None], *, headers: bool
 ) -> list[str]:
-    """All kernels of the mirror, and the two ends, in the order of their versions."""
+    """Return all kernels of the mirror and the two ends, in the order of their versions."""
     if others := [end for end in ends if not end.startswith(DEBIAN)]:
         raise InputError(
             f"{others[0]}: only Debian's kernels have an order that is known",

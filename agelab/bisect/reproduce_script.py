@@ -1,4 +1,4 @@
-"""A script that reproduces what a bisect has found: both neighbours run again, side by side."""
+"""Write a shell script that runs both neighbours of the change again, side by side."""
 
 import shlex
 import sys
@@ -13,12 +13,12 @@ SCRIPT_FILE = "reproduce.sh"
 
 
 def write(directory: BisectDirectory, question: BisectQuestion, before: str, after: str, name: str) -> None:
-    """Write it into the bisect's directory."""
+    """Write the script into the bisect's directory."""
     (directory.path / SCRIPT_FILE).write_text(text(directory.path.parents[1], question, before, after, name))
 
 
 def text(home: Path, question: BisectQuestion, before: str, after: str, name: str) -> str:
-    """Plain sh. In the virtual clock it gives the same digits as the bisect, for the images are the same ones."""
+    """Return the script in POSIX sh. In the virtual clock it reproduces the digits, as the images are the same."""
     seeds = 1 if question.symptom else SEEDS_NEEDED
     options = options_of(question).changed(seeds=tuple(range(1, seeds + 1)))
     run = shlex.join(options.arguments())

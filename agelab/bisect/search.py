@@ -1,4 +1,4 @@
-"""The whole search: the ends first, then step by step, then the answer. Begun anew or gone on with, it is the same."""
+"""The whole search: the ends, the steps, the answer. Starting and resuming are the same."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from agelab.errors import AgelabError
 
 
 def make_judge(directory: BisectDirectory, measure: KernelMeasurer, seeds_at_once: int = 1) -> Judge:
-    """The rule by which this bisect tells good from bad; ``seeds_at_once`` run seeds of an end are run together."""
+    """Return the judge for a bisect; ``seeds_at_once`` run seeds of an end run together."""
     question, cache = directory.question(), MeasurementCache(directory, measure)
     if question.symptom:
         return SymptomJudge(question, cache)
@@ -22,13 +22,14 @@ def make_judge(directory: BisectDirectory, measure: KernelMeasurer, seeds_at_onc
 
 
 def run_search(directory: BisectDirectory, judge: Judge, step: Sequence[str]) -> BisectAnswer:
-    """Search until there is an answer, which is kept. ``step`` is the command that judges git's current commit.
+    """Search to the end and store the answer. ``step`` is the command that judges git's current commit.
 
-    Raises InputError where good is not good, bad not bad, or both cannot be told apart, and what stopped a step.
+    Raises InputError if good is not good, bad not bad, or the two cannot be told apart, and any error that stopped a
+    step.
     """
     question = directory.question()
     with directory.lock("bisect"):
-        with directory.lock("step"):  # one may have outlived the process that began it
+        with directory.lock("step"):  # a step may have outlived the process that started it
             known = len(directory.rows("verdicts", KernelVerdict))
             more = f", {known} judged before" if known else ""
             directory.log_line(
@@ -52,7 +53,7 @@ def run_search(directory: BisectDirectory, judge: Judge, step: Sequence[str]) ->
 
 
 def judge_current_commit(directory: BisectDirectory, judge: Judge) -> int:
-    """Judge the commit that git asks for, and return what git is told. Raises AgelabError where it cannot be judged."""
+    """Judge git's current commit and return the exit status for git. Raises AgelabError if it cannot be judged."""
     question = directory.question()
     if question.tree is None:
         raise AgelabError(f"{directory.name} is of packages: git has no part in it")
@@ -65,7 +66,7 @@ def judge_current_commit(directory: BisectDirectory, judge: Judge) -> int:
 
 
 def verdict_on(directory: BisectDirectory, judge: Judge, kernel: str) -> KernelVerdict:
-    """The verdict on a kernel: the one of before, or a new one, which is kept and said."""
+    """Return the known verdict on a kernel, or judge, store and log a new one."""
     question, verdicts = directory.question(), directory.rows("verdicts", KernelVerdict)
     if known := next((one for one in verdicts if one.kernel == kernel), None):
         return known
@@ -79,7 +80,7 @@ def verdict_on(directory: BisectDirectory, judge: Judge, kernel: str) -> KernelV
 
 
 def describe_verdict(verdict: KernelVerdict) -> str:
-    """A verdict in one line."""
+    """Describe a verdict in one line."""
     word = "skipped" if verdict.decision is Decision.UNDECIDED else str(verdict.decision)
     undecided = verdict.kind is OutcomeKind.MEASURED and verdict.decision is Decision.UNDECIDED
     why = f"undecided, {verdict.reason}" if undecided else verdict.reason

@@ -1,4 +1,4 @@
-"""Verdicts of a bisect: one step's decision, one kernel's verdict, and the protocol of the judges."""
+"""Verdicts of a bisect: decision on a step, verdict on a kernel, protocol of the judges."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,57 +15,57 @@ Say = Callable[[str], None]
 
 
 class Decision(StrEnum):
-    """What is said of a step."""
+    """Decision on a step."""
 
     GOOD = "good"
     BAD = "bad"
     MORE = "more"
-    """Another value (virtual clock) or another round (wall clock) is needed."""
+    """Needs another value (virtual clock) or another round (wall clock)."""
     UNDECIDED = "undecided"
-    """All that may be measured has been, and it does not tell."""
+    """All permitted measurements are made and do not decide."""
 
 
 @dataclass(frozen=True)
 class StepDecision:
-    """A decision, why, and what else the user should know."""
+    """A decision with its reason."""
 
     decision: Decision
     reason: str
     """One line, with the numbers."""
     note: str = ""
-    """Where the step lies if it is like neither end; else empty."""
+    """Position of a step that is unlike either end; else empty."""
     error: Fraction | None = None
-    """The chance, at most, that GOOD or BAD is said of a step that is like the other end; None where the rule has no
-    such bound (always in the virtual clock, whose realised rates are in docs/bisect-rules.md)."""
+    """Upper bound on the probability that a step like the other end gets GOOD or BAD; None where the rule has no such
+    bound (always in the virtual clock, whose realised rates are in docs/bisect-rules.md)."""
 
 
 class KernelVerdict(Frozen):
-    """What was said of one kernel between the ends."""
+    """Verdict on one kernel between the ends."""
 
     kernel: str
     decision: Decision = Field(description="good, bad, or undecided: it is skipped")
     kind: OutcomeKind
     reason: str = Field(description="one line")
-    note: str = Field("", description="where it is like neither end")
+    note: str = Field("", description="set where it is like neither end")
     error: str | None = Field(
-        None, description="the chance that it is wrong, at most; null where no rule has one"
+        None, description="upper bound on the probability of a wrong verdict; null where the rule has none"
     )
 
 
 class Judge(Protocol):
-    """A rule."""
+    """Tells good kernels from bad ones."""
 
     def ends(self) -> str:
-        """See that good is good and bad is bad, and say so in one line. Raises InputError where they are not."""
+        """Check that good is good and bad is bad, and describe it in one line. Raises InputError if not."""
         ...
 
     def judge(self, kernel: str, say: Say) -> KernelVerdict:
-        """What is to be said of a kernel between them; ``say`` gets a line for each thing that was measured."""
+        """Judge a kernel between the ends; ``say`` gets a line for each measurement."""
         ...
 
 
 def skip_verdict(found: KernelOutcome) -> KernelVerdict:
-    """Of a kernel that has no value."""
+    """Return the verdict on a kernel that has no value."""
     return KernelVerdict(
         kernel=found.kernel, decision=Decision.UNDECIDED, kind=found.kind, reason=found.summary
     )

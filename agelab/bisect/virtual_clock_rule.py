@@ -1,6 +1,6 @@
-"""Whether a step of a search is good or bad, in the virtual clock: few run seeds against the measured floor.
+"""Decide whether a step is good or bad in the virtual clock: few run seeds against the measured floor.
 
-What is shared with the wall clock (``sequential.py``) stands here as well: the answers. See docs/bisect-rules.md.
+docs/bisect-rules.md describes the rule.
 """
 
 from collections.abc import Sequence
@@ -15,21 +15,21 @@ from agelab.stats.noise_floor import SEEDS_NEEDED, FloorVerdict, MedianDifferenc
 from agelab.stats.order_statistics import summary
 
 LEAD_NEEDED = 3
-"""Values by which one side of the threshold must lead: 3 : 0 and 4 : 1, both of which fix the median of five."""
+"""Lead in values that one side of the threshold needs: 3 : 0 and 4 : 1, both of which fix the median of five."""
 
 
 @dataclass(frozen=True)
 class EndReferences:
-    """What the good and the bad end of a search measured, one value for each run seed, in the metric's unit.
+    """Measurements of the good and the bad end, one value for each run seed, in the metric's unit.
 
-    Whether bad is higher or lower is what they say. Raises InputError where no step could be told by them: too few
-    seeds, ends that are equal or differ by less than seeds do, a threshold that is not between them.
+    They define whether bad is higher or lower. Raises InputError where they cannot tell a step: too few seeds, ends
+    that are equal or differ by less than seeds do, a threshold that is not between them.
     """
 
     good: Sequence[Fraction]
     bad: Sequence[Fraction]
     threshold: Fraction | None = None
-    """The user's; None: midway between the two medians."""
+    """The user's threshold; None for the midpoint of the two medians."""
     ends: MedianDifference = field(init=False)
     at: Fraction = field(init=False)
     """The threshold in use."""
@@ -65,18 +65,18 @@ class EndReferences:
         return max(self.ends.left.spread, self.ends.right.spread)
 
     def median(self, end: Decision) -> Fraction:
-        """Of GOOD or BAD."""
+        """Return the median of GOOD or BAD."""
         return (self.ends.left if end is Decision.GOOD else self.ends.right).median
 
     def side(self, value: Fraction) -> Decision:
-        """On whose side of the threshold the value lies: GOOD or BAD; UNDECIDED where it is the threshold."""
+        """Return the side of the threshold on which the value lies: GOOD or BAD; UNDECIDED if equal."""
         if value == self.at:
             return Decision.UNDECIDED
         good_is_lower = self.ends.difference > 0
         return Decision.GOOD if (value < self.at) == good_is_lower else Decision.BAD
 
     def format_numbers(self, **numbers: Fraction) -> str:
-        """Names and numbers, with the digits that the floor leaves them."""
+        """Format named numbers with the digits that the floor allows."""
         places = decimals_for_spread(6, self.floor, *numbers.values())
         return ", ".join(f"{name} {format_decimal(number, places)}" for name, number in numbers.items())
 
@@ -84,11 +84,11 @@ class EndReferences:
 def decide_virtual(
     references: EndReferences, values: Sequence[Fraction], seeds: int = SEEDS_NEEDED
 ) -> StepDecision:
-    """What the values of a step's run seeds say so far, of ``seeds`` that may be run at most.
+    """Decide from the values of a step's run seeds so far; at most ``seeds`` may be run.
 
-    A verdict is the side on which the median of five lies whatever the other seeds give (a lead of three values), or
-    lies if the step's seeds spread no further than the ends' do (fewer values, all far from the threshold and like that
-    side's end). Without either: MORE, and in the end UNDECIDED.
+    The verdict is the side on which the median of five lies whatever the other seeds give (a lead of three values),
+    or would lie if the step's seeds spread no further than the ends' do (fewer values, all far from the threshold and
+    like that side's end). Otherwise MORE, and with all seeds run UNDECIDED.
     """
     if not values:
         return StepDecision(Decision.MORE, "no value yet")
@@ -108,11 +108,11 @@ def decide_virtual(
 
 
 def _few_values_suffice(references: EndReferences, side: Decision, values: Sequence[Fraction]) -> bool:
-    """Whether one or two values on one side will do: no spread like the ends' reaches the threshold from there.
+    """Return True if one or two values on one side decide, as no spread like the ends' reaches the threshold.
 
-    One value must be twice the floor away, two once: the spread of five is a small sample's. And the step must look
-    like that side's end, for the floor was measured there: no farther from its median than the floor, or than half the
-    way to the threshold.
+    One value must be twice the floor away from the threshold, the median of two once: the spread of five is that of a
+    small sample. And the step must be like that side's end, where the floor was measured: no farther from its median
+    than the floor, or than half the way to the threshold.
     """
     middle, home = Fraction(median(values)), references.median(side)
     far = len(values) * abs(middle - references.at) > 2 * references.floor
@@ -120,7 +120,7 @@ def _few_values_suffice(references: EndReferences, side: Decision, values: Seque
 
 
 def unlike_both_ends(references: EndReferences, value: Fraction) -> str:
-    """Where a value lies that is farther than the floor from all values of both ends; empty if it is not."""
+    """Describe the position of a value farther than the floor from all values of both ends; else return ""."""
     ends = {end: sorted(getattr(references, end)) for end in (Decision.GOOD, Decision.BAD)}
     gaps = {end: max(low - value, value - high, Fraction(0)) for end, (low, *_, high) in ends.items()}
     if min(gaps.values()) <= references.floor:

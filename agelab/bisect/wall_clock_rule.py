@@ -1,8 +1,8 @@
-"""Whether a step of a search is good or bad, in the wall clock: rounds of runs until they tell, or the budget ends.
+"""Decide whether a step is good or bad in the wall clock: rounds of runs until they tell, or the budget ends.
 
-A round runs good, bad and candidate once each, in an order drawn at random. The rules look at signs alone: is the
-candidate worse than good of its own round, is it better than bad? What drifts from round to round cancels, and no
-distribution is taken for granted. Each claim is a bet against a coin (a test martingale); see docs/bisect-rules.md.
+A round runs good, bad and candidate once each, in random order. The rules use signs only: is the candidate worse than
+good of its own round, is it better than bad? Drift from round to round cancels, and no distribution is assumed. Each
+claim is tested by a test martingale; see docs/bisect-rules.md.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,11 +15,11 @@ from math import comb
 from agelab.bisect.verdict import Decision, StepDecision
 
 ALPHA = Fraction(1, 100)
-"""The error probability of a verdict unless another one is asked for."""
+"""Default error probability of a verdict."""
 
 
 class EndsOrder(StrEnum):
-    """What is said of the two ends."""
+    """Order of the two ends."""
 
     HIGHER = "bad is higher"
     LOWER = "bad is lower"
@@ -29,7 +29,7 @@ class EndsOrder(StrEnum):
 
 @dataclass(frozen=True)
 class Round:
-    """One run of each, in the metric's unit."""
+    """One run of each kernel, in the metric's unit."""
 
     good: Fraction
     bad: Fraction
@@ -38,30 +38,31 @@ class Round:
 
 @dataclass(frozen=True)
 class EndsComparison:
-    """Whether good and bad differ, and which way."""
+    """Result of comparing good with bad."""
 
     order: EndsOrder
     reason: str
     error: Fraction | None
-    """The chance, at most, that an order is said of two ends that are the same; None where none is said."""
+    """Upper bound on the probability of finding an order of equal ends; None where no order was found."""
 
 
 @cache
 def e_value(wins: int, losses: int) -> Fraction:
-    """What one unit has become that was bet on wins being likelier than losses, after so many of each.
+    """Return the value of one unit bet on wins being likelier than losses, after so many of each.
 
-    The bet is a mixture, 2 * integral of (2p)^wins * (2(1-p))^losses over p from 1/2 to 1. With n = wins + losses that
-    is sum(C(n+1, i), i <= wins) / ((n+1) * C(n, wins)). If a win is never likelier than a loss, whatever came before,
-    it is a non-negative supermartingale that starts at 1: with probability 1 - alpha it never reaches 1/alpha, in
-    however many looks. J. Ville, Etude critique de la notion de collectif, 1939; the mixture: H. Robbins, "Statistical
-    methods related to the law of the iterated logarithm", Annals of Mathematical Statistics 41 (1970), 1397-1409.
+    The bet is a mixture, 2 * integral of (2p)^wins * (2(1-p))^losses over p from 1/2 to 1. With n = wins + losses
+    that is sum(C(n+1, i), i <= wins) / ((n+1) * C(n, wins)). If a win is never likelier than a loss, whatever came
+    before, it is a non-negative supermartingale that starts at 1: with probability 1 - alpha it never reaches
+    1/alpha, in however many looks. J. Ville, Etude critique de la notion de collectif, 1939; the mixture: H. Robbins,
+    "Statistical methods related to the law of the iterated logarithm", Annals of Mathematical Statistics 41 (1970),
+    1397-1409.
     """
     n = wins + losses
     return Fraction(sum(comb(n + 1, i) for i in range(wins + 1)), (n + 1) * comb(n, wins))
 
 
 def fewest_rounds(alpha: Fraction = ALPHA) -> int:
-    """Rounds that ``differ`` needs if all are alike: no budget may be below this. A step may take fewer."""
+    """Return the rounds that ``compare_ends`` needs if all agree: the least budget allowed. A step may take fewer."""
     n = 1
     while (e_value(n, 0) + e_value(0, n)) * alpha < 2:
         n += 1
@@ -71,7 +72,7 @@ def fewest_rounds(alpha: Fraction = ALPHA) -> int:
 def compare_ends(
     pairs: Sequence[tuple[Fraction, Fraction]], budget: int, alpha: Fraction = ALPHA
 ) -> EndsComparison:
-    """Whether good and bad differ at all, from pairs (good, bad) of one round each, of ``budget`` rounds at most.
+    """Compare good with bad from pairs (good, bad) of one round each, of ``budget`` rounds at most.
 
     Half a unit is bet on either order, so the error covers both.
     """
@@ -92,12 +93,12 @@ def compare_ends(
 def decide_wall(
     rounds: Sequence[Round], bad_is: EndsOrder, budget: int, alpha: Fraction = ALPHA
 ) -> StepDecision:
-    """What the rounds say of the candidate so far, of ``budget`` rounds at most; ``bad_is`` HIGHER or LOWER.
+    """Decide from the rounds so far, of ``budget`` rounds at most; ``bad_is`` is HIGHER or LOWER.
 
-    BAD: it is worse than good, with an e-value of 1/alpha, and that is 1/alpha times what says that it is better than
-    bad. GOOD: the other way round. Where both are shown it lies between, and the midpoint of good and bad decides,
-    with such an e-value of its own. A candidate that behaves as one end is so given to the other with a chance of alpha
-    at most, provided that the order of the runs in each round is drawn at random.
+    BAD: it is worse than good with an e-value of at least 1/alpha, and at least that of being better than bad. GOOD:
+    the other way round. If both are shown, it lies between, and the midpoint of good and bad decides, with an e-value
+    of its own. A candidate that behaves as one end is thus given to the other with probability alpha at most,
+    provided that the runs of each round are in random order.
     """
     if bad_is not in (EndsOrder.HIGHER, EndsOrder.LOWER):
         raise ValueError("the ends' order is not known")
@@ -131,7 +132,7 @@ def decide_wall(
 def _count_worse(
     pairs: Iterable[tuple[Fraction, Fraction]], bad_is: EndsOrder = EndsOrder.HIGHER
 ) -> tuple[int, int]:
-    """In how many pairs the first is the worse one, and in how many the second. Nothing is bet on a tie."""
+    """Count the pairs in which the first is worse, and those in which the second is; ties count for neither."""
     higher = lower = 0
     for first, second in pairs:
         higher += first > second
@@ -140,5 +141,5 @@ def _count_worse(
 
 
 def _three_digits(value: Fraction) -> str:
-    """Three figures; beyond a thousand million nobody asks, and a float ends somewhere."""
+    """Format with three digits, limited to 10**9, which a float can hold."""
     return f"{float(min(value, Fraction(10**9))):.3g}"

@@ -1,1 +1,1 @@
-"""Capsules: a run in one file, from which it can be carried out once more anywhere."""
+"""Capsules: a run packed in one file, which can be replayed anywhere."""

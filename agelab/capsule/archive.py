@@ -1,8 +1,8 @@
-"""The container: a plain tar of regular files under known names, in the one form that is written here.
+"""Container of a capsule: a plain tar of regular files with known names, in one canonical form.
 
-It is not unpacked. A header that is not, byte for byte, the one that this module writes for that name and size is
-refused, and with it links, devices, sparse files, extensions and whatever else a tar may hold. Nothing is packed: a
-member is as large as the file says, and there is nothing to blow up.
+It is read in place. A header that is not byte for byte what this module writes for that name and size is refused,
+which excludes links, devices, sparse files and extensions. Members are not compressed, so there are no decompression
+bombs.
 """
 
 import hashlib
@@ -18,33 +18,33 @@ BLOCK = 512
 END = bytes(2 * BLOCK)
 READ_BYTES = 1 << 20
 MAX_MEMBER_BYTES = (8 << 30) - 1
-"""Bytes of a member at most: what a tar's header can say in its own digits."""
+"""Maximum size of a member in bytes: the largest that a tar header holds in octal digits."""
 MODE = 0o644
 
 
 @dataclass(frozen=True)
 class Member:
-    """A file of a container: where its content lies."""
+    """A file in a container."""
 
     name: str
     size: int
     at: int
-    """Where the content begins, in bytes from the start of the container."""
+    """Offset of the content in bytes from the start of the container."""
 
 
 MemberContent = bytes | Path
-"""What becomes a member: bytes, or a file's content."""
+"""Content of a member: bytes, or a file to copy."""
 
 
 def header(name: str, size: int) -> bytes:
-    """The block before a member's content. Raises ValueError for a name or size that has no place in it."""
+    """Return the header block of a member. Raises ValueError for a name or size that does not fit."""
     info = tarfile.TarInfo(name)
     info.size, info.mode = size, MODE
     return info.tobuf(tarfile.USTAR_FORMAT, "ascii", "strict")
 
 
 def write(path: Path, members: Mapping[str, MemberContent]) -> None:
-    """Write a container with these members in their order. Raises InputError for a file that changes meanwhile."""
+    """Write a container with these members in order. Raises InputError for a file that changes meanwhile."""
     with path.open("wb") as file:
         for name, content in members.items():
             _add(file, name, content)
@@ -69,7 +69,7 @@ def _add(file: BinaryIO, name: str, content: MemberContent) -> None:
 
 
 def members(file: IO[bytes]) -> Iterator[Member]:
-    """The members of a container, in its order. Raises InputError, with what is wrong alone, for any other file."""
+    """Yield the members of a container in order. Raises InputError, with the reason only, if it is malformed."""
     whole = file.seek(0, 2)
     at = 0
     while True:
@@ -77,7 +77,7 @@ def members(file: IO[bytes]) -> Iterator[Member]:
         raw = file.read(BLOCK)
         if not any(raw):
             if raw + file.read(BLOCK + 1) != END or at + len(END) != whole:
-                raise InputError("it does not end where its end is marked")
+                raise InputError("it does not end at its end marker")
             return
         name, size = _parse_header(raw)
         following = at + BLOCK + size + -size % BLOCK
@@ -85,13 +85,13 @@ def members(file: IO[bytes]) -> Iterator[Member]:
             raise InputError(f"it is cut short in {name}")
         file.seek(at + BLOCK + size)
         if any(file.read(-size % BLOCK)):
-            raise InputError(f"there is something behind the end of {name}")
+            raise InputError(f"there is data in the padding after {name}")
         yield Member(name, size, at + BLOCK)
         at = following
 
 
 def _parse_header(raw: bytes) -> tuple[str, int]:
-    """Name and size in a member's header."""
+    """Return name and size from a member's header."""
     name, digits = raw[:100].split(b"\0")[0], raw[124:136].split(b"\0")[0]
     try:
         found = name.decode("ascii"), int(digits.decode("ascii"), 8)
@@ -99,11 +99,11 @@ def _parse_header(raw: bytes) -> tuple[str, int]:
             return found
     except ValueError:
         pass
-    raise InputError("it holds something else than regular files as agelab packs them")
+    raise InputError("it has an entry that is not a regular file as agelab packs it")
 
 
 def read(file: IO[bytes], member: Member, most: int) -> bytes:
-    """A member's content. Raises InputError where it is larger than ``most`` bytes."""
+    """Return a member's content. Raises InputError if it is larger than ``most`` bytes."""
     if member.size > most:
         raise InputError(f"{member.name} is larger than {most} bytes")
     file.seek(member.at)
@@ -111,7 +111,7 @@ def read(file: IO[bytes], member: Member, most: int) -> bytes:
 
 
 def chunks(file: IO[bytes], member: Member) -> Iterator[bytes]:
-    """A member's content, piece by piece."""
+    """Yield a member's content in chunks."""
     file.seek(member.at)
     left = member.size
     while left and (piece := file.read(min(READ_BYTES, left))):
@@ -120,7 +120,7 @@ def chunks(file: IO[bytes], member: Member) -> Iterator[bytes]:
 
 
 def digest(file: IO[bytes], member: Member) -> str:
-    """The sha256 of a member's content, in hex."""
+    """Return the sha256 of a member's content in hex."""
     found = hashlib.sha256()
     for piece in chunks(file, member):
         found.update(piece)

@@ -1,4 +1,4 @@
-"""What a capsule says of itself, in words and for programs."""
+"""Describe a capsule as text and as JSON."""
 
 from typing import Any
 
@@ -9,12 +9,12 @@ SCHEMA = 1
 
 
 def cell_name(cell: Cell) -> str:
-    """What tells a cell from the others."""
+    """Return the name that tells a cell from the others."""
     return f"{cell.variant}, {cell.layout}, seed {cell.seed}"
 
 
 def capsule_lines(capsule: Capsule) -> list[str]:
-    """A capsule in some lines."""
+    """Describe a capsule in lines of text."""
     plan, made, kernel = capsule.request.plan, capsule.run_manifest, capsule.kernel
     guest = len(made.guest.root) + 1
     built = {"the drive's module": made.drive, "the guest's programs": made.tools}
@@ -41,7 +41,7 @@ def capsule_lines(capsule: Capsule) -> list[str]:
 
 
 def capsule_json(capsule: Capsule) -> dict[str, Any]:
-    """The same for programs, with every package."""
+    """Describe a capsule as JSON, with every package."""
     return {
         "schema": SCHEMA,
         "run": capsule.run,

@@ -1,4 +1,4 @@
-"""Packing a run: everything that it is made of, in one file, the same bytes each time."""
+"""Pack a run and everything it was made of into one file, reproducibly."""
 
 import gzip
 import hashlib
@@ -36,13 +36,13 @@ from agelab.store import Artefact, Store, file_hash
 
 SUFFIX = ".capsule"
 PATH_OPTIONS = ("control", "corpus", "log")
-"""Words of a command that name places on the host: a capsule says whether they were there."""
+"""Options that name paths on the host: a capsule records only whether they were given."""
 
 
 def pack(run: RunDirectory, store: Store, path: Path, *, carry: bool = False) -> Capsule:
-    """Write a run into the file ``path``; with ``carry`` its image, kernel, programs and corpora, too.
+    """Pack a run into the file ``path``; ``carry`` adds its image, kernel, programs and corpora.
 
-    Raises InputError for a run that cannot be packed, with the reason, and where the file cannot be written.
+    Raises InputError for a run that cannot be packed, with the reason, and if the file cannot be written.
     """
     plan = _plan_to_pack(run)
     of = read(run.path / run_manifest.MADE_OF, RunManifest)
@@ -78,7 +78,7 @@ def pack(run: RunDirectory, store: Store, path: Path, *, carry: bool = False) ->
 
 
 def _write_and_verify(path: Path, whole: Mapping[str, MemberContent]) -> Capsule:
-    """The capsule in its file, read back: what was damaged before it was packed is seen now."""
+    """Write the capsule and read it back, which detects damage from before it was packed."""
     partial = atomic.temp_name(path)
     try:
         archive.write(partial, whole)
@@ -92,7 +92,7 @@ def _write_and_verify(path: Path, whole: Mapping[str, MemberContent]) -> Capsule
 
 
 def _plan_to_pack(run: RunDirectory) -> RunPlan:
-    """The plan of a run that can be packed."""
+    """Return the plan of a run, or raise InputError if it cannot be packed."""
     plan = run.plan()
     real = [drive for cell in plan.cells for drive in cell.drives if not drive.startswith("model:")]
     if real:
@@ -107,24 +107,27 @@ def _plan_to_pack(run: RunDirectory) -> RunPlan:
         raise InputError(f"{run.name} is still going on", hint="wait for its end")
     if left := run.unfinished():
         raise InputError(
-            f"{run.name}: {len(left)} of {len(plan.cells)} cells have not ended: there is nothing to hold them against",
+            f"{run.name}: {len(left)} of {len(plan.cells)} cells have not ended: a replay would have nothing to compare with",
             hint=f"agelab resume {run.name}",
         )
     if not plan.repeatable or not (run.path / run_manifest.MADE_OF).exists():
         raise InputError(
-            f"{run.name} is of an agelab that did not write down what a run is made of", hint="run it again"
+            f"{run.name} was made by an older agelab, which did not record what a run is made of",
+            hint="run it again",
         )
     return plan
 
 
 def _scenario(path: Path, of: RunManifest) -> bytes:
-    """The scenario's text, as it was when the run began."""
+    """Return the scenario's text as it was when the run began."""
     try:
         content = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
     if of.scenario_sha256 not in (None, hashlib.sha256(content).hexdigest()):
-        raise InputError(f"{path} is damaged: it is not what was written", hint="run it again, then pack")
+        raise InputError(
+            f"{path} is damaged: it is not what was written", hint="repeat the run, then pack that"
+        )
     return content
 
 
@@ -132,7 +135,7 @@ def _artefact(store: Store, kind: str, key: str) -> Artefact:
     found = store.find(kind, key)
     if found is None:
         raise InputError(
-            f"the {kind} {key[:12]} of the run is not in the store any more", hint="run it again, then pack"
+            f"the store no longer has the run's {kind} {key[:12]}", hint="repeat the run, then pack that"
         )
     return found
 
@@ -163,7 +166,7 @@ def _request(plan: RunPlan) -> CapsuleRequest:
 
 
 def _cell_members(run: RunDirectory, number: int) -> Iterator[tuple[str, MemberContent]]:
-    """What is kept of a cell."""
+    """Yield the members of a cell."""
     place = run.path / "cells" / str(number)
     end = run.end(number)
     assert end is not None
@@ -179,7 +182,7 @@ def _cell_members(run: RunDirectory, number: int) -> Iterator[tuple[str, MemberC
 
 
 def _log_members(plan: RunPlan, of: RunManifest, text: str) -> Iterator[tuple[str, MemberContent]]:
-    """The user's operation logs."""
+    """Yield the user's operation logs."""
     if not any(source.log for source in of.sources.values()):
         return
     begun, said = Path(plan.command["directory"]), plan.command["words"].get("log")
@@ -197,7 +200,7 @@ def _log_members(plan: RunPlan, of: RunManifest, text: str) -> Iterator[tuple[st
 
 
 def _read_maps(place: Path, hashes: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
-    """What a map boot brought back, unpacked."""
+    """Yield the maps of a map boot, decompressed."""
     for name in hashes:
         path = place / "maps" / f"{name}.gz"
         if path.exists():
@@ -207,7 +210,7 @@ def _read_maps(place: Path, hashes: Mapping[str, str]) -> Iterator[tuple[str, by
 def _artefact_members(
     run: RunDirectory, of: RunManifest, image: Artefact, kernel: Kernel, store: Store
 ) -> Iterator[tuple[str, MemberContent]]:
-    """The parts of a run themselves, as they lie in the store."""
+    """Yield the run's artefacts from the store."""
     for name in sorted(image.manifest.files):
         if name != DESCRIPTION:
             yield f"artefacts/image/{name}", image / name
@@ -254,7 +257,7 @@ def _describe_corpus(history: str, store: Store, path: Path) -> CarriedCorpus:
 
 
 def _files_by_hash(store: Store, kind: str, wanted: set[str]) -> dict[str, Path]:
-    """The files of these hashes among the artefacts of a kind. Raises InputError where one is not there any more."""
+    """Return files by hash among the artefacts of a kind. Raises InputError if one is no longer in the store."""
     found = {
         sha: artefact / name
         for artefact in store.all(kind)
@@ -263,7 +266,8 @@ def _files_by_hash(store: Store, kind: str, wanted: set[str]) -> dict[str, Path]
     }
     if missing := wanted - set(found):
         raise InputError(
-            f"the store has no {kind} of sha256 {min(missing)[:12]} any more", hint="run it again, then pack"
+            f"the store has no {kind} of sha256 {min(missing)[:12]} any more",
+            hint="repeat the run, then pack that",
         )
     return found
 

@@ -1,4 +1,4 @@
-"""Reading a capsule: nothing in it is believed before it is held against everything else in it."""
+"""Read a capsule and check every part of it against the others before any is used."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ AnyModel = TypeVar("AnyModel", bound=BaseModel)
 
 @dataclass(frozen=True)
 class Capsule:
-    """A capsule in which everything fits together."""
+    """A capsule whose parts are consistent."""
 
     path: Path
     manifest: CapsuleManifest
@@ -34,15 +34,15 @@ class Capsule:
     request: CapsuleRequest
     kernel: CapsuleKernel
     description: Description
-    """Of the image."""
+    """Description of the image."""
     run_manifest: RunManifest
     profiles: Profiles
     scenario: str
-    """The text of its file."""
+    """Text of the scenario file."""
     control: ControlScripts | None
     cells: tuple[CellResult, ...]
     artefacts: CarriedArtefacts | None
-    """What of its parts is in the capsule, where they are."""
+    """Artefacts packed in the capsule, or None."""
 
     @property
     def run(self) -> str:
@@ -50,26 +50,26 @@ class Capsule:
 
 
 def open_capsule(path: Path) -> Capsule:
-    """The capsule in a file. Raises InputError, in one line, for a file that is none, or in which a thing is wrong."""
+    """Open and check a capsule. Raises InputError, in one line, for a file that is no consistent capsule."""
     if not path.is_file():
         raise InputError(f"{path} is {'no file' if path.exists() else 'not there'}")
     try:
         with path.open("rb") as file:
             return _CapsuleReader(file).capsule(path)
     except InputError as error:
-        raise InputError(f"{path} is no sound capsule: {error}") from error
+        raise InputError(f"{path} is not a valid capsule: {error}") from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def inputs_of_boots(inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What a cell's inputs say of its making and of its measuring."""
+    """Return the parts of a cell's inputs that describe its boots: making and measuring."""
     found = (inputs.get(name) for name in ("making", "measuring"))
     return [one for one in found if isinstance(one, Mapping)]
 
 
 def quote(text: str, most: int = 60) -> str:
-    """What a file says, fit for a line on a terminal."""
+    """Quote untrusted text for a terminal, shortened to ``most`` characters."""
     return repr(text[:most] + ("..." if len(text) > most else ""))
 
 
@@ -107,7 +107,7 @@ class _CapsuleReader:
         return found
 
     def _manifest(self) -> CapsuleManifest:
-        """The manifest, and every member's place."""
+        """Read the manifest and locate every member."""
         for member in archive.members(self._file):
             if member.name in self._members:
                 raise InputError(f"{member.name} is in it twice")
@@ -116,11 +116,11 @@ class _CapsuleReader:
             raise InputError(f"it does not begin with {schema.MANIFEST} and {schema.SEAL}")
         raw = self._bytes(schema.MANIFEST)
         if self._bytes(schema.SEAL) != hashlib.sha256(raw).hexdigest().encode() + b"\n":
-            raise InputError(f"{schema.MANIFEST} is not what the seal is of")
+            raise InputError(f"{schema.MANIFEST} does not match its seal")
         return _parse_model(raw, schema.MANIFEST, CapsuleManifest)
 
     def _check_members(self, manifest: CapsuleManifest) -> None:
-        """Every member is listed and what the manifest says of it; each has a name that is known."""
+        """Check that the members are those of the manifest, with known names and the recorded content."""
         there = list(self._members)[2:]
         if there != sorted(manifest.members):
             other = set(there) ^ set(manifest.members)
@@ -128,16 +128,16 @@ class _CapsuleReader:
             raise InputError(f"its members are not those of {schema.MANIFEST}: {what}")
         for name in there:
             if not schema.MEMBER_NAMES.fullmatch(name):
-                raise InputError(f"{quote(name)} is no part of a capsule")
+                raise InputError(f"{quote(name)} is not a name of a capsule's member")
         if missing := [name for name in schema.REQUIRED_MEMBERS if name not in self._members]:
             raise InputError(f"it has no {missing[0]}")
         for name, packed in manifest.members.items():
             member = self._members[name]
             if member.size != packed.size or archive.digest(self._file, member) != packed.sha256:
-                raise InputError(f"{name} is not what was packed")
+                raise InputError(f"{name} does not match the hash in the manifest")
 
     def _cell(self, run: str, number: int, cell: Cell) -> CellResult:
-        """A cell whose key and digest follow from what there is of it."""
+        """Read a cell, whose key and digest must follow from its content."""
         place = f"cells/{number}"
         end = self._model(f"{place}/{schema.END}", End)
         rows = self._bytes(f"{place}/{schema.SAMPLES}").splitlines()
@@ -163,7 +163,7 @@ class _CapsuleReader:
 
     @cached_property
     def _maps(self) -> dict[str, list[str]]:
-        """The maps by the directory of their cell."""
+        """Names of the maps by directory of their cell."""
         found: dict[str, list[str]] = {}
         for name in self._members:
             if "/maps/" in name:
@@ -187,13 +187,13 @@ class _CapsuleReader:
 
 @dataclass(frozen=True)
 class _ConsistencyCheck:
-    """The parts of a capsule beside each other."""
+    """Checks the parts of a capsule against each other."""
 
     capsule: Capsule
     manifest: CapsuleManifest
 
     def check(self) -> None:
-        """Raises InputError for the first thing that does not follow from another."""
+        """Raise InputError for the first inconsistency."""
         for problem in (*self._cells(), *self._image(), *self._kernel(), *self._sources(), *self._carried()):
             raise InputError(problem)
 
@@ -219,7 +219,7 @@ class _ConsistencyCheck:
                 yield f"{name} is of no cell of its plan"
         told = {(one.cell.variant, one.cell.layout, one.cell.seed) for one in cells}
         if len(told) != len(cells):
-            yield "two of its cells are one"
+            yield "two of its cells are the same"
 
     def _image(self) -> Iterator[str]:
         capsule = self.capsule
@@ -318,7 +318,7 @@ def _parse_object(raw: bytes, name: str) -> dict[str, Any]:
 
 
 def _first_problem(error: ValidationError) -> str:
-    """The first thing that is wrong, in one line that holds nothing of the file but names."""
+    """Describe the first validation error in one line; of the file's content it repeats only names."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     place: Sequence[int | str] = first["loc"]
     return quote(".".join(map(str, place)) + ": " * bool(place) + first["msg"], 200)

@@ -1,4 +1,4 @@
-"""What is in a capsule: its members by name, and the types of those that are data."""
+"""Format of a capsule: names of its members and types of its data."""
 
 import re
 from typing import Annotated, Any, Literal
@@ -14,20 +14,20 @@ VERSION = 1
 
 MANIFEST = "manifest.json"
 SEAL = "seal"
-"""The manifest's sha256, in hex."""
+"""The manifest's sha256 in hex."""
 PLAN = "plan.json"
 KERNEL = "kernel.json"
 IMAGE = "image.json"
 ARTEFACTS = "artefacts.json"
 REQUIRED_MEMBERS = (PLAN, KERNEL, IMAGE, MADE_OF, PROFILES, SCENARIO)
-"""What each capsule has, beside its cells."""
+"""Members of every capsule, beside its cells."""
 INPUTS, END, SAMPLES = "inputs.json", "end.json", "samples.jsonl"
 CELL_MEMBERS = (INPUTS, END, SAMPLES)
 
 IMAGE_FILES = ("initramfs", "root.squashfs", "vmlinux", "vmlinuz")
-"""Of an image, beside its description."""
+"""Files of an image, beside its description."""
 KERNEL_FILES = ("config", "modules.builtin", "modules.json")
-"""Of a kernel, beside its modules, which have numbers."""
+"""Files of a kernel, beside its modules, which are numbered."""
 
 _NUMBER = r"(0|[1-9][0-9]{0,5})"
 _NAMES = (
@@ -41,30 +41,30 @@ _NAMES = (
     r"artefacts/(tools|corpora)/" + _NUMBER,
 )
 MEMBER_NAMES = re.compile("|".join(f"(?:{name})" for name in _NAMES), re.ASCII)
-"""The names that a member may have (for ``fullmatch``); none of them is ever a path that is written to."""
+"""Valid names of members (for ``fullmatch``); none is ever used as a path to write to."""
 
 MIB = 1 << 20
 MAX_DATA_BYTES = 64 * MIB
-"""Bytes of a member that is data."""
+"""Maximum size in bytes of a member that is data."""
 MAX_MAPS_BYTES = 8 * MIB
-"""Bytes of a cell's maps together, above which a capsule has their hashes alone."""
+"""Maximum size in bytes of a cell's maps; above it a capsule has only their hashes."""
 
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Word = Annotated[str, Field(max_length=4096)] | bool | int | float | None
 
 JSON_OBJECT: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, JsonValue])
-"""Any JSON object, not too deep."""
+"""Any JSON object, not nested too deeply."""
 
 
 class PackedMember(Frozen):
-    """A member's content."""
+    """Hash and size of a member's content."""
 
     sha256: Digest
     size: int = Field(ge=0)
 
 
 class CapsuleManifest(Frozen):
-    """manifest.json: first of all, and what everything else is held against."""
+    """manifest.json: the first member; lists all others."""
 
     capsule: Literal[1]
     agelab: str = Field(max_length=100, description="version of the agelab that made the run")
@@ -73,7 +73,7 @@ class CapsuleManifest(Frozen):
 
 
 class CapsuleRequest(Frozen):
-    """plan.json: what the run set out to do, and how it was asked to, without places on its host."""
+    """plan.json: the run's plan and the options of its command, without paths of its host."""
 
     plan: RunPlan
     words: dict[Name, Word]
@@ -81,20 +81,22 @@ class CapsuleRequest(Frozen):
 
 
 class CapsuleKernel(Frozen):
-    """kernel.json: which kernel it was."""
+    """kernel.json: the kernel of the run."""
 
     spec: str = Field(max_length=4096)
     release: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._+~-]{0,200}$")
     version: str = Field(max_length=200)
     suite: str = Field(max_length=100)
-    inputs: dict[str, JsonValue] = Field(description="what its key is the hash of")
+    inputs: dict[str, JsonValue] = Field(description="inputs whose hash is the kernel's key")
     provenance: Provenance
 
 
 class CarriedCorpus(Frozen):
-    """A corpus that is in the capsule."""
+    """A corpus packed in the capsule."""
 
-    history: str = Field(pattern=r"^([a-z0-9][a-z0-9_-]*)?$", description="empty where it is no history's")
+    history: str = Field(
+        pattern=r"^([a-z0-9][a-z0-9_-]*)?$", description="history that the corpus belongs to; empty for none"
+    )
     sha256: Digest
     files: int = Field(ge=0)
     content_bytes: int = Field(ge=0)
@@ -103,7 +105,7 @@ class CarriedCorpus(Frozen):
 
 
 class CarriedArtefacts(Frozen):
-    """artefacts.json: which parts of the run are in the capsule themselves."""
+    """artefacts.json: the artefacts packed in the capsule."""
 
     module: str | None = Field(pattern=r"^[a-z0-9_-]{1,50}$", description="name of the drive's module")
     tools: tuple[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,50}$")], ...]

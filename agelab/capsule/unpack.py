@@ -1,4 +1,4 @@
-"""The parts that a capsule carries, as files for guests to run: under names of ours, in a directory of ours."""
+"""Unpack the artefacts of a capsule for guests, under names chosen here."""
 
 from pathlib import Path
 
@@ -20,9 +20,9 @@ _INFOS = TypeAdapter(tuple[ModuleInfo, ...])
 
 
 def unpack(capsule: Capsule, directory: Path) -> ProvidedParts | None:
-    """Write the parts that a capsule carries into an empty directory; None where it carries none.
+    """Write the artefacts of a capsule into an empty directory; return None if it has none.
 
-    Raises InputError for a capsule in which they are not whole.
+    Raises InputError if they are incomplete.
     """
     if capsule.artefacts is None:
         return None
@@ -31,7 +31,7 @@ def unpack(capsule: Capsule, directory: Path) -> ProvidedParts | None:
 
 
 def extract(capsule: Capsule, name: str, target: Path) -> Path:
-    """Write the content of a member into a new file, which is ours to name."""
+    """Write the content of a member into a new file."""
     if name not in capsule.members:
         raise InputError(f"{capsule.path} has no {name}")
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -42,7 +42,7 @@ def extract(capsule: Capsule, name: str, target: Path) -> Path:
 
 
 class _Extraction:
-    """Takes the parts out of one capsule."""
+    """Extracts the artefacts of one capsule."""
 
     def __init__(self, capsule: Capsule, directory: Path) -> None:
         assert capsule.artefacts is not None
@@ -50,7 +50,7 @@ class _Extraction:
         self._directory = directory
 
     def image(self) -> Image:
-        """The image, and the kernel beside it."""
+        """Return the image and its kernel."""
         capsule, place = self._capsule, self._directory / "image"
         files = dict(capsule.description.files)
         for name in files:
@@ -70,7 +70,7 @@ class _Extraction:
         return Image(kernel, artefact, capsule.description)
 
     def _modules(self, place: Path) -> None:
-        """The kernel's modules, each under its number, and an index that has them there."""
+        """Extract the kernel's modules under their numbers, and write an index of them."""
         capsule = self._capsule
         where = "artefacts/kernel"
         extract(capsule, f"{where}/modules.builtin", place / BUILTIN)
@@ -81,7 +81,7 @@ class _Extraction:
                 raw = archive.read(file, self._member(f"{where}/modules.json"), schema.MAX_DATA_BYTES)
             infos = _INFOS.validate_json(raw)
         except ValidationError as error:
-            raise InputError(f"{capsule.path}: {where}/modules.json is no index of modules") from error
+            raise InputError(f"{capsule.path}: {where}/modules.json is not a module index") from error
         ours = []
         for number, info in enumerate(infos):
             path = f"modules/{number}.ko"
@@ -95,14 +95,14 @@ class _Extraction:
         return self._capsule.members[name]
 
     def module(self) -> Path | None:
-        """The modelled drive's."""
+        """Return the module of the modelled drive, or None."""
         if self._carried.module is None:
             return None
         target = self._directory / "drive" / f"{self._carried.module}.ko"
         return extract(self._capsule, "artefacts/drive/module.ko", target)
 
     def tools(self) -> dict[str, Path]:
-        """The guest's own programs."""
+        """Return the guest's own programs by name."""
         place = self._directory / "tools"
         return {
             name: extract(self._capsule, f"artefacts/tools/{number}", place / str(number))
@@ -110,7 +110,7 @@ class _Extraction:
         }
 
     def corpora(self) -> dict[str, Corpus]:
-        """The corpora, by history."""
+        """Return the corpora by history."""
         found = {}
         for number, one in enumerate(self._carried.corpora):
             name = f"artefacts/corpora/{number}"

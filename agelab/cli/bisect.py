@@ -69,12 +69,13 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
     Both ends are measured first. Each step is a run of its own; all that was measured, git's log and the answer are
     kept below bisects/ in the store.
     """
-    from agelab.bisect import answer as answers
     from agelab.bisect import search
     from agelab.bisect.bisect_directory import BisectDirectory
     from agelab.bisect.kernel_runs import Runs
     from agelab.cli.bisect_question import asked
     from agelab.errors import HostError
+    from agelab.results import checksummed
+    from agelab.view.bisect_answer import answer_lines
     from agelab.view.bisect_log import follow_log
 
     store = open_store()
@@ -94,7 +95,9 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
         except (KeyboardInterrupt, HostError):
             directory.log_line(f"go on: agelab bisect --continue {directory.name}")
             raise
-    click.echo(found.model_dump_json(indent=1) if as_json else "\n".join(answers.answer_lines(found)))
+    text = "\n".join(answer_lines(found))
+    checksummed.write(directory.path / "answer.txt", text)
+    click.echo(found.model_dump_json(indent=1) if as_json else text)
     return 0 if found.found else 1
 
 

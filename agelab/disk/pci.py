@@ -31,7 +31,7 @@ def disks(address: str, sys: Path = device_state.SYS, dev: Path = Path("/dev")) 
     device = _device(address, sys)
     if _class(device) != STORAGE:
         raise InputError(
-            f"pci:{address} is no storage controller",
+            f"pci:{address} is not a storage controller",
             hint="lspci -D -d ::01xx shows them; a disk behind USB is block:<device>",
         )
     found = _disks_below(device)

@@ -60,7 +60,7 @@ def parse(text: str) -> DriveSpec:
         raise _spec_error(kind, text, "names nothing")
     if kind == "model":
         if not _NAME.fullmatch(rest):
-            raise _spec_error(kind, text, "has no model's name")
+            raise _spec_error(kind, text, "has no valid model name")
         return DriveSpec("model", rest)
     if kind == "pci":
         return DriveSpec("pci", _address(rest, text))
@@ -70,7 +70,7 @@ def parse(text: str) -> DriveSpec:
         raise _spec_error(kind, text, "has no usable path")
     where = str(Path(path).absolute())
     if kind == "block" and not where.startswith("/dev/"):
-        raise InputError(f"drive {text!r}: {where} is no device", hint=f"a file is file:{where}")
+        raise InputError(f"drive {text!r}: {where} is not a device", hint=f"a file is file:{where}")
     return DriveSpec("file" if kind == "file" else "block", where, cache, aio)
 
 
@@ -122,7 +122,7 @@ def _options(query: str, text: str) -> tuple[str, str]:
             )
             raise InputError(f"drive {text!r}: no {name} {value!r}", hint=hint)
         if name in given:
-            raise InputError(f"drive {text!r}: {name} is said twice")
+            raise InputError(f"drive {text!r}: {name} is given twice")
         given[name] = value
     if query and not given:
         raise InputError(f"drive {text!r}: no option {query!r}", hint="the options are cache= and aio=")

@@ -109,7 +109,7 @@ class LogChecker:
         """
         self._line += 1
         if line[-1:] != b"\n" or len(line) > MAX_LINE_BYTES:
-            self._fault("it does not end: the log is cut off" if len(line) < MAX_LINE_BYTES else "too long")
+            self._fault("no newline: the log is cut off" if len(line) < MAX_LINE_BYTES else "too long")
             self._refuse()
         if self._line == 1:
             if line[:-1] != HEADER:

@@ -1,1 +1,1 @@
-"""Scenario files and the data files beside them, read into frozen types."""
+"""Read scenario files and the data files they name into frozen types."""

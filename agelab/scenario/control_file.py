@@ -1,4 +1,4 @@
-"""A control file and the scripts beside it, as a scenario: the way in which a study of 2005 drove its tests."""
+"""Turn a control file and its scripts into a scenario, as a study of 2005 drove its tests."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -13,16 +13,16 @@ from agelab.scenario import selection
 from agelab.scenario.selection import Selection
 
 TEMPLATE = "tum-2005"
-"""The scenario whose machine, drive and memory it has."""
+"""Scenario that provides machine, drive and memory."""
 NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9_-]*", re.IGNORECASE)
 DEVICE_PATTERN = re.compile(r"/dev/[A-Za-z0-9]+([/_-][A-Za-z0-9]+)*")
 GUEST_SCRIPTS = "/run/agelab/control"
-"""Where the guest finds them."""
+"""Directory of the scripts in the guest."""
 
 
 @dataclass(frozen=True)
 class ControlLine:
-    """One line: a test on a filesystem, so many times."""
+    """One line: a test on a filesystem and its repetitions."""
 
     number: int
     filesystem: str
@@ -31,36 +31,36 @@ class ControlLine:
 
     @property
     def variant(self) -> str:
-        """What its cells are called in results."""
+        """Name of the variant in results."""
         return f"{self.filesystem}-{self.test}".lower()
 
 
 @dataclass(frozen=True)
 class ControlFile:
-    """What is to be done, and with what."""
+    """A control file with its scripts."""
 
     path: Path
     lines: tuple[ControlLine, ...]
     scripts: Mapping[str, bytes]
-    """File name to content."""
+    """Content by file name."""
     text: str = ""
-    """Of the file."""
+    """Text of the control file."""
 
     @property
     def data(self) -> Path | None:
-        """The user's own data beside the file, if there are any."""
+        """Directory of the user's own data beside the file, or None."""
         data = self.path.parent / "data"
         return data if data.is_dir() else None
 
     @property
     def selection(self) -> Selection:
-        """What its cells have in common."""
+        """Scenario common to all lines, without variants."""
         own = {"name": "control", "summary": f"the tests of {self.path.name}", "traces": (), "unstated": ()}
         template = _template()
         return replace(template, scenario=template.scenario.model_copy(update=own), variants=())
 
     def scenario(self, line: ControlLine) -> Scenario:
-        """The scenario of that line's cells."""
+        """Return the scenario of a line's cells."""
         prepare = f"test-{line.test}-prepare.sh"
         experiment = Experiment(
             name=line.test.lower(),
@@ -80,7 +80,7 @@ class ControlFile:
 
 
 def read(path: Path) -> ControlFile:
-    """The control file and its scripts. Raises InputError with every error and its line."""
+    """Read a control file and its scripts. Raises InputError with every error and its line."""
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
@@ -95,7 +95,7 @@ def read(path: Path) -> ControlFile:
 
 
 def parse(path: Path, text: str, script: Callable[[str], bytes | None]) -> ControlFile:
-    """The control file of that text; ``script`` gives the content of one beside it. Raises as ``read`` does."""
+    """Parse a control file; ``script`` returns the content of a script beside it, or None. Raises as ``read`` does."""
     lines: list[ControlLine] = []
     scripts: dict[str, bytes] = {}
     wrong: list[str] = []
@@ -122,28 +122,28 @@ def parse(path: Path, text: str, script: Callable[[str], bytes | None]) -> Contr
             elif needed:
                 wrong.append(f"{path}:{number}: there is no {path.parent / name}")
     if not lines and not wrong:
-        wrong.append(f"{path}: there is no test in it: <Filesystem> <Testname> <Repetitions>")
+        wrong.append(f"{path}: it has no test: <Filesystem> <Testname> <Repetitions>")
     if wrong:
         raise InputError("\n".join(dict.fromkeys(wrong)))
     return ControlFile(path, tuple(lines), scripts, text)
 
 
 def require_device(path: str) -> None:
-    """Raise InputError for what is no path by which scripts could find a disk."""
+    """Raise InputError for a path that cannot be a device file."""
     if not DEVICE_PATTERN.fullmatch(path):
         raise InputError(f"--device {path}: name a device file, like /dev/hda3")
 
 
 def _problem(words: list[str]) -> str | None:
-    """What is wrong with the words of a line."""
+    """Return what is wrong with the words of a line, or None."""
     if len(words) != 3:
-        return f"<Filesystem> <Testname> <Repetitions> are three words, not {len(words)}"
+        return f"<Filesystem> <Testname> <Repetitions> are three words; there are {len(words)}"
     if not all(NAME_PATTERN.fullmatch(word) for word in words[:2]):
-        return "names are made of letters, digits, - and _"
+        return "names may contain letters, digits, - and _"
     if taken(words[1].lower()):
-        return f"a test cannot be called {words[1]}: what goes before it is called so in the results"
+        return f"a test cannot be called {words[1]}: the name is reserved for a step before the test"
     if not (words[2].isascii() and words[2].isdigit() and 0 < int(words[2]) < 10_000):
-        return f"{words[2]!r} is no number of repetitions"
+        return f"{words[2]!r} is not a number of repetitions"
     if _filesystem_of(words[0]) is None:
         names = ", ".join(_filesystems())
         return f"{words[0]} does not begin with a filesystem's name ({names}): which module would it need?"
@@ -151,7 +151,7 @@ def _problem(words: list[str]) -> str | None:
 
 
 def _filesystem_of(name: str) -> str | None:
-    """The filesystem file that a script's name begins with: the longest."""
+    """Return the longest filesystem name that begins a script's name, or None."""
     fitting = [
         known
         for known in _filesystems()
@@ -162,7 +162,7 @@ def _filesystem_of(name: str) -> str | None:
 
 @cache
 def _filesystems() -> tuple[str, ...]:
-    """The names of the filesystem files, sorted."""
+    """Return the names of the filesystem files, sorted."""
     return tuple(file.name for file in selection.filesystems())
 
 

@@ -1,4 +1,4 @@
-"""What a user asked for, found among the files."""
+"""Find the scenario and variants that the user asked for."""
 
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -15,31 +15,31 @@ from agelab.scenario import toml_files
 
 @dataclass(frozen=True)
 class Selection:
-    """A scenario and those of its variants that are to run."""
+    """A scenario and the variants to run."""
 
     scenario: Scenario
     variants: tuple[Variant, ...]
     text: str = ""
-    """Of the scenario's file."""
+    """Text of the scenario file."""
 
 
 def scenario_names() -> list[str]:
-    """The names of all scenarios."""
+    """Return the names of all scenarios, sorted."""
     return sorted(path.stem for path in toml_files.SCENARIOS.glob("*.toml"))
 
 
 def select(
     name: str, filesystem: str | None = None, log: Path | None = None, text: str | None = None
 ) -> Selection:
-    """``aging`` is every variant of that scenario, ``aging-reiserfs`` one; ``filesystem`` narrows it down,
-    to one or to several with commas between.
+    """Select a scenario by name: ``aging`` with every variant, ``aging-reiserfs`` with one.
 
-    In a scenario of histories each variant is one for each of them; its plain name is all of those. ``log`` is an
-    operation log in place of the scenario's histories.
+    ``filesystem`` keeps the variants of one filesystem, or of several separated by commas. In a scenario with
+    histories each variant is repeated for each of them; its plain name selects all. ``log`` is an operation log that
+    replaces the scenario's histories.
 
-    The longest scenario name that matches wins, what follows it is the variant. A name that ends in
-    ``.toml`` is a scenario file of the user's own, with all its variants. ``text`` is in place of that file.
-    Raises InputError for a name that nothing answers to, or a broken scenario file.
+    The longest scenario name that matches wins; the rest is the variant. A name that ends in ``.toml`` is the user's
+    own scenario file, with all its variants. ``text`` replaces the file's content. Raises InputError for an unknown
+    name or an invalid scenario file.
     """
     path, wanted = (Path(name), None) if text is not None or name.endswith(".toml") else _find_scenario(name)
     text = toml_files.read_text(path) if text is None else text
@@ -69,7 +69,7 @@ def select(
 
 
 def _find_scenario(name: str) -> tuple[Path, str | None]:
-    """The file of the scenario of that name, and the variant that the name goes on with, or None."""
+    """Return the scenario file for a name, and the variant in the rest of the name or None."""
     known = scenario_names()
     matching = [known_name for known_name in known if name == known_name or name.startswith(known_name + "-")]
     if not matching:
@@ -82,7 +82,7 @@ def _find_scenario(name: str) -> tuple[Path, str | None]:
             ),
         ]
         [near] = get_close_matches(name, every, n=1, cutoff=0.5) or known[:1]
-        # Who misspelt a scenario is not helped by its variants.
+        # For a misspelt scenario name suggest scenarios, not variants.
         raise unknown("scenario", name, known if near in known else every)
     best = max(matching, key=len)
     return toml_files.SCENARIOS / f"{best}.toml", name[len(best) + 1 :] if name != best else None
@@ -94,7 +94,7 @@ def _read_scenario(name: str) -> Scenario:
 
 
 def _parse_scenario(text: str, path: Path) -> Scenario:
-    """The scenario in a file's text, whose names of other files are known to be right."""
+    """Parse a scenario and check the names of filesystems and machines in it."""
     scenario = toml_files.parse(text, path, Scenario)
     known = [file.stem for file in (toml_files.SCENARIOS / "filesystems").glob("*.toml")]
     wrong = [
@@ -120,25 +120,25 @@ def _parse_scenario(text: str, path: Path) -> Scenario:
 
 
 def filesystem(name: str) -> Filesystem:
-    """The filesystem file of that name."""
+    """Read a filesystem file by name."""
     return toml_files.read_named("filesystems", name, Filesystem, "filesystem")
 
 
 def filesystems() -> list[Filesystem]:
-    """Every filesystem file: what an image is to serve."""
+    """Read every filesystem file."""
     return toml_files.read_all("filesystems", Filesystem)
 
 
 def machine(name: str) -> Machine:
-    """The machine file of that name."""
+    """Read a machine file by name."""
     return toml_files.read_named("machines", name, Machine, "machine")
 
 
 def drive(name: str) -> Drive:
-    """The drive file of that name."""
+    """Read a drive file by name."""
     return toml_files.read_named("drives", name, Drive, "drive")
 
 
 def drives() -> list[Drive]:
-    """Every drive file."""
+    """Read every drive file."""
     return toml_files.read_all("drives", Drive)

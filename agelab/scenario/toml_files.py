@@ -1,4 +1,4 @@
-"""Read a TOML file into a frozen type, every error at once, each with its place in the file."""
+"""Read a TOML file into a frozen type; report all errors at once, each with its place in the file."""
 
 import tomllib
 from pathlib import Path
@@ -13,7 +13,7 @@ from agelab.model.base import Frozen
 from agelab.model.figure import Figure, Whole
 
 SCENARIOS = places.SCENARIOS
-"""Where the data files of the project are."""
+"""Directory of the project's data files."""
 
 FIGURES = (Figure.__name__, Whole.__name__)
 
@@ -21,12 +21,12 @@ AnyFrozen = TypeVar("AnyFrozen", bound=Frozen)
 
 
 def read(path: Path, kind: type[AnyFrozen]) -> AnyFrozen:
-    """The file's content as ``kind``. Raises InputError that lists every error with its place."""
+    """Read a file as ``kind``. Raises InputError that lists every error with its place."""
     return parse(read_text(path), path, kind)
 
 
 def read_text(path: Path) -> str:
-    """What a file of text says. Raises InputError where it cannot be read or is none."""
+    """Read a text file. Raises InputError if it cannot be read or is not UTF-8."""
     try:
         return path.read_text()
     except UnicodeDecodeError as error:
@@ -36,10 +36,13 @@ def read_text(path: Path) -> str:
 
 
 def parse(said: str, path: Path, kind: type[AnyFrozen]) -> AnyFrozen:
-    """The text of the file ``path`` as ``kind``. Raises InputError that lists every error with its place."""
+    """Parse the text of the file ``path`` as ``kind``. Raises InputError that lists every error with its place."""
     try:
         raw = tomllib.loads(said)
-    except (ValueError, RecursionError) as error:  # of TOML, of numbers too long to be read, of depth
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # invalid TOML, numbers too long to parse, or nesting too deep
         raise InputError(f"{path}: not valid TOML: {error}") from error
     try:
         return kind.model_validate(raw)
@@ -48,7 +51,7 @@ def parse(said: str, path: Path, kind: type[AnyFrozen]) -> AnyFrozen:
 
 
 def error_lines(path: Path, error: ValidationError) -> list[str]:
-    """One line for each error: file, place in it, what is wrong.
+    """Return one line for each error: file, place, problem.
 
     An error of a whole that only follows from an error of one of its parts is left out.
     """
@@ -62,7 +65,7 @@ def error_lines(path: Path, error: ValidationError) -> list[str]:
 
 
 def _describe_error(item: ErrorDetails) -> str:
-    """What is wrong, and of a value of another kind than is wanted how it is written."""
+    """Describe an error; for a value of the wrong type, say how to write it."""
     value = item["input"]
     match item["type"]:
         case "missing":
@@ -70,25 +73,26 @@ def _describe_error(item: ErrorDetails) -> str:
         case "extra_forbidden":
             return "is not a known key"
         case "model_type" if item["ctx"]["class_name"] in FIGURES:
-            return f'is no figure, which says where it is from: {{ value = {value!r:.60}, origin = "estimated" }}'
+            return f'must be a figure with its origin: {{ value = {value!r:.60}, origin = "estimated" }}'
         case "model_type":
-            return f"is no table of keys and values (it is {value!r:.60})"
+            return f"must be a table (it is {value!r:.60})"
         case "tuple_type" if isinstance(value, str):
-            return f"is no list: [{value!r:.60}]"
+            return f"must be a list: [{value!r:.60}]"
     said = item["msg"].removeprefix("Value error, ")
     return said if isinstance(value, dict) else f"{said} (it is {value!r:.60})"
 
 
 def _key_path(location: tuple[int | str, ...]) -> str:
-    """``("steps", 0, "~cycle", "run")`` to ``steps[0].run``: a word with a mark names a type, not a place."""
+    """Convert ``("steps", 0, "~cycle", "run")`` to ``steps[0].run``: a part that begins with ~ names a type, not a
+    place."""
     words = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in location if str(part)[0] != "~"]
     return "".join(words).lstrip(".")
 
 
 def read_named(directory: str, name: str, kind: type[AnyFrozen], what: str) -> AnyFrozen:
-    """The file ``scenarios/<directory>/<name>.toml``.
+    """Read the file ``scenarios/<directory>/<name>.toml``.
 
-    Raises InputError naming the nearest valid names, or where the file calls itself by another.
+    Raises InputError that suggests the nearest valid names, or if the file's own name differs.
     """
     names = [path.stem for path in (SCENARIOS / directory).glob("*.toml")]
     if name not in names:
@@ -104,10 +108,10 @@ def _read_checked(path: Path, kind: type[AnyFrozen]) -> AnyFrozen:
 
 
 def name_problem(path: Path, name: str) -> str:
-    """What is wrong with the name that a file gives itself, or nothing."""
+    """Return what is wrong with the name that a file gives itself, or ""."""
     return "" if name == path.stem else f"{path}: name: is {name!r}, the file's name is {path.stem!r}"
 
 
 def read_all(directory: str, kind: type[AnyFrozen]) -> list[AnyFrozen]:
-    """All files of ``scenarios/<directory>/``, sorted by name."""
+    """Read all files of ``scenarios/<directory>/``, sorted by name."""
     return [_read_checked(path, kind) for path in sorted((SCENARIOS / directory).glob("*.toml"))]

@@ -132,7 +132,7 @@ def _start() -> None:
     while not is_responding():
         if time.monotonic() > deadline:
             raise HostError(
-                "libvirtd was started and does not answer", hint="see its log: journalctl or syslog"
+                "libvirtd was started but does not respond", hint="see its log: journalctl or syslog"
             )
         time.sleep(0.1)
 

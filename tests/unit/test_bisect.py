@@ -13,7 +13,7 @@ from random import Random
 
 import pytest
 
-from agelab.bisect import answer, git_search, search
+from agelab.bisect import git_search, search
 from agelab.bisect.answer import BisectAnswer
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.measurements import KernelOutcome, OutcomeKind
@@ -21,6 +21,7 @@ from agelab.bisect.question import Symptom
 from agelab.bisect.verdict import Decision
 from agelab.errors import HostError, InputError
 from agelab.store import Store
+from agelab.view.bisect_answer import answer_lines
 from tests.capabilities import needs_root
 from tests.unit import toy_bisect as toy
 from tests.unit.toy_bisect import LAST, planted
@@ -117,7 +118,7 @@ def test_a_broken_range_around_the_change_leaves_a_range(store: Store, linux: Pa
     assert not found.found
     assert {one.partition(" ")[2] for one in found.names} == {f'"{one}"' for one in range(28, 33)}
     assert found.before.name.endswith('"27"') and found.after.name.endswith('"32"')
-    said = "\n".join(answer.answer_lines(found))
+    said = "\n".join(answer_lines(found))
     assert "the first bad is one of 5" in said and "does not build: it does not compile" in said
 
 
@@ -132,8 +133,8 @@ def test_a_hang_is_skipped_and_may_be_the_symptom(store: Store, linux: Path) -> 
     assert name(found) == "40" and found.what == "symptom hang"
     assert next(one for one in found.judged if one.kind is OutcomeKind.PANICS).decision is Decision.UNDECIDED
     assert toy.calls(directory)[:2] == ["0 1", "64 1"]  # one run of each end
-    assert any(line.startswith("  before   comes to its end") for line in answer.answer_lines(found))
-    assert any(line.startswith("  after    hangs: so it was planted") for line in answer.answer_lines(found))
+    assert any(line.startswith("  before   runs to its end") for line in answer_lines(found))
+    assert any(line.startswith("  after    hangs: so it was planted") for line in answer_lines(found))
 
 
 def test_a_killed_step_is_gone_on_with_and_nothing_is_measured_twice(store: Store, linux: Path) -> None:

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from agelab.bisect import answer, package_search, reproduce_script
+from agelab.bisect import package_search, reproduce_script
 from agelab.bisect.answer import BisectAnswer
 from agelab.bisect.measurements import OutcomeKind
 from agelab.bisect.next_commit import choose, extra_steps
@@ -18,6 +18,7 @@ from agelab.bisect.verdict import Decision, KernelVerdict
 from agelab.bisect.wall_clock_rule import fewest_rounds
 from agelab.errors import AgelabError, InputError
 from agelab.store import Store
+from agelab.view.bisect_answer import answer_lines
 from tests.unit import toy_bisect as toy
 from tests.unit.toy_bisect import LAST, planted
 
@@ -100,7 +101,7 @@ def test_a_threshold_beyond_the_ends_is_refused(store: Store) -> None:
     ("good", "bad", "said"),
     [
         ("hangs", 1.0, "good and bad are swapped"),
-        (1.0, 1.0, "bad does not show the symptom hang: it comes to its end"),
+        (1.0, 1.0, "bad does not show the symptom hang: it runs to its end"),
         (1.0, "panics", "bad does not show the symptom hang: it panics"),
         ("hangs", "hangs", "good itself hangs"),
     ],
@@ -188,7 +189,7 @@ def test_in_the_wall_clock_rounds_are_added_until_they_tell_and_the_answer_has_i
     found = toy.carry_out(directory)
     assert name(found) == "k5" and found.steps == 3
     assert found.error == pytest.approx(0.01) and found.floor is None
-    assert any("wrong with a chance of 1 % at most" in line for line in answer.answer_lines(found))
+    assert any("probability of a wrong answer: at most 1 %" in line for line in answer_lines(found))
     rounds = toy.calls(directory)
     first, second = (one.split() for one in rounds[:2])
     assert {first[0], second[0]} == {"k0", "k8"} and first[1] == second[1] == "1"
@@ -216,7 +217,7 @@ def test_a_kernel_in_the_middle_is_undecided_at_the_end_of_the_budget(store: Sto
     found = toy.carry_out(toy.asked(store, kernels, **WALL))
     assert (found.possible, found.undecided) == (("b", "c"), 1)
     assert found.error == pytest.approx(0.005)  # the ends alone were told
-    assert "the budget of 60 rounds has ended" in "\n".join(answer.answer_lines(found))
+    assert "the budget of 60 rounds has ended" in "\n".join(answer_lines(found))
 
 
 def test_a_round_in_which_an_end_breaks_counts_for_nothing(store: Store) -> None:

@@ -95,7 +95,7 @@ def test_a_line_that_cannot_be_is_named_with_its_reason(tmp_path: Path, line: st
         ("", "line 1: it is empty and not 'agelab-operations 1'"),
         ("agelab-operations 2\n", "line 1: it is 'agelab-operations 2'"),
         ("agelab-operations 1\n", "there is no operation in it"),
-        ("agelab-operations 1\ncreate a\ncreate b", "line 3: it does not end: the log is cut off"),
+        ("agelab-operations 1\ncreate a\ncreate b", "line 3: no newline: the log is cut off"),
         ("agelab-operations 1\ncreate a" + "b" * 20000 + "\n", "line 2: too long"),
     ],
 )

@@ -121,12 +121,12 @@ def complaint(directory: Path, before: str, after: str) -> str:
         (
             'mib = { value = 320, origin = "estimated"',
             "mib = 320 #",
-            'disk.mib: is no figure, which says where it is from: { value = 320, origin = "estimated" }',
+            'disk.mib: must be a figure with its origin: { value = 320, origin = "estimated" }',
         ),
         (
             'filesystem = "xfs"',
             'filesystem = "xfs"\nmount_options = "noatime"',
-            "variants[2].mount_options: is no list: ['noatime']",
+            "variants[2].mount_options: must be a list: ['noatime']",
         ),
         ('name = "small"', 'name = "tiny"', "name: is 'tiny', the file's name is 'small'"),
         ("[corpus]", "[corpus", "not valid TOML"),

@@ -1,0 +1,36 @@
+"""Print the answer of a bisect."""
+
+from fractions import Fraction
+
+from agelab.bisect.answer import BisectAnswer, ValueFormat
+from agelab.bisect.verdict import Decision
+
+
+def answer_lines(answer: BisectAnswer) -> list[str]:
+    """Return the answer as lines for a terminal."""
+    if answer.found:
+        lines = [f"first bad: {answer.names[0]}"]
+        lines += [f"  {name:<8} {value}" for name, value in answer.details.items()]
+    else:
+        lines = [
+            f"the first bad is one of {len(answer.possible)}; those before the last could not be judged:"
+        ]
+        lines += [f"  {name}" for name in answer.names]
+    lines.append(f"  {answer.what}:")
+    points = {name: getattr(answer, name) for name in ("before", "after", "good", "bad")}
+    figures = ValueFormat.of(list(points.values()), answer.floor)
+    for name, one in points.items():
+        lines.append(f"  {name:<8} {figures.format_point(one):<28} {one.name}")
+    if answer.floor is not None:
+        lines.append(f"  {'floor':<8} {figures.format_value(Fraction(str(answer.floor)))}")
+    skipped = f", {answer.skipped} of them skipped" if answer.skipped else ""
+    undecided = f" ({answer.undecided} undecided)" if answer.undecided else ""
+    lines.append(f"  {answer.steps} steps between the ends{skipped}{undecided}")
+    for one in answer.judged:
+        if one.decision is Decision.UNDECIDED:
+            lines.append(f"    skipped {one.name}: {one.reason}")
+    if answer.error is not None:
+        lines.append(f"  probability of a wrong answer: at most {100 * answer.error:.2g} %")
+    lines += [f"  {remark}" for remark in answer.remarks]
+    lines.append(f"run both neighbours again: sh {answer.script}")
+    return lines
