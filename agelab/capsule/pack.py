@@ -107,12 +107,12 @@ def _plan_to_pack(run: RunDirectory) -> RunPlan:
         raise InputError(f"{run.name} is still going on", hint="wait for its end")
     if left := run.unfinished():
         raise InputError(
-            f"{run.name}: {len(left)} of {len(plan.cells)} cells have not ended: a replay would have nothing to compare with",
+            f"{run.name}: {len(left)} of {len(plan.cells)} cells have not ended: nothing to compare a replay with",
             hint=f"agelab resume {run.name}",
         )
     if not plan.repeatable or not (run.path / run_manifest.MADE_OF).exists():
         raise InputError(
-            f"{run.name} was made by an older agelab, which did not record what a run is made of",
+            f"{run.name} was made by an older agelab: it did not record its inputs",
             hint="run it again",
         )
     return plan

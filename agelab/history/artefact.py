@@ -1,4 +1,4 @@
-"""A history as an artefact of the store: an ISO image of its log, a file for each part up to a point."""
+"""A history as an artefact of the store: an ISO image with one file for each part of its log."""
 
 import shutil
 from contextlib import ExitStack
@@ -19,15 +19,15 @@ from agelab.store import Store
 
 REPORT = "report.json"
 VOLUME = "HISTORY"
-DATE = 1175990400  # as the corpora have it: times are no part of the content
+DATE = 1175990400  # the corpora's date: times are no part of the content
 
 
 def obtain_history(wanted: History, disk: int, seed: int, store: Store) -> Corpus:
-    """The parts of a history for a disk of so many bytes, ``1``, ``2`` ... ``n``: from the store, or made now.
+    """Return the parts of a history for a disk of so many bytes, ``1``, ``2`` ... ``n``, from the store or made now.
 
-    Each part is a log by itself, header first, and ends with its point; operations after the last point are one part
-    more. Raises InputError for what the engine cannot do and for the faults of a user's log, HostError where the
-    host lacks a program or room.
+    Each part is a complete log, header first, and ends with its point; operations after the last point are one more
+    part. Raises InputError for a request that the engine cannot fulfil and for errors in a user's log, HostError
+    where the host lacks a program or room.
     """
     log = engines.log_source(wanted, disk, seed)
 
@@ -50,7 +50,7 @@ def obtain_history(wanted: History, disk: int, seed: int, store: Store) -> Corpu
 
 
 def read_report(corpus: Corpus) -> HistoryReport:
-    """What the engine produced. Raises HostError where the artefact is damaged or no history."""
+    """Read the report on a history. Raises HostError for a damaged artefact or one that is no history."""
     path = corpus.image.with_name(REPORT)
     try:
         return HistoryReport.model_validate_json(path.read_bytes())
@@ -61,7 +61,7 @@ def read_report(corpus: Corpus) -> HistoryReport:
 
 
 def write_parts(log: engines.LogSource, directory: Path) -> tuple[LogSummary, int]:
-    """Write the parts into an empty directory and check the log: it in numbers, and how many parts there are."""
+    """Check the log and write its parts into an empty directory; return its summary and the number of parts."""
     check = LogChecker(log.user_log or log.engine)
     number = 0
     part: BinaryIO | None = None
@@ -78,7 +78,7 @@ def write_parts(log: engines.LogSource, directory: Path) -> tuple[LogSummary, in
             if what == b"point":
                 opened.close()
                 part, more = None, False
-    if part is not None and not more and number > 1:  # remarks after the last point
+    if part is not None and not more and number > 1:  # comments after the last point
         (directory / str(number)).unlink()
         number -= 1
     return check.summary(), number

@@ -1,9 +1,9 @@
-"""The cycles of scenario ``aging`` as operations: a tree is copied in and half of its files deleted, again and again.
+"""The cycles of scenario ``aging`` as operations: copy a tree, delete half of its files, again and again.
 
-After the study of 2009 that the scenario follows; at the end the disk is filled with more copies and a part of all
-files deleted. What the shell does there is one stream of operations here, the same on every filesystem. The study's
-disk had room for every copy; a history that goes on longer makes room: the oldest files go, and
-the directories that they leave empty.
+This follows the study of 2009 behind the scenario: at the end the disk is filled with more copies and a share of all
+files is deleted. The shell commands of the scenario become one stream of operations, the same on every filesystem.
+The study's disk had room for every copy; a longer history makes room by deleting the oldest files and the directories
+that become empty.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,34 +14,35 @@ from agelab.corpus.tree import TreeFile
 from agelab.history.operations import HEADER, escape_path, whole_blocks
 
 RECIPE = 1
-"""To be raised when a change of this module changes a log."""
+"""Raise this when a change of this module changes a log."""
 
 
 @dataclass(frozen=True)
 class ChurnRequest:
-    """How often, and how full; sizes in bytes."""
+    """How often to write and how full to keep the disk; sizes in bytes."""
 
     disk: int
     turns: int
     fullness: float
-    """Of the disk, in whole blocks: at most so in the turns, as nearly as a file fits after the filling."""
+    """Share of the disk in whole blocks: a maximum in the turns, and met as closely as files allow by the final
+    filling."""
     freed: float
-    """The share of all files that is deleted at the end."""
+    """Share of all files to delete at the end."""
     points: int
-    """The last is the log's end, the others come after equal numbers of turns: at most one more than the turns."""
+    """Number of points: the last is the log's end, the others follow equal numbers of turns; at most turns + 1."""
 
 
 @dataclass
 class _TreeCopy:
-    """What is there of one."""
+    """Remaining files and directories of one copy of the tree."""
 
     files: dict[bytes, int] = field(default_factory=dict)
-    """Bytes in whole blocks."""
+    """Size in whole blocks by path."""
     directories: list[bytes] = field(default_factory=list)
 
 
 def operations(tree: Sequence[TreeFile], wanted: ChurnRequest, seed: int) -> Iterator[bytes]:
-    """The lines of the log, header and all."""
+    """Yield the lines of the log, header included."""
     yield HEADER + b"\n"
     draws = SeededRandom(seed, "churn")
     room = int(wanted.disk * wanted.fullness)
@@ -84,7 +85,7 @@ def operations(tree: Sequence[TreeFile], wanted: ChurnRequest, seed: int) -> Ite
 
 
 def _copy_tree(tree: Sequence[TreeFile], where: bytes, room: int, copy: _TreeCopy) -> Iterator[bytes]:
-    """Copy files as long as there is room for one more; directories come when they are needed."""
+    """Yield operations that copy files while there is room; directories are made when first needed."""
     made: set[bytes] = set()
     for entry in tree:
         taken = whole_blocks(entry.size)

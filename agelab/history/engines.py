@@ -1,4 +1,4 @@
-"""The engines by name: what is asked of one becomes the lines of a log, and what decides about them becomes inputs."""
+"""The engines by name: turn a request into the lines of a log and the inputs that determine them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,32 +16,32 @@ from agelab.model.history import Churned, History, Logged, Profiled, Repository,
 from agelab.store import file_hash, key_of
 
 CHURN_CORPUS = "debian-iso"
-"""The corpus that churn copies, as scenario aging does."""
+"""Corpus that churn copies, as in scenario aging."""
 CHURN_DIVISOR = 10
-"""It is so small a part of the disk."""
+"""The copied tree takes the disk's size divided by this."""
 
 
 @dataclass
 class LogSource:
-    """A log before it is written. ``record`` is filled as the lines are drawn."""
+    """A log before it is written. ``record`` is filled in while the lines are generated."""
 
     engine: str
     title: str
     disk: int
     seed: int | None
     inputs: dict[str, Any]
-    """All that decides about the lines."""
+    """Everything that determines the lines."""
     lines: Iterator[bytes]
     record: EngineRecord = field(default_factory=EngineRecord)
     user_log: str = ""
-    """The user's log; nothing where an engine of ours writes it."""
+    """Path of the user's log; empty if an engine generates the log."""
 
 
 def log_source(wanted: History, disk: int, seed: int) -> LogSource:
-    """The log of an engine for a disk of so many bytes; nothing is made yet.
+    """Return the log of an engine for a disk of so many bytes, without generating it.
 
-    Raises InputError for what the engine cannot do, as far as that shows before (else ``lines`` does), HostError
-    without git where it is needed.
+    Raises InputError for a request that the engine cannot fulfil, as far as this is known now (otherwise ``lines``
+    does), HostError without git where it is needed.
     """
     if disk < MB:
         raise InputError(f"a disk of {disk} bytes is too small: a history takes one of {MB} at least")
@@ -59,9 +59,9 @@ def log_source(wanted: History, disk: int, seed: int) -> LogSource:
 
 
 def checked_lines(log: LogSource, check: operations.LogChecker) -> Iterator[tuple[bytes, bytes]]:
-    """Each line, with its operation (nothing where it has none).
+    """Check each line and yield it with its operation (empty if it has none).
 
-    Raises InputError for a fault of the user's log; one of ours is a bug.
+    Raises InputError for an error in the user's log; an error in a generated log is a bug.
     """
     for line in log.lines:
         try:
@@ -74,9 +74,9 @@ def checked_lines(log: LogSource, check: operations.LogChecker) -> Iterator[tupl
 
 
 def write_log(log: LogSource, path: Path) -> HistoryReport:
-    """Write the log into a text file; that appears when it is whole.
+    """Write the log to a file, which appears once it is complete.
 
-    Raises InputError where it cannot be written.
+    Raises InputError if it cannot be written.
     """
     check = operations.LogChecker(log.user_log or log.engine)
     partial = atomic.temp_name(path)
@@ -152,7 +152,7 @@ def _repository(wanted: Repository, disk: int) -> LogSource:
 
     title = f"versions of the user's repository up to {commit[:12]}"
     inputs = {"engine": wanted.engine, "recipe": tree.RECIPE, "commit": commit, "points": wanted.points}
-    # Of a shallow clone, or one with grafts, the same commit has other versions before it.
+    # In a shallow clone, or one with grafts, the same commit has other versions before it.
     inputs["versions"] = git.first_parents_hash(repository, commit)
     return LogSource(wanted.engine, title, disk, None, inputs, lines(), record)
 
@@ -211,7 +211,7 @@ def _amounts(wanted: Profiled | Versions) -> tuple[float, float]:
 
 
 def _inputs(wanted: Profiled | Versions | Churned, disk: int, seed: int, **others: Any) -> dict[str, Any]:
-    """What was asked, without name and reasons, and what else decides."""
+    """Return the inputs: figures without their origin and notes, and ``others``."""
     figures: dict[str, Any] = {
         name: getattr(wanted, name).value
         for name in ("fullness", "overwrites", "freed")

@@ -1,4 +1,4 @@
-"""The versions of a user's git repository, oldest first, along first parents: what a pull of each one changes."""
+"""Versions of a user's git repository along first parents, oldest first, as changes of files."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -12,9 +12,9 @@ from agelab.history.tree import FileChange, Version
 REGULAR = (b"100644", b"100755")
 """Modes of regular files; links and submodules are left out."""
 READ_BYTES = 1 << 20
-"""Bytes that are read at once."""
+"""Bytes to read at a time."""
 
-# Plumbing, which the user's settings do not reach: the same repository gives the same history to everyone.
+# Plumbing commands ignore the user's settings: the same repository gives everyone the same history.
 _REVISIONS = ("rev-list", "--first-parent", "--reverse")
 _SIZES = ("cat-file", "--batch-check=%(objectname) %(objectsize)", "--buffer")
 _CHANGES = ("diff-tree", "--stdin", "-r", "-z", "--root", "--no-renames", "--diff-merges=first-parent")
@@ -22,22 +22,22 @@ _CHANGES = ("diff-tree", "--stdin", "-r", "-z", "--root", "--no-renames", "--dif
 
 @dataclass(frozen=True)
 class RepositoryChanges:
-    """What git says of a repository's versions: too much to be held in memory, it lies in a file."""
+    """Changes of all versions, kept in a file as they may exceed memory."""
 
     raw: Path
     sizes: Mapping[bytes, int]
-    """Of the blobs, in bytes."""
+    """Size in bytes by blob."""
 
     def versions(self) -> Iterator[Version]:
-        """What each one changes."""
+        """Yield the changes of each version."""
         for version in _parse_diff_tree(_split_at_nul(self.raw)):
             yield tuple(FileChange(path, self.sizes[blob] if blob else None) for path, blob in version)
 
 
 def resolve_commit(repository: Path, revision: str) -> str:
-    """The hash of the commit that a revision means.
+    """Resolve a revision to a commit hash.
 
-    Raises InputError where it is no repository or has no such revision, HostError without git.
+    Raises InputError for a path that is no repository or an unknown revision, HostError without git.
     """
     return _git(
         repository, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}"
@@ -45,12 +45,12 @@ def resolve_commit(repository: Path, revision: str) -> str:
 
 
 def first_parents_hash(repository: Path, commit: str) -> str:
-    """A hash of the versions up to a commit. Raises as ``newest`` does."""
+    """Return a hash over the versions up to a commit. Raises as ``resolve_commit`` does."""
     return hashlib.sha256(_git(repository, *_REVISIONS, commit).stdout.encode()).hexdigest()
 
 
 def changes(repository: Path, commit: str, work: Path) -> RepositoryChanges:
-    """What the versions up to a commit change; ``work`` is an empty directory for what git writes.
+    """Collect the changes of the versions up to a commit; ``work`` is an empty directory for git's output.
 
     Raises InputError where git cannot read the repository.
     """
@@ -78,7 +78,7 @@ def _git(
 
 
 def _split_at_nul(raw: Path) -> Iterator[bytes]:
-    """What stands between zero bytes."""
+    """Yield the fields of a file, which are separated by zero bytes."""
     rest = b""
     with raw.open("rb") as file:
         while piece := file.read(READ_BYTES):
@@ -88,12 +88,12 @@ def _split_at_nul(raw: Path) -> Iterator[bytes]:
 
 
 def _parse_diff_tree(fields: Iterator[bytes]) -> Iterator[list[tuple[bytes, bytes | None]]]:
-    """Paths and blobs (None: gone) of each version of the fields that git diff-tree -z --stdin printed."""
+    """Yield for each version the changed paths and their blobs (None: removed) from git diff-tree -z --stdin."""
     version: list[tuple[bytes, bytes | None]] | None = None
     for field in fields:
         if not field:
             continue
-        if not field.startswith(b":"):  # a hash: the next version
+        if not field.startswith(b":"):  # a commit hash begins the next version
             if version is not None:
                 yield version
             version = []
@@ -103,7 +103,7 @@ def _parse_diff_tree(fields: Iterator[bytes]) -> Iterator[list[tuple[bytes, byte
         _, after, _, blob, _ = field[1:].split(b" ")
         if after in REGULAR:
             version.append((path, blob))
-        else:  # gone, or something else now
+        else:  # removed, or no longer a regular file
             version.append((path, None))
     if version is not None:
         yield version

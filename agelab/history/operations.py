@@ -1,8 +1,7 @@
-"""The operation log: a history of a filesystem, one operation a line (docs/operations.md has the format).
+"""Operation logs: histories of a filesystem, one operation per line (docs/operations.md defines the format).
 
-Whatever writes one, a log is checked here from its first line to its last before anything is replayed: each
-operation must be possible after those before it, on a filesystem without limits. What a real one refuses shows when it
-is replayed.
+Every log is checked as a whole before it is replayed: each operation must be possible after those before it, on a
+filesystem without limits. Limits of a real one show in the replay.
 """
 
 import re
@@ -16,13 +15,13 @@ from agelab.errors import InputError
 
 HEADER = b"agelab-operations 1"
 MAX_LINE_BYTES = 16_000
-"""Bytes of a line: two paths of PATH_MAX, half of their bytes escaped."""
+"""Maximum length of a line in bytes: two paths of PATH_MAX, half of their bytes escaped."""
 MAX_OFFSET = 2**63 - 1
-"""The largest offset that Linux knows (loff_t)."""
+"""Largest file offset in Linux (loff_t)."""
 BLOCK = 4096
-"""Bytes that a file's last block takes whole, on nearly every filesystem: fullness counts them."""
+"""Block size in bytes of nearly every filesystem; fullness counts a file's last block as a whole one."""
 MAX_FAULTS = 10
-"""Faults that are reported of one log; those after the first often follow from it."""
+"""Maximum number of errors reported for a log; later ones often follow from the first."""
 
 _ESCAPED = re.compile(rb"\\([0-3][0-7]{2})")
 _UNSAFE = re.compile(rb"[\x00-\x20\\\x7f]")
@@ -30,24 +29,24 @@ _OPERATION_FIELDS = {
     **{b"mkdir": "p", b"rmdir": "p", b"create": "p", b"unlink": "p", b"fsync": "p", b"rename": "pp"},
     **{b"write": "pnn", b"overwrite": "pnn", b"append": "pn", b"truncate": "pn", b"point": "n"},
 }
-"""What each operation takes: paths and numbers."""
+"""Fields of each operation: p for path, n for number."""
 
 Directory = dict[bytes, "Directory | int"]
-"""What is in a directory: directories, and files by their sizes."""
+"""Content of a directory by name: a subdirectory, or the size of a file."""
 
 
 def whole_blocks(size: int) -> int:
-    """What a file of so many bytes takes in whole blocks."""
+    """Return the size in bytes rounded up to whole blocks."""
     return -(-size // BLOCK) * BLOCK
 
 
 class LogFault(Exception):
-    """Why a line is none."""
+    """Reason why a line is invalid."""
 
 
 @dataclass
 class FilesystemState:
-    """What is there after some operations."""
+    """Content of the filesystem after some operations."""
 
     root: Directory = field(default_factory=dict)
     live_bytes: int = 0
@@ -57,41 +56,41 @@ class FilesystemState:
     directories: int = 0
 
     def resize_file(self, before: int, after: int) -> None:
-        """A file has another size now; one that is not there has none."""
+        """Account for a change of a file's size; a file that does not exist has size 0."""
         self.live_bytes += after - before
-        # As in_blocks has it, without its two calls: this is done for most lines of a log.
+        # whole_blocks() inlined: this runs for most lines of a log.
         self.space += (-(-after // BLOCK) + before // -BLOCK) * BLOCK
 
 
 @dataclass(frozen=True)
 class LogSummary:
-    """A whole log in numbers; sizes in bytes."""
+    """Totals of a whole log; sizes in bytes."""
 
     operations: int
     counts: dict[str, int]
-    """How often each operation comes."""
+    """Number of lines by operation."""
     bytes_written: int
     files: int
-    """At the end; so are directories, live_bytes and space."""
+    """At the end, as are directories, live_bytes and space."""
     directories: int
     live_bytes: int
     space: int
-    """What the files take in whole blocks."""
+    """Bytes of the files in whole blocks."""
     peak_bytes: int
-    """The most that lay on it at once."""
+    """Largest live_bytes at any time."""
     peak_space: int
     peak_files: int
     points: tuple[int, ...]
-    """The operations before each point."""
+    """Number of operations before each point."""
 
 
 def escape_path(path: bytes) -> bytes:
-    """A path as it stands in a log: what would end a field becomes a backslash and three octal digits."""
+    """Escape a path for a log: separators become a backslash and three octal digits."""
     return _UNSAFE.sub(lambda found: b"\\%03o" % found[0][0], path)
 
 
 class LogChecker:
-    """A log that is read line by line; ``name`` is what errors call it."""
+    """Checks a log line by line; ``name`` is used in error messages."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -103,9 +102,9 @@ class LogChecker:
         self._points: list[int] = []
 
     def read(self, line: bytes) -> bytes:
-        """Take the next line, its end included, and return its operation; empty where it has none.
+        """Check the next line, newline included, and return its operation, or b"" if it has none.
 
-        Raises InputError where the log cannot go on, or has SHOWN faults.
+        Raises InputError when the log cannot be continued or has MAX_FAULTS errors.
         """
         self._line += 1
         if line[-1:] != b"\n" or len(line) > MAX_LINE_BYTES:
@@ -142,7 +141,7 @@ class LogChecker:
         return what
 
     def summary(self) -> LogSummary:
-        """The log, which has been read to its end. Raises InputError with the line and the reason of each fault."""
+        """Return the totals after the last line. Raises InputError with line and reason of each error."""
         if not self._line:
             self._line = 1
             self._fault(f"it is empty and not {HEADER.decode()!r}")
@@ -173,9 +172,9 @@ class LogChecker:
 
 
 def read_lines(path: Path) -> Iterator[bytes]:
-    """The lines of a file, their ends included; of one that is too long the beginning.
+    """Yield the lines of a file with their newlines; only the beginning of one that is too long.
 
-    Raises InputError where it cannot be read.
+    Raises InputError if it cannot be read.
     """
     try:
         with path.open("rb") as log:
@@ -185,9 +184,9 @@ def read_lines(path: Path) -> Iterator[bytes]:
 
 
 def check_log(path: Path) -> LogSummary:
-    """Read the whole log.
+    """Check a whole log.
 
-    Raises InputError with the line and the reason of each fault (the first SHOWN of them).
+    Raises InputError with line and reason of each error, up to MAX_FAULTS.
     """
     found = LogChecker(str(path))
     for line in read_lines(path):
@@ -196,7 +195,7 @@ def check_log(path: Path) -> LogSummary:
 
 
 def _apply(state: FilesystemState, line: bytes) -> tuple[bytes, int]:
-    """Do what the line says to what is there: the operation, and the bytes that it writes. Raises Fault."""
+    """Apply a line to the state; return its operation and the number of bytes written. Raises LogFault."""
     if line.endswith(b"\r"):
         raise LogFault("it ends in CR and LF; a line ends in LF alone (a CR in a name is \\015)")
     what, *words = line.split(b" ")
@@ -251,7 +250,7 @@ def _apply(state: FilesystemState, line: bytes) -> tuple[bytes, int]:
 
 
 def _new_size(what: bytes, size: int, numbers: list[int]) -> tuple[int, int]:
-    """The size of a file after an operation on its content, and the bytes written."""
+    """Return a file's size after an operation on its content, and the number of bytes written."""
     if what == b"truncate":
         return numbers[0], 0
     offset, length = (size, numbers[0]) if what == b"append" else numbers
@@ -287,7 +286,7 @@ def _rename(
 def _resolve(
     state: FilesystemState, word: bytes, beside: Directory | int | None = None
 ) -> tuple[Directory, bytes]:
-    """The directory that a path leads to, and the last name of the path; ``beside``: what it may not lie in."""
+    """Return parent directory and last name of a path; ``beside`` is a directory that must not contain it."""
     if b"\\" in word:
         if b"\\" in _ESCAPED.sub(b"", word):
             raise LogFault(f"{_quote(word)}: a backslash without three octal digits")
@@ -312,7 +311,7 @@ def _resolve(
 
 
 def _require_plain_name(word: bytes, part: bytes) -> None:
-    """Refuse what is no name. Raises Fault."""
+    """Raise LogFault for an empty name, ``.`` or ``..``."""
     if part in (b"", b".", b".."):
         raise LogFault(f"{_quote(word)} is not a plain path below the mount point")
 
@@ -328,5 +327,5 @@ def _names() -> list[str]:
 
 
 def _quote(word: bytes) -> str:
-    """Bytes of the log as an error names them."""
+    """Quote bytes of the log for an error message."""
     return repr(word[:80].decode(errors="replace"))

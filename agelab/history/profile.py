@@ -1,9 +1,8 @@
-"""Aging to a profile: files come and go until those that are there have its sizes, ages and depths.
+"""Aging to a profile: create and delete files until the remaining ones have its sizes, ages and depths.
 
-As Geriatrix does (Kadekodi, Nagarajan, Ganger and Gibson, USENIX ATC 2018): the filesystem is first filled to the
-wanted fullness, then files are made and removed in turn. Sizes and depths are drawn when a file is made; which one is
-removed decides on the ages: one of the class of ages that has most more than its share. An age is a share of the
-history so far.
+This follows Geriatrix (Kadekodi, Nagarajan, Ganger and Gibson, USENIX ATC 2018): fill the filesystem to the wanted
+fullness, then create and delete files in turn. Sizes and depths are drawn on creation; ages are controlled by
+deletion, which takes a file of the age class that exceeds its share most. An age is a share of the history so far.
 """
 
 from bisect import bisect_left
@@ -25,24 +24,24 @@ from agelab.scenario import toml_files
 
 PROFILES = Path(__file__).parent
 RECIPE = 1
-"""To be raised when a change of this module changes a log."""
+"""Raise this when a change of this module changes a log."""
 INODE_BYTES = 256
-"""Bytes besides that a file is taken to need: an inode of today's ext4."""
+"""Bytes assumed for a file beside its blocks: an inode of today's ext4."""
 
 
 class WeightedClasses(WithOrigin):
-    """Classes of files, each with a weight."""
+    """Classes of files with weights."""
 
     weights: tuple[int, ...] = Field(min_length=1)
 
     def shares(self) -> list[float]:
-        """The share of files in each class."""
+        """Return the share of files in each class."""
         whole = sum(self.weights)
         return [weight / whole for weight in self.weights]
 
 
 class BoundedClasses(WeightedClasses):
-    """Classes of files and the weight of each: one reaches from the bound before it up to its own."""
+    """Classes by value with weights: each reaches from the previous bound up to its own."""
 
     upto: tuple[int, ...] = Field(min_length=1)
 
@@ -54,7 +53,7 @@ class BoundedClasses(WeightedClasses):
 
 
 class DepthClasses(WeightedClasses):
-    """Weights of files with 1, 2, 3 ... directories above them, and how many such directories there are."""
+    """Weights of files with 1, 2, 3 ... directories above them, and the number of directories at each depth."""
 
     directories: tuple[int, ...] = Field(min_length=1)
 
@@ -66,7 +65,7 @@ class DepthClasses(WeightedClasses):
 
 
 class Profile(Frozen):
-    """What lies on a filesystem of some use, and how old it is."""
+    """Distributions of size, age and depth of the files on a filesystem."""
 
     name: str
     title: str
@@ -77,12 +76,12 @@ class Profile(Frozen):
 
 
 def load_profiles() -> list[Profile]:
-    """All that there are, sorted by name."""
+    """Read all profiles, sorted by name."""
     return [toml_files.read(path, Profile) for path in sorted(PROFILES.glob("*.toml"))]
 
 
 def load_profile(name: str) -> Profile:
-    """The profile of that name, a file beside this module. Raises InputError for a name that none has."""
+    """Read a profile by name from the file beside this module. Raises InputError for an unknown name."""
     there = sorted(path.stem for path in PROFILES.glob("*.toml"))
     if name not in there:
         raise unknown("profile", name, there)
@@ -91,21 +90,21 @@ def load_profile(name: str) -> Profile:
 
 @dataclass
 class ProducedFiles:
-    """What a log leaves behind, beside what was asked for."""
+    """Files that remain after a log, to compare with the request."""
 
     files: int = 0
     live_bytes: int = 0
     """In whole blocks."""
     written: int = 0
-    """Bytes."""
+    """Bytes written."""
     sizes: Counter[int] = field(default_factory=Counter)
-    """Files by class; so are ages and depths."""
+    """Number of files by class; likewise ages and depths."""
     ages: Counter[int] = field(default_factory=Counter)
     depths: Counter[int] = field(default_factory=Counter)
 
 
 class _WeightedDraw:
-    """An index by weight, of one draw."""
+    """Draws an index by weight."""
 
     def __init__(self, weights: Sequence[int]) -> None:
         self._upto = list(accumulate(weights))
@@ -115,10 +114,10 @@ class _WeightedDraw:
 
 
 class _FilesByAge:
-    """The live files by the class of their age; the youngest class comes first.
+    """Live files by age class, youngest first.
 
-    A class holds its files in the order in which they were made; the clock is the number of files made so far, and an
-    age of 1 is the whole of it.
+    A class holds its files in order of creation; the clock is the number of files created so far, and an age of 1 is
+    all of it.
     """
 
     def __init__(self, classes: BoundedClasses) -> None:
@@ -130,7 +129,7 @@ class _FilesByAge:
         self.counts = [0] * len(self._bounds)
 
     def add(self, file: int) -> None:
-        """A file, whose number is the clock, is there; those that are now too old for their class go to the next."""
+        """Add a file, whose number is the clock, and move files that are now too old to the next class."""
         self._files[0].append(file)
         self._live.add(file)
         self.counts[0] += 1
@@ -147,7 +146,7 @@ class _FilesByAge:
             self._compact(index)
 
     def remove_one(self, draws: SeededRandom) -> int:
-        """Remove a file of the class that has most more than its share, and say which it was."""
+        """Remove and return a file of the class that exceeds its share most."""
         every = len(self._live)
         index = max(
             (index for index, count in enumerate(self.counts) if count),
@@ -162,7 +161,7 @@ class _FilesByAge:
         return file
 
     def _compact(self, index: int) -> None:
-        """Forget a class's removed files once they are more than the others: a draw finds one that is there soon."""
+        """Drop a class's removed files once they outnumber the live ones, so that a draw soon finds a live one."""
         files, head = self._files[index], self._heads[index]
         if len(files) > 2 * self.counts[index] + 16:
             self._files[index] = [file for file in files[head:] if file in self._live]
@@ -171,23 +170,23 @@ class _FilesByAge:
 
 @dataclass(frozen=True)
 class ProfileRequest:
-    """How much of the profile there is to be, on which disk; sizes in bytes."""
+    """Amount to write and fill, and the disk; sizes in bytes."""
 
     disk: int
     fullness: float
-    """Of the disk, in whole blocks."""
+    """Share of the disk, in whole blocks."""
     overwrites: float
-    """How often the bytes of the disk are written, the filling included."""
+    """Bytes written, the filling included, as a multiple of the disk's size."""
     points: int
-    """So many points, each after an equal part of the bytes; the last is the log's end."""
+    """Number of points, each after an equal share of the bytes; the last is the log's end."""
 
 
 def operations(
     profile: Profile, wanted: ProfileRequest, seed: int, produced: ProducedFiles
 ) -> Iterator[bytes]:
-    """The lines of the log, header and all; ``produced`` says at the end what became of the profile.
+    """Yield the lines of the log, header included; at the end ``produced`` is filled in.
 
-    Raises InputError where the disk has no room for the profile's largest file.
+    Raises InputError if the disk has no room for the profile's largest file.
     """
     room, budget = int(wanted.disk * wanted.fullness), int(wanted.disk * wanted.overwrites)
     if (largest := profile.sizes.upto[-1] + INODE_BYTES) > room:
@@ -232,7 +231,7 @@ def operations(
 
 
 def _directories(depths: DepthClasses, draws: SeededRandom) -> Iterator[list[bytes]]:
-    """The directories at each depth, each in a drawn one of the depth above."""
+    """Yield the directories of each depth, each in a random one of the depth above."""
     above = [b""]
     for depth, count in enumerate(depths.directories, start=1):
         found = []

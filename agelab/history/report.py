@@ -1,10 +1,10 @@
-"""What an engine produced, beside what it was asked for.
+"""Report on a log: what the engine produced beside what was asked for.
 
-Whether the files have a profile's distribution is said in three ways. D is the distance of Kolmogorov and Smirnov: the
-largest difference of the two cumulative distributions, over the classes. p is that of Pearson's chi-squared test of
-goodness of fit, by which Geriatrix decides whether ages have converged (Kadekodi et al., USENIX ATC 2018). It falls
-with the number of files, however small the difference, so Cohen's w stands beside it, which does not: w =
-sqrt(chi2 / n), of which 0.1 is small and 0.3 medium (Statistical Power Analysis for the Behavioral Sciences, 1988).
+Three figures compare files with a profile's distribution. D is the distance of Kolmogorov and Smirnov: the largest
+difference of the two cumulative distributions, over the classes. p is that of Pearson's chi-squared test of goodness
+of fit, by which Geriatrix decides whether ages have converged (Kadekodi et al., USENIX ATC 2018). It falls with the
+number of files, however small the difference. Cohen's w does not: w = sqrt(chi2 / n), of which 0.1 is small and 0.3
+medium (Statistical Power Analysis for the Behavioral Sciences, 1988).
 """
 
 import math
@@ -19,74 +19,74 @@ from agelab.history.profile import ProducedFiles, Profile
 from agelab.model.base import Frozen
 
 CONVERGED_DISTANCE = 0.05
-"""Ages have converged where D is at most this: no age has more than one file in twenty too many or too few below it."""
+"""Largest D at which ages have converged: at most one file in twenty too many or too few below any age."""
 MIN_EXPECTED_COUNT = 5
-"""Files that a class is expected to have at least: smaller ones are joined for chi-squared (Cochran, 1954)."""
+"""Smallest expected count of a class: smaller ones are joined for chi-squared (Cochran, 1954)."""
 
 
 class AskedShare(Frozen):
-    """A share of the disk's bytes. ``asked``: null where nobody asked."""
+    """A share of the disk's bytes; ``asked`` is null if it was not requested."""
 
     asked: float | None
     produced: float
 
 
 class DistributionFit(Frozen):
-    """How well the files that are left fit a distribution; classes in the profile's order."""
+    """Fit of the remaining files to a distribution; classes in the profile's order."""
 
-    upto: tuple[int, ...] = Field(
-        description="each class reaches up to this: bytes, hours, directories above"
-    )
+    upto: tuple[int, ...] = Field(description="upper bound of each class: bytes, hours, directories above")
     asked: tuple[float, ...] = Field(description="share of the files in each class")
     produced: tuple[float, ...]
     distance: float = Field(description="Kolmogorov and Smirnov's D")
-    p: float | None = Field(description="of the chi-squared test; null where the files are too few for it")
+    p: float | None = Field(description="p of the chi-squared test; null where there are too few files")
     effect: float | None = Field(description="Cohen's w")
 
 
 class ProfileFit(Frozen):
-    """The three distributions of a profile."""
+    """Fit to the three distributions of a profile."""
 
     profile: str
     sizes: DistributionFit
     depths: DistributionFit
     ages: DistributionFit
-    converged: bool = Field(description=f"whether the ages have: D is at most {CONVERGED_DISTANCE}")
+    converged: bool = Field(description=f"whether D of the ages is at most {CONVERGED_DISTANCE}")
 
 
 class HistoryReport(Frozen):
-    """A log, in numbers; sizes in bytes."""
+    """Totals of a log and its fit to the request; sizes in bytes."""
 
     schema_: int = Field(default=1, alias="schema")
     engine: str
     disk: int
-    seed: int | None = Field(description="null where the engine draws nothing")
+    seed: int | None = Field(description="null where the engine draws no random numbers")
     fullness: AskedShare = Field(description="files in whole blocks of 4096 bytes")
     overwrites: AskedShare
     operations: int
-    counts: dict[str, int] = Field(description="how often each operation comes")
+    counts: dict[str, int] = Field(description="number of lines by operation")
     bytes_written: int
-    files: int = Field(description="at the end; so are directories and live_bytes")
+    files: int = Field(description="at the end, as are directories and live_bytes")
     directories: int
     live_bytes: int
-    peak_bytes: int = Field(description="the most that lay on the disk at once")
-    points: tuple[int, ...] = Field(description="operations before each point")
-    versions: int | None = Field(default=None, description="of the tree")
-    turns: int | None = Field(default=None, description="of copying a tree in, and deleting half of it")
+    peak_bytes: int = Field(description="largest live_bytes at any time")
+    points: tuple[int, ...] = Field(description="number of operations before each point")
+    versions: int | None = Field(default=None, description="number of versions of the tree")
+    turns: int | None = Field(
+        default=None, description="number of turns: copies of the tree, of which half is deleted"
+    )
     fits: ProfileFit | None = None
 
 
 @dataclass
 class EngineRecord:
-    """What an engine knows of its own log once that is written."""
+    """Facts about a log that its engine knows, complete once the log is written."""
 
     fullness: float | None = None
-    """Asked; so are overwrites."""
+    """As requested; likewise overwrites."""
     overwrites: float | None = None
     at_peak: bool = False
-    """Whether it was asked of the fullest moment, and not of the end."""
+    """True if fullness refers to the fullest moment, not to the end."""
     counted: int | None = None
-    """The bytes that overwrites count, where not all do."""
+    """Bytes counted as overwrites, if not all are."""
     versions: int | None = None
     turns: int | None = None
     profile: Profile | None = None
@@ -96,7 +96,7 @@ class EngineRecord:
 def report(
     engine: str, disk: int, seed: int | None, record: EngineRecord, found: LogSummary
 ) -> HistoryReport:
-    """The report of a log that was checked."""
+    """Return the report on a checked log."""
     space = found.peak_space if record.at_peak else found.space
     counted = found.bytes_written if record.counted is None else record.counted
     return HistoryReport(
@@ -122,7 +122,7 @@ def report(
 def fit_distribution(
     upto: Sequence[int], asked: Sequence[float], counts: Mapping[int, int]
 ) -> DistributionFit:
-    """How well files, counted by class, fit shares."""
+    """Return how well files, counted by class, fit the shares."""
     files = sum(counts.values())
     produced = [counts.get(index, 0) / files if files else 0.0 for index in range(len(asked))]
     distance = ours = theirs = 0.0
@@ -147,7 +147,7 @@ def fit_distribution(
 def _join_small_classes(
     counts: Sequence[int], asked: Sequence[float], files: int
 ) -> tuple[list[int], list[float]]:
-    """Counts and expected counts of classes that are large enough, each joined of neighbours."""
+    """Join neighbouring classes until each is large enough; return counts and expected counts."""
     seen: list[int] = []
     expected: list[float] = []
     some, due = 0, 0.0
@@ -176,7 +176,7 @@ def _fit_profile(profile: Profile, produced: ProducedFiles) -> ProfileFit:
 
 
 def report_lines(found: HistoryReport) -> list[str]:
-    """The report in plain lines, for a terminal."""
+    """Format the report as lines for a terminal."""
     mean = found.live_bytes / found.files if found.files else 0
     counts = ", ".join(f"{what} {count}" for what, count in found.counts.items() if what != "point")
     lines = [

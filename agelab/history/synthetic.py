@@ -1,7 +1,7 @@
-"""A seeded tree of sources and its versions, where no real repository is at hand.
+"""Versions of a seeded source tree, for use without a real repository.
 
-The tree is the kernel's sources of corpus ``piszcz-2006``, at the size that the disk has room for. It grows as it is
-worked on: a version changes a few files, adds some and removes fewer.
+The tree is the kernel sources of corpus ``piszcz-2006``, at a size that fits the disk. It grows over time: a version
+changes a few files, adds some and removes fewer.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,23 +16,24 @@ from agelab.history.operations import whole_blocks
 from agelab.history.tree import FileChange, Version
 
 RECIPE = 1
-"""To be raised when a change of this module changes a log."""
+"""Raise this when a change of this module changes a log."""
 CORPUS = "piszcz-2006"
 SAMPLE_BYTES = 4_000_000
-"""Bytes of a small tree of that kind, whose files take as many blocks for their bytes as those of any other size."""
+"""Bytes of a small sample tree; its ratio of blocks to bytes holds for any size."""
 FIRST_VERSION_SHARE = 0.5
-"""The least share of what the tree grows to that the first version has. Estimated, like all that follows."""
+"""Least size of the first version as a share of the final size. Estimated, like all figures below."""
 FILES_TOUCHED_WEIGHTS = (45, 20, 10, 6, 4, 3, 2, 2, 2, 2, 1, 1, 1, 1)
 """Weights of versions that touch 1, 2, 3 ... files: nearly half touch one."""
 ADDED_PER_1000, REMOVED_PER_1000 = 80, 30
-"""Of a thousand files that versions touch; the others are changed. At its full size the tree gets none that are new."""
+"""Of 1000 files touched, the number added and removed; the others change. At its full size the tree gets no new ones.
+"""
 MAX_RESIZE_PER_1000 = 100
-"""A changed file is up to so many thousandths larger or smaller."""
+"""A changed file grows or shrinks by at most so many thousandths."""
 
 
 @dataclass(frozen=True)
 class TreeRequest:
-    """How large the tree grows and how much is written, in bytes."""
+    """Final size of the tree and the amount to write, in bytes."""
 
     live: int
     """In whole blocks."""
@@ -40,9 +41,9 @@ class TreeRequest:
 
 
 def versions(wanted: TreeRequest, seed: int) -> Iterator[Version]:
-    """The first version and those after it, until so much has been written."""
+    """Yield the versions until enough bytes have been written."""
     small = [member.size for member in _plan_tree(SAMPLE_BYTES, seed)]
-    # Where little is written the tree has no time to grow: it begins the larger.
+    # With little to write the tree cannot grow much, so it starts larger.
     grown = wanted.live - (ADDED_PER_1000 - REMOVED_PER_1000) * (wanted.written - wanted.live) // 1000
     first = max(grown, int(FIRST_VERSION_SHARE * wanted.live)) * sum(small) // sum(map(whole_blocks, small))
     draws = SeededRandom(seed, "versions")
@@ -54,7 +55,7 @@ def versions(wanted: TreeRequest, seed: int) -> Iterator[Version]:
     while written < wanted.written:
         touched: dict[bytes, int | None] = {}
         for _ in range(1 + draws.pick(FILES_TOUCHED_WEIGHTS)):
-            # The later a file came, or was changed, the likelier it is changed again.
+            # Recently added or changed files are more likely to change again.
             at = max(draws.below(len(paths)), draws.below(len(paths)))
             path, what = paths[at], draws.below(1000)
             if path in touched:
@@ -81,7 +82,7 @@ def versions(wanted: TreeRequest, seed: int) -> Iterator[Version]:
 
 
 def _plan_tree(size: int, seed: int) -> Sequence[PlannedFile]:
-    """The sources' files: of so many bytes, headers of their archive included."""
+    """Return the source files of an archive of so many bytes, headers included."""
     [archive] = plan_files(definition(CORPUS), max(1_000_000, size), seed)
     assert isinstance(archive, Tarball)
     return archive.members

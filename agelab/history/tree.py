@@ -1,8 +1,8 @@
-"""From the changes of a version-controlled tree to operations: what a checkout of each version does to the files.
+"""Turn the versions of a source tree into operations, as a checkout of each version would.
 
-As git does it: a file that changed is removed and written anew under its name, a directory is made when its first file
-comes and removed with its last (builtin/checkout.c and unpack-trees.c of git). The repository's own files are left out:
-what is aged is the tree that people work in.
+As in git, a changed file is removed and written anew under its name; a directory is made with its first file and
+removed with its last (builtin/checkout.c and unpack-trees.c of git). The repository's own files are left out: the
+history ages the work tree.
 """
 
 from collections import Counter
@@ -12,35 +12,35 @@ from dataclasses import dataclass
 from agelab.history.operations import HEADER, escape_path
 
 RECIPE = 1
-"""To be raised when a change of this module, or of git.py, changes a log."""
+"""Raise this when a change of this module, or of git.py, changes a log."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file of one version."""
+    """One changed file of a version."""
 
     path: bytes
     size: int | None
-    """Bytes that it has now; None: it is gone."""
+    """New size in bytes; None if the file was removed."""
 
 
 Version = tuple[FileChange, ...]
-"""What one version changes. A file that was renamed is gone under the one name and there under the other."""
+"""Changes of one version. A renamed file is removed under one name and added under the other."""
 
 
 def operations(versions: Iterable[Version], points: Sequence[int]) -> Iterator[bytes]:
-    """The lines of the log, header and all.
+    """Yield the lines of the log, header included.
 
-    ``points``: bytes written after which, at the end of the version that reaches them, a point comes; the last one
-    comes at the end of the log.
+    ``points`` are numbers of bytes written; a point comes at the end of the version that reaches them, the last at
+    the end of the log.
     """
     yield HEADER + b"\n"
     there: set[bytes] = set()
     entries: Counter[bytes] = Counter()
-    """How many files and directories a directory holds."""
+    """Number of files and directories in a directory."""
     written, number = 0, 0
     for version in versions:
-        # What goes makes room for a directory of its name, and the other way round.
+        # Removals come first: a file may become a directory, and the other way round.
         for change in sorted(version, key=lambda change: (change.size is not None, change.path)):
             path = escape_path(change.path)
             if change.path in there:
@@ -66,7 +66,7 @@ def operations(versions: Iterable[Version], points: Sequence[int]) -> Iterator[b
 
 
 def _make_directories(path: bytes, entries: Counter[bytes]) -> Iterator[bytes]:
-    """Make the directories that a new file needs."""
+    """Yield operations that make the directories of a new file."""
     missing = []
     while directory := path.rpartition(b"/")[0]:
         entries[directory] += 1
@@ -79,7 +79,7 @@ def _make_directories(path: bytes, entries: Counter[bytes]) -> Iterator[bytes]:
 
 
 def _remove_empty_directories(path: bytes, entries: Counter[bytes]) -> Iterator[bytes]:
-    """Remove the directories that a file has left empty."""
+    """Yield operations that remove the directories that became empty."""
     while directory := path.rpartition(b"/")[0]:
         entries[directory] -= 1
         if entries[directory]:

@@ -1,1 +1,1 @@
-"""Where the files of a filesystem lie: maps, measures of them, free space, pictures."""
+"""Layout of files on a disk: extent maps, measures, free space, pictures."""

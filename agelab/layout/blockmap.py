@@ -1,4 +1,4 @@
-"""What fills each stretch of a disk: the shares of free space, of files in one run or in several, and of the rest."""
+"""Block map: the shares of free space, contiguous and fragmented files, and metadata in each stretch of a disk."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,19 +8,19 @@ from typing import NamedTuple
 from agelab.layout.model import Extent, ExtentMap, FileMap, FreeSpace
 
 LONG_RUN_BYTES = 1 << 20
-"""Bytes from which a run is long: about here a disk takes as long to read a run as to seek to it."""
-# FIEMAP_EXTENT_* flags (Linux, filesystems/fiemap.rst). Without a place, or with a place but without a length there:
-# that of a compressed extent (ENCODED, and not ENCRYPTED) is the length of its plain data.
+"""Bytes from which a run is long: reading it then takes a disk about as long as seeking to it."""
+# FIEMAP_EXTENT_* flags (Linux, filesystems/fiemap.rst). Without a place, or with a place but no length on disk:
+# a compressed extent (ENCODED, and not ENCRYPTED) has the length of its uncompressed data.
 UNKNOWN, DELALLOC, ENCODED, ENCRYPTED = 0x2, 0x4, 0x8, 0x80
 NOT_ALIGNED = 0x100
 NO_OWN_BLOCK = 0x200 | 0x400
-"""DATA_INLINE and DATA_TAIL: in a block of the filesystem's own, or in one shared with other files."""
+"""DATA_INLINE and DATA_TAIL: in a metadata block, or in a block shared with other files."""
 Run = tuple[int, int]
 """First byte, and the byte after the last."""
 
 
 class BlockKind(Enum):
-    """What a byte of the disk is taken for."""
+    """Use of a byte of the disk."""
 
     SHORT = "fragmented files, in short runs"
     LONG = "fragmented files, in long runs"
@@ -32,52 +32,52 @@ class BlockKind(Enum):
 
 
 RANKS = (BlockKind.SHORT, BlockKind.LONG, BlockKind.WHOLE, BlockKind.OWN, BlockKind.FREE)
-"""What can be claimed, the strongest claim first: a block that two files share is fragmented if one of them is."""
+"""Claimable kinds, strongest claim first: a block shared by two files is fragmented if one of them is."""
 Claim = tuple[int, int, int]
-"""First byte, the byte after the last, and the place in RANKS."""
+"""First byte, the byte after the last, and the index in RANKS."""
 
 
 class FileCensus(NamedTuple):
-    """The files of an extent map, each counted once however many names it has."""
+    """Number of files in an extent map; a file with several hard links counts once."""
 
     files: int
     placed: int
-    """Those that have blocks, all with a known place; the next two are of these."""
+    """Files with blocks, all of known place; the next two refer to these."""
     fragmented: int
     runs: int
     unplaced: int
-    """Those of which not every place is known; nothing of them is drawn as a file's."""
+    """Files with a block of unknown place; these are not drawn as files."""
     inside: int
     """Extents in blocks that are not the file's alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockMap:
-    """A disk, cell by cell from its first byte to its last."""
+    """Use of a disk, cell by cell from the first byte to the last."""
 
     size: int
     cell: int
     """Bytes of a cell; the last one may be shorter."""
     shares: dict[BlockKind, list[int]]
-    """Bytes of each kind in each cell; a kind that could not be told is not in it."""
+    """Bytes of each kind in each cell; kinds that could not be measured are missing."""
     census: FileCensus | None
     disputed: int
-    """Bytes claimed more than once, not only by files: taken for the first of RANKS."""
+    """Bytes claimed more than once, not only by files; drawn as the first of RANKS."""
     outside: int
     """Bytes of runs beyond the end of the disk."""
 
     @property
     def count(self) -> int:
-        """How many cells there are."""
+        """Number of cells."""
         return -(-self.size // self.cell)
 
     def totals(self) -> dict[BlockKind, int]:
-        """Bytes of each kind on the whole disk."""
+        """Return the bytes of each kind on the whole disk."""
         return {kind: sum(cells) for kind, cells in self.shares.items()}
 
 
 def build_block_map(size: int, cell: int, extents: ExtentMap | None, free: FreeSpace | None) -> BlockMap:
-    """Take every byte of a disk for one kind, and add them up in cells; None is what was not measured."""
+    """Assign each byte of a disk to one kind and add them up in cells; None means not measured."""
     if size <= 0 or cell <= 0:
         raise ValueError(f"a disk of {size} bytes cannot be drawn in cells of {cell}")
     claims: list[Claim] = []
@@ -104,10 +104,10 @@ def build_block_map(size: int, cell: int, extents: ExtentMap | None, free: FreeS
 
 
 def file_runs(file: FileMap, block_size: int) -> list[list[Run]] | None:
-    """The stretches of each run of a file, in the order of the file; None where a place is not known.
+    """Return the stretches of each run of a file in file order, or None if a place is unknown.
 
-    As filefrag (e2fsprogs 1.47) counts, an extent belongs to the run of the one before if it follows it on the disk,
-    or leaves just the hole between them its place. Only such a hole makes a run of more than one stretch.
+    As filefrag (e2fsprogs 1.47) counts, an extent continues the run of the previous one if it follows it on the disk,
+    or leaves exactly the space of the hole between them. Only such a hole gives a run several stretches.
     """
     if file.unmapped is not None:
         return None
@@ -120,7 +120,7 @@ def file_runs(file: FileMap, block_size: int) -> list[list[Run]] | None:
         if flags & (UNKNOWN | DELALLOC) or (flags & ENCODED and not flags & ENCRYPTED):
             return None
         start, length = extent.physical, extent.length
-        # Where blocks were asked for one by one, the last extent ends with the file and not with its block.
+        # With FIBMAP the last extent ends with the file, not with its block.
         end = start + (length if flags & NOT_ALIGNED else -(-length // block_size) * block_size)
         if before is None:
             found.append([(start, end)])
@@ -135,7 +135,7 @@ def file_runs(file: FileMap, block_size: int) -> list[list[Run]] | None:
 
 
 def _claim_files(extents: ExtentMap, claims: list[Claim]) -> FileCensus:
-    """What the files claim, and their number."""
+    """Add the claims of the files, and return their census."""
     short, long, whole = (RANKS.index(kind) for kind in (BlockKind.SHORT, BlockKind.LONG, BlockKind.WHOLE))
     linked: set[int] = set()
     files = placed = fragmented = total = unplaced = inside = 0
@@ -162,7 +162,7 @@ def _claim_files(extents: ExtentMap, claims: list[Claim]) -> FileCensus:
 
 
 class _Tally:
-    """Claims on a disk, added up in its cells: each byte once, for the first of those who claim it in RANKS."""
+    """Adds up claims by cell, each byte once, for the strongest claim in RANKS."""
 
     def __init__(self, size: int, cell: int) -> None:
         self.size, self.cell = size, cell
@@ -173,9 +173,9 @@ class _Tally:
         self.disputed = self.outside = 0
 
     def add(self, claims: list[Claim]) -> None:
-        """Add all claims there are, which are put in the order of the disk."""
+        """Sort and add the claims; call this once."""
         claims.sort()
-        # Claims that overlap, directly or through others; nearly always a single one.
+        # A group of claims that overlap, directly or through others; nearly always a single one.
         group: list[Claim] = []
         reach = -1
         for claim in claims:
@@ -224,7 +224,7 @@ def _length(runs: Sequence[Run]) -> int:
 
 
 def _union(runs: list[Run]) -> list[Run]:
-    """The same bytes as disjoint runs in the order of the disk."""
+    """Return the same bytes as disjoint runs, sorted."""
     joined: list[Run] = []
     first = last = -1
     for start, end in sorted(runs):
@@ -242,7 +242,7 @@ def _union(runs: list[Run]) -> list[Run]:
 
 
 def _difference(runs: list[Run], taken: list[Run]) -> list[Run]:
-    """What of some runs is not in others; both disjoint and in order."""
+    """Return the parts of ``runs`` outside ``taken``; both disjoint and sorted."""
     left: list[Run] = []
     at, many = 0, len(taken)
     for start, end in runs:

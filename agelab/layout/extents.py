@@ -1,4 +1,4 @@
-"""The extent mapper's text as an ExtentMap; harness/tools/extents.c says what each line means."""
+"""Parse the extent mapper's output into an ExtentMap; harness/tools/extents.c documents each line."""
 
 import re
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ _ESCAPED = re.compile(rb"\\(\d{3})")
 
 @dataclass
 class _FileLines:
-    """One file while its lines are read."""
+    """A file whose lines are being read."""
 
     path: str
     inode: int
@@ -39,10 +39,10 @@ class _FileLines:
 
 
 def parse_extents(text: bytes) -> ExtentMap:
-    """The map that the mapper wrote.
+    """Parse the output of the mapper.
 
-    A name that is no UTF-8 has its bytes as surrogates (PEP 383), as Python has names of files.
-    Raises AgelabError, naming the line, for anything that the mapper does not write: a map is whole or none.
+    Bytes of a name that are not UTF-8 become surrogates (PEP 383), as in Python's file names. Raises AgelabError with
+    the line number for any unexpected line: a map is complete or not used.
     """
     lines = text.split(b"\n")
     if lines.pop():

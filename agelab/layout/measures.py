@@ -1,7 +1,7 @@
-"""What an extent map says of a layout: how whole files are, how near each other, and what is not known.
+"""Measures of an extent map: fragmentation, locality, and what is unknown.
 
-docs/measures.md defines each measure. All arithmetic is on integers and fractions: a measure is rounded once, at the
-end, so that equal maps have equal digits.
+docs/measures.md defines each measure. All arithmetic uses integers and fractions; a measure is rounded once, at the
+end, so that equal maps give equal digits.
 """
 
 import posixpath
@@ -15,7 +15,7 @@ from agelab.layout.model import Extent, ExtentMap, FileMap, LayoutMeasure
 
 PERCENTILES = (10, 50, 90)
 DIGITS = 6
-"""Decimals of a measure that is no whole number."""
+"""Decimals of a measure that is not a whole number."""
 
 # FIEMAP_EXTENT_* of linux/fiemap.h.
 UNKNOWN, DELALLOC, ENCODED, ENCRYPTED = 0x2, 0x4, 0x8, 0x80
@@ -28,26 +28,26 @@ SHARES = (
     *("extent_length_mean", "locality_score", "locality_distance"),
 )
 METRICS = ("files", "unmapped_files", *TOTALS, *SHARES)
-"""What ``measures`` gives, in this order."""
+"""Metrics of ``layout_measures``, in this order."""
 
 
 @dataclass(frozen=True)
 class PlacedFile:
-    """A file whose every block has a known place, by the pieces that it is in on the disk."""
+    """A file whose blocks all have a known place, as contiguous pieces on the disk."""
 
     pieces: tuple[int, ...]
-    """Bytes of each, in whole blocks; empty for a file without a block."""
+    """Bytes of each piece, in whole blocks; empty for a file without a block."""
     blocks: int
     start: int
-    """Where its first block begins; of no meaning without one."""
+    """Start of the first block; meaningless without one."""
     end: int
-    """Where its last block ends."""
+    """End of the last block."""
     tails: int
-    """Parts of it that lie in the filesystem's own structures."""
+    """Number of its parts in the filesystem's metadata."""
 
 
 def layout_measures(found: ExtentMap | None, why: str = "") -> list[LayoutMeasure]:
-    """Every measure of a map; of None, that each is not measured, and why."""
+    """Return every measure of a map; for None, each as not measured, with the reason ``why``."""
     if found is None:
         return [LayoutMeasure(metric, None, why) for metric in METRICS]
     files = list(without_hard_links(found.files))
@@ -57,7 +57,7 @@ def layout_measures(found: ExtentMap | None, why: str = "") -> list[LayoutMeasur
     known = [one for one in placed if isinstance(one, PlacedFile)]
     values: dict[str, Fraction | int | str] = {"files": len(files), "unmapped_files": sum(reasons.values())}
     if reasons:
-        # The commonest; of several, the first by name.
+        # The most common reason; of several, the first by name.
         reason = min(reasons, key=lambda one: (-reasons[one], one))
         words = f"{sum(reasons.values())} of {len(files)} files could not be mapped ({reason})"
         values |= dict.fromkeys(TOTALS, words)
@@ -76,7 +76,7 @@ def layout_measures(found: ExtentMap | None, why: str = "") -> list[LayoutMeasur
 
 
 def without_hard_links(files: Iterable[FileMap]) -> Iterator[FileMap]:
-    """Each file once, where it is listed first: the other names of it are the same blocks."""
+    """Yield each file once, where it is listed first: its other names share the blocks."""
     seen: set[int] = set()
     for file in files:
         if file.links > 1 and file.inode in seen:
@@ -86,7 +86,7 @@ def without_hard_links(files: Iterable[FileMap]) -> Iterator[FileMap]:
 
 
 def locate(file: FileMap, block_size: int) -> PlacedFile | str:
-    """Where the file lies, or why that is not known."""
+    """Locate a file's blocks, or return why that is impossible."""
     if file.unmapped is not None:
         return file.unmapped
     located: list[Extent] = []
@@ -95,7 +95,7 @@ def locate(file: FileMap, block_size: int) -> PlacedFile | str:
         if extent.flags & (INLINE | TAIL):
             tails += 1
         elif extent.flags & UNWRITTEN and extent.flags & UNKNOWN and not extent.flags & DELALLOC:
-            continue  # reserved: nothing was written, and nothing lies anywhere
+            continue  # preallocated: nothing was written and no place is known
         elif extent.flags & (UNKNOWN | DELALLOC):
             return "an extent without a place"
         elif extent.flags & ENCODED and not extent.flags & ENCRYPTED:
@@ -105,7 +105,7 @@ def locate(file: FileMap, block_size: int) -> PlacedFile | str:
     pieces: list[int] = []
     end = 0
     for number, extent in enumerate(located):
-        # Where sectors were asked for one by one, the last extent ends with the file's last sector.
+        # With FIBMAP the last extent ends with the file's last sector.
         length = -(-extent.length // block_size) * block_size
         if number and continues(located[number - 1], extent):
             pieces[-1] += length
@@ -122,16 +122,16 @@ def locate(file: FileMap, block_size: int) -> PlacedFile | str:
 
 
 def continues(before: Extent, after: Extent) -> bool:
-    """Whether an extent lies directly behind the one before, or leaves just the hole between them its place.
+    """Return True if an extent directly follows the previous one, or leaves exactly the space of the hole between.
 
-    It is what filefrag (e2fsprogs 1.47) counts as no new extent.
+    filefrag (e2fsprogs 1.47) counts no new extent in these cases.
     """
     step = after.physical - before.physical
     return step in (before.length, after.logical - before.logical)
 
 
 def fragmentation(files: Sequence[PlacedFile]) -> dict[str, Fraction | str]:
-    """Extents for each file, the share of files in pieces, and the layout score."""
+    """Return extents per file, the share of fragmented files, and the layout score."""
     filled = [file for file in files if file.pieces]
     if not filled:
         none = "no mapped file has a block"
@@ -149,7 +149,7 @@ def fragmentation(files: Sequence[PlacedFile]) -> dict[str, Fraction | str]:
 
 
 def extent_lengths(files: Sequence[PlacedFile]) -> dict[str, Fraction | int | str]:
-    """Nearest-rank percentiles and the mean of the extents' lengths, each extent counting once."""
+    """Return nearest-rank percentiles and the mean of extent lengths; each extent counts once."""
     ordered = sorted(length for file in files for length in file.pieces)
     names = {f"extent_length_p{percent}": percent for percent in PERCENTILES}
     if not ordered:
@@ -159,7 +159,7 @@ def extent_lengths(files: Sequence[PlacedFile]) -> dict[str, Fraction | int | st
 
 
 def locality(files: Iterable[tuple[str, PlacedFile | str]]) -> dict[str, Fraction | int | str]:
-    """How files lie to the ones listed before them in their directory; each comes with the directory's path."""
+    """Return the locality of files listed one after the other in a directory; each comes with the directory's path."""
     gaps = list(distances(files))
     if not gaps:
         none = "no two files with blocks follow each other in a directory"
@@ -171,9 +171,9 @@ def locality(files: Iterable[tuple[str, PlacedFile | str]]) -> dict[str, Fractio
 
 
 def distances(files: Iterable[tuple[str, PlacedFile | str]]) -> Iterator[int]:
-    """Bytes between the end of each file and the start of the next one of its directory, whichever comes first.
+    """Yield the bytes between the end of each file and the start of the next in its directory, in either direction.
 
-    Files without a block are passed over; nothing is known on either side of a file that was not mapped.
+    Files without a block are skipped; a file that was not mapped gives no distance on either side.
     """
     before: dict[str, PlacedFile] = {}
     for directory, file in files:

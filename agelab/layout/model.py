@@ -1,4 +1,4 @@
-"""What is known of a disk's layout. All places and lengths are bytes on the disk under test."""
+"""Types of a disk's layout. All places and lengths are bytes on the disk under test."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -6,12 +6,12 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """A run of a file's data that lies together on the disk."""
+    """A contiguous piece of a file's data on the disk."""
 
     logical: int
-    """Where it begins in the file."""
+    """Offset in the file."""
     physical: int
-    """Where it begins on the disk; of no meaning where the flags say that the place is not known."""
+    """Offset on the disk; meaningless where the flags say that the place is unknown."""
     length: int
     flags: int
     """FIEMAP_EXTENT_* of linux/fiemap.h; 0 from FIBMAP."""
@@ -19,17 +19,17 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class FileMap:
-    """One regular file, with its extents in the order of the file."""
+    """One regular file, with its extents in file order."""
 
     path: str
     inode: int
     size: int
     allocated: int
-    """Bytes that stat(2) says it takes (512 * st_blocks)."""
+    """Allocated bytes by stat(2) (512 * st_blocks)."""
     links: int
     extents: tuple[Extent, ...]
     unmapped: str | None = None
-    """Why nothing is known of its extents, or None."""
+    """Reason why its extents are unknown, or None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +43,19 @@ class ExtentMap:
 
 @dataclass(frozen=True, slots=True)
 class FreeSpace:
-    """The free space of a filesystem: disjoint runs in the order of the disk, neighbours joined."""
+    """Free space of a filesystem: disjoint runs, sorted, neighbours joined."""
 
     size: int
     """Bytes of the filesystem that can be free or in use at all."""
     runs: tuple[tuple[int, int], ...]
     """Start and length of each free run."""
     metadata: tuple[tuple[int, int], ...] = ()
-    """Start and length of what the tool names as the filesystem's own, where it does."""
+    """Start and length of the metadata named by the tool, if it names any."""
 
 
 @dataclass(frozen=True, slots=True)
 class LayoutMeasure:
-    """One figure that follows from a map; its metric is in agelab.model.metrics."""
+    """A measure computed from a map; agelab.model.metrics defines the metric."""
 
     metric: str
     value: float | int | None

@@ -1,4 +1,4 @@
-"""What fills a disk, cell by cell from its first byte to its last, as SVG. docs/pictures.md says how to read it."""
+"""Draw a block map as SVG, cell by cell from the first byte to the last. docs/pictures.md explains it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ LEFT, RIGHT = 76, 24
 WIDTH = LEFT + COLUMNS * CELL_WIDTH + RIGHT
 SMALLEST_CELL = 4096
 MAX_DISKS = 5
-"""Disks in one picture: for more the legend has no room."""
+"""Maximum number of disks in a picture: the legend has no room for more."""
 HATCH = "url(#agelab-not-measured)"
 STACKING_ORDER = (
     BlockKind.SHORT,
@@ -25,8 +25,8 @@ STACKING_ORDER = (
     BlockKind.UNMEASURED,
     BlockKind.FREE,
 )
-"""How the kinds of a cell are stacked."""
-# Of six steps of lightness (in CIE L*: 40, 72, 84, 16, 56, 97), so that they differ in grey and to every eye.
+"""Kinds in a cell, from bottom to top."""
+# Six steps of lightness (in CIE L*: 40, 72, 84, 16, 56, 97), to be distinct in grey and for colour-blind readers.
 FILL = {
     BlockKind.SHORT: "#b8340a",
     BlockKind.LONG: "#f0a030",
@@ -54,7 +54,7 @@ PATTERN = (
 
 @dataclass(frozen=True, slots=True)
 class MappedDisk:
-    """What one map of a picture shows; None is what was not measured."""
+    """A disk to draw; None means not measured."""
 
     name: str
     size: int
@@ -63,12 +63,12 @@ class MappedDisk:
 
 
 def draw_disk(title: str, size: int, extents: ExtentMap | None, free: FreeSpace | None) -> str:
-    """The picture of a disk as SVG."""
+    """Draw one disk as SVG."""
     return draw_disks(title, [MappedDisk("", size, extents, free)])
 
 
 def draw_disks(title: str, disks: Sequence[MappedDisk]) -> str:
-    """Disks one below the other, in cells of the same size and with one legend, as SVG."""
+    """Draw disks one below the other, with equal cells and one legend, as SVG."""
     if not 1 <= len(disks) <= MAX_DISKS:
         raise ValueError(f"a picture has 1 to {MAX_DISKS} disks, not {len(disks)}")
     cell = cell_bytes(max(disk.size for disk in disks), ROWS if len(disks) == 1 else ROWS // 2)
@@ -92,12 +92,12 @@ def draw_disks(title: str, disks: Sequence[MappedDisk]) -> str:
 
 
 def cell_bytes(size: int, rows: int) -> int:
-    """A round size of the cells, so that the disk fills at most so many rows (and at least 3/4 of them, if large)."""
+    """Return a round cell size with which the disk fills at most ``rows`` rows (and at least 3/4 of them, if large)."""
     least = -(-size // (COLUMNS * rows))
     cell = SMALLEST_CELL
     while cell < least:
         cell *= 2
-    # Between the powers of two: 5/8, 6/8, 7/8 of one, where that is whole blocks too.
+    # Between powers of two: 5/8, 6/8, 7/8 of one, if those are whole blocks.
     for eighths in (5, 6, 7):
         smaller = cell * eighths // 8
         if smaller >= least and smaller % SMALLEST_CELL == 0:
@@ -106,7 +106,7 @@ def cell_bytes(size: int, rows: int) -> int:
 
 
 def percents(totals: dict[BlockKind, int]) -> dict[BlockKind, str]:
-    """Shares in percent to one decimal, which add up to 100.0: the largest remainders are rounded up."""
+    """Return percentages to one decimal that add up to 100.0: the largest remainders are rounded up."""
     size = sum(totals.values())
     tenths = {kind: 1000 * total // size for kind, total in totals.items()}
     by_remainder = sorted(totals, key=lambda kind: -(1000 * totals[kind] % size))
@@ -116,7 +116,7 @@ def percents(totals: dict[BlockKind, int]) -> dict[BlockKind, str]:
 
 
 def _panel(disk: MappedDisk, filled: BlockMap, y: int) -> tuple[list[str], int]:
-    """One disk, from its name to the notes below it; and where the next thing goes."""
+    """Draw one disk from heading to notes; return it with the y below it."""
     parts: list[str] = []
     heading = "; ".join(words for words in (disk.name, _file_counts(filled)) if words)
     for words in svg.folded(heading, 118) if heading else []:
@@ -124,7 +124,7 @@ def _panel(disk: MappedDisk, filled: BlockMap, y: int) -> tuple[list[str], int]:
         y += 18
     y += 8
     rows = -(-filled.count // COLUMNS)
-    # Labels every few rows, so few that their places are whole numbers of a large unit.
+    # Label every few rows, so that labels are whole numbers of a large unit.
     step = max((5, 4, 8), key=lambda some: svg.power(some * COLUMNS * filled.cell))
     for row in range(0, rows, step):
         label = svg.exact(row * COLUMNS * filled.cell, svg.power(step * COLUMNS * filled.cell))
@@ -147,7 +147,7 @@ def _panel(disk: MappedDisk, filled: BlockMap, y: int) -> tuple[list[str], int]:
 
 
 def _cells(filled: BlockMap, y: int) -> list[str]:
-    """The cells as one path for each kind: those stacked higher are drawn first, and the lower ones over them."""
+    """Draw the cells as one path for each kind: higher layers first, lower ones over them."""
     lengths = [filled.cell] * filled.count
     lengths[-1] = filled.size - filled.cell * (filled.count - 1)
     tops = [0] * filled.count
@@ -169,7 +169,7 @@ def _cells(filled: BlockMap, y: int) -> list[str]:
         )
         if path:
             layers.append(f'<path fill="{FILL[kind]}" d="{path}"/>')
-    # An outline tells free space from paper.
+    # The outline separates free space from paper.
     whole, rest = divmod(filled.count, COLUMNS)
     outline = "".join(
         f"M{LEFT} {y + row * ROW_PITCH}h{width * CELL_WIDTH}v{CELL_HEIGHT}h-{width * CELL_WIDTH}z"
@@ -179,7 +179,7 @@ def _cells(filled: BlockMap, y: int) -> list[str]:
 
 
 def _steps(heights: Sequence[int], floor: int) -> str:
-    """The outline of columns that stand on a floor; equal neighbours are one, and there is none where a height is 0."""
+    """Return the outline of columns on a floor; equal neighbours are merged, and height 0 has none."""
     path = ""
     column = before = 0
     for height, group in groupby(heights):
@@ -195,7 +195,7 @@ def _steps(heights: Sequence[int], floor: int) -> str:
 
 
 def _file_counts(filled: BlockMap) -> str:
-    """The files in a few words."""
+    """Describe the number of files and runs."""
     census = filled.census
     if census is None:
         return ""
@@ -209,7 +209,7 @@ def _file_counts(filled: BlockMap) -> str:
 
 
 def _notes(disk: MappedDisk, filled: BlockMap) -> list[str]:
-    """What a reader has to know of the doubts of a map."""
+    """Return notes on what is uncertain in a map."""
     notes = []
     if disk.extents is None and disk.free is not None:
         notes.append(
@@ -239,9 +239,9 @@ def _notes(disk: MappedDisk, filled: BlockMap) -> list[str]:
 
 
 def _legend(disks: Sequence[MappedDisk], maps: Sequence[BlockMap], y: int) -> tuple[list[str], int]:
-    """Each colour, its name, and its share of each disk."""
+    """Draw each colour with its name and its share of each disk."""
     parts = []
-    # More than two columns are narrow ones, of percents alone.
+    # With more than two disks the columns are narrow and contain percentages only.
     narrow = len(disks) > 2
     columns = [WIDTH - RIGHT - (92 if narrow else 190) * index for index in reversed(range(len(disks)))]
     room = 10 if narrow else 24
@@ -265,7 +265,7 @@ def _legend(disks: Sequence[MappedDisk], maps: Sequence[BlockMap], y: int) -> tu
 
 
 def _share(kind: BlockKind, disk: MappedDisk, filled: BlockMap, narrow: bool) -> str:
-    """A kind's share of a disk, or why there is none."""
+    """Return a kind's share of a disk, or why it has none."""
     totals = filled.totals()
     if kind in totals:
         percent = percents(totals)[kind]
@@ -278,7 +278,7 @@ def _share(kind: BlockKind, disk: MappedDisk, filled: BlockMap, narrow: bool) ->
 
 
 def _describe(disks: Sequence[MappedDisk], maps: Sequence[BlockMap]) -> list[str]:
-    """The picture for whoever does not see it."""
+    """Describe the picture in words, for screen readers."""
     return [
         ": ".join(
             [disk.name] * bool(disk.name) + ["; ".join(f"{NAME[kind]} {share}" for kind, share in shares)]

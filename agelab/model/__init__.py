@@ -1,1 +1,1 @@
-"""Frozen types for what users, tools and guests hand us. Nothing here does any work."""
+"""Frozen types for data from users, tools and guests."""

@@ -1,4 +1,4 @@
-"""The base of every type that holds data from outside: frozen, and unknown keys are errors."""
+"""Base and common fields of every type for data from outside."""
 
 import re
 from typing import Annotated, Any, Literal
@@ -10,7 +10,7 @@ from agelab.places import corpus_names
 
 
 class Frozen(BaseModel):
-    """Immutable, strict about its keys."""
+    """Immutable model that rejects unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -27,13 +27,13 @@ Pattern = Annotated[str, AfterValidator(_regular_expression)]
 """A regular expression."""
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
-"""What a file of ours calls a thing."""
+"""Name of a thing in a data file."""
 
 Text = Annotated[str, AfterValidator(escape_controls)]
-"""Words of any length that were made elsewhere, without what a terminal obeys (agelab.model.sanitize)."""
+"""Untrusted text of any length, with control characters escaped (agelab.model.sanitize)."""
 
 MAX_LABEL_LENGTH = 4096
-"""Characters of a name: as many as a path has bytes. A table's column is as wide as its longest."""
+"""Maximum length of a name in characters, that of a path. A table's column is as wide as its longest name."""
 
 
 def _label(text: str) -> str:
@@ -44,25 +44,25 @@ def _label(text: str) -> str:
 
 
 Label = Annotated[str, AfterValidator(_label)]
-"""The same, in one line: what stands in a table."""
+"""Untrusted text for one line of a table: control characters and line breaks escaped."""
 
 JsonDetails = Annotated[dict[str, Any], AfterValidator(escape_json)]
-"""What is said of a thing, name by name: as JSON has it, each text in one line."""
+"""Untrusted JSON object whose texts are escaped for one line each."""
 
 Origin = Annotated[
     Literal["published", "inferred", "estimated"],
-    Field(description="the study or a data sheet says so; it follows from what it says; a guess"),
+    Field(description="the study or a data sheet states it; it follows from such a statement; an estimate"),
 ]
-"""Where a figure comes from."""
+"""Origin of a figure."""
 
-Note = Annotated[str, Field(description="what else is to be known of it")]
-"""A sentence beside a figure, for whoever reads the file."""
+Note = Annotated[str, Field(description="additional remark")]
+"""Remark on a figure for readers of the file."""
 
 Defaults = Literal["period", "today"]
-"""Whether mkfs and mount behave as the study had them, or as the tools do now."""
+"""Behaviour of mkfs and mount: as in the study's days, or as today."""
 
 Layout = Literal["single", "raid0"]
-"""How the disk under test is put together: one partition, or two that take turns."""
+"""Structure of the disk under test: one partition, or two striped."""
 
 
 def _corpus_kind(name: str) -> str:
@@ -74,4 +74,4 @@ def _corpus_kind(name: str) -> str:
 CorpusKind = Annotated[
     str, AfterValidator(_corpus_kind), WithJsonSchema({"type": "string", "enum": corpus_names()})
 ]
-"""Which seeded corpus: the name of a file in ``agelab/corpus``."""
+"""Name of a seeded corpus: a file in ``agelab/corpus``."""

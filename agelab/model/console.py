@@ -1,4 +1,4 @@
-"""What a guest's console says of a kernel in trouble."""
+"""Find kernel errors in a guest's console."""
 
 import re
 from collections.abc import Iterable
@@ -9,15 +9,15 @@ KERNEL_ERROR = re.compile(
     r"|invalid opcode: |Out of memory and no killable processes|agelab init: ).*"
 )
 KERNEL_ADDRESS = re.compile(r"RIP: 0010:(\w[\w.]*\+0x[0-9a-f]+/0x[0-9a-f]+(?: \[\w+\])?)")
-"""Of the kernel's own code (segment 0x10): function, offset, size, module."""
+"""Address in kernel code (segment 0x10): function, offset, size, module."""
 HARNESS_ENDED = "Attempted to kill init!"
 TRACEBACK = re.compile(r"Traceback \(most recent call last\):\s*?\n(?:[ \t].*\n)+(\w.*)")
-"""What Python says in the end of an exception that nothing has caught."""
+"""Python's message about an uncaught exception."""
 OOM_KILL = re.compile(r"ut of memory: Killed process (\d+) \((.*?)\)")
 
 
 def panic_message(console: str) -> str | None:
-    """How a kernel that panicked says so, with the first trouble that it had, and where; None where it did not."""
+    """Return the panic message with the first kernel error and its address, or None without a panic."""
     found = PANIC.search(console)
     if not found:
         return None
@@ -33,13 +33,13 @@ def panic_message(console: str) -> str | None:
 
 
 def out_of_memory_kill(console: str) -> str | None:
-    """Which task the kernel ended for want of memory; None where it ended none."""
+    """Return which process the kernel killed for lack of memory, or None."""
     killed = OOM_KILL.search(console)
     return f"out of memory: the kernel ended {killed[2]} (process {killed[1]})" if killed else None
 
 
 def filesystem_shutdown(console: str, gone: Iterable[str]) -> str | None:
-    """How a filesystem has shut itself down or gone read-only, which one of these expressions finds; else None."""
+    """Return the first message matching one of these expressions, that a filesystem shut down; else None."""
     matches = (re.search(rf"(?:{pattern}).*", console) for pattern in gone)
     first = min((match for match in matches if match), key=lambda match: match.start(), default=None)
     return f"the filesystem has given up: {first.group().strip()}" if first else None

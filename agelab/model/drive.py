@@ -1,4 +1,4 @@
-"""A drive: what its maker says of it, and what had to be guessed, as the modelled drive takes it."""
+"""Profile of a modelled drive: figures from a data sheet, and estimates."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal, Self
@@ -9,32 +9,32 @@ from agelab.model.base import Frozen
 from agelab.model.figure import Figure, Flag, Sourced, Whole
 
 SECTOR = 512
-"""Bytes of a sector as the host addresses it."""
+"""Bytes of a logical sector."""
 MAX_CACHE_SEGMENTS = 32
-"""Cache segments that the kernel module (harness/drive) has room for."""
+"""Maximum number of cache segments in the kernel module (harness/drive)."""
 MAX_CHANNELS = 64
-"""Channels of a flash drive that it has room for."""
+"""Maximum number of channels of a flash drive in the kernel module."""
 MIN_REQUEST_KIB = 4
-"""The smallest limit of a request that it takes: a page."""
+"""Smallest limit of a request in the kernel module: a page."""
 
 
 class Interface(Frozen):
-    """What moves the data between drive and host."""
+    """Interface between drive and host."""
 
-    name: str = Field(min_length=1, description="as the maker writes it, e.g. ATA/100 or SATA 3 Gb/s")
-    mb_per_s: Figure = Field(description="bytes of data it can move, 10**6 each second")
+    name: str = Field(min_length=1, description="as named by the maker, e.g. ATA/100 or SATA 3 Gb/s")
+    mb_per_s: Figure = Field(description="data rate, 10**6 bytes per second")
 
 
 class Cache(Frozen):
-    """The drive's own memory. The model uses a disk's; what flash gains from its own is in its latencies."""
+    """Cache of a drive. The model uses it for disks; for flash its effect is part of the latencies."""
 
-    kib: Whole = Field(description="all of it, KiB")
-    segments: Whole = Field(description="how many streams it can hold at once")
-    read_ahead_kib: Whole = Field(description="what is read on after a read, KiB")
-    write_back: Flag = Field(description="a write is done when it is in the cache, as the drive is shipped")
+    kib: Whole = Field(description="total size, KiB")
+    segments: Whole = Field(description="number of streams it can hold at once")
+    read_ahead_kib: Whole = Field(description="size of read-ahead, KiB")
+    write_back: Flag = Field(description="whether a write completes in the cache, as the drive is shipped")
 
     def problems(self, request_kib: int) -> Iterator[str]:
-        """What does not fit together, or does not fit a request of the largest size."""
+        """Yield contradictions between the figures, or with the largest request."""
         if not 1 <= self.segments.value <= MAX_CACHE_SEGMENTS:
             yield f"segments must be 1 to {MAX_CACHE_SEGMENTS}"
             return
@@ -48,23 +48,22 @@ class Cache(Frozen):
 class RotatingDisk(Frozen):
     """Platters and an arm. Seek times are those of reads, settling included, in milliseconds."""
 
-    kind: Literal["disk"] = Field(description="which of the two it is")
-    rpm: Whole = Field(description="revolutions a minute")
+    kind: Literal["disk"] = Field(description="kind of medium")
+    rpm: Whole = Field(description="revolutions per minute")
     heads: Whole = Field(description="surfaces that hold data")
-    outer_mb_s: Figure = Field(description="sustained rate at the outer edge, 10**6 bytes a second")
-    inner_mb_s: Figure = Field(description="sustained rate at the inner edge, 10**6 bytes a second")
+    outer_mb_s: Figure = Field(description="sustained rate at the outer edge, 10**6 bytes per second")
+    inner_mb_s: Figure = Field(description="sustained rate at the inner edge, 10**6 bytes per second")
     track_to_track_ms: Figure = Field(description="seek to the next cylinder")
-    average_ms: Figure = Field(description="mean over random pairs of cylinders")
+    average_ms: Figure = Field(description="mean seek over random pairs of cylinders")
     full_stroke_ms: Figure = Field(description="seek from the first cylinder to the last")
     write_average_ms: Figure = Field(description="as average_ms, for a write: the arm settles longer")
-    head_switch_ms: Figure = Field(description="to another surface of the same cylinder")
+    head_switch_ms: Figure = Field(description="switch to another surface of the same cylinder")
 
     def problems(self) -> Iterator[str]:
-        """What does not fit together.
+        """Yield contradictions between the figures.
 
-        The seek curve of Lee and Katz rises all the way only if the full stroke lies between
-        (15 average - 4 minimum) / 11 and 3 average - 2 minimum: below it the curve falls towards its end,
-        above it it falls at its start.
+        The seek curve of Lee and Katz rises all the way only if the full stroke lies between (15 average - 4 minimum)
+        / 11 and 3 average - 2 minimum: below it the curve falls towards its end, above it it falls at its start.
         """
         least, average, most = self.track_to_track_ms.value, self.average_ms.value, self.full_stroke_ms.value
         for name in ("rpm", "heads"):
@@ -87,17 +86,17 @@ class RotatingDisk(Frozen):
 
 
 class Flash(Frozen):
-    """Chips behind channels: an access takes a channel's time and then that of its bytes, wherever it is."""
+    """Chips behind channels: an access takes the channel's latency and then the transfer time, wherever it is."""
 
-    kind: Literal["flash"] = Field(description="which of the two it is")
-    read_us: Figure = Field(description="a channel's time for a random read, microseconds")
-    write_us: Figure = Field(description="a channel's time for a random write, microseconds")
-    channels: Whole = Field(description="accesses that it works on at the same time")
-    read_mb_s: Figure = Field(description="sequential read, 10**6 bytes a second, all channels together")
-    write_mb_s: Figure = Field(description="sequential write, 10**6 bytes a second, all channels together")
+    kind: Literal["flash"] = Field(description="kind of medium")
+    read_us: Figure = Field(description="channel's latency of a random read, microseconds")
+    write_us: Figure = Field(description="channel's latency of a random write, microseconds")
+    channels: Whole = Field(description="accesses processed at the same time")
+    read_mb_s: Figure = Field(description="sequential read, 10**6 bytes per second, all channels together")
+    write_mb_s: Figure = Field(description="sequential write, 10**6 bytes per second, all channels together")
 
     def problems(self) -> Iterator[str]:
-        """What does not fit together."""
+        """Yield contradictions between the figures."""
         if not 1 <= self.channels.value <= MAX_CHANNELS:
             yield f"channels must be 1 to {MAX_CHANNELS}"
         for name in ("read_mb_s", "write_mb_s"):
@@ -106,7 +105,7 @@ class Flash(Frozen):
 
 
 def _kind_of_medium(raw: object) -> str | None:
-    """Which of the two it is; the mark keeps the answer out of the places that errors name."""
+    """Return the tag of a medium; its ~ keeps it out of the places that errors name."""
     kind = raw.get("kind") if isinstance(raw, dict) else getattr(raw, "kind", None)
     return f"~{kind}" if kind in ("disk", "flash") else None
 
@@ -120,17 +119,17 @@ Medium = Annotated[
 
 
 class Drive(Frozen):
-    """One file of scenarios/drives/."""
+    """A file of scenarios/drives/."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$", description="the file's name")
-    summary: str = Field(description="what drive it is, in a line")
-    sources: dict[str, str] = Field(description="what published figures name: title and number of a document")
+    summary: str = Field(description="the drive in one line")
+    sources: dict[str, str] = Field(description="documents named by published figures: title and number")
     sectors: Whole = Field(description="addressable sectors of 512 bytes")
-    overhead_us: Figure = Field(description="the electronics' time for a command, microseconds")
-    queue_depth: Whole = Field(description="commands it takes at once: 1 without NCQ")
-    max_request_kib: Whole = Field(description="the largest request that the kernel sends it, KiB")
-    interface: Interface = Field(description="between drive and host")
-    cache: Cache = Field(description="its own memory")
+    overhead_us: Figure = Field(description="time of the electronics for a command, microseconds")
+    queue_depth: Whole = Field(description="commands accepted at once: 1 without NCQ")
+    max_request_kib: Whole = Field(description="largest request from the kernel, KiB")
+    interface: Interface = Field(description="interface to the host")
+    cache: Cache = Field(description="cache of the drive")
     medium: Medium = Field(description="platters and an arm, or chips")
 
     @model_validator(mode="after")
@@ -154,7 +153,7 @@ class Drive(Frozen):
         return self
 
     def figures(self) -> list[tuple[str, Sourced]]:
-        """Every figure with its place in the file."""
+        """Return every figure with its place in the file."""
         found: list[tuple[str, Sourced]] = []
         for prefix, part in (
             ("", self),

@@ -1,4 +1,4 @@
-"""What the guest says: one JSON object a line. The other end is harness/events.py."""
+"""Events from the guest, one JSON object per line. harness/events.py writes them."""
 
 from typing import Annotated, Literal
 
@@ -8,11 +8,11 @@ from agelab.model.base import Frozen, Label, Text
 from agelab.model.result import Count, Sample, StuckTask
 
 MAX_STUCK_TASKS = 64
-"""Tasks that a guest may tell of."""
+"""Maximum number of stuck tasks that a guest may report."""
 
 
 class HarnessReady(Frozen):
-    """The harness runs; ``uptime`` is guest seconds since boot."""
+    """The harness has started; ``uptime`` is guest seconds since boot."""
 
     event: Literal["ready"]
     boot: Count
@@ -22,12 +22,12 @@ class HarnessReady(Frozen):
 
 
 class SampleSent(Sample):
-    """One sample."""
+    """A sample."""
 
     event: Literal["sample"]
 
     def sample(self, step: str) -> Sample:
-        """The sample without its envelope, of a step of that name: the guest does not know of phases."""
+        """Return the sample under a step name with its phase, which the guest does not know."""
         fields = self.model_dump(exclude={"event"})
         return Sample.model_validate({**fields, "step": step})
 
@@ -59,7 +59,7 @@ class StepFailed(Frozen):
 
 
 class Mounted(Frozen):
-    """How the disk under test is mounted when the boot ends, where the host does not know."""
+    """Type and options of the mount at the end of the boot, where the host does not know them."""
 
     event: Literal["mounted"]
     type: Label
@@ -67,7 +67,7 @@ class Mounted(Frozen):
 
 
 class PowerIsCut(Frozen):
-    """The power is cut in the middle of that step; the next boot begins with the step after it."""
+    """The power is cut during this step; the next boot begins with the step after it."""
 
     event: Literal["cut"]
     step: Label
@@ -75,11 +75,11 @@ class PowerIsCut(Frozen):
     uptime: float
     next: int
     survived: str
-    """What the steps have left in their safe place."""
+    """Content of the directory that survives the cut, as left by the steps."""
 
 
 class FilesystemChecked(Frozen):
-    """What a filesystem's check or repair, or a mount that failed, has said after a power cut."""
+    """Output of a filesystem check or repair, or of a failed mount, after a power cut."""
 
     event: Literal["checked"]
     step: str
@@ -88,21 +88,21 @@ class FilesystemChecked(Frozen):
 
 
 class LinesWritten(Frozen):
-    """How many lines the guest has written before this one: the last but one of a boot."""
+    """Number of lines written before this one, the last but one of a boot."""
 
     event: Literal["said"]
     lines: int
 
 
 class RebootRequested(Frozen):
-    """The boot ends here so that the next one begins with that step."""
+    """The boot ends here; the next one begins with this step."""
 
     event: Literal["reboot"]
     next: Count
 
 
 class CellEnded(Frozen):
-    """The cell's last word."""
+    """The cell has ended; the last event."""
 
     event: Literal["end"]
     status: Literal["ok", "failed", "hung"]

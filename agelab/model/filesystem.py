@@ -1,4 +1,4 @@
-"""A filesystem: what the host must install, load and run to make, mount and check one."""
+"""Profile of a filesystem: how to install, load, make, mount and check it."""
 
 import re
 from collections.abc import Sequence
@@ -12,10 +12,10 @@ SCALED = re.compile(r"\{scaled:(\d+):(\d+)\}")
 
 
 class Tooling(Frozen):
-    """The commands of one set of defaults.
+    """Commands of one set of defaults.
 
-    Each is an argument list; ``{device}``, ``{mountpoint}`` and ``{uuid}`` stand for what the cell puts there.
-    ``mount_options`` are joined with the variant's own into the mount command's ``-o``.
+    Each is an argument list with the placeholders ``{device}``, ``{mountpoint}`` and ``{uuid}``. ``mount_options``
+    and the variant's options are joined into the mount command's ``-o``.
     """
 
     mkfs: tuple[str, ...] = Field(
@@ -23,78 +23,77 @@ class Tooling(Frozen):
     )
     mount: tuple[str, ...] = Field(
         default=(),
-        description="a command of its own in place of mount -t; {options} in it are those of -o, with commas",
+        description="command in place of mount -t; {options} stands for the options of -o, with commas",
     )
     mount_options: tuple[str, ...] = Field(default=(), description="joined with the variant's into -o")
     read_only_options: tuple[str, ...] = Field(
         default=("ro",),
         min_length=1,
-        description="more mount options where nothing may be written, not even a journal be looked after",
+        description="more mount options to write nothing, not even a journal replay",
     )
     umount: tuple[str, ...] = Field(default=("umount", "{mountpoint}"), description="unmounts it")
-    fsck: tuple[str, ...] = Field(min_length=1, description="a check that changes nothing")
+    fsck: tuple[str, ...] = Field(min_length=1, description="check that changes nothing")
 
 
 class FreeSpaceTool(Frozen):
-    """What lists a filesystem's free space."""
+    """Tool that lists a filesystem's free space."""
 
-    format: str = Field(description="the parser of what it prints (agelab.layout.freespace)")
-    run: tuple[str, ...] = Field(min_length=1, description="run while the filesystem is not mounted")
+    format: str = Field(description="parser of its output (agelab.layout.freespace)")
+    run: tuple[str, ...] = Field(min_length=1, description="command, run while the filesystem is not mounted")
 
 
 class NotListed(Frozen):
-    """Nothing lists its free space."""
+    """No tool lists the free space."""
 
-    why: str = Field(min_length=1, description="the reason, which every result without the figure gives")
+    why: str = Field(min_length=1, description="reason, repeated in every result without the figure")
 
 
 class Filesystem(Frozen):
-    """One file of scenarios/filesystems/."""
+    """A file of scenarios/filesystems/."""
 
     name: str = Field(description="the file's name, without its ending")
-    summary: str = Field(description="what kind it is, in a line")
-    packages: tuple[str, ...] = Field(description="Debian packages of the guest that hold its tools")
-    modules: tuple[str, ...] = Field(description="kernel modules; their dependencies follow by themselves")
+    summary: str = Field(description="kind of filesystem in one line")
+    packages: tuple[str, ...] = Field(description="Debian packages of the guest with its tools")
+    modules: tuple[str, ...] = Field(description="kernel modules; dependencies are added")
     kernel_config: tuple[str, ...] = Field(
         default=(),
-        description="options, without CONFIG_, that its kernel must be built with: a module may do less without them",
+        description="kernel options required, without CONFIG_; without them a module may have fewer functions",
     )
-    modules_why: str = Field(default="", description="what to know where a kernel lacks one of these")
+    modules_why: str = Field(default="", description="remark for a kernel without one of the modules")
     tools: tuple[str, ...] = Field(
-        default=(), description="programs of harness/filesystems that its commands run: no package holds them"
+        default=(),
+        description="programs of harness/filesystems that its commands run, as no package has them",
     )
-    mount_type: str = Field(description="what mount -t takes")
-    minimum_mib: int = Field(ge=1, description="the smallest disk its mkfs takes, in MiB")
-    extents: Literal["fiemap", "fibmap", "none"] = Field(
-        description="the kernel's call that tells where files lie"
-    )
-    extents_why: str = Field(default="", description="the reason for none")
+    mount_type: str = Field(description="type for mount -t")
+    minimum_mib: int = Field(ge=1, description="smallest disk that mkfs accepts, MiB")
+    extents: Literal["fiemap", "fibmap", "none"] = Field(description="system call that tells where files lie")
+    extents_why: str = Field(default="", description="reason for none")
     free_space: FreeSpaceTool | NotListed = Field(
-        description="what lists its free space, or why nothing does"
+        description="tool that lists its free space, or why there is none"
     )
     refuses: tuple[Pattern, ...] = Field(
         default=(),
-        description="whole lines of a program's error output (LC_ALL=C) that say what it cannot hold",
+        description="expressions for whole lines of error output (LC_ALL=C) about things it cannot store",
     )
     gone: tuple[Pattern, ...] = Field(
         default=(),
-        description="what the kernel says, within a line, when it shuts down, goes read-only or finds itself broken",
+        description="expressions for kernel messages, within a line, when it shuts down, goes read-only or is damaged",
     )
     processes_mib: int = Field(
         default=0,
         ge=0,
-        description="MiB that processes of its own come to hold once it is mounted, beside what they hold then",
+        description="MiB that its own processes will take after the mount, beside what they hold then",
     )
     repair: tuple[str, ...] = Field(
-        default=(), description="the check that repairs, for after a power cut; nothing where there is none"
+        default=(), description="check that repairs, for after a power cut; empty if there is none"
     )
     repair_first: bool = Field(
         default=False,
-        description="whether that comes before a mount after a power cut: the mount does not replay a journal",
+        description="whether to repair before mounting after a power cut: the mount does not replay a journal",
     )
     limits: tuple[str, ...] = Field(default=(), description="known limits, one sentence each")
-    period: Tooling = Field(description="its commands as they worked in the studies' days")
-    today: Tooling = Field(description="its commands as they work now")
+    period: Tooling = Field(description="commands as in the studies' days")
+    today: Tooling = Field(description="commands as today")
 
     @model_validator(mode="after")
     def _reasons_are_given(self) -> Self:
@@ -123,18 +122,19 @@ class Filesystem(Frozen):
         return self
 
     def tooling(self, defaults: Defaults) -> Tooling:
-        """The commands for one set of defaults."""
+        """Return the commands of one set of defaults."""
         return self.period if defaults == "period" else self.today
 
     def mkfs_command(
         self, defaults: Defaults, options: Sequence[str] = (), *, shrink: float = 1
     ) -> tuple[str, ...]:
-        """What makes it, with these options before its last word; ``{device}`` and ``{uuid}`` are still to fill in.
+        """Return the mkfs command with these options before its last word; ``{device}`` and ``{uuid}`` remain to be
+        replaced.
 
-        An option that is there already (``-O none``) gives way to the one of the same name, with its value.
+        An option replaces one of the same name (``-O none``) with its value.
 
-        ``{scaled:8192:513}`` is 8192 at the study's sizes, less on a disk that is ``shrink`` times smaller, and never
-        less than 513: what a filesystem makes as large on every disk would not keep its ratio.
+        ``{scaled:8192:513}`` is 8192 at the study's sizes, less on a disk ``shrink`` times smaller, and at least 513:
+        structures that a filesystem makes equally large on every disk would change their ratio otherwise.
         """
         *first, last = self.tooling(defaults).mkfs
 
@@ -152,9 +152,9 @@ class Filesystem(Frozen):
     def mount_command(
         self, defaults: Defaults, options: Sequence[str] = (), *, read_only: bool = False
     ) -> tuple[str, ...]:
-        """What mounts it with these options beside its own; ``{device}`` and ``{mountpoint}`` are still to fill in.
+        """Return the mount command with additional options; ``{device}`` and ``{mountpoint}`` remain to be replaced.
 
-        ``read_only`` is for looking at a filesystem that was unmounted cleanly: nothing of it is written.
+        ``read_only`` mounts a cleanly unmounted filesystem without writing anything.
         """
         tooling = self.tooling(defaults)
         more = tooling.read_only_options if read_only else ()
@@ -165,9 +165,9 @@ class Filesystem(Frozen):
         return ("mount", "-t", self.mount_type, *given, "{device}", "{mountpoint}")
 
     def umount_command(self, defaults: Defaults) -> tuple[str, ...]:
-        """What unmounts it, with ``{device}`` and ``{mountpoint}`` still to fill in."""
+        """Return the umount command; ``{device}`` and ``{mountpoint}`` remain to be replaced."""
         return self.tooling(defaults).umount
 
     def refused(self, line: str) -> bool:
-        """Whether this line of a program's error output says no more than that it cannot hold a thing."""
+        """Return True if a line of error output only says that the filesystem cannot store a thing."""
         return any(re.fullmatch(pattern, line.strip()) for pattern in self.refuses)

@@ -1,4 +1,4 @@
-"""A history of a filesystem: what a scenario asks an engine for, before there is a log."""
+"""Histories of a filesystem, as a scenario requests them from an engine."""
 
 from typing import Annotated, Literal
 
@@ -9,61 +9,68 @@ from agelab.model.figure import Figure
 
 
 class _Named(Frozen):
-    """What every history has."""
+    """Fields of every history."""
 
-    name: Name = Field(description="what follows a variant's name: ext4-profile")
+    name: Name = Field(description="suffix of the variant's name: ext4-profile")
     note: Note = ""
 
 
 class _Asked(_Named):
-    """What every engine is asked."""
+    """Fields of every engine."""
 
     points: int = Field(
-        default=1, ge=1, le=1000, description="where the history may be stopped: each after as many bytes"
+        default=1,
+        ge=1,
+        le=1000,
+        description="number of points, after equal numbers of bytes, where the history may be stopped",
     )
 
 
 class Profiled(_Asked):
-    """Files come and go until they have a published profile's sizes, ages and depths."""
+    """Create and delete files until they match a published profile's sizes, ages and depths."""
 
-    engine: Literal["profile"] = Field(description="what makes it")
+    engine: Literal["profile"] = Field(description="engine")
     profile: str = Field(description="a file of agelab/history")
-    fullness: Figure = Field(description="of the disk, 0 to 1")
-    overwrites: Figure = Field(description="how often the disk's bytes are written, the filling included")
+    fullness: Figure = Field(description="share of the disk, 0 to 1")
+    overwrites: Figure = Field(
+        description="bytes written, the filling included, as a multiple of the disk's size"
+    )
 
 
 class Versions(_Asked):
-    """The versions of a seeded source tree, each checked out over the one before."""
+    """Check out the versions of a seeded source tree, one over the other."""
 
-    engine: Literal["history"] = Field(description="what makes it")
-    fullness: Figure = Field(description="of the disk, that the tree grows to, 0 to 1")
+    engine: Literal["history"] = Field(description="engine")
+    fullness: Figure = Field(description="share of the disk to which the tree grows, 0 to 1")
     overwrites: Figure = Field(
-        description="how often the disk's bytes are written, the first version included"
+        description="bytes written, the first version included, as a multiple of the disk's size"
     )
 
 
 class Repository(_Asked):
-    """The versions of a user's git repository along first parents, each checked out over the one before."""
+    """Check out the versions of a user's git repository along first parents, one over the other."""
 
-    engine: Literal["git"] = Field(description="what makes it")
-    repository: str = Field(description="where it is")
-    revision: str = Field(default="HEAD", description="its newest version")
+    engine: Literal["git"] = Field(description="engine")
+    repository: str = Field(description="path of the repository")
+    revision: str = Field(default="HEAD", description="newest version")
 
 
 class Churned(_Asked):
-    """The cycles of scenario aging: a tree is copied in, half of its files deleted; at the end the disk is filled."""
+    """Repeat the cycles of scenario aging: copy a tree in, delete half of its files; at the end fill the disk."""
 
-    engine: Literal["churn"] = Field(description="what makes it")
-    fullness: Figure = Field(description="of the disk, after the filling and never above before, 0 to 1")
-    overwrites: Figure = Field(description="how often the disk's bytes are written, the filling left out")
-    freed: Figure = Field(description="the share of all files that is deleted at the end, 0 to 1")
+    engine: Literal["churn"] = Field(description="engine")
+    fullness: Figure = Field(description="share of the disk after the filling, and maximum before it, 0 to 1")
+    overwrites: Figure = Field(
+        description="bytes written, without the filling, as a multiple of the disk's size"
+    )
+    freed: Figure = Field(description="share of all files that is deleted at the end, 0 to 1")
 
 
 class Logged(_Named):
-    """An operation log of the user's own (docs/operations.md); its points are its own."""
+    """Replay the user's own operation log (docs/operations.md), which has its own points."""
 
-    engine: Literal["log"] = Field(description="what makes it")
-    log: str = Field(description="where it is")
+    engine: Literal["log"] = Field(description="engine")
+    log: str = Field(description="path of the log")
 
 
 History = Annotated[Profiled | Versions | Repository | Churned | Logged, Field(discriminator="engine")]

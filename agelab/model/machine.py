@@ -1,4 +1,4 @@
-"""A machine: what a guest's processor, memory and drives stand for."""
+"""Profile of a machine: processor, memory and drives."""
 
 from math import log2
 from typing import Self
@@ -11,44 +11,48 @@ from agelab.model.figure import Sourced, Whole
 
 
 class MachineDrive(Frozen):
-    """One of a machine's drives."""
+    """A drive of a machine."""
 
     drive: str = Field(description="a file of scenarios/drives/, without its ending")
     origin: Origin
     note: Note = ""
     queue_depth: Whole | None = Field(
-        default=None, description="what the controller lets it queue, where that is less than the drive could"
+        default=None, description="queue depth of the controller, if less than the drive's"
     )
 
 
 class Swap(Sourced):
-    """The swap space of a machine."""
+    """Swap space of a machine."""
 
     mib: float = Field(gt=0, allow_inf_nan=False, description="at paper scale, MiB")
-    drive: int = Field(ge=0, description="which of the machine's drives it is on, from 0")
+    drive: int = Field(ge=0, description="index in the machine's drives, from 0")
 
 
 class Machine(Frozen):
-    """One file of scenarios/machines/.
+    """A file of scenarios/machines/.
 
-    In the virtual clock an instruction takes ``2 ** shift`` nanoseconds whatever it does: the counter knows
-    no caches, no pipelines and no clock frequency (QEMU manual, "icount"). So ``shift`` is the power of two
-    that comes nearest to a processor's mean, ``1000 / (clock_mhz * instructions_per_cycle)`` nanoseconds.
+    In the virtual clock every instruction takes ``2 ** shift`` nanoseconds: the counter knows no caches, no pipelines
+    and no clock frequency (QEMU manual, "icount"). So ``shift`` is the power of two nearest to a processor's mean,
+    ``1000 / (clock_mhz * instructions_per_cycle)`` nanoseconds.
     """
 
     name: str = Field(description="the file's name, without its ending")
-    summary: str = Field(description="what machine it is, in a line")
+    summary: str = Field(description="the machine in one line")
     shift: int = Field(ge=0, le=10, description="an instruction takes 2**shift nanoseconds of guest time")
     clock_mhz: Figure = Field(description="the processor's clock, MHz")
-    instructions_per_cycle: Figure = Field(description="mean over what a kernel does for a filesystem")
+    instructions_per_cycle: Figure = Field(description="mean for kernel code of a filesystem")
     cpu_model: str = Field(description="libvirt's name of the processor model")
-    cpu_without: tuple[str, ...] = Field(description="features taken out of the model")
-    kernel_arguments: tuple[str, ...] = Field(default=(), description="more of them for its guests")
-    memory_mib: Figure = Field(description="what the study's machine had; a cell may need less")
-    swap: Swap | None = Field(
-        default=None, description="left out where the study had it off or says nothing of it"
+    cpu_without: tuple[str, ...] = Field(description="features removed from the model")
+    kernel_arguments: tuple[str, ...] = Field(
+        default=(), description="additional kernel arguments of its guests"
     )
-    drives: tuple[MachineDrive, ...] = Field(default=(), description="in the order that scenarios count them")
+    memory_mib: Figure = Field(description="memory of the study's machine; a cell may need less")
+    swap: Swap | None = Field(
+        default=None, description="omitted if the study had no swap or does not mention it"
+    )
+    drives: tuple[MachineDrive, ...] = Field(
+        default=(), description="in the order in which scenarios count them"
+    )
 
     @model_validator(mode="after")
     def _shift_follows_from_the_clock(self) -> Self:

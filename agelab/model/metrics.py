@@ -1,4 +1,4 @@
-"""Every metric there is: its unit, what it means and how it comes to be. Add; do not rename."""
+"""All metrics with unit and definition. Add to them; do not rename any."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,12 +11,12 @@ class Metric:
     unit: str
     meaning: str
     better: Literal["lower", "higher"] | None = None
-    """Which way is better for who has the same data to store and the same work done; None where neither is."""
+    """Which is better, given the same data and work; None where neither is."""
     speed: bool = False
-    """Whether it says how quick something is, so that one is faster than another and not higher or lower."""
+    """True for a metric of speed: one is then called faster, not higher or lower."""
 
     def word(self, higher: bool) -> str:
-        """What one is called whose value is the higher, or the lower, one: slower, faster; higher, lower."""
+        """Return the word for the higher, or the lower, of two values: slower, faster; higher, lower."""
         if self.speed:
             return "faster" if higher == (self.better == "higher") else "slower"
         return "higher" if higher else "lower"
@@ -42,13 +42,13 @@ METRICS: dict[str, Metric] = {
     ),
     "cpu_iowait": Metric("s", "time idle while a request was outstanding (proc(5))", better="lower"),
     "cpu_idle": Metric("s", "time idle with no request outstanding (proc(5))"),
-    # Of RAID-0 the sums over its members: what the drives were asked, not what the array was.
+    # Sums over the members of a RAID-0: requests to the drives, not to the array.
     "requests": Metric(
         "1", "block requests that the disk under test completed (iostats.rst)", better="lower"
     ),
     "bytes_read": Metric("B", "bytes read from the disk under test (iostats.rst)", better="lower"),
     "bytes_written": Metric("B", "bytes written to the disk under test (iostats.rst)", better="lower"),
-    # Modelled drives alone have these, each summed over the drives that the disk under test lies on.
+    # Modelled drives only, summed over the drives that the disk under test lies on.
     "sequential_share": Metric(
         "1", "requests that start where the one before them ended / requests", better="higher"
     ),
@@ -85,7 +85,7 @@ METRICS: dict[str, Metric] = {
     "space_left": Metric(
         "B", "bytes that may still be written (df(1): Avail), found by the step itself", better="higher"
     ),
-    # Of a system call in a step under strace -c (strace(1)); the step is <pass>/<step>/<system call>.
+    # A system call in a step under strace -c (strace(1)); the step is <pass>/<step>/<system call>.
     "syscall_seconds": Metric(
         "s", "time in the call: system CPU time, or with -w from its begin to its end", better="lower"
     ),
@@ -94,7 +94,7 @@ METRICS: dict[str, Metric] = {
     "syscall_share": Metric(
         "1", "syscall_seconds / the sum over all calls of the step but those that wait for another process"
     ),
-    # Of a power cut and what came after it: docs/recovery.md.
+    # Power cuts and recovery: docs/recovery.md.
     "cut_after": Metric("s", "guest time from the begin of a step to the cut of its power"),
     "recovery_time": Metric(
         "s",
@@ -145,7 +145,7 @@ METRICS: dict[str, Metric] = {
         "memory held by files in RAM when the first step starts: Shmem (proc(5)), and the ballast beside swap",
         better="lower",
     ),
-    # Of a map of the disk, docs/measures.md; a file counts once, whatever the number of its names.
+    # Maps of the disk: docs/measures.md. A file with several hard links counts once.
     "files": Metric("1", "regular files"),
     "unmapped_files": Metric(
         "1", "regular files of whose places on the disk nothing, or not all, is known", better="lower"
@@ -187,7 +187,7 @@ METRICS: dict[str, Metric] = {
         "median distance from the end of a file to the start of the one listed after it in its directory",
         better="lower",
     ),
-    # Of free space: docs/free-space.md.
+    # Free space: docs/free-space.md.
     "free_bytes": Metric("B", "bytes in runs of free space", better="higher"),
     "free_extents": Metric("1", "runs of free space, each as long as it goes", better="lower"),
     "free_extent_p10": Metric(
@@ -203,7 +203,7 @@ METRICS: dict[str, Metric] = {
     "free_usable_1mib": Metric(
         "1", "bytes in runs of free space of at least 1 MiB / free_bytes", better="higher"
     ),
-    # Modelled drives alone: of what a workload asked of them.
+    # Modelled drives only: requests of a workload.
     "dynamic_layout_score": Metric(
         "1",
         "1 - (requests - requests that start where the one before them ended) / blocks of 4096 bytes moved "
@@ -211,7 +211,7 @@ METRICS: dict[str, Metric] = {
         better="higher",
     ),
     "request_size": Metric("B", "bytes moved / requests", better="higher"),
-    # Studies print these; ours follow from the metrics above when a study is compared: docs/replication.md.
+    # Printed by studies; ours are derived from the metrics above in comparisons: docs/replication.md.
     "cpu_percent": Metric("%", "100 * (cpu_user + cpu_system) / elapsed"),
     "cpu_user_percent": Metric("%", "100 * cpu_user / elapsed"),
     "cpu_system_percent": Metric("%", "100 * cpu_system / elapsed"),

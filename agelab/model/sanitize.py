@@ -1,23 +1,23 @@
-"""Text that was made elsewhere (in a guest, by another host's run) and will be shown: it is data, never orders.
+"""Escape control characters in untrusted text (from a guest, or another host's run) before it is shown.
 
-A terminal obeys escape sequences, and lays text out as control characters tell it. What holds such text
-as one of two types (``Text``, ``Label`` of agelab.model.base) holds it without them, wherever it is printed.
+Terminals act on escape sequences and control characters. The types ``Text`` and ``Label`` of agelab.model.base hold
+such text escaped, so that it can be printed anywhere.
 """
 
 import unicodedata
 from typing import Any
 
 CONTROL_CATEGORIES = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
-"""Unicode's categories of what is not shown but obeyed: controls (C0, DEL, C1), formats (those for the direction of
-writing among them), lone surrogates, separators of lines and of paragraphs."""
+"""Unicode categories that are acted on, not shown: controls (C0, DEL, C1), formats (direction of writing among them),
+lone surrogates, separators of lines and paragraphs."""
 NONCHARACTERS = "\ufffe\uffff"
-"""No characters by Unicode, though it lets them by; XML has no way to write them, and they end whoever draws charts."""
+"""Unicode noncharacters: they cannot be written in XML, and make chart libraries fail."""
 LINE_LAYOUT = "\n\t"
-"""What a text of several lines needs."""
+"""Control characters permitted in text of several lines."""
 
 
 def escape_controls(text: str, kept: str = LINE_LAYOUT) -> str:
-    """The text with each such character escaped as Python would (``\\x1b``), but for those that are kept."""
+    """Escape each such character as Python would (``\\x1b``), except those in ``kept``."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(
@@ -29,7 +29,7 @@ def escape_controls(text: str, kept: str = LINE_LAYOUT) -> str:
 
 
 def escape_json(value: Any) -> Any:
-    """The same for every text in a JSON value, names among them: each in one line."""
+    """Escape every text in a JSON value, keys included, for one line each."""
     match value:
         case str():
             return escape_controls(value, kept="")

@@ -27,72 +27,72 @@ from agelab.model.step import (
 )
 
 RESERVED_PHASES = ("aged", "control", "curve", "making", "map")
-"""What names of steps begin with, where they are not of the scenario's own."""
+"""First parts of step names that a scenario may not use itself."""
 
 
 class Citation(Frozen):
     """The study behind the scenario."""
 
-    title: str = Field(description="in English")
-    author: str = Field(description="or authors")
-    year: int = Field(description="in which it was published")
-    language: str = Field(description="in which it is written: en, de, ru, zh")
+    title: str = Field(description="title in English")
+    author: str = Field(description="author or authors")
+    year: int = Field(description="year of publication")
+    language: str = Field(description="language: en, de, ru, zh")
     measured_on: str = Field(description="its machine, kernel and drives")
 
 
 class Variant(Frozen):
-    """A filesystem with the options that make it another variant."""
+    """A filesystem with its options."""
 
-    name: Name = Field(description="what follows the scenario's name: aging-ext3-journal")
+    name: Name = Field(description="suffix of the scenario's name: aging-ext3-journal")
     filesystem: Name = Field(description="a file of scenarios/filesystems, without its ending")
-    mkfs_options: tuple[str, ...] = Field(default=(), description="beside those of the filesystem's file")
+    mkfs_options: tuple[str, ...] = Field(default=(), description="added to those of the filesystem's file")
     period_mkfs_options: tuple[str, ...] = Field(
         default=(),
-        description="beside them, with the period defaults alone: what the study's mkfs did unasked",
+        description="added with the period defaults only: what the study's mkfs did by default",
     )
     today_mkfs_options: tuple[str, ...] = Field(
         default=(),
-        description="beside them, with today's alone: what today's mkfs makes as large on every disk, scaled",
+        description="added with today's defaults only: structures that mkfs makes equally large on every disk, scaled",
     )
-    mount_options: tuple[str, ...] = Field(default=(), description="beside those of the filesystem's file")
+    mount_options: tuple[str, ...] = Field(default=(), description="added to those of the filesystem's file")
     script: str = Field(
         default="",
-        description="what makes it and may mount it, in place of mkfs and mount: a program of the guest's",
+        description="program of the guest that makes and may mount it, in place of mkfs and mount",
     )
     layouts: tuple[Layout, ...] = Field(
         default=("single",),
         min_length=1,
-        description="those that the study has it in; --layout asks for another",
+        description="layouts in the study; --layout selects another",
     )
-    machine: Name | None = Field(default=None, description="in place of the scenario's")
-    available_mib: Figure | None = Field(default=None, description="in place of the scenario's memory")
-    drive: int | None = Field(default=None, ge=0, description="in place of the partitions' one")
+    machine: Name | None = Field(default=None, description="replaces the scenario's")
+    available_mib: Figure | None = Field(default=None, description="replaces the scenario's memory")
+    drive: int | None = Field(default=None, ge=0, description="replaces that of the partitions")
     minimum_mib: int | None = Field(
-        default=None, ge=1, description="the smallest disk, in place of its filesystem's"
+        default=None, ge=1, description="smallest disk, replaces that of its filesystem"
     )
-    history: Name | None = Field(default=None, description="of the scenario's histories, where it has any")
+    history: Name | None = Field(default=None, description="one of the scenario's histories, if it has any")
 
     @property
     def plain_name(self) -> str:
-        """Its name without that of its history."""
+        """Name without that of its history."""
         return self.name.removesuffix(f"-{self.history}")
 
     def mkfs_options_for(self, defaults: Defaults) -> tuple[str, ...]:
-        """The options of its mkfs with that set of defaults."""
+        """Return the mkfs options for a set of defaults."""
         return self.mkfs_options + (
             self.period_mkfs_options if defaults == "period" else self.today_mkfs_options
         )
 
 
 class Scale(Frozen):
-    """How much smaller than the study; every size in the scenario is divided by ``shrink``, every ratio kept.
+    """Reduction from the study's size: every size in the scenario is divided by ``shrink``, every ratio kept.
 
-    ``history`` divides the repetitions of cycles, and what they fill (the disk and the sizes that steps are given):
-    the disk is written over as often as before, with fewer and relatively larger copies.
+    ``history`` divides the repetitions of cycles, and what they fill (the disk and the sizes given to steps): the
+    disk is overwritten as often as before, with fewer and relatively larger copies.
     """
 
-    shrink: int = Field(ge=1, le=10**9, description="by what every size is divided")
-    history: int = Field(default=1, ge=1, le=10**9, description="by what repetitions of cycles are divided")
+    shrink: int = Field(ge=1, le=10**9, description="divisor of every size")
+    history: int = Field(default=1, ge=1, le=10**9, description="divisor of the repetitions of cycles")
     note: Note = ""
 
 
@@ -101,11 +101,13 @@ class CorpusUse(Frozen):
 
     kind: CorpusKind = Field(description="a file of agelab/corpus, without its ending")
     mib: Figure = Field(description="size at paper scale, MiB")
-    held_in_ram: bool = Field(default=False, description="whether it costs no drive's time: read from memory")
+    held_in_ram: bool = Field(
+        default=False, description="whether it is read from memory, at no cost in drive time"
+    )
 
 
 class MemoryUse(Frozen):
-    """The memory that the first step finds, and how much of it may be dirty."""
+    """Memory available to the first step, and limits on dirty pages."""
 
     available_mib: Figure = Field(description="MemAvailable at the first step, at paper scale, MiB")
     dirty_percent: Figure = Field(description="vm.dirty_ratio")
@@ -122,11 +124,11 @@ def _place_on_drive(raw: object) -> object:
 
 
 class PartitionUse(Frozen):
-    """Where a partition under test lies. The place is the drive's, which no scale shrinks."""
+    """Position of a partition under test on its drive; no scale shrinks it."""
 
-    drive: int = Field(default=0, ge=0, description="which of the machine's drives, from 0")
+    drive: int = Field(default=0, ge=0, description="index in the machine's drives, from 0")
     at: Annotated[DrivePosition, PlainValidator(_place_on_drive, json_schema_input_type=DrivePosition)] = (
-        Field(description="the drive's first sectors, its last ones, or the MiB from its start")
+        Field(description="the drive's first sectors, its last ones, or MiB from its start")
     )
     origin: Origin
     note: Note = ""
@@ -135,84 +137,88 @@ class PartitionUse(Frozen):
 class DiskUse(Frozen):
     """The disk under test: the first partition, or the first two of them in RAID-0.
 
-    Where only one partition is listed, RAID-0 takes a second drive of the same kind at the same place.
+    If only one partition is listed, RAID-0 takes a second drive of the same kind at the same place.
     """
 
     mib: Figure = Field(description="size at paper scale, MiB; in RAID-0 the partitions share it equally")
     filled_mib: Figure | None = Field(
         default=None,
-        description="what lies on it at most, MiB at paper scale, where that is less: room for it is needed",
+        description="maximum content, MiB at paper scale, if less: the space that the host needs",
     )
     partitions: tuple[PartitionUse, ...] = Field(
-        min_length=1, max_length=2, description="one, or the two that RAID-0 is made of"
+        min_length=1, max_length=2, description="one, or the two members of a RAID-0"
     )
     drives: tuple[Annotated[str, Field(pattern=r"^model:")], ...] = Field(
         default=(), description="drives in place of the machine's: model:<name> or model:none"
     )
-    chunk_kib: int | None = Field(default=None, ge=4, description="RAID-0's chunk, where the study names one")
+    chunk_kib: int | None = Field(default=None, ge=4, description="RAID-0's chunk, if the study states one")
 
 
 class CompanionDiskUse(Frozen):
-    """One more filesystem, made and filled before: what a study copied from, or to.
+    """The companion disk: one more filesystem, made and filled before, that a study copied from or to.
 
-    The steps find it at $BESIDE. What they write to it is gone with their boot.
+    The steps find it at $BESIDE. Their writes to it are lost at the end of their boot.
     """
 
     filesystem: Name = Field(description="a file of scenarios/filesystems, without its ending")
     mib: Figure = Field(description="size at paper scale, MiB")
-    partition: PartitionUse = Field(description="where it lies")
-    holds: Literal["corpus"] = Field(description="what was copied to it; the steps have it at $SOURCE")
-    origin: Origin = Field(description="of the filesystem's kind")
+    partition: PartitionUse = Field(description="its position")
+    holds: Literal["corpus"] = Field(description="its content; the steps find it at $SOURCE")
+    origin: Origin = Field(description="origin of the choice of filesystem")
     note: Note = ""
 
 
 class Scenario(Frozen):
-    """One file of scenarios/."""
+    """A file of scenarios/."""
 
     name: Name = Field(description="the file's name, without its ending")
-    summary: str = Field(description="what is done, in a line")
+    summary: str = Field(description="the scenario in one line")
     citation: Citation = Field(description="the study that it follows")
     machine: Name = Field(description="a file of scenarios/machines, without its ending")
-    defaults: Defaults = Field(description="mkfs and mount as in the study's days, or as the tools do now")
-    corpus: CorpusUse | None = Field(default=None, description="the data; the steps have them at $SOURCE")
+    defaults: Defaults = Field(description="mkfs and mount as in the study's days, or as today")
+    corpus: CorpusUse | None = Field(default=None, description="the data; the steps find them at $SOURCE")
     histories: tuple[History, ...] = Field(
         default=(),
         description="in place of a corpus: each variant runs with each of them, as <variant>-<history>",
     )
-    memory: MemoryUse = Field(description="what the first step finds")
+    memory: MemoryUse = Field(description="memory available to the first step")
     disk: DiskUse = Field(description="the disk under test")
     beside: CompanionDiskUse | None = Field(
-        default=None, description="one more filesystem, with the data on it"
+        default=None, description="the companion disk, with the data on it"
     )
     counts: dict[Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")], Figure] = Field(
-        default={}, description="numbers at paper scale; the steps have theirs in the environment"
+        default={}, description="numbers at paper scale; the steps find the scaled ones in the environment"
     )
     sizes: dict[Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")], Figure] = Field(
         default={},
-        description="MiB at paper scale; the steps have them in the environment, in bytes at theirs",
+        description="MiB at paper scale; the steps find the scaled sizes in the environment, in bytes",
     )
     scales: dict[Literal["quick", "paper"], Scale] = Field(
         default={"quick": Scale(shrink=1), "paper": Scale(shrink=1)},
-        description="by how much its sizes shrink; without it none does",
+        description="reduction of sizes; none by default",
     )
     variants: tuple[Variant, ...] = Field(min_length=1, description="what is measured, each in a fresh guest")
     makes: Literal["prepared", "aged"] = Field(
         default="prepared",
-        description="what the steps leave on the disk: a tree, or one that has been used for long",
+        description="result of the steps: a tree, or one that has been used for long",
     )
-    steps: tuple[Step, ...] = Field(default=(), description="what makes the disk")
+    steps: tuple[Step, ...] = Field(default=(), description="steps that make the disk")
     experiments: tuple[Experiment, ...] = Field(default=(), description="in place of steps and tests")
     traces: tuple[Trace, ...] = Field(default=(), description="passes of the experiments under strace")
     tests: tuple[Action, ...] = Field(
-        default=(), description="what is measured of it, on a fork and in a new boot; and of the control"
+        default=(), description="measurements of the disk and of the control, each on a fork in a new boot"
     )
     control: Control | None = Field(default=None, description="the unaged control, tested in the same way")
     measures: tuple[Literal["extents", "free_space"], ...] = Field(
-        default=(), description="what is found out about where things lie on it, on a fork of its own"
+        default=(), description="maps of the disk, made on a fork of its own"
     )
-    curve: Curve | None = Field(default=None, description="points at which the disk is looked at on the way")
-    ratios: tuple[Ratio, ...] = Field(default=(), description="of a step's last repetition to its first")
-    unstated: tuple[str, ...] = Field(default=(), description="what the study leaves unsaid")
+    curve: Curve | None = Field(
+        default=None, description="points of the history at which the disk is measured"
+    )
+    ratios: tuple[Ratio, ...] = Field(
+        default=(), description="ratios of a step's last repetition to its first"
+    )
+    unstated: tuple[str, ...] = Field(default=(), description="what the study leaves open")
 
     @model_validator(mode="after")
     def _names_hold_together(self) -> Self:
@@ -264,7 +270,7 @@ class Scenario(Frozen):
         return [which for which, count in Counter(names).items() if count > 1]
 
     def _without_power(self, names: Collection[str]) -> list[str]:
-        """What does not go with power cuts."""
+        """Return what is incompatible with power cuts."""
         wrong = [f"test {test.name!r}: only a step's power is cut" for test in self.tests if test.cut_after]
         if not self.has_power_cuts:
             return wrong
@@ -280,7 +286,7 @@ class Scenario(Frozen):
         )
 
     def _off_the_curve(self) -> list[str]:
-        """What the curve asks for that the steps do not have."""
+        """Return what the curve requires and the steps lack."""
         if self.curve is None:
             return []
         turns = {
@@ -301,7 +307,7 @@ class Scenario(Frozen):
         return wrong
 
     def _not_on_the_way(self) -> list[str]:
-        """What tests at the points of a history cannot do."""
+        """Return what is incompatible with tests at the points of a history."""
         wrong = []
         if not (self.histories and self.tests and self.control):
             wrong.append("curve: tested_on needs histories, tests and a control")
@@ -312,7 +318,7 @@ class Scenario(Frozen):
         return wrong
 
     def _without_a_corpus(self) -> list[str]:
-        """What only a corpus, or only a history, could give."""
+        """Return what requires a corpus, or a history, that is missing."""
         each = [step for step in self.steps if isinstance(step, Action)]
         wrong = [
             f"step {action.name!r}: it cannot be repeated for each part of a history"
@@ -335,16 +341,16 @@ class Scenario(Frozen):
 
     @property
     def has_power_cuts(self) -> bool:
-        """Whether the power of some step is cut."""
+        """True if the power of some step is cut."""
         return any(action.cut_after for action in self.actions())
 
     @property
     def tests_at_points(self) -> bool:
-        """Whether tests are made at each point of the curve, not at the end alone."""
+        """True if tests are made at each point of the curve, not only at the end."""
         return bool(self.curve and self.curve.tested_on)
 
     def with_histories(self) -> Self:
-        """The scenario with each variant once for each history. Raises ValueError where two get one name."""
+        """Return the scenario with each variant repeated for each history. Raises ValueError for equal names."""
         if not self.histories:
             return self
         found = [
@@ -358,7 +364,7 @@ class Scenario(Frozen):
         return self.model_copy(update={"variants": tuple(found)})
 
     def at_scale(self, scale: str) -> Self:
-        """The scenario with the history of that scale; its sizes are still the study's, to be shrunk."""
+        """Return the scenario with the shorter history of that scale; sizes are still the study's."""
         shorter = self.scales[scale].history if scale in self.scales else 1
         if shorter == 1:
             return self
@@ -386,7 +392,7 @@ class Scenario(Frozen):
         )
 
     def actions(self) -> list[Action]:
-        """Every step once, in the order of the file."""
+        """Return every step once, in file order."""
         found: list[Action] = []
         for step in self.steps:
             found += step.cycle if isinstance(step, Cycle) else (step,)

@@ -1,4 +1,4 @@
-"""A type as JSON Schema, for editors and other programs."""
+"""JSON Schema of a type, for editors and other programs."""
 
 from typing import Any
 
@@ -10,17 +10,17 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 class _TomlSchema(GenerateJsonSchema):
-    """TOML has no null: what may be left out is just not needed."""
+    """Schema without null: TOML omits optional values instead."""
 
     def nullable_schema(self, schema: NullableSchema) -> JsonSchemaValue:
         return self.generate_inner(schema["schema"])
 
 
 def file_schema(model: type[BaseModel], title: str) -> dict[str, Any]:
-    """What a TOML file of that type may hold (draft 2020-12)."""
+    """Return the schema (draft 2020-12) of a TOML file of that type."""
     return {"$schema": DIALECT, **model.model_json_schema(schema_generator=_TomlSchema), "title": title}
 
 
 def output_schema(model: type[BaseModel], title: str) -> dict[str, Any]:
-    """What is written of that type, as JSON."""
+    """Return the schema of a type's JSON output."""
     return {"$schema": DIALECT, **model.model_json_schema(mode="serialization"), "title": title}

@@ -20,7 +20,7 @@ from tests.unit.run_readers import OBEYED
 
 @cache
 def _made() -> dict[str, bytes]:
-    """The members of a sound capsule."""
+    """The members of a valid capsule."""
     with tempfile.TemporaryDirectory() as name:
         store = Store(Path(name, "home"))
         return contents(pack(made_run(store), store, Path(name, "sound.capsule")).path)

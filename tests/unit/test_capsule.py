@@ -85,7 +85,7 @@ def _change_each(path: Path, step: int) -> None:
         for at in places[::step]:
             file.seek(at)
             file.write(bytes([whole[at] ^ 1 << chance.randrange(8)]))
-            with pytest.raises(InputError, match="no sound capsule"):
+            with pytest.raises(InputError, match="is not a valid capsule"):
                 open_capsule(path)
             file.seek(at)
             file.write(whole[at : at + 1])
@@ -97,11 +97,11 @@ def test_a_capsule_cut_short_anywhere_or_with_more_behind_it_is_refused(capsule:
     changed = capsule.with_name("changed")
     for length in [*range(0, len(whole), 487), len(whole) - 1]:
         changed.write_bytes(whole[:length])
-        with pytest.raises(InputError, match="no sound capsule"):
+        with pytest.raises(InputError, match="is not a valid capsule"):
             open_capsule(changed)
     for more in (b"\0", bytes(512), bytes(10240), whole):
         changed.write_bytes(whole + more)
-        with pytest.raises(InputError, match="does not end where its end is marked"):
+        with pytest.raises(InputError, match="does not end at its end marker"):
             open_capsule(changed)
 
 
@@ -158,7 +158,7 @@ def _swap(name: str) -> Callable[[dict[str, bytes]], None]:
 def test_what_does_not_follow_from_the_rest_is_refused_whoever_sealed_it(
     capsule: Path, change: Callable[[dict[str, bytes]], None], why: str
 ) -> None:
-    with pytest.raises(InputError, match="no sound capsule") as error:
+    with pytest.raises(InputError, match="is not a valid capsule") as error:
         open_capsule(resealed(capsule, change))
     assert why in str(error.value) and "\n" not in str(error.value)
 
@@ -219,7 +219,7 @@ def _entry(name: str, kind: bytes = tarfile.REGTYPE, **fields: object) -> tarfil
 def test_hostile_archives_are_refused_in_one_line(tmp_path: Path, whole: bytes) -> None:
     path = tmp_path / "hostile.capsule"
     path.write_bytes(whole)
-    with pytest.raises(InputError, match="no sound capsule") as error:
+    with pytest.raises(InputError, match="is not a valid capsule") as error:
         open_capsule(path)
     assert "\n" not in str(error.value)
     assert os.listdir(tmp_path) == ["hostile.capsule"]  # noqa: PTH208
@@ -285,9 +285,9 @@ def _plan(one: str, other: str) -> Callable[[Path], None]:
         (_plan('"virtual"', '"wall"'), "of the wall clock"),
         (_plan("model:none", "file:/var/tmp/disk.img"), "ran on file:/var/tmp/disk.img"),
         (lambda path: (path / "cells/1/end.json").unlink(), "1 of 2 cells have not ended"),
-        (lambda path: (path / "made-of.json").unlink(), "did not write down"),
+        (lambda path: (path / "made-of.json").unlink(), "did not record"),
         (lambda path: (path / "samples.jsonl").write_text(""), "its digest does not follow"),
-        (_plan('"image":"', '"image":"0'), "is not in the store any more"),
+        (_plan('"image":"', '"image":"0'), "the store no longer has"),
     ],
 )
 def test_what_cannot_be_packed_is_refused_with_the_reason(

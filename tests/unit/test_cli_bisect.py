@@ -170,8 +170,12 @@ def test_trees_that_will_not_do_are_one_clear_line(
 ) -> None:
     ends = ["--good", "v6.2", "--bad", "v6.9"]
     assert "there is no such directory" in refused(capsys, *WORDS, *ends, "--tree", str(tmp_path / "x"))
-    assert "it is no git tree" in refused(capsys, *WORDS, *ends, "--tree", str(tmp_path))
-    assert "it is no git tree" in refused(capsys, *WORDS, *ends, "--tree", str(linux / "fs"))
+    assert "it is not the top directory of a git tree" in refused(
+        capsys, *WORDS, *ends, "--tree", str(tmp_path)
+    )
+    assert "it is not the top directory of a git tree" in refused(
+        capsys, *WORDS, *ends, "--tree", str(linux / "fs")
+    )
     assert "there is no such file" in refused(
         capsys, *WORDS, *ends, "--tree", str(linux), "--config", "/nowhere"
     )

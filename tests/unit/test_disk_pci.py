@@ -46,7 +46,7 @@ def test_only_a_storage_controller_that_is_there_has_disks(tmp_path: Path) -> No
     with pytest.raises(InputError, match="no such device"):
         pci.disks(ADDRESS, tmp_path)
     device(tmp_path, code="0x030000")
-    with pytest.raises(InputError, match="no storage controller"):
+    with pytest.raises(InputError, match="not a storage controller"):
         pci.disks(ADDRESS, tmp_path)
 
 

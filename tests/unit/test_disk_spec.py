@@ -57,7 +57,7 @@ def test_a_relative_path_is_made_whole(tmp_path: Path, monkeypatch: pytest.Monke
         ("file:/a?none", "the options are cache= and aio="),
         ("file:/a?cache=writebak", "did you mean cache=writeback?"),
         ("file:/a?aio=x", "aio is one of native, threads, io_uring"),
-        ("file:/a?cache=none&cache=unsafe", "said twice"),
+        ("file:/a?cache=none&cache=unsafe", "given twice"),
         ("file:/a?cache=writeback&aio=native", "take cache=none, or aio=threads"),
     ],
 )

@@ -1,7 +1,7 @@
-"""Free space: one parser for each tool's output, and what follows from it.
+"""Free space: a parser for each tool's output, and measures.
 
-A filesystem's file names the tool and the format of what it prints (scenarios/filesystems/, free_space). All places
-are bytes on the disk under test; docs/free-space.md says what each tool does not tell.
+A filesystem's file names the tool and the format of its output (scenarios/filesystems/, free_space). All places are
+bytes on the disk under test; docs/free-space.md lists what each tool does not report.
 """
 
 import struct
@@ -26,11 +26,11 @@ FORMATS = {
     "xfs_db": xfs_db.parse,
     "zdb": zdb.parse,
 }
-"""The format of a filesystem's free_space -> its parser."""
+"""Parser by format of a filesystem's free_space."""
 
 
 def parse(format: str, output: bytes) -> FreeSpace:
-    """The free space in a tool's output. Raises InputError for an unknown format, Unreadable for an output."""
+    """Parse a tool's output. Raises InputError for an unknown format, Unreadable for unexpected output."""
     if format not in FORMATS:
         raise unknown("format of free space", format, list(FORMATS))
     try:

@@ -44,14 +44,14 @@ class _Chunk:
         return "DATA" in self.kind.split("|")
 
     def copies(self, runs: Iterable[Run]) -> Iterator[Run]:
-        """Where on the device these logical runs lie, each copy of them."""
+        """Return the places of these logical runs on the device, for each copy."""
         for start, length in runs:
             for place in self.places:
                 yield place + start - self.logical, length
 
 
 def parse(output: bytes) -> FreeSpace:
-    """Raises Unreadable where a line is not as expected, or extents do not add up to what a chunk says is used."""
+    """Parse the output. Raises Unreadable for an unexpected line, or extents that do not add up to a chunk's usage."""
     size, chunks = _read(output)
     taken: list[Run] = []
     own: list[Run] = [(0, RESERVED), *((at, STRIPE) for at in SUPERBLOCKS if at + STRIPE <= size)]
@@ -67,7 +67,7 @@ def parse(output: bytes) -> FreeSpace:
 
 
 def _read(output: bytes) -> tuple[int, list[_Chunk]]:
-    """The device's size, and its chunks."""
+    """Return the device's size and its chunks."""
     size = node_size = 0
     chunks: dict[int, _Chunk] = {}
     last = _Chunk(-1)
@@ -109,7 +109,7 @@ def _known(chunks: dict[int, _Chunk], logical: int, number: int) -> _Chunk:
 
 
 def _holding(chunks: dict[int, _Chunk], logical: int, number: int) -> _Chunk:
-    # A filesystem has a chunk for each GiB or so: looking through them is quick, but for the newest first.
+    # A filesystem has about a chunk per GiB, so a linear search, newest first, is fast.
     for chunk in reversed(chunks.values()):
         if chunk.logical <= logical < chunk.logical + chunk.length:
             return chunk

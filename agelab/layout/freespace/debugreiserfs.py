@@ -27,7 +27,8 @@ _RANGE = re.compile(r"(Busy|Free) ?\((\d+)-(\d+)\) ?")
 
 
 def parse(output: bytes) -> FreeSpace:
-    """Raises Unreadable where a line is not as expected, or the bitmaps do not add up to the superblock's count."""
+    """Parse the output. Raises Unreadable for an unexpected line, or if bitmaps and superblock disagree on the free
+    blocks."""
     fields: dict[str, int] = {}
     runs: list[Run] = []
     own: list[Run] = []

@@ -19,7 +19,7 @@ _OWN = re.compile(
 
 
 def parse(output: bytes) -> FreeSpace:
-    """Raises Unreadable where a line is not as expected, or the groups' blocks do not add up to the total."""
+    """Parse the output. Raises Unreadable for an unexpected line, or groups that do not add up to the total."""
     header: dict[str, int] = {}
     runs: list[Run] = []
     own: list[Run] = []

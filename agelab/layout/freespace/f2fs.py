@@ -21,7 +21,7 @@ NODES = (3, 4, 5)
 
 
 def parse(output: bytes) -> FreeSpace:
-    """Raises Unreadable where a line is not as expected, or segments or blocks are missing."""
+    """Parse the output. Raises Unreadable for an unexpected line, or missing segments or blocks."""
     fields: dict[str, int] = {}
     segments: list[tuple[int, int, int, bytearray]] = []
     for number, line in enumerate(output.decode(errors="replace").splitlines(), 1):
@@ -32,7 +32,7 @@ def parse(output: bytes) -> FreeSpace:
                 raise Unreadable(TOOL, number, f"segment {match[1]} follows after {len(segments)} segments")
             segments.append((number, int(match[2]), int(match[3]), bytearray()))
         elif line.startswith("valid_blocks:"):
-            break  # the sum of them all
+            break  # the total line
         elif segments and line.strip():
             if not _BYTES.fullmatch(line):
                 raise Unreadable(TOOL, number, f"{line!r:.60} is no part of a segment's bitmap")
@@ -52,7 +52,7 @@ def _space(fields: dict[str, int], segments: list[tuple[int, int, int, bytearray
     own: list[Run] = [(0, main)]
     for segment, (number, valid, kind, bitmap) in enumerate(segments):
         first = main + segment * blocks
-        # Of a segment without valid blocks no bitmap is written.
+        # A segment without valid blocks has no bitmap.
         found = list(
             scaled(clear_bits(bytes(bitmap) or bytes(blocks // 8), blocks, high_first=True), 1, first)
         )

@@ -15,18 +15,18 @@ from agelab.layout.freespace.runs import Run, Unreadable, clear_bits, free_space
 from agelab.layout.model import FreeSpace
 
 UNIT = 4096
-"""Linux knows no other block size of jfs."""
+"""Block size; Linux supports no other for jfs."""
 PER_PAGE = 8192
-"""Blocks that one dmap page tells of."""
+"""Blocks described by one dmap page."""
 _SUPERBLOCK = 0x8000
 _MAP_INODE = 0xB000 + 2 * 512
 """Inode 2 of the first aggregate inode table."""
 _EXTENT_TREE = 224
-"""Where in an inode its tree of extents begins; its header takes two entries of 16 bytes."""
+"""Offset of the extent tree in an inode; its header takes two entries of 16 bytes."""
 
 
 def parse(output: bytes) -> FreeSpace:
-    """Raises Unreadable where it is not jfs, or the map does not agree with itself."""
+    """Parse the blocks. Raises Unreadable if it is not jfs, or the map is inconsistent."""
     if output[_SUPERBLOCK : _SUPERBLOCK + 4] != b"JFS1":
         raise Unreadable("head (jfs)", None, "there is no superblock of jfs at byte 32768")
     try:
@@ -51,13 +51,13 @@ def _read(disk: bytes) -> FreeSpace:
 
 
 def _extent(disk: bytes, at: int) -> Run:
-    """A pxd_t: 24 bits of length, 40 of address."""
+    """Decode a pxd_t: 24 bits of length, 40 of address."""
     low, address = struct.unpack_from("<II", disk, at)
     return (low >> 24) << 32 | address, low & 0xFFFFFF
 
 
 def _map(disk: bytes) -> Run:
-    """Where the block map lies."""
+    """Return the place of the block map."""
     root = _MAP_INODE + _EXTENT_TREE
     flag, next_entry = struct.unpack_from("<BxH", disk, root + 16)
     if not flag & 2 or next_entry != 3:  # BT_LEAF: the root is its own leaf, with one extent after the header
@@ -66,9 +66,9 @@ def _map(disk: bytes) -> Run:
 
 
 def _page(disk: bytes, at: int, number: int, blocks: int) -> Iterator[Run]:
-    """The free blocks of one dmap page."""
+    """Yield the free blocks of one dmap page."""
     first = number * PER_PAGE
-    # Before it lie the map's control page, those of levels 2 and 1, and one of level 0 for each 1024 pages.
+    # The map's control page, those of levels 2 and 1, and one of level 0 for each 1024 pages come before it.
     page = (at + number + number // 1024 + 4) * UNIT
     count, free, start = struct.unpack_from("<IIq", disk, page)
     if (count, start) != (min(PER_PAGE, blocks - first), first):

@@ -1,4 +1,4 @@
-"""What free space says of a filesystem: how much, in how many runs, of which lengths. See docs/free-space.md."""
+"""Measures of free space: amount, number and length of runs. See docs/free-space.md."""
 
 from fractions import Fraction
 
@@ -6,17 +6,17 @@ from agelab.layout.model import FreeSpace, LayoutMeasure
 
 PERCENTILES = (10, 50, 90)
 USABLE = 1 << 20
-"""Bytes of the shortest run that a large file can use without being cut up by it."""
+"""Shortest run in bytes that a large file can use without significant fragmentation."""
 DIGITS = 6
 """Decimals of a share."""
 
 LENGTHS = (*(f"free_extent_p{percent}" for percent in PERCENTILES), "free_extent_largest")
 METRICS = ("free_bytes", "free_extents", *LENGTHS, "free_usable_1mib")
-"""What ``measures`` gives, in this order."""
+"""Metrics of ``measures``, in this order."""
 
 
 def measures(space: FreeSpace | None, why: str = "") -> list[LayoutMeasure]:
-    """Every measure of the free space; of None, that each is not measured, and why."""
+    """Return every measure of the free space; for None, each as not measured, with the reason ``why``."""
     if space is None:
         return [LayoutMeasure(metric, None, why) for metric in METRICS]
     ordered = sorted(length for _, length in space.runs)

@@ -14,13 +14,13 @@ from agelab.layout.model import FreeSpace
 
 TOOL = "ntfscat and ntfsinfo"
 SYSTEM_FILES = 6
-"""$MFT, $MFTMirr, $LogFile, $Bitmap, $Boot and $UpCase: those whose runs are asked for."""
+"""$MFT, $MFTMirr, $LogFile, $Bitmap, $Boot and $UpCase, whose runs are queried."""
 _TOTAL = re.compile(r"clusters of free space +: (\d+)")
 _RUN = re.compile(r"\t\t\t0x[0-9a-f]+\t\t0x([0-9a-f]+)\t\t0x([0-9a-f]+)")
 
 
 def parse(output: bytes) -> FreeSpace:
-    """Raises Unreadable where it is no NTFS, or the bitmap does not add up to the total."""
+    """Parse the output. Raises Unreadable if it is not NTFS, or the bitmap does not add up to the total."""
     if output[3:11] != b"NTFS    ":
         raise Unreadable(TOOL, None, "it does not begin with the boot sector of an NTFS")
     sector, per_cluster = struct.unpack_from("<HB", output, 11)

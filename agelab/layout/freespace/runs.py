@@ -1,4 +1,4 @@
-"""Runs of bytes: joined, turned inside out, read from bitmaps and numbers; and the error of all parsers."""
+"""Operations on runs of bytes, and the error of all parsers."""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,7 +10,7 @@ Run = tuple[int, int]
 
 
 class Unreadable(AgelabError):
-    """A tool's output is not what this parser knows."""
+    """A tool's output is not as the parser expects."""
 
     def __init__(self, tool: str, line: int | None, what: str) -> None:
         where = f"line {line} of " if line else ""
@@ -21,7 +21,7 @@ class Unreadable(AgelabError):
 
 
 def joined(runs: Iterable[Run]) -> tuple[Run, ...]:
-    """The same bytes as disjoint runs in the order of the disk, neighbours and overlaps made one."""
+    """Return the same bytes as disjoint runs, sorted; neighbours and overlaps are joined."""
     found: list[Run] = []
     for start, length in sorted(runs):
         if length <= 0:
@@ -35,12 +35,12 @@ def joined(runs: Iterable[Run]) -> tuple[Run, ...]:
 
 
 def total(runs: Iterable[Run]) -> int:
-    """Their bytes."""
+    """Return the number of bytes."""
     return sum(length for _, length in runs)
 
 
 def without(runs: Iterable[Run], taken: Iterable[Run]) -> tuple[Run, ...]:
-    """What of ``runs`` lies in none of ``taken``."""
+    """Return the parts of ``runs`` outside ``taken``."""
     return tuple(_without(joined(runs), joined(taken)))
 
 
@@ -61,13 +61,14 @@ def _without(runs: tuple[Run, ...], taken: tuple[Run, ...]) -> Iterator[Run]:
 
 
 def overlapping(one: Iterable[Run], other: Iterable[Run]) -> int:
-    """The bytes that both cover."""
+    """Return the number of bytes that both cover."""
     mine = joined(one)
     return total(mine) - total(without(mine, other))
 
 
 def clear_bits(bitmap: bytes, count: int, *, high_first: bool = False) -> Iterator[Run]:
-    """Runs of clear bits among the first ``count``, in bits; bit 0 of a byte is its lowest unless ``high_first``."""
+    """Yield runs of clear bits among the first ``count``, in bits; bit 0 of a byte is its lowest unless
+    ``high_first``."""
     start, at = -1, 0
     for byte in bitmap[: -(-count // 8)]:
         width = min(8, count - at)
@@ -92,7 +93,7 @@ def clear_bits(bitmap: bytes, count: int, *, high_first: bool = False) -> Iterat
 
 
 def scaled(runs: Iterable[Run], unit: int, offset: int = 0) -> Iterator[Run]:
-    """Runs counted in blocks of ``unit`` bytes, the first of which lies at ``offset``, as runs of bytes."""
+    """Convert runs of blocks of ``unit`` bytes, the first of which lies at ``offset``, to runs of bytes."""
     for start, length in runs:
         yield offset + start * unit, length * unit
 
@@ -100,9 +101,9 @@ def scaled(runs: Iterable[Run], unit: int, offset: int = 0) -> Iterator[Run]:
 def free_space(
     tool: str, size: int, runs: Iterable[Run], metadata: Iterable[Run] = (), free: int | None = None
 ) -> FreeSpace:
-    """What was read, when it can be: every run within the filesystem, no free byte named metadata.
+    """Build FreeSpace after checking that runs lie within the filesystem and no free byte is metadata.
 
-    ``free`` is the number of free bytes that the tool itself gives, where it does. Raises Unreadable.
+    ``free`` is the number of free bytes reported by the tool, if any. Raises Unreadable.
     """
     found, own = joined(runs), joined(metadata)
     for run in (*found[:1], *found[-1:], *own[:1], *own[-1:]):

@@ -12,7 +12,7 @@ _HEADER = ["agelab-ufs", "1"]
 
 
 def parse(output: bytes) -> FreeSpace:
-    """Raises Unreadable where it is none of its, or the runs are not as long as the superblock says."""
+    """Parse the output. Raises Unreadable if it is not checkufs's, or the runs disagree with the superblock."""
     first, *lines = output.decode("ascii").splitlines() or [""]
     words = first.split()
     if words[:2] != _HEADER or len(words) != 5:

@@ -17,7 +17,7 @@ TOOL = "head (vfat)"
 
 
 def parse(output: bytes) -> FreeSpace:
-    """Raises Unreadable where it is no FAT32, or the table is not whole."""
+    """Parse the blocks. Raises Unreadable if it is not FAT32, or the table is incomplete."""
     if len(output) < 512 or output[510:512] != b"\x55\xaa":
         raise Unreadable(TOOL, None, "it does not begin with a boot sector")
     # BPB_BytsPerSec, SecPerClus, RsvdSecCnt, NumFATs; then FATSz16, TotSec32 and FATSz32.
@@ -38,7 +38,7 @@ def parse(output: bytes) -> FreeSpace:
     return free_space(
         TOOL,
         first * sector + clusters * unit,
-        scaled(_free(entries), unit, first * sector - 2 * unit),  # clusters are counted from 2
+        scaled(_free(entries), unit, first * sector - 2 * unit),  # clusters are numbered from 2
         [(0, first * sector)],
     )
 

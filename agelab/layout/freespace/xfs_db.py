@@ -22,7 +22,7 @@ _NEEDED = (
 
 
 def parse(output: bytes) -> FreeSpace:
-    """Raises Unreadable where a line is not as expected, or the runs do not add up to the superblock's count."""
+    """Parse the output. Raises Unreadable for an unexpected line, or runs that disagree with the superblock's count."""
     fields: dict[str, int] = {}
     runs: list[Run] = []
     listing = ended = False

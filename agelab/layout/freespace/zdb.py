@@ -30,7 +30,7 @@ class _Metaslab:
     log: list[tuple[int, str, Run]] = field(default_factory=list)
 
     def free(self, end: int) -> tuple[Run, ...]:
-        """What is free when the log is played back. Raises Unreadable where that cannot be."""
+        """Replay the log and return the free space. Raises Unreadable if that is impossible."""
         taken: list[Run] = []
         for letters in _turns(self.log):
             runs = [run for _, _, run in letters]
@@ -46,7 +46,7 @@ class _Metaslab:
 
 
 def parse(output: bytes) -> FreeSpace:
-    """Raises Unreadable where there is more than one device, or a log does not lead to the segments it should."""
+    """Parse the output. Raises Unreadable for several devices, or a log that does not match the number of segments."""
     slabs: list[_Metaslab] = []
     count = 0
     for number, line in enumerate(output.decode(errors="replace").splitlines(), 1):
@@ -65,13 +65,13 @@ def parse(output: bytes) -> FreeSpace:
             count = int(match[1])
     if len(slabs) < 2 or len(slabs) != count:
         raise Unreadable(TOOL, None, f"{len(slabs)} metaslabs are listed of {count}")
-    size = slabs[1].start - slabs[0].start  # all are of one size
+    size = slabs[1].start - slabs[0].start  # all have the same size
     free = [run for slab in slabs for run in slab.free(slab.start + size)]
     return free_space(TOOL, LABELS + count * size, scaled(joined(free), 1, LABELS), [(0, LABELS)])
 
 
 def _turns(log: list[tuple[int, str, Run]]) -> Iterator[list[tuple[int, str, Run]]]:
-    """The log in its stretches of allocations and of frees."""
+    """Yield the log in stretches of allocations and of frees."""
     turn: list[tuple[int, str, Run]] = []
     for entry in log:
         if turn and turn[0][1] != entry[1]:
