@@ -18,7 +18,7 @@ from agelab.debian import Archive, Package, PackagesVanished
 from agelab.errors import AgelabError, HostError
 from agelab.model.base import Frozen
 from agelab.notify import Notify
-from agelab.store import Artefact, DamagedArtefact, Store
+from agelab.store import Artefact, Store, damaged
 
 ROOT_TAR = "root.tar"
 
@@ -223,10 +223,7 @@ def unpacked_root(made: Artefact, store: Store) -> Path:
     with store.lock(f"buildroots-{made.key}"):
         if not root.exists():
             if wrong := made.damage():
-                raise DamagedArtefact(
-                    f"the store's buildroot {made.key[:12]} is damaged: {', '.join(wrong)}",
-                    hint=f"remove {made.directory} to have it made again",
-                )
+                raise damaged(f"the store's buildroot {made.key[:12]}", made.directory, ", ".join(wrong))
             with atomic.locked_directory(root.with_suffix(atomic.SUFFIX)) as partial:
                 _unpack(made / ROOT_TAR, partial)
                 os.sync()  # or, after a power cut, an empty compiler would fail every build

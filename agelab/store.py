@@ -115,6 +115,14 @@ class DamagedArtefact(HostError):
     """An artefact in the store differs from what was stored."""
 
 
+def damaged(what: str, directory: Path, details: str = "") -> DamagedArtefact:
+    """Return the error for a damaged artefact, which is made again when its directory has been removed."""
+    return DamagedArtefact(
+        f"{what} is damaged" + (f": {details}" if details else ""),
+        hint=f"remove {directory} to have it made again",
+    )
+
+
 @dataclass(frozen=True)
 class Artefact:
     """A finished artefact of the store."""
@@ -228,10 +236,7 @@ class Store:
         except ValidationError:
             manifest = None
         if manifest is None or manifest.kind != kind or key_of({"kind": kind, **manifest.inputs}) != key:
-            raise DamagedArtefact(
-                f"the store's {directory / MANIFEST} is damaged",
-                hint=f"remove {directory} to have it made again",
-            )
+            raise damaged(f"the store's {directory / MANIFEST}", directory)
         return Artefact(key, directory, manifest)
 
     def all(self, kind: str) -> list[Artefact]:
@@ -306,8 +311,8 @@ class Store:
                         f"the store's {kind} {key[:12]} is damaged: {', '.join(wrong[:MAX_NAMED])}{more}"
                     )
                 self._verified.add(found.directory)
-        except DamagedArtefact as damaged:
-            warn(f"{damaged}: it is made again")
+        except DamagedArtefact as error:
+            warn(f"{error}: it is made again")
             return None
         return found
 

@@ -13,7 +13,7 @@ from agelab.corpus import cd, iso, study_data, tar, tree
 from agelab.corpus.definition import CD, Cd, StudyCorpus, definition
 from agelab.errors import HostError
 from agelab.model.base import CorpusKind, Frozen
-from agelab.store import Artefact, Store, key_of
+from agelab.store import Artefact, Store, damaged, key_of
 
 KIND = "corpus"
 IMAGE_FILE = "corpus.iso"
@@ -115,10 +115,7 @@ def load(artefact: Artefact) -> Corpus:
         about = CorpusDescription.model_validate_json((artefact / DESCRIPTION_FILE).read_bytes())
         size = (artefact / IMAGE_FILE).stat().st_size
     except (OSError, ValidationError) as error:
-        raise HostError(
-            f"the corpus in {artefact.directory} is damaged",
-            hint=f"remove {artefact.directory} to have it made again",
-        ) from error
+        raise damaged(f"the corpus in {artefact.directory}", artefact.directory) from error
     return Corpus(
         artefact.key,
         artefact / IMAGE_FILE,

@@ -9,13 +9,12 @@ from pydantic import ValidationError
 
 from agelab.corpus import iso
 from agelab.corpus.artefact import IMAGE_FILE, Corpus, CorpusDescription, obtain, require_space
-from agelab.errors import HostError
 from agelab.history import engines
 from agelab.history.operations import HEADER, LogChecker, LogSummary
 from agelab.history.report import HistoryReport
 from agelab.history.report import report as reported
 from agelab.model.history import History
-from agelab.store import Store
+from agelab.store import Store, damaged
 
 REPORT = "report.json"
 VOLUME = "HISTORY"
@@ -55,9 +54,7 @@ def read_report(corpus: Corpus) -> HistoryReport:
     try:
         return HistoryReport.model_validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
-        raise HostError(
-            f"the history in {path.parent} is damaged", hint=f"remove {path.parent} to have it made again"
-        ) from error
+        raise damaged(f"the history in {path.parent}", path.parent) from error
 
 
 def write_parts(log: engines.LogSource, directory: Path) -> tuple[LogSummary, int]:

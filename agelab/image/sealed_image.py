@@ -19,7 +19,7 @@ from agelab.kernel import Kernel, initramfs
 from agelab.model.base import Defaults
 from agelab.model.filesystem import Filesystem
 from agelab.notify import Notify, silent
-from agelab.store import Artefact, Store, file_hash, key_of
+from agelab.store import Artefact, Store, damaged, file_hash, key_of
 
 INIT = places.IMAGES / "init"
 # With the code that writes the initramfs: what changes in it must not hide behind an image made before. The bytes of
@@ -150,10 +150,7 @@ def _read(kernel: Kernel, artefact: Artefact) -> Image:
     try:
         description = Description.model_validate_json((artefact / DESCRIPTION).read_bytes())
     except (OSError, ValidationError) as error:
-        raise HostError(
-            f"the image's {artefact / DESCRIPTION} is damaged",
-            hint=f"remove {artefact.directory} to have it made again",
-        ) from error
+        raise damaged(f"the image's {artefact / DESCRIPTION}", artefact.directory) from error
     return Image(kernel, artefact, description)
 
 

@@ -10,11 +10,10 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from agelab.errors import HostError
 from agelab.kernel import guest_needs, vmlinux
 from agelab.kernel.origin import PROVENANCE_FILE, BuildRecord, KernelPart
 from agelab.kernel.stored_kernel import RELEASE_FILE, Kernel
-from agelab.store import Artefact
+from agelab.store import Artefact, damaged
 
 _HIGHLIGHTS = ("HZ", "PREEMPT_NONE", "PREEMPT_VOLUNTARY", "PREEMPT", "PREEMPT_LAZY", "PREEMPT_DYNAMIC")
 # Linux version RELEASE (who@where) (COMPILER, LINKER) #1 ...; before Linux 5.8 without the linker.
@@ -91,9 +90,7 @@ def _read_record(artefact: Artefact) -> BuildRecord:
     except FileNotFoundError:
         return BuildRecord()
     except ValidationError as error:
-        raise HostError(
-            f"the store's {file} is damaged", hint=f"remove {artefact.directory} to have it made again"
-        ) from error
+        raise damaged(f"the store's {file}", artefact.directory) from error
 
 
 def _compiler(banner: str | None) -> str | None:
