@@ -116,3 +116,9 @@ def test_a_real_disk_is_not_aged_into_the_store(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(runner, "run_request", None)
     with pytest.raises(InputError, match=r"^file:/x.* is a real disk"):
         CliRunner().invoke(age, ["aging-ext4", "--disks", "file:/x"], catch_exceptions=False)
+
+
+def test_a_list_of_no_drives_is_not_the_machines_drives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "run_request", None)
+    with pytest.raises(InputError, match="no drive ''"):
+        CliRunner().invoke(run, ["aging-ext4", "--disks", ""], catch_exceptions=False)
