@@ -34,7 +34,7 @@ CONDITIONS = ("scenario", "corpus_sha256", "harness", "vcpus", "qemu", "accelera
 """Parts of a run's provenance that are the same in all runs of a bisect."""
 
 
-class RunsInLog(Progress):
+class RunLog(Progress):
     """Writes a line for each thing made and each cell that ends."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
@@ -48,7 +48,7 @@ class RunsInLog(Progress):
         self._write(f"seed {cell.seed} {end.status} in {end.host_seconds:.0f} s{why}")
 
 
-class Runs:
+class KernelRuns:
     """Measures by runs, and implements ``KernelMeasurer``; ``say`` gets a line for what takes a while."""
 
     def __init__(
@@ -61,20 +61,18 @@ class Runs:
         self._say = say or directory.log_line
 
     def prepare(self, kernel: str) -> KernelOutcome | None:
-        """Have the kernel built; the outcome where it does not build or is not there, which others may.
+        """Have the kernel built. Returns the outcome where it does not build or does not exist, as others may.
 
         Raises InputError where the files that all kernels are built with have changed.
         """
-        unchanged(self._question)
+        require_unchanged(self._question)
         try:
             kernels.resolve(kernel, self._store, progress=self._say)
         except BuildFailed as error:
             return KernelOutcome(kernel=kernel, seed=0, kind=OutcomeKind.NO_BUILD, why=str(error))
         except InputError as error:
-            built = (
-                self._question.tree is not None
-            )  # a commit is there; what it makes is no kernel for a guest
-            kind = OutcomeKind.NO_BUILD if built else OutcomeKind.NO_KERNEL
+            # A commit exists: what it builds is no kernel for a guest.
+            kind = OutcomeKind.NO_BUILD if self._question.tree else OutcomeKind.NO_KERNEL
             return KernelOutcome(kernel=kernel, seed=0, kind=kind, why=str(error))
         return None
 
@@ -84,7 +82,7 @@ class Runs:
             return [wrong]
         try:
             options = self._options.changed(kernel=kernel, seeds=tuple(seeds))
-            run = runner.run(options, self._store, RunsInLog(self._say))
+            run = runner.run(options, self._store, RunLog(self._say))
         except BuildFailed as error:  # the modelled drive's module
             return [KernelOutcome(kernel=kernel, seed=0, kind=OutcomeKind.NO_BUILD, why=str(error))]
         except NoHeaders as error:
@@ -137,11 +135,11 @@ class Runs:
 
 
 def options_of(question: BisectQuestion) -> RunOptions:
-    """The options of a bisect's runs, but for the kernel and the run seeds."""
+    """Return the options of a bisect's runs, without the kernel and the run seeds."""
     return RunOptions.from_words(question.directory, question.name, question.words, {"prove_all": False})
 
 
-def unchanged(question: BisectQuestion) -> None:
+def require_unchanged(question: BisectQuestion) -> None:
     """Refuse other configurations or patches than the bisect was begun with, and a tree that is gone.
 
     Raises InputError: an error that concerns every kernel must not be taken for one of a single kernel.

@@ -30,7 +30,7 @@ from agelab.scenario.selection import Selection
 from agelab.store import Store, key_of
 
 IN_IMAGE = "or have it packed with --with-image"
-DECIDED_HERE = ("erase", "filesystem", "jobs", "kernel", "keep_disk")
+DECIDED_HERE = ("erase", "filesystem", "jobs", "kernel", "keep_disk", "proceed")
 """Options that a replay does not take from the capsule, beside paths of another host."""
 Outcome = Literal["identical", "differs", "could not be rebuilt"]
 
@@ -42,7 +42,7 @@ class ReplayedCell:
     number: int
     ran: CellResult
     """The cell in the capsule."""
-    came: Outcome
+    outcome: Outcome
     why: str
     inputs: Sequence[ValueDifference] = field(default_factory=tuple)
     samples: Sequence[ValueDifference] = field(default_factory=tuple)
@@ -77,7 +77,7 @@ def run(
 
 
 def resolutions(capsule: Capsule) -> dict[str, Any]:
-    """The packages of the capsule's run, each in its version, as answers to the questions that a store resolves."""
+    """Return what a store's questions about packages resolve to: each package in the version of the capsule's run."""
     made, kernel = capsule.run_manifest, capsule.kernel
     definition = roots.definition()
     found: list[tuple[Mapping[str, Any], Any]] = [
@@ -95,13 +95,14 @@ def resolutions(capsule: Capsule) -> dict[str, Any]:
 def replay_request(
     capsule: Capsule, cells: Sequence[int], place: Path, *, jobs: int, corpus: str | None, kernel: str | None
 ) -> RunRequest:
-    """The request for these cells, with no path of another host in it; logs are written into ``place``.
+    """Make the request for these cells, with no path of another host in it; logs are written into ``place``.
 
     Raises InputError for an option or value that this agelab does not know.
     """
     data = _corpus(capsule, corpus)
     said = {**capsule.request.words, **capsule.request.more}
     file = capsule.control
+    seeds = (1,) if file else tuple(dict.fromkeys(capsule.cells[number].cell.seed for number in cells))
     options = RunOptions.from_words(
         str(Path.cwd()),
         capsule.request.plan.scenario,
@@ -112,9 +113,7 @@ def replay_request(
             "corpus": data if said.get("corpus") else None,  # a control file's data need no option
             "jobs": jobs,
             "kernel": _kernel(capsule, kernel),
-            "seeds": (1,)
-            if file
-            else tuple(dict.fromkeys(capsule.cells[number].cell.seed for number in cells)),
+            "seeds": seeds,
         },
         {},
     )
@@ -128,7 +127,7 @@ def replay_request(
 
 
 def _kernel(capsule: Capsule, given: str | None) -> str:
-    """The spec of the kernel to replay with. Raises InputError where the user must name it."""
+    """Return the spec of the kernel to replay with. Raises InputError where the user must name it."""
     spec = capsule.kernel.spec
     if given or capsule.artefacts or capsule.run_manifest.kernel:
         return given or spec
@@ -139,7 +138,7 @@ def _kernel(capsule: Capsule, given: str | None) -> str:
 
 
 def _corpus(capsule: Capsule, given: str | None) -> str | None:
-    """The path of the user's own data, or a word for those in the capsule.
+    """Return the path of the user's own data, or a word for those in the capsule.
 
     Raises InputError where the user must name them.
     """
@@ -159,7 +158,7 @@ def _corpus(capsule: Capsule, given: str | None) -> str | None:
 
 
 def _source(capsule: Capsule, cells: Sequence[int], directory: Path) -> Selection | ControlFile:
-    """The capsule's scenario or control file, as this agelab reads it; its logs are written into ``directory``.
+    """Read the capsule's scenario or control file; its logs are written into ``directory``.
 
     Raises InputError for a text that this agelab cannot read, and for logs that are not in the capsule.
     """
@@ -189,7 +188,7 @@ def _source(capsule: Capsule, cells: Sequence[int], directory: Path) -> Selectio
 
 
 def _history(one: History, logs: Mapping[str, Path], *, carried: bool) -> History:
-    """A history without paths of another host."""
+    """Return a history without paths of another host."""
     if isinstance(one, Logged):
         if one.name not in logs:
             raise InputError(f"the log of history {one.name} is not in the capsule")
@@ -202,23 +201,25 @@ def _history(one: History, logs: Mapping[str, Path], *, carried: bool) -> Histor
     return one
 
 
-def verdicts(capsule: Capsule, cells: Sequence[int], run: RunDirectory) -> list[ReplayedCell]:
+def compare_cells(capsule: Capsule, cells: Sequence[int], run: RunDirectory) -> list[ReplayedCell]:
     """Compare cells of a capsule with those of its replay."""
     found = {(ran.cell.variant, ran.cell.layout, ran.cell.seed): ran for ran in load(run).cells}
-    came = []
+    compared = []
     for number in cells:
         ran = capsule.cells[number]
         other = found.get((ran.cell.variant, ran.cell.layout, ran.cell.seed))
-        came += [judged(number, ran, other)] if other else missing(capsule, [number], "it did not run")
-    return came
+        compared += (
+            [compare_cell(number, ran, other)] if other else not_rebuilt(capsule, [number], "it did not run")
+        )
+    return compared
 
 
-def missing(capsule: Capsule, cells: Sequence[int], why: str) -> list[ReplayedCell]:
-    """The outcome of cells that did not run."""
+def not_rebuilt(capsule: Capsule, cells: Sequence[int], why: str) -> list[ReplayedCell]:
+    """Return the outcome of cells that did not run."""
     return [ReplayedCell(number, capsule.cells[number], "could not be rebuilt", why) for number in cells]
 
 
-def judged(number: int, ran: CellResult, other: CellResult) -> ReplayedCell:
+def compare_cell(number: int, ran: CellResult, other: CellResult) -> ReplayedCell:
     """Compare a cell with its replay: identical with the same key and digest, or without a digest the same ending."""
     pair = CellPair(ran, other)
     end = other.end

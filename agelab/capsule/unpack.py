@@ -13,7 +13,7 @@ from agelab.image.assemble import DESCRIPTION
 from agelab.kernel import Kernel
 from agelab.kernel.modinfo import ModuleInfo
 from agelab.kernel.modules import BUILTIN, INDEX, index
-from agelab.runner.prepare.prepared import ProvidedParts
+from agelab.runner.prepare.prepare import ProvidedParts
 from agelab.store import Artefact, Manifest
 
 _INFOS = TypeAdapter(tuple[ModuleInfo, ...])

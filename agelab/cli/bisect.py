@@ -71,7 +71,7 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
     """
     from agelab.bisect import search
     from agelab.bisect.bisect_directory import BisectDirectory
-    from agelab.bisect.kernel_runs import Runs
+    from agelab.bisect.kernel_runs import KernelRuns
     from agelab.cli.bisect_question import asked
     from agelab.errors import HostError
     from agelab.results import checksummed
@@ -88,7 +88,7 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
     _same_files(question)
     with follow_log(directory):
         directory.log_line(f"bisect {directory.name}")
-        measure = Runs(directory, store)
+        measure = KernelRuns(directory, store)
         judge = search.make_judge(directory, measure, seeds_at_once=question.words["jobs"])
         try:
             found = search.run_search(directory, judge, [*STEP, str(directory.path)])
@@ -114,9 +114,9 @@ def _nothing_else(words: dict[str, Any]) -> None:
 
 def _same_files(question: "BisectQuestion") -> None:
     """Refuse to go on with other files than it was begun with, or without them. Raises InputError."""
-    from agelab.bisect.kernel_runs import unchanged
+    from agelab.bisect.kernel_runs import require_unchanged
     from agelab.errors import InputError
 
     if not Path(question.directory).is_dir():
         raise InputError(f"the bisect was begun in {question.directory}, which is not there any more")
-    unchanged(question)
+    require_unchanged(question)

@@ -22,10 +22,10 @@ INTERRUPTED = 130
 
 def judge_of(directory: BisectDirectory) -> Judge:
     """The rule of a bisect, which measures by runs."""
-    from agelab.bisect.kernel_runs import Runs
+    from agelab.bisect.kernel_runs import KernelRuns
 
     store = Store(directory.path.parents[1])
-    return search.make_judge(directory, Runs(directory, store))
+    return search.make_judge(directory, KernelRuns(directory, store))
 
 
 def main(path: Path, judge: Callable[[BisectDirectory], Judge] = judge_of) -> int:

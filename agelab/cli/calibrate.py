@@ -145,6 +145,6 @@ calibrate.params = [
 
 
 def _good(group: "SeedGroup", proof: "CellPair") -> bool:
-    """Whether every cell is ok, and the first one the same twice."""
+    """Return True where every cell is ok, and the first one the same twice."""
     ended = all(ran.ok for ran in [*group.cells.values(), proof.right])
     return ended and proof.equal and proof.compared > 0

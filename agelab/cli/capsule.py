@@ -87,15 +87,15 @@ def replay(
             run = replay.run(found, cells, open_store(), progress, jobs=jobs, corpus=corpus, kernel=kernel)
     except AgelabError as error:
         why = str(error).splitlines() + ([error.hint] if error.hint else [])
-        judged = replay.missing(found, cells, "; ".join(why))
+        judged = replay.not_rebuilt(found, cells, "; ".join(why))
     else:
-        judged = replay.verdicts(found, cells, run)
+        judged = replay.compare_cells(found, cells, run)
     if as_json:
         print_json(replay_json(found, run, judged))
     else:
         print_replay(run, judged)
-    came = {one.came for one in judged}
-    return 1 if "differs" in came else 3 if "could not be rebuilt" in came else 0
+    outcomes = {one.outcome for one in judged}
+    return 1 if "differs" in outcomes else 3 if "could not be rebuilt" in outcomes else 0
 
 
 def _numbers(said: str | None, there: int) -> list[int]:

@@ -63,7 +63,7 @@ def _sweep(options: "RunOptions", kernels: Sequence[str]) -> int:
 
 
 def execute_kernels(options: "RunOptions", kernels: Sequence[str]) -> "dict[str, RunDirectory | AgelabError]":
-    """Run the options on several kernels and show progress: the run of each kernel, or why it has none."""
+    """Run the options on several kernels and show progress. Returns the run of each, or why it has none."""
     from agelab.runner.execute import runner
     from agelab.view.progress import shown
 

@@ -17,7 +17,7 @@ MAKE = {
 
 
 def again(plan: RunPlan) -> str:
-    """``make scenario NAME=...`` where make knows all the options and agelab is not installed, else ``agelab run ...``.
+    """Return ``make scenario NAME=...`` where make knows all the options, else ``agelab run ...``.
 
     Empty where the plan does not say what was asked for.
     """

@@ -1,4 +1,4 @@
-"""What a run reports while it goes on."""
+"""Reports of a run while it goes on."""
 
 from collections.abc import Sequence
 
@@ -14,16 +14,16 @@ class Progress:
     """
 
     def stage(self, line: str) -> None:
-        """Something is being made or looked up."""
+        """Take a line about something that is being made or looked up."""
 
     def begin_runs(self, request: RunRequest, runs: Sequence[RunDirectory], waiting: Sequence[int]) -> None:
-        """The cells ``waiting`` are about to run, in this order; ``request`` is the first run's."""
+        """Take note that the cells ``waiting`` are about to run, in this order; ``request`` is the first run's."""
 
     def begin_cell(self, cell: Cell, number: int) -> None:
-        """A cell's guest is about to start."""
+        """Take note that a cell's guest is about to start."""
 
     def end_step(self, number: int, step: str) -> None:
-        """A step of a cell has ended; ``step`` is its name and repetition: ``copy 7``."""
+        """Take note that a step of a cell has ended; ``step`` is its name and repetition: ``copy 7``."""
 
     def end_cell(self, cell: Cell, number: int, end: End) -> None:
-        """A cell has ended."""
+        """Take note that a cell has ended, and how."""

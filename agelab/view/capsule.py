@@ -22,7 +22,7 @@ SHOWN = 5
 def print_replay(run: RunDirectory | None, judged: Sequence[ReplayedCell]) -> None:
     """Print each cell's verdict, and where it differs from the capsule's."""
     for one in judged:
-        print_escaped(f"{one.number}  {cell_name(one.ran.cell)}: {one.came}: {one.why}")
+        print_escaped(f"{one.number}  {cell_name(one.ran.cell)}: {one.outcome}: {one.why}")
         for line in input_lines(one.inputs, False):
             print_escaped(f"     input {line}")
         for row in one.samples[:SHOWN]:
@@ -47,7 +47,7 @@ def replay_json(
                 "variant": one.ran.cell.variant,
                 "layout": one.ran.cell.layout,
                 "seed": one.ran.cell.seed,
-                "verdict": one.came,
+                "verdict": one.outcome,
                 "why": one.why,
                 "inputs": differences_json(one.inputs),
                 "samples": differences_json(one.samples),

@@ -17,7 +17,7 @@ NO_EFFECT = {
 
 
 def recent_cells(run: RunDirectory) -> Iterator[tuple[Cell, End]]:
-    """The cells, with their ends, of the newest runs that were asked for the same, ``run`` included.
+    """Yield the cells, with their ends, of the newest runs that were asked for the same, ``run`` included.
 
     Damaged runs are skipped.
     """
@@ -45,6 +45,6 @@ def recent_cells(run: RunDirectory) -> Iterator[tuple[Cell, End]]:
 
 
 def _conditions(plan: RunPlan) -> tuple[object, ...]:
-    """What the duration of a run's cells depends on, beside the cells. Raises InputError where it is not known."""
+    """Return what the duration of cells depends on, beside the cell. Raises InputError where the plan lacks it."""
     options = RunOptions.from_plan(plan).model_dump(exclude=NO_EFFECT)
     return plan.scenario, plan.scale, plan.clock, plan.emulated, options

@@ -9,7 +9,7 @@ import pytest
 from agelab import kernel as kernels
 from agelab.bisect import git_search
 from agelab.bisect.bisect_directory import BisectDirectory
-from agelab.bisect.kernel_runs import Runs
+from agelab.bisect.kernel_runs import KernelRuns
 from agelab.bisect.measurements import KernelOutcome, OutcomeKind
 from agelab.buildroot import BuildFailed
 from agelab.drive.module import NoHeaders
@@ -26,11 +26,11 @@ from tests.unit.toy_bisect import planted
 
 def measured(
     home: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., RunDirectory], **other: Any
-) -> tuple[Runs, BisectDirectory]:
+) -> tuple[KernelRuns, BisectDirectory]:
     directory = toy.asked(Store(home), planted(3), **other)
     monkeypatch.setattr(kernels, "resolve", lambda *_, **__: None)
     monkeypatch.setattr(runner, "run", run)
-    return Runs(directory, Store(home)), directory
+    return KernelRuns(directory, Store(home)), directory
 
 
 def ended(

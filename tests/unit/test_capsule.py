@@ -382,20 +382,20 @@ def test_the_verdict_names_the_input_else_the_sample_that_differs(store: Store, 
     found = open_capsule(capsule)
     here = found.cells[0]
     assert here.end is not None
-    same = replay.verdicts(found, [0, 1], RunDirectory(next(store.runs.glob("*/"))))
-    assert [one.came for one in same] == ["identical"] * 2
+    same = replay.compare_cells(found, [0, 1], RunDirectory(next(store.runs.glob("*/"))))
+    assert [one.outcome for one in same] == ["identical"] * 2
     inputs = {**here.inputs, "making": {**here.inputs["making"], "image": "other"}}
-    other_input = replay.judged(0, here, _ran(here, read_inputs=lambda: inputs))
+    other_input = replay.compare_cell(0, here, _ran(here, read_inputs=lambda: inputs))
     assert (
-        other_input.came == "differs"
+        other_input.outcome == "differs"
         and other_input.why == "other inputs: making.image; every sample is the same"
     )
     samples = (here.samples[0].model_copy(update={"value": 2.5}), *here.samples[1:])
     ended = here.end.model_copy(update={"digest": "sha256:" + "0" * 64})
-    other_sample = replay.judged(0, here, _ran(here, samples=samples, end=ended))
+    other_sample = replay.compare_cell(0, here, _ran(here, samples=samples, end=ended))
     assert other_sample.why == "the inputs are the same, 1 of 2 samples are not"
     assert [row.place for row in other_sample.samples] == ["copy 1 elapsed"]
-    assert replay.judged(0, here, _ran(here, end=None)).why == "it did not end: interrupted"
+    assert replay.compare_cell(0, here, _ran(here, end=None)).why == "it did not end: interrupted"
 
 
 def test_packages_that_the_mirror_has_no_more_are_named(

@@ -324,7 +324,7 @@ def test_the_command_shows_what_the_steps_say_and_prints_the_answer(
 ) -> None:
     toy.asked_of_tree(Store(home), linux, planted(11, 16), "v6.0", "main")
     monkeypatch.setattr(bisect, "STEP", toy.STEP)
-    monkeypatch.setattr(kernel_runs, "Runs", lambda directory, *_, **__: toy.Toy(directory))
+    monkeypatch.setattr(kernel_runs, "KernelRuns", lambda directory, *_, **__: toy.Toy(directory))
     assert main(["bisect", "--continue", "latest"]) == 0
     shown = capsys.readouterr()
     assert shown.out.startswith("first bad: ") and '"11"' in shown.out.splitlines()[0]

@@ -1,4 +1,4 @@
-"""What is kept with a stored disk that a run makes: what it is, and the command that makes it again."""
+"""The recipe kept with a stored disk that a run makes, and the command that makes it again."""
 
 import shlex
 
@@ -9,7 +9,7 @@ from agelab.stored_disk import DiskRecipe
 
 
 def disk_recipe(spec: CellSpec, kernel: str, scale: str | None, command: str) -> DiskRecipe:
-    """The recipe of the disk that a cell makes; ``command`` makes it again."""
+    """Return the recipe of the disk that a cell makes; ``command`` makes it again."""
     return DiskRecipe(
         makes=spec.scenario.makes,
         scenario=spec.scenario.name,
@@ -29,7 +29,7 @@ def disk_recipe(spec: CellSpec, kernel: str, scale: str | None, command: str) ->
 
 
 def making_command(request: RunRequest, spec: CellSpec, verb: str = "age") -> str:
-    """The command that makes the disk of one cell again."""
+    """Return the command that makes the disk of one cell again."""
     history = spec.history
     log = history.log if isinstance(history, Logged) else None
     options = request.options.changed(

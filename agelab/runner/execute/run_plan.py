@@ -10,7 +10,7 @@ from agelab.model.result import Cell, RunKernel, RunPlan
 from agelab.runner.plan.cell_inputs import drive_sources, harness_hash
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.prepare import input_data
-from agelab.runner.prepare.prepared import PreparedRun
+from agelab.runner.prepare.prepare import PreparedRun
 from agelab.runner.request.run_request import RunRequest
 from agelab.store import key_of
 from agelab.vm import host
@@ -25,7 +25,7 @@ MODELS: dict[tuple[Clock, bool], str] = {
 
 
 def run_plan(name: str, prepared: PreparedRun) -> RunPlan:
-    """The plan of a run of that name."""
+    """Return the plan of a run of that name."""
     request, specs, image, corpora = prepared.request, prepared.specs, prepared.image, prepared.corpora
     options, scenario = request.options, request.selection.scenario
     cells = tuple(_cell(spec, image) for spec in specs)
@@ -90,7 +90,7 @@ def _cell(spec: CellSpec, image: Image) -> Cell:
 
 
 def _profiles(spec: CellSpec) -> list[Any]:
-    """The data files in which cells of one scenario differ."""
+    """Return the data files in which cells of one scenario differ."""
     drives = [drive.profile.model_dump(mode="json") if drive.profile else None for drive in spec.disk.drives]
     models = (spec.variant, spec.filesystem, spec.machine)
     return [*(model.model_dump(mode="json") for model in models), *drives, drive_sources()]

@@ -1,4 +1,4 @@
-"""Running: everything a run needs is found or made, then its cells run, several at a time where that is asked for."""
+"""Run the cells of runs: prepare what they need, then start them in turn, several at a time where asked for."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +25,7 @@ from agelab.runner.execute.guest_launcher import GuestLauncher, boot_timeout
 from agelab.runner.execute.run_plan import refuse_other_inputs, run_plan
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.prepare import input_data, run_manifest
-from agelab.runner.prepare.prepared import PreparedRun, ProvidedParts, prepare
+from agelab.runner.prepare.prepare import PreparedRun, ProvidedParts, prepare
 from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.resolve import resolve
@@ -71,7 +71,7 @@ def run(
 def run_kernels(
     options: RunOptions, kernels: Sequence[str], store: Store, progress: Progress | None = None
 ) -> dict[str, RunDirectory | AgelabError]:
-    """Run the same cells on several kernels, in turns: the run of each kernel's spec, or why it has none.
+    """Run the same cells on several kernels, in turns. Returns the run of each kernel's spec, or why it has none.
 
     Raises as ``run`` does for what concerns all of them.
     """
@@ -104,13 +104,13 @@ def run_request(
 
 
 def succeeded(run: RunDirectory) -> bool:
-    """Whether every cell is ok."""
+    """Return True where every cell is ok."""
     ends = [run.end(number) for number in range(len(run.plan().cells))]
     return all(end is not None and end.status is Status.OK for end in ends)
 
 
 def _in_directory(options: RunOptions) -> "chdir[str]":
-    """Relative paths in options start in their directory, which is not always the one we are in."""
+    """Go to the directory in which relative paths of the options start. Raises InputError where it is gone."""
     if not Path(options.directory).is_dir():
         raise InputError(f"the run was asked for in {options.directory}, which is not there any more")
     return chdir(options.directory)
@@ -124,7 +124,7 @@ def _run_all(
     claims: tuple[DriveClaim, ...] | None = None,
     provided: ProvidedParts | None = None,
 ) -> list[RunDirectory | AgelabError]:
-    """The run of each request, or why its kernel has none. The requests differ in their kernels alone."""
+    """Run requests that differ in their kernels alone. Returns the run of each, or why its kernel has none."""
     boot_timeout(requests[0].options.guest_clock)  # refuses a wrong setting before anything is made
     for orphan in orphans.terminate_orphans():
         progress.stage(f"ended {orphan}: the agelab that had started it was killed")
@@ -176,7 +176,7 @@ def _start(
 
 
 def _companion(prepared: PreparedRun, hypervisor: Hypervisor, store: Store, progress: Progress) -> StoredDisk:
-    """The disk beside the one under test, found or made."""
+    """Find or make the disk beside the one under test."""
     spec = prepared.specs[0]
     library = prepared.library or clock_library.obtain(store)
     command = making_command(prepared.request, spec, "run")

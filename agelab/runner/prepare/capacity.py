@@ -1,4 +1,4 @@
-"""Whether the host has room for a run."""
+"""Check that the host has room for a run."""
 
 import shutil
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ from agelab.runner.plan.guest_plan import MAP_MEMORY_MIB
 from agelab.vm import host
 
 HEADROOM = 512 * MIB
-"""Bytes to leave on the host beside the cells' disks, and beside their memory (QEMU's own is in it)."""
-BESIDE = 1.2
-"""What lies beside the disk under test takes of the host, for each byte of data in it, at most."""
+"""Bytes of disk, and of memory, to leave on the host beside what the cells take; QEMU's own memory is part of it."""
+COMPANION_OVERHEAD = 1.2
+"""Bytes that the companion disk takes on the host for each byte of data in it, at most."""
 
 
 def require_capacity(
@@ -27,15 +27,15 @@ def require_capacity(
     kept: int = 0,
     kernels: int = 1,
 ) -> str:
-    """What the cells take of the host, in words, where there is so much: a full host kills QEMU in the middle.
+    """Return what the cells take of the host, as a text. Raises HostError where the host has less.
 
-    ``at_once`` cells run side by side, each with so many ``copies`` of its disk, as full as it can be; ``kept`` disks
-    stay when their cells have ended. The same cells are there for each of so many ``kernels``.
-    Raises HostError.
+    A full host kills QEMU in the middle of a run. ``at_once`` cells run side by side, each with ``copies`` copies of
+    its disk, as full as it can be; ``kept`` disks stay when their cells have ended. ``kernels`` is how many times the
+    cells are there.
     """
     cells = min(at_once, len(specs) * kernels)
     several = f"{cells} cells at once" if cells > 1 else "a cell"
-    beside = int(corpora[0].content_bytes * BESIDE) if any(spec.beside for spec in specs) else 0
+    beside = int(corpora[0].content_bytes * COMPANION_OVERHEAD) if any(spec.beside for spec in specs) else 0
     needed = (cells * copies + kept) * max(spec.filled_bytes for spec in specs) + beside + HEADROOM
     free = shutil.disk_usage(home).free
     if free < needed:

@@ -27,7 +27,7 @@ class ControlJournal:
 
     @contextmanager
     def opened(self, *, proceed: bool) -> Iterator[dict[tuple[str, str, int], str]]:
-        """Lock the journal, and give filesystem, test and repetition of what has ended already, with its status.
+        """Lock the journal and yield what has ended already: filesystem, test and repetition, to its status.
 
         Raises InputError where a new journal would replace one, where there is none to continue, and while another
         run has it.
@@ -68,7 +68,7 @@ class ControlJournal:
         return found
 
     def nothing_left(self, ended: Mapping[tuple[str, str, int], str]) -> InputError:
-        """The error for a journal in which every test has ended."""
+        """Return the error for a journal in which every test has ended."""
         bad = sum(status != Status.OK for status in ended.values())
         return InputError(
             f"{self.path}: every test has ended: nothing is left to continue",

@@ -20,7 +20,7 @@ OTHER_DISKS = 3
 def user_corpus(
     request: RunRequest, carried: Mapping[str, Corpus] | None, store: Store, say: Say
 ) -> Corpus | None:
-    """The user's own source data, if there are any; ``carried`` are the corpora of a capsule.
+    """Return the user's own source data, if there are any; ``carried`` are the corpora of a capsule.
 
     Raises InputError for data that are empty or of the wrong kind.
     """
@@ -38,7 +38,7 @@ def user_corpus(
 
 
 def shrink(request: RunRequest, own: Corpus | None) -> float:
-    """The factor by which sizes are smaller than the study's."""
+    """Return the factor by which sizes are smaller than the study's."""
     scenario = request.selection.scenario
     if own and scenario.corpus and not request.control:
         return scenario.corpus.mib.value * MIB / own.content_bytes
@@ -46,7 +46,7 @@ def shrink(request: RunRequest, own: Corpus | None) -> float:
 
 
 def scale_name(request: RunRequest) -> str:
-    """The scale as results name it: ``corpus`` where the sizes follow a user's own data.
+    """Return the scale as results name it: ``corpus`` where the sizes follow a user's own data.
 
     They do not in a control file, whose scripts use the data as they like.
     """
@@ -61,7 +61,7 @@ def corpora(
     store: Store,
     say: Say,
 ) -> list[Corpus]:
-    """The corpus, or the history's log, that each of these cells reads.
+    """Return the corpus, or the history's log, that each of these cells reads.
 
     Raises InputError for a history that cannot be made, HostError where the host's disk is too full for one.
     """

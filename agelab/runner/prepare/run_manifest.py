@@ -1,4 +1,4 @@
-"""What a run is made of, kept in its directory: all that is needed to make it once more, elsewhere or later."""
+"""The manifest of a run, kept in its directory: every part that it takes to run it again, elsewhere or later."""
 
 import hashlib
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ class CorpusRecord(Frozen):
 
 
 class RunManifest(Frozen):
-    """What stood behind the words of a run's command when it began."""
+    """The versions and contents that a run's command stood for when it began."""
 
     agelab: str = Field(description="its version")
     programs: dict[str, str] = Field(description="of the host: Debian package -> version")
@@ -85,9 +85,9 @@ def collect(
     modelled: bool,
     programs: bool,
 ) -> RunManifest:
-    """What a run's parts were made of, which the store remembers of the last moments.
+    """Collect what the parts of a run were made of. They have just been made, so that the store remembers it.
 
-    ``modelled``: whether a drive's module was made, ``programs``: whether the guest's own programs were.
+    ``modelled`` says that there is a module of a modelled drive, ``programs`` that there are programs for the guest.
     """
     packages = roots.resolve_packages(roots.definition(), store, selection.filesystems())
     of_debian = kernel.kind == "debian"
@@ -117,7 +117,7 @@ def _source(request: RunRequest, spec: CellSpec, corpus: Corpus) -> CorpusRecord
 
 
 def profiles(specs: Sequence[CellSpec]) -> Profiles:
-    """The data files that these cells follow."""
+    """Return the data files that these cells follow."""
     filesystems = [one for spec in specs for one in (spec.filesystem, spec.beside) if one]
     drives = [drive.profile for spec in specs for drive in spec.disk.drives if drive.profile]
     return Profiles(
@@ -128,7 +128,7 @@ def profiles(specs: Sequence[CellSpec]) -> Profiles:
 
 
 def write(run: RunDirectory, request: RunRequest, specs: Sequence[CellSpec], made: RunManifest) -> None:
-    """Write into a new run's directory what it is made of."""
+    """Write the manifest, the data files and the scenario into a new run's directory."""
     text = request.selection.text.encode()
     (run.path / SCENARIO).write_bytes(text)
     told = made.model_copy(update={"scenario_sha256": hashlib.sha256(text).hexdigest()})
@@ -142,7 +142,7 @@ def write(run: RunDirectory, request: RunRequest, specs: Sequence[CellSpec], mad
 
 @cache
 def host_programs() -> dict[str, str]:
-    """The versions of those Debian packages of this host that agelab's work is done with."""
+    """Return the versions of the Debian packages of this host that agelab works with."""
     names = sorted(set(process.host_packages().values()))
     listed = process.run(["dpkg-query", "-W", "-f", "${Package} ${Version}\n", *names], ok=(0, 1)).stdout
     return dict(line.split(" ", 1) for line in listed.splitlines() if not line.endswith(" "))

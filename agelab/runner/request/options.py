@@ -1,4 +1,4 @@
-"""What a user asks of a run: every option of ``agelab run``, checked as far as that goes without the scenario.
+"""The options of a run, checked as far as that goes without the scenario.
 
 ``agelab.runner.request.resolve`` reads the scenario and checks the rest.
 """
@@ -39,12 +39,12 @@ DIFFERENT_NAMES = {"proceed": "--continue"}
 
 
 def option(field: str) -> str:
-    """The option of the command line that sets a field."""
+    """Return the option of the command line that sets a field."""
     return DIFFERENT_NAMES.get(field, field if field in ASIDE else f"--{field.replace('_', '-')}")
 
 
 def _refusing(check: Callable[[Any], object]) -> Callable[[Any], Any]:
-    """A validator from a check that raises InputError: pydantic collects the errors of all fields."""
+    """Turn a check that raises InputError into a validator, so that pydantic collects the errors of all fields."""
 
     def checked(value: Any) -> Any:
         try:
@@ -211,7 +211,7 @@ class RunOptions(BaseModel):
         return None if self.crash_at is None else PowerCut.parse(self.crash_at)
 
     def changed(self, **fields: Any) -> Self:
-        """The same with other values of these fields, checked again."""
+        """Return the options with other values of these fields, checked again."""
         return type(self)(**{**dict(self), **fields})
 
     @model_validator(mode="after")
@@ -262,7 +262,7 @@ class RunOptions(BaseModel):
 
     @model_validator(mode="after")
     def _real_disk_as_it_is(self) -> Self:
-        """A real disk serves one cell at a time, and is never kept, forked or cut from its power."""
+        """Refuse to share, keep or fork a real disk, and to cut its power."""
         if not self.real_disks:
             return self
         real = self.real_disks[0]
@@ -279,7 +279,7 @@ class RunOptions(BaseModel):
 
     @model_validator(mode="after")
     def _one_use_of_disk(self) -> Self:
-        """A disk is made and looked at after a power cut, made and kept, or started from."""
+        """Refuse two uses of a disk: it is looked at after a power cut, kept, or started from."""
         if self.power_cut and (other := self._given("disk", "keep_disk", "curve")):
             raise InputError(
                 f"{self.power_cut}: the disk is made, loses its power and is looked at: leave {other[0]} out"
@@ -289,11 +289,11 @@ class RunOptions(BaseModel):
         return self
 
     def _given(self, *fields: str) -> list[str]:
-        """The options of those fields that are set."""
+        """Return the options of those fields that are set."""
         return [option(field) for field in fields if getattr(self, field)]
 
     def to_plan(self) -> dict[str, Any]:
-        """The options as plan.json keeps them under ``command``."""
+        """Return the options as plan.json keeps them under ``command``."""
         said = {field: _word(getattr(self, field)) for field in type(self).model_fields if field not in ASIDE}
         said |= {"disks": ",".join(map(str, self.disks)) or None, "erase": ",".join(self.erase)}
         return {
@@ -305,7 +305,7 @@ class RunOptions(BaseModel):
 
     @classmethod
     def from_plan(cls, plan: RunPlan) -> Self:
-        """The options of a run of this agelab or an older one; an option that is younger than the run is not set.
+        """Return the options of a run of this agelab or an older one; options younger than the run have their defaults.
 
         Raises InputError where the plan does not say them, or says what this agelab does not know.
         """
@@ -317,7 +317,7 @@ class RunOptions(BaseModel):
     def from_words(
         cls, directory: str, name: str | None, words: Mapping[str, Any], more: Mapping[str, Any]
     ) -> Self:
-        """The options in the layout of ``to_plan``. Raises InputError as ``from_plan`` does."""
+        """Return the options that ``to_plan`` gave. Raises InputError as ``from_plan`` does."""
         said = {**words, **more}
         known = {field for field in cls.model_fields if field not in ASIDE}
         if strange := [field for field, value in said.items() if field not in known and value]:
@@ -328,12 +328,12 @@ class RunOptions(BaseModel):
         return cls(directory=directory, name=None if said.get("control") else name, **fields)
 
     def set_options(self) -> dict[str, Any]:
-        """The options that are not as they are by default, as ``to_plan`` has them."""
+        """Return the options that differ from their defaults, as ``to_plan`` has them."""
         mine, plain = ({**said["words"], **said["more"]} for said in (self.to_plan(), _PLAIN.to_plan()))
         return {field: value for field, value in mine.items() if value != plain[field]}
 
     def arguments(self) -> list[str]:
-        """The words that follow ``agelab run``, or ``agelab age`` where nothing is measured, to ask for the same."""
+        """Return the arguments of ``agelab run`` (``agelab age`` where nothing is measured) that ask for the same."""
         implied = ("measure", "prove_all", *(() if self.measure else ("keep_disk",)))
         said = {field: value for field, value in self.set_options().items() if field not in implied}
         words = (
@@ -346,12 +346,12 @@ _PLAIN = RunOptions(name="any", directory="/")
 
 
 def _word(value: Any) -> Any:
-    """A field's value as a word of the command line."""
+    """Return a field's value as a word of the command line."""
     return ",".join(map(str, value)) if isinstance(value, tuple) else value
 
 
 def _input_error(error: ValidationError) -> InputError:
-    """The errors of all fields as one, a line for each."""
+    """Return the errors of all fields as one, a line for each."""
     found = [_field_error(item) for item in error.errors(include_url=False)]
     return InputError("\n".join(map(str, found)), hint=found[0].hint if len(found) == 1 else "")
 

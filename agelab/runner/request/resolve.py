@@ -1,4 +1,4 @@
-"""The request that options make, once the scenario or the control file that they name has been read."""
+"""Make a request of options: read the scenario or the control file, and check the options against it."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -51,7 +51,7 @@ def _read(options: RunOptions) -> Selection | ControlFile:
 
 
 def _traced(scenario: Scenario, options: RunOptions) -> Scenario:
-    """The scenario with its passes under strace only where they are asked for."""
+    """Return the scenario without its passes under strace where they are not asked for."""
     if not options.trace:
         return scenario.model_copy(update={"traces": ()})
     if not scenario.traces:

@@ -42,7 +42,7 @@ class RunRequest:
         return self.options.name or self.options.control or ""
 
     def layouts(self, variant: Variant) -> tuple[Layout, ...]:
-        """The layouts in which a variant runs."""
+        """Return the layouts in which a variant runs."""
         return (self.options.layout,) if self.options.layout else variant.layouts
 
     @cached_property
@@ -80,7 +80,7 @@ def cell_requests(
     disk: StoredDisk | None,
     ended: Collection[tuple[str, str, int]] = (),
 ) -> list[CellRequest]:
-    """The cells of a run, without those of a control file that have ``ended``.
+    """Return the cells of a run, without those of a control file that have ``ended``.
 
     Raises InputError where a drive is not to be had or too small.
     """

@@ -141,7 +141,7 @@ def _check_companion(specs: Sequence[CellSpec], corpora: Sequence[Corpus]) -> No
 
 
 def _image(request: RunRequest, specs: Sequence[CellSpec], store: Store, progress: Progress) -> Image:
-    """The image of the request's kernel."""
+    """Find or build the image of the request's kernel."""
     progress.stage(f"kernel {request.kernel}")
     kernel = kernel_specs.resolve(request.kernel, store, progress=progress.stage)
     measured = {spec.filesystem.name: spec.filesystem for spec in specs}
@@ -155,14 +155,14 @@ def _image(request: RunRequest, specs: Sequence[CellSpec], store: Store, progres
 
 
 def _module(provided: ProvidedParts | None, kernel: Kernel, store: Store, progress: Progress) -> Path | None:
-    """The modelled drive's module."""
+    """Find or build the modelled drive's module."""
     return provided.module if provided else modules.obtain(kernel, store, progress.stage)
 
 
 def _programs(
     provided: ProvidedParts | None, spec: CellSpec, store: Store, progress: Progress, *, common: bool
 ) -> dict[str, Path]:
-    """The programs for a cell's guest: those of every guest where ``common``, and its filesystem's own."""
+    """Find or build the programs for a cell's guest: those of every guest where ``common``, and its filesystem's."""
     if provided:
         names = [*(tools.programs(tools.source_files()) if common else ()), *spec.filesystem.tools]
         return {name: path for name, path in provided.programs.items() if name in names}
@@ -171,13 +171,13 @@ def _programs(
 
 
 def _measures(request: RunRequest) -> bool:
-    """Whether anything is measured once the disk is made."""
+    """Return True where anything is measured once the disk is made."""
     scenario = request.selection.scenario
     return bool(scenario.tests or scenario.measures)
 
 
 def _start_disk(request: RunRequest, store: Store, progress: Progress, held: ExitStack) -> StoredDisk | None:
-    """The stored disk to start from, verified, and kept from being removed while ``held`` is open.
+    """Verify the stored disk to start from, and keep it from being removed while ``held`` is open.
 
     Raises InputError where it does not fit these cells.
     """
@@ -204,7 +204,7 @@ def _start_disk(request: RunRequest, store: Store, progress: Progress, held: Exi
 
 
 def _accelerator(guest_clock: Clock, store: Store, progress: Progress) -> Accelerator:
-    """How QEMU runs the guests: in the wall clock with KVM, where a test guest has booted with it."""
+    """Return what runs the guests: in the wall clock KVM, where a test guest has booted with it."""
     if guest_clock == "virtual":
         return "tcg"
     proof = kvm.probe_kvm(store)
@@ -214,7 +214,7 @@ def _accelerator(guest_clock: Clock, store: Store, progress: Progress) -> Accele
 
 
 def _copies(request: RunRequest, corpora: Sequence[Corpus]) -> int:
-    """How many copies of its disk a cell has at once: itself, its fork or the control, the control's fork."""
+    """Count the copies of its disk that a cell has at once: itself, its fork or the control, the control's fork."""
     options, scenario = request.options, request.selection.scenario
     if prepared := {one.prepare for one in scenario.experiments} - {""}:
         return 1 + len(prepared)
