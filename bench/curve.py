@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from fractions import Fraction
 
-from agelab.layout import curve
+from agelab import vega
 from agelab.results.run_directory import RunDirectory
 from agelab.stats.series import Place
 from bench.aging import PAGE, PICTURES, Variant, figure, headed, variants
@@ -94,7 +94,7 @@ def write(runs: Sequence[RunDirectory], text: str) -> None:
                 for variant in _of(found, history)
                 if variant.measured
             }
-            picture = curve.plot(f"history {history}: {title}", "point of the history", label, series)
+            picture = vega.plot(f"history {history}: {title}", "point of the history", label, series)
             (PICTURES / f"curve-{history}-{name}.svg").write_text(picture)
 
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import mean
 
-from agelab.layout import curve
+from agelab import vega
 from agelab.results.run_directory import RunDirectory
 from agelab.stats.noise_floor import SEEDS_NEEDED
 from agelab.stats.order_statistics import Summary
@@ -127,7 +127,7 @@ def write(runs: Sequence[RunDirectory], text: str) -> None:
             ]
             for history in histories
         }
-        picture = curve.plot(
+        picture = vega.plot(
             f"{filesystem}: slowdown of a scan, by usage and fullness",
             "bytes written, in disks",
             "time on the aged disk / on its control",

@@ -5,15 +5,20 @@ import textwrap
 from collections.abc import Iterable
 from html import escape
 
-INK, FAINT, GRID, PAPER = "#222222", "#5f5f5f", "#dddddd", "#ffffff"
+INK, FAINT, PAPER = "#222222", "#5f5f5f", "#ffffff"
 FONT = 'font-family="DejaVu Sans, Verdana, sans-serif" font-size="12"'
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
+def plain(text: str) -> str:
+    """Put text on one line, with a mark in place of each character that XML cannot hold."""
+    return " ".join(_NO_XML.sub("\ufffd", text).split())
+
+
 def words(text: str) -> str:
-    """Text as XML may hold it, on one line: escaped, and a mark in the place of what XML has no way to write."""
-    return escape(" ".join(_NO_XML.sub("\ufffd", text).split()))
+    """Escape text for XML."""
+    return escape(plain(text))
 
 
 def number(value: float) -> str:
@@ -53,14 +58,6 @@ def text(
     return (
         f'<text x="{number(x)}" y="{number(y)}" text-anchor="{anchor}" fill="{fill}" font-size="{size}"'
         f' font-weight="{weight}">{words(shown)}</text>'
-    )
-
-
-def line(x: float, y: float, to_x: float, to_y: float, colour: str, more: str = "") -> str:
-    """A thin line between places."""
-    return (
-        f'<line x1="{number(x)}" y1="{number(y)}" x2="{number(to_x)}" y2="{number(to_y)}" stroke="{colour}"'
-        f"{' ' + more if more else ''}/>"
     )
 
 

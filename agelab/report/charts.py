@@ -2,19 +2,19 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
+from agelab import vega
 from agelab.analysis.cells import SeedGroup
 from agelab.analysis.ranking import Ranked
 from agelab.analysis.run_set import RunSet
 from agelab.model.metrics import METRICS
 from agelab.model.step_id import StepId
-from agelab.report import vega
 from agelab.report.model import Chart, Charts, Mark
 from agelab.report.numbers import text, unit_name
 from agelab.report.step_selection import charted, repeated, sides
-from agelab.report.vega import Bar, ChartLine
 from agelab.stats.formatting import unit_scale
 from agelab.stats.order_statistics import Summary
 from agelab.stats.series import Place, Series
+from agelab.vega import Bar, ChartLine
 
 MOST = 40
 """Charts of one kind: those of a control file with hundreds of tests stand in the table of results alone."""

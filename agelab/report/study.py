@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from agelab import vega
 from agelab.analysis.run_set import RunSet
 from agelab.errors import InputError
 from agelab.published import study
@@ -22,10 +23,9 @@ from agelab.published.ranking import RankedColumn as Side
 from agelab.published.ranking import RankedRow, Ranking
 from agelab.published.report import StudyReport, study_reports
 from agelab.published.verdict import ClaimVerdict, JudgedClaim
-from agelab.report import vega
 from agelab.report.charts import MOST
 from agelab.report.model import Answer, Block, Chart, Charts, Heading, Mark, Prose, Table, TableCell
-from agelab.report.vega import Bar
+from agelab.vega import Bar
 
 THEIRS = 6
 """The number of the study's colour."""

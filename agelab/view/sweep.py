@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from agelab import vega
 from agelab.analysis.sweep import Sweep
-from agelab.layout import curve
 from agelab.stats.formatting import UnitScale, decimals_for_spread, format_decimal, json_number, unit_scale
 from agelab.stats.series import Place
 from agelab.stats.verdict import ComparedSeries
@@ -117,7 +117,7 @@ def write_plots(found: Sweep, places: Sequence[Place], directory: Path) -> list[
         if path in drawn:
             path = directory / f"{name}-{len(drawn)}.svg"
         path.write_text(
-            curve.plot(words, "kernel", f"{place[2]}{unit.name and f', {unit.name}'}", lines, found.names)
+            vega.plot(words, "kernel", f"{place[2]}{unit.name and f', {unit.name}'}", lines, found.names)
         )
         drawn.append(path)
     return drawn

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from agelab import vega
 from agelab.analysis.cells import load
 from agelab.analysis.run_set import RunSet, run_sets
 from agelab.cli import main
 from agelab.model.result import Status
-from agelab.report import vega
 from agelab.report.answer.headline import answers
 from agelab.report.command import again
 from agelab.report.html import clean, render

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from agelab.layout import curve, picture
+from agelab import vega
+from agelab.layout import picture
 from agelab.layout.picture import MappedDisk
 from agelab.model.result import Sample
 from agelab.model.step_id import AGED, CONTROL, CURVE, MAP, ForkName, StepId
@@ -41,7 +42,7 @@ def draw(directory: Path, spec: CellSpec, maps: Sequence[Map], samples: Sequence
         series = {spec.variant.name: series[CURVE]}
         end = _scores(samples, AGED)
         heading += f"; at its end {end[0][1]:.3f}" if end and end[0][1] is not None else ""
-    text = curve.plot(heading, f"repetitions of {wanted.step}", "layout score", series)
+    text = vega.plot(heading, f"repetitions of {wanted.step}", "layout score", series)
     (directory / DIRECTORY / SCORE).write_text(text)
 
 

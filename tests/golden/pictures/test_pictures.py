@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agelab.layout import curve, picture
+from agelab.layout import picture
 from agelab.layout.model import Extent, ExtentMap, FileMap, FreeSpace
 
 HERE = Path(__file__).parent
@@ -41,11 +41,6 @@ def _disk(pieces: int) -> tuple[ExtentMap, FreeSpace]:
 
 def _pictures() -> dict[str, str]:
     aged, control = _disk(4), _disk(1)
-    score: dict[str, list[curve.Point]] = {
-        "ext4": [(turn, 1 - 0.01 * turn) for turn in range(9)],
-        "reiserfs": [(turn, None if turn in (3, 4) else 1 - 0.04 * turn) for turn in range(9)],
-        "zfs": [(turn, None) for turn in range(9)],
-    }
     return {
         "aged-and-control": picture.draw_disks(
             "Forty files",
@@ -53,11 +48,10 @@ def _pictures() -> dict[str, str]:
         ),
         "no-free-space": picture.draw_disk("Forty files", SIZE, aged[0], None),
         "no-extents": picture.draw_disk("Forty files", SIZE, None, aged[1]),
-        "curve": curve.plot("Layout score over aging", "repetitions", "layout score", score),
     }
 
 
-@pytest.mark.parametrize("name", ["aged-and-control", "no-free-space", "no-extents", "curve"])
+@pytest.mark.parametrize("name", ["aged-and-control", "no-free-space", "no-extents"])
 def test_the_picture_is_the_one_that_was_looked_at(name: str) -> None:
     document = _pictures()[name]
     kept = HERE / f"{name}.svg"
