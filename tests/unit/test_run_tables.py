@@ -44,7 +44,7 @@ def test_cells_of_a_run_that_is_going_on_are_running_or_wait(
         print_runs([run])
         assert run.as_json()["cells"][0]["status"] == "interrupted"
     shown = capsys.readouterr().out
-    assert f"  status      {status}\n" in shown and f" 1 {status} " in shown and "interrupted" not in shown
+    assert f"  status      {status}\n" in shown and f" 1 {status}\n" in shown and "interrupted" not in shown
 
 
 @pytest.mark.parametrize(
