@@ -1,1 +1,1 @@
-"""The report: one self-contained page of runs, made to be read and cited. See docs/report.md."""
+"""The report: one self-contained page of runs, to read and cite. See docs/report.md."""

@@ -1,4 +1,4 @@
-"""The charts of a group of runs: times, aging, curves, and where time goes."""
+"""Charts of a group of runs: times, aging, curves, and the breakdown of time."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -17,7 +17,7 @@ from agelab.stats.series import Place, Series
 from agelab.vega import Bar, ChartLine
 
 MOST = 40
-"""Charts of one kind: those of a control file with hundreds of tests stand in the table of results alone."""
+"""Maximum number of charts of one kind; a control file with hundreds of tests has the rest in the table of results."""
 CPU = (
     ("cpu_user", "user"),
     ("cpu_system", "system"),
@@ -35,7 +35,7 @@ WHISKERS = "A bar is the median over run seeds; the thin line is the interval th
 
 
 def times(group: RunSet) -> Iterator[Charts]:
-    """A chart for each step: how long it took on each subject, all its repetitions together."""
+    """Draw for each step the time on each subject, all repetitions together."""
     steps = charted(group)
     repetitions = {step: max(at[1] for at in group.places if at[0] == step) for step in steps}
     charts = []
@@ -48,7 +48,7 @@ def times(group: RunSet) -> Iterator[Charts]:
 
 
 def slowdowns(group: RunSet, places: Sequence[Place]) -> Iterator[Charts]:
-    """The slowdown of each test; below it the times that it is made of."""
+    """Draw the slowdown of each test, and below it the times it is computed from."""
     charts, times_of_both = [], []
     for place in places[:MOST]:
         step, repetition, _ = place
@@ -74,7 +74,7 @@ def slowdowns(group: RunSet, places: Sequence[Place]) -> Iterator[Charts]:
 def order_of(
     title: str, order: Ranked, group: RunSet, *, unit: str = "1", base: float | None = None
 ) -> Chart:
-    """The subjects from the first to the last, the first one by its colour; those without a figure at the end."""
+    """Return the subjects in order of the first colour's values; those without a value come last."""
     shown = [
         _summary_bar(one.name, summary, unit, FIRST_COLOUR if at == 0 else AGED_COLOUR)
         for at, (one, summary) in enumerate(order.order)
@@ -93,7 +93,7 @@ def order_of(
 def _bars(
     title: str, unit: str, found: Sequence[tuple[str, Series | None, int]], base: float | None = None
 ) -> list[Chart]:
-    """A chart of medians; none where nothing was measured."""
+    """Draw a chart of medians, or nothing if nothing was measured."""
     shown = [_bar(name, series, kind) for name, series, kind in found if series is not None]
     if not any(bar.value is not None for bar in shown):
         return []
@@ -121,7 +121,7 @@ def _left_out(number: int, note: str) -> str:
 
 
 def curves(group: RunSet) -> Iterator[Charts]:
-    """What changes over a history: throughput of its repetitions, layout scores and slowdowns at its points."""
+    """Draw the course over a history: throughput by repetition, layout scores and slowdowns by point."""
     wanted: list[tuple[str, str, str]] = []
     for step in repeated(group):
         measured = {metric for at, _, metric in group.places if at == step}
@@ -152,7 +152,7 @@ def _named(step: str) -> str:
 
 
 def _style(number: int) -> tuple[int, int]:
-    """Colour and dash of the line with that number."""
+    """Return colour and dash of the line with that number."""
     return number % vega.COLOURS, number // vega.COLOURS
 
 
@@ -172,7 +172,7 @@ def _end(line: ChartLine, at: int) -> str:
 
 
 def processor(group: RunSet, steps: Sequence[str]) -> Iterator[Charts]:
-    """Where the processor's time went in each step."""
+    """Draw how the processor spent the time of each step."""
     yield from _split(
         group,
         steps,
@@ -183,7 +183,7 @@ def processor(group: RunSet, steps: Sequence[str]) -> Iterator[Charts]:
 
 
 def drive(group: RunSet, steps: Sequence[str]) -> Iterator[Charts]:
-    """Where a modelled drive's time went in each step."""
+    """Draw how a modelled drive spent the time of each step."""
     note = "The drive's own time, of modelled drives alone. A write cache works on after its step has ended."
     yield from _split(group, steps, BUSY, "Drive time of each step, by cause", note)
 
@@ -225,7 +225,7 @@ def shares(
     note: str,
     shown: Callable[[str], str],
 ) -> Iterator[Charts]:
-    """Parts of a whole: chart to name to part to share; the largest parts have colours, the others one together."""
+    """Draw shares (chart to name to part to share); the largest parts have their own colours, the others share one."""
     sums: dict[str, float] = {}
     for names in found.values():
         for parts in names.values():

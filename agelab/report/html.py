@@ -1,4 +1,4 @@
-"""The page as HTML: one file that fetches nothing, and lets no text of a guest be more than text."""
+"""Render the page as one HTML file without external resources; untrusted text stays text."""
 
 import json
 import re
@@ -15,11 +15,11 @@ from agelab.report.model import Page, Results
 UNSHOWN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
-"""Control characters, those that turn the direction of text, and what UTF-8 cannot write."""
+"""Control characters, bidirectional controls, and code points that UTF-8 cannot encode."""
 
 
 def render(page: Page) -> str:
-    """The whole file. The same page gives the same bytes."""
+    """Render the whole file. The same page gives the same bytes."""
     templates = files("agelab.report") / "templates"
     script = (templates / "page.js").read_text()
     environment = Environment(
@@ -41,19 +41,19 @@ def render(page: Page) -> str:
 
 
 def clean(value: Any) -> Any:
-    """Text with what must not be shown written as an escape; what is markup or no text stays as it is."""
+    """Escape characters that must not be shown; leave markup and values that are no text unchanged."""
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
     return UNSHOWN.sub(lambda found: f"\\u{ord(found.group()):04x}", value)
 
 
 def drawn(svg: str) -> Markup:
-    """A chart: Vega has escaped the names that are in it."""
+    """Mark the SVG of a chart as safe: Vega has escaped the names in it."""
     return Markup(clean(svg))
 
 
 def data(results: Results) -> Markup:
-    """The rows for the page's script: each text once, in a list, and by its place in that list in the rows."""
+    """Encode rows for the page's script: a list of distinct texts, and rows that refer to them by index."""
     words: dict[str, int] = {}
     rows = [
         [words.setdefault(cell, len(words)) if isinstance(cell, str) else cell for cell in row]
@@ -62,5 +62,5 @@ def data(results: Results) -> Markup:
     texts = [number for number, column in enumerate(results.columns) if not column.number]
     content = {"words": [clean(word) for word in words], "texts": texts, "rows": rows}
     packed = json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    # Nothing in it may end the element that holds it.
+    # The data must not close the element that contains them.
     return Markup(packed.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))

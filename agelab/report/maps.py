@@ -1,7 +1,7 @@
-"""The block maps that cells have left, taken apart: the page draws them in its own colours, as wide as a screen.
+"""Parse block maps drawn for cells, so that the page can draw them in its own colours and width.
 
-Nothing of the file becomes markup. What is taken from it are texts, which the template escapes, and paths of numbers;
-a picture that is not exactly what ``agelab.layout.picture`` writes is not taken apart, and stays an image.
+Nothing of a file becomes markup. Only texts, which the template escapes, and paths of numbers are taken from it; a
+picture that is not exactly as ``agelab.layout.picture`` writes it stays an image.
 """
 
 import re
@@ -15,15 +15,15 @@ PATH = re.compile(r"[MmHhVvZz0-9 .-]*")
 ROW = re.compile(rf"M{LEFT} (\d+)h")
 KIND = {fill: kind.name.lower() for kind, fill in FILL.items()}
 HEADING, WORDS, NOTE, LABEL = ("12", "600"), ("12", "400"), ("11", "400"), ("10", "400")
-"""Size and weight of the letters of what a picture says."""
+"""Font size and weight of the texts in a picture."""
 
 
 class NotOurs(ValueError):
-    """A picture that is not what we write."""
+    """A picture that agelab did not write."""
 
 
 def taken_apart(title: str, content: bytes) -> BlockMapFigure | None:
-    """The picture's parts, or None where it is not one of ours."""
+    """Parse a picture into its parts; return None if agelab did not write it."""
     try:
         return _parts(title, content)
     except (NotOurs, ElementTree.ParseError, LookupError, ValueError):
@@ -31,7 +31,7 @@ def taken_apart(title: str, content: bytes) -> BlockMapFigure | None:
 
 
 def _parts(title: str, content: bytes) -> BlockMapFigure:
-    if b"<!" in content:  # no entities, no document types
+    if b"<!" in content:  # entities and document types are refused
         raise NotOurs
     root = ElementTree.fromstring(content)
     scale = ""
@@ -72,7 +72,7 @@ def _parts(title: str, content: bytes) -> BlockMapFigure:
 
 
 def _view(outline: str) -> str:
-    """The part of the picture that holds the cells of a disk."""
+    """Return the viewBox of a disk's cells."""
     places = [int(found) for found in ROW.findall(outline)]
     if not places:
         raise NotOurs

@@ -1,4 +1,4 @@
-"""The page as frozen types: what the template shows, and nothing that it would have to work out."""
+"""The page as frozen types, ready for the template."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -6,17 +6,17 @@ from typing import ClassVar
 
 @dataclass(frozen=True)
 class TableCell:
-    """One cell of a table."""
+    """A cell of a table."""
 
     text: str
     value: float | None = None
-    """By what its column is sorted; without it by the text."""
+    """Sort key within the column; the text if not given."""
     code: bool = False
 
 
 @dataclass(frozen=True)
 class Heading:
-    """A column's heading; what is a number stands to the right."""
+    """Heading of a column; numbers are right-aligned."""
 
     name: str
     number: bool = False
@@ -24,7 +24,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Table:
-    """A table that the reader can sort and, where it is long, filter."""
+    """A table that the reader can sort and, if long, filter."""
 
     kind: ClassVar[str] = "table"
     id: str
@@ -36,7 +36,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Results:
-    """A table of so many rows that the page's script shows a part at a time: rows of texts and numbers."""
+    """A table too long for the page at once: its script shows a part at a time."""
 
     kind: ClassVar[str] = "results"
     id: str
@@ -47,7 +47,7 @@ class Results:
 
 @dataclass(frozen=True)
 class Chart:
-    """One drawing, with what it shows in words for whoever does not see it."""
+    """A drawing and its description for screen readers."""
 
     title: str
     words: str
@@ -56,7 +56,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Mark:
-    """What a colour of the charts stands for: a name and the number of the colour."""
+    """An entry of the charts' legend: name and number of the colour."""
 
     name: str
     colour: int
@@ -65,7 +65,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Charts:
-    """Small charts side by side that share a legend."""
+    """Small charts side by side with a common legend."""
 
     kind: ClassVar[str] = "charts"
     title: str
@@ -76,7 +76,7 @@ class Charts:
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture that a cell has left, as a data address."""
+    """A picture made by a cell, as a data URL."""
 
     kind: ClassVar[str] = "picture"
     title: str
@@ -86,7 +86,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class DiskMap:
-    """One disk of a block map: its cells as a path for each kind, what lies higher first, and their outline."""
+    """A disk of a block map: a path of cells for each kind, top layer first, and their outline."""
 
     heading: str
     view: str
@@ -97,7 +97,7 @@ class DiskMap:
 
 @dataclass(frozen=True)
 class BlockMapFigure:
-    """Disks block by block, and the share of each kind (its name, in words, on each disk)."""
+    """Block maps of disks, and the share of each kind (its name, in words, on each disk)."""
 
     kind: ClassVar[str] = "blockmap"
     title: str
@@ -107,7 +107,7 @@ class BlockMapFigure:
     rows: tuple[tuple[str, str, tuple[str, ...]], ...]
 
     def words(self, disk: int) -> str:
-        """One disk for whoever does not see it."""
+        """Describe a disk for screen readers."""
         return "; ".join(f"{name} {shares[disk]}" for _, name, shares in self.rows)
 
 
@@ -123,7 +123,7 @@ class Prose:
 
 @dataclass(frozen=True)
 class Facts:
-    """Names and what they are."""
+    """Names with their values."""
 
     kind: ClassVar[str] = "facts"
     rows: tuple[tuple[str, str], ...]
@@ -143,7 +143,7 @@ Block = Table | Results | Charts | Picture | BlockMapFigure | Prose | Facts | Co
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, and what stands below it."""
+    """A heading and the content below it."""
 
     id: str
     title: str
@@ -152,14 +152,14 @@ class Section:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a stranger looks for, in plain words."""
+    """The main result in plain words."""
 
     question: str
     verdict: str
     because: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     named: str = ""
-    """Whom the verdict is on, where it is on one."""
+    """Subject of the verdict, if it has one."""
     chart: Chart | None = None
 
 
@@ -172,13 +172,13 @@ class Part:
     subtitle: str
     answers: tuple[Answer, ...]
     brief: tuple[str, ...]
-    """The doubts that must be read with the answers."""
+    """Doubts that must be read with the answers."""
     sections: tuple[Section, ...]
 
 
 @dataclass(frozen=True)
 class Page:
-    """All of it."""
+    """The whole page."""
 
     title: str
     parts: tuple[Part, ...]

@@ -1,4 +1,4 @@
-"""Numbers as the page shows them, with as many digits as their spread leaves."""
+"""Format numbers for the page, with the digits that their spread allows."""
 
 from fractions import Fraction
 
@@ -9,18 +9,18 @@ from agelab.stats.order_statistics import Summary
 from agelab.stats.series import Series
 
 MOST = 3
-"""Decimals of a value without a spread, where a table has many of them."""
+"""Decimals of a value without a spread, in tables with many."""
 
 
 def text(summary: Summary, unit: str = "1", most: int = MOST) -> str:
-    """The median, in the unit that tables show."""
+    """Format the median in the unit of tables."""
     as_shown = unit_scale(unit)
     median, spread = summary.median / as_shown.divisor, summary.spread / as_shown.divisor
     return format_decimal(median, min(most, decimals_for_spread(most, spread, median)))
 
 
 def with_spread(summary: Summary, unit: str = "1", most: int = MOST) -> str:
-    """The median, and in brackets the spread where there are run seeds enough for a floor."""
+    """Format the median, with the spread in brackets if there are enough run seeds for a floor."""
     if summary.n < SEEDS_NEEDED:
         return text(summary, unit, most)
     as_shown = unit_scale(unit)
@@ -30,12 +30,12 @@ def with_spread(summary: Summary, unit: str = "1", most: int = MOST) -> str:
 
 
 def unit_name(unit: str) -> str:
-    """The unit that tables show; nothing for a pure number."""
+    """Return the unit of tables; empty for a pure number."""
     return unit_scale(unit).name.removeprefix("1")
 
 
 def cell(series: Series | None, most: int = MOST) -> TableCell:
-    """A dash where there is no such series, a question mark where it could not be measured."""
+    """Format a table cell: a dash without such a series, a question mark if it could not be measured."""
     if series is None:
         return TableCell("–")
     if series.summary is None:
@@ -44,10 +44,10 @@ def cell(series: Series | None, most: int = MOST) -> TableCell:
 
 
 def number(value: Fraction | float, places: int = 2) -> str:
-    """A number in a sentence."""
+    """Format a number for a sentence."""
     return format_decimal(Fraction(value), places)
 
 
 def percent(share: Fraction) -> str:
-    """A share in a sentence."""
+    """Format a share for a sentence."""
     return f"{format_decimal(100 * share, 2 if Fraction(99, 100) < share < 1 else 1)} %"

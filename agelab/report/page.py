@@ -1,4 +1,4 @@
-"""Runs as a page: parts of runs that belong together, each with its answer and its sections."""
+"""Build the page of runs: parts of runs that belong together, each with answer and sections."""
 
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,13 +14,13 @@ from agelab.report.step_selection import charted, sides
 from agelab.stats.series import Place
 
 PICTURES = 32
-"""Pictures of disks on one page, and"""
+"""Maximum number of pictures of disks on a page, and"""
 LARGEST = 200_000
-"""the bytes of one: with all of them a page stays below its 3 MB in any run of ours."""
+"""maximum size of one in bytes: pages stay below 3 MB for all runs so far."""
 
 
 def page(runs: Iterable[RunResult]) -> Page:
-    """The page of these runs, in their order."""
+    """Build the page of these runs, in their order."""
     groups = run_sets(runs)
     parts = tuple(_part(group, f"part{number}") for number, group in enumerate(groups, 1))
     return Page("agelab: " + ", ".join(dict.fromkeys(part.title for part in parts)), parts, __version__)
@@ -53,7 +53,7 @@ def _part(group: RunSet, where: str) -> Part:
 def _sections(
     group: RunSet, where: str, beside: Iterable[Block]
 ) -> Iterator[tuple[str, str, Iterable[Block]]]:
-    """Name, title and content of each, in the order of the page."""
+    """Yield name, title and content of each section in order."""
     places = all_tests.tests(group)
     steps = _timed(group, places)
     yield "ran", "What was run, and how to run it again", provenance.ran(group)
@@ -80,7 +80,7 @@ def _aging(group: RunSet, places: Sequence[Place], where: str) -> Iterator[Block
 
 
 def _timed(group: RunSet, places: Sequence[Place]) -> list[str]:
-    """The steps whose time is taken apart: those that make the disk, and the tests on both disks."""
+    """Return the steps whose time is broken down: those that make the disk, and the tests on both disks."""
     tests = [side for step, _, _ in places for side in sides(step)]
     return [*charted(group), *dict.fromkeys(tests)]
 
@@ -92,7 +92,7 @@ def _everything(group: RunSet, where: str) -> Iterator[Block]:
 
 
 def _pictures(group: RunSet) -> Iterator[Block]:
-    """What the first cell that counts of each subject has drawn of its disks."""
+    """Return the block maps of each subject's first valid cell."""
     drawn, left = 0, []
     for subject in group.groups:
         entry = next(iter(subject.counted.values()), None)
@@ -116,6 +116,6 @@ def _pictures(group: RunSet) -> Iterator[Block]:
 
 
 def _in_words(svg: str) -> str:
-    """What a picture of ours says of itself."""
+    """Return the description in a picture drawn by agelab."""
     _, found, rest = svg.partition("<desc>")
     return rest.partition("</desc>")[0] if found else ""

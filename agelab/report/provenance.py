@@ -1,4 +1,4 @@
-"""What was run, how to run it again, what is to be doubted, and where every number comes from."""
+"""What was run, how to repeat it, the doubts, and the origin of every number."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,20 +17,20 @@ from agelab.scenario import selection
 from agelab.stats.noise_floor import SEEDS_NEEDED, too_few_seeds
 
 SHOWN = 3
-"""Places to name of one reason for which something was not measured."""
+"""Places listed for one reason why something was not measured."""
 MAY_DIFFER = ("kernel", "corpus_sha256", "host", "image", "image_content")
-"""Provenance that differs between kernels and hosts, or that has been looked at already."""
+"""Provenance that may differ between kernels and hosts, or is compared elsewhere."""
 
 
 def scenario_of(group: RunSet) -> Scenario | None:
-    """The scenario's file, where it is one of ours and can be read."""
+    """Read the scenario's file; return None if it is not one of ours or unreadable."""
     with suppress(InputError):
         return selection.select(group.plan.scenario).scenario
     return None
 
 
 def ran(group: RunSet) -> Iterator[Block]:
-    """What was run, in names and words; and the commands."""
+    """Return what was run, as facts and prose, and the commands."""
     plan, scenario = group.plan, scenario_of(group)
     cells = [entry.cell for _, entry in group.cells]
     statuses = [entry.status for _, entry in group.cells]
@@ -79,7 +79,7 @@ def ran(group: RunSet) -> Iterator[Block]:
 
 
 def _summary(scenario: Scenario, scale: str) -> str:
-    """What the scenario does, as often as it says at its own size."""
+    """Return the scenario's summary with repetitions at its scale."""
     divided = next((one.history for name, one in scenario.scales.items() if name == scale), 1)
     fewer = f" (at scale {scale} the repetitions are divided by {divided})" if divided > 1 else ""
     return scenario.summary + fewer
@@ -90,7 +90,7 @@ def _kernel(loaded: RunResult) -> str:
 
 
 def brief(group: RunSet) -> Iterator[str]:
-    """The doubts that must be read with the answer."""
+    """Return the doubts that must be read with the answer."""
     plan = group.plan
     if plan.emulated:
         yield "EMULATED: real time of an emulated processor; such times are no machine's."
@@ -127,7 +127,7 @@ def brief(group: RunSet) -> Iterator[str]:
 
 
 def doubts(group: RunSet) -> Iterator[Block]:
-    """All that speaks against taking a number at its word."""
+    """Return all reasons to doubt a number."""
     yield Prose(tuple(brief(group)), listed=True)
     failed = [
         f"{subject.name}, seed {entry.seed}: {' '.join(entry.ended.split())}"
@@ -150,7 +150,7 @@ def doubts(group: RunSet) -> Iterator[Block]:
 
 
 def _twice(group: RunSet) -> Iterator[str]:
-    """Of several cells of one seed the first counts."""
+    """Report cells with the same seed, of which the first counts."""
     for subject in group.groups:
         for seed, first in subject.counted.items():
             same = [entry for entry in subject.results if entry.seed == seed and entry.ok]
@@ -165,7 +165,7 @@ def _twice(group: RunSet) -> Iterator[str]:
 
 
 def _other_inputs(group: RunSet) -> Iterator[str]:
-    """Provenance that is not the same in all runs."""
+    """Report provenance that is not the same in all runs."""
     for name in dict.fromkeys(name for one in group.runs for name in one.plan.provenance):
         said: dict[str, list[str]] = {}
         for one in group.runs:
@@ -177,7 +177,7 @@ def _other_inputs(group: RunSet) -> Iterator[str]:
 
 
 def _not_measured(group: RunSet) -> Iterator[str]:
-    """Each reason once, with where."""
+    """Return each reason why something was not measured, with its places."""
     reasons: dict[str, dict[str, None]] = {}
     for subject in group.groups:
         for (step, _, metric), series in subject.series.items():
@@ -190,7 +190,7 @@ def _not_measured(group: RunSet) -> Iterator[str]:
 
 
 def provenance(group: RunSet) -> Iterator[Block]:
-    """Everything that a run says of where it comes from."""
+    """Return all provenance of the runs."""
     for loaded in group.runs:
         rows = [("run", loaded.plan.run), *((str(k), str(v)) for k, v in loaded.plan.provenance.items())]
         yield Facts(tuple(rows))

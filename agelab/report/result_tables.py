@@ -1,4 +1,4 @@
-"""The tables of a group of runs: layouts, system calls, every result."""
+"""Tables of a group of runs: layouts, system calls, all results."""
 
 from collections.abc import Iterator
 
@@ -22,13 +22,13 @@ LAYOUT = (
     ("free_usable_1mib", "free in runs of 1 MiB and more, share"),
 )
 SMALLEST = 0.005
-"""Of the share of a system call's time: smaller ones are in the table of all results alone."""
+"""Smallest share of time of a system call; smaller ones are only in the table of all results."""
 CALLS = 7
-"""System calls that have a colour of their own."""
+"""System calls with a colour of their own."""
 
 
 def layouts(group: RunSet, where: str) -> Iterator[Table]:
-    """A row for each subject: measures of the map, aged and of the control, at the history's end."""
+    """Return a row for each subject: measures of the map at the history's end, aged and control."""
     last = max((at[1] for at in group.places if at[0] == AGED_MAP), default=None)
     if last is None:
         return
@@ -50,7 +50,7 @@ def layouts(group: RunSet, where: str) -> Iterator[Table]:
 
 
 def calls(group: RunSet, where: str) -> Iterator[Block]:
-    """System calls of each step under strace: shares as charts, times and counts as a table."""
+    """Return the system calls of each step under strace: shares as charts, times and counts as a table."""
     rows = []
     parts: dict[str, dict[str, dict[str, float]]] = {}
     for step in traced(group):
@@ -98,7 +98,7 @@ def calls(group: RunSet, where: str) -> Iterator[Block]:
 
 
 def everything(group: RunSet, where: str) -> Results:
-    """A row for each series: every number that the runs have."""
+    """Return a row for each series: every number of the runs."""
     rows: list[tuple[str | float | None, ...]] = []
     for subject in group.groups:
         for (step, repetition, metric), series in subject.series.items():
@@ -131,7 +131,7 @@ def everything(group: RunSet, where: str) -> Results:
 
 
 def cells(group: RunSet, where: str) -> Table:
-    """How each cell ended, with its key and digest."""
+    """Return status, key and digest of each cell."""
     rows = []
     for subject, entry in group.cells:
         end = entry.end

@@ -1,21 +1,21 @@
-"""Which steps of a run are a reader's, and which only lead up to them."""
+"""Select the steps to show, without those that only prepare them."""
 
 from agelab.analysis.run_set import RunSet
 from agelab.model.step import IMPLICIT, PREPARING
 from agelab.model.step_id import AGED, CONTROL, StepId
 
 OWN = ("mkfs", "mount")
-"""Steps that every cell has, at the beginning."""
+"""Steps at the beginning of every cell."""
 
 
 def sides(step: str) -> tuple[str, str]:
-    """The steps of a test on the aged disk and on its control."""
+    """Return the steps of a test on the aged disk and on its control."""
     test = StepId.parse(step)
     return str(test.on(AGED)), str(test.on(CONTROL))
 
 
 def charted(group: RunSet) -> list[str]:
-    """The steps that make a disk, or the experiments: whatever took time but tests, what prepares, and traces."""
+    """Return the steps that make a disk, or the experiments: no tests, preparations or traces."""
     traced = {StepId.parse(step).group for step, _, metric in group.places if metric.startswith("syscall_")}
     tested = {step for step, _, metric in group.places if metric == "slowdown"}
     found = dict.fromkeys(step for step, _, metric in group.places if metric == "elapsed")
@@ -28,7 +28,7 @@ def charted(group: RunSet) -> list[str]:
 
 
 def traced(group: RunSet) -> list[str]:
-    """The steps that were done under strace."""
+    """Return the steps run under strace."""
     return list(
         dict.fromkeys(
             StepId.parse(step).group for step, _, metric in group.places if metric == "syscall_seconds"
@@ -37,7 +37,7 @@ def traced(group: RunSet) -> list[str]:
 
 
 def repeated(group: RunSet) -> list[str]:
-    """The steps with three repetitions and more: what changes from one to the next is a curve."""
+    """Return the steps with at least three repetitions, which are drawn as a curve."""
     most: dict[str, int] = {}
     for step, repetition, metric in group.places:
         if metric == "elapsed" and not StepId.parse(step).within:

@@ -1,4 +1,4 @@
-"""The summary of each step on each subject, and what may be said of it: estimates, effect sizes, verdicts, outliers."""
+"""Statistics of each step on each subject: estimates, effect sizes, verdicts, outliers."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,11 +17,11 @@ from agelab.stats.series import MEAN, Place, Series, SeriesPair
 from agelab.stats.verdict import ComparedSeries
 
 WORD = {"higher": "slower", "lower": "faster"}
-"""What a higher time is."""
+"""Word for a higher time."""
 TIMED = ("elapsed", "slowdown")
-"""The metrics of which outliers are named: of all there are some would be named by chance alone."""
+"""Metrics whose outliers are listed: among all metrics chance alone would produce some."""
 NAMED = 40
-"""Outliers to name."""
+"""Outliers listed by name."""
 STEP = (
     Heading("step"), Heading("filesystem"), Heading("seeds", True), Heading("median, s", True),
     Heading("mean, s", True),
@@ -46,7 +46,7 @@ RATIO = (
 
 
 def by_step(group: RunSet, steps: Sequence[str], where: str) -> Iterator[Table]:
-    """A row for each step and subject, held against the step's quickest."""
+    """Return a row for each step and subject, compared with the step's quickest."""
     found: list[tuple[str, SeedGroup, Series, Series]] = []
     for step in steps:
         mine = [(one, one.steps.get((step, "elapsed"))) for one in group.groups]
@@ -84,7 +84,7 @@ def by_step(group: RunSet, steps: Sequence[str], where: str) -> Iterator[Table]:
 
 
 def by_test(group: RunSet, places: Sequence[Place], where: str) -> Iterator[Table]:
-    """A row for each test and subject: the aged disk held against the unaged one."""
+    """Return a row for each test and subject: aged disk compared with the unaged one."""
     found: list[tuple[str, SeedGroup, Series, SeriesPair]] = []
     for place in places:
         step, repetition, _ = place
@@ -114,7 +114,7 @@ def by_test(group: RunSet, places: Sequence[Place], where: str) -> Iterator[Tabl
 
 
 def _both(series: Series) -> tuple[TableCell, TableCell]:
-    """Median and mean."""
+    """Format median and mean."""
     if (summary := series.summary) is None:
         return TableCell("?"), TableCell("?")
     mean = sum((value for _, value in series.values), exact(0)) / summary.n
@@ -130,7 +130,7 @@ def _between(interval: Interval | None, series: Series) -> TableCell:
 
 
 def _effect(one: ComparedSeries) -> tuple[TableCell, TableCell, TableCell, TableCell]:
-    """Ratio, its interval, Cliff's delta and the corrected p."""
+    """Format ratio, its interval, Cliff's delta and the corrected p."""
     ratio, interval, test = one.ratio, one.interval, one.test
     return (
         TableCell("?") if ratio is None else TableCell(number(ratio, 3), float(ratio)),
@@ -143,12 +143,12 @@ def _effect(one: ComparedSeries) -> tuple[TableCell, TableCell, TableCell, Table
 
 
 def _word(one: ComparedSeries) -> str:
-    """The verdict; of what is above the floor but may be chance, and of too few seeds, the reason."""
+    """Return the verdict; with a reason if it may be chance or there are too few seeds."""
     return one.word if one.differs else one.reason or one.word
 
 
 def named(group: RunSet) -> list[str]:
-    """The values that lie far from the others of their series: seed, value, median."""
+    """List the values far from the others of their series: seed, value, median."""
     found = []
     for subject in group.groups:
         for step, metric in subject.steps:

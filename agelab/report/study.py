@@ -1,4 +1,4 @@
-"""The published study beside the runs: its tables and ours, and a verdict on each of its claims."""
+"""The published study beside the runs: its tables and ours, and a verdict on each claim."""
 
 from collections.abc import Iterator, Sequence
 
@@ -28,13 +28,13 @@ from agelab.report.model import Answer, Block, Chart, Charts, Heading, Mark, Pro
 from agelab.vega import Bar
 
 THEIRS = 6
-"""The number of the study's colour."""
+"""Number of the study's colour."""
 
 
 def beside(group: RunSet) -> StudyReport | None:
-    """The study that the group's scenario follows, beside its runs; None where none was published.
+    """Compare the study that the group's scenario follows with its runs; return None if none was published.
 
-    Raises InputError for published data that are damaged.
+    Raises InputError for damaged published data.
     """
     runs = [run for run in group.runs if run.cells]
     if not runs or group.plan.scenario not in [name for one in study.all_studies() for name in one.scenarios]:
@@ -43,7 +43,7 @@ def beside(group: RunSet) -> StudyReport | None:
 
 
 def answer(report: StudyReport) -> Answer:
-    """How many of the study's claims hold, on each side."""
+    """Answer how many of the study's claims hold, for each side."""
     question = f"Does what the study ({report.study.name}) found still hold?"
     counted = [(letter, side, _counted(report, letter)) for letter, side in report.sides]
     if len(counted) == 1:
@@ -66,7 +66,7 @@ def _counted(report: StudyReport, letter: str) -> str:
 
 
 def blocks(report: StudyReport, where: str) -> Iterator[Block]:
-    """What ran, the claims, and table by table the study's ranking beside ours."""
+    """Return what ran, the claims, and for each table the study's ranking beside ours."""
     lines = [f"{report.study.claims.about}."]
     for letter, side in report.sides:
         lines.append(f"{letter}: {describe_column(side)}.")
@@ -85,7 +85,7 @@ def _measured(row: RankedRow) -> bool:
 
 
 def _claims(report: StudyReport, where: str) -> Table:
-    """A row for each claim and what is said of it; sides of which the same is said share one."""
+    """Return a row for each claim and its verdict; sides with equal verdicts share one."""
     found: list[tuple[ClaimVerdict, tuple[TableCell, ...]]] = []
     for claim, judged in report.claims:
         alike: dict[tuple[ClaimVerdict, str], list[tuple[str, JudgedClaim]]] = {}
@@ -102,7 +102,7 @@ def _claims(report: StudyReport, where: str) -> Table:
                 TableCell("; ".join(f"{at}: {theirs} / {' / '.join(ours)}" for at, theirs, *ours in figures)),
             )
             found.append((verdict, cells))
-    # What has been tested comes first, and of it what does not hold.
+    # Tested claims come first, among them those that do not hold.
     order = (ClaimVerdict.NOT, ClaimVerdict.REPLICATED, ClaimVerdict.UNTESTED)
     rows = [cells for _, cells in sorted(found, key=lambda row: order.index(row[0]))]
     columns = ("claim", "what the study says", "side", "verdict", "why", "some figures: theirs / ours")
@@ -113,7 +113,7 @@ def _claims(report: StudyReport, where: str) -> Table:
 
 
 def _table(report: StudyReport, ranking: Ranking, rows: Sequence[RankedRow], id: str) -> Table:
-    """A row for each step and variant: value, times the lowest, rank; theirs and ours."""
+    """Return a row for each step and variant: value, ratio to the lowest, rank; theirs and ours."""
     found = []
     for row in rows:
         for variant in row.theirs[0].values:
@@ -146,7 +146,7 @@ def _cells(column: Side, variant: str) -> list[TableCell]:
 
 
 def _charts(report: StudyReport, ranking: Ranking, rows: Sequence[RankedRow]) -> Iterator[Charts]:
-    """For each step what the study printed and what we measured, each over the lowest of its own."""
+    """Draw for each step the study's values and ours, each relative to its lowest."""
     charts = []
     for row in [row for row in rows if any(column.common > 1 for column in row.ours)][:MOST]:
         bars = []
@@ -180,7 +180,7 @@ def _charts(report: StudyReport, ranking: Ranking, rows: Sequence[RankedRow]) ->
 
 
 def checked(group: RunSet) -> tuple[StudyReport | None, str]:
-    """As ``beside``, or why the study cannot be read."""
+    """Do as ``beside``, or return why the study cannot be read."""
     try:
         return beside(group), ""
     except InputError as error:

@@ -1,4 +1,4 @@
-"""All tests of aged disks, not the first alone: in which of them who is worst, and who over all of them together."""
+"""Slowdowns in all tests of aged disks: the worst subject of each, and over all together."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,11 +26,11 @@ DOES = {
     "write-large": "writing one large file",
     "read-large": "reading that large file",
 }
-"""What the tests of our scenarios do."""
+"""Descriptions of our scenarios' tests."""
 
 
 def tests(group: RunSet) -> list[Place]:
-    """Each test's slowdown: of one that is made at several points of a history the last."""
+    """Return each test's slowdown; for a test at several points of a history, at the last."""
     last: dict[str, Place] = {}
     for place in group.places:
         step, repetition, metric = place
@@ -40,15 +40,15 @@ def tests(group: RunSet) -> list[Place]:
 
 
 def does(step: str) -> str:
-    """What a test does, in words."""
+    """Describe a test in words."""
     test = StepId.parse(step)
     return DOES.get(test.name, f"test {test.name}") + (f" (drive {test.group})" if test.within else "")
 
 
 def together(subject: SeedGroup, places: Sequence[Place]) -> Series:
-    """The geometric mean of a seed's slowdowns in all tests; a seed that lacks one has none.
+    """Return the geometric mean of a seed's slowdowns in all tests; None for a seed that lacks one.
 
-    The geometric one, for a slowdown is a ratio: twice as slow in one test and twice as quick in another is 1.
+    The mean is geometric because a slowdown is a ratio: twice as slow in one test and twice as quick in another is 1.
     """
     values: list[tuple[int, Fraction]] = []
     missing: list[tuple[int, str]] = []
@@ -63,22 +63,22 @@ def together(subject: SeedGroup, places: Sequence[Place]) -> Series:
 
 
 def over_all(subjects: Sequence[SeedGroup], places: Sequence[Place]) -> Ranked:
-    """The subjects by their slowdown over all tests."""
+    """Rank the subjects by their slowdown over all tests."""
     return rank_by_median([(one, together(one, places)) for one in subjects])
 
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """What all tests say of the subject that one test has named."""
+    """Results in all tests of the subject that the first test names."""
 
     short: str
     lines: tuple[str, ...]
 
 
 def elsewhere(named: SeedGroup, subjects: Sequence[SeedGroup], places: Sequence[Place]) -> Elsewhere | None:
-    """In how many tests the one that is named is the worst, who is it in the others, and who over all of them.
+    """Return in how many tests the named subject is worst, which are worst in the others, and which over all.
 
-    None where there is nothing to compare: a single test, a single subject.
+    Returns None if there is nothing to compare: a single test or subject.
     """
     orders = [
         (place[0], order) for place in places if len((order := rank_by_place(subjects, place)).order) > 1
@@ -118,7 +118,7 @@ def elsewhere(named: SeedGroup, subjects: Sequence[SeedGroup], places: Sequence[
 
 
 def _over_all(whole: Ranked, tests: int) -> str:
-    """Who is slowed down most over all tests, and nobody below the floor."""
+    """Return the subject slowed down most over all tests, or none below the floor."""
     (first, of), (following, next_of) = whole.order[:2]
     said = f"Over all {tests} tests together (the geometric mean of the slowdowns)"
     if whole.floored and whole.tied:
@@ -133,13 +133,13 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _told(order: Ranked) -> str:
-    """What may be said of the first and the next."""
+    """Return the verdict on the first and the next."""
     against = order.compared[0]
     return "above the floor" if against.differs else against.reason or against.word
 
 
 def test_by_test(group: RunSet, places: Sequence[Place], where: str) -> Table:
-    """For each test, and all together, the highest slowdown, the next, and what may be said of the difference."""
+    """Return for each test, and all together, the highest slowdown, the next, and the verdict on the difference."""
     found = [
         (
             place[0] if place[1] == 1 else f"{place[0]} {place[1]}",

@@ -1,4 +1,4 @@
-"""Why a test takes longer on an aged disk: what the drive and the processor do more, and what lies worse."""
+"""Why a test takes longer on an aged disk: extra work of drive and processor, and a worse layout."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -17,9 +17,9 @@ FILES = (
     ("layout_score", False, "of its blocks follow the one before in their file"),
     ("locality_score", False, "of its files begin right behind the file listed before them"),
 )
-"""Measures of a map that whoever reads meets, whether higher is worse, and what a share of it is;"""
+"""Measures of a map that affect reading, whether higher is worse, and the meaning of a share;"""
 FREE = (("free_usable_1mib", False, "of its free space is in runs of 1 MiB and more"),)
-"""those that whoever writes meets."""
+"""those that affect writing."""
 WRITES = ("write", "write-large")
 """Tests that write."""
 DRIVE = (
@@ -28,11 +28,11 @@ DRIVE = (
     ("busy_transfer", "moving data"),
     ("busy_overhead", "on the commands themselves"),
 )
-"""Where a modelled drive's time goes."""
+"""Categories of a modelled drive's time."""
 
 
 def more(subject: SeedGroup, place: Place, metric: str) -> MedianDifference | None:
-    """A metric of a test, from the control to the aged disk."""
+    """Return the increase of a test's metric from control to aged disk."""
     step, repetition, _ = place
     old, new = (subject.series.get((one, repetition, metric)) for one in sides(step))
     if not (old and new):
@@ -41,7 +41,7 @@ def more(subject: SeedGroup, place: Place, metric: str) -> MedianDifference | No
 
 
 def time(subject: SeedGroup, place: Place) -> Iterator[str]:
-    """Where the time went that the test takes more; nothing of causes where that may be run seeds alone."""
+    """Explain the additional time of a test; without causes if it may be due to run seeds."""
     whole = more(subject, place, "elapsed")
     if whole is None:
         return
@@ -81,13 +81,13 @@ def time(subject: SeedGroup, place: Place) -> Iterator[str]:
 
 
 def _processor(subject: SeedGroup, place: Place) -> Fraction:
-    """By how much processor time differs, in seconds."""
+    """Return the difference in processor time in seconds."""
     found = [one for metric in ("cpu_user", "cpu_system") if (one := more(subject, place, metric))]
     return sum((one.difference for one in found), Fraction())
 
 
 def _seeks(subject: SeedGroup, place: Place) -> str:
-    """How often the arm moves more, where it does."""
+    """Describe additional seeks, if there are any."""
     one = more(subject, place, "seeks")
     if one is None or one.difference <= 0 or not _counts(one):
         return ""
@@ -95,7 +95,7 @@ def _seeks(subject: SeedGroup, place: Place) -> str:
 
 
 def next_to(worst: SeedGroup, following: SeedGroup, place: Place) -> Iterator[str]:
-    """Why the one and not the next: what each takes more, as a share of its own unaged time."""
+    """Compare the first with the next: the additional time of each as a share of its unaged time."""
     ours, theirs = (_shares(one, place) for one in (worst, following))
     if not ours or not theirs:
         return
@@ -107,7 +107,7 @@ def next_to(worst: SeedGroup, following: SeedGroup, place: Place) -> Iterator[st
 
 
 def _shares(subject: SeedGroup, place: Place) -> list[str]:
-    """What is more for positioning, for moving data, on the processor, in % of the unaged time; nothing unless all."""
+    """Return the additional time for positioning, transfer and processor in % of the unaged time; none unless all."""
     whole = more(subject, place, "elapsed")
     found = [more(subject, place, metric) for metric, _ in DRIVE[:3]]
     parts = [one.difference for one in found if one]
@@ -125,7 +125,7 @@ def _counts(one: MedianDifference) -> bool:
 
 
 def layout(subject: SeedGroup, place: Place) -> Iterator[str]:
-    """What lies worse on the aged disk than on the control, of all that a test like this one meets."""
+    """Describe what is laid out worse on the aged disk than on the control and affects a test of this kind."""
     found = []
     known = False
     writes = StepId.parse(place[0]).name in WRITES

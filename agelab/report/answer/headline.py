@@ -1,4 +1,4 @@
-"""The answer that a stranger looks for, in plain words, and no more of it than the run seeds bear out."""
+"""The main result in plain words, as far as the run seeds support it."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,11 +15,11 @@ from agelab.stats.noise_floor import SEEDS_NEEDED, FloorVerdict
 from agelab.stats.series import Place, Series
 
 LONGEST = 120
-"""Letters of the reason for which something was not measured: all of it stands among the doubts."""
+"""Maximum length of the reason why something was not measured; the doubts have it in full."""
 
 
 def answers(group: RunSet) -> Iterator[Answer]:
-    """What the group's runs say, the most asked for first."""
+    """Return the answers of the group's runs, most important first."""
     if not any(subject.counted for subject in group.groups):
         yield Answer(
             "What came out?",
@@ -35,7 +35,7 @@ def answers(group: RunSet) -> Iterator[Answer]:
 
 
 def aged(group: RunSet, places: Sequence[Place]) -> Answer:
-    """Which aged worst, and why."""
+    """Answer which subject aged worst, and why."""
     place = next((one for one in places if rank_by_place(group.groups, one).order), None)
     several = len({one.variant for one in group.groups}) > 1
     question = f"Which {'filesystem' if several else 'of these'} aged worst, and why?"
@@ -69,7 +69,7 @@ def aged(group: RunSet, places: Sequence[Place]) -> Answer:
 
 
 def _first(order: Ranked, place: Place) -> tuple[str, str, list[str]]:
-    """Who is named, what is said of the first, and what is to be doubted of it: nobody is named below the floor."""
+    """Return the named subject, the verdict on it and the doubts; below the floor nobody is named."""
     (worst, worst_of), nexts = order.first, order.order[1:]
     times = (
         f"takes {text(worst_of)} times as long on its aged disk as on an unaged one that holds the same files"
@@ -106,7 +106,7 @@ def _first(order: Ranked, place: Place) -> tuple[str, str, list[str]]:
 
 
 def _sure(order: Ranked) -> Iterator[str]:
-    """How sure the first place is: the rank test against each of the others, and on how many run seeds it stands."""
+    """Return the confidence in the first place: rank tests against the others, and number of run seeds."""
     found = [one.test for one in order.compared if one.test]
     if found:
         counts = sorted(one.n for _, one in order.order)
@@ -118,7 +118,7 @@ def _sure(order: Ranked) -> Iterator[str]:
 
 
 def _slowest(order: Ranked, place: Place) -> Iterator[str]:
-    """Who takes longest on the aged disk, where it is another: slowed down most is not slowest."""
+    """Return the slowest on the aged disk, if it is not the one slowed down most."""
     aged, _ = sides(place[0])
     found = rank_by_place([one for one, _ in order.order], (aged, place[1], "elapsed"))
     if len(found.order) < 2 or not found.floored or found.tied or found.first[0] is order.first[0]:
@@ -141,7 +141,7 @@ def _seeds(count: int) -> str:
 
 
 def _not_there(group: RunSet) -> Iterator[str]:
-    """Those of which no cell ended ok, and why: nobody is left out in silence."""
+    """List the subjects without a cell that ended ok, with the reason."""
     reasons: dict[str, list[str]] = {}
     for subject in group.groups:
         if not subject.counted:
@@ -153,7 +153,7 @@ def _not_there(group: RunSet) -> Iterator[str]:
 
 
 def _all(order: Ranked, place: Place) -> Iterator[str]:
-    """How many aged at all."""
+    """Return the slowdown of all subjects."""
     if len(order.order) < 2 or not order.floored:
         return
     changes = [(one.name, causes.more(one, place, "elapsed")) for one, _ in order.order]
@@ -166,7 +166,7 @@ def _all(order: Ranked, place: Place) -> Iterator[str]:
 
 
 def _least(order: Ranked) -> Iterator[str]:
-    """The other end."""
+    """Return the subject that aged least."""
     if len(order.order) < 3:
         return
     subject, summary = order.order[-1]
@@ -182,7 +182,7 @@ def _least(order: Ranked) -> Iterator[str]:
 
 
 def others(group: RunSet) -> Iterator[Answer]:
-    """Of runs without an aged disk: what held the most, where steps have counted it; else which was the quickest."""
+    """Answer for runs without an aged disk: which stored the most, if steps counted it; else which was quickest."""
     held = [place for place in group.places if place[2] == "content_bytes"]
     if held:
         found = [(one, one.series.get(held[-1])) for one in group.groups]
@@ -203,7 +203,7 @@ def _compared(
     *,
     highest: bool,
 ) -> Answer:
-    """The first by a sum or a count, and the next; nobody below the floor."""
+    """Compare the first by a sum or a count with the next; below the floor nobody is named."""
     everyone = rank_by_median(found, highest=highest)
     if not everyone.order:
         return Answer(question, "That was not measured: no cell has all that it takes.")
