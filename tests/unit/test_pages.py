@@ -60,3 +60,9 @@ def test_the_layers_are_those_that_are_held() -> None:
     told = [line.partition("  ")[0].split(" | ") for line in block.strip().splitlines()]
     [held, *_] = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     assert told == [layer.replace("agelab.", "").split(" | ") for layer in held["layers"]]
+
+
+def test_the_index_lists_every_page() -> None:
+    linked = set(re.findall(r"\]\(([\w/-]+\.md)\)", (PROJECT / "docs/index.md").read_text()))
+    pages = {str(page.relative_to(PROJECT / "docs")) for page in PAGES[3:]}
+    assert {page for page in pages - linked - {"index.md"} if not page.startswith("studies/")} == set()
