@@ -13,10 +13,10 @@ from agelab.model.step import Curve
 from agelab.runner.execute import history_points
 from agelab.runner.execute.disk_recipe import making_command
 from agelab.runner.execute.forks import Forks
-from agelab.runner.plan import drive_caches
 from agelab.runner.plan.boot import Boot
 from agelab.runner.plan.cell_spec import CellSpec
-from agelab.runner.plan.guest_plan import ARRAY_UUID, DATA_DISK, FILESYSTEM_UUID
+from agelab.runner.plan.disk_plans import ARRAY_UUID, FILESYSTEM_UUID
+from agelab.runner.plan.guest_plan import DATA_DISK
 from agelab.runner.plan.phases import phases
 from agelab.runner.prepare import input_data
 from agelab.runner.request.options import RunOptions
@@ -141,7 +141,7 @@ def test_a_guest_with_many_disks_has_memory_for_their_caches_and_pages() -> None
     spec, (_, then, _) = boots("aging-curve-ext4-profile")
     more = then.memory_mib - spec.memory_mib(LOG)
     assert more * (1 << 20) >= 6 * spec.disk.cache_bytes > 0
-    assert more <= drive_caches.more_mib(spec, 3)
+    assert more <= spec.more_memory_at_points(3)
 
 
 def test_nothing_is_tests_at_points_of_a_disk_that_cannot_be_forked() -> None:

@@ -14,7 +14,7 @@ from agelab.model.base import Defaults, Layout
 from agelab.model.scenario import DiskUse
 from agelab.runner.plan.cell_spec import MIB
 from agelab.runner.plan.disk_layout import DiskLayout, Partition, lay_out
-from agelab.runner.plan.guest_plan import ARRAY_UUID
+from agelab.runner.plan.disk_plans import ARRAY_UUID
 from agelab.runner.request.options import RunOptions
 from agelab.scenario import selection
 from harness import drives as guest
@@ -76,7 +76,7 @@ def test_the_machines_controller_bounds_the_queue_of_its_own_drive_alone() -> No
     assert selection.drive(own).queue_depth.value == 31
     for wanted, depth in (((), 1), ((parse(f"model:{own}"),), 31)):
         found = lay_out(disk(), machine, "raid0", "period", SIZE, wanted)
-        for told in found.for_guest(run_seed=1, first_disk=2):
+        for told in found.to_json(run_seed=1, first_disk=2):
             assert f" depth={depth} " in told["settings"]
 
 
@@ -87,25 +87,25 @@ def test_today_a_partition_begins_at_a_mebibyte() -> None:
 
 def test_raid0_takes_a_second_drive_of_the_same_kind_at_the_same_place() -> None:
     found = raid0(disk())
-    assert found.specs == (OWN, OWN)
+    assert found.drive_specs == (OWN, OWN)
     assert found.drives[0].partitions == found.drives[1].partitions
     assert (found.members, found.raid) == (((0, 0), (1, 0)), (64, "1.0"))
 
 
 def test_raid0_over_two_partitions_of_one_drive_has_one_drive() -> None:
     found = raid0(disk(OUTER, {**OUTER, "at": "inner"}))
-    assert (found.specs, found.members) == ((OWN,), ((0, 0), (0, 1)))
-    assert found.backing == (SIZE, SIZE)
+    assert (found.drive_specs, found.members) == ((OWN,), ((0, 0), (0, 1)))
+    assert found.memory_disks == (SIZE, SIZE)
 
 
 def test_the_users_drives_take_the_place_of_the_scenarios() -> None:
     two = disk(OUTER, {**OUTER, "at": "inner"})
-    assert single(two, "model:none").specs == ("model:none",)
-    assert raid0(two, "model:none").specs == ("model:none",)
-    assert raid0(two, "model:none", OWN).specs == ("model:none", OWN)
-    assert raid0(disk(), "model:none").specs == ("model:none", "model:none")
-    assert single(disk(drives=["model:none"])).specs == ("model:none",)
-    assert single(disk(drives=["model:none"]), OWN).specs == (OWN,)
+    assert single(two, "model:none").drive_specs == ("model:none",)
+    assert raid0(two, "model:none").drive_specs == ("model:none",)
+    assert raid0(two, "model:none", OWN).drive_specs == ("model:none", OWN)
+    assert raid0(disk(), "model:none").drive_specs == ("model:none", "model:none")
+    assert single(disk(drives=["model:none"])).drive_specs == ("model:none",)
+    assert single(disk(drives=["model:none"]), OWN).drive_specs == (OWN,)
 
 
 def test_the_scenarios_chunk_goes_before_the_defaults() -> None:
@@ -149,10 +149,10 @@ def test_a_real_drive_is_taken_from_its_start_and_found_by_its_serial() -> None:
     spec = parse("file:/a")
     claim = DriveClaim(spec, (ClaimedDisk("file:/a", 9, SIZE, None, "token", ()),))
     found = lay_out(disk(), MACHINE, "single", "period", SIZE, [spec], [claim])
-    [told] = found.for_guest(run_seed=1, first_disk=2)
+    [told] = found.to_json(run_seed=1, first_disk=2)
     assert told["partitions"] == [{"disk": None, "first": 0, "sectors": SIZE // 512}]
     assert (told["settings"], told["real"]) == (None, {"serial": "agelab-disk0"})
-    assert (found.backing, found.modelled) == ((), False)
+    assert (found.memory_disks, found.modelled) == ((), False)
     with pytest.raises(InputError, match=f"of file:/a, which has {SIZE}"):
         lay_out(disk(), MACHINE, "single", "period", SIZE + 512, [spec], [claim])
 
@@ -161,7 +161,7 @@ def test_two_controllers_disks_are_told_apart_by_their_place(tmp_path: Path) -> 
     specs = [parse("pci:0000:01:00.0"), parse("pci:0000:02:00.0")]
     claims = [DriveClaim(spec, (ClaimedDisk("pci", 9, SIZE, None, "token", ()),)) for spec in specs]
     found = lay_out(disk(), MACHINE, "raid0", "period", SIZE, specs, claims)
-    told = [drive["real"] for drive in found.for_guest(run_seed=1, first_disk=2)]
+    told = [drive["real"] for drive in found.to_json(run_seed=1, first_disk=2)]
     assert told == [{"passthrough": [0, 2]}, {"passthrough": [1, 2]}]
     for name, where in (
         ("sda", "0000:00:07.0"),
@@ -195,12 +195,12 @@ def test_a_real_drive_takes_the_wall_clock() -> None:
 
 def test_swap_is_at_the_inner_end_of_the_machines_drive_for_it() -> None:
     found = swapping(disk())
-    assert found.specs == (f"model:{SWAPPING.drives[0].drive}",)
+    assert found.drive_specs == (f"model:{SWAPPING.drives[0].drive}",)
     under_test, beside = found.drives
     assert str(beside.spec) == f"model:{SWAPPING.drives[1].drive}" and beside.profile
     assert beside.partitions == (Partition(beside.profile.sectors.value - SIZE // 1024, SIZE // 1024),)
     assert (len(under_test.partitions), found.members, found.swap) == (1, ((0, 0),), (1, 0))
-    assert found.backing == (SIZE, SIZE // 2)
+    assert found.memory_disks == (SIZE, SIZE // 2)
 
 
 def test_swap_shares_the_drive_with_the_partition_under_test_where_it_is_the_same() -> None:
@@ -224,7 +224,7 @@ def test_the_twin_of_raid0_is_not_the_machines_drive_for_swap() -> None:
 def test_swap_beside_bare_drives_is_bare_and_beside_real_ones_none() -> None:
     bare, shared = swapping(disk(), BARE), swapping(disk({**OUTER, "drive": 1}), BARE)
     assert (bare.swap, bare.modelled, len(bare.drives)) == ((1, 0), False, 2)
-    assert (shared.swap, len(shared.drives), shared.backing) == ((0, 1), 1, (SIZE, SIZE // 2))
+    assert (shared.swap, len(shared.drives), shared.memory_disks) == ((0, 1), 1, (SIZE, SIZE // 2))
     spec = parse("file:/a")
     claim = DriveClaim(spec, (ClaimedDisk("file:/a", 9, SIZE, None, "token", ()),))
     real = lay_out(disk(), SWAPPING, "single", "period", SIZE, [spec], [claim], swap=SIZE)
@@ -291,14 +291,14 @@ def test_the_plan_names_drives_partitions_and_members() -> None:
 
 def test_raid0_shares_the_size_and_the_modules_say_so() -> None:
     one, two = spec(), spec(layout="raid0")
-    assert one.disk_bytes == two.disk_bytes == 2 * two.disk.backing[0]
+    assert one.disk_bytes == two.disk_bytes == 2 * two.disk.memory_disks[0]
     assert "raid0" in two.modules and "raid0" not in one.modules
 
 
 def test_a_large_guest_has_more_for_its_page_descriptors() -> None:
     """A guest of 1 GiB with 128 MiB more than its steps need lacked 57 MiB of them."""
     quick, paper = spec(), spec(scale="paper")
-    used = [one.sized(one.scenario.memory.available_mib) + CORPUS.size for one in (quick, paper)]
+    used = [one.scaled_bytes(one.scenario.memory.available_mib) + CORPUS.size for one in (quick, paper)]
     beyond = [one.memory_mib(CORPUS) * MIB - need for one, need in zip((quick, paper), used, strict=True)]
     assert beyond[0] < 144 * MIB
     assert beyond[1] >= 128 * MIB + (used[1] - 256 * MIB) // 8

@@ -53,9 +53,9 @@ def test_a_moment_outside_the_step_is_refused(wrong: object) -> None:
 
 
 def test_the_window_is_the_run_seeds() -> None:
-    moments = [replace(spec(), run_seed=seed).moment(4, 9) for seed in (1, 2, 3, 4, 5)]
+    moments = [replace(spec(), run_seed=seed).cut_at(4, 9) for seed in (1, 2, 3, 4, 5)]
     assert moments == [7.09, 5.18, 8.271, 6.361, 4.451]
-    assert spec().moment(3, 3) == 3
+    assert spec().cut_at(3, 3) == 3
 
 
 def changed(**changes: Any) -> Scenario:

@@ -145,7 +145,7 @@ def test_quick_keeps_the_papers_ratio_of_data_to_cache() -> None:
     quick, paper = spec(), spec(scale="paper")
     memory, corpus = quick.scenario.memory.available_mib, quick.scenario.corpus
     assert corpus is not None
-    ratios = [cell.sized(memory) / cell.sized(corpus.mib) for cell in (quick, paper)]
+    ratios = [cell.scaled_bytes(memory) / cell.scaled_bytes(corpus.mib) for cell in (quick, paper)]
     assert ratios[0] == pytest.approx(ratios[1], rel=1e-6)
     assert made(quick)["memory"]["sysctl"] == made(paper)["memory"]["sysctl"]
 
@@ -156,7 +156,7 @@ def test_a_shorter_history_writes_the_disk_over_as_often() -> None:
     assert copies == [12, 24]
     corpus = cells[0].scenario.corpus
     assert corpus is not None
-    written = [number * cell.sized(corpus.mib) for number, cell in zip(copies, cells, strict=True)]
+    written = [number * cell.scaled_bytes(corpus.mib) for number, cell in zip(copies, cells, strict=True)]
     times = [bytes_ / cell.disk_bytes for bytes_, cell in zip(written, cells, strict=True)]
     assert times[0] == pytest.approx(times[1], rel=1e-2)
     assert [cell.scenario.curve.after for cell in cells if cell.scenario.curve] == [

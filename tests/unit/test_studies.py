@@ -13,7 +13,8 @@ from agelab.model.result import Sample
 from agelab.model.scenario import Scenario
 from agelab.runner.execute import companion_disk
 from agelab.runner.plan.cell_spec import CellSpec
-from agelab.runner.plan.guest_plan import guest_plan, mkfs
+from agelab.runner.plan.disk_plans import mkfs
+from agelab.runner.plan.guest_plan import guest_plan
 from agelab.runner.plan.phases import Phase, phases
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.resolve import resolve
@@ -66,7 +67,7 @@ def test_every_cell_of_a_study_has_its_drives_and_a_plan(name: str, scale: str) 
             plan = guest_plan(cell, CORPUS, phase)
             assert len(plan["disks"][0]["members"]) == (2 if cell.layout == "raid0" else 1)
             assert (plan["beside"] is None) == (cell.scenario.beside is None)
-        assert cell.filled_bytes <= sum(cell.disk.backing)
+        assert cell.host_bytes <= sum(cell.disk.memory_disks)
 
 
 def test_a_variant_runs_in_the_layouts_of_the_study_unless_another_is_asked_for() -> None:
@@ -79,14 +80,14 @@ def test_a_variant_runs_in_the_layouts_of_the_study_unless_another_is_asked_for(
 
 def test_a_variant_has_the_machine_and_the_drive_of_the_study_unless_another_is_asked_for() -> None:
     own = {cell.variant.name: cell for cell in cells("fedorchuk-2005", filesystem="ext3")}
-    on = {name: (cell.machine.name, cell.disk.specs) for name, cell in own.items()}
+    on = {name: (cell.machine.name, cell.disk.drive_specs) for name, cell in own.items()}
     assert on == {
         "ext3-sata": ("athlon64-3200", ("model:seagate-st3120026as",)),
         "ext3-pata": ("athlon64-3200", ("model:seagate-st340016a",)),
         "ext3-p4": ("pentium4-2530", ("model:seagate-st340016a",)),
         "ext3-4200": ("pentium4-2660", ("model:hitachi-ic25n040atmr04",)),
     }
-    assert own["ext3-p4"].available < own["ext3-pata"].available
+    assert own["ext3-p4"].available_bytes < own["ext3-pata"].available_bytes
     asked = cells("fedorchuk-2005", filesystem="ext3", machine="athlon64-3200")
     assert {cell.machine.name for cell in asked} == {"athlon64-3200"}
 
@@ -94,12 +95,14 @@ def test_a_variant_has_the_machine_and_the_drive_of_the_study_unless_another_is_
 def test_the_filesystem_beside_shares_the_drive_and_not_the_name() -> None:
     [cell] = cells("fedorchuk-2008-xfs", layout="single")
     [drive] = cell.disk.drives
-    assert cell.disk.beside == (0, 1) and cell.disk.beside_place == 1 and cell.disk.content == (0,)
+    assert (
+        cell.disk.companion == (0, 1) and cell.disk.companion_place == 1 and cell.disk.member_places == (0,)
+    )
     assert drive.partitions[1].first < drive.partitions[0].first
     [array] = cells("fedorchuk-2008-xfs", layout="raid0")
-    assert array.disk.members == ((0, 0), (1, 0)) and array.disk.beside == (0, 1)
+    assert array.disk.members == ((0, 0), (1, 0)) and array.disk.companion == (0, 1)
     [other] = cells("piszcz-2006-ext2")
-    assert other.disk.beside == (1, 0) and str(other.disk.drives[1].spec) == "model:maxtor-96147u8"
+    assert other.disk.companion == (1, 0) and str(other.disk.drives[1].spec) == "model:maxtor-96147u8"
     [bare] = cells("piszcz-2006-ext2", disks="model:none")
     assert [str(drive.spec) for drive in bare.disk.drives] == ["model:none", "model:none"]
 
@@ -211,7 +214,7 @@ def test_a_table_of_strace_is_read_with_and_without_errors() -> None:
 def test_what_lies_beside_has_the_size_of_its_partition(name: str, scale: str) -> None:
     for cell in cells(name, scale=scale):
         made = companion_disk.making(cell).disk
-        assert [made.backing[place] for place in made.content] == [cell.beside_bytes]
+        assert [made.memory_disks[place] for place in made.member_places] == [cell.companion_bytes]
 
 
 @pytest.mark.parametrize("name", ["fedorchuk-2008", "piszcz-2006", "tum-2005"])

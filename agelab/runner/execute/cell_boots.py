@@ -61,7 +61,7 @@ class CellBoots:
         """The phases, the making of the disk first."""
         spec = self.spec
         every = phases(
-            spec.scenario, self.corpus, curve=self.goals.curve, real=spec.disk.real, crash=spec.crash
+            spec.scenario, self.corpus, curve=self.goals.curve, real=spec.disk.real, crash=spec.power_cut
         )
         return every if self.goals.measure else every[:1]
 
@@ -117,17 +117,17 @@ class CellBoots:
         """The memory-backed disks of a phase's partitions, in the order in which the plan numbers them."""
         disks = [
             MemoryDisk(self.directory / f"{phase.file_prefix}disk-{number}", size, written=True)
-            for number, size in enumerate(self.spec.disk.backing, start=DATA_DISK)
+            for number, size in enumerate(self.spec.disk.memory_disks, start=DATA_DISK)
         ]
-        if (place := self.spec.disk.beside_place) is not None and self.goals.companion:
+        if (place := self.spec.disk.companion_place) is not None and self.goals.companion:
             members = self.goals.companion.members
-            disks[place] = MemoryDisk(members[0], self.spec.beside_bytes, written=False)
+            disks[place] = MemoryDisk(members[0], self.spec.companion_bytes, written=False)
         return tuple(disks)
 
     def disks_under_test(self, phase: Phase) -> list[MemoryDisk]:
         """Those of a phase's disks that hold the disk under test, a member each."""
         disks = self.disks(phase)
-        return [disks[place] for place in self.spec.disk.content]
+        return [disks[place] for place in self.spec.disk.member_places]
 
     def of_phase(self, phase: Phase, start: BootStart) -> Boot:
         """A boot of a phase."""
@@ -187,7 +187,7 @@ class CellBoots:
     def _environment(self) -> dict[str, Any]:
         """What all boots of the cell have in common."""
         launcher = self.launcher
-        module = launcher.module if self.spec.modelled else None
+        module = launcher.module if self.spec.has_modelled_drive else None
         return cell_inputs.collect(
             self.spec, launcher.image, self.corpus, module, launcher.tools, self.goals.companion
         )

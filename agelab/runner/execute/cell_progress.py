@@ -80,7 +80,7 @@ class CellProgress:
 
     def _checked_memory(self, status: CellStatus, phase: str) -> CellStatus:
         boot = str(StepId("boot").inside(phase))
-        wanted = self.spec.available
+        wanted = self.spec.available_bytes
         for sample in self.samples:
             found = (sample.step, sample.metric) == (boot, "memory_available")
             if found and memory_is_off(sample.value or 0, wanted) and status.status is Status.OK:

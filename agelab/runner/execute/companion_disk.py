@@ -53,15 +53,15 @@ def scenario(whole: Scenario) -> Scenario:
 
 def making(spec: CellSpec) -> CellSpec:
     """The cell that makes what a cell of ``spec`` has beside its disk."""
-    assert spec.beside is not None
+    assert spec.companion is not None
     made = scenario(spec.scenario)
     return replace(
         spec,
         scenario=made,
         variant=made.variants[0],
-        filesystem=spec.beside,
-        beside=None,
-        makes_beside=True,
+        filesystem=spec.companion,
+        companion=None,
+        is_companion=True,
         run_seed=0,
         layout="single",
         drives=(parse("model:none"),),
@@ -88,7 +88,7 @@ def obtain(
 
     Raises AgelabError where it cannot be made, HostError where it is no longer what was stored.
     """
-    assert spec.beside is not None
+    assert spec.companion is not None
     own = making(spec)
     keep = disk_recipe(own, image.kernel.spec, None, command)
     # Its samples and its console are of interest only where it fails; then they are the error's.
@@ -98,17 +98,17 @@ def obtain(
         machine = GuestLauncher(run.cell_directory(0), own, image, corpus, hypervisor, clock, None, programs)
         runner = CellRunner(run, 0, machine, CellGoals(keep_as=keep, measure=False), store, lambda _: None)
         if why := unsupported(own, image):
-            raise AgelabError(f"the {spec.beside.name} beside the disk under test: {why}")
+            raise AgelabError(f"the {spec.companion.name} beside the disk under test: {why}")
         key = runner.boots.disk_key
         with store.lock(f"beside-{key}"):
             if store.find(stored_disk.KIND, key):
                 found = stored_disk.find(store, key)
                 found.verify()
                 return found
-            progress(f"filling the {spec.beside.name} beside the disk under test")
+            progress(f"filling the {spec.companion.name} beside the disk under test")
             end = runner.carry_out()
         if end.status is not Status.OK or end.disk is None:
             raise AgelabError(
-                f"the {spec.beside.name} beside the disk under test: {end.status}: {end.reason}"
+                f"the {spec.companion.name} beside the disk under test: {end.status}: {end.reason}"
             )
         return stored_disk.find(store, end.disk)

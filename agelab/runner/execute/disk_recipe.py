@@ -19,11 +19,11 @@ def disk_recipe(spec: CellSpec, kernel: str, scale: str | None, command: str) ->
         layout=spec.layout,
         defaults=spec.defaults,
         machine=spec.machine.name,
-        drives=spec.disk.specs,
+        drives=spec.disk.drive_specs,
         kernel=kernel,
         run_seed=spec.run_seed,
         corpus_seed=spec.corpus_seed,
-        sizes=tuple(spec.disk.backing[place] for place in spec.disk.content),
+        sizes=tuple(spec.disk.memory_disks[place] for place in spec.disk.member_places),
         command=command,
     )
 

@@ -32,12 +32,12 @@ class Forks:
 
     def files(self, name: str) -> list[Path]:
         """The files of a fork, one for each member of the disk under test."""
-        members = range(len(self.spec.disk.content))
+        members = range(len(self.spec.disk.member_places))
         return [self.directory_of(name) / MEMBER_FILE.format(number) for number in members]
 
     def attached(self, name: str, *, written: bool = False) -> tuple[MemoryDisk, ...]:
         """A fork as disks of a guest. Unless ``written``, the guest's writes do not reach the files."""
-        sizes = [self.spec.disk.backing[place] for place in self.spec.disk.content]
+        sizes = [self.spec.disk.memory_disks[place] for place in self.spec.disk.member_places]
         pairs = zip(self.files(name), sizes, strict=True)
         return tuple(MemoryDisk(path, size, written=written) for path, size in pairs)
 

@@ -1,7 +1,7 @@
-"""What is measured at the points of a history: each has a fork, and each fork a control; all are tested and mapped.
+"""The boots that measure at the points of a history: each point has a fork and a control, and both are tested.
 
-A boot for each fork, control and drive would take longer than what is measured, so one boot serves many disks, one
-after the other, each from cold: it is mounted, the caches are dropped, its tests are done, it is unmounted.
+A boot for each fork, control and drive would take longer than the tests themselves. So one boot serves many disks, one
+after the other, each from cold: it is mounted, the caches are dropped, its tests run, it is unmounted.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,107 +12,97 @@ from agelab.corpus import Corpus
 from agelab.model.step_id import AGED, CONTROL, ForkName, StepId
 from agelab.runner.execute.forks import Forks
 from agelab.runner.plan.boot import Boot
-from agelab.runner.plan.cell_spec import CellSpec
-from agelab.runner.plan.drive_caches import in_memory_steps, on_drive
-from agelab.runner.plan.guest_plan import (
-    AGED_MOUNT,
-    DATA_DISK,
-    MOUNT,
-    commands,
-    guest_plan,
-    mkfs,
-    mounted,
-    raid,
-)
-from agelab.runner.plan.phases import DAYS, MAKING, Phase, copying
+from agelab.runner.plan.cell_spec import CellSpec, memory_steps
+from agelab.runner.plan.disk_plans import MOUNT, fork_on_memory, mkfs, mount_and_umount, raid
+from agelab.runner.plan.guest_plan import AGED_MOUNT, DATA_DISK, plan_with_disks
+from agelab.runner.plan.phases import DAYS, copying
 from agelab.runner.plan.step_plan import StepPlan
 from agelab.vm.guest import MemoryDisk
 
 
 def fork_names(points: Sequence[int]) -> list[str]:
-    """The names of the forks at these points and of their controls, each control behind its fork."""
+    """The forks at these points and their controls, each control after its fork."""
     return [str(ForkName(kind, point)) for point in points for kind in (AGED, CONTROL)]
 
 
-class _Many:
-    """Disks of one boot, each on drives of its own."""
+class _ManyDisks:
+    """The disks of one boot, each on drives of its own."""
 
-    def __init__(self, spec: CellSpec, there: Forks) -> None:
-        # What lies beside the disk under test is of no use here.
+    def __init__(self, spec: CellSpec, forks: Forks) -> None:
         self.spec = replace(spec, machine=spec.machine.model_copy(update={"swap": None}))
-        self.there = there
+        self.forks = forks
         self.drives: list[dict[str, Any]] = []
         self.disks: list[dict[str, Any]] = []
         self.attached: list[MemoryDisk] = []
-        self.cache = 0
+        self.cache_bytes = 0
+
+    @property
+    def next_disk(self) -> int:
+        """The number of the next memory-backed disk."""
+        return DATA_DISK + len(self.attached)
 
     def add(self, name: str, *, made: bool = False) -> None:
-        """A fork's disk, on drives as the cell's are; one that is ``made`` gets a new filesystem, which is kept."""
-        drives = self.spec.disk
-        first = len(self.drives)
-        self.drives += drives.for_guest(self.spec.run_seed, DATA_DISK + len(self.attached), first)
-        self.attached += self.there.attached(name, written=made)
-        self.cache += drives.cache_bytes
+        """Add a fork's disk, on drives like the cell's; one that is ``made`` gets a new filesystem, which is kept."""
+        layout, first_drive = self.spec.disk, len(self.drives)
+        self.drives += layout.to_json(self.spec.run_seed, self.next_disk, first_drive)
+        self.attached += self.forks.attached(name, written=made)
+        self.cache_bytes += layout.cache_bytes
         self.disks.append(
             {
                 "name": name,
-                "members": [[first + drive, part] for drive, part in drives.members],
-                "raid": raid(drives, name),
+                "members": [[first_drive + drive, part] for drive, part in layout.members],
+                "raid": raid(layout, name),
                 "mkfs": mkfs(self.spec, CONTROL, name) if made else None,
                 "source": None,
-                **commands(self.spec, name, MOUNT),
+                **mount_and_umount(self.spec, name, MOUNT),
             }
         )
 
-    def copied_from(self, name: str) -> None:
-        """The disk that was added last gets its tree from that fork, which lies on bare memory."""
-        first = DATA_DISK + len(self.attached)
-        self.attached += self.there.attached(name)
-        source = mounted(self.spec, self.drives, first, name, AGED_MOUNT, read_only=True)
-        self.disks[-1]["source"] = source
+    def copy_from(self, name: str) -> None:
+        """Copy the tree of the disk added last from that fork, on bare memory."""
+        first_disk = self.next_disk
+        self.attached += self.forks.attached(name)
+        self.disks[-1]["source"] = fork_on_memory(self.spec, self.drives, first_disk, name, AGED_MOUNT)
 
     def boot(self, corpus: Corpus, name: str, day: int, steps: Sequence[StepPlan]) -> Boot:
-        """The boot that does these steps, each on its disk."""
-        plan = guest_plan(self.spec, corpus, Phase(MAKING, tuple(steps), 0, fork_of=AGED))
+        """The boot that carries out these steps, each on its disk."""
         return Boot(
             name=f"{name}-",
             number=0,
             day=day,
-            plan={**plan, "drives": self.drives, "disks": self.disks},
-            memory_mib=self.spec.memory_mib(corpus) + in_memory_steps(self.cache),
+            plan=plan_with_disks(self.spec, corpus, self.drives, self.disks, steps),
+            memory_mib=self.spec.memory_mib(corpus) + memory_steps(self.cache_bytes),
             disks=tuple(self.attached),
             phase=name,
         )
 
 
-def copying_controls(spec: CellSpec, corpus: Corpus, there: Forks, points: Sequence[int]) -> Boot:
-    """The boot in which each control is made as the aged disk was, on the cell's drive: a new filesystem to which the
-    tree is copied."""
-    many = _Many(spec, there)
+def copying_controls(spec: CellSpec, corpus: Corpus, forks: Forks, points: Sequence[int]) -> Boot:
+    """The boot that makes the control of each point, as the aged disk was made: on the cell's drive, empty, then with a
+    copy of the tree."""
+    many = _ManyDisks(spec, forks)
     steps = []
     for index, point in enumerate(points):
         many.add(str(ForkName(CONTROL, point)), made=True)
-        many.copied_from(str(ForkName(AGED, point)))
+        many.copy_from(str(ForkName(AGED, point)))
         steps.append(replace(StepPlan.of(copying(spec.scenario), point, corpus), disk=index))
     return many.boot(corpus, CONTROL, DAYS, steps)
 
 
-def testing(spec: CellSpec, corpus: Corpus, there: Forks, names: Sequence[str]) -> Iterator[Boot]:
-    """A boot for each drive on which these forks are tested, each on one of that kind of its own."""
+def testing(spec: CellSpec, corpus: Corpus, forks: Forks, names: Sequence[str]) -> Iterator[Boot]:
+    """A boot for each drive on which these forks are tested, each fork on a drive of that kind of its own."""
     assert spec.scenario.curve is not None
     for day, (label, drive) in enumerate(spec.scenario.curve.tested_on.items(), start=2):
-        many = _Many(on_drive(spec, drive), there)
-        steps = []
+        many = _ManyDisks(spec.on_drive(drive), forks)
+        steps: list[StepPlan] = []
         for index, name in enumerate(names):
             many.add(name)
-            fork = ForkName.parse(name)
-            assert fork.number is not None
-            steps += [
-                replace(
-                    StepPlan.of(test, fork.number, corpus),
-                    name=str(StepId(test.name, (label, fork.kind))),
-                    disk=index,
-                )
-                for test in spec.scenario.tests
-            ]
+            steps += [_test(label, name, index, StepPlan.of(test, 1, corpus)) for test in spec.scenario.tests]
         yield many.boot(corpus, label, day * DAYS, steps)
+
+
+def _test(label: str, fork_name: str, disk: int, test: StepPlan) -> StepPlan:
+    """A test of a fork: the point is its repetition."""
+    fork = ForkName.parse(fork_name)
+    assert fork.number is not None
+    return replace(test, name=str(StepId(test.name, (label, fork.kind))), repetition=fork.number, disk=disk)

@@ -82,7 +82,7 @@ def _cell(spec: CellSpec, image: Image) -> Cell:
         layout=spec.layout,
         kernel=image.kernel.release,
         machine=spec.machine.name,
-        drives=spec.disk.specs,
+        drives=spec.disk.drive_specs,
         accelerator=spec.accelerator,
         defaults=spec.defaults,
         seed=spec.run_seed,

@@ -160,7 +160,7 @@ def _start(
 ) -> StartedRun:
     """Create the run's directory and write its plan, or check that ``begun`` has the same one."""
     companion = None
-    if prepared.specs[0].beside:
+    if prepared.specs[0].companion:
         companion = _companion(prepared, hypervisor, store, progress)
         held.enter_context(stored_disk.in_use(companion))
     with run_lookup.creation_lock(store.runs):

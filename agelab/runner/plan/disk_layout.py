@@ -1,4 +1,4 @@
-"""Which drives a cell has, where its partitions lie on them, and what the guest is told of both."""
+"""The drives of a cell, and where its partitions lie on them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,15 +16,17 @@ from agelab.scenario import selection
 from agelab.vm.guest import REAL_SERIAL
 
 MODEL_NONE = "none"
-"""The model that is none: the bare memory-backed disk."""
+"""Stands for no model: the bare memory-backed disk."""
 FIRST_SECTOR: dict[Defaults, int] = {"period": 63, "today": 2048}
-"""Where the first partition of a modelled drive begins: behind its first track, or behind a mebibyte. On a real one
-it begins where the drive does: its own blocks may be larger than the 512 bytes of those days."""
+"""The first sector of a modelled drive's first partition: after the first track, or after a mebibyte. On a real drive
+it is sector 0: the drive's own blocks may be larger than the 512 bytes of those days."""
 RAID0: dict[Defaults, tuple[int, str]] = {"period": (64, "1.0"), "today": (512, "1.2")}
-"""Chunk in KiB and metadata of mdadm before 3.1, and of now.
+"""Chunk in KiB and metadata format of mdadm before 3.1, and of today.
 
-Before 3.1 it was 0.90, which mdadm 4.2 refuses for RAID-0; 1.0 lies at the members' ends just so: every chunk of
-data is where 0.90 had it."""
+mdadm before 3.1 used format 0.90, which mdadm 4.2 refuses for RAID-0. Format 1.0 lies at the members' ends as well, so
+every chunk of data is where 0.90 had it."""
+PartitionPlace = tuple[int, int]
+"""Number of a drive of the cell, and of a partition on it."""
 SECTORS_PER_MIB = (1 << 20) // SECTOR
 
 
@@ -39,6 +41,11 @@ class Partition:
     def bytes(self) -> int:
         return self.sectors * SECTOR
 
+    @property
+    def end(self) -> int:
+        """The sector after the last."""
+        return self.first + self.sectors
+
 
 @dataclass(frozen=True)
 class CellDrive:
@@ -46,20 +53,25 @@ class CellDrive:
 
     spec: DriveSpec
     profile: Drive | None
-    """What the modelled drive is like; None for the bare memory-backed disk and for real drives."""
+    """The modelled drive; None for the bare memory-backed disk and for real drives."""
     claim: DriveClaim | None
-    """What makes a real drive this run's own."""
-    partitions: tuple[Partition, ...]
+    """Holds a real drive for this run."""
+    partitions: tuple[Partition, ...] = ()
     queue_depth: int | None = None
-    """What its controller lets it queue, where that is less than the drive could."""
+    """The controller's limit, where it is below the drive's own."""
 
     @property
     def cache_bytes(self) -> int:
-        """What its write cache takes of the guest's memory."""
+        """Guest memory that its write cache takes."""
         return geometry.write_cache_bytes(self.profile) if self.profile else 0
 
+    @property
+    def has_places(self) -> bool:
+        """Whether partitions have a place on it; on a bare memory-backed disk each has a file of its own."""
+        return self.profile is not None or self.claim is not None
+
     def settings(self, name: str, run_seed: int, index: int) -> str | None:
-        """What the kernel module is told, or None for a drive that is not modelled."""
+        """The parameters of the kernel module, or None for a drive that is not modelled."""
         if self.profile is None:
             return None
         return geometry.module_parameters(
@@ -69,23 +81,22 @@ class CellDrive:
 
 @dataclass(frozen=True)
 class DiskLayout:
-    """The drives of a cell, the disk under test and the swap space on them."""
+    """The drives of a cell, and what their partitions are for."""
 
     drives: tuple[CellDrive, ...]
-    members: tuple[tuple[int, int], ...]
-    """Drive and partition of each member of the disk under test."""
+    members: tuple[PartitionPlace, ...]
+    """The members of the disk under test."""
     raid: tuple[int, str] | None
-    """Chunk in KiB and metadata."""
-    swap: tuple[int, int] | None
-    """Drive and partition of the swap space."""
-    beside: tuple[int, int] | None = None
-    """Drive and partition of the filesystem beside the disk under test."""
+    """Chunk in KiB and metadata format."""
+    swap: PartitionPlace | None
+    companion: PartitionPlace | None = None
+    """The filesystem beside the disk under test."""
 
     @property
-    def backing(self) -> tuple[int, ...]:
+    def memory_disks(self) -> tuple[int, ...]:
         """The bytes of each memory-backed disk, in the order of drives and their partitions."""
-        made = (drive for drive in self.drives if not drive.spec.real)
-        return tuple(part.bytes for drive in made for part in drive.partitions)
+        backed = (drive for drive in self.drives if not drive.spec.real)
+        return tuple(part.bytes for drive in backed for part in drive.partitions)
 
     @property
     def cache_bytes(self) -> int:
@@ -102,17 +113,17 @@ class DiskLayout:
         return any(self.drives[drive].spec.real for drive, _ in self.members)
 
     @property
-    def content(self) -> tuple[int, ...]:
-        """Which of the memory-backed disks (by their place in ``backing``) hold the disk under test, in its order."""
+    def member_places(self) -> tuple[int, ...]:
+        """Places in ``memory_disks`` of the members of the disk under test."""
         return () if self.real else tuple(self._places()[member] for member in self.members)
 
     @property
-    def beside_place(self) -> int | None:
-        """Which of the memory-backed disks holds the filesystem beside."""
-        return self._places()[self.beside] if self.beside else None
+    def companion_place(self) -> int | None:
+        """Place in ``memory_disks`` of the companion."""
+        return self._places()[self.companion] if self.companion else None
 
-    def _places(self) -> dict[tuple[int, int], int]:
-        """Drive and partition to a place in ``backing``."""
+    def _places(self) -> dict[PartitionPlace, int]:
+        """Each partition's place in ``memory_disks``."""
         before, places = 0, {}
         for number, drive in enumerate(self.drives):
             for part, _ in enumerate(drive.partitions):
@@ -121,14 +132,16 @@ class DiskLayout:
         return places
 
     @property
-    def specs(self) -> tuple[str, ...]:
+    def drive_specs(self) -> tuple[str, ...]:
         """The drives that the disk under test lies on."""
         under_test = dict.fromkeys(drive for drive, _ in self.members)
         return tuple(str(self.drives[drive].spec) for drive in under_test)
 
-    def for_guest(self, run_seed: int, first_disk: int, first_drive: int = 0) -> list[dict[str, Any]]:
-        """The drives as the plan has them: they are numbered from ``first_drive``, the memory-backed disks behind them
-        from ``first_disk``."""
+    def to_json(self, run_seed: int, first_disk: int, first_drive: int = 0) -> list[dict[str, Any]]:
+        """The drives as the guest's plan has them.
+
+        Drives are numbered from ``first_drive``, the memory-backed disks behind them from ``first_disk``.
+        """
         told, disk = [], first_disk
         for index, drive in enumerate(self.drives):
             parts = []
@@ -144,9 +157,9 @@ class DiskLayout:
 
     def _found_by(self, index: int) -> dict[str, Any]:
         """How the guest finds a real drive."""
-        behind = [number for number, drive in enumerate(self.drives) if drive.spec.kind == "pci"]
-        if index in behind:
-            return {"passthrough": [behind.index(index), len(behind)]}
+        passed_through = [number for number, drive in enumerate(self.drives) if drive.spec.kind == "pci"]
+        if index in passed_through:
+            return {"passthrough": [passed_through.index(index), len(passed_through)]}
         return {"serial": REAL_SERIAL.format(index)}
 
 
@@ -159,57 +172,81 @@ def lay_out(
     wanted: Sequence[DriveSpec] = (),
     claims: Sequence[DriveClaim] = (),
     swap: int = 0,
-    beside: tuple[PartitionUse, int] | None = None,
+    companion: tuple[PartitionUse, int] | None = None,
 ) -> DiskLayout:
-    """The drives and partitions of a cell whose partitions under test have ``size`` bytes each.
+    """Lay out the drives and partitions of a cell whose partitions under test have ``size`` bytes each.
 
     ``wanted`` are the drives that the user asked for in place of the scenario's, ``claims`` the real ones among
-    them. ``swap`` is the bytes of the machine's swap space, ``beside`` where the filesystem beside lies, and its
-    bytes. Raises InputError where the machine has no such drive, or a partition does not fit.
+    them. ``swap`` is the size of the machine's swap space, ``companion`` the partition beside the disk under test and
+    its bytes. Raises InputError where the machine has no such drive, or a partition does not fit.
     """
     places = _places(disk, layout, wanted)
     drives = _drives(places, disk, machine, wanted, claims)
     numbers = {drive: number for number, drive in enumerate(dict.fromkeys(place.drive for place in places))}
-    parts: list[list[Partition]] = [[] for _ in drives]
-    members = []
-    for place in places:
-        number = numbers[place.drive]
-        parts[number].append(_partition(place, drives[number], size, defaults))
-        members.append((number, len(parts[number]) - 1))
+    table = _PartitionTable(machine, defaults, drives)
+    members = [table.add(numbers[place.drive], place, size) for place in places]
     listed = {part.drive for part in disk.partitions}  # a twin's number is no drive's of the machine
     real = any(drive.spec.real for drive in drives)
-
-    def on(wanted: int) -> int:
-        """The place of the machine's drive of that number among the cell's: one of them, or one more."""
-        if wanted in listed & set(numbers) and not real:
-            return numbers[wanted]
-        if wanted not in more:
-            more[wanted] = len(drives)
-            drives.append(_beside(drives, machine, wanted))
-            parts.append([])
-        return more[wanted]
-
-    more: dict[int, int] = {}
-    neighbour = swapped = None
-    if beside:
-        place, taken = beside
-        number = on(place.drive)
-        parts[number].append(_partition(place, drives[number], taken, defaults))
-        neighbour = (number, len(parts[number]) - 1)
+    table.under_test = {} if real else {drive: numbers[drive] for drive in listed & set(numbers)}
+    beside = None
+    if companion:
+        place, companion_bytes = companion
+        beside = table.add(table.drive(place.drive), place, companion_bytes)
+    swapped = None
     if swap and machine.swap and not real:
-        number = on(machine.swap.drive)
-        parts[number].append(_innermost(drives[number], parts[number], swap // SECTOR, defaults))
-        swapped = (number, len(parts[number]) - 1)
-    for drive, on_it in zip(drives, parts, strict=True):
-        _apart(drive, on_it)
-    complete = (replace(drive, partitions=tuple(on_it)) for drive, on_it in zip(drives, parts, strict=True))
+        swapped = table.add_innermost(table.drive(machine.swap.drive), swap // SECTOR)
     chunk, metadata = RAID0[defaults]
     raid = (disk.chunk_kib or chunk, metadata) if layout == "raid0" else None
-    return DiskLayout(tuple(complete), tuple(members), raid, swapped, neighbour)
+    return DiskLayout(table.complete(), tuple(members), raid, swapped, beside)
+
+
+class _PartitionTable:
+    """The partitions of a cell's drives as they are laid out."""
+
+    def __init__(self, machine: Machine, defaults: Defaults, drives: list[CellDrive]) -> None:
+        self.machine = machine
+        self.defaults = defaults
+        self.drives = drives
+        self.partitions: list[list[Partition]] = [[] for _ in drives]
+        self.under_test: dict[int, int] = {}
+        """The machine's drives that the disk under test lies on, by their numbers among the cell's."""
+        self.others: dict[int, int] = {}
+        """The machine's other drives, likewise."""
+
+    def drive(self, wanted: int) -> int:
+        """The number among the cell's drives of a drive of the machine, which is added if need be."""
+        if wanted in self.under_test:
+            return self.under_test[wanted]
+        if wanted not in self.others:
+            self.others[wanted] = len(self.drives)
+            self.drives.append(_another(self.drives, self.machine, wanted))
+            self.partitions.append([])
+        return self.others[wanted]
+
+    def add(self, number: int, place: PartitionUse, size: int) -> PartitionPlace:
+        """Add a partition where the scenario says."""
+        return self._append(number, _partition(place, self.drives[number], size, self.defaults))
+
+    def add_innermost(self, number: int, sectors: int) -> PartitionPlace:
+        """Add a partition in the free place that is nearest to the drive's inner end."""
+        drive, taken = self.drives[number], self.partitions[number]
+        return self._append(number, _innermost(drive, taken, sectors, self.defaults))
+
+    def _append(self, number: int, partition: Partition) -> PartitionPlace:
+        self.partitions[number].append(partition)
+        return number, len(self.partitions[number]) - 1
+
+    def complete(self) -> tuple[CellDrive, ...]:
+        """The drives with their partitions. Raises InputError where two overlap."""
+        found = []
+        for drive, partitions in zip(self.drives, self.partitions, strict=True):
+            _require_apart(drive, partitions)
+            found.append(replace(drive, partitions=tuple(partitions)))
+        return tuple(found)
 
 
 def _places(disk: DiskUse, layout: Layout, wanted: Sequence[DriveSpec]) -> list[PartitionUse]:
-    """The partitions that the layout takes; a drive that the scenario does not name has the number after its own."""
+    """The partitions under test. The second drive has the next number where the scenario does not name one."""
     if layout == "single":
         if len(wanted) > 1:
             raise InputError(
@@ -231,7 +268,7 @@ def _drives(
     wanted: Sequence[DriveSpec],
     claims: Sequence[DriveClaim],
 ) -> list[CellDrive]:
-    """Each drive that the places are on, in the order of their first places; the partitions come later."""
+    """The drives of these places, in the order of their first places, without partitions."""
     numbers = list(dict.fromkeys(place.drive for place in places))
     asked = list(wanted) or [parse(text) for text in disk.drives]
     if len(asked) > 2:
@@ -243,7 +280,7 @@ def _drives(
     if asked:
         held = {claim.spec: claim for claim in claims}
         specs = [asked[min(place, len(asked) - 1)] for place, _ in enumerate(numbers)]
-        return [CellDrive(spec, _profile(spec), held.get(spec), ()) for spec in specs]
+        return [CellDrive(spec, _profile(spec), held.get(spec)) for spec in specs]
     # The twin of the one partition that the scenario lists is of its kind.
     listed = {part.drive for part in disk.partitions}
     return [_own(machine, number if number in listed else disk.partitions[0].drive) for number in numbers]
@@ -258,13 +295,15 @@ def _own(machine: Machine, number: int) -> CellDrive:
         )
     own = machine.drives[number]
     spec = parse(f"model:{own.drive}")
-    return CellDrive(spec, _profile(spec), None, (), own.queue_depth.value if own.queue_depth else None)
+    return CellDrive(
+        spec, _profile(spec), None, queue_depth=own.queue_depth.value if own.queue_depth else None
+    )
 
 
-def _beside(drives: Sequence[CellDrive], machine: Machine, number: int) -> CellDrive:
-    """The machine's drive of that number, bare where all of these are, or are real."""
+def _another(drives: Sequence[CellDrive], machine: Machine, number: int) -> CellDrive:
+    """The machine's drive of that number; a bare one where all other drives are bare or real."""
     if all(drive.spec.name == MODEL_NONE or drive.spec.real for drive in drives):
-        return CellDrive(parse(f"model:{MODEL_NONE}"), None, None, ())
+        return CellDrive(parse(f"model:{MODEL_NONE}"), None, None)
     return _own(machine, number)
 
 
@@ -301,12 +340,11 @@ def _partition(place: PartitionUse, drive: CellDrive, size: int, defaults: Defau
 
 
 def _innermost(drive: CellDrive, taken: Sequence[Partition], sectors: int, defaults: Defaults) -> Partition:
-    """The free place for a partition that is nearest to the inner end."""
     if drive.profile is None:
         return Partition(0, sectors)
     end = drive.profile.sectors.value
     for part in sorted(taken, key=lambda part: -part.first):
-        if part.first + part.sectors > end - sectors:
+        if part.end > end - sectors:
             end = part.first
     if end - sectors < FIRST_SECTOR[defaults]:
         raise InputError(
@@ -316,10 +354,10 @@ def _innermost(drive: CellDrive, taken: Sequence[Partition], sectors: int, defau
     return Partition(end - sectors, sectors)
 
 
-def _apart(drive: CellDrive, partitions: Sequence[Partition]) -> None:
-    """Raise InputError where two partitions share sectors. A bare disk has no places: each has its own."""
-    if drive.profile is None and drive.claim is None:
+def _require_apart(drive: CellDrive, partitions: Sequence[Partition]) -> None:
+    """Raise InputError where two partitions share sectors."""
+    if not drive.has_places:
         return
-    for one, other in pairwise(sorted(partitions, key=lambda part: part.first)):
-        if one.first + one.sectors > other.first:
+    for one, following in pairwise(sorted(partitions, key=lambda part: part.first)):
+        if one.end > following.first:
             raise InputError(f"the partitions overlap on {drive.spec.kind}:{drive.spec.name}")

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from agelab.corpus import Corpus
 from agelab.errors import HostError
-from agelab.runner.plan import drive_caches
 from agelab.runner.plan.cell_spec import MIB, CellSpec
 from agelab.runner.plan.guest_plan import MAP_MEMORY_MIB
 from agelab.vm import host
@@ -35,8 +34,8 @@ def require_capacity(
     """
     cells = min(at_once, len(specs) * kernels)
     several = f"{cells} cells at once" if cells > 1 else "a cell"
-    beside = int(corpora[0].content_bytes * COMPANION_OVERHEAD) if any(spec.beside for spec in specs) else 0
-    needed = (cells * copies + kept) * max(spec.filled_bytes for spec in specs) + beside + HEADROOM
+    beside = int(corpora[0].content_bytes * COMPANION_OVERHEAD) if any(spec.companion for spec in specs) else 0
+    needed = (cells * copies + kept) * max(spec.host_bytes for spec in specs) + beside + HEADROOM
     free = shutil.disk_usage(home).free
     if free < needed:
         raise HostError(
@@ -44,7 +43,7 @@ def require_capacity(
             hint="free some space, choose --scale quick, or move the store with AGELAB_HOME=<directory>",
         )
     guests = (
-        spec.memory_mib(corpus) + drive_caches.more_mib(spec, corpus.parts or 0)
+        spec.memory_mib(corpus) + spec.more_memory_at_points(corpus.parts or 0)
         for spec, corpus in zip(specs, corpora, strict=True)
     )
     memory = cells * max(MAP_MEMORY_MIB, *guests) * MIB + HEADROOM

@@ -84,8 +84,8 @@ def _histories(specs: Sequence[CellSpec], store: Store, say: Say) -> list[Corpus
         wanted = spec.history
         assert wanted is not None, "a scenario has a corpus or histories"
         if wanted.name not in made:
-            say(f"history {wanted.name} for a disk of {spec.whole_bytes / 1e6:.0f} MB")
-            made[wanted.name] = artefact.obtain_history(wanted, spec.whole_bytes, spec.corpus_seed, store)
+            say(f"history {wanted.name} for a disk of {spec.wanted_bytes / 1e6:.0f} MB")
+            made[wanted.name] = artefact.obtain_history(wanted, spec.wanted_bytes, spec.corpus_seed, store)
             _check_points(spec, wanted.name, made[wanted.name].parts or 0)
     return [made[spec.variant.history or ""] for spec in specs]
 

@@ -106,7 +106,7 @@ def prepare(
     )
     progress.stage(room)
     library = clock_library.obtain(store) if options.guest_clock == "virtual" else None
-    modelled = any(spec.modelled for spec in specs)
+    modelled = any(spec.has_modelled_drive for spec in specs)
     module = _module(provided, image.kernel, store, progress) if modelled else None
     accelerator = _accelerator(options.guest_clock, store, progress)
     specs = [replace(spec, accelerator=accelerator) for spec in specs]
@@ -125,17 +125,17 @@ def prepare(
 def _check_power_cuts(specs: Sequence[CellSpec], corpora: Sequence[Corpus]) -> None:
     """Refuse a power cut in a repetition that there is not: only the history knows how many there are."""
     for spec, corpus in zip(specs, corpora, strict=True):
-        if spec.crash:
-            phases(spec.scenario, corpus, crash=spec.crash)
+        if spec.power_cut:
+            phases(spec.scenario, corpus, crash=spec.power_cut)
 
 
 def _check_companion(specs: Sequence[CellSpec], corpora: Sequence[Corpus]) -> None:
     """Refuse data that do not fit beside the disk under test."""
     for spec in specs:
-        if spec.beside and corpora[0].content_bytes > spec.beside_bytes * MOST_OF_COMPANION:
+        if spec.companion and corpora[0].content_bytes > spec.companion_bytes * MOST_OF_COMPANION:
             raise InputError(
                 f"{corpora[0].content_bytes} bytes of data do not fit beside the disk under test: there are "
-                f"{spec.beside_bytes}",
+                f"{spec.companion_bytes}",
                 hint="choose --scale paper",
             )
 

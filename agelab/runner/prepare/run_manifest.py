@@ -118,7 +118,7 @@ def _source(request: RunRequest, spec: CellSpec, corpus: Corpus) -> CorpusRecord
 
 def profiles(specs: Sequence[CellSpec]) -> Profiles:
     """Return the data files that these cells follow."""
-    filesystems = [one for spec in specs for one in (spec.filesystem, spec.beside) if one]
+    filesystems = [one for spec in specs for one in (spec.filesystem, spec.companion) if one]
     drives = [drive.profile for spec in specs for drive in spec.disk.drives if drive.profile]
     return Profiles(
         filesystems={one.name: one for one in filesystems},

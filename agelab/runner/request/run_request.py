@@ -91,7 +91,7 @@ def cell_requests(
                 scenario=scenario,
                 variant=variant,
                 filesystem=selection.filesystem(variant.filesystem),
-                beside=selection.filesystem(scenario.beside.filesystem) if scenario.beside else None,
+                companion=selection.filesystem(scenario.beside.filesystem) if scenario.beside else None,
                 shrink=shrink,
                 defaults=request.defaults,
                 run_seed=seed,
@@ -105,7 +105,7 @@ def cell_requests(
                 member_bytes=disk.recipe.sizes[0] if disk else None,
                 scripts=request.control.scripts if request.control else {},
                 device=options.device,
-                crash=options.power_cut,
+                power_cut=options.power_cut,
             ),
             line,
         )
