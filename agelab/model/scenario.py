@@ -23,7 +23,7 @@ from agelab.model.step import (
     Ratio,
     Step,
     Trace,
-    taken,
+    is_reserved,
 )
 
 RESERVED_PHASES = ("aged", "control", "curve", "making", "map")
@@ -232,7 +232,7 @@ class Scenario(Frozen):
         problems += [
             f"an experiment cannot be called {experiment.name!r}: what goes before it is"
             for experiment in self.experiments
-            if taken(experiment.name)
+            if is_reserved(experiment.name)
         ]
         steps = {action.name for action in self.actions()}
         problems += [f"ratio {r.name!r}: no step {r.step!r}" for r in self.ratios if r.step not in steps]

@@ -1,4 +1,4 @@
-"""Steps of a scenario, and what else is done with its disks: tests, experiments, control, curve."""
+"""The steps of a scenario, and the rest of its work: tests, experiments, control, curve, ratios."""
 
 from typing import Annotated, Literal, Self
 
@@ -7,64 +7,66 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 from agelab.model.base import Frozen, Name, Note, Origin, Pattern
 
 IMPLICIT = ("boot", "mkfs", "mount", "map")
-"""Steps that every cell has without its scenario saying so."""
+"""Steps of every cell that its scenario does not list."""
 RECOVERING = ("repair", "recovery", "repair-after", "recovery-repaired")
-"""Steps that a cell has after a power cut, as far as it needs them, until its filesystem is mounted."""
+"""Steps after a power cut until the filesystem is mounted again, as far as they are needed."""
 CHECKING = "fsck"
-"""The step after them."""
+"""The step that follows them."""
 PREPARING = "prepare"
-"""What the names of the phases and steps begin with that prepare an experiment."""
+"""The name of the step that prepares an experiment, and the begin of such phases' names."""
 CONTROL_COPY = "copy"
-"""The step in which the control gets its tree; no test is called so."""
+"""The step in which the control gets its tree."""
 Caches = Literal["keep", "drop", "remount", "reboot"]
 
 
-def taken(experiment: str) -> bool:
-    """Whether what goes before an experiment has that name already, or one like it."""
+def is_reserved(experiment: str) -> bool:
+    """Tell whether steps before an experiment have that name, or one like it."""
     return experiment in IMPLICIT or experiment.startswith(PREPARING)
 
 
-def _several(raw: object) -> object:
+def _as_tuple(raw: object) -> object:
     return (raw,) if isinstance(raw, str) else raw
 
 
-def _window(raw: object) -> object:
+def _as_window(raw: object) -> object:
     return (raw, raw) if isinstance(raw, int | float) else raw
 
 
 class Action(Frozen):
     """One step: a shell command in the mount point, and what to do around it."""
 
-    name: Name = Field(description="what its samples are called by")
+    name: Name = Field(description="the name in its samples")
     run: str = Field(min_length=1, description="given to sh -ec in the mount point")
-    caches: Caches = Field(default="keep", description="what becomes of the guest's page cache before it")
+    caches: Caches = Field(default="keep", description="what is done with the guest's page cache before it")
     sync: bool = Field(
-        default=False, description="whether what is dirty is written after it, timed by itself"
+        default=False, description="whether dirty pages are written after it, timed by themselves"
     )
     pause: float = Field(default=0, ge=0, le=2_000_000, description="seconds before it")
     repeat: Annotated[int, Field(ge=1)] | Literal["parts"] = Field(
-        default=1, description="parts: once for each part of the history, which is $REPETITION of $SOURCE"
+        default=1, description="parts: once for each part of the history, number $REPETITION in $SOURCE"
     )
     expect: tuple[int, ...] = Field(
-        default=(0,), min_length=1, description="exit statuses that are no failure"
+        default=(0,), min_length=1, description="exit statuses that are not failures"
     )
     refuses: tuple[Pattern, ...] = Field(
         default=(),
-        description="whole lines of error output (LC_ALL=C), beside the filesystem's own, that are a result: counted",
+        description="lines of error output (LC_ALL=C) that are counted, not failures, besides the filesystem's own",
     )
     deadline: float = Field(
         default=1800, gt=0, le=2_000_000, description="guest seconds after which it counts as hung"
     )
-    moves: Literal["corpus"] | None = Field(default=None, description="what it moves, for its throughput")
+    moves: Literal["corpus"] | None = Field(
+        default=None, description="the data that it moves, for its throughput"
+    )
     records: Annotated[
-        tuple[str, ...], BeforeValidator(_several, json_schema_input_type=str | tuple[str, ...])
-    ] = Field(default=(), description="the metrics whose values are the whole numbers that the step prints")
+        tuple[str, ...], BeforeValidator(_as_tuple, json_schema_input_type=str | tuple[str, ...])
+    ] = Field(default=(), description="metrics whose values are the whole numbers that the step prints")
     cut_after: Annotated[
         tuple[float, float] | None,
-        BeforeValidator(_window, json_schema_input_type=float | tuple[float, float] | None),
+        BeforeValidator(_as_window, json_schema_input_type=float | tuple[float, float] | None),
     ] = Field(
         default=None,
-        description="guest seconds after which the power is cut, or from and to: the run seed says when",
+        description="guest seconds after which the power is cut, or a window in which the run seed decides",
     )
     origin: Origin
     note: Note = ""
@@ -74,41 +76,41 @@ class Action(Frozen):
         if self.cut_after and not 0 < self.cut_after[0] <= self.cut_after[1] < self.deadline:
             first, last = self.cut_after
             raise ValueError(
-                f"cut_after: {first:g} to {last:g} s is no moment between 0 and the deadline, {self.deadline:g} s"
+                f"cut_after: {first:g} to {last:g} s is not between 0 and the deadline, {self.deadline:g} s"
             )
         return self
 
 
 class Cycle(Frozen):
-    """Steps that are repeated together, in turn."""
+    """Steps that are repeated together, one after the other."""
 
-    repeat: int = Field(ge=1, description="how often all of them are done; which time it is is $REPETITION")
-    cycle: tuple[Action, ...] = Field(min_length=1, description="the steps, one after the other")
+    repeat: int = Field(ge=1, description="times that all of them are done; $REPETITION counts them")
+    cycle: tuple[Action, ...] = Field(min_length=1, description="the steps, in their order")
 
 
-def _kind_of_step(raw: object) -> str:
-    """Which of the two an entry is; the mark keeps the answer out of the places that errors name."""
+def _step_tag(raw: object) -> str:
+    """Tell the two kinds of entries apart; the tilde keeps the tag out of the places that errors name."""
     return "~cycle" if isinstance(raw, Cycle) or (isinstance(raw, dict) and "cycle" in raw) else "~step"
 
 
-Step = Annotated[
-    Annotated[Action, Tag("~step")] | Annotated[Cycle, Tag("~cycle")], Discriminator(_kind_of_step)
-]
+Step = Annotated[Annotated[Action, Tag("~step")] | Annotated[Cycle, Tag("~cycle")], Discriminator(_step_tag)]
 
 
 class Experiment(Frozen):
-    """A test by itself: a fresh filesystem, what prepares it, a reboot that empties the caches, and the test.
+    """A test by itself: a fresh filesystem, a preparation, a reboot that empties the caches, and the test.
 
-    What is prepared in the same way is prepared once and forked.
+    Equal preparations are done once, and forked.
     """
 
-    name: Name = Field(description="what its samples are called by")
+    name: Name = Field(description="the name in its samples")
     prepare: str = Field(
-        default="", description="given to sh -ec in the mount point; nothing: an empty filesystem"
+        default="", description="given to sh -ec in the mount point; without it the filesystem is empty"
     )
     perform: str = Field(min_length=1, description="given to sh -ec in the mount point")
-    traced: bool = Field(default=True, description="whether it is performed again under strace")
-    moves: Literal["corpus"] | None = Field(default=None, description="what it moves, for its throughput")
+    traced: bool = Field(default=True, description="whether it is repeated under strace")
+    moves: Literal["corpus"] | None = Field(
+        default=None, description="the data that it moves, for its throughput"
+    )
     deadline: float = Field(default=7200, gt=0, le=2_000_000, description="guest seconds")
     origin: Origin
     note: Note = ""
@@ -117,12 +119,12 @@ class Experiment(Frozen):
 class Trace(Frozen):
     """One more pass of the experiments, under strace."""
 
-    name: Name = Field(description="what its steps' names begin with")
-    options: tuple[str, ...] = Field(min_length=1, description="beside -f and -o; -c among them")
+    name: Name = Field(description="the begin of its steps' names")
+    options: tuple[str, ...] = Field(min_length=1, description="besides -f and -o; one is -c")
 
 
 class Control(Frozen):
-    """The unaged control: the tree that the steps left, copied to a new disk of the same kind."""
+    """The unaged control: the tree of the aged disk, copied to a new disk of the same kind."""
 
     run: str = Field(
         min_length=1, description="given to sh -ec in the new disk's mount point; the tree is in $AGED"
@@ -133,26 +135,26 @@ class Control(Frozen):
 class Curve(Frozen):
     """Points of the history at which the disk can be mapped: after these repetitions of a step.
 
-    With ``tested_on`` it is mapped and tested there, always, and so is a control of its own at each point: on each of
-    these drives, one after the other, whatever drive the history was carried out on.
+    With ``tested_on`` the disk is always mapped and tested there, and so is a control for each point: on each of these
+    drives in turn, whatever drive the history ran on.
     """
 
-    step: Name = Field(description="after whose repetitions they come")
+    step: Name = Field(description="the step whose repetitions they follow")
     after: tuple[Annotated[int, Field(ge=1)], ...] | Literal["each"] = Field(
-        description="after which repetitions"
+        description="the repetitions that they follow"
     )
     tested_on: dict[Name, Annotated[str, Field(pattern=r"^model:")]] = Field(
-        default={}, description="drives, by the names that their steps begin with"
+        default={}, description="drives, by the begin of their steps' names"
     )
 
     def has(self, step: str, repetition: int) -> bool:
-        """Whether a point comes after that."""
+        """Tell whether a point follows that repetition."""
         return step == self.step and (self.after == "each" or repetition in self.after)
 
 
 class Ratio(Frozen):
-    """One metric of a step's last repetition over that of its first."""
+    """A metric of a step's last repetition divided by that of its first."""
 
-    step: Name = Field(description="that is repeated")
-    metric: str = Field(description="of which the ratio is")
-    name: str = Field(description="the metric that the ratio is: throughput_ratio")
+    step: Name = Field(description="the step that is repeated")
+    metric: str = Field(description="the metric that is divided")
+    name: str = Field(description="the metric of the ratio: throughput_ratio")

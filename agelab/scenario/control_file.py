@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agelab.errors import InputError
 from agelab.model.scenario import Scenario, Variant
-from agelab.model.step import Experiment, taken
+from agelab.model.step import Experiment, is_reserved
 from agelab.scenario import selection
 from agelab.scenario.selection import Selection
 
@@ -140,7 +140,7 @@ def _problem(words: list[str]) -> str | None:
         return f"<Filesystem> <Testname> <Repetitions> are three words; there are {len(words)}"
     if not all(NAME_PATTERN.fullmatch(word) for word in words[:2]):
         return "names may contain letters, digits, - and _"
-    if taken(words[1].lower()):
+    if is_reserved(words[1].lower()):
         return f"a test cannot be called {words[1]}: the name is reserved for a step before the test"
     if not (words[2].isascii() and words[2].isdigit() and 0 < int(words[2]) < 10_000):
         return f"{words[2]!r} is not a number of repetitions"

@@ -58,7 +58,7 @@ def test_files_are_kept_packed_and_their_hashes_are_those_of_the_content(tmp_pat
 @pytest.mark.parametrize("name", ["../../../end.json", "/etc/passwd", "aged/other", "aged/../extents"])
 def test_nothing_that_the_harness_does_not_write_becomes_a_file(tmp_path: Path, name: str) -> None:
     cell = tmp_path / "cells/0"
-    with pytest.raises(AgelabError, match="which is no map"):
+    with pytest.raises(AgelabError, match="which is not a map"):
         disk_maps.unpack(results(tmp_path, **{name: b"x"}), cell)
     assert not cell.exists()
 
@@ -68,7 +68,7 @@ def test_a_link_is_no_result(tmp_path: Path) -> None:
         entry = tarfile.TarInfo("aged/extents")
         entry.type, entry.linkname = tarfile.SYMTYPE, "/etc/passwd"
         tar.addfile(entry)
-    with pytest.raises(AgelabError, match="which is no map"):
+    with pytest.raises(AgelabError, match="which is not a map"):
         disk_maps.unpack(tmp_path / "results", tmp_path / "cell")
 
 

@@ -48,7 +48,7 @@ def test_a_step_is_cut_at_a_moment_or_in_a_window() -> None:
 
 @pytest.mark.parametrize("wrong", [0, -1, [3, 2], [5, 20], 20, [0, 5]])
 def test_a_moment_outside_the_step_is_refused(wrong: object) -> None:
-    with pytest.raises(ValidationError, match=r"cut_after: .* is no moment between 0 and the deadline, 20 s"):
+    with pytest.raises(ValidationError, match=r"cut_after: .* is not between 0 and the deadline, 20 s"):
         action(cut_after=wrong, deadline=20)
 
 

@@ -213,13 +213,13 @@ def test_a_table_of_strace_is_read_with_and_without_errors() -> None:
 @pytest.mark.parametrize("name", ["fedorchuk-2008", "piszcz-2006", "tum-2005"])
 def test_what_lies_beside_has_the_size_of_its_partition(name: str, scale: str) -> None:
     for cell in cells(name, scale=scale):
-        made = companion_disk.making(cell).disk
+        made = companion_disk.companion_cell(cell).disk
         assert [made.memory_disks[place] for place in made.member_places] == [cell.companion_bytes]
 
 
 @pytest.mark.parametrize("name", ["fedorchuk-2008", "piszcz-2006", "tum-2005"])
 def test_what_lies_beside_is_made_by_one_copy_and_nothing_else(name: str) -> None:
-    scenario = companion_disk.scenario(selection.select(name).scenario)
+    scenario = companion_disk.companion_scenario(selection.select(name).scenario)
     Scenario.model_validate(scenario.model_dump())
     [only] = phases(scenario, CORPUS)
     assert [step.name for step in only.steps] == ["copy"] and only.forks == {1: "aged"}

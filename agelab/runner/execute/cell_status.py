@@ -1,4 +1,4 @@
-"""How a boot ended, from the three witnesses: what the harness said, what the console says, how the domain went."""
+"""The status of a cell from three witnesses: the harness, the console, and how the domain ended."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,28 +8,28 @@ from agelab.model.event import CellEnded, StepFailed
 from agelab.model.result import Status, StuckTask
 from agelab.vm.hypervisor import Ending
 
-FULL = "No space left on device"
-"""ENOSPC, as programs say it."""
-OUTSIDE = {
+ENOSPC = "No space left on device"
+"""The error as programs print it."""
+INTERRUPTIONS = {
     Ending.TIMEOUT: "the host's patience ended before the guest's work did",
     Ending.PAUSED: "the guest was paused by somebody on the host until the host's patience ended",
     Ending.UNHEARD: "the host's filesystem was full: some of what the guest said is lost",
     Ending.LOST: "libvirt's daemon ended while the guest ran, and the guest with it",
     Ending.CRASHED: "QEMU was killed, or ended by itself; a full host filesystem does that",
 }
-"""What comes from the host, and says nothing of the guest."""
+"""Ends that the host caused: they say nothing about the guest."""
 
 
 @dataclass(frozen=True)
 class CellStatus:
-    """A cell's status with the reason where it is not ok."""
+    """A cell's status, and the reason where it is not ok."""
 
     status: Status
     reason: str | None = None
     stuck: tuple[StuckTask, ...] = ()
-    """Of a hung cell the tasks that did not go on."""
+    """The tasks of a hung cell that did not go on."""
     repeatable: bool = True
-    """Whether it was the guest's time that decided where it ended."""
+    """Whether the guest's time decided where it ended, not the host's."""
 
 
 def judge_boot(
@@ -41,22 +41,24 @@ def judge_boot(
     gone: Sequence[str] = (),
     during: str = "",
 ) -> CellStatus:
-    """The status of a cell whose last boot ended so; ``gone``: what its filesystem is said to have given up by,
-    ``during``: the step that was under way.
+    """Judge how a boot ended.
 
-    A host-time limit can only ever interrupt a cell: how fast the host was says nothing about the guest.
+    ``gone`` are patterns of kernel messages by which its filesystem shuts itself down, ``during`` names the step that
+    was under way.
+
+    A limit of host time only interrupts a cell: the host's speed says nothing about the guest.
     """
-    within = f"{during}: " if during else ""
+    step = f"{during}: " if during else ""
     if ending is Ending.UNHEARD:
-        return CellStatus(Status.INTERRUPTED, OUTSIDE[ending])
+        return CellStatus(Status.INTERRUPTED, INTERRUPTIONS[ending])
     if panicked := panic_message(console):
-        return CellStatus(Status.PANICKED, within + panicked)
+        return CellStatus(Status.PANICKED, step + panicked)
     if ending is Ending.FLOODED:
         why = "the guest wrote more to its console or its events than any work of a cell does"
-        return CellStatus(Status.FAILED, within + why, repeatable=False)
+        return CellStatus(Status.FAILED, step + why, repeatable=False)
     if ended and ended.status == "hung":
         return CellStatus(Status.HUNG, ended.reason, ended.stuck)
-    told = _told(ended, failures)
+    told = _harness_reason(ended, failures)
     kernel = filesystem_shutdown(console, gone) or out_of_memory_kill(console)
     if kernel and kernel not in (told or ""):
         told = "; ".join(filter(None, (kernel, told)))
@@ -66,30 +68,30 @@ def judge_boot(
         return CellStatus(Status.OK)
     if ending is Ending.WATCHDOG:
         return CellStatus(
-            Status.HUNG, f"{within}the watchdog fired: nothing ran in the guest any more" + _and(kernel)
+            Status.HUNG, f"{step}the watchdog fired: nothing ran in the guest any more" + _suffix(kernel)
         )
-    if ending in OUTSIDE:
-        return CellStatus(Status.INTERRUPTED, OUTSIDE[ending])
+    if ending in INTERRUPTIONS:
+        return CellStatus(Status.INTERRUPTED, INTERRUPTIONS[ending])
     trouble = KERNEL_ERROR.search(console)
     said = kernel or (trouble.group().strip() if trouble else None)
     return CellStatus(
-        Status.FAILED, f"{within}the guest stopped without a word from the harness" + _and(said)
+        Status.FAILED, f"{step}the guest stopped without a word from the harness" + _suffix(said)
     )
 
 
-def _told(ended: CellEnded | None, failures: Sequence[StepFailed]) -> str | None:
-    """What the harness says that failed; None where nothing did."""
+def _harness_reason(ended: CellEnded | None, failures: Sequence[StepFailed]) -> str | None:
+    """The failure that the harness reports, or None."""
     if ended and ended.status == "failed":
         return ended.reason
     if not failures:
         return None
     first = failures[0]
     others = f"; {len(failures) - 1} more steps failed" if len(failures) > 1 else ""
-    full = "disk full in the guest: " if FULL in first.said else ""
+    full = "disk full in the guest: " if ENOSPC in first.said else ""
     return (
         f"{full}step {first.step}, repetition {first.repetition}, exited {first.status}: {first.said}{others}"
     )
 
 
-def _and(said: str | None) -> str:
+def _suffix(said: str | None) -> str:
     return f": {said}" if said else ""

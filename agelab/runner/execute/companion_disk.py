@@ -1,4 +1,4 @@
-"""The filesystem beside the disk under test: made and filled once, in a guest of its own, and kept as a stored disk."""
+"""The filesystem beside the disk under test: filled once, in a guest of its own, and kept as a stored disk."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,8 +26,8 @@ from agelab.vm.hypervisor import Hypervisor
 COPY = Action(name="copy", run='cp -a "$SOURCE/." .', sync=True, deadline=100_000, origin="inferred")
 
 
-def scenario(whole: Scenario) -> Scenario:
-    """What makes the filesystem beside that scenario's disk: on bare memory, since nobody asks how long it takes."""
+def companion_scenario(whole: Scenario) -> Scenario:
+    """The scenario that makes the filesystem beside another's disk: on bare memory, for its time is not measured."""
     beside = whole.beside
     assert beside is not None and whole.corpus is not None
     place = beside.partition.model_copy(update={"drive": 0, "at": "outer"})
@@ -51,10 +51,10 @@ def scenario(whole: Scenario) -> Scenario:
     )
 
 
-def making(spec: CellSpec) -> CellSpec:
-    """The cell that makes what a cell of ``spec`` has beside its disk."""
+def companion_cell(spec: CellSpec) -> CellSpec:
+    """The cell that makes the filesystem beside the disk of ``spec``."""
     assert spec.companion is not None
-    made = scenario(spec.scenario)
+    made = companion_scenario(spec.scenario)
     return replace(
         spec,
         scenario=made,
@@ -69,6 +69,7 @@ def making(spec: CellSpec) -> CellSpec:
         clock="virtual",
         vcpus=1,
         accelerator="tcg",
+        power_cut=None,
         member_bytes=None,
         scripts={},
     )
@@ -84,31 +85,29 @@ def obtain(
     command: str,
     progress: Callable[[str], None],
 ) -> StoredDisk:
-    """What a cell of ``spec`` has beside its disk: from the store, or made now, in the virtual clock.
+    """Get the filesystem beside the disk of ``spec`` from the store, or make it now, in the virtual clock.
 
-    Raises AgelabError where it cannot be made, HostError where it is no longer what was stored.
+    Raises AgelabError where it cannot be made, HostError where the stored one is damaged.
     """
     assert spec.companion is not None
-    own = making(spec)
+    own = companion_cell(spec)
     keep = disk_recipe(own, image.kernel.spec, None, command)
-    # Its samples and its console are of interest only where it fails; then they are the error's.
     with atomic.temp_dir(store.cache("beside")) as work:
         run = RunDirectory(work)
         programs = tools.obtain_filesystem_tools(own.filesystem.tools, store, progress)
-        machine = GuestLauncher(run.cell_directory(0), own, image, corpus, hypervisor, clock, None, programs)
-        runner = CellRunner(run, 0, machine, CellGoals(keep_as=keep, measure=False), store, lambda _: None)
+        launcher = GuestLauncher(run.cell_directory(0), own, image, corpus, hypervisor, clock, None, programs)
+        runner = CellRunner(run, 0, launcher, CellGoals(keep_as=keep, measure=False), store, lambda _: None)
+        what = f"the {spec.companion.name} beside the disk under test"
         if why := unsupported(own, image):
-            raise AgelabError(f"the {spec.companion.name} beside the disk under test: {why}")
+            raise AgelabError(f"{what}: {why}")
         key = runner.boots.disk_key
         with store.lock(f"beside-{key}"):
             if store.find(stored_disk.KIND, key):
                 found = stored_disk.find(store, key)
                 found.verify()
                 return found
-            progress(f"filling the {spec.companion.name} beside the disk under test")
+            progress(f"filling {what}")
             end = runner.carry_out()
         if end.status is not Status.OK or end.disk is None:
-            raise AgelabError(
-                f"the {spec.companion.name} beside the disk under test: {end.status}: {end.reason}"
-            )
+            raise AgelabError(f"{what}: {end.status}: {end.reason}")
         return stored_disk.find(store, end.disk)

@@ -1,4 +1,4 @@
-"""What the map boot brought back: kept as it is, and made into samples."""
+"""The maps of a cell's disks: the boot that takes them, their files, and their samples."""
 
 import gzip
 import hashlib
@@ -25,16 +25,16 @@ from agelab.runner.plan.phases import DAYS
 from agelab.vm.guest import MemoryDisk
 
 DIRECTORY = "maps"
-BROUGHT = re.compile(r"[a-z0-9-]+/(extents|free)(\.error)?")
-"""What the harness calls what it brings back (harness/maps.py). Nothing else that a guest writes becomes a path."""
-PIECE = 1 << 20
-"""Bytes to take at a time."""
-UNASKED = "the scenario does not ask for it"
+MAP_FILE = re.compile(r"[a-z0-9-]+/(extents|free)(\.error)?")
+"""Names of files on the results disk (harness/maps.py). Nothing else that a guest writes becomes a path."""
+CHUNK = 1 << 20
+"""Bytes to copy at a time."""
+NOT_ASKED = "the scenario does not ask for it"
 
 
 @dataclass(frozen=True)
-class Map:
-    """What is known of one fork's layout; None with the reason where something is not."""
+class DiskMap:
+    """The extents and free space of one fork; None with the reason where they are not known."""
 
     name: str
     extents: ExtentMap | None
@@ -43,41 +43,41 @@ class Map:
     no_free: str = ""
 
 
-def mapping_boot(spec: CellSpec, there: Forks, names: Sequence[str], results: Path) -> Boot:
-    """The boot that looks at these forks; its last disk is the file ``results``."""
-    forks = [] if spec.disk.real else [disk for name in names for disk in there.attached(name)]
+def mapping_boot(spec: CellSpec, forks: Forks, names: Sequence[str], results: Path) -> Boot:
+    """The boot that maps these forks; its last disk is the file ``results``."""
+    attached = [] if spec.disk.real else [disk for name in names for disk in forks.attached(name)]
     return Boot(
         name=f"{MAP}-",
         number=0,
         day=3 * DAYS,
         plan=map_plan(spec, names),
         memory_mib=MAP_MEMORY_MIB + PROCESSOR_MIB * (spec.vcpus - 1),
-        disks=(*forks, MemoryDisk(results, RESULTS_MIB * MIB, written=True)),
+        disks=(*attached, MemoryDisk(results, RESULTS_MIB * MIB, written=True)),
         phase=MAP,
     )
 
 
 def unpack(results: Path, directory: Path) -> dict[str, str]:
-    """Take the files from the results disk to ``maps/`` of the cell, packed; the sha256 of each, unpacked.
+    """Copy the files of the results disk to ``maps/`` of the cell, compressed. Returns the sha256 of each content.
 
-    Raises AgelabError where the boot did not write them, or wrote anything else: a guest's word is data.
+    Raises AgelabError where the disk holds no archive, or anything else in it: a guest's output is not trusted.
     """
     hashes: dict[str, str] = {}
     try:
         with tarfile.open(results, mode="r:") as tar:
             for entry in tar:
                 content = tar.extractfile(entry) if entry.type == tarfile.REGTYPE else None
-                fits = BROUGHT.fullmatch(entry.name) and entry.size <= results.stat().st_size
-                if content is None or not fits or entry.name in hashes:
-                    raise AgelabError(f"the results disk holds {entry.name[:60]!r}, which is no map")
-                found = hashlib.sha256()
+                allowed = MAP_FILE.fullmatch(entry.name) and entry.size <= results.stat().st_size
+                if content is None or not allowed or entry.name in hashes:
+                    raise AgelabError(f"the results disk holds {entry.name[:60]!r}, which is not a map")
+                content_hash = hashlib.sha256()
                 path = directory / map_file(entry.name)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with path.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
-                    while data := content.read(PIECE):
-                        found.update(data)
+                    while data := content.read(CHUNK):
+                        content_hash.update(data)
                         packed.write(data)
-                hashes[entry.name] = found.hexdigest()
+                hashes[entry.name] = content_hash.hexdigest()
     except (
         tarfile.TarError,
         ValueError,
@@ -91,50 +91,50 @@ def unpack(results: Path, directory: Path) -> dict[str, str]:
     return hashes
 
 
-def read(directory: Path, spec: CellSpec, names: Sequence[str]) -> Iterator[Map]:
-    """The maps of these forks from the cell's directory. Raises AgelabError for one that cannot be understood."""
+def read(directory: Path, spec: CellSpec, names: Sequence[str]) -> Iterator[DiskMap]:
+    """Read the maps of these forks from the cell's directory. Raises AgelabError for one that cannot be parsed."""
     for name in names:
-        place = directory / DIRECTORY / name
-        found, no_extents = _extents(place, spec)
-        free, no_free = _free(place, spec)
-        yield Map(name, found, free, no_extents, no_free)
+        files = directory / DIRECTORY / name
+        known, no_extents = _extents(files, spec)
+        free, no_free = _free_space(files, spec)
+        yield DiskMap(name, known, free, no_extents, no_free)
 
 
-def _extents(place: Path, spec: CellSpec) -> tuple[ExtentMap | None, str]:
-    """Where the files lie, or why that is not known."""
+def _extents(files: Path, spec: CellSpec) -> tuple[ExtentMap | None, str]:
+    """The extents of all files, or the reason why they are not known."""
     if "extents" not in spec.scenario.measures:
-        return None, UNASKED
+        return None, NOT_ASKED
     if spec.filesystem.extents == "none":
         return None, spec.filesystem.extents_why
-    text, why = _printed(place, "extents")
+    text, why = _output(files, "extents")
     return extents.parse_extents(text) if text is not None else None, why
 
 
-def _free(place: Path, spec: CellSpec) -> tuple[FreeSpace | None, str]:
-    """What is free, or why that is not known."""
+def _free_space(files: Path, spec: CellSpec) -> tuple[FreeSpace | None, str]:
+    """The free space, or the reason why it is not known."""
     tool = spec.filesystem.free_space
     if "free_space" not in spec.scenario.measures:
-        return None, UNASKED
+        return None, NOT_ASKED
     if not isinstance(tool, FreeSpaceTool):
         return None, tool.why
-    text, why = _printed(place, "free")
+    text, why = _output(files, "free")
     try:
         return freespace.parse(tool.format, text) if text is not None else None, why
-    except freespace.Unreadable as error:  # the output is kept; the rest of the map is sound
+    except freespace.Unreadable as error:  # the rest of the map is sound
         return None, str(error)
 
 
-def _printed(directory: Path, name: str) -> tuple[bytes | None, str]:
-    """What a program printed, or why there is nothing."""
-    path = directory / f"{name}.gz"
+def _output(files: Path, name: str) -> tuple[bytes | None, str]:
+    """The output of a program in the guest, or the reason why there is none."""
+    path = files / f"{name}.gz"
     if path.exists():
         return gzip.decompress(path.read_bytes()), ""
-    failed = directory / f"{name}.error.gz"
+    failed = files / f"{name}.error.gz"
     return None, gzip.decompress(failed.read_bytes()).decode() if failed.exists() else "nothing came back"
 
 
-def samples(found: Map, wanted: Sequence[str]) -> list[Sample]:
-    """The measures of a map. A point of the curve is a repetition of the step ``curve/map``, or ``aged/map``."""
+def samples(found: DiskMap, wanted: Sequence[str]) -> list[Sample]:
+    """The measures of a map as samples. A point of the history is a repetition of ``curve/map`` or ``aged/map``."""
     fork = ForkName.parse(found.name)
     found_measures: list[LayoutMeasure] = []
     if "extents" in wanted:

@@ -1,4 +1,4 @@
-"""The inputs of a cell: everything that shapes its digits, by name, so that two cells can be compared."""
+"""The inputs of a cell: all that shapes its digits, by name, so that two cells can be compared."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,11 +15,11 @@ from agelab.stored_disk import StoredDisk
 from agelab.vm import clock_library, host
 
 MANAGEMENT = ("-name", "-mon", "-sandbox", "-msg")
-"""QEMU options by which libvirt manages a guest, each with one value; they do not reach what runs in it."""
+"""QEMU options by which libvirt manages a guest, each with one value: nothing in the guest sees them."""
 
 
 def harness_files() -> dict[str, bytes]:
-    """The guest side as it goes into each boot: path below /run/agelab to content."""
+    """The harness as it goes into each boot: path below /run/agelab to content."""
     return {f"harness/{path.name}": path.read_bytes() for path in sorted(places.HARNESS.glob("*.py"))}
 
 
@@ -29,13 +29,13 @@ def harness_start() -> bytes:
 
 
 def harness_hash() -> str:
-    """One hash over the guest side."""
+    """The hash of the harness."""
     texts = {name: data.decode() for name, data in harness_files().items()}
     return key_of({**texts, "start": harness_start().decode()})
 
 
 def drive_sources() -> str:
-    """One hash over the modelled drive's sources."""
+    """The hash of the modelled drive's sources."""
     return key_of({path.name: file_hash(path) for path in source_files()})
 
 
@@ -45,12 +45,12 @@ def collect(
     corpus: Corpus,
     module: Path | None,
     tools: Mapping[str, Path],
-    beside: StoredDisk | None,
+    companion: StoredDisk | None,
 ) -> dict[str, Any]:
-    """What shapes all that a cell does. Equal inputs give equal digits; a different one has a name here.
+    """The inputs that all boots of a cell share. Equal inputs give equal digits.
 
-    ``module`` is the modelled drive's kernel module where the cell has one, ``tools`` the guest's own programs,
-    ``beside`` the disk that it has beside the one under test.
+    ``module`` is the modelled drive's kernel module, for a cell that has one; ``tools`` are the guest's own programs,
+    ``companion`` is the disk beside the one under test.
     """
     return {
         "kernel": {"release": image.kernel.release, "package": image.kernel.version, "key": image.kernel.key},
@@ -61,7 +61,7 @@ def collect(
         "layout": spec.layout,
         "drives": [_drive(drive) for drive in spec.disk.drives],
         "drive_module": {"sources": drive_sources(), "module": file_hash(module)} if module else None,
-        "beside": beside.artefact.manifest.files if beside else None,
+        "beside": companion.artefact.manifest.files if companion else None,
         "tools": {name: file_hash(path) for name, path in sorted(tools.items())},
         "seeds": {"run": spec.run_seed, "corpus": spec.corpus_seed},
         "qemu": {
@@ -80,9 +80,9 @@ def _drive(drive: CellDrive) -> dict[str, Any]:
 
 
 def guest_command(command: Sequence[str], places: Mapping[str, Path]) -> list[str]:
-    """The QEMU command without what only manages the guest, and with this host's paths given names.
+    """The QEMU command without the options that only manage the guest, and with names for this host's paths.
 
-    ``places`` maps a name (``cell``) to the directory for which ``{cell}`` is put.
+    ``places`` maps a name (``cell``) to the directory that ``{cell}`` replaces.
     """
     words, kept = iter(command), []
     own_uuids = command.count("-uuid") - 1  # the domain's, before the guest's

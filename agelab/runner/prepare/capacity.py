@@ -34,7 +34,9 @@ def require_capacity(
     """
     cells = min(at_once, len(specs) * kernels)
     several = f"{cells} cells at once" if cells > 1 else "a cell"
-    beside = int(corpora[0].content_bytes * COMPANION_OVERHEAD) if any(spec.companion for spec in specs) else 0
+    beside = (
+        int(corpora[0].content_bytes * COMPANION_OVERHEAD) if any(spec.companion for spec in specs) else 0
+    )
     needed = (cells * copies + kept) * max(spec.host_bytes for spec in specs) + beside + HEADROOM
     free = shutil.disk_usage(home).free
     if free < needed:
