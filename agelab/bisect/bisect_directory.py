@@ -94,7 +94,7 @@ class BisectDirectory:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 raise InputError(
-                    f"{self.name} is still going on", hint=f"what it says: tail -f {self.log}"
+                    f"{self.name} is still going on", hint=f"follow it: tail -f {self.log}"
                 ) from error
             yield
 

@@ -64,7 +64,7 @@ class VirtualClockJudge:
         middle, other = Fraction(median(good)), Fraction(median(bad))
         if not middle:
             raise InputError(
-                "--relative: good's median is 0, of which no part can be taken",
+                "--relative: good's median is 0, so a relative threshold is impossible",
                 hint="--threshold takes a number in the metric's unit",
             )
         change = Fraction(self._question.relative) * abs(middle)

@@ -83,7 +83,7 @@ def _kernels_of_mirror(
     """Return all kernels of the mirror and the two ends, in the order of their versions."""
     if others := [end for end in ends if not end.startswith(DEBIAN)]:
         raise InputError(
-            f"{others[0]}: only Debian's kernels have an order that is known",
+            f"{others[0]}: only Debian's kernels have a known order",
             hint='name the kernels between good and bad in their order: --kernels "A B C"',
         )
     there = [one.spec for one in available(store, progress=progress) if one.headers or not headers]

@@ -56,7 +56,7 @@ def judge_current_commit(directory: BisectDirectory, judge: Judge) -> int:
     """Judge git's current commit and return the exit status for git. Raises AgelabError if it cannot be judged."""
     question = directory.question()
     if question.tree is None:
-        raise AgelabError(f"{directory.name} is of packages: git has no part in it")
+        raise AgelabError(f"{directory.name} searches packages, not a git tree")
     with directory.lock("step"):
         git_search.copy_log(directory)
         verdicts = directory.rows("verdicts", KernelVerdict)

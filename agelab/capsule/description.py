@@ -19,7 +19,7 @@ def capsule_lines(capsule: Capsule) -> list[str]:
     guest = len(made.guest.root) + 1
     built = {"the drive's module": made.drive, "the guest's programs": made.tools}
     said = [
-        f"capsule of {capsule.run}: everything in it fits together",
+        f"capsule of {capsule.run}: consistent",
         f"  scenario   {plan.scenario}, scale {plan.scale}, {len(capsule.scenario.encode())} bytes of TOML",
         f"  kernel     {kernel.spec} = {kernel.release} ({kernel.version})",
         f"  image      {plan.provenance.get('image_content')}, of {guest} packages",

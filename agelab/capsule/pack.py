@@ -195,7 +195,7 @@ def _log_members(plan: RunPlan, of: RunManifest, text: str) -> Iterator[tuple[st
             continue
         log = begun / paths[name]
         if not log.is_file() or file_hash(log) != source.log:
-            raise InputError(f"the log {log} is not the one any more that the run was made with")
+            raise InputError(f"the log {log} has changed since the run")
         yield f"logs/{name}", log
 
 

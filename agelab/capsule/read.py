@@ -208,7 +208,7 @@ class _ConsistencyCheck:
         if plan.clock != "virtual" or any(
             not drive.startswith("model:") for cell in plan.cells for drive in cell.drives
         ):
-            yield "it is of real time or a real disk, which nothing can replay"
+            yield "it is in real time or on a real disk, which cannot be replayed"
         if not cells:
             yield "it has no cell"
         named = {f"cells/{n}/{name}" for n, _ in enumerate(cells) for name in schema.CELL_MEMBERS}

@@ -113,7 +113,7 @@ def _refuse_data(disks: Sequence[ClaimedDisk], erase: Collection[str]) -> None:
             there = (
                 ", ".join(f"{disk.label} is {disk.erase_name}" for disk in disks) or "there is no real disk"
             )
-            raise InputError(f"--erase {name}: no disk of this run is called so; {there}")
+            raise InputError(f"--erase {name}: no disk of this run has that name; {there}")
 
 
 def _identity(disk: ClaimedDisk) -> str:

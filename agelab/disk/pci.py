@@ -42,7 +42,7 @@ def disks(address: str, sys: Path = device_state.SYS, dev: Path = Path("/dev")) 
         )
     if not found:
         raise HostError(
-            f"pci:{address}: the host sees no disk there, so nobody can say what is on it",
+            f"pci:{address}: the host sees no disk there, so its content cannot be checked",
             hint="give the controller back to its own driver: virsh nodedev-reattach "
             f"pci_{address.replace(':', '_').replace('.', '_')}",
         )

@@ -114,7 +114,7 @@ def _versions(wanted: Versions, disk: int, seed: int) -> LogSource:
     asked = synthetic.TreeRequest(int(disk * fullness), int(disk * overwrites))
     if asked.live < 2 * MB:
         raise InputError(
-            f"{asked.live:,} bytes have no room for a tree of sources: it takes {2 * MB:,}",
+            f"{asked.live:,} bytes are too few for a source tree, which needs {2 * MB:,}",
             hint="take a larger disk, or more of it",
         )
     record = EngineRecord(fullness, overwrites, versions=0)

@@ -5,16 +5,24 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from agelab.layout.model import Extent, ExtentMap, FileMap, FreeSpace
+from agelab.layout.model import (
+    DELALLOC,
+    ENCODED,
+    ENCRYPTED,
+    INLINE,
+    NOT_ALIGNED,
+    TAIL,
+    UNKNOWN,
+    Extent,
+    ExtentMap,
+    FileMap,
+    FreeSpace,
+)
 
 LONG_RUN_BYTES = 1 << 20
 """Bytes from which a run is long: reading it then takes a disk about as long as seeking to it."""
-# FIEMAP_EXTENT_* flags (Linux, filesystems/fiemap.rst). Without a place, or with a place but no length on disk:
-# a compressed extent (ENCODED, and not ENCRYPTED) has the length of its uncompressed data.
-UNKNOWN, DELALLOC, ENCODED, ENCRYPTED = 0x2, 0x4, 0x8, 0x80
-NOT_ALIGNED = 0x100
-NO_OWN_BLOCK = 0x200 | 0x400
-"""DATA_INLINE and DATA_TAIL: in a metadata block, or in a block shared with other files."""
+NO_OWN_BLOCK = INLINE | TAIL
+"""Flags of an extent in a metadata block, or in a block shared with other files."""
 Run = tuple[int, int]
 """First byte, and the byte after the last."""
 
@@ -117,6 +125,7 @@ def file_runs(file: FileMap, block_size: int) -> list[list[Run]] | None:
         flags = extent.flags
         if flags & NO_OWN_BLOCK:
             continue
+        # A compressed extent (ENCODED, and not ENCRYPTED) has the length of its uncompressed data.
         if flags & (UNKNOWN | DELALLOC) or (flags & ENCODED and not flags & ENCRYPTED):
             return None
         start, length = extent.physical, extent.length

@@ -11,15 +11,23 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import median
 
-from agelab.layout.model import Extent, ExtentMap, FileMap, LayoutMeasure
+from agelab.layout.model import (
+    DELALLOC,
+    ENCODED,
+    ENCRYPTED,
+    INLINE,
+    TAIL,
+    UNKNOWN,
+    UNWRITTEN,
+    Extent,
+    ExtentMap,
+    FileMap,
+    LayoutMeasure,
+)
 
 PERCENTILES = (10, 50, 90)
 DIGITS = 6
 """Decimals of a measure that is not a whole number."""
-
-# FIEMAP_EXTENT_* of linux/fiemap.h.
-UNKNOWN, DELALLOC, ENCODED, ENCRYPTED = 0x2, 0x4, 0x8, 0x80
-INLINE, TAIL, UNWRITTEN = 0x200, 0x400, 0x800
 
 TOTALS = ("extents", "tails")
 SHARES = (

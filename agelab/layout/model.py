@@ -3,6 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal
 
+# Flags of an extent: FIEMAP_EXTENT_* of linux/fiemap.h (Linux, filesystems/fiemap.rst).
+UNKNOWN, DELALLOC, ENCODED, ENCRYPTED = 0x2, 0x4, 0x8, 0x80
+NOT_ALIGNED, INLINE, TAIL, UNWRITTEN = 0x100, 0x200, 0x400, 0x800
+
 
 @dataclass(frozen=True, slots=True)
 class Extent:

@@ -71,12 +71,12 @@ class Cell(Frozen):
 
     @property
     def label(self) -> str:
-        """Its variant and layout, in words: ``ext4, raid0``."""
+        """Variant and layout: ``ext4, raid0``."""
         return f"{self.variant}, {self.layout}"
 
     @property
     def short_label(self) -> str:
-        """The same, without the layout where it is the usual one."""
+        """Variant, and the layout unless it is single."""
         return self.variant if self.layout == "single" else self.label
 
 

@@ -222,13 +222,13 @@ class Scenario(Frozen):
 
     @model_validator(mode="after")
     def _names_hold_together(self) -> Self:
-        problems = [f"{what} {name!r} is there twice" for what, name in self._twice()]
+        problems = [f"{what} {name!r} is defined twice" for what, name in self._twice()]
         if bool(self.corpus) == bool(self.histories):
             problems.append("either a corpus or histories")
         if bool(self.steps) == bool(self.experiments):
             problems.append("either steps or experiments")
         if self.experiments and (self.tests or self.control or self.measures or self.curve):
-            problems.append("experiments leave no room for tests, control, measures and curve")
+            problems.append("experiments cannot be combined with tests, control, measures or curve")
         problems += [
             f"an experiment cannot be called {experiment.name!r}: what goes before it is"
             for experiment in self.experiments
@@ -242,7 +242,7 @@ class Scenario(Frozen):
         ]
         problems += self._without_power(names)
         if self.control and not (self.tests or self.measures):
-            problems.append("a control without tests and measures shows nothing")
+            problems.append("a control needs tests or measures")
         if self.control and any(test.name == CONTROL_COPY for test in self.tests):
             problems.append(f"a test cannot be called {CONTROL_COPY!r}: the control's copying is")
         problems += [
@@ -279,11 +279,7 @@ class Scenario(Frozen):
             for name in (*RECOVERING, CHECKING)
             if name in names
         ]
-        return (
-            [*wrong, "a curve's disks are forked on the way: none of its power is cut"]
-            if self.curve
-            else wrong
-        )
+        return [*wrong, "a curve and power cuts cannot be combined"] if self.curve else wrong
 
     def _off_the_curve(self) -> list[str]:
         """Return what the curve requires and the steps lack."""
@@ -336,7 +332,7 @@ class Scenario(Frozen):
         moving = [one.name for one in (*self.actions(), *self.tests) if one.moves]
         wrong += [f"step {name!r}: it moves the corpus, and there is none" for name in moving]
         if self.beside or self.experiments:
-            wrong.append("a filesystem beside and experiments need a corpus")
+            wrong.append("a companion disk (beside) and experiments need a corpus")
         return wrong
 
     @property

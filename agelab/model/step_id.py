@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from functools import cache
 
 AGED, CONTROL, CURVE = "aged", "control", "curve"
-"""The kinds of disks that are tested and mapped: with a history, without one, and on the way through it."""
+"""The kinds of disks that are tested and mapped: with a history, without one, and at points of it."""
 DISKS = (AGED, CONTROL, CURVE)
 PREPARED = "prepared"
-"""What experiments start from."""
+"""Kind of disk that experiments start from."""
 MAP = "map"
-"""The step in which a disk is mapped. A point of the history is its repetition."""
+"""Step that maps a disk; a point of the history is its repetition."""
 AGED_MAP, CONTROL_MAP = f"{AGED}/{MAP}", f"{CONTROL}/{MAP}"
 
 
@@ -19,9 +19,9 @@ class StepId:
     """A step as samples name it: ``copy``, ``aged/read``, ``then/control/scan``, ``strace/read1/open``."""
 
     name: str
-    """Of the step or test; in a trace's samples, of the system call."""
+    """Name of the step or test; in a trace's samples, of the system call."""
     within: tuple[str, ...] = ()
-    """The names before it, outermost first: a drive or a pass under strace, then a phase, disk or experiment."""
+    """Preceding names, outermost first: a drive or a pass under strace, then a phase, disk or experiment."""
 
     @classmethod
     @cache
@@ -34,17 +34,17 @@ class StepId:
 
     @property
     def group(self) -> str:
-        """All that comes before the name: the phase of a ``mount``, the step of a system call."""
+        """Everything before the name: the phase of a ``mount``, the step of a system call."""
         return "/".join(self.within)
 
     @property
     def disk(self) -> str:
-        """The kind of disk it ran on, or nothing where the name does not say one."""
+        """Kind of disk that it ran on, or empty if the name has none."""
         return self.within[-1] if self.within and self.within[-1] in DISKS else ""
 
     @property
     def label(self) -> str:
-        """What comes before the disk: the drive on which points of a history are tested."""
+        """Part before the disk: the drive on which points of a history are tested."""
         return "/".join(self.within[:-1] if self.disk else self.within)
 
     @property
@@ -57,19 +57,19 @@ class StepId:
 
     @property
     def is_map(self) -> bool:
-        """Whether it maps a disk."""
+        """True for a step that maps a disk."""
         return self.name == MAP and bool(self.within)
 
     def on(self, disk: str) -> "StepId":
-        """The same test on that kind of disk."""
+        """Return the same test on that kind of disk."""
         return StepId(self.name, (*self.within, disk))
 
     def beside(self, name: str) -> "StepId":
-        """The step of that name in the same phase."""
+        """Return the step of that name in the same phase."""
         return StepId(name, self.within)
 
     def inside(self, phase: str) -> "StepId":
-        """The step as a phase's, unless its name begins with the phase's already."""
+        """Return the step within a phase, unless its name begins with the phase already."""
         outer = tuple(phase.split("/")) if phase else ()
         if (*self.within, self.name)[: len(outer)] == outer:
             return self
@@ -78,11 +78,11 @@ class StepId:
 
 @dataclass(frozen=True)
 class ForkName:
-    """The name of a fork: ``aged``, ``prepared-1``, and at the points of a history ``curve-12``, ``control-3``."""
+    """Name of a fork: ``aged``, ``prepared-1``, and at points of a history ``curve-12``, ``control-3``."""
 
     kind: str
     number: int | None = None
-    """Of the point, or of what is prepared."""
+    """Number of the point, or of the preparation."""
 
     @classmethod
     def parse(cls, text: str) -> "ForkName":

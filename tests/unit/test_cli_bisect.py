@@ -136,7 +136,7 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str, code: int = 2) -> s
             [*WORDS, "--good", "6.1", "--bad", "5.10", "--kernels", "5.10 6.1"],
             "--kernels: 5.10 comes before 6.1",
         ),
-        ([*WORDS, "--good", "image:/x", "--bad", "6.1"], "only Debian's kernels have an order that is known"),
+        ([*WORDS, "--good", "image:/x", "--bad", "6.1"], "only Debian's kernels have a known order"),
         (
             ["--continue", "latest", "--good", "5.10"],
             "--continue goes on with what was asked: leave --good out",

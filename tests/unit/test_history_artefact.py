@@ -142,7 +142,7 @@ def test_points_of_a_repository_come_after_equal_parts_of_its_bytes(tmp_path: Pa
         (wanted("profile", profile="agrawal-2008"), MIB, "did you mean agrawal-2007"),
         (wanted("churn", points=30), 100 * MIB, "30 points are too many: there are 20 turns"),
         (wanted("profile"), 0, "a disk of 0 bytes is too small"),
-        (wanted("history"), 3 * MIB, "1,572,864 bytes have no room for a tree of sources"),
+        (wanted("history"), 3 * MIB, "1,572,864 bytes are too few for a source tree"),
         (wanted("churn"), 1 * MIB, "have no room for it"),
         (wanted("log", log="/no/such"), MIB, "/no/such: No such file or directory"),
         (wanted("git", repository="/no/such"), MIB, "git cannot read it"),

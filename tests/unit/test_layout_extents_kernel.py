@@ -12,7 +12,7 @@ import pytest
 
 from agelab import process
 from agelab.layout import extents, measures
-from agelab.layout.model import ExtentMap, FileMap
+from agelab.layout.model import UNWRITTEN, ExtentMap, FileMap
 from tests import capabilities
 from tests.unit.native_tools import compiled, lacking, made, mounted
 
@@ -63,7 +63,7 @@ def of_blocks(file: FileMap, size: int) -> dict[int, int]:
     return {
         (extent.logical + i) // size: extent.physical + i
         for extent in file.extents
-        if not extent.flags & measures.UNWRITTEN
+        if not extent.flags & UNWRITTEN
         for i in range(0, extent.length, size)
     }
 

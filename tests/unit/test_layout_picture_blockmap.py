@@ -6,14 +6,13 @@ import pytest
 
 from agelab.layout.blockmap import (
     LONG_RUN_BYTES,
-    NOT_ALIGNED,
     RANKS,
     BlockKind,
     BlockMap,
     build_block_map,
     file_runs,
 )
-from agelab.layout.model import Extent, ExtentMap, FileMap, FreeSpace
+from agelab.layout.model import NOT_ALIGNED, Extent, ExtentMap, FileMap, FreeSpace
 
 BLOCK = 4096
 KIB = 1024

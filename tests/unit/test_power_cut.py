@@ -70,7 +70,7 @@ def changed(**changes: Any) -> Scenario:
             {"tests": [{"name": "read", "run": "true", "cut_after": 3, "origin": "inferred"}]},
             "test 'read': only a step's power is cut",
         ),
-        ({"curve": {"step": "fill", "after": [1]}}, "a curve's disks are forked on the way"),
+        ({"curve": {"step": "fill", "after": [1]}}, "a curve and power cuts cannot be combined"),
         (
             {"tests": [{"name": "fsck", "run": "true", "origin": "inferred"}]},
             "a step cannot be called 'fsck': there is one after each power cut",

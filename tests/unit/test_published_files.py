@@ -122,7 +122,7 @@ def test_what_the_claims_say_wrongly_is_named(tmp_path: Path, change: tuple[str,
 
 
 def test_names_that_are_there_twice_and_claims_without_a_test_are_named(tmp_path: Path) -> None:
-    assert "claim 'first' is there twice" in claims(tmp_path, CLAIMS + CLAIM + CLAIM)
+    assert "claim 'first' is defined twice" in claims(tmp_path, CLAIMS + CLAIM + CLAIM)
     bare = '\n[[claims]]\nid = "second"\nsays = "so it is"\n'
     assert "claims[1]: needs a test, or the reason why it is untestable" in claims(
         tmp_path, CLAIMS + CLAIM + bare

@@ -106,7 +106,7 @@ def complaint(directory: Path, before: str, after: str) -> str:
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        ('name = "xfs"', 'name = "ext4"', "variant 'ext4' is there twice"),
+        ('name = "xfs"', 'name = "ext4"', "variant 'ext4' is defined twice"),
         (
             'at = "outer"',
             'at = "middle"',

@@ -351,7 +351,7 @@ def test_all_refusals_come_at_once_and_a_name_of_no_disk_is_one(image: Path, tmp
     with claim_drives(both, names) as claims:
         assert [claim.token for claim in claims] == names
     with (
-        pytest.raises(InputError, match="no disk of this run is called so"),
+        pytest.raises(InputError, match="no disk of this run has that name"),
         claim_drives(both, [*names, "X"]),
     ):
         pass
