@@ -13,7 +13,7 @@ RECOVERING = ("repair", "recovery", "repair-after", "recovery-repaired")
 CHECKING = "fsck"
 """The step that follows them."""
 PREPARING = "prepare"
-"""The name of the step that prepares an experiment, and the begin of such phases' names."""
+"""The name of the step that prepares an experiment, and the prefix of such phases' names."""
 CONTROL_COPY = "copy"
 """The step in which the control gets its tree."""
 Caches = Literal["keep", "drop", "remount", "reboot"]
@@ -119,7 +119,7 @@ class Experiment(Frozen):
 class Trace(Frozen):
     """One more pass of the experiments, under strace."""
 
-    name: Name = Field(description="the begin of its steps' names")
+    name: Name = Field(description="the prefix of its steps' names")
     options: tuple[str, ...] = Field(min_length=1, description="besides -f and -o; one is -c")
 
 
@@ -144,7 +144,7 @@ class Curve(Frozen):
         description="the repetitions that they follow"
     )
     tested_on: dict[Name, Annotated[str, Field(pattern=r"^model:")]] = Field(
-        default={}, description="drives, by the begin of their steps' names"
+        default={}, description="drives, by the prefix of their steps' names"
     )
 
     def has(self, step: str, repetition: int) -> bool:

@@ -1,4 +1,4 @@
-"""What a guest says during one boot."""
+"""The events that a guest sends during one boot."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ class BootEvents:
     lines: int = 0
     """Number of events."""
     lost: bool = False
-    """Whether the guest has written more of them."""
+    """True if the guest has written more of them."""
 
     @property
     def last_word(self) -> CellEnded | RebootRequested | PowerIsCut | None:

@@ -58,7 +58,7 @@ class CellRunner:
         return end
 
     def _end(self, progress: CellProgress, key: str | None, seconds: float) -> End:
-        """The end record."""
+        """Return the end record."""
         status = progress.status
         measured = digest(status.status, progress.samples, progress.maps)
         ended_by_guest = status.status is not Status.INTERRUPTED and status.repeatable

@@ -23,7 +23,7 @@ from agelab.vm.guest import MemoryDisk
 
 @dataclass(frozen=True)
 class CellGoals:
-    """What to do with a cell's disk, beyond the scenario."""
+    """The goals of a cell beyond its scenario."""
 
     start_from: StoredDisk | None = None
     """Start from a fork of this disk instead of making one."""
@@ -114,7 +114,7 @@ class CellBoots:
     # ---- boots ----
 
     def disks(self, phase: Phase) -> tuple[MemoryDisk, ...]:
-        """The memory-backed disks of a phase's partitions, in the order in which the plan numbers them."""
+        """Return the memory-backed disks of a phase's partitions, in the order in which the plan numbers them."""
         disks = [
             MemoryDisk(self.directory / f"{phase.file_prefix}disk-{number}", size, written=True)
             for number, size in enumerate(self.spec.disk.memory_disks, start=DATA_DISK)
@@ -125,12 +125,12 @@ class CellBoots:
         return tuple(disks)
 
     def disks_under_test(self, phase: Phase) -> list[MemoryDisk]:
-        """Those of a phase's disks that hold the disk under test, a member each."""
+        """Return the disks of a phase that hold the disk under test, one for each member."""
         disks = self.disks(phase)
         return [disks[place] for place in self.spec.disk.member_places]
 
     def of_phase(self, phase: Phase, start: BootStart) -> Boot:
-        """A boot of a phase."""
+        """Return a boot of a phase."""
         source = self.forks.attached(AGED) if phase.source and start.number == 0 else ()
         return Boot(
             name=phase.file_prefix,
@@ -143,15 +143,15 @@ class CellBoots:
         )
 
     def copying_controls(self, points: Sequence[int]) -> Boot:
-        """The boot that copies the control of each point of the history."""
+        """Return the boot that copies the control of each point of the history."""
         return history_points.copying_controls(self.spec, self.corpus, self.forks, points)
 
     def testing(self, fork_names: Sequence[str]) -> Iterator[Boot]:
-        """A boot for each drive on which forks of the history are tested."""
+        """Return a boot for each drive on which forks of the history are tested."""
         return history_points.testing(self.spec, self.corpus, self.forks, fork_names)
 
     def mapping(self, fork_names: Sequence[str]) -> Boot:
-        """The boot that maps forks."""
+        """Return the boot that maps forks."""
         return disk_maps.mapping_boot(self.spec, self.forks, fork_names, self.directory / "results")
 
     # ---- inputs ----
@@ -169,7 +169,7 @@ class CellBoots:
         return stored_disk.key(self.disk_inputs)
 
     def inputs(self) -> dict[str, Any]:
-        """All that shapes the digits of the cell, as inputs.json has it."""
+        """Return all that shapes the digits of the cell, as inputs.json has it."""
         shaped = {phase.name: self._first_boot(phase) for phase in self.phases[1:]}
         if self.points:
             names = history_points.fork_names(self.points)
@@ -185,7 +185,7 @@ class CellBoots:
 
     @cached_property
     def _environment(self) -> dict[str, Any]:
-        """What all boots of the cell have in common."""
+        """The inputs that all boots of the cell share."""
         launcher = self.launcher
         module = launcher.module if self.spec.has_modelled_drive else None
         return cell_inputs.collect(

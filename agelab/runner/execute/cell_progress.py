@@ -1,4 +1,4 @@
-"""How far a cell has come: its samples, and the first thing that went wrong."""
+"""The progress of a cell: its samples, and the first thing that went wrong."""
 
 from dataclasses import dataclass, field
 
@@ -28,11 +28,11 @@ def memory_is_off(available: float, wanted: int) -> bool:
 
 @dataclass
 class CellProgress:
-    """How far a cell has come."""
+    """The progress of a cell."""
 
     run: RunDirectory
     number: int
-    """Of the cell in its run."""
+    """The cell's number in its run."""
     spec: CellSpec
     samples: list[Sample] = field(default_factory=list)
     status: CellStatus = field(default_factory=lambda: CellStatus(Status.OK))
@@ -41,7 +41,7 @@ class CellProgress:
     maps: dict[str, str] = field(default_factory=dict)
     """File to sha256 of all that the map boot brought back."""
     mounts: dict[str, MountedAs] = field(default_factory=dict)
-    """How each fork was mounted last, where a script decided it."""
+    """The last mount of each fork, where a script decided it."""
 
     @property
     def ok(self) -> bool:
@@ -72,7 +72,7 @@ class CellProgress:
             raise PhaseAborted
 
     def changed_drive(self) -> CellStatus | None:
-        """The status of a cell whose real drive has changed since the run claimed it."""
+        """Return the status of a cell whose real drive has changed since the run claimed it."""
         for drive in self.spec.disk.drives:
             if drive.claim and (why := drive.claim.problem()):
                 return CellStatus(Status.FAILED, f"the drive changed while the cell ran: {why}")

@@ -29,7 +29,7 @@ class CellStatus:
     stuck: tuple[StuckTask, ...] = ()
     """The tasks of a hung cell that did not go on."""
     repeatable: bool = True
-    """Whether the guest's time decided where it ended, not the host's."""
+    """True if the guest's time decided where it ended, not the host's."""
 
 
 def judge_boot(
@@ -80,7 +80,7 @@ def judge_boot(
 
 
 def _harness_reason(ended: CellEnded | None, failures: Sequence[StepFailed]) -> str | None:
-    """The failure that the harness reports, or None."""
+    """Return the failure that the harness reports, or None."""
     if ended and ended.status == "failed":
         return ended.reason
     if not failures:

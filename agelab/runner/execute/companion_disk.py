@@ -27,7 +27,7 @@ COPY = Action(name="copy", run='cp -a "$SOURCE/." .', sync=True, deadline=100_00
 
 
 def companion_scenario(whole: Scenario) -> Scenario:
-    """The scenario that makes the filesystem beside another's disk: on bare memory, for its time is not measured."""
+    """Return the scenario that makes the filesystem beside another's disk, on bare memory: nothing is timed."""
     beside = whole.beside
     assert beside is not None and whole.corpus is not None
     place = beside.partition.model_copy(update={"drive": 0, "at": "outer"})
@@ -52,7 +52,7 @@ def companion_scenario(whole: Scenario) -> Scenario:
 
 
 def companion_cell(spec: CellSpec) -> CellSpec:
-    """The cell that makes the filesystem beside the disk of ``spec``."""
+    """Return the cell that makes the filesystem beside the disk of ``spec``."""
     assert spec.companion is not None
     made = companion_scenario(spec.scenario)
     return replace(

@@ -44,7 +44,7 @@ class DiskMap:
 
 
 def mapping_boot(spec: CellSpec, forks: Forks, names: Sequence[str], results: Path) -> Boot:
-    """The boot that maps these forks; its last disk is the file ``results``."""
+    """Return the boot that maps these forks; its last disk is the file ``results``."""
     attached = [] if spec.disk.real else [disk for name in names for disk in forks.attached(name)]
     return Boot(
         name=f"{MAP}-",
@@ -101,7 +101,7 @@ def read(directory: Path, spec: CellSpec, names: Sequence[str]) -> Iterator[Disk
 
 
 def _extents(files: Path, spec: CellSpec) -> tuple[ExtentMap | None, str]:
-    """The extents of all files, or the reason why they are not known."""
+    """Return the extents of all files, or the reason why they are not known."""
     if "extents" not in spec.scenario.measures:
         return None, NOT_ASKED
     if spec.filesystem.extents == "none":
@@ -111,7 +111,7 @@ def _extents(files: Path, spec: CellSpec) -> tuple[ExtentMap | None, str]:
 
 
 def _free_space(files: Path, spec: CellSpec) -> tuple[FreeSpace | None, str]:
-    """The free space, or the reason why it is not known."""
+    """Return the free space, or the reason why it is not known."""
     tool = spec.filesystem.free_space
     if "free_space" not in spec.scenario.measures:
         return None, NOT_ASKED
@@ -125,7 +125,7 @@ def _free_space(files: Path, spec: CellSpec) -> tuple[FreeSpace | None, str]:
 
 
 def _output(files: Path, name: str) -> tuple[bytes | None, str]:
-    """The output of a program in the guest, or the reason why there is none."""
+    """Return the output of a program in the guest, or the reason why there is none."""
     path = files / f"{name}.gz"
     if path.exists():
         return gzip.decompress(path.read_bytes()), ""
@@ -134,7 +134,7 @@ def _output(files: Path, name: str) -> tuple[bytes | None, str]:
 
 
 def samples(found: DiskMap, wanted: Sequence[str]) -> list[Sample]:
-    """The measures of a map as samples. A point of the history is a repetition of ``curve/map`` or ``aged/map``."""
+    """Return the measures of a map as samples. A point of the history is a repetition of ``aged/map``."""
     fork = ForkName.parse(found.name)
     found_measures: list[LayoutMeasure] = []
     if "extents" in wanted:

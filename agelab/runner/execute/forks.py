@@ -22,7 +22,7 @@ class Forks:
     """Stands for the fork of the aged disk where the cell does not make one."""
 
     def directory_of(self, name: str) -> Path:
-        """The directory of a fork, whether it exists or not."""
+        """Return the directory of a fork, whether it exists or not."""
         if name == AGED and self.starts_from:
             return self.starts_from.artefact.directory
         return self.directory / f"fork-{name}"
@@ -31,12 +31,12 @@ class Forks:
         return all(path.exists() for path in self.files(name))
 
     def files(self, name: str) -> list[Path]:
-        """The files of a fork, one for each member of the disk under test."""
+        """Return the files of a fork, one for each member of the disk under test."""
         members = range(len(self.spec.disk.member_places))
         return [self.directory_of(name) / MEMBER_FILE.format(number) for number in members]
 
     def attached(self, name: str, *, written: bool = False) -> tuple[MemoryDisk, ...]:
-        """A fork as disks of a guest. Unless ``written``, the guest's writes do not reach the files."""
+        """Return a fork as disks of a guest. Unless ``written``, the guest's writes do not reach the files."""
         sizes = [self.spec.disk.memory_disks[place] for place in self.spec.disk.member_places]
         pairs = zip(self.files(name), sizes, strict=True)
         return tuple(MemoryDisk(path, size, written=written) for path, size in pairs)

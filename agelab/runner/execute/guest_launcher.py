@@ -30,7 +30,7 @@ TIMEOUT_VARIABLE = "AGELAB_PATIENCE"
 
 
 def boot_timeout(clock: Clock) -> float:
-    """Host seconds for one boot. Raises InputError where AGELAB_PATIENCE is not a number of them."""
+    """Return the host seconds for one boot. Raises InputError where AGELAB_PATIENCE is not a number of them."""
     wanted = os.environ.get(TIMEOUT_VARIABLE)
     if not wanted:
         return BOOT_TIMEOUT[clock]
@@ -46,7 +46,7 @@ class GuestLauncher:
     """Starts the guests of one cell."""
 
     directory: Path
-    """Of the cell: its guests' files lie in it."""
+    """The cell's directory, which holds its guests' files."""
     spec: CellSpec
     image: Image
     corpus: Corpus
@@ -88,7 +88,7 @@ class GuestLauncher:
             guest.initramfs.unlink()
 
     def inputs(self, boot: Boot, places: Mapping[str, Path]) -> dict[str, Any]:
-        """All that shapes a boot beside the cell's environment: its plan, initramfs and QEMU command.
+        """Return all that shapes a boot beside the cell's environment: its plan, initramfs and QEMU command.
 
         ``places`` names directories of the host that the command speaks of.
         """
@@ -107,12 +107,12 @@ class GuestLauncher:
         }
 
     def console(self, boot: Boot) -> str:
-        """The kernel's messages; of a long console the beginning and the end."""
+        """Return the kernel's messages; of a long console the beginning and the end."""
         return guest_output.console_text(self.directory / f"{boot.name}console-{boot.number}.log")
 
     @cached_property
     def _known_domains(self) -> dict[GuestSpec, str]:
-        """Each guest's domain is needed twice: for the inputs and to start it."""
+        """The domain of each guest, which is needed twice: for the inputs and to start it."""
         return {}
 
     def _domain_xml(self, guest: GuestSpec) -> str:
@@ -122,7 +122,7 @@ class GuestLauncher:
         return known[guest]
 
     def _initramfs(self, boot: Boot) -> bytes:
-        """The image's archive, followed by the cell's own: modules, harness, tools and plan."""
+        """Return the image's archive, followed by the cell's own: modules, harness, tools and plan."""
         module = self.module if any(drive["settings"] for drive in boot.plan["drives"]) else None
         scripts = {f"control/{name}": text for name, text in sorted(self.spec.scripts.items())}
         programs = {f"tools/{name}": path.read_bytes() for name, path in sorted(self.tools.items())}
@@ -135,7 +135,7 @@ class GuestLauncher:
         )
 
     def guest(self, boot: Boot) -> GuestSpec:
-        """The guest of one boot."""
+        """Return the guest of one boot."""
         own = hashlib.sha256(str(self.directory).encode()).hexdigest()[:12]
         real = [(number, drive) for number, drive in self._real_drives() if boot.plan["drives"][number:]]
         return GuestSpec(
@@ -175,5 +175,5 @@ class GuestLauncher:
         )
 
     def _real_drives(self) -> Iterator[tuple[int, CellDrive]]:
-        """The real drives, with their numbers among all."""
+        """Return the real drives, with their numbers among all."""
         return ((number, drive) for number, drive in enumerate(self.spec.disk.drives) if drive.spec.real)

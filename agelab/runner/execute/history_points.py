@@ -21,7 +21,7 @@ from agelab.vm.guest import MemoryDisk
 
 
 def fork_names(points: Sequence[int]) -> list[str]:
-    """The forks at these points and their controls, each control after its fork."""
+    """Return the forks at these points and their controls, each control after its fork."""
     return [str(ForkName(kind, point)) for point in points for kind in (AGED, CONTROL)]
 
 
@@ -65,7 +65,7 @@ class _ManyDisks:
         self.disks[-1]["source"] = fork_on_memory(self.spec, self.drives, first_disk, name, AGED_MOUNT)
 
     def boot(self, corpus: Corpus, name: str, day: int, steps: Sequence[StepPlan]) -> Boot:
-        """The boot that carries out these steps, each on its disk."""
+        """Return the boot that carries out these steps, each on its disk."""
         return Boot(
             name=f"{name}-",
             number=0,
@@ -78,8 +78,10 @@ class _ManyDisks:
 
 
 def copying_controls(spec: CellSpec, corpus: Corpus, forks: Forks, points: Sequence[int]) -> Boot:
-    """The boot that makes the control of each point, as the aged disk was made: on the cell's drive, empty, then with a
-    copy of the tree."""
+    """Return the boot that makes the control of each point.
+
+    Each is a new filesystem on a drive like the cell's, with a copy of the point's tree.
+    """
     many = _ManyDisks(spec, forks)
     steps = []
     for index, point in enumerate(points):
@@ -90,7 +92,7 @@ def copying_controls(spec: CellSpec, corpus: Corpus, forks: Forks, points: Seque
 
 
 def testing(spec: CellSpec, corpus: Corpus, forks: Forks, names: Sequence[str]) -> Iterator[Boot]:
-    """A boot for each drive on which these forks are tested, each fork on a drive of that kind of its own."""
+    """Return a boot for each drive on which these forks are tested, each fork on a drive of that kind of its own."""
     assert spec.scenario.curve is not None
     for day, (label, drive) in enumerate(spec.scenario.curve.tested_on.items(), start=2):
         many = _ManyDisks(spec.on_drive(drive), forks)
@@ -102,7 +104,7 @@ def testing(spec: CellSpec, corpus: Corpus, forks: Forks, names: Sequence[str]) 
 
 
 def _test(label: str, fork_name: str, disk: int, test: StepPlan) -> StepPlan:
-    """A test of a fork: the point is its repetition."""
+    """Return a test of a fork: the point is its repetition."""
     fork = ForkName.parse(fork_name)
     assert fork.number is not None
     return replace(test, name=str(StepId(test.name, (label, fork.kind))), repetition=fork.number, disk=disk)

@@ -46,7 +46,7 @@ def draw(directory: Path, spec: CellSpec, maps: Sequence[DiskMap], samples: Sequ
 
 
 def _scores(samples: Sequence[Sample], kind: str) -> list[tuple[float, float | None]]:
-    """The layout scores of one kind of disks, by point of the history."""
+    """Return the layout scores of one kind of disks, by point of the history."""
     return sorted(
         (sample.repetition, sample.value)
         for sample in samples

@@ -152,7 +152,7 @@ class PhaseRunner:
 
 
 def _next_step(start: BootStart, ending: Ending, events: BootEvents) -> int | None:
-    """The step with which the next boot begins; None where the guest did not get that far, or forged the event."""
+    """Return the first step of the next boot; None where the guest did not get that far, or forged the event."""
     goes_on = events.reboot or events.cut
     if goes_on is None or events.ended or ending is not Ending.STOPPED or goes_on.next <= start.first_step:
         return None

@@ -1,1 +1,1 @@
-"""What a cell is and what each of its boots does, as data."""
+"""Cells and their boots, as data."""

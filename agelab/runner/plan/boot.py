@@ -12,13 +12,13 @@ MountedAs = tuple[str, str]
 
 @dataclass(frozen=True)
 class BootStart:
-    """Where in its phase a boot starts, and what the boot before it has left."""
+    """The start of a boot in its phase, and what the boot before it has left."""
 
     number: int = 0
-    """Of the boot in its phase, from 0."""
+    """The boot's number in its phase, from 0."""
     first_step: int = 0
     mounted: MountedAs | None = None
-    """How a script has mounted the disk under test in an earlier boot."""
+    """The mount of the disk under test by a script in an earlier boot."""
     survived: str | None = None
     """After a power cut, the content of the steps' safe place."""
 
@@ -31,9 +31,9 @@ class Boot:
     """One boot, ready to start."""
 
     name: str
-    """What its files in the cell's directory begin with: the phase's name and a dash, or nothing."""
+    """The prefix of its files' names in the cell's directory: the phase's name and a dash, or nothing."""
     number: int
-    """Of the boot in its phase, from 0."""
+    """The boot's number in its phase, from 0."""
     day: int
     """The date, in days after the cell's first boot."""
     plan: Mapping[str, Any]

@@ -19,23 +19,23 @@ MANAGEMENT = ("-name", "-mon", "-sandbox", "-msg")
 
 
 def harness_files() -> dict[str, bytes]:
-    """The harness as it goes into each boot: path below /run/agelab to content."""
+    """Return the harness as it goes into each boot: path below /run/agelab to content."""
     return {f"harness/{path.name}": path.read_bytes() for path in sorted(places.HARNESS.glob("*.py"))}
 
 
 def harness_start() -> bytes:
-    """The guest's first program."""
+    """Return the guest's first program."""
     return (places.HARNESS / "start").read_bytes()
 
 
 def harness_hash() -> str:
-    """The hash of the harness."""
+    """Return the hash of the harness."""
     texts = {name: data.decode() for name, data in harness_files().items()}
     return key_of({**texts, "start": harness_start().decode()})
 
 
 def drive_sources() -> str:
-    """The hash of the modelled drive's sources."""
+    """Return the hash of the modelled drive's sources."""
     return key_of({path.name: file_hash(path) for path in source_files()})
 
 
@@ -47,7 +47,7 @@ def collect(
     tools: Mapping[str, Path],
     companion: StoredDisk | None,
 ) -> dict[str, Any]:
-    """The inputs that all boots of a cell share. Equal inputs give equal digits.
+    """Return the inputs that all boots of a cell share. Equal inputs give equal digits.
 
     ``module`` is the modelled drive's kernel module, for a cell that has one; ``tools`` are the guest's own programs,
     ``companion`` is the disk beside the one under test.
@@ -80,7 +80,7 @@ def _drive(drive: CellDrive) -> dict[str, Any]:
 
 
 def guest_command(command: Sequence[str], places: Mapping[str, Path]) -> list[str]:
-    """The QEMU command without the options that only manage the guest, and with names for this host's paths.
+    """Return the QEMU command without the options that only manage the guest, and with names for this host's paths.
 
     ``places`` maps a name (``cell``) to the directory that ``{cell}`` replaces.
     """

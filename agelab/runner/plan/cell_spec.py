@@ -42,7 +42,7 @@ REAL_MODULES = {
 
 
 def memory_steps(size: int) -> int:
-    """The MiB of the memory steps that hold so many bytes."""
+    """Return the MiB of the memory steps that hold so many bytes."""
     return -(-size // MEMORY_STEP) * (MEMORY_STEP // MIB)
 
 
@@ -54,7 +54,7 @@ class CellSpec:
     variant: Variant
     filesystem: Filesystem
     shrink: float
-    """How many times smaller than in the study every size is."""
+    """The study's sizes are divided by this."""
     defaults: Defaults
     run_seed: int
     corpus_seed: int
@@ -75,22 +75,22 @@ class CellSpec:
     device: str = ""
     """Another path by which the guest finds the disk under test."""
     is_companion: bool = False
-    """Whether this cell makes the filesystem beside other cells' disks: its UUID differs then."""
+    """True for the cell that makes the filesystem beside other cells' disks: its UUID differs."""
     power_cut: PowerCut | None = None
     """The power cut with which the cell ends."""
     member_bytes: int | None = None
     """Size of each member of the disk under test, where a stored disk decides it."""
 
     def scaled_bytes(self, figure: Figure) -> int:
-        """A size of the scenario (MiB at paper scale), in bytes at this cell's scale."""
+        """Return a size of the scenario (MiB at paper scale), in bytes at this cell's scale."""
         return int(figure.value * MIB / self.shrink)
 
     def scaled_count(self, figure: Figure) -> int:
-        """A number of the scenario at this cell's scale, one at least."""
+        """Return a number of the scenario at this cell's scale, one at least."""
         return max(1, round(figure.value / self.shrink))
 
     def on_drive(self, drive: str) -> "CellSpec":
-        """The cell on that drive."""
+        """Return the cell on that drive."""
         return replace(self, drives=(parse(drive),), claims=())
 
     # ---- the disks ----
@@ -145,7 +145,7 @@ class CellSpec:
 
     @property
     def has_modelled_drive(self) -> bool:
-        """Whether some boot of the cell has a modelled drive."""
+        """True if some boot of the cell has a modelled drive."""
         return self.disk.modelled or self.scenario.tests_at_points
 
     @property
@@ -162,7 +162,7 @@ class CellSpec:
 
     @property
     def corpus_in_ram(self) -> bool:
-        """Whether the corpus is copied into RAM first."""
+        """True if the corpus is copied into RAM first."""
         return self.scenario.corpus is not None and self.scenario.corpus.held_in_ram
 
     @property
@@ -172,14 +172,14 @@ class CellSpec:
         return self.scaled_bytes(found) + self.filesystem.processes_mib * MIB
 
     def memory_mib(self, corpus: Corpus) -> int:
-        """The guest's memory: for the first step, for a corpus in RAM, and for the system."""
+        """Return the guest's memory: for the first step, for a corpus in RAM, and for the system."""
         held = corpus.size if self.corpus_in_ram and not self.scenario.beside else 0
         system = (OVERHEAD_MIB + PROCESSOR_MIB * (self.vcpus - 1)) * MIB + self.disk.cache_bytes
         used = self.available_bytes + held
         return memory_steps(used + system + max(0, used - LARGE_MIB * MIB) // LARGE_SHARE)
 
     def more_memory_at_points(self, points: int) -> int:
-        """MiB by which the largest guest that tests points of a history exceeds the cell's others: drive caches."""
+        """Return the MiB by which the largest guest that tests points exceeds the cell's others: drive caches."""
         if not self.scenario.tests_at_points or not self.scenario.curve:
             return 0
         caches = [self.on_drive(drive).disk.cache_bytes for drive in self.scenario.curve.tested_on.values()]
@@ -193,7 +193,7 @@ class CellSpec:
         return hashlib.sha256(f"agelab run seed {self.run_seed}".encode()).hexdigest()
 
     def cut_at(self, first: float, last: float) -> float:
-        """The moment of a power cut in a window of seconds: far apart for run seeds that follow each other."""
+        """Return the moment of a power cut in a window of seconds: far apart for run seeds that follow each other."""
         return round(first + (last - first) * (self.run_seed * GOLDEN % 1), 3)
 
     @property

@@ -67,11 +67,11 @@ class CellDrive:
 
     @property
     def has_places(self) -> bool:
-        """Whether partitions have a place on it; on a bare memory-backed disk each has a file of its own."""
+        """True if partitions have a place on it; on a bare memory-backed disk each has a file of its own."""
         return self.profile is not None or self.claim is not None
 
     def settings(self, name: str, run_seed: int, index: int) -> str | None:
-        """The parameters of the kernel module, or None for a drive that is not modelled."""
+        """Return the parameters of the kernel module, or None for a drive that is not modelled."""
         if self.profile is None:
             return None
         return geometry.module_parameters(
@@ -104,12 +104,12 @@ class DiskLayout:
 
     @property
     def modelled(self) -> bool:
-        """Whether the guest needs the modelled drive's module."""
+        """True if the guest needs the modelled drive's module."""
         return any(drive.profile for drive in self.drives)
 
     @property
     def real(self) -> bool:
-        """Whether the disk under test is the host's: it cannot be forked."""
+        """True if the disk under test is the host's: it cannot be forked."""
         return any(self.drives[drive].spec.real for drive, _ in self.members)
 
     @property
@@ -123,7 +123,7 @@ class DiskLayout:
         return self._places()[self.companion] if self.companion else None
 
     def _places(self) -> dict[PartitionPlace, int]:
-        """Each partition's place in ``memory_disks``."""
+        """Return each partition's place in ``memory_disks``."""
         before, places = 0, {}
         for number, drive in enumerate(self.drives):
             for part, _ in enumerate(drive.partitions):
@@ -138,7 +138,7 @@ class DiskLayout:
         return tuple(str(self.drives[drive].spec) for drive in under_test)
 
     def to_json(self, run_seed: int, first_disk: int, first_drive: int = 0) -> list[dict[str, Any]]:
-        """The drives as the guest's plan has them.
+        """Return the drives as the guest's plan has them.
 
         Drives are numbered from ``first_drive``, the memory-backed disks behind them from ``first_disk``.
         """
@@ -156,7 +156,7 @@ class DiskLayout:
         return told
 
     def _found_by(self, index: int) -> dict[str, Any]:
-        """How the guest finds a real drive."""
+        """Return the part of the plan by which the guest finds a real drive."""
         passed_through = [number for number, drive in enumerate(self.drives) if drive.spec.kind == "pci"]
         if index in passed_through:
             return {"passthrough": [passed_through.index(index), len(passed_through)]}
@@ -214,7 +214,7 @@ class _PartitionTable:
         """The machine's other drives, likewise."""
 
     def drive(self, wanted: int) -> int:
-        """The number among the cell's drives of a drive of the machine, which is added if need be."""
+        """Return the number among the cell's drives of a drive of the machine, which is added if need be."""
         if wanted in self.under_test:
             return self.under_test[wanted]
         if wanted not in self.others:
@@ -237,7 +237,7 @@ class _PartitionTable:
         return number, len(self.partitions[number]) - 1
 
     def complete(self) -> tuple[CellDrive, ...]:
-        """The drives with their partitions. Raises InputError where two overlap."""
+        """Return the drives with their partitions. Raises InputError where two overlap."""
         found = []
         for drive, partitions in zip(self.drives, self.partitions, strict=True):
             _require_apart(drive, partitions)
@@ -246,7 +246,7 @@ class _PartitionTable:
 
 
 def _places(disk: DiskUse, layout: Layout, wanted: Sequence[DriveSpec]) -> list[PartitionUse]:
-    """The partitions under test. The second drive has the next number where the scenario does not name one."""
+    """Return the partitions under test. The second drive has the next number where the scenario does not name one."""
     if layout == "single":
         if len(wanted) > 1:
             raise InputError(
@@ -268,7 +268,7 @@ def _drives(
     wanted: Sequence[DriveSpec],
     claims: Sequence[DriveClaim],
 ) -> list[CellDrive]:
-    """The drives of these places, in the order of their first places, without partitions."""
+    """Return the drives of these places, in the order of their first places, without partitions."""
     numbers = list(dict.fromkeys(place.drive for place in places))
     asked = list(wanted) or [parse(text) for text in disk.drives]
     if len(asked) > 2:
@@ -287,7 +287,7 @@ def _drives(
 
 
 def _own(machine: Machine, number: int) -> CellDrive:
-    """The machine's drive of that number. Raises InputError where it has none."""
+    """Return the machine's drive of that number. Raises InputError where it has none."""
     if number >= len(machine.drives):
         raise InputError(
             f"machine {machine.name} has no drive {number}: it has {len(machine.drives)}",
@@ -301,7 +301,7 @@ def _own(machine: Machine, number: int) -> CellDrive:
 
 
 def _another(drives: Sequence[CellDrive], machine: Machine, number: int) -> CellDrive:
-    """The machine's drive of that number; a bare one where all other drives are bare or real."""
+    """Return the machine's drive of that number; a bare one where all other drives are bare or real."""
     if all(drive.spec.name == MODEL_NONE or drive.spec.real for drive in drives):
         return CellDrive(parse(f"model:{MODEL_NONE}"), None, None)
     return _own(machine, number)
@@ -312,7 +312,7 @@ def _listed(specs: Sequence[DriveSpec]) -> str:
 
 
 def _profile(spec: DriveSpec) -> Drive | None:
-    """The drive file that a specification names. Raises InputError for a name that no file has."""
+    """Return the drive file that a specification names. Raises InputError for a name that no file has."""
     return None if spec.real or spec.name == MODEL_NONE else selection.drive(spec.name)
 
 

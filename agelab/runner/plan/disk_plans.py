@@ -30,12 +30,12 @@ MOUNT, BESIDE_MOUNT = "/mnt", "/run/beside"
 
 
 def device(name: str) -> str:
-    """The guest's path of the disk of that name."""
+    """Return the guest's path of the disk of that name."""
     return f"{DEVICES}/{name}"
 
 
 def mkfs(spec: CellSpec, made_by: str, name: str = UNDER_TEST) -> list[str]:
-    """The command that makes a phase's filesystem on the disk of that name.
+    """Return the command that makes a phase's filesystem on the disk of that name.
 
     The control has a UUID of its own: it is mounted beside the filesystem that it is copied from. So has each of
     several controls: mkfs.btrfs refuses a UUID that another disk has.
@@ -54,14 +54,14 @@ def mkfs(spec: CellSpec, made_by: str, name: str = UNDER_TEST) -> list[str]:
 def mount_and_umount(
     spec: CellSpec, name: str, mount_point: str, *, read_only: bool = False
 ) -> dict[str, list[str]]:
-    """The commands that mount and unmount a filesystem of the cell's kind."""
+    """Return the commands that mount and unmount a filesystem of the cell's kind."""
     # A variant's options say how it is written; some of them are refused where nothing may be written (data=journal).
     options = () if read_only else spec.variant.mount_options
     return _mount_and_umount(spec.filesystem, spec, options, name, mount_point, read_only)
 
 
 def mount_and_umount_under_test(spec: CellSpec, before: MountedAs | None) -> dict[str, list[str]]:
-    """The commands for the disk under test; a script's disk is mounted as it was ``before``."""
+    """Return the commands for the disk under test; a script's disk is mounted as it was ``before``."""
     if not spec.variant.script:
         return mount_and_umount(spec, UNDER_TEST, MOUNT)
     disk, umount = device(UNDER_TEST), ["umount", MOUNT]
@@ -73,7 +73,7 @@ def mount_and_umount_under_test(spec: CellSpec, before: MountedAs | None) -> dic
 
 
 def companion(spec: CellSpec) -> dict[str, Any] | None:
-    """The filesystem beside the disk under test."""
+    """Return the filesystem beside the disk under test."""
     if spec.disk.companion is None or spec.companion is None:
         return None
     return {
@@ -102,7 +102,7 @@ def _mount_and_umount(
 def fork_on_memory(
     spec: CellSpec, drives: list[dict[str, Any]], first_disk: int, name: str, mount_point: str
 ) -> dict[str, Any]:
-    """A fork on bare memory, mounted read-only: its members are the memory-backed disks from ``first_disk`` on.
+    """Return a fork on bare memory, mounted read-only: its members are the memory-backed disks from ``first_disk`` on.
 
     Its drives are added to ``drives``.
     """
@@ -121,7 +121,7 @@ def fork_on_memory(
 
 
 def raid(disk: DiskLayout, name: str = MAKING) -> dict[str, Any] | None:
-    """The array of a fork or phase. A control's has a UUID of its own: it is assembled beside the aged disk's."""
+    """Return the array of a fork or phase. A control's has its own UUID: it is assembled beside the aged disk's."""
     if disk.raid is None:
         return None
     chunk, metadata = disk.raid

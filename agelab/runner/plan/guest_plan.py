@@ -36,7 +36,7 @@ RESULTS_MIB = 1024
 
 
 def guest_plan(spec: CellSpec, corpus: Corpus, phase: Phase, start: BootStart = FIRST_BOOT) -> dict[str, Any]:
-    """The plan of one boot of a phase."""
+    """Return the plan of one boot of a phase."""
     drives = spec.disk.to_json(spec.run_seed, DATA_DISK)
     source = None
     if phase.source and start.number == 0:
@@ -66,7 +66,7 @@ def plan_with_disks(
     disks: Sequence[dict[str, Any]],
     steps: Sequence[StepPlan],
 ) -> dict[str, Any]:
-    """The plan of a first boot that carries out these steps on these disks."""
+    """Return the plan of a first boot that carries out these steps on these disks."""
     memory, scenario = spec.scenario.memory, spec.scenario
     image = {"disk": CORPUS_DISK, "size": corpus.size, "held": spec.corpus_in_ram}
     return {
@@ -103,7 +103,7 @@ def plan_with_disks(
 
 
 def _recovery(spec: CellSpec, phase: Phase, survived: str | None) -> dict[str, Any]:
-    """The part about recovery, in the plans of phases with a power cut."""
+    """Return the part about recovery, in the plans of phases with a power cut."""
     if not any(step.cut_after for step in phase.steps):
         return {}
     filesystem = spec.filesystem
@@ -118,7 +118,7 @@ def _recovery(spec: CellSpec, phase: Phase, survived: str | None) -> dict[str, A
 
 
 def _links(spec: CellSpec) -> dict[str, str]:
-    """Paths that a user's scripts use, and the paths that they lead to."""
+    """Return the paths that a user's scripts use, and the paths that they lead to."""
     if not spec.variant.script:
         return {}
     data = BESIDE_MOUNT if spec.scenario.beside else "/run/source"
@@ -127,7 +127,7 @@ def _links(spec: CellSpec) -> dict[str, str]:
 
 
 def map_plan(spec: CellSpec, names: Sequence[str]) -> dict[str, Any]:
-    """The plan of the boot that maps forks of these names, attached in this order, or a real disk under test."""
+    """Return the plan of the boot that maps forks of these names, attached in this order, or a real disk under test."""
     drives: list[dict[str, Any]] = []
     results = DATA_DISK
     if spec.disk.real:
@@ -163,7 +163,7 @@ def map_plan(spec: CellSpec, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _questions(spec: CellSpec, name: str) -> dict[str, Any]:
-    """How a fork's extents and free space are found out."""
+    """Return the part of the plan that asks for a fork's extents and free space."""
     tool, measures = spec.filesystem.free_space, spec.scenario.measures
     free = None
     if isinstance(tool, FreeSpaceTool) and "free_space" in measures:

@@ -26,13 +26,13 @@ class Phase:
     fork_of: str | None = None
     """The fork that its disk starts as; None for an empty disk."""
     source: bool = False
-    """Whether a fork of the aged disk is attached, to be copied from."""
+    """True if a fork of the aged disk is attached, to be copied from."""
     forks: Mapping[int, str] | None = None
     """Forks to take while the disk is unmounted: index of the step that would be next, to the fork's name."""
 
     @property
     def fresh(self) -> bool:
-        """Whether its disk gets a new filesystem."""
+        """True if its disk gets a new filesystem."""
         return self.fork_of is None
 
     @property
@@ -42,11 +42,11 @@ class Phase:
 
     @property
     def file_prefix(self) -> str:
-        """The begin of its files' names in the cell's directory."""
+        """The prefix of its files' names in the cell's directory."""
         return "" if self.name == MAKING else self.name.replace("/", "-") + "-"
 
     def fork_before(self, step: int) -> str | None:
-        """The name of the fork to take before that step."""
+        """Return the name of the fork to take before that step."""
         return (self.forks or {}).get(step)
 
 
@@ -58,7 +58,7 @@ def phases(
     real: bool = False,
     crash: PowerCut | None = None,
 ) -> tuple[Phase, ...]:
-    """The phases of a scenario's cells, in their order.
+    """Return the phases of a scenario's cells, in their order.
 
     ``curve``: fork the disk at the points of its curve as well.
     ``real``: the disk cannot be forked, so there is no control, and each experiment prepares its own.
@@ -82,21 +82,21 @@ def phases(
 
 
 def copying(scenario: Scenario) -> Action:
-    """The step in which a control gets its tree."""
+    """Return the step in which a control gets its tree."""
     control = scenario.control
     assert control is not None
     return Action(name=CONTROL_COPY, run=control.run, deadline=control.deadline, sync=True, origin="inferred")
 
 
 def _control(scenario: Scenario, corpus: Corpus, tests: tuple[StepPlan, ...]) -> Phase:
-    """The control's phase: the tests begin with a boot, as they do on the aged disk."""
+    """Return the control's phase: the tests begin with a boot, as they do on the aged disk."""
     copy = StepPlan.of(copying(scenario), 1, corpus)
     rebooted = tuple(replace(test, caches="reboot") for test in tests[:1])
     return Phase(CONTROL, (copy, *rebooted, *tests[1:]), 2 * DAYS, source=True, forks={1: CONTROL})
 
 
 def _making(scenario: Scenario, corpus: Corpus, *, forked: bool) -> Phase:
-    """The phase that makes the disk, forked at its end and, if ``forked``, at the points of its curve.
+    """Return the phase that makes the disk, forked at its end and, if ``forked``, at the points of its curve.
 
     The step after each fork is a boot's first.
     """
@@ -116,7 +116,7 @@ def _making(scenario: Scenario, corpus: Corpus, *, forked: bool) -> Phase:
 
 
 def _making_steps(scenario: Scenario, corpus: Corpus) -> tuple[StepPlan, ...]:
-    """Every repetition of the steps that make the disk, in their order."""
+    """Return every repetition of the steps that make the disk, in their order."""
     steps: list[StepPlan] = []
     for entry in scenario.steps:
         if isinstance(entry, Cycle):
@@ -129,13 +129,13 @@ def _making_steps(scenario: Scenario, corpus: Corpus) -> tuple[StepPlan, ...]:
 
 
 def _repetitions(action: Action, corpus: Corpus, turn: int = 0) -> list[StepPlan]:
-    """The repetitions of a step; in a cycle those of one turn, numbered through all turns."""
+    """Return the repetitions of a step; in a cycle those of one turn, numbered through all turns."""
     times = corpus.parts or 0 if action.repeat == "parts" else action.repeat
     return [StepPlan.of(action, turn * times + again + 1, corpus) for again in range(times)]
 
 
 def _experiment_phases(scenario: Scenario, corpus: Corpus, *, real: bool) -> tuple[Phase, ...]:
-    """The phases of experiments: each preparation once, then each experiment on a fork of it, in boots of its own.
+    """Return the phases of experiments: each preparation once, then each experiment on a fork of it.
 
     A real disk cannot be forked: each experiment prepares it again.
     """
@@ -159,7 +159,7 @@ def _experiment_phases(scenario: Scenario, corpus: Corpus, *, real: bool) -> tup
 
 
 def _passes(scenario: Scenario) -> list[tuple[str, Experiment, tuple[str, ...] | None]]:
-    """Name, experiment and options of strace: every experiment untraced, then the traced ones in each trace."""
+    """Return name, experiment and strace options: each experiment untraced, then the traced ones in each trace."""
     found: list[tuple[str, Experiment, tuple[str, ...] | None]] = [
         (one.name, one, None) for one in scenario.experiments
     ]

@@ -37,7 +37,7 @@ class PowerCut:
         return cls(found["step"], int(found["repetition"] or 1), float(found["seconds"]))
 
     def applied_to(self, scenario: Scenario) -> Scenario:
-        """The scenario without its tests, control, maps and ratios: they would measure what the cut has left.
+        """Return the scenario without its tests, control, maps and ratios: they would measure what the cut has left.
 
         Raises InputError where the scenario has no such step, or where its deadline comes before the cut.
         """

@@ -46,6 +46,6 @@ class StepPlan:
         )
 
     def to_json(self, cut_at: float | None) -> dict[str, Any]:
-        """The step in a plan, its power cut after so many seconds. A step without a cut does not speak of one."""
+        """Return the step of a plan, its power cut after so many seconds; without a cut there is no such field."""
         told = asdict(self) | {"cut_after": cut_at}
         return {name: value for name, value in told.items() if name != "cut_after" or value is not None}

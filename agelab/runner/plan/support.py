@@ -1,11 +1,11 @@
-"""Whether a kernel and an image can serve a cell."""
+"""Kernels and images that cannot serve a cell."""
 
 from agelab.image import Image
 from agelab.kernel import MissingModule
 from agelab.runner.plan.cell_spec import MIB, CellSpec
 
 PROOF = "the image's proof"
-"""How the reason begins where the image could not prove a filesystem; the proof's own status follows."""
+"""The start of the reason where the image could not prove a filesystem; the proof's own status follows."""
 
 
 def unsupported(spec: CellSpec, image: Image) -> str | None:
