@@ -23,14 +23,14 @@ from agelab.store import Store, key_of
 SCHEMA = 1
 DIRECTORY = "floors"
 CALIBRATE = "agelab calibrate <scenario>-<variant> --clock wall"
-"""What records a host's floors."""
+"""The command that records a host's floors."""
 
 Value = Annotated[float | int, Field(ge=-MAX_MAGNITUDE, le=MAX_MAGNITUDE)]
 Values = Annotated[tuple[Value, ...], Field(min_length=SEEDS_NEEDED)]
 
 
 class MeasuredHost(Frozen):
-    """What decides how long something takes in real time, and would make it another host if it changed."""
+    """The parts of a host that decide how long work takes in real time; one that changes makes it another host."""
 
     kernel: Label = Field(description="system, release and architecture, as uname -srm says")
     processor: Label = Field(description="how many of which model, and the clocksource")
@@ -39,19 +39,19 @@ class MeasuredHost(Frozen):
 
     @classmethod
     def of(cls, plan: RunPlan) -> Self:
-        """The host that a run was carried out on."""
+        """Return the host of a run."""
         said = {name: str(plan.provenance.get(name, "")) for name in ("host", "qemu", "accelerator")}
         kernel, _, processor = said["host"].partition(", ")
         return cls(kernel=kernel, processor=processor, qemu=said["qemu"], accelerator=said["accelerator"])
 
     @property
     def key(self) -> str:
-        """What its record is called."""
+        """The name of its record."""
         return key_of(self.model_dump())[:16]
 
 
 class Conditions(Frozen):
-    """What else of a run decides how much chance there is in it."""
+    """The conditions of a run that decide how noisy it is on its host."""
 
     vcpus: Count
     jobs: Count = Field(description="cells at a time, which disturb each other")
@@ -59,13 +59,13 @@ class Conditions(Frozen):
 
     @classmethod
     def of(cls, plan: RunPlan) -> Self:
-        """Those of a run."""
+        """Return the conditions of a run."""
         drives = sorted({drive for cell in plan.cells for drive in cell.drives})
         vcpus = _count(plan.provenance.get("vcpus"))
         return cls(vcpus=vcpus, jobs=min(_count(plan.jobs), len(plan.cells)), drives=tuple(drives))
 
     def cover(self, other: "Conditions") -> bool:
-        """Whether what was found under these holds under those: of more drives it is the widest of all."""
+        """Return whether floors found under these hold under the others: those of more drives are the widest of all."""
         same = (self.vcpus, self.jobs) == (other.vcpus, other.jobs)
         return same and set(other.drives) <= set(self.drives)
 
@@ -75,7 +75,7 @@ class Conditions(Frozen):
 
 
 def _count(said: object) -> int:
-    """A number of a run's plan; one where it says none."""
+    """Return a number of a run's plan; one where it says none."""
     return said if isinstance(said, int) and 0 < said < MAX_MAGNITUDE else 1
 
 
@@ -96,7 +96,7 @@ class PairedSample(Frozen):
 
     @cached_property
     def apart(self) -> Fraction | None:
-        """What the medians of A and A' differ by, as a share of the median of both."""
+        """The difference between the medians of A and A', as a share of the median of both."""
         one, other = (summary([exact(value) for value in side]).median for side in (self.first, self.second))
         return _share(abs(one - other), self)
 
@@ -120,7 +120,7 @@ class KindFloor(Frozen):
 
     @property
     def share(self) -> Fraction:
-        """The floor: how wide values spread by chance here, as a share of their median."""
+        """The floor: how far values spread by chance here, as a share of their median."""
         return self.widest.share or Fraction(0)
 
 
@@ -140,12 +140,12 @@ class Calibration(Frozen):
 
     @property
     def question(self) -> tuple[object, ...]:
-        """What a newer one takes the place of."""
+        """Its question: a newer calibration with the same one replaces it."""
         return (self.scenario, self.scale, self.kernel, self.variants, self.conditions)
 
 
 class _Versioned(BaseModel):
-    """Of any record its schema alone."""
+    """The schema of a record, whatever else is in it."""
 
     version: int = Field(alias="schema")
 
@@ -160,14 +160,14 @@ class HostRecord(Frozen):
 
 @dataclass(frozen=True)
 class HostFloors:
-    """What chance makes of a difference in real time, by kind of step and metric."""
+    """The noise of a host in real time, by kind of step and metric."""
 
     shares: Mapping[tuple[str, str], Fraction] = field(default_factory=dict)
     why: str = ""
-    """Why nothing is known of this host under these conditions, and what to do; nothing where something is."""
+    """Why no floor is known of this host under these conditions, and what to do; empty where one is."""
 
     def floor(self, kind: str, metric: str) -> Fraction | None:
-        """The floor of a difference of medians, as a share of the larger; None where none was measured.
+        """Return the floor of a difference of medians, as a share of the larger; None where none was measured.
 
         ``kind`` is what ``agelab.analysis.step_kinds`` calls the step.
         """
@@ -175,7 +175,7 @@ class HostFloors:
 
 
 def host_floors(home: Path, plan: RunPlan) -> HostFloors:
-    """What is known of the host that a run was carried out on, for runs like it: the largest of all calibrations.
+    """Look up the floors of a run's host, for runs like it: the largest of all calibrations.
 
     Raises InputError for a record that is damaged or of another schema.
     """
@@ -194,12 +194,12 @@ def host_floors(home: Path, plan: RunPlan) -> HostFloors:
 
 
 def read_records(home: Path) -> list[HostRecord]:
-    """What is recorded of every host. Raises InputError for a record that is damaged or of another schema."""
+    """Read the records of all hosts. Raises InputError for a record that is damaged or of another schema."""
     return [_read(path) for path in sorted((home / DIRECTORY).glob("[!.]*.json"))]
 
 
 def record_calibration(store: Store, host: MeasuredHost, calibration: Calibration) -> Path:
-    """Record it, in the place of an older one of the same question; the file that has it."""
+    """Record a calibration in place of an older one of the same question; return the file."""
     path = _path(store.home, host)
     with store.lock(DIRECTORY):
         before = _of_host(store.home, host)
@@ -221,7 +221,7 @@ def _of_host(home: Path, host: MeasuredHost) -> HostRecord | None:
 
 
 def _read(path: Path) -> HostRecord:
-    """One record. Raises InputError naming the file."""
+    """Read one record. Raises InputError that names the file."""
     try:
         version = checksummed.read(path, _Versioned).version
         if version != SCHEMA:
@@ -235,7 +235,7 @@ def _read(path: Path) -> HostRecord:
 
 
 def _unknown(home: Path, host: MeasuredHost) -> str:
-    """Why a host has no record: none was made, or it was made before the host changed."""
+    """Say why a host has no record: none was made, or it was made before the host changed."""
     for record in read_records(home):
         before = record.host
         if (before.processor, before.accelerator) == (host.processor, host.accelerator):

@@ -121,12 +121,12 @@ class CellPair:
 
     @property
     def equal(self) -> bool:
-        """Whether both are finished and nothing differs: no input, no sample, no end record."""
+        """True if both are finished and nothing differs: no input, no sample, no end record."""
         return not (self.unfinished or self.inputs or self.samples or self.endings)
 
     @property
     def broken(self) -> bool:
-        """Whether finished cells of equal inputs differ in guest time, which must not be."""
+        """True if finished cells of equal inputs differ in guest time, which breaks the promise of agelab."""
         return not self.unfinished and self.virtual and not self.inputs and not self.equal
 
 

@@ -29,9 +29,9 @@ class CellResult:
     read_inputs: Callable[[], Mapping[str, Any]] = field(repr=False, compare=False)
     """Reads its inputs, which only few readers need. Raises InputError for damage."""
     virtual: bool = True
-    """Whether its time is the guest's own, so that equal inputs must give equal samples."""
+    """True if its time is the guest's own, so that equal inputs must give equal samples."""
     running: bool = False
-    """Whether its run is going on."""
+    """True while its run is going on."""
 
     @cached_property
     def inputs(self) -> Mapping[str, Any]:
@@ -44,29 +44,29 @@ class CellResult:
 
     @property
     def status(self) -> str:
-        """How far it is, in one word."""
+        """Its state in one word, also while it runs or waits."""
         return status_of(self.end, self.directory, self.running)
 
     @property
     def finished(self) -> bool:
-        """Whether it came to an end of its own: only then do its samples follow from its inputs."""
+        """True if it came to an end of its own: only then do its samples follow from its inputs."""
         return self.end is not None and self.end.status is not Status.INTERRUPTED
 
     @property
     def ok(self) -> bool:
-        """Whether its samples count in a statistic."""
+        """True if its samples count in a statistic."""
         return self.end is not None and self.end.status is Status.OK
 
     @property
     def reason(self) -> str:
-        """Why its samples do not count, in one line; its status where no reason was recorded."""
+        """The reason why its samples do not count, in one line; its status where none was recorded."""
         if self.end is None:
             return "not ended" if self.inputs else "not begun"
         return " ".join((self.end.reason or self.end.status.value).split())
 
     @property
     def ended(self) -> str:
-        """How it ended, with the reason; or that it has not."""
+        """Its ending with the reason, or that it has not ended."""
         if self.running and not self.finished:
             return "the run is still going on"
         return f"{self.end.status}: {self.reason}" if self.end and self.end.reason else self.reason
@@ -113,17 +113,17 @@ class SeedGroup:
     """Cells that differ in nothing but their run seed."""
 
     name: str
-    """What tells it from the other groups beside it."""
+    """A name that tells it from the other groups beside it."""
     run: RunResult
     """The run of its cells; of several runs the first."""
     results: tuple[CellResult, ...]
     """All of its cells; several may have one seed."""
     host: HostNoise = field(default_factory=HostNoise)
-    """What the hosts of the runs beside it show by chance."""
+    """The noise of the hosts of all runs beside it."""
 
     @property
     def cell(self) -> Cell:
-        """What its cells are, but for the seed."""
+        """One of its cells, for all fields but the seed."""
         return self.results[0].cell
 
     @property
@@ -150,7 +150,7 @@ class SeedGroup:
 
     @property
     def begun(self) -> bool:
-        """Whether any cell has begun: before that there are no inputs to compare."""
+        """True if any cell has begun: before that there are no inputs to compare."""
         return any(one.end or one.inputs for one in self.results)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Whether two runs measured the same thing, so that a difference of their results says something."""
+"""Check that two runs measured the same thing, so that a difference of their results means something."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from agelab.model.result import RunPlan
 
 
 def mismatches(ours: RunPlan, theirs: RunPlan) -> list[str]:
-    """What makes two runs' results incomparable, each with both values; nothing where they can be compared."""
+    """List what makes two runs' results incomparable, each with both values."""
     return list(_unlike(ours, theirs))
 
 
@@ -24,7 +24,7 @@ def _unlike(ours: RunPlan, theirs: RunPlan) -> Iterator[str]:
 
 
 def wall_clock_caveats(ours: RunPlan, theirs: RunPlan) -> list[str]:
-    """What else than the question may make two runs of the wall clock differ."""
+    """List conditions that may by themselves make two runs of the wall clock differ."""
     found = []
     together = [Conditions.of(plan).jobs for plan in (ours, theirs)]
     if together[0] != together[1]:
@@ -36,5 +36,5 @@ def wall_clock_caveats(ours: RunPlan, theirs: RunPlan) -> list[str]:
 
 
 def data_hashes(plan: RunPlan) -> set[str]:
-    """The hashes of the data that a run worked on, as far as it says."""
+    """Return the hashes of the data that a run worked on, as far as it says."""
     return set(str(plan.provenance.get("corpus_sha256", "")).split("; ")) - {""}

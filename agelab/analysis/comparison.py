@@ -1,4 +1,4 @@
-"""A comparison's tables: what may be said of each step, and what must stand beside it."""
+"""The tables of a comparison, and the caveats that must stand beside them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from agelab.stats.series import by_step
 from agelab.stats.verdict import ComparedSeries
 
 NAMED = 6
-"""Groups, or kinds of steps, to name in one line."""
+"""Groups to name in one line."""
 
 
 @dataclass(frozen=True)
@@ -21,13 +21,13 @@ class ComparisonTable:
     """One side against the base."""
 
     steps: list[ComparedSeries]
-    """A row for each step and metric: of a step that is repeated the mean."""
+    """A row for each step and metric; the mean of a repeated step."""
     repetitions: list[ComparedSeries]
-    """A row for each repetition of those; nothing where they were not asked for."""
+    """A row for each repetition of repeated steps, if asked for."""
 
     @property
     def rows(self) -> list[ComparedSeries]:
-        """All of it."""
+        """The rows of both."""
         return [*self.steps, *self.repetitions]
 
 
@@ -38,7 +38,7 @@ def host_noise_of(one: Comparison) -> HostNoise:
 
 
 def compare_steps(one: Comparison, host: HostNoise, everything: bool) -> list[ComparisonTable]:
-    """Of each other side what may be said of it; of each repetition with ``everything`` alone."""
+    """Judge each other side against the base, step by step; with ``everything`` each repetition, too."""
     tables = [group.series for group in (one.base, *one.others)]
     base, *others = map(by_step, tables)
     steps = judge_against(base, others, host)
@@ -51,7 +51,7 @@ def compare_steps(one: Comparison, host: HostNoise, everything: bool) -> list[Co
 
 
 def caveats(one: SeedGroup, other: SeedGroup, anyway: bool) -> list[str]:
-    """What a table of these two must be labelled with. Raises InputError for what is not comparable, unless told."""
+    """List the labels of a table of these two. Raises InputError for incomparable runs, unless ``anyway``."""
     ours, theirs = one.run.plan, other.run.plan
     unlike = comparability.mismatches(ours, theirs)
     if unlike and not anyway:
@@ -68,9 +68,9 @@ def caveats(one: SeedGroup, other: SeedGroup, anyway: bool) -> list[str]:
 
 
 def no_ok_cells(found: Sequence[Comparison], of_one: bool) -> InputError:
-    """The error where no side has an ok cell to compare with the base's: which have none, and why.
+    """Return the error for a comparison in which no side has ok cells: which groups have none, and why.
 
-    ``of_one``: all sides are of one run, which has other ones for a base.
+    ``of_one``: all sides are of one run, which may have another group for a base.
     """
     empty = [group for one in found for group in (one.base, *one.others) if not group.counted]
     why: dict[tuple[str, str], list[str]] = {}

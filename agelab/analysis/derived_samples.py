@@ -1,4 +1,4 @@
-"""Samples that follow from other samples."""
+"""Compute samples that follow from other samples."""
 
 from collections.abc import Iterable, Sequence
 
@@ -14,7 +14,7 @@ NO_NUMBER = "the ratio is larger than any number that a sample holds"
 
 
 def repetition_ratios(ratios: Iterable[Ratio], samples: Sequence[Sample]) -> list[Sample]:
-    """One sample for each ratio: the metric's last repetition over its first, or why there is none."""
+    """Return a sample for each ratio: the metric's last repetition over its first, or why there is none."""
     found = []
     for ratio in ratios:
         series = sorted(
@@ -34,7 +34,7 @@ def repetition_ratios(ratios: Iterable[Ratio], samples: Sequence[Sample]) -> lis
 
 
 def syscall_shares(samples: Sequence[Sample]) -> list[Sample]:
-    """Each system call's share of its step's time, the waiting calls set apart (as the study of 2005 did)."""
+    """Return each system call's share of its step's time, without the waiting calls (as the study of 2005 did)."""
     times = [one for one in samples if one.metric == "syscall_seconds"]
     sums: dict[str, float] = {}
     for one in times:
@@ -62,7 +62,7 @@ def syscall_shares(samples: Sequence[Sample]) -> list[Sample]:
 
 
 def recovery_times(samples: Sequence[Sample]) -> list[Sample]:
-    """For each mount after a power cut how long the filesystem took to be there again, with its repair."""
+    """Return, for each mount after a power cut, how long the filesystem took to be usable again, repair included."""
     times = {(one.step, one.repetition): one.value or 0 for one in samples if one.metric == "elapsed"}
     found = []
     for one in samples:
@@ -101,6 +101,6 @@ def slowdowns(
 
 
 def _over(value: float, other: float) -> float | None:
-    """The ratio of two values of a guest, or None where no sample could hold it."""
+    """Return the ratio of two values of a guest, or None where no sample could hold it."""
     found = round(value / other, 6)
     return found if abs(found) <= MAX_MAGNITUDE else None

@@ -19,7 +19,7 @@ NAMED = 6
 
 @dataclass(frozen=True)
 class HostNoise:
-    """What A/A has shown of the hosts of some runs; nothing for runs of the virtual clock."""
+    """The noise that A/A has shown of the hosts of some runs; empty for runs of the virtual clock."""
 
     known: tuple[HostFloors, ...] = ()
     """One for each run of the wall clock."""
@@ -37,7 +37,7 @@ class HostNoise:
 
     def share(self, step: str, metric: str) -> Fraction | None:
         """Return how far values of a step spread by chance, as a share of their median; None where unknown."""
-        kind = self.kinds.of(step)
+        kind = self.kinds.kind_of(step)
         found = [one.shares[kind, metric] for one in self.known if (kind, metric) in one.shares]
         if not found and self.widest:
             found = [share for one in self.known for at, share in one.shares.items() if at[1] == metric]
@@ -48,13 +48,13 @@ class HostNoise:
         return self.share(pair.left.step, pair.left.metric)
 
     def labels(self, rows: Sequence[ComparedSeries]) -> list[str]:
-        """What a table of these rows must say: whose noise is not known, and which verdicts no A/A covers."""
+        """List the labels of a table of these rows: whose noise is not known, and which verdicts no A/A covers."""
         return [*self.unknown, *self._uncovered(rows)]
 
     def _uncovered(self, rows: Sequence[ComparedSeries]) -> list[str]:
         """Name what is called different although no A/A of a known host has measured such steps."""
         found = dict.fromkeys(
-            f"{one.row.left.metric} of {self.kinds.of(one.row.left.step)}"
+            f"{one.row.left.metric} of {self.kinds.kind_of(one.row.left.step)}"
             for one in rows
             if self.known and not self.unknown and one.differs and self(one.row) is None
         )

@@ -28,7 +28,7 @@ def kind_floors(pairs: Iterable[tuple[SeedGroup, SeedGroup]]) -> tuple[KindFloor
                 first=_floats(first), second=_floats(second),
             )  # fmt: skip
             if seen.share is not None:
-                found.setdefault((known.of(first.step), first.metric), []).append((first.unit, seen))
+                found.setdefault((known.kind_of(first.step), first.metric), []).append((first.unit, seen))
     return tuple(_floor(kind, metric, those) for (kind, metric), those in found.items())
 
 

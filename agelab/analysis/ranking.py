@@ -1,4 +1,4 @@
-"""Subjects by one metric, and which of them chance and the floor do not tell apart."""
+"""Rank groups by one metric, and find those that floor and rank test do not tell from the first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ from agelab.stats.verdict import ComparedSeries
 
 @dataclass(frozen=True)
 class Ranked:
-    """Subjects by one metric, the highest first (or the lowest)."""
+    """Groups by one metric, the highest first (or the lowest)."""
 
     order: tuple[tuple[SeedGroup, Summary], ...]
     series: tuple[Series, ...]
-    """Of each the series, in the same order."""
+    """Their series, in the same order."""
 
     @property
     def first(self) -> tuple[SeedGroup, Summary]:
@@ -26,27 +26,27 @@ class Ranked:
 
     @property
     def floored(self) -> bool:
-        """Whether each has run seeds enough for a floor."""
+        """True if each has run seeds enough for a floor."""
         return all(summary.n >= SEEDS_NEEDED for _, summary in self.order)
 
     @cached_property
     def compared(self) -> list[ComparedSeries]:
-        """The first one, as B, against each of the others."""
+        """The first, as B, judged against each of the others."""
         rows = [SeriesPair(one, self.series[0]) for one in self.series[1:]]
         return judge(rows, self.first[0].host) if rows else []
 
     @property
     def apart(self) -> MedianDifference:
-        """The next, as A, against the first; of one alone there is none."""
+        """The difference from the next, as A, to the first; there must be two."""
         found = self.compared[0].difference
         assert found is not None  # whoever is in the order has values
         return found
 
     @property
     def tied(self) -> list[tuple[SeedGroup, Summary]]:
-        """Those that are not told from the first one: below the floor, or by a rank test that allows for chance.
+        """The groups that cannot be told from the first: below the floor, or possibly by chance.
 
-        Without a floor those that are equal to it.
+        Without a floor, those equal to it.
         """
         floored = self.floored
         return [
@@ -57,11 +57,11 @@ class Ranked:
 
     @property
     def clear(self) -> bool:
-        """Whether the first one is told from all others."""
+        """True if the first is told from all others."""
         return len(self.order) > 1 and self.floored and not self.tied
 
     def with_seeds(self) -> "tuple[Ranked, list[tuple[SeedGroup, Summary]]]":
-        """Those that have run seeds enough for a floor, and the others; all, where fewer than two have."""
+        """Split off the groups with too few run seeds for a floor, unless fewer than two have enough."""
         enough = [at for at, (_, summary) in enumerate(self.order) if summary.n >= SEEDS_NEEDED]
         if len(enough) < 2:
             return self, []
@@ -74,12 +74,12 @@ class Ranked:
 
 
 def rank_by_place(subjects: Sequence[SeedGroup], place: Place) -> Ranked:
-    """The subjects that have the place, the highest median first."""
+    """Rank the groups that measured the place, the highest median first."""
     return rank_by_median([(one, one.series.get(place)) for one in subjects])
 
 
 def rank_by_median(found: Sequence[tuple[SeedGroup, Series | None]], *, highest: bool = True) -> Ranked:
-    """Those that have a value, by their medians."""
+    """Rank the groups that have a value by their medians."""
     known = [(one, series.summary, series) for one, series in found if series and series.summary]
     known.sort(key=lambda one: one[1].median, reverse=highest)
     return Ranked(

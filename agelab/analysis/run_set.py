@@ -11,8 +11,6 @@ from agelab.analysis.host_noise import HostNoise, noise_of_runs
 from agelab.model.result import RunKernel, RunPlan
 from agelab.stats.series import Place
 
-AXES = ("variant", "layout", "kernel", "defaults", "machine", "drives")
-"""What tells one group from another, in the order in which a name says it."""
 REF = 8
 """Characters of a git ref in a kernel's name."""
 _REF = re.compile(r"tree:[^,]*@([^,@]+)(,.*)?")
@@ -55,7 +53,7 @@ class RunSet:
                 found.setdefault(key, (run, []))[1].append(one)
         return tuple(
             SeedGroup(name, run, tuple(results), self.host)
-            for name, (run, results) in zip(_names(list(found)), found.values(), strict=True)
+            for name, (run, results) in zip(distinct_names(list(found)), found.values(), strict=True)
         )
 
     @property
@@ -111,10 +109,10 @@ def kernel_names(kernels: Sequence[RunKernel]) -> list[str]:
     ]
 
 
-def _names(keys: Sequence[tuple[str, ...]]) -> list[str]:
-    """Name each by its variant, and by as many more axes as tell it from the others."""
+def distinct_names(keys: Sequence[tuple[str, ...]]) -> list[str]:
+    """Name each by its first word, and by as many more as tell it from the others."""
     names = [key[0] for key in keys]
-    for axis in range(1, len(AXES)):
+    for axis in range(1, max(map(len, keys), default=0)):
         for name in dict.fromkeys(names):
             alike = [at for at, one in enumerate(names) if one == name]
             if len({keys[at][axis] for at in alike}) > 1:

@@ -1,32 +1,33 @@
-"""What ``agelab compare`` is asked to compare: ``RUN[:CHOICE,...]`` as groups of cells."""
+"""Select what ``agelab compare`` compares: ``RUN[:CHOICE,...]`` as groups of cells."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from agelab.analysis.cells import RunResult, SeedGroup, load, pair_groups, seed_groups
+from agelab.analysis.run_set import distinct_names
 from agelab.errors import InputError, unknown
 from agelab.model.result import Cell
 from agelab.results import run_lookup
 
 AXES = ("variant", "filesystem", "layout", "kernel", "machine", "drives", "defaults")
-"""What of a cell can be chosen."""
+"""Fields of a cell that can be chosen."""
 LISTED = 24
-"""Names to list where none is the one that was asked for."""
+"""Names to list where none matches."""
 
 
 @dataclass(frozen=True)
 class Selector:
-    """A run, and which of its cells are meant."""
+    """A run, and the choice among its cells."""
 
     words: str
-    """As it was asked for."""
+    """The words of the command line."""
     run: RunResult
     chosen: Mapping[str, str]
     """Axis to value."""
 
     def groups(self, more: Mapping[str, str] | None = None) -> list[SeedGroup]:
-        """The groups that fit, by ``more`` where this side says nothing itself. Raises InputError for none."""
+        """Return the groups that match, with ``more`` for axes not chosen here. Raises InputError if none does."""
         taken = {"variant", "filesystem"} if {"variant", "filesystem"} & self.chosen.keys() else set()
         wanted = {axis: value for axis, value in (more or {}).items() if axis not in taken} | dict(
             self.chosen
@@ -42,7 +43,7 @@ class Selector:
 
 
 def parse_selector(runs: Path, words: str) -> Selector:
-    """What the words mean. Raises InputError for a run that is not there, and for a choice that none is."""
+    """Parse ``RUN[:CHOICE,...]``. Raises InputError for a run that does not exist, or a choice that nothing matches."""
     name, colon, choices = words.partition(":")
     if not name:
         raise InputError(f"{words!r} names no run", hint="like latest:ext4; agelab list names them")
@@ -55,7 +56,7 @@ def parse_selector(runs: Path, words: str) -> Selector:
 
 
 def parse_choices(run: RunResult, choices: str) -> dict[str, str]:
-    """Axis to value of ``ext4,raid0,kernel=6.1``: a word alone is a variant, or else a layout of the run."""
+    """Parse ``ext4,raid0,kernel=6.1`` into axis and value; a word alone is a variant, or else a layout of the run."""
     cells = run.plan.cells
     found: dict[str, str] = {}
     for word in filter(None, choices.split(",")):
@@ -77,20 +78,20 @@ def parse_choices(run: RunResult, choices: str) -> dict[str, str]:
 
 
 def no_match_error(run: RunResult, what: str, have: Iterable[str]) -> InputError:
-    """The error for a choice that no cell of a run fits, with all that there is instead: a near name is no answer."""
+    """Return the error for a choice that no cell matches, with all that there is instead: a near name may mislead."""
     names = list(dict.fromkeys(have))
     more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
     return InputError(f"run {run.name} has no {what}; it has {', '.join(names[:LISTED])}{more}")
 
 
 def axis_value(cell: Cell, axis: str) -> str:
-    """What a cell is on an axis; the drives of RAID-0 with a plus between them."""
+    """Return a cell's value on an axis; the drives of RAID-0 with a plus between them."""
     value = getattr(cell, axis)
     return "+".join(value) if isinstance(value, tuple) else str(value)
 
 
 def matches(cell: Cell, axis: str, value: str) -> bool:
-    """Whether it was meant: the name, and of a kernel its first numbers (6.1 is 6.1.0-56-amd64, and not 6.12)."""
+    """Return whether a cell matches: by name, a kernel by its first numbers, too (6.1 is 6.1.0-56-amd64, not 6.12)."""
     name = axis_value(cell, axis)
     return name == value or (axis == "kernel" and name.startswith((f"{value}.", f"{value}-")))
 
@@ -104,7 +105,7 @@ class Comparison:
 
 
 def compare_within_run(one: Selector, base: str | None) -> Comparison:
-    """Every group of a run against its first, or against the one that is named. Raises InputError for a single one."""
+    """Compare each group of a run with the first, or with ``base``. Raises InputError where there is one group only."""
     found = one.groups()
     at = 0
     if base:
@@ -128,10 +129,10 @@ def compare_within_run(one: Selector, base: str | None) -> Comparison:
 
 
 def compare_across_runs(sides: Sequence[Selector]) -> list[Comparison]:
-    """Each group of the first side with those of the others that belong to it.
+    """Pair each group of the first side with the matching ones of the others.
 
-    What one side alone chooses is meant on all; groups of equal variant and layout belong together, or of equal
-    variant, and any two where each side chooses what it wants. Raises InputError where nothing belongs together.
+    A choice that one side alone makes holds for all. Groups match by variant and layout, or by variant alone, and any
+    two do where each side names its variant. Raises InputError where nothing matches.
     """
     values: dict[str, set[str]] = {}
     for one in sides:
@@ -162,7 +163,7 @@ def compare_across_runs(sides: Sequence[Selector]) -> list[Comparison]:
 def uncompared_groups(
     comparisons: Sequence[Comparison], sides: Sequence[Selector]
 ) -> Mapping[str, list[str]]:
-    """What of each run stands in no comparison, because another run has not got it: nothing where sides choose."""
+    """List each run's groups that no comparison has, because another run lacks them; none where sides choose."""
     there = {(group.run.name, group.name) for one in comparisons for group in (one.base, *one.others)}
     found: dict[str, list[str]] = {}
     for one in sides if not any(side.chosen for side in sides) else ():
@@ -173,10 +174,7 @@ def uncompared_groups(
 
 
 def column_names(found: Sequence[SeedGroup]) -> list[str]:
-    """Each group's variant, and as much more as tells it from the others; nothing where nothing does."""
-    keys = [(group.variant, *(axis_value(group.cell, axis) for axis in AXES[2:])) for group in found]
-    told = [key[0] for key in keys]
-    for axis in range(1, len(keys[0])):
-        if len({key[axis] for key in keys}) > 1 and len(set(told)) < len(told):
-            told = [f"{name} {key[axis]}" for name, key in zip(told, keys, strict=True)]
+    """Name each group by its variant and what else tells it from the others; empty names where nothing does."""
+    axes = [axis for axis in AXES if axis != "filesystem"]
+    told = distinct_names([tuple(axis_value(group.cell, axis) for axis in axes) for group in found])
     return told if len(set(told)) == len(told) else ["" for _ in told]

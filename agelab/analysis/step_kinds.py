@@ -1,4 +1,4 @@
-"""What kind of work a step does: steps of one kind are what the chance of a host is the same for.
+"""The kinds of work that steps do: a host is as noisy in all steps of one kind.
 
 The kinds are few, and the same on every host and filesystem: a step of every cell (mkfs, mount ...) is its own kind, a
 scenario's or a user's own is known by the programs that its command names, not by what it is called.
@@ -19,12 +19,12 @@ PROGRAMS = {
     "delete": ("rm", "rmdir", "unlink", "-delete"),
     "read": ("cat", "df", "du", "find", "grep", "ls", "md5sum", "random-read", "sha256sum", "stat", "wc"),
 }  # fmt: skip
-"""Kind to the programs whose work it is. A command that names several is of the first kind that it names one of."""
+"""Kind to the programs that do such work. A command that names several is of the first kind listed here."""
 _WORD = re.compile(r"[\w.-]+", re.ASCII)
 
 
 def kind_of_command(command: str) -> str:
-    """The kind of a step's command, a text for sh(1)."""
+    """Return the kind of a step's command, a text for sh(1)."""
     words = set(_WORD.findall(command))
     return next((kind for kind, names in PROGRAMS.items() if words.intersection(names)), OTHER)
 
@@ -34,10 +34,10 @@ class StepKinds:
     """The kinds of a cell's steps."""
 
     commands: Mapping[str, str]
-    """What runs in each step, by ``<phase>/<step>`` and ``<step>``."""
+    """The command of each step, by ``<phase>/<step>`` and ``<step>``."""
 
-    def of(self, step: str) -> str:
-        """The kind of a step as samples name it: ``copy``, ``aged/read``, ``control/mount``, ``strace/read1/open``."""
+    def kind_of(self, step: str) -> str:
+        """Return the kind of a step named as in samples: ``copy``, ``control/mount``, ``strace/read1/open``."""
         found = StepId.parse(step)
         name = found.name
         if name in IMPLICIT:
@@ -49,7 +49,7 @@ class StepKinds:
 
 
 def kinds_of_cell(inputs: Mapping[str, Any]) -> StepKinds:
-    """The kinds of the steps that a cell's inputs plan."""
+    """Return the kinds of the steps that a cell's inputs plan."""
     found: dict[str, str] = {}
     for phase, name, command in _planned(inputs):
         found.setdefault(f"{phase}/{name}", command)
@@ -58,7 +58,7 @@ def kinds_of_cell(inputs: Mapping[str, Any]) -> StepKinds:
 
 
 def _planned(inputs: Mapping[str, Any], phase: str = "") -> Iterator[tuple[str, str, str]]:
-    """Phase, step and command of all that the guests' plans say."""
+    """Yield phase, step and command of each step in the guests' plans."""
     for key, value in inputs.items():
         if not isinstance(value, Mapping):
             continue

@@ -40,12 +40,12 @@ class SweepCell:
 
     @property
     def why(self) -> str:
-        """Why there is nothing, or less than there should be."""
+        """The reasons of cells that are not ok."""
         return "; ".join(dict.fromkeys(one.ended for one in self._left_out))
 
     @property
     def unsupported(self) -> bool:
-        """Whether the kernel does not support it."""
+        """True if the kernel does not support it."""
         statuses = {one.end.status if one.end else None for one in self._left_out}
         return statuses == {Status.UNSUPPORTED}
 

@@ -10,7 +10,7 @@ SCHEMA = 1
 
 def cell_name(cell: Cell) -> str:
     """Return the name that tells a cell from the others."""
-    return f"{cell.variant}, {cell.layout}, seed {cell.seed}"
+    return f"{cell.label}, seed {cell.seed}"
 
 
 def capsule_lines(capsule: Capsule) -> list[str]:

@@ -1,1 +1,1 @@
-"""What the studies published, and whether a run of ours bears it out. Pure functions; see docs/replication.md."""
+"""Published studies, and verdicts on their claims from runs of ours. Pure functions; see docs/replication.md."""

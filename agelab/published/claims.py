@@ -15,7 +15,7 @@ SUBJECT = re.compile(r"([a-z0-9][a-z0-9_-]*)(?:@(single|raid0))?(?:#([A-Za-z0-9-
 
 
 class ClaimSubject(NamedTuple):
-    """What a claim is about: a variant, where it matters with its layout and the table that has it."""
+    """The subject of a claim: a variant, with its layout and table where they matter."""
 
     variant: str
     layout: str
@@ -29,7 +29,7 @@ class ClaimSubject(NamedTuple):
 
 
 def subject(text: str) -> ClaimSubject:
-    """The parts of ``xfs``, ``xfs@raid0``, ``xfs#I``; what is left out is empty."""
+    """Parse ``xfs``, ``xfs@raid0``, ``xfs#I``; parts left out are empty."""
     found = SUBJECT.fullmatch(text)
     if found is None:
         raise ValueError("not like xfs, xfs@raid0 or xfs#II (a variant, its layout, its table)")
@@ -48,7 +48,7 @@ AnyBanded = TypeVar("AnyBanded", bound=Frozen)
 
 
 class ClaimTest(Frozen):
-    """What every test has: where to look, and of how many of its comparisons it must be true."""
+    """The fields of every test: where to look, and of how many of its comparisons it must be true."""
 
     steps: tuple[StepName, ...] = Field(min_length=1, description="of the scenario, or sums of them")
     metric: str = Field(default="elapsed", description="what is compared")
@@ -66,7 +66,7 @@ class ClaimTest(Frozen):
 
 
 class Pairs(ClaimTest):
-    """Two subjects in each comparison: each of ``of`` with each of ``to``, or the pairs as they stand."""
+    """Comparisons of two subjects: each of ``of`` with each of ``to``, or the pairs as listed."""
 
     of: tuple[Ref, ...] = Field(default=(), description="the ones")
     to: tuple[Ref, ...] = Field(default=(), description="the others")
@@ -84,7 +84,7 @@ class Pairs(ClaimTest):
 
 
 class ExpectedRatio(Pairs):
-    """The one's value over the other's lies in a band."""
+    """The ratio of one value to the other lies in a band."""
 
     kind: Literal["ratio"] = Field(description="which test it is")
     to_step: StepName | None = Field(default=None, description="the other's step, where it is another one")
@@ -174,14 +174,14 @@ def _banded(test: AnyBanded, low: float | None, high: float | None) -> AnyBanded
 
 
 class NoLongerPossible(Frozen):
-    """Why a younger kernel cannot behave like that any more, whatever its options."""
+    """The reason why a younger kernel cannot behave like that any more, whatever its options."""
 
     since: Annotated[str, Field(pattern=r"^\d+(\.\d+)*$")] = Field(description="the first such release")
     why: str = Field(min_length=1, description="what has changed")
 
 
 class Conflict(Frozen):
-    """What in the study itself speaks against the claim."""
+    """A contradiction of the claim in the study itself."""
 
     against: str = Field(description="'table', or the id of another claim")
     note: str = Field(min_length=1, description="what it says")
@@ -212,7 +212,7 @@ class Claim(Frozen):
 
 
 class TableUse(Frozen):
-    """What one table is, and what of ours belongs beside it."""
+    """The use of one table: what it is, and which of our values belong beside it."""
 
     id: TableName = Field(description="as the figures' file has it")
     about: str = Field(description="what it is a table of")
@@ -239,7 +239,7 @@ class StandIns(Frozen):
 
 
 class Claims(Frozen):
-    """One file: the study's tables, and what it says of them."""
+    """One file: the study's tables, and its claims about them."""
 
     study: Name = Field(description="the file's name, without its endings")
     about: str = Field(description="whose it is, of when, on what")
@@ -280,10 +280,10 @@ class Claims(Frozen):
 
     @property
     def ranked(self) -> frozenset[str]:
-        """The variants that any test has as the lowest or highest, or beside it."""
+        """The variants that any test compares for the lowest or highest."""
         tests = [claim.test for claim in self.claims if isinstance(claim.test, Extreme)]
         return frozenset(subject(ref).variant for test in tests for ref in (*test.of, *test.among))
 
     def table(self, name: str | None) -> TableUse:
-        """The table of that name; the first one without."""
+        """Return the table of that name; the first one without a name."""
         return next((table for table in self.tables if table.id == name), self.tables[0])

@@ -1,4 +1,4 @@
-"""Whether a claim's test is true of a source: a study's own table, or our runs."""
+"""Run a claim's test on a source of values: a study's own table, or our runs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,11 +24,11 @@ from agelab.published.value_sources import Value, ValueSource, compare_values
 
 @dataclass(frozen=True)
 class ClaimComparison:
-    """One of those that a test is made of."""
+    """One comparison of a test."""
 
     where: str
     figure: Fraction | None
-    """A ratio, or what the kind of test speaks of; None where it cannot be had."""
+    """A ratio, or another number by the kind of test; None where values are missing."""
     holds: bool | None
     """None where something is missing without which it cannot be said."""
     note: str = ""
@@ -36,7 +36,7 @@ class ClaimComparison:
 
 @dataclass(frozen=True)
 class ClaimOutcome:
-    """A test on one source."""
+    """The outcome of a test on one source."""
 
     over: str
     comparisons: tuple[ClaimComparison, ...]
@@ -47,7 +47,7 @@ class ClaimOutcome:
 
     @property
     def holds(self) -> bool | None:
-        """Whether enough comparisons are true; None where those that are missing could change the answer."""
+        """True if enough comparisons are true; None where missing ones could change the answer."""
         unknown = sum(one.holds is None for one in self.comparisons)
         number = len(self.comparisons)
         fewest = {"every": number, "most": number // 2 + 1, "some": 1}[self.over]
@@ -57,13 +57,13 @@ class ClaimOutcome:
 
     @property
     def missing(self) -> list[str]:
-        """Why comparisons cannot be made, each reason once."""
+        """The reasons why comparisons cannot be made, each once."""
         return list(dict.fromkeys(one.note for one in self.comparisons if one.holds is None))
 
 
 @dataclass(frozen=True)
 class _Spot:
-    """Where a comparison looks: one step in one layout."""
+    """The place of a comparison: one step in one layout."""
 
     source: ValueSource
     table: str
@@ -91,7 +91,7 @@ class _Spot:
 
 
 def run_test(test: AnyTest, claims: Claims, source: ValueSource) -> ClaimOutcome:
-    """Make the test's comparisons."""
+    """Make the comparisons of a test."""
     return ClaimOutcome(test.over, tuple(_comparisons(test, claims, source)))
 
 
@@ -122,12 +122,12 @@ def _of_sets(
 
 
 def why_missing(*values: Value) -> str:
-    """Why one of them is not there, or nothing."""
+    """Return why one of them is missing, or nothing."""
     return next((value.why or "no value" for value in values if not value.numbers), "")
 
 
 def _in_band(figure: Fraction, low: float | None, high: float | None) -> bool:
-    """Whether it lies between two bounds as they are written: 1.45 is 145/100."""
+    """Return whether it lies between two bounds, taken as they are written: 1.45 is 145/100."""
     return (low is None or figure >= Fraction(str(low))) and (high is None or figure <= Fraction(str(high)))
 
 
@@ -174,7 +174,7 @@ def _amount(spot: _Spot, test: Amount, ref: str) -> ClaimComparison:
 
 
 def describe_extreme(test: Extreme, claims: Claims) -> str:
-    """Who is to be the lowest or highest; where it is not of all that the study ranks, among whom."""
+    """Say who is to be the lowest or highest, and among whom unless it is among all that the study ranks."""
     ours, others = ", ".join(test.of), ", ".join(test.among)
     if claims.ranked <= {*test.of, *test.among}:
         return f"{ours} {test.kind}"
@@ -182,7 +182,7 @@ def describe_extreme(test: Extreme, claims: Claims) -> str:
 
 
 def _extreme(spot: _Spot, test: Extreme, said: str) -> ClaimComparison:
-    """The figure is how far the nearest of the others is: its value over ours, or ours over its."""
+    """Compare with the nearest of the others; the figure is its value over ours, or ours over its."""
     lowest = test.kind == "lowest"
     where = f"{spot.name}: {said}"
     ours, others = spot.values(test.of), spot.values(test.among)
@@ -205,7 +205,7 @@ def _extreme(spot: _Spot, test: Extreme, said: str) -> ClaimComparison:
 
 
 def _order(spot: _Spot, test: ExpectedOrder) -> ClaimComparison:
-    """The figure is the smallest ratio of a later value to an earlier one; below 1 it is out of order."""
+    """Check an order; the figure is the smallest ratio of a later value to an earlier one."""
     where = f"{spot.name}: " + " <= ".join(", ".join(group) for group in test.groups)
     groups = [spot.values(group) for group in test.groups]
     ratios: list[tuple[Fraction, bool, str]] = []
@@ -225,7 +225,7 @@ def _order(spot: _Spot, test: ExpectedOrder) -> ClaimComparison:
 
 
 def _kept(spot: _Spot, test: Kept) -> ClaimComparison:
-    """The figure is the number of pairs that change places; of the lowest and the highest there is none."""
+    """Check what stays in both layouts; the figure is the number of pairs that change places in the order."""
     where = f"{spot.step}: {test.what} of {', '.join(test.among)}, {' and '.join(test.between)}"
     here, there = (spot.values(test.among, layout) for layout in test.between)
     if why := why_missing(*here.values(), *there.values()):
@@ -245,13 +245,13 @@ def _kept(spot: _Spot, test: Kept) -> ClaimComparison:
 
 
 def _at_the_end(values: dict[str, Value], what: str) -> set[str]:
-    """The names with the lowest or highest value, and those that nothing tells from it."""
+    """Return the names with the lowest or highest value, and those that cannot be told from it."""
     end = (min if what == "lowest" else max)(values.values(), key=lambda value: value.median)
     return {name for name, value in values.items() if compare_values(value, end) == 0}
 
 
 def _gain(spot: _Spot, test: Gain) -> ClaimComparison:
-    """The figure is what ``of`` gains, the note what the next one does."""
+    """Compare gains; the figure is the gain of ``of``, the note that of the next."""
     where = f"{spot.step}: gain of {test.of}, {' to '.join(test.between)}"
     refs = (test.of, *test.among)
     first, second = (spot.values(refs, layout) for layout in test.between)
@@ -273,7 +273,7 @@ def _gain(spot: _Spot, test: Gain) -> ClaimComparison:
 
 
 def _spread(spot: _Spot, test: Spread) -> ClaimComparison:
-    """The figure is the one spread over the other."""
+    """Compare spreads; the figure is the one over the other."""
     where = f"{spot.name}: spread of {', '.join(test.of)} / of {', '.join(test.than)}"
     one, other = spot.values(test.of), spot.values(test.than)
     if why := why_missing(*one.values(), *other.values()):

@@ -1,4 +1,4 @@
-"""What is said of a study beside our runs, in words: for a terminal, for Markdown, for a page."""
+"""Texts about a study beside our runs, shared by terminal, Markdown and report."""
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -18,7 +18,7 @@ SHOWN = 4
 
 
 def describe_column(column: RunColumn) -> str:
-    """What a side is: scale, clock, defaults, kernel, machines, drives, run seeds."""
+    """Describe a column: scale, clock, defaults, kernel, machines, drives, run seeds."""
     emulated = ", EMULATED" if column.emulated else ""
     return ", ".join(
         [
@@ -34,12 +34,12 @@ def describe_column(column: RunColumn) -> str:
 
 
 def count_verdicts(report: StudyReport, letter: str) -> str:
-    """How many claims have which verdict on that side."""
+    """Say how many claims of a side have which verdict."""
     return ", ".join(f"{number} {verdict}" for verdict, number in report.counted(letter).items())
 
 
 def figure_text(figure: Fraction | None) -> str:
-    """A ratio or count, to three figures or so."""
+    """Format a ratio or count to about three figures."""
     if figure is None:
         return "-"
     size = abs(figure)
@@ -49,29 +49,29 @@ def figure_text(figure: Fraction | None) -> str:
 
 
 def value_text(value: Value | None) -> str:
-    """A value with its digits; a question mark where it is not there."""
+    """Format a value with its digits; a question mark where there is none."""
     return f"{float(value.median):.6g}" if value and value.numbers else "?"
 
 
 def ranking_title(report: StudyReport, ranking: Ranking) -> str:
-    """Which table, layout and metric, and in what unit its values are."""
+    """Name the table, layout and metric, and the unit of its values."""
     about = report.study.claims.table(ranking.table).about
     unit = "times the other" if ranking.unit == "times" else ranking.unit
     return f"table {ranking.table}, {ranking.layout}, {ranking.metric} ({unit}): {about}"
 
 
 def tau_text(value: float | None) -> str:
-    """Tau-b with two decimals, a dash where there is none."""
+    """Format tau-b with two decimals, or a dash."""
     return "-" if value is None else f"{value:.2f}"
 
 
 def reason_text(one: JudgedClaim) -> str:
-    """The reason, and where no floor stands under it that there is none."""
+    """Return the reason, marked where no floor stands under it."""
     return one.reason + (" (no floor)" if one.no_floor else "")
 
 
 def floor_notes(report: StudyReport, letter: str) -> list[str]:
-    """Say what floors the verdicts of that side lack: the one of run seeds, the one of its host in the wall clock."""
+    """Name the floors that a side's verdicts lack: that of run seeds, that of its host in the wall clock."""
     without = [
         one.no_floor for _, judged in report.claims for side, one in judged if side == letter and one.no_floor
     ]
@@ -81,14 +81,14 @@ def floor_notes(report: StudyReport, letter: str) -> list[str]:
 
 
 def verdict_label(letter: str, one: JudgedClaim) -> str:
-    """Whose verdict: the side's letter, and the filesystem where others stand in for the study's."""
+    """Label a verdict: the side's letter, and the filesystem where others stand in for the study's."""
     if not one.filesystem:
         return letter
     return f"{letter} {one.filesystem}{' (stands in)' if one.stand_in else ''}"
 
 
 def claim_notes(claim: Claim) -> list[str]:
-    """What is to be known beside a verdict."""
+    """List what a reader must know beside a verdict."""
     found = []
     if claim.conflict:
         against = "its table" if claim.conflict.against == "table" else f"claim {claim.conflict.against}"
@@ -99,7 +99,7 @@ def claim_notes(claim: Claim) -> list[str]:
 
 
 def comparison_rows(judged: Sequence[JudgedClaim], everything: bool) -> list[list[str]]:
-    """Where, theirs, and ours of each verdict; without ``everything`` a few, those that speak against it first."""
+    """List place, their figure, and ours by verdict; a few, those against the claim first, unless ``everything``."""
     ran = [one for one in judged if one.ours]
     theirs = next((one.theirs for one in judged if one.theirs), ())
     if not ran or not theirs:
@@ -124,19 +124,19 @@ def comparison_rows(judged: Sequence[JudgedClaim], everything: bool) -> list[lis
 
 
 def _figure(one: ClaimComparison) -> str:
-    """The figure, marked where it speaks against the claim."""
+    """Format the figure, marked where it speaks against the claim."""
     return (figure_text(one.figure) if one.figure is not None else _words(one)) + (
         " no" if one.holds is False else ""
     )
 
 
 def _words(one: ClaimComparison) -> str:
-    """What there is in place of a figure: two names, or that something is missing."""
+    """Format a comparison without a figure: two names, or a question mark where something is missing."""
     return "?" if one.holds is None else one.note or "-"
 
 
 def variants_not_run(column: RunColumn) -> Iterator[str]:
-    """For each scenario of which some variants alone were run: how many, and how to run the rest, too."""
+    """Say, for each scenario of which only some variants were run, how many, and how to run the rest."""
     for name in dict.fromkeys(name for name, _, _ in column.groups):
         scenario = selection.select(name).scenario
         every = {variant.name for variant in scenario.variants}

@@ -13,11 +13,11 @@ from agelab.published.tables import Place, PublishedFigure, PublishedTables
 from agelab.published.value_sources import READINGS, PrintedValues, Value, sum_values
 
 FACTORS = ("slower_percent", "more_percent")
-"""Metrics that say what one value is of another: in a ranking they are that factor."""
+"""Metrics that compare one value with another: a ranking takes them as that factor."""
 
 
 def tau_b(one: Sequence[Fraction], other: Sequence[Fraction]) -> float | None:
-    """Kendall's tau-b of two rankings of the same things; None for fewer than two, or where one side is all ties.
+    """Return Kendall's tau-b of two rankings of the same things; None for fewer than two, or all ties on a side.
 
     (concordant - discordant pairs) / sqrt((pairs not tied in the one) * (pairs not tied in the other)): M. G. Kendall,
     "The treatment of ties in ranking problems", Biometrika 33 (1945), 239-251.
@@ -30,7 +30,7 @@ def tau_b(one: Sequence[Fraction], other: Sequence[Fraction]) -> float | None:
 
 
 def competition_ranks(values: Sequence[Fraction]) -> list[int]:
-    """1 for the lowest; equal values have equal ranks, and the next one counts them all: 1, 2, 2, 4."""
+    """Rank values from 1, the lowest; equal values have equal ranks, and the next counts them all: 1, 2, 2, 4."""
     return [1 + sum(other < value for other in values) for value in values]
 
 
@@ -39,20 +39,20 @@ class RankedColumn:
     """One side's values of one row."""
 
     values: Mapping[str, Value]
-    """Of each variant of the study's table."""
+    """The value of each variant of the study's table."""
     tau: float | None
-    """Against the study, over the variants that both have."""
+    """The agreement with the study, over the variants that both have."""
     common: int
-    """How many those are."""
+    """The number of those variants."""
 
     def ratio(self, variant: str) -> Fraction | None:
-        """The variant's value over the lowest one."""
+        """Return the variant's value over the lowest one."""
         known = {name: value.median for name, value in self.values.items() if value.numbers}
         lowest = min(known.values(), default=Fraction())
         return known[variant] / lowest if variant in known and lowest else None
 
     def rank(self, variant: str) -> int | None:
-        """Its place among the variants that have a value, 1 for the lowest."""
+        """Return its place among the variants that have a value, 1 for the lowest."""
         known = {name: value.median for name, value in self.values.items() if value.numbers}
         return dict(zip(known, competition_ranks(list(known.values())), strict=True)).get(variant)
 
@@ -70,7 +70,7 @@ class RankedRow:
 
 @dataclass(frozen=True)
 class Overall:
-    """The sums over the steps that a side has as the study has them, for every variant that it has."""
+    """Sums over the steps that both a side and the study have for every variant of the side."""
 
     steps: tuple[str, ...]
     theirs: RankedColumn
@@ -92,7 +92,7 @@ class Ranking:
 
 
 def rankings(figures: PublishedTables, claims: Claims, sources: Sequence[OurValues]) -> list[Ranking]:
-    """Every table of the study in which two variants or more can be compared."""
+    """Rank every table of the study in which two variants or more can be compared."""
     found = []
     for use in claims.tables:
         # Layout, metric and unit of a table to the figures that are one ranking's.
@@ -144,7 +144,7 @@ def _against(theirs: Mapping[str, Value], ours: Mapping[str, Value]) -> RankedCo
 
 
 def _overall(rows: Sequence[RankedRow], side: int) -> Overall | None:
-    """The sums of that side; a step counts where every variant that the side has at all is in both."""
+    """Sum the steps of a side; a step counts where every variant that the side has is in both."""
     columns = [(row.step, row.theirs[0].values, row.ours[side].values) for row in rows]
     variants = dict.fromkeys(name for _, _, ours in columns for name, value in ours.items() if value.numbers)
     whole = [

@@ -1,4 +1,4 @@
-"""All that is said of one study: its rankings beside ours, and a verdict on each of its claims."""
+"""Report on a study: its rankings beside ours, and a verdict on each of its claims."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from agelab.published.verdict import ClaimVerdict, JudgedClaim, judge_claim, sta
 
 @dataclass(frozen=True)
 class StudyColumn:
-    """One column of the rankings: a side, with the filesystem that stands in for the study's where one does."""
+    """A column of the rankings: a side, with the filesystem that stands in for the study's, if any."""
 
     letter: str
     side: RunColumn
@@ -32,20 +32,20 @@ class StudyReport:
 
     study: Study
     sides: tuple[tuple[str, RunColumn], ...]
-    """Each with its letter."""
+    """The sides, each with its letter."""
     columns: tuple[StudyColumn, ...]
     rankings: tuple[Ranking, ...]
     claims: tuple[tuple[Claim, tuple[tuple[str, JudgedClaim], ...]], ...]
     """Each claim with its verdicts, and the letter of the side that each is of."""
 
     def counted(self, letter: str) -> dict[ClaimVerdict, int]:
-        """How many claims have which verdict on that side; a stand-in's verdicts count for themselves."""
+        """Count the verdicts of a side; each stand-in has verdicts of its own."""
         found = Counter(one.verdict for _, judged in self.claims for side, one in judged if side == letter)
         return {verdict: found[verdict] for verdict in ClaimVerdict}
 
 
 def study_reports(runs: Iterable[RunResult]) -> list[StudyReport]:
-    """A report for each study that the runs belong to, in their order. Raises InputError for a run of none."""
+    """Report on each study that the runs belong to, in their order. Raises InputError for a run of none."""
     by_study: dict[str, tuple[Study, list[RunResult]]] = {}
     for run in runs:
         study = study_of_scenario(run.plan.scenario)

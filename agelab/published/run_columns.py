@@ -1,4 +1,4 @@
-"""Our runs as columns beside a study: runs that belong together are one, since layouts come in runs of their own."""
+"""Our runs as columns beside a study. Runs that belong together share one: layouts come in runs of their own."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -47,12 +47,12 @@ class RunColumn:
 
     @property
     def noise_known(self) -> bool:
-        """Whether A/A of the hosts in the wall clock stands under its claims."""
+        """True if A/A of the hosts in the wall clock stands under its claims."""
         return self.plan.clock == "wall" and not self.labels
 
     @property
     def labels(self) -> list[str]:
-        """What must be said of the floors under its claims: whose noise is not known."""
+        """Labels for its claims: hosts whose noise is not known."""
         return list(dict.fromkeys(line for host in self._noise.values() for line in host.unknown))
 
     @property
@@ -70,7 +70,7 @@ class RunColumn:
 
     @property
     def emulated(self) -> bool:
-        """Whether its times are an emulated processor's."""
+        """True if its times are an emulated processor's."""
         return any(run.plan.emulated for run in self.runs)
 
     @property

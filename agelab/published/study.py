@@ -1,4 +1,4 @@
-"""A study's two files, read together: its figures, and the claims that rest on them."""
+"""Read a study's two files together: its figures, and the claims that rest on them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ DIRECTORY = "published"
 
 @dataclass(frozen=True)
 class Study:
-    """What one study published."""
+    """One published study."""
 
     figures: PublishedTables
     claims: Claims
@@ -35,12 +35,12 @@ class Study:
 
 
 def study_names() -> list[str]:
-    """The studies that have published data."""
+    """List the studies that have published data."""
     return sorted(path.stem for path in (toml_files.SCENARIOS / DIRECTORY).glob("*.csv"))
 
 
 def read_study(name: str, directory: Path | None = None) -> Study:
-    """The study of that name. Raises InputError that lists every error with its place."""
+    """Read a study by name. Raises InputError that lists every error with its place."""
     directory = directory or toml_files.SCENARIOS / DIRECTORY
     figures = tables.read_tables(directory / f"{name}.csv")
     path = directory / f"{name}.claims.toml"
@@ -51,7 +51,7 @@ def read_study(name: str, directory: Path | None = None) -> Study:
 
 
 def all_studies() -> list[Study]:
-    """All studies; their files are read once."""
+    """Return all studies, whose files are read once."""
     return [_once(name, toml_files.SCENARIOS / DIRECTORY) for name in study_names()]
 
 
@@ -61,7 +61,7 @@ def _once(name: str, directory: Path) -> Study:
 
 
 def study_of_scenario(scenario: str) -> Study:
-    """The study beside whose tables runs of that scenario stand. Raises InputError that says which have one."""
+    """Return the study that a scenario follows. Raises InputError that lists the scenarios that follow one."""
     studies = all_studies()
     for study in studies:
         if scenario in study.scenarios:
@@ -71,7 +71,7 @@ def study_of_scenario(scenario: str) -> Study:
 
 
 def _strangers(figures: PublishedTables, claims: Claims) -> Iterator[str]:
-    """What the claims name and the figures do not have."""
+    """Yield what the claims name and the figures do not have."""
     if claims.study != figures.study:
         yield f"study: is {claims.study!r}, the figures are of {figures.study!r}"
     known = {table.id for table in claims.tables}

@@ -1,4 +1,4 @@
-"""A study's figures as it printed them: ``scenarios/published/<study>.csv``."""
+"""Read a study's figures as it printed them: ``scenarios/published/<study>.csv``."""
 
 import csv
 from collections.abc import Iterator, Mapping
@@ -61,16 +61,16 @@ class PublishedTables:
     by_place: Mapping[Place, PublishedFigure]
 
     def filesystem(self, variant: str) -> str:
-        """The filesystem of a variant of the study's."""
+        """Return the filesystem of a variant of the study."""
         return next(figure.filesystem for figure in self.by_place.values() if figure.variant == variant)
 
     def of(self, table: str) -> list[PublishedFigure]:
-        """The figures of one table."""
+        """Return the figures of one table."""
         return [figure for figure in self.by_place.values() if figure.table == table]
 
 
 def read_tables(path: Path) -> PublishedTables:
-    """The file's figures. Raises InputError that lists every error with file and line."""
+    """Read the figures of a file. Raises InputError that lists every error with file and line."""
     try:
         lines = path.read_text().splitlines()
     except UnicodeDecodeError as error:

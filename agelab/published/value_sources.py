@@ -1,4 +1,4 @@
-"""What is known of one cell of a table: printed by the study, or measured by us."""
+"""Values of one cell of a table: printed by the study, or measured by us."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ from agelab.stats.order_statistics import Summary, summary
 
 Reading = Literal["time", "speed"]
 READINGS: tuple[Reading, ...] = ("time", "speed")
-"""What "36 % slower" may mean: a time 1.36 times as long, or a speed of 0.64."""
+"""Two readings of "36 % slower": a time 1.36 times as long, or a speed of 0.64."""
 
 
 @dataclass(frozen=True)
 class Value:
-    """Its numbers, one for each run seed (a printed one has one), or why there are none."""
+    """A value: a number for each run seed (a printed one has one), or why there is none."""
 
     numbers: tuple[Fraction, ...] = ()
     why: str = ""
     host: Fraction | None = None
-    """How far it spreads by chance on the host that measured it, as a share of its median, where that is known."""
+    """The noise of the host that measured it, as a share of its median, where that is known."""
 
     @cached_property
     def summary(self) -> Summary:
@@ -36,14 +36,14 @@ class Value:
 
 
 class ValueSource(Protocol):
-    """Where values come from."""
+    """A source of values."""
 
     @property
     def resolution(self) -> Fraction:
-        """Values that differ by no more are one: what the clock of the study could not tell apart."""
+        """The resolution of the source's clock: values that differ by no more count as equal."""
 
     def value(self, place: Place) -> Value:
-        """What is known of that place."""
+        """Return the value of that place."""
 
 
 def compare_values(one: Value, other: Value) -> int:
@@ -54,7 +54,7 @@ def compare_values(one: Value, other: Value) -> int:
 
 @dataclass(frozen=True)
 class PrintedValues:
-    """A study's own table. Percentages become factors of what they compare to."""
+    """A study's own table. Percentages become factors of the value that they compare to."""
 
     figures: PublishedTables
     claims: Claims
@@ -65,7 +65,7 @@ class PrintedValues:
         return Fraction(str(self.claims.resolution))
 
     def value(self, place: Place) -> Value:
-        """The figure, the sum of figures, or the factor that a percentage says."""
+        """Return the figure, the sum of figures, or the factor of a percentage."""
         table, variant, layout, step, metric = place
         if figure := self.figures.by_place.get(place):
             return Value((figure.exact,))
@@ -89,6 +89,6 @@ def _factor(name: str, percent: Fraction, reading: Reading) -> Fraction:
 
 
 def sum_values(parts: Mapping[str, Value]) -> Value:
-    """The sum of single numbers, or why there is none."""
+    """Return the sum of single numbers, or why there is none."""
     missing = [part.why for part in parts.values() if not part.numbers]
     return Value(why=missing[0]) if missing else Value((sum((p.median for p in parts.values()), Fraction()),))

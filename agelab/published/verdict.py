@@ -1,4 +1,4 @@
-"""What our runs say of a claim: replicated, not replicated, or could not be tested; with numbers and the reason."""
+"""Judge a claim by our runs: replicated, not replicated, or could not be tested; with numbers and the reason."""
 
 import re
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ SCALES = ("quick", "paper")
 
 
 class ClaimVerdict(StrEnum):
-    """What is said of a claim."""
+    """The verdict on a claim."""
 
     REPLICATED = "replicated"
     NOT = "not replicated"
@@ -29,7 +29,7 @@ class ClaimVerdict(StrEnum):
 
 @dataclass(frozen=True)
 class JudgedClaim:
-    """A claim and one column."""
+    """A claim judged by one column."""
 
     claim: Claim
     verdict: ClaimVerdict
@@ -38,15 +38,15 @@ class JudgedClaim:
     """The test on the study's own table, once for each reading of its percentages; empty without a test."""
     ours: ClaimOutcome | None
     no_floor: str = ""
-    """Why orders were taken as they are, with no floor under them; empty where there is one, or no verdict."""
+    """The reason why orders were taken without a floor of run seeds; empty where there is one, or no verdict."""
     filesystem: str = ""
-    """Whose verdict it is, where filesystems of ours stand in for the study's."""
+    """The filesystem judged, where filesystems of ours stand in for the study's."""
     stand_in: bool = False
 
 
 @dataclass
 class _Counting:
-    """Our values, and the fewest run seeds that any of them was made of."""
+    """Our values, with the fewest run seeds that any of them was made of."""
 
     source: OurValues
     fewest: int | None = None
@@ -63,7 +63,7 @@ class _Counting:
 
 
 def judge_claim(study: Study, claim: Claim, column: RunColumn) -> list[JudgedClaim]:
-    """The claim's verdict; with stand-ins the study's own filesystem's first, then one for each of them that ran."""
+    """Judge a claim; with stand-ins for the study's own filesystem first, then for each of them that ran."""
     stand_ins = study.claims.stand_ins
     if stand_ins is None:
         return [_judge(study, claim, column)]
@@ -82,7 +82,7 @@ def judge_claim(study: Study, claim: Claim, column: RunColumn) -> list[JudgedCla
 
 
 def stand_ins_run(study: Study, column: RunColumn) -> list[str]:
-    """The stand-ins that the column has any cell of."""
+    """List the stand-ins that the column has any cell of."""
     if study.claims.stand_ins is None:
         return []
     variants = [variant for _, variant, _ in column.groups]
@@ -92,7 +92,7 @@ def stand_ins_run(study: Study, column: RunColumn) -> list[str]:
 
 
 def printed_outcomes(study: Study, claim: Claim) -> tuple[ClaimOutcome, ...]:
-    """The claim's test on the study's own table, in each reading of its percentages; equal ones once."""
+    """Run the claim's test on the study's own table, in each reading of its percentages; equal outcomes once."""
     if claim.test is None:
         return ()
     found = [
@@ -124,7 +124,7 @@ def _verdict(claim: Claim, column: RunColumn, ours: ClaimOutcome | None) -> tupl
 
 
 def _counted(ours: ClaimOutcome) -> str:
-    """Of how many of the comparisons that could be made it is true; of a single one what it came to."""
+    """Count the comparisons that are true among those made; for a single one say how it came out."""
     made = sum(one.holds is not None for one in ours.comparisons)
     if len(ours.comparisons) == 1:
         return ours.comparisons[0].note or ("it is so" if ours.holds else "it is not so")
@@ -134,12 +134,12 @@ def _counted(ours: ClaimOutcome) -> str:
 
 
 def _first(reasons: Sequence[str]) -> str:
-    """The first reason, and how many more there are."""
+    """Return the first reason, and how many more there are."""
     return reasons[0] + (f" (and {len(reasons) - 1} more reasons)" if len(reasons) > 1 else "")
 
 
 def _out_of_reach(claim: Claim, column: RunColumn) -> str:
-    """Why that column cannot show the claim, whatever it measured; nothing where it can."""
+    """Return why this column cannot show the claim, whatever it measured; nothing where it can."""
     if column.plan.scale not in SCALES:
         return f"scale {column.plan.scale}: the data are not the study's"
     if SCALES.index(column.plan.scale) < SCALES.index(claim.scale):
@@ -152,6 +152,6 @@ def _out_of_reach(claim: Claim, column: RunColumn) -> str:
 
 
 def _release(kernel: str) -> tuple[int, ...]:
-    """The numbers at the start of a kernel's name: 6.1.0-56-amd64 is (6, 1, 0)."""
+    """Parse the numbers at the start of a kernel's name: 6.1.0-56-amd64 is (6, 1, 0)."""
     found = re.match(r"\d+(\.\d+)*", kernel)
     return tuple(int(word) for word in found.group().split(".")) if found else ()

@@ -75,7 +75,7 @@ def by_step(group: RunSet, steps: Sequence[str], where: str) -> Iterator[Table]:
                 *_both(series),
                 _between(told[at].median_interval, series),
                 *(_effect(one) if one else (TableCell("1", 1), TableCell("–"), TableCell("–"), TableCell("–"))),
-                TableCell(_word(one) if one else "lowest median"),
+                TableCell(one.word_or_reason if one else "lowest median"),
             )
         )  # fmt: skip
     yield Table(
@@ -104,7 +104,7 @@ def by_test(group: RunSet, places: Sequence[Place], where: str) -> Iterator[Tabl
                 TableCell(name), TableCell(subject.name), TableCell(str(n), n), *_both(row.right), *_both(row.left),
                 TableCell(text(summary), float(summary.median)) if summary else TableCell("?"),
                 _between(told[at].median_interval, slowdown) if at in told else TableCell("–"),
-                *_effect(one)[2:], TableCell(_word(one)),
+                *_effect(one)[2:], TableCell(one.word_or_reason),
             )
         )  # fmt: skip
     if rows:
@@ -140,11 +140,6 @@ def _effect(one: ComparedSeries) -> tuple[TableCell, TableCell, TableCell, Table
         TableCell("–") if test is None else TableCell(number(test.delta, 2), float(test.delta)),
         TableCell("–") if test is None else TableCell(f"{test.corrected:.2g}", test.corrected),
     )
-
-
-def _word(one: ComparedSeries) -> str:
-    """Return the verdict; with a reason if it may be chance or there are too few seeds."""
-    return one.word if one.differs else one.reason or one.word
 
 
 def named(group: RunSet) -> list[str]:

@@ -1,1 +1,1 @@
-"""Results: the append-only run directory, the digest, and how they are shown."""
+"""Storage of results: the append-only run directory, checksums, the digest, and flat rows."""

@@ -1,4 +1,4 @@
-"""JSON that says when it is not what was written: each object and each line carries its seal, the hash of the rest."""
+"""JSON files that reveal damage: each object and each line carries a seal, the hash of the rest."""
 
 import fcntl
 import json
@@ -17,7 +17,7 @@ from agelab.store import canonical_json, key_of
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
 
 SEAL = "seal"
-"""What the hash of the rest is called."""
+"""The key of the hash."""
 
 
 def add_line(path: Path, row: Mapping[str, Any]) -> None:
@@ -30,7 +30,7 @@ def add_line(path: Path, row: Mapping[str, Any]) -> None:
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
-    """The JSON lines of a file that need not be there; a last one that was cut short is left out.
+    """Read the JSON lines of a file, which may be missing, without a last one that was cut short.
 
     Raises ValueError for a line that is not what was written.
     """
@@ -41,29 +41,29 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 def write(path: Path, text: str) -> None:
-    """A whole file of that text with a newline, or the one that was there before."""
+    """Write the text and a newline, or leave the old file: never half of it."""
     atomic.write(path, f"{text}\n".encode())
 
 
 def write_sealed(path: Path, model: BaseModel, **before: Any) -> None:
-    """Write it as ``read`` reads it, behind what else the object is to say."""
+    """Write a model with its seal, behind further keys."""
     write(path, json.dumps(seal({**before, **json.loads(model.model_dump_json(by_alias=True))}), indent=1))
 
 
 def read(path: Path, kind: type[AnyModel]) -> AnyModel:
-    """What a JSON file says. Raises InputError for one that is damaged or not there."""
+    """Read a model from a JSON file. Raises InputError for one that is damaged or missing."""
     with readable(path):
         return validated(unseal(json.loads(path.read_bytes())), kind)
 
 
 def validated(value: Mapping[str, Any], kind: type[AnyModel]) -> AnyModel:
-    """The value as that type, by the rules of JSON: a list is a tuple, a number no text."""
+    """Validate a value by the rules of JSON: a list is a tuple, a number no text."""
     return kind.model_validate_json(canonical_json(value))
 
 
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """Name the file that cannot be read. Raises InputError."""
+    """Turn errors of reading a file into InputError that names it."""
     try:
         yield
     except ValidationError as error:
@@ -81,7 +81,7 @@ def seal(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unseal(value: dict[str, Any]) -> dict[str, Any]:
-    """What was sealed; of an older run what was not. Raises ValueError where it is not what was written."""
+    """Check and remove the seal, which older runs lack. Raises ValueError where it is not what was written."""
     seal = value.pop(SEAL, None)
     if seal is not None and seal != key_of(value):
         raise ValueError("it is not what was written")
@@ -89,7 +89,7 @@ def unseal(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _whole_lines(file: BinaryIO) -> int:
-    """Where the last whole line ends."""
+    """Return where the last whole line ends."""
     end = file.seek(0, os.SEEK_END)
     if not end:
         return 0

@@ -8,11 +8,11 @@ from agelab.store import canonical_json, key_of
 
 
 def digest(status: Status, samples: Iterable[Sample], maps: Mapping[str, str]) -> str:
-    """Equal for equal samples, status and hashes of what was brought back, whatever the order they came in."""
+    """Hash samples, status and the hashes of maps, whatever the order they came in."""
     rows = sorted(canonical_json(sample.model_dump(exclude_none=True)).decode() for sample in samples)
     return "sha256:" + key_of({"status": status.value, "samples": rows, "maps": dict(maps)})
 
 
 def inputs_key(inputs: Mapping[str, Any]) -> str:
-    """The hash of everything that shapes a cell."""
+    """Hash everything that shapes a cell."""
     return "sha256:" + key_of(dict(inputs))

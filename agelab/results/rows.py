@@ -1,4 +1,4 @@
-"""A run as one table, for spreadsheets and programs: a row for each sample, with what tells its cell from others."""
+"""A run as one table, for spreadsheets and programs: a row for each sample, with its cell's fields."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,11 +10,11 @@ COLUMNS = (
     *("drives", "defaults", "accelerator", "seed", "status", "reason"),
     *("step", "repetition", "metric", "value", "unit", "not_measured"),
 )
-"""Of each row, in this order."""
+"""The columns, in this order."""
 
 
 def rows(run: RunDirectory) -> Iterator[dict[str, Any]]:
-    """The rows of a run, cell by cell, each with all of COLUMNS.
+    """Yield the rows of a run, cell by cell, each with all of COLUMNS.
 
     A cell without a sample has one row with no step, so that it does not vanish; what was not measured has no value,
     and the reason. ``drives`` of RAID-0 have a plus between them. A cell that has not ended is ``interrupted``.

@@ -1,15 +1,15 @@
-"""How far a cell of a run is, in a word."""
+"""The state of a cell in one word."""
 
 from pathlib import Path
 
 from agelab.model.result import End, Status
 
 RUNNING, WAITING = GOING = ("running", "waiting")
-"""What a cell without an end is while its run goes on: begun, or to come."""
+"""States of a cell without an end record while its run is going on: begun, or to come."""
 
 
 def status_of(end: End | None, directory: Path, going_on: bool) -> str:
-    """How it ended; while its run goes on, of one without an end whether it runs or waits for its turn.
+    """Return its status at the end; while its run is going on, also whether it runs or waits for its turn.
 
     ``directory`` is the cell's: whoever has begun has one.
     """

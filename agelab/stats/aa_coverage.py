@@ -1,11 +1,11 @@
-"""How sure it is that what a host has shown by chance is as much as it will show again."""
+"""Coverage of the wall-clock A/A floor: how likely later runs stay within what A/A has shown."""
 
 from fractions import Fraction
 from math import comb
 
 
 def coverage(seen: int, later: int) -> Fraction:
-    """A bound of the chance that two later samples have medians no farther apart than an earlier one has its ends.
+    """Return a bound of the chance that two later samples have medians no farther apart than an earlier one's ends.
 
     All are draws from one population, whatever it is: ``seen`` values, and twice ``later``. Medians farther apart than
     the largest and the smallest of the seen values cannot both lie between these: one of the two is above the largest

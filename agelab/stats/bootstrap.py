@@ -26,10 +26,10 @@ LEVEL = Fraction(95, 100)
 DRAWN = 2000
 """Resamples of a mean where there are more to draw (from eight runs on); of fewer runs each one that there is."""
 GENERATOR = 1
-"""What starts the generator that draws them: the same ones, always."""
+"""The seed of the generator that draws them: always the same ones."""
 
 NEGLIGIBLE = 1e-6
-"""A pair of middle ranks that is less likely is left out."""
+"""The chance below which a pair of middle ranks is left out."""
 AT_ONCE = 1 << 21
 """Numbers to hold at a time."""
 
@@ -48,7 +48,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What the runs of a series say of all run seeds."""
+    """Estimates over all run seeds from the runs of a series."""
 
     mean: Fraction
     median_interval: Interval | None
@@ -58,7 +58,7 @@ class Estimate:
 
 @cache
 def median_ranks(n: int) -> tuple[Ranks, Ranks, Floats]:
-    """The two middle ranks (from 0; of an odd number one and the same) of n values drawn from n, and how likely.
+    """Return the two middle ranks (from 0; equal for an odd number) of n values drawn from n, and how likely.
 
     In closed form, so that a median's bootstrap needs no generator. With m = (n+1) // 2 the m-th smallest of the drawn
     is of rank i or less with chance P(Bin(n, i/n) >= m) (Efron 1979, section 3). Of an even n the middle two are of
@@ -84,7 +84,7 @@ def median_ranks(n: int) -> tuple[Ranks, Ranks, Floats]:
 
 @cache
 def resamples(n: int) -> tuple[Ranks, Floats]:
-    """Which of n runs each resample holds, a row each, and how likely it is: all there are, or DRAWN of them."""
+    """Return the runs in each resample of n, a row each, and how likely it is: all there are, or DRAWN of them."""
     if comb(2 * n - 1, n) > DRAWN:
         drawn = np.random.default_rng(GENERATOR).integers(n, size=(DRAWN, n))
         return drawn, np.full(DRAWN, 1 / DRAWN)
@@ -94,7 +94,7 @@ def resamples(n: int) -> tuple[Ranks, Floats]:
 
 
 def percentile_interval(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Of each row of values (series by resamples) the two that leave out half of 1 - LEVEL on each side, at most."""
+    """Return, for each row (series by resamples), the two values that leave out at most half of 1 - LEVEL each."""
     order = np.argsort(values, axis=1, kind="stable")
     below = np.cumsum(weights[order], axis=1)
     tail = float((1 - LEVEL) / 2)
@@ -105,14 +105,14 @@ def percentile_interval(values: Floats, weights: Floats) -> tuple[Floats, Floats
 
 
 def medians(values: Floats) -> tuple[Floats, Floats]:
-    """The medians of all resamples of each row (series by runs), and how likely each is."""
+    """Return the medians of all resamples of each row (series by runs), and how likely each is."""
     low, high, weights = median_ranks(values.shape[1])
     ordered = np.sort(values, axis=1)
     return (ordered[:, low] + ordered[:, high]) / 2, weights
 
 
 def means(values: Floats) -> tuple[Floats, Floats]:
-    """The same of their means."""
+    """Return the means of all resamples of each row, and how likely each is."""
     runs, weights = resamples(values.shape[1])
     total = np.zeros((len(values), len(runs)))
     for column in runs.T:  # one by one: a sum of floats depends on its order, which no library promises
@@ -121,7 +121,7 @@ def means(values: Floats) -> tuple[Floats, Floats]:
 
 
 def estimate_all(found: Mapping[Key, Series]) -> dict[Key, Estimate]:
-    """Mean and intervals of each series that has a value."""
+    """Estimate mean and intervals of each series that has a value."""
     done: dict[Key, Estimate] = {}
     for keys, (numbers,) in _alike(
         {key: (one,) for key, one in found.items() if one.values}, AT_ONCE // DRAWN
@@ -136,7 +136,7 @@ def estimate_all(found: Mapping[Key, Series]) -> dict[Key, Estimate]:
 
 
 def ratio_intervals(rows: Sequence[SeriesPair]) -> list[Interval | None]:
-    """Of each row the interval of the median of B / the median of A; runs of both are drawn, each side by itself.
+    """Return each row's interval of the median of B / the median of A; runs are drawn on each side by itself.
 
     None where a side has fewer than two runs, or a value that is not above zero.
     """
@@ -161,7 +161,7 @@ def ratio_intervals(rows: Sequence[SeriesPair]) -> list[Interval | None]:
 
 
 def _alike(found: Mapping[Key, tuple[Series, ...]], most: int) -> Iterator[tuple[list[Key], list[Floats]]]:
-    """What has as many values, together: the keys, and of each of their series an array of key by value."""
+    """Batch series of equal length: the keys, and for each of their series an array of key by value."""
     by_size: dict[tuple[int, ...], list[Key]] = {}
     for key, several in found.items():
         by_size.setdefault(tuple(len(one.values) for one in several), []).append(key)

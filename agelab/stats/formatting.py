@@ -13,7 +13,7 @@ MAX_DECIMALS = 9
 
 @dataclass(frozen=True)
 class UnitScale:
-    """How a table shows a unit: divided by what, under what name, with how many decimals at most."""
+    """The way a table shows a unit: its divisor, its name, and the most decimals."""
 
     divisor: int
     name: str
@@ -21,16 +21,16 @@ class UnitScale:
 
 
 SCALES = {"B": UnitScale(10**6, "MB", 3), "B/s": UnitScale(10**6, "MB/s", 3)}
-"""The units that a table does not show as they are. A sample has six decimals, a device's bytes come in 512."""
+"""Units that a table scales. A sample has six decimals, a device's bytes come in 512."""
 
 
 def unit_scale(unit: str) -> UnitScale:
-    """How to show that unit."""
+    """Return how to show that unit."""
     return SCALES.get(unit) or UnitScale(1, unit, 6)
 
 
 def decimals_for_spread(most: int, spread: Fraction, *values: Fraction) -> int:
-    """Decimals that show FIGURES figures of that spread: ``most`` where nothing is spread, none where all is whole."""
+    """Return the decimals that show FIGURES figures of a spread: ``most`` without spread, none for whole numbers."""
     if all(value.denominator == 1 for value in (spread, *values)):
         return 0
     if not spread:
@@ -39,7 +39,7 @@ def decimals_for_spread(most: int, spread: Fraction, *values: Fraction) -> int:
 
 
 def format_ratio(value: Fraction, ends: Sequence[Fraction], apart: bool) -> list[str]:
-    """A ratio and the two ends of its interval, where there is one, with as many digits as that leaves them.
+    """Format a ratio and the two ends of its interval, if any, with as many digits as the interval leaves them.
 
     What is called different from 1 has as many as tell it from 1.
     """
@@ -59,10 +59,10 @@ def format_ratio(value: Fraction, ends: Sequence[Fraction], apart: bool) -> list
 
 
 def format_decimal(value: Fraction, places: int) -> str:
-    """The value with so many decimals; what they round to zero has no sign."""
+    """Format the value with so many decimals, and no sign where they round to zero."""
     return f"{float(value):z.{places}f}"
 
 
 def json_number(value: Fraction) -> int | float:
-    """The value for JSON."""
+    """Return the value for JSON."""
     return int(value) if value.denominator == 1 else float(value)

@@ -1,4 +1,4 @@
-"""Whether two samples of run seeds differ: by more than seeds alone make them differ, or not."""
+"""The floor of a difference: how far run seeds alone, or the host by chance, move two samples apart."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,7 +13,7 @@ median with less than 93.75 %."""
 
 
 class FloorVerdict(StrEnum):
-    """What is said of a difference of medians."""
+    """The verdict on a difference of medians."""
 
     A_HIGHER = "A higher"
     B_HIGHER = "B higher"
@@ -24,12 +24,12 @@ class FloorVerdict(StrEnum):
 
 @dataclass(frozen=True)
 class MedianDifference:
-    """Two samples of one metric, A and B, and what may be said of them."""
+    """The difference between two samples of one metric, A and B."""
 
     left: Summary
     right: Summary
     host: Fraction | None = None
-    """A further floor, where it is known: how wide values spread by chance on this host, as a share of their median."""
+    """The host's noise, where it is known: how far values spread by chance, as a share of their median."""
 
     @property
     def difference(self) -> Fraction:
@@ -43,7 +43,7 @@ class MedianDifference:
 
     @property
     def floor(self) -> Fraction | None:
-        """The larger of both spreads and of what the host shows by chance; None with fewer than SEEDS_NEEDED values.
+        """The largest of both spreads and the host's noise; None with fewer than SEEDS_NEEDED values.
 
         The host's share is taken of the larger median, so that it is the same whichever is called A, and covers any two
         that lie within what was seen: of values from ``low`` to ``high`` the share is (high - low) / median, so
@@ -55,12 +55,12 @@ class MedianDifference:
 
     @property
     def host_floor(self) -> Fraction:
-        """What the host shows by chance, in the metric's unit; 0 where that is not known."""
+        """The host's noise in the metric's unit; 0 where that is not known."""
         return (self.host or Fraction(0)) * max(abs(self.left.median), abs(self.right.median))
 
     @property
     def verdict(self) -> FloorVerdict:
-        """A difference counts only if it is greater than the floor."""
+        """The verdict: a difference counts only if it is greater than the floor."""
         if self.floor is None:
             return FloorVerdict.NO_FLOOR
         if not self.difference:
@@ -76,13 +76,13 @@ class MedianDifference:
 
 
 def too_few_seeds(*counts: int) -> str:
-    """Why samples of so many seeds have no floor."""
+    """Say why samples of so many seeds have no floor."""
     fewest = min(counts)
     return f"no floor: {fewest} {'seed' if fewest == 1 else 'seeds'}, five are needed"
 
 
 def false_alarm_bound(n: int, m: int) -> Fraction:
-    """A bound of the chance that n and m values of one and the same population differ by more than the floor.
+    """Return a bound of the chance that n and m values of the same population differ by more than the floor.
 
     Whatever the population. If B's median is above A's by more than either spread, all of A lies below B's median and
     all of B above A's: in rank order the values begin with at least half of A and end with at least half of B. Of the

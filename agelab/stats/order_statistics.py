@@ -1,4 +1,4 @@
-"""What order statistics alone say of a sample: its median, an interval for it, its spread.
+"""Order statistics of a sample: its median, an interval for it, its spread.
 
 The interval is non-parametric: W. R. Thompson, "On confidence ranges for the median and other expectation
 distributions for populations of unknown distribution form", Annals of Mathematical Statistics 7 (1936), 122-128;
@@ -43,7 +43,7 @@ class Summary:
 
 
 def exact(value: int | float) -> Fraction:
-    """The number that the digits say: 0.1 is a tenth, as it was written, and not the float nearest to it.
+    """Return the number that the digits say: 0.1 is a tenth, as it was written, and not the float nearest to it.
 
     Raises ValueError for what is no finite number.
     """
@@ -52,7 +52,7 @@ def exact(value: int | float) -> Fraction:
 
 @cache
 def coverage(n: int, k: int) -> Fraction:
-    """The chance that the k-th smallest and the k-th largest of n values enclose the population's median.
+    """Return the chance that the k-th smallest and the k-th largest of n values enclose the population's median.
 
     The median lies outside when fewer than k of the n fall on one side of it, and each falls there with chance 1/2:
     1 - 2 * sum(C(n, i), i < k) / 2**n.
@@ -62,12 +62,12 @@ def coverage(n: int, k: int) -> Fraction:
 
 @cache
 def interval_rank(n: int) -> int:
-    """The k of the narrowest symmetric interval that covers with LEVEL; 1, the widest, where none does."""
+    """Return the k of the narrowest symmetric interval that covers with LEVEL; 1, the widest, where none does."""
     return max((k for k in range(1, (n + 1) // 2 + 1) if coverage(n, k) >= LEVEL), default=1)
 
 
 def summary(values: Sequence[Fraction]) -> Summary:
-    """The sample's median, interval and spread. Raises ValueError for an empty one."""
+    """Summarize a sample: median, interval and spread. Raises ValueError for an empty one."""
     if not values:
         raise ValueError("an empty sample has no median")
     ordered = sorted(values)

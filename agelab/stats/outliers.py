@@ -13,7 +13,7 @@ LEVEL = 0.05
 
 @cache
 def grubbs_limit(n: int) -> float:
-    """Standard deviations from the mean beyond which a value is named, of n.
+    """Return the standard deviations from the mean beyond which one of n values is named.
 
     (n-1)/sqrt(n) * sqrt(t^2 / (n-2 + t^2)) with t the upper LEVEL/(2n) point of Student's distribution with n-2 degrees
     of freedom: of five values 1.715, of nine 2.215. F. E. Grubbs, "Procedures for detecting outlying observations in
@@ -26,7 +26,7 @@ def grubbs_limit(n: int) -> float:
 
 
 def outliers(one: Series) -> tuple[tuple[int, Fraction], ...]:
-    """Run seed and value of each that Grubbs' test names, the farthest first; while five are left, without it again.
+    """Return run seed and value of each outlier by Grubbs' test, the farthest first, repeated while five are left.
 
     It is made for few values: three standard deviations see nothing in five (none of n is farther than (n-1)/sqrt(n)
     from the mean, of five 1.79), Tukey's fences stand on quartiles, which of five are values, and a limit for the

@@ -1,4 +1,4 @@
-"""Whether chance alone could have put the values of two series in the order that they have: a rank test, corrected.
+"""Test whether chance alone could have put the values of two series in their order: a rank test, corrected.
 
 H. B. Mann and D. R. Whitney, "On a test of whether one of two random variables is stochastically larger than the
 other", Annals of Mathematical Statistics 18 (1947), 50-60. Many comparisons: Y. Benjamini and Y. Hochberg, "Controlling
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LEVEL = Fraction(5, 100)
-"""Of the differences that are called such, this share at most is chance, on average."""
+"""The largest share, on average, of chance among the differences that are called such."""
 COUNTED = 60
 """Values of both series up to which p is exact where some are tied, too."""
 
 
 @dataclass(frozen=True)
 class Test:
-    """What the order of the values of B among those of A says."""
+    """The rank test of the values of B among those of A."""
 
     delta: Fraction
     """Cliff's delta: the share of pairs in which B's is the higher value, less that in which A's is; 2U / (nm) - 1.
@@ -36,18 +36,18 @@ class Test:
     p: float
     """Mann-Whitney's, two-sided: the chance of an order at least as one-sided if both are alike."""
     corrected: float
-    """The same for all comparisons of its family, after Benjamini and Hochberg; 1 for what is in no family."""
+    """p corrected for all comparisons of its family, after Benjamini and Hochberg; 1 outside of a family."""
     family: int
     """Comparisons that it was corrected for, itself among them; 0 for what is in no family."""
 
 
 def smallest_p(n: int, m: int) -> Fraction:
-    """The smallest p that n and m values can give: all of one side above all of the other."""
+    """Return the smallest p that n and m values can give: all of one side above all of the other."""
     return Fraction(2, comb(n + m, n))
 
 
 def seeds_needed(family: int) -> int:
-    """Values on each side with which a single difference among so many comparisons can be told from chance."""
+    """Return the values on each side that tell a single difference among so many comparisons from chance."""
     n = 1
     while smallest_p(n, n) * family > LEVEL:
         n += 1
@@ -55,7 +55,7 @@ def seeds_needed(family: int) -> int:
 
 
 def rank_tests(rows: Sequence[SeriesPair]) -> list[Test | None]:
-    """The rank tests of one family of comparisons; None for a row of which a side has no value.
+    """Run the rank tests of one family of comparisons; None for a row in which a side has no value.
 
     Exact, where no values are tied by scipy.stats.mannwhitneyu; with ties among more than COUNTED values by its normal
     approximation (of seven and seven with many ties it would give a p of two fifths of the true one). A row without a
@@ -93,7 +93,7 @@ def _delta(row: SeriesPair, u: float) -> Fraction:
 
 
 def _mann_whitney(rows: Sequence[SeriesPair]) -> list[tuple[float, float]]:
-    """U of B, and p, of each row. What counts is the order alone, so each order there is is looked at once."""
+    """Return U of B, and p, for each row. Only the order counts, so each order is computed once."""
     import numpy as np
     from scipy.stats import mannwhitneyu, rankdata
 
@@ -123,7 +123,7 @@ def _mann_whitney(rows: Sequence[SeriesPair]) -> list[tuple[float, float]]:
 
 
 def _with_ties(ranks: "NDArray[np.float64]", m: int) -> float:
-    """Twice the share of all choices of m ranks whose sum is no nearer to the middle than that of the last m.
+    """Return twice the share of all choices of m ranks whose sum is no nearer to the middle than that of the last m.
 
     The choices are counted by their size and by twice their sum, which is whole where ranks are shared: each rank
     is taken or not.

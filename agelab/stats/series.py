@@ -1,4 +1,4 @@
-"""The samples of several run seeds, sorted by what they measure."""
+"""Samples of several run seeds as series, one for each place that they measure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Series:
 
 
 def series(cells: Iterable[tuple[int, Sequence[Sample]]]) -> dict[Place, Series]:
-    """The samples of each run seed as series, in the order in which their first seed measured them."""
+    """Sort the samples of each run seed into series, in the order in which their first seed measured them."""
     tables = [
         (seed, {(row.step, row.repetition, row.metric): row for row in samples}) for seed, samples in cells
     ]
@@ -58,11 +58,11 @@ def series(cells: Iterable[tuple[int, Sequence[Sample]]]) -> dict[Place, Series]
 
 
 MEAN = 0
-"""Stands for the repetition of a step's mean over its repetitions."""
+"""The number in place of a repetition for a mean over all of them."""
 
 
 def by_step(found: Mapping[Place, Series]) -> dict[Place, Series]:
-    """One series for each step and metric, a number for each run: of a step that it repeats the mean.
+    """Reduce to one series for each step and metric, with one number for each run: the mean of a repeated step.
 
     A run that lacks one of the repetitions has none. Their place has MEAN for a repetition, and what is done once
     keeps its own. For runs are what is drawn again (``bootstrap``), whole.
@@ -98,13 +98,13 @@ class SeriesPair:
 
     @cached_property
     def difference(self) -> MedianDifference | None:
-        """The two samples against each other, or None where one of them has no value."""
+        """The difference between both, or None where one of them has no value."""
         left, right = self.left.summary, self.right.summary
         return MedianDifference(left, right) if left and right else None
 
 
 def pair_series(left: Mapping[Place, Series], right: Mapping[Place, Series]) -> list[SeriesPair]:
-    """Both groups side by side; what one of them never measured is an empty series there."""
+    """Pair the series of two groups; a place that one never measured has an empty series there."""
 
     def empty(like: Series) -> Series:
         return Series(*like.place, like.unit, (), ())
@@ -116,6 +116,6 @@ def pair_series(left: Mapping[Place, Series], right: Mapping[Place, Series]) -> 
 
 
 def seeds_text(seeds: Iterable[int]) -> str:
-    """``seed 1``, ``seeds 1,2,3``."""
+    """Format run seeds: ``seed 1``, ``seeds 1,2,3``."""
     listed = list(seeds)
     return ("seed " if len(listed) == 1 else "seeds ") + ",".join(map(str, listed))

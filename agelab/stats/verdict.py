@@ -1,4 +1,4 @@
-"""What may be said of two sides, A and B, by one metric of one step: the floor first, and then the rank test.
+"""The verdict on two sides, A and B, by one metric of one step: the floor first, and then the rank test.
 
 Nobody is called slower or faster, higher or lower, below the floor (``floor``); above it the rank test must exclude
 chance as well, corrected for all comparisons of the metric (``ranks``). See docs/floor.md.
@@ -19,7 +19,7 @@ from agelab.stats.series import SeriesPair
 
 
 class DifferenceVerdict(StrEnum):
-    """What is said of B, seen from A."""
+    """The verdict on B, seen from A."""
 
     HIGHER = "higher"
     LOWER = "lower"
@@ -33,13 +33,13 @@ class DifferenceVerdict(StrEnum):
 
 @dataclass(frozen=True)
 class ComparedSeries:
-    """A row, and all that is known of it."""
+    """A pair of series, judged."""
 
     row: SeriesPair
     difference: MedianDifference | None
     """None where a side was not measured."""
     interval: Interval | None
-    """Of the ratio; None where a side has fewer than two runs, or a value that is not above zero."""
+    """The interval of the ratio; None where a side has fewer than two runs, or a value that is not above zero."""
     test: Test | None
 
     @property
@@ -62,12 +62,12 @@ class ComparedSeries:
 
     @property
     def differs(self) -> bool:
-        """Whether B is called higher or lower."""
+        """True if B is called higher or lower."""
         return self.verdict in (DifferenceVerdict.HIGHER, DifferenceVerdict.LOWER)
 
     @property
     def better(self) -> Literal["left", "right"] | None:
-        """Which side is the better one; None where neither is called anything, or the metric has no better way."""
+        """The better side; None where neither is called anything, or the metric has no better way."""
         metric = METRICS.get(self.row.left.metric)
         if not self.differs or metric is None or metric.better is None:
             return None
@@ -84,15 +84,20 @@ class ComparedSeries:
         return self.verdict.value
 
     @property
-    def said(self) -> str:
-        """The same for a reader: of what is no speed ``better`` or ``worse``, where the metric has a better way."""
+    def reader_word(self) -> str:
+        """The word for a reader: ``better`` or ``worse`` where the metric has a better way and is no speed."""
         if self.better and not METRICS[self.row.left.metric].speed:
             return "better" if self.better == "right" else "worse"
         return self.word
 
     @property
+    def word_or_reason(self) -> str:
+        """The word where B differs; else the reason, or the verdict where there is none."""
+        return self.word if self.differs else self.reason or self.word
+
+    @property
     def reason(self) -> str | None:
-        """Why there is no word for the difference, in a sentence; None where there is one, or nothing to say."""
+        """The reason why B is called nothing, in a sentence; None where it is called something, or there is none."""
         if self.verdict is DifferenceVerdict.CHANCE and self.test:
             return (
                 f"above the floor, but chance is not excluded (p {self.test.corrected:.2g} of "

@@ -164,11 +164,11 @@ def _print_short(
     """Print how many rows of each kind differ how, and the largest ratio, of all or of that metric."""
     said = {name: [line for line in lines if _floored(line)] for name, lines in kinds.items()}
     apart = {name: [line for line in lines if line[2].differs] for name, lines in said.items()}
-    there = {line[2].said for lines in apart.values() for line in lines}
+    there = {line[2].reader_word for lines in apart.values() for line in lines}
     words = [word for word in WORDS if word in there]
     rows = []
     for name, lines in ((name, lines) for name, lines in apart.items() if lines):
-        counts = [sum(line[2].said == word for line in lines) for word in words]
+        counts = [sum(line[2].reader_word == word for line in lines) for word in words]
         fit = [line for line in lines if metric in ("", line[2].row.left.metric)]
         _, step, one = max(fit, key=_apart, default=("", "", None))
         most = f"{step.strip()} {ratio_texts(one)[0]}" if one else ""

@@ -47,7 +47,7 @@ def _suite(run: RunDirectory) -> ElementTree.Element:
 
 
 def _case(scenario: str, cell: Cell, end: End | None) -> ElementTree.Element:
-    name = f"{cell.variant}, {cell.layout}, {cell.kernel}, seed {cell.seed}"
+    name = f"{cell.label}, {cell.kernel}, seed {cell.seed}"
     case = ElementTree.Element("testcase", classname=plain(scenario), name=plain(name))
     case.set("time", f"{end.host_seconds if end else 0:.3f}")
     if kind := _kind(end):

@@ -58,7 +58,7 @@ def print_several(
 
 def _short(one: "ComparedSeries | None") -> str:
     """Format ratio and verdict."""
-    return "" if one is None else f"{ratio_texts(one)[0]:>6} {MARKS.get(one.verdict.value, one.said)}"
+    return "" if one is None else f"{ratio_texts(one)[0]:>6} {MARKS.get(one.verdict.value, one.reader_word)}"
 
 
 def _cells(one: "ComparedSeries") -> list[str]:
@@ -75,7 +75,7 @@ def _cells(one: "ComparedSeries") -> list[str]:
         *(format_decimal(median, places) for median in medians),
         *ratio_texts(one),
         _floor(difference),
-        f"B {one.said}" if one.differs else BRIEF.get(one.said, one.said),
+        f"B {one.reader_word}" if one.differs else BRIEF.get(one.reader_word, one.reader_word),
     ]
 
 

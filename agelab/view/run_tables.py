@@ -105,7 +105,7 @@ def _print_cell(
 ) -> None:
     print_wrapped(
         console,
-        f"\n{cell.variant}, {cell.layout} on {', '.join(cell.drives)}, {cell.machine}, "
+        f"\n{cell.label} on {', '.join(cell.drives)}, {cell.machine}, "
         f"{cell.defaults} defaults, seed {cell.seed}",
         2,
     )

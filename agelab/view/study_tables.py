@@ -37,15 +37,11 @@ def table(run: RunDirectory) -> StepTable:
     for group in found:
         for seed, ran in group.cells.items():
             if not ran.ok:
-                notes.append(f"{_column(group)}, seed {seed}: {ran.ended}")
+                notes.append(f"{group.cell.short_label}, seed {seed}: {ran.ended}")
     title = f"{plan.run}: {plan.scenario}, scale {plan.scale}, {plan.clock} clock"
     if plan.kernel:
         title += f", kernel {plan.kernel.release}"
-    return StepTable(title, tuple(notes), tuple(map(_column, found)), rows)
-
-
-def _column(group: SeedGroup) -> str:
-    return group.variant if group.layout == "single" else f"{group.variant} {group.layout}"
+    return StepTable(title, tuple(notes), tuple(group.cell.short_label for group in found), rows)
 
 
 def _taken(group: SeedGroup) -> dict[str, Fraction]:

@@ -366,14 +366,14 @@ def test_the_kind_of_a_step_in_any_phase() -> None:
         "copy": "write", "work": "delete", "aged/work": "read", "control/work": "delete",
         "strace/ls/openat": "read", "never/planned": "other",
     }  # fmt: skip
-    assert {step: known.of(step) for step in steps} == steps
+    assert {step: known.kind_of(step) for step in steps} == steps
 
 
 @pytest.mark.parametrize("steps", ["ab", 7, [7], [["name", "run"]], [{"name": "a"}], {"name": "a"}, None])
 def test_inputs_that_plan_nothing_have_steps_of_no_kind(steps: object) -> None:
     """A run from elsewhere has its own inputs; what they say is no reason to end with a traceback."""
-    assert step_kinds.kinds_of_cell({"plan": {"steps": steps}}).of("a") == step_kinds.OTHER
-    assert step_kinds.kinds_of_cell({"plan": steps, "making": steps}).of("a") == step_kinds.OTHER
+    assert step_kinds.kinds_of_cell({"plan": {"steps": steps}}).kind_of("a") == step_kinds.OTHER
+    assert step_kinds.kinds_of_cell({"plan": steps, "making": steps}).kind_of("a") == step_kinds.OTHER
 
 
 @pytest.mark.parametrize(("seen", "later"), [(4, 2), (4, 3), (6, 3), (6, 4)])

@@ -132,12 +132,6 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def _told(order: Ranked) -> str:
-    """Return the verdict on the first and the next."""
-    against = order.compared[0]
-    return "above the floor" if against.differs else against.reason or against.word
-
-
 def test_by_test(group: RunSet, places: Sequence[Place], where: str) -> Table:
     """Return for each test, and all together, the highest slowdown, the next, and the verdict on the difference."""
     found = [
@@ -155,7 +149,7 @@ def test_by_test(group: RunSet, places: Sequence[Place], where: str) -> Table:
         if len(order.order) < 2:
             continue
         (subject, summary), (following, of) = order.order[:2]
-        apart = order.apart
+        apart, against = order.apart, order.compared[0]
         floor = apart.floor
         rows.append(
             (
@@ -163,7 +157,7 @@ def test_by_test(group: RunSet, places: Sequence[Place], where: str) -> Table:
                 TableCell(text(summary), float(summary.median)), TableCell(f"{following.name} {text(of)}"),
                 TableCell(number(apart.difference, 3), float(apart.difference)),
                 TableCell("–") if floor is None else TableCell(number(floor, 3), float(floor)),
-                TableCell(apart.why_no_floor or _told(order)),
+                TableCell("above the floor" if against.differs else against.word_or_reason),
             )
         )  # fmt: skip
     columns = ("test", "what it does", "highest slowdown", "times", "next", "difference", "floor", "verdict")
