@@ -133,7 +133,7 @@ def load_sweep(directories: Sequence[RunDirectory]) -> Sweep:
         for one in run.cells:
             there = found.setdefault((one.cell.variant, one.cell.layout), {})
             there.setdefault(run.plan.kernel, (run, []))[1].append(one)
-    kernels = tuple(sorted({run.plan.kernel for run in runs if run.plan.kernel}, key=_version))
+    kernels = tuple(sorted(dict.fromkeys(run.plan.kernel for run in runs if run.plan.kernel), key=_version))
     noise = noise_of_runs([(run.directory, run.plan) for run in runs], widest=True)
     return Sweep(
         kernels,
