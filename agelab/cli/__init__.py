@@ -29,7 +29,7 @@ FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 FULL = "free some space there (AGELAB_HOME, or where its output goes); a run that had begun goes on: agelab resume"
 
 ASKED, COMPLETION = "_AGELAB_COMPLETE", "agelab.cli.completion"
-"""What a shell sets when it asks how a word can go on, and the module that knows."""
+"""The variable that a shell sets when it asks for words, and the module that answers."""
 
 # verb -> (module:attribute, what it does). A verb's module loads when the verb is used, so that the
 # help of agelab itself is quick.
@@ -83,8 +83,6 @@ class Verbs(click.Group):
         module, _, attribute = VERBS[cmd_name][0].partition(":")
         command = getattr(importlib.import_module(module), attribute)
         assert isinstance(command, click.Command)
-        if ASKED in os.environ:
-            importlib.import_module(COMPLETION).attach(cmd_name, command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

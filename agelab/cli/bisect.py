@@ -8,6 +8,7 @@ import click
 
 from agelab.cli.options import json_option, open_store
 from agelab.cli.run_options import shared
+from agelab.cli.types import KERNEL, SCENARIO_NAME
 
 if TYPE_CHECKING:
     from agelab.bisect.question import BisectQuestion
@@ -20,7 +21,7 @@ STEP = [sys.executable, "-m", "agelab.cli.bisect_step"]
     epilog="Exit: 0 one kernel is found, 1 only those that one of which it is, 2 wrong input, 3 the host cannot do it, "
     "130 interrupted: go on with --continue."
 )
-@click.option("--scenario", default=None, help="The scenario that each step runs.")
+@click.option("--scenario", type=SCENARIO_NAME, default=None, help="The scenario that each step runs.")
 @click.option("--variant", default=None, help="Which of its variants, where it has several.")
 @click.option(
     "--metric",
@@ -35,9 +36,12 @@ STEP = [sys.executable, "-m", "agelab.cli.bisect_step"]
     help="In place of a metric: what a bad kernel does. boot: it is not heard of within the host's patience.",
 )
 @click.option(
-    "--good", default=None, help="A kernel from before the change: a version, a spec; a git ref with --tree."
+    "--good",
+    type=KERNEL,
+    default=None,
+    help="A kernel from before the change: a version, a spec; a git ref with --tree.",
 )
-@click.option("--bad", default=None, help="One with it.")
+@click.option("--bad", type=KERNEL, default=None, help="One with it.")
 @click.option("--tree", "path", default=None, help="A git tree of Linux, to search its commits.")
 @click.option("--dirty", is_flag=True, help="Leave out of account what --tree has changed and not committed.")
 @click.option("--config", multiple=True, help="A fragment of configuration for every commit's kernel.")

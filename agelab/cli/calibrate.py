@@ -9,6 +9,7 @@ import click
 
 from agelab.cli.options import json_option, open_store, print_json
 from agelab.cli.run_options import execute, options
+from agelab.cli.types import SCENARIO
 from agelab.view.input_diff import input_lines
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ calibrate.params = [
         ["--seeds"], default=SEEDS, show_default=True, help="Run seeds, comma-separated: five or more."
     )
     if parameter.name == "seeds"
-    else click.Argument(["name"], metavar="[SCENARIO[-VARIANT]]", required=False)
+    else click.Argument(["name"], type=SCENARIO, metavar="[SCENARIO[-VARIANT]]", required=False)
     if parameter.name == "name"
     else parameter
     for parameter in calibrate.params

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from agelab.cli.options import json_option, open_store, print_json, replaceable
+from agelab.cli.types import FILE_NAME, KERNEL, RUN
 
 if TYPE_CHECKING:
     from agelab.results.run_directory import RunDirectory
@@ -17,7 +18,7 @@ def capsule() -> None:
 
 
 @capsule.command()
-@click.argument("run", default="latest")
+@click.argument("run", default="latest", type=RUN)
 @click.option("-o", "--output", default=None, help="The file to write; else <run>.capsule here.")
 @click.option(
     "--with-image",
@@ -63,8 +64,12 @@ def show(file: Path, as_json: bool) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--cells", "numbers", default=None, help="Only these cells, by their numbers in show: 0,2.")
 @click.option("--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Cells at a time.")
-@click.option("--corpus", default=None, help="The data of the run, where they were a user's own.")
-@click.option("--kernel", default=None, help="The kernel of the run, where it was none of Debian's.")
+@click.option(
+    "--corpus", type=FILE_NAME, default=None, help="The data of the run, where they were a user's own."
+)
+@click.option(
+    "--kernel", type=KERNEL, default=None, help="The kernel of the run, where it was none of Debian's."
+)
 @json_option
 def replay(
     file: Path, numbers: str | None, jobs: int, corpus: str | None, kernel: str | None, as_json: bool

@@ -3,10 +3,11 @@
 import click
 
 from agelab.cli.options import json_option, open_store, print_json
+from agelab.cli.types import SELECTION
 
 
 @click.command()
-@click.argument("sides", nargs=-1, required=True, metavar="A [B...]")
+@click.argument("sides", type=SELECTION, nargs=-1, required=True, metavar="A [B...]")
 @click.option(
     "--base", metavar="CHOICE", help="Of one run: what the others are compared with, like ext4,raid0."
 )

@@ -1,14 +1,6 @@
-"""``agelab completion``, and what the words of a command line can be completed to (docs/terminal.md).
+"""``agelab completion``: completion of command lines in shells; agelab/cli/types.py has the words."""
 
-A shell asks while somebody types: the answer comes from names of files and a few small ones, in no time. Whatever is
-wrong with the store, it is no word, and never a message.
-"""
-
-import json
 import os
-import tomllib
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import click
@@ -21,14 +13,7 @@ from click.shell_completion import (
 )
 
 VARIABLE = "_AGELAB_COMPLETE"
-"""In which a shell says that it asks (click's name for it)."""
-LOOKED_AT = 20
-"""Runs whose kernels are known."""
-FILE = "file"
-"""A word that the shell completes itself: the name of a file."""
-
-Words = Callable[[str], Iterable[str]]
-"""What a word can become, by what there is of it; of what does not begin so the shell hears nothing."""
+"""The variable that a shell sets when it asks for words (click's name for it)."""
 
 
 @click.command()
@@ -40,160 +25,6 @@ def completion(shell: str) -> None:
     chosen = get_completion_class(shell)
     assert chosen is not None
     click.echo(chosen(agelab, {}, "agelab", VARIABLE).source(), nl=False)
-
-
-def attach(verb: str, command: click.Command) -> None:
-    """Give the words of a verb, and of the commands below it, what they can be completed to."""
-    for name, below in command.commands.items() if isinstance(command, click.Group) else ():
-        attach(f"{verb} {name}", below)
-    for param in command.params:
-        words = WORDS.get(f"{verb} {param.name}") or WORDS.get(str(param.name))
-        if words:
-            param.shell_complete = _completer(words)  # type: ignore[method-assign, assignment]
-
-
-def _completer(words: Words) -> Callable[[click.Context, str], list[CompletionItem[Any]]]:
-    def complete(ctx: click.Context, incomplete: str) -> list[CompletionItem[Any]]:
-        try:
-            found = list(dict.fromkeys(words(incomplete)))
-        except Exception:  # half a file, a store of somebody else, a name that is none: no word
-            return []
-        if found == [FILE]:
-            return [CompletionItem(incomplete, type=FILE)]
-        return [CompletionItem(word) for word in found if word.startswith(incomplete)]
-
-    return complete
-
-
-def _fixed(*words: str) -> Words:
-    return lambda incomplete: words
-
-
-def _listed(words: Words) -> Words:
-    """Several with commas between: the last one is completed, and none is named twice."""
-
-    def complete(incomplete: str) -> Iterator[str]:
-        before, comma, last = incomplete.rpartition(",")
-        said = before.split(",")
-        yield from (f"{before}{comma}{word}" for word in words(last) if word not in said)
-
-    return complete
-
-
-def _home() -> Path:
-    from agelab.store import default_home
-
-    return default_home()
-
-
-def _names(directory: str) -> list[str]:
-    """Of the files of one kind beside the scenarios."""
-    from agelab.scenario.toml_files import SCENARIOS
-
-    return sorted(path.stem for path in (SCENARIOS / directory).glob("*.toml"))
-
-
-def _scenarios(incomplete: str) -> Iterator[str]:
-    """The scenarios; of one that is there already its variants, too; a scenario file of one's own."""
-    from agelab.scenario.toml_files import SCENARIOS
-
-    if "/" in incomplete or incomplete.startswith("."):
-        yield FILE
-        return
-    for name in _names(""):
-        yield name
-        if incomplete.startswith(name):
-            variants = tomllib.loads((SCENARIOS / f"{name}.toml").read_text())["variants"]
-            yield from (f"{name}-{variant['name']}" for variant in variants)
-
-
-def _runs(incomplete: str = "") -> Iterator[str]:
-    """The newest first, as agelab list has them; the newest of all has a name of its own, too."""
-    found = sorted((path.parent.name for path in (_home() / "runs").glob("*/plan.json")), reverse=True)
-    yield from ["latest", *found] if found else []
-
-
-def _groups(incomplete: str) -> Iterator[str]:
-    """Runs; behind a colon the variants of the one before it."""
-    name, colon, _ = incomplete.partition(":")
-    if not colon:
-        yield from _runs()
-        return
-    if name == "latest":
-        name = (_home() / "runs" / "latest").read_text().strip()
-    cells = json.loads((_home() / "runs" / name / "plan.json").read_bytes())["cells"]
-    yield from (f"{incomplete.partition(':')[0]}:{cell['variant']}" for cell in cells)
-
-
-def _kernels(incomplete: str) -> Iterator[str]:
-    """Those that the newest runs booted, by their specs; packaged ones in the store; recipes."""
-    for name in [one for one in _runs() if one != "latest"][:LOOKED_AT]:
-        kernel = json.loads((_home() / "runs" / name / "plan.json").read_bytes()).get("kernel")
-        if kernel:
-            yield kernel["spec"]
-    for path in sorted((_home() / "store" / "kernel").glob("*/manifest.json")):
-        package = str(json.loads(path.read_bytes())["inputs"].get("package", ""))
-        if package:
-            yield "debian:" + package.removeprefix("linux-image-")
-    yield from (f"recipe:{name}" for name in _names("kernels"))
-
-
-def _drives(incomplete: str) -> Iterator[str]:
-    yield from ("model:none", *(f"model:{name}" for name in _names("drives")), "file:", "block:", "pci:")
-
-
-def _artefacts(kind: str) -> Words:
-    """The keys in the store, as short as lists show them."""
-
-    def complete(incomplete: str) -> Iterator[str]:
-        for path in sorted((_home() / "store" / kind).glob("*/manifest.json")):
-            key = path.parent.name
-            yield key if len(incomplete) > SHORT_KEY else key[:SHORT_KEY]
-
-    return complete
-
-
-SHORT_KEY = 12
-"""Characters of a key in a list."""
-
-
-def _stored_kinds(incomplete: str) -> Iterator[str]:
-    for path in sorted((_home() / "store").glob("*/*/manifest.json")):
-        yield path.parent.parent.name
-
-
-WORDS: dict[str, Words] = {
-    "run name": _scenarios,
-    "age name": _scenarios,
-    "calibrate name": _scenarios,
-    "bisect scenario": lambda incomplete: _names(""),
-    "run": _runs,
-    "runs": _groups,
-    "names": _groups,
-    "sides": _groups,
-    "kernel": _kernels,
-    "spec": _kernels,
-    "specs": _kernels,
-    "good": _kernels,
-    "bad": _kernels,
-    "filesystem": _listed(lambda incomplete: _names("filesystems")),
-    "machine": lambda incomplete: _names("machines"),
-    "disks": _listed(_drives),
-    "disk": _artefacts("disk"),
-    "disk show key": _artefacts("disk"),
-    "disk export key": _artefacts("disk"),
-    "disk rm keys": _artefacts("disk"),
-    "corpus show key": _artefacts("corpus"),
-    "store list kind": _stored_kinds,
-    "scale": _fixed("quick", "paper"),
-    "defaults": _fixed("period", "today"),
-    "layout": _fixed("single", "raid0"),
-    "clock": _fixed("virtual", "wall"),
-    "corpus": _fixed(FILE),
-    "log": _fixed(FILE),
-    "control": _fixed(FILE),
-}
-"""A parameter, behind its verb where others are called the same, and what it can be."""
 
 
 class Bash(BashComplete):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from agelab.cli.options import json_option, open_store, print_json
-from agelab.cli.options import size as size_of
+from agelab.cli.types import CORPUS_KEY, SIZE
 from agelab.errors import InputError
 from agelab.places import corpus_names
 
@@ -29,7 +29,7 @@ def corpus() -> None:
     "--kind", default="debian-iso", show_default=True, help=f"Which stand-in: {', '.join(corpus_names())}."
 )
 @click.option(
-    "--bytes", "size", callback=size_of, default="40M", show_default=True, help="Size of its files together."
+    "--bytes", "size", type=SIZE, default="40M", show_default=True, help="Size of its files together."
 )
 @click.option(
     "--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="The corpus seed."
@@ -80,7 +80,7 @@ def list_corpora(as_json: bool) -> None:
 
 
 @corpus.command()
-@click.argument("key")
+@click.argument("key", type=CORPUS_KEY)
 @json_option
 def show(key: str, as_json: bool) -> None:
     """Show one corpus, named by the beginning of its KEY."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from agelab.cli.options import json_option, open_store, print_json
+from agelab.cli.types import DISK_KEY, FILESYSTEMS
 
 if TYPE_CHECKING:
     pass
@@ -47,7 +48,7 @@ def list_disks(as_json: bool) -> None:
 
 
 @disk.command()
-@click.argument("key")
+@click.argument("key", type=DISK_KEY)
 @json_option
 def show(key: str, as_json: bool) -> None:
     """Show what the disk KEY (or how it begins) is, and whether its content is what was stored."""
@@ -63,7 +64,7 @@ def show(key: str, as_json: bool) -> None:
 
 
 @disk.command()
-@click.argument("key")
+@click.argument("key", type=DISK_KEY)
 @click.argument("target", type=click.Path(path_type=Path))
 @click.option("--format", "image_format", type=click.Choice(["raw", "qcow2"]), default=None)
 def export(key: str, target: Path, image_format: Any) -> None:
@@ -81,7 +82,7 @@ def export(key: str, target: Path, image_format: Any) -> None:
 
 @disk.command("import")
 @click.argument("images", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--filesystem", required=True, help="What is on it.")
+@click.option("--filesystem", type=FILESYSTEMS, required=True, help="What is on it.")
 @click.option(
     "--defaults",
     type=click.Choice(["period", "today"]),
@@ -118,7 +119,7 @@ def take_in(images: tuple[Path, ...], filesystem: str, defaults: Any) -> None:
 
 
 @disk.command()
-@click.argument("keys", nargs=-1, required=True)
+@click.argument("keys", type=DISK_KEY, nargs=-1, required=True)
 def rm(keys: tuple[str, ...]) -> None:
     """Remove the disks KEYS from the store."""
     from agelab import stored_disk

@@ -7,11 +7,12 @@ from pathlib import Path
 import click
 
 from agelab.cli.options import open_store
+from agelab.cli.types import SELECTION
 from agelab.view.export import FORMATS
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="RUN...")
+@click.argument("names", type=SELECTION, nargs=-1, metavar="RUN...")
 @click.option(
     "--format",
     "wanted",

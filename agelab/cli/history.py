@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from agelab.cli.options import json_option, print_json, size
+from agelab.cli.options import json_option, print_json
+from agelab.cli.types import SIZE
 from agelab.errors import InputError
 
 TAKES = {
@@ -31,7 +32,7 @@ def history() -> None:
 @click.option(
     "--output", "-o", type=click.Path(path_type=Path), required=True, help="The log, a new text file."
 )
-@click.option("--disk", callback=size, default="256M", show_default=True, help="Bytes of the disk it is for.")
+@click.option("--disk", type=SIZE, default="256M", show_default=True, help="Bytes of the disk it is for.")
 @click.option(
     "--profile", default="agrawal-2007", show_default=True, help="profile: one of agelab history profiles."
 )

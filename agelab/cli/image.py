@@ -5,12 +5,18 @@ from typing import TYPE_CHECKING
 import click
 
 from agelab.cli.options import json_option, open_store, print_json
+from agelab.cli.types import KERNEL
 
 if TYPE_CHECKING:
     from agelab.image import Image
 
 kernel_option = click.option(
-    "--kernel", "spec", default="", metavar="SPEC", help="The kernel to boot; see agelab kernel --help."
+    "--kernel",
+    "spec",
+    type=KERNEL,
+    default="",
+    metavar="SPEC",
+    help="The kernel to boot; see agelab kernel --help.",
 )
 
 

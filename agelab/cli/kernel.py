@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agelab.cli.options import json_option, open_store, print_json
+from agelab.cli.types import KERNEL
 
 if TYPE_CHECKING:
     pass
@@ -38,7 +39,7 @@ def list_kernels(refresh: bool, as_json: bool) -> None:
 
 
 @kernel.command()
-@click.argument("specs", nargs=-1, metavar="[SPEC]...")
+@click.argument("specs", type=KERNEL, nargs=-1, metavar="[SPEC]...")
 @click.option("--refresh", is_flag=True, help="Ask the mirror again what each SPEC stands for.")
 @json_option
 def fetch(specs: tuple[str, ...], refresh: bool, as_json: bool) -> None:
@@ -68,7 +69,7 @@ def fetch(specs: tuple[str, ...], refresh: bool, as_json: bool) -> None:
 
 
 @kernel.command()
-@click.argument("spec")
+@click.argument("spec", type=KERNEL)
 @click.option("--config", "fragments", multiple=True, help="More lines of configuration, from a file.")
 @click.option("--patches", multiple=True, help="A patch, or a directory of patches, applied in order.")
 @click.option("--base", default=None, help="A distribution's .config in place of the small configuration.")
@@ -104,7 +105,7 @@ def build(
 
 
 @kernel.command()
-@click.argument("spec", default="")
+@click.argument("spec", type=KERNEL, default="")
 @json_option
 def show(spec: str, as_json: bool) -> None:
     """Show where the kernel SPEC came from, and which filesystems it serves."""

@@ -9,8 +9,6 @@ from agelab import store
 from agelab.errors import InputError
 from agelab.store import Store
 
-UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-
 json_option = click.option("--json", "as_json", is_flag=True, help="Print a versioned JSON object instead.")
 
 
@@ -37,13 +35,3 @@ def replaceable(path: Path) -> Path:
 def print_json(value: object) -> None:
     """Print a JSON value for programs: keys in the order given, one stable layout."""
     click.echo(json.dumps(value, indent=1, ensure_ascii=False))
-
-
-def size(ctx: click.Context, param: click.Parameter, value: str) -> int:
-    """The number of bytes that ``value`` means: 650000000, or 650M (decimal units k, M, G, T)."""
-    number = value.removesuffix("B")
-    unit = number[-1:] if number[-1:] in UNITS else ""
-    digits = number.removesuffix(unit)
-    if not (digits.isascii() and digits.isdigit()):
-        raise click.BadParameter(f"{value!r} is no number of bytes; say for example 40M", ctx, param)
-    return int(digits) * UNITS[unit]

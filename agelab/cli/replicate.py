@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from agelab.cli.options import json_option, open_store, print_json
+from agelab.cli.types import SELECTION
 
 if TYPE_CHECKING:
     from agelab.analysis.cells import RunResult
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+@click.argument("runs", type=SELECTION, metavar="RUN...", nargs=-1, required=True)
 @click.option("--all", "everything", is_flag=True, help="Every comparison of every claim, and every step.")
 @click.option("--markdown", is_flag=True, help="Print Markdown, as in docs/replication.md.")
 @json_option

@@ -5,10 +5,11 @@ from pathlib import Path
 import click
 
 from agelab.cli.options import open_store, replaceable
+from agelab.cli.types import SELECTION
 
 
 @click.command()
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+@click.argument("runs", type=SELECTION, metavar="RUN...", nargs=-1, required=True)
 @click.option(
     "-o",
     "--output",

@@ -4,10 +4,11 @@ import click
 
 from agelab.cli.options import open_store
 from agelab.cli.run_options import execute
+from agelab.cli.types import RUN
 
 
 @click.command(epilog="Exit: as agelab run has it.")
-@click.argument("run", default="latest")
+@click.argument("run", default="latest", type=RUN)
 @click.option("--jobs", type=int, default=None, help="Cells at a time, in place of the run's own.")
 @click.option(
     "--erase", default=None, help="In place of the run's own: what it left on a real disk may be lost."

@@ -7,6 +7,7 @@ import click
 
 from agelab.cli.options import open_store
 from agelab.cli.run_options import controlled, execute
+from agelab.cli.types import DISK_KEY
 
 if TYPE_CHECKING:
     from agelab.errors import AgelabError
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     epilog="Exit: 0 all cells ok, 1 some cell not ok, 2 wrong input, 3 the host cannot do it, 130 interrupted."
 )
 @controlled
-@click.option("--disk", default=None, help="Start from a stored disk (its key) instead of making one.")
+@click.option(
+    "--disk", type=DISK_KEY, default=None, help="Start from a stored disk (its key) instead of making one."
+)
 @click.option("--keep-disk", is_flag=True, help="Keep what each cell's steps leave on its disk.")
 @click.option(
     "--crash-at",

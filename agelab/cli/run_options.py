@@ -6,6 +6,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from agelab.cli.options import open_store
+from agelab.cli.types import (
+    CLOCK,
+    DEFAULTS,
+    DRIVES,
+    FILE_NAME,
+    FILESYSTEMS,
+    KERNEL,
+    LAYOUT,
+    MACHINE,
+    SCALE,
+    SCENARIO,
+)
 
 if TYPE_CHECKING:
     from agelab.disk import DriveClaim
@@ -17,13 +29,17 @@ AnyCommand = TypeVar("AnyCommand", bound=Callable[..., Any])
 OF_ONE_RUN = (
     click.option(
         "--kernel",
+        type=KERNEL,
         multiple=True,
         default=["debian:6.1"],
         show_default=True,
         help="The guest's kernel: a version (6.1), or another spec (docs/kernels.md).",
     ),
     click.option(
-        "--filesystem", default=None, help="Only the variants of this filesystem, or of several: ext4,xfs."
+        "--filesystem",
+        type=FILESYSTEMS,
+        default=None,
+        help="Only the variants of this filesystem, or of several: ext4,xfs.",
     ),
     click.option(
         "--seeds", default="1", show_default=True, help="Run seeds, comma-separated: each is a repetition."
@@ -35,29 +51,44 @@ OF_ONE_RUN = (
 SHARED = (
     click.option(
         "--scale",
+        type=SCALE,
         default=None,
         help="The study's sizes (paper: a control file's default), or shrunk ones (quick: a scenario's).",
     ),
     click.option(
-        "--corpus", default=None, help="Your own ISO image, directory or tarball, not the seeded data."
+        "--corpus",
+        type=FILE_NAME,
+        default=None,
+        help="Your own ISO image, directory or tarball, not the seeded data.",
     ),
     click.option(
         "--log",
+        type=FILE_NAME,
         default=None,
         help="Your own operation log, not the scenario's histories (docs/operations.md).",
     ),
     click.option("--corpus-seed", default=1, show_default=True, help="Fixes the data and the operations."),
     click.option(
-        "--defaults", default=None, help="mkfs and mount as in the study's days (period) or as now (today)."
+        "--defaults",
+        type=DEFAULTS,
+        default=None,
+        help="mkfs and mount as in the study's days (period) or as now (today).",
     ),
-    click.option("--layout", default=None, help="single, or raid0 over two drives, in place of the study's."),
+    click.option(
+        "--layout",
+        type=LAYOUT,
+        default=None,
+        help="single, or raid0 over two drives, in place of the study's.",
+    ),
     click.option(
         "--clock",
+        type=CLOCK,
         default=None,
         help="virtual (the same digits every time) or wall (real time; real disks imply it).",
     ),
     click.option(
         "--disks",
+        type=DRIVES,
         default=None,
         help="Drives in place of the machine's: model:<name>, model:none (bare memory), file:<path>, block:<device>, "
         "pci:<address>; two with a comma.",
@@ -66,7 +97,7 @@ SHARED = (
         "--erase", default="", help="Serials of real disks whose content may be lost, comma-separated."
     ),
     click.option("--vcpus", default=1, show_default=True, help="The guest's processors (wall clock)."),
-    click.option("--machine", default=None, help="Another machine than the scenario's."),
+    click.option("--machine", type=MACHINE, default=None, help="Another machine than the scenario's."),
     click.option(
         "--jobs",
         default=1,
@@ -83,7 +114,7 @@ def options(command: AnyCommand) -> AnyCommand:
     """Add the scenario argument and all options to a command."""
     for option in reversed(OPTIONS):
         command = option(command)
-    return click.argument("name", metavar="SCENARIO[-VARIANT]")(command)
+    return click.argument("name", type=SCENARIO, metavar="SCENARIO[-VARIANT]")(command)
 
 
 def shared(command: AnyCommand) -> AnyCommand:
@@ -95,7 +126,10 @@ def shared(command: AnyCommand) -> AnyCommand:
 
 CONTROL_OPTIONS = (
     click.option(
-        "--control", default=None, help="A control file: the tests of a user's own scripts (docs/control.md)."
+        "--control",
+        type=FILE_NAME,
+        default=None,
+        help="A control file: the tests of a user's own scripts (docs/control.md).",
     ),
     click.option("--continue", "proceed", is_flag=True, help="Continue where a control file's journal ends."),
     click.option("--device", default="", help="Also give a control file's scripts the disk under this path."),
@@ -106,7 +140,7 @@ def controlled(command: AnyCommand) -> AnyCommand:
     """Add all options, and a control file's in the place of a scenario, to a command."""
     for option in reversed((*OPTIONS, *CONTROL_OPTIONS)):
         command = option(command)
-    return click.argument("name", metavar="[SCENARIO[-VARIANT]]", required=False)(command)
+    return click.argument("name", type=SCENARIO, metavar="[SCENARIO[-VARIANT]]", required=False)(command)
 
 
 def execute(

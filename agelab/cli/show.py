@@ -3,10 +3,11 @@
 import click
 
 from agelab.cli.options import json_option, open_store, print_json
+from agelab.cli.types import RUN
 
 
 @click.command()
-@click.argument("run", default="latest")
+@click.argument("run", default="latest", type=RUN)
 @json_option
 def show(run: str, as_json: bool) -> None:
     """Show the samples, keys and digests of RUN (default: the latest)."""

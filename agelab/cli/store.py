@@ -2,7 +2,8 @@
 
 import click
 
-from agelab.cli.options import json_option, open_store, print_json, size
+from agelab.cli.options import json_option, open_store, print_json
+from agelab.cli.types import SIZE, STORED_KIND
 
 
 @click.group(invoke_without_command=True)
@@ -18,7 +19,10 @@ def store(context: click.Context) -> None:
 
 @store.command("list")
 @click.option(
-    "--kind", default=None, help="Each artefact of this kind (image, kernel, ...), and what names it."
+    "--kind",
+    type=STORED_KIND,
+    default=None,
+    help="Each artefact of this kind (image, kernel, ...), and what names it.",
 )
 @json_option
 def list_items(kind: str | None = None, as_json: bool = False) -> None:
@@ -38,9 +42,7 @@ def list_items(kind: str | None = None, as_json: bool = False) -> None:
 
 
 @store.command(epilog="Exit: 0 it fits; 1 what must stay is more than SIZE alone; 2 wrong input.")
-@click.option(
-    "--to", "limit", required=True, metavar="SIZE", callback=size, help="The most it may take: 20G."
-)
+@click.option("--to", "limit", required=True, metavar="SIZE", type=SIZE, help="The most it may take: 20G.")
 @click.option("--dry-run", is_flag=True, help="Remove nothing: say what would be removed.")
 @json_option
 def prune(limit: int, dry_run: bool, as_json: bool) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from agelab.cli.options import json_option, open_store, print_json
+from agelab.cli.types import SELECTION
 
 if TYPE_CHECKING:
     from agelab.analysis.sweep import Sweep
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("names", nargs=-1, required=True, metavar="RUN...")
+@click.argument("names", type=SELECTION, nargs=-1, required=True, metavar="RUN...")
 @click.option(
     "--metric",
     "asked",

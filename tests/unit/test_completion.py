@@ -8,12 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import click
 import pytest
 from click.shell_completion import ShellComplete
 
 from agelab.cli import agelab, main
-from agelab.cli.completion import SHORT_KEY, VARIABLE, WORDS, Bash
+from agelab.cli.completion import VARIABLE, Bash
+from agelab.cli.types import SHORT_KEY
 from agelab.scenario import selection
 from tests.unit.reported_runs import make
 
@@ -89,23 +89,6 @@ def test_keys_of_what_is_stored(home: Path) -> None:
     assert words("agelab disk rm a") == [("ab" * 32)[:SHORT_KEY]]
     assert words("agelab store list --kind ") == ["disk"]
     assert words(f"agelab run aging --disk {'cd' * 8}") == ["cd" * 32]
-
-
-def test_every_entry_is_of_a_parameter_that_there_is() -> None:
-    names: set[str] = set()
-    context = click.Context(agelab)
-
-    def walk(name: str, command: click.Command) -> None:
-        for param in command.params:
-            names.update((str(param.name), f"{name} {param.name}"))
-        if isinstance(command, click.Group):
-            for below in command.list_commands(context):
-                found = command.get_command(context, below)
-                assert found
-                walk(f"{name} {below}".strip(), found)
-
-    walk("", agelab)
-    assert set(WORDS) - names == set()
 
 
 @pytest.mark.parametrize(
