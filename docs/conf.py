@@ -9,7 +9,7 @@ sys.path.insert(0, str(HERE / "_ext"))
 project = "agelab"
 author = "the authors of agelab"
 html_title = "agelab"
-extensions = ["myst_parser", "made"]
+extensions = ["myst_parser", "generated"]
 exclude_patterns = ["_ext"]
 root_doc = "index"
 # Anchors as GitHub makes them of headings, so that one link works on both.

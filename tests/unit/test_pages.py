@@ -12,6 +12,8 @@ PAGES = [PROJECT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.
 PAGES += sorted((PROJECT / "docs").rglob("*.md"))
 DESIGN = PROJECT / "docs/design.md"
 WIDTH = 160
+MADE = ("<!-- made by", "<!-- drives", "<!-- machines")
+"""Marks before a table that a program has made; ``<!-- end -->`` follows it."""
 PATH = re.compile(
     r"(?<![\w/.~-])(?:agelab|harness|bench|images|packer|scenarios|tests)/[\w./-]*[\w/](?![\w<*{])"
 )
@@ -27,7 +29,7 @@ def prose(page: Path) -> Iterator[tuple[int, str]]:
         if line.lstrip().startswith("```"):
             code = not code
         elif line.startswith("<!--"):
-            made = not line.startswith("<!-- end")
+            made = line.startswith(MADE)
         elif not code and not (made and line.startswith("|")):
             yield number, line
 

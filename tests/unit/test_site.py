@@ -111,7 +111,7 @@ def test_the_reference_has_what_the_code_has(site: Path, pages: dict[Path, Read]
     def page(name: str) -> Read:
         return pages[site / f"{name}.html"]
 
-    assert not any("<!-- made:" in path.read_text() for path in pages)
+    assert not any("<!-- generated:" in path.read_text() for path in pages)
     for verb in cli.VERBS:
         assert f"agelab-{verb}" in page("reference/cli").ids
     assert page("reference/cli").says("--crash-at STEP[:REPETITION]+SECONDS")

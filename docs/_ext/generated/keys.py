@@ -1,16 +1,16 @@
-"""The keys of a kind of file, or of a result, out of its JSON Schema: a table for each type."""
+"""The keys of a kind of file, or of a result, from its JSON Schema: a table for each type."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from agelab.cli.schema import schema_of
-from made.markdown import code, plain, table
+from generated.markdown import code, plain, table
 
 WORDS = {"string": "text", "integer": "whole number", "boolean": "true or false"}
 
 
-def of(kind: str) -> str:
-    """A section for each type, that of the whole first."""
+def sections(kind: str) -> str:
+    """Write a section for each type, beginning with that of the whole."""
     schema = schema_of(kind)
     types = {"": schema, **schema.get("$defs", {})}
     return "\n".join(line for name, one in types.items() for line in _section(kind, name, one))
@@ -25,18 +25,18 @@ def _section(kind: str, name: str, schema: dict[str, Any]) -> Iterator[str]:
         yield ", ".join(code(str(one)) for one in schema["enum"]) + "\n"
     needed = schema.get("required", ())
     rows = [
-        [code(key), _type(kind, what), "needed" if key in needed else _default(what), _said(what)]
+        [code(key), _type(kind, what), "needed" if key in needed else _default(what), _description(what)]
         for key, what in schema.get("properties", {}).items()
     ]
     if rows:
-        yield table(["key", "holds", "without it", "what it means"], rows)
+        yield table(["key", "holds", "default", "meaning"], rows)
 
 
 def _label(kind: str, name: str) -> str:
     return f"{kind}-{name}".lower()
 
 
-def _said(schema: dict[str, Any]) -> str:
+def _description(schema: dict[str, Any]) -> str:
     return plain(schema.get("description", ""))
 
 
@@ -52,7 +52,7 @@ def _default(schema: dict[str, Any]) -> str:
 
 
 def _type(kind: str, schema: dict[str, Any]) -> str:
-    """What a key holds, in words."""
+    """Describe the values of a key."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return f"[{name}](#{_label(kind, name)})"

@@ -1,4 +1,4 @@
-"""A study as its files have it: who measured what on which machine, what is run for it, what it leaves open."""
+"""A study from its files: citation, machine, steps, variants, open questions, claims."""
 
 from collections.abc import Iterator
 
@@ -8,31 +8,31 @@ from agelab.model.step import Action, Cycle, Experiment
 from agelab.published import study as published
 from agelab.published.claims import Claim
 from agelab.scenario import selection
-from made.markdown import code, plain, script, table
+from generated.markdown import code, plain, script, table
 
 LANGUAGES = {"de": "German", "en": "English", "ru": "Russian", "zh": "Chinese"}
 
 
-def page(name: str) -> str:
-    """All of it, in sections."""
+def sections(name: str) -> str:
+    """Write the sections of a study's page."""
     scenario = selection.select(name).scenario
     parts = (_cited, _with, _steps, _variants, _open, _published)
     return "\n".join(line for part in parts for line in part(scenario))
 
 
 def _cited(scenario: Scenario) -> Iterator[str]:
-    said = scenario.citation
+    citation = scenario.citation
     rows = [
-        ("title", plain(said.title)),
-        ("by", f"{plain(said.author)}, {said.year}, in {LANGUAGES[said.language]}"),
-        ("measured on", plain(said.measured_on)),
-        ("what is done", plain(scenario.summary)),
+        ("title", plain(citation.title)),
+        ("by", f"{plain(citation.author)}, {citation.year}, in {LANGUAGES[citation.language]}"),
+        ("measured on", plain(citation.measured_on)),
+        ("the scenario", plain(scenario.summary)),
     ]
     yield table(["the study", ""], rows)
 
 
 def _with(scenario: Scenario) -> Iterator[str]:
-    yield "## What it is run with\n"
+    yield "## Machine, disk and data\n"
     machine = selection.machine(scenario.machine)
     drives = ", ".join(code(one.drive) for one in machine.drives)
     rows = [["machine", f"{code(machine.name)}: {plain(machine.summary)}; its drives: {drives}", ""]]
@@ -42,7 +42,7 @@ def _with(scenario: Scenario) -> Iterator[str]:
     if scenario.beside:
         rows.append(_figure(f"{scenario.beside.filesystem} beside it, MiB", scenario.beside.mib))
     rows.append(_figure("memory that the first step finds, MiB", scenario.memory.available_mib))
-    yield table(["", "at the study's sizes", "where the figure comes from"], rows)
+    yield table(["", "at the study's sizes", "origin"], rows)
     for name, scale in scenario.scales.items():
         if scale.note:
             yield f"Scale {code(name)}: {plain(scale.note)}.\n"
@@ -53,7 +53,7 @@ def _figure(what: str, figure: Figure) -> list[str]:
 
 
 def _steps(scenario: Scenario) -> Iterator[str]:
-    head = ["step", "times", "command", "where it comes from"]
+    head = ["step", "times", "command", "origin"]
     if scenario.steps:
         yield "## The steps\n"
         yield table(head, (row for step in scenario.steps for row in _rows(step)))
@@ -63,11 +63,11 @@ def _steps(scenario: Scenario) -> Iterator[str]:
     if scenario.experiments:
         yield "## The tests, each on a fresh filesystem\n"
         rows = ([code(e.name), script(e.prepare), script(e.perform), _why(e)] for e in scenario.experiments)
-        yield table(["test", "prepared by", "command", "where it comes from"], rows)
+        yield table(["test", "prepared by", "command", "origin"], rows)
 
 
 def _rows(step: Action | Cycle) -> Iterator[list[str]]:
-    """One for a step, or one for each that are repeated together."""
+    """Yield a row for a step, or for each of the steps of a cycle."""
     for one in step.cycle if isinstance(step, Cycle) else (step,):
         yield [code(one.name), str(step.repeat), script(one.run), _why(one)]
 
@@ -92,24 +92,24 @@ def _variants(scenario: Scenario) -> Iterator[str]:
         for one in scenario.variants
     )
     yield table(["variant", "filesystem", "layouts", "mkfs", "mount", "machine"], rows)
-    yield "Beside these options stand those of the filesystem's own file, in `scenarios/filesystems/`.\n"
+    yield "The options of the filesystem's own file, in `scenarios/filesystems/`, come on top.\n"
 
 
 def _open(scenario: Scenario) -> Iterator[str]:
-    yield "## What the study leaves open\n"
+    yield "## Open questions of the study\n"
     yield "\n".join(f"- {plain(line)}" for line in scenario.unstated) + "\n"
 
 
 def _published(scenario: Scenario) -> Iterator[str]:
     study = published.read_study(scenario.name)
-    yield "## What it published\n"
+    yield "## Published tables and claims\n"
     rows = (
         [plain(use.id), plain(use.about), str(len(study.figures.of(use.id)))] for use in study.claims.tables
     )
-    yield table(["table", "about", "figures that we have"], rows)
-    yield "What it says of them, in our words:\n"
+    yield table(["table", "about", "figures here"], rows)
+    yield "Its claims, in our words:\n"
     rows = ([code(claim.id), plain(claim.says), plain(_untested(claim))] for claim in study.claims.claims)
-    yield table(["claim", "", "why it cannot be tested, or not on every kernel"], rows)
+    yield table(["claim", "statement", "why it cannot be tested, or not on every kernel"], rows)
 
 
 def _untested(claim: Claim) -> str:

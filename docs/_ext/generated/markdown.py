@@ -1,21 +1,21 @@
-"""Markdown out of plain text."""
+"""Plain text as Markdown."""
 
 import re
 from collections.abc import Iterable, Sequence
 
 
 def plain(text: str) -> str:
-    """Text that means nothing but itself, in one line."""
+    """Escape text so that Markdown shows it as it is, in one line."""
     return re.sub(r"([\\`*_{}\[\]<>|$#~])", r"\\\1", " ".join(text.split()))
 
 
 def script(text: str) -> str:
-    """Lines as they are typed, in one cell of a table."""
+    """Write lines of code into one cell of a table."""
     return "<br>".join(code(line) for line in text.strip().splitlines())
 
 
 def code(text: str) -> str:
-    """Text as it is typed, in one line: also one with backquotes or bars in it."""
+    """Write text as code, in one line; it may have backquotes and bars."""
     text = " ".join(text.split()).replace("|", "\\|")
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * (longest + 1)
@@ -24,6 +24,6 @@ def code(text: str) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table whose cells are Markdown."""
+    """Write a table whose cells are Markdown."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"

@@ -1,10 +1,10 @@
-"""Every metric there is."""
+"""The registered metrics."""
 
 from agelab.model.metrics import METRICS
-from made.markdown import code, plain, table
+from generated.markdown import code, plain, table
 
 
-def metrics() -> str:
-    """A table: name, unit, meaning."""
+def table_of_metrics() -> str:
+    """Write a table of all metrics with unit and meaning."""
     rows = ([code(name), plain(one.unit), plain(one.meaning)] for name, one in METRICS.items())
     return table(["metric", "unit", "meaning"], rows)
