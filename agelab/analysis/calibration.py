@@ -64,7 +64,7 @@ class Conditions(Frozen):
         vcpus = _count(plan.provenance.get("vcpus"))
         return cls(vcpus=vcpus, jobs=min(_count(plan.jobs), len(plan.cells)), drives=tuple(drives))
 
-    def cover(self, other: "Conditions") -> bool:
+    def covers(self, other: "Conditions") -> bool:
         """Return whether floors found under these hold under the others: those of more drives are the widest of all."""
         same = (self.vcpus, self.jobs) == (other.vcpus, other.jobs)
         return same and set(other.drives) <= set(self.drives)
@@ -95,7 +95,7 @@ class PairedSample(Frozen):
         return _share(summary([exact(value) for value in (*self.first, *self.second)]).spread, self)
 
     @cached_property
-    def apart(self) -> Fraction | None:
+    def shift(self) -> Fraction | None:
         """The difference between the medians of A and A', as a share of the median of both."""
         one, other = (summary([exact(value) for value in side]).median for side in (self.first, self.second))
         return _share(abs(one - other), self)
@@ -183,7 +183,7 @@ def host_floors(home: Path, plan: RunPlan) -> HostFloors:
     record = _of_host(home, host)
     if record is None:
         return HostFloors(why=_unknown(home, host))
-    fitting = [one for one in record.calibrations if one.conditions.cover(wanted)]
+    fitting = [one for one in record.calibrations if one.conditions.covers(wanted)]
     if not fitting:
         return HostFloors(why=f"no A/A of this host with {wanted}: {CALIBRATE}")
     shares: dict[tuple[str, str], Fraction] = {}

@@ -34,7 +34,7 @@ class ComparisonTable:
 def host_noise_of(one: Comparison) -> HostNoise:
     """Look up the noise of the hosts that measured the sides. Raises InputError for a damaged record."""
     runs = {group.run.name: group.run for group in (one.base, *one.others)}
-    return noise_of_runs([(run.directory, run.plan) for run in runs.values()])
+    return noise_of_runs(runs.values())
 
 
 def compare_steps(one: Comparison, host: HostNoise, everything: bool) -> list[ComparisonTable]:

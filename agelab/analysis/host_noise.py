@@ -1,10 +1,9 @@
 """The noise of hosts in the wall clock (``agelab calibrate --clock wall``): a floor that run seeds do not have."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 from agelab.analysis.calibration import HostFloors, host_floors
 from agelab.analysis.step_kinds import StepKinds, kinds_of_cell
@@ -63,16 +62,20 @@ class HostNoise:
         return [f"floor of the run seeds alone, for no A/A of this host has it: {said}"] if found else []
 
 
-def noise_of(
-    home: Path, plans: Iterable[RunPlan], inputs: Mapping[str, Any], *, widest: bool = False
-) -> HostNoise:
-    """Look up the noise of runs, by the inputs of one of their cells. Raises InputError for a damaged record."""
-    real = [plan for plan in plans if plan.clock == "wall"]
-    return HostNoise(tuple(host_floors(home, plan) for plan in real), kinds_of_cell(inputs), widest)
+class HasPlan(Protocol):
+    """A run with its plan (``agelab.analysis.cells.RunResult``)."""
+
+    @property
+    def directory(self) -> RunDirectory: ...
+
+    @property
+    def plan(self) -> RunPlan: ...
 
 
-def noise_of_runs(runs: Sequence[tuple[RunDirectory, RunPlan]], *, widest: bool = False) -> HostNoise:
+def noise_of_runs(runs: Iterable[HasPlan], *, widest: bool = False) -> HostNoise:
     """Look up the noise of runs of one scenario. Raises InputError for a damaged record."""
-    cells = ((run, number) for run, plan in runs if plan.clock == "wall" for number in range(len(plan.cells)))
+    real = [run for run in runs if run.plan.clock == "wall"]
+    cells = ((run.directory, number) for run in real for number in range(len(run.plan.cells)))
     inputs = next((found for run, number in cells if (found := run.inputs(number))), {})
-    return noise_of(runs[0][0].home, (plan for _, plan in runs), inputs, widest=widest)
+    known = tuple(host_floors(run.directory.home, run.plan) for run in real)
+    return HostNoise(known, kinds_of_cell(inputs), widest)

@@ -40,7 +40,7 @@ def _floor(kind: str, metric: str, those: Sequence[tuple[str, PairedSample]]) ->
         unit=those[0][0],
         places=len(seen),
         widest=max(seen, key=lambda one: one.share or 0),
-        farthest=max(seen, key=lambda one: one.apart or 0),
+        farthest=max(seen, key=lambda one: one.shift or 0),
     )
 
 

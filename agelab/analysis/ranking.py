@@ -36,7 +36,7 @@ class Ranked:
         return judge(rows, self.first[0].host) if rows else []
 
     @property
-    def apart(self) -> MedianDifference:
+    def lead(self) -> MedianDifference:
         """The difference from the next, as A, to the first; there must be two."""
         found = self.compared[0].difference
         assert found is not None  # whoever is in the order has values
@@ -60,7 +60,7 @@ class Ranked:
         """True if the first is told from all others."""
         return len(self.order) > 1 and self.floored and not self.tied
 
-    def with_seeds(self) -> "tuple[Ranked, list[tuple[SeedGroup, Summary]]]":
+    def split_by_seeds(self) -> "tuple[Ranked, list[tuple[SeedGroup, Summary]]]":
         """Split off the groups with too few run seeds for a floor, unless fewer than two have enough."""
         enough = [at for at, (_, summary) in enumerate(self.order) if summary.n >= SEEDS_NEEDED]
         if len(enough) < 2:

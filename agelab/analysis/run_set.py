@@ -30,7 +30,7 @@ class RunSet:
     @cached_property
     def host(self) -> HostNoise:
         """The noise of their hosts; sums and means of several steps have the largest of any step."""
-        return noise_of_runs([(run.directory, run.plan) for run in self.runs], widest=True)
+        return noise_of_runs(self.runs, widest=True)
 
     @cached_property
     def groups(self) -> tuple[SeedGroup, ...]:

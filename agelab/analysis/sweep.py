@@ -134,11 +134,10 @@ def load_sweep(directories: Sequence[RunDirectory]) -> Sweep:
             there = found.setdefault((one.cell.variant, one.cell.layout), {})
             there.setdefault(run.plan.kernel, (run, []))[1].append(one)
     kernels = tuple(sorted(dict.fromkeys(run.plan.kernel for run in runs if run.plan.kernel), key=_version))
-    noise = noise_of_runs([(run.directory, run.plan) for run in runs], widest=True)
     return Sweep(
         kernels,
         {row: tuple(_entry(there.get(kernel)) for kernel in kernels) for row, there in found.items()},
-        noise,
+        noise_of_runs(runs, widest=True),
     )
 
 

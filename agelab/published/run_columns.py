@@ -40,10 +40,7 @@ class RunColumn:
         runs: dict[str, list[RunResult]] = {}
         for run in self.runs:
             runs.setdefault(run.plan.scenario, []).append(run)
-        return {
-            scenario: noise_of_runs([(run.directory, run.plan) for run in found], widest=True)
-            for scenario, found in runs.items()
-        }
+        return {scenario: noise_of_runs(found, widest=True) for scenario, found in runs.items()}
 
     @property
     def noise_known(self) -> bool:

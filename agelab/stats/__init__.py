@@ -1,3 +1,1 @@
-"""Medians, their intervals, the floor under which a difference is none (docs/floor.md), and when a step of a search
-is good or bad (docs/bisect-rules.md). Pure functions.
-"""
+"""Medians, their intervals, and the floor under which a difference does not count (docs/floor.md). Pure functions."""

@@ -100,7 +100,7 @@ def _cells(floor: "KindFloor") -> tuple[str, str, str, str, str]:
     repetition = f" {seen.repetition}" if seen.repetition > 1 else ""
     where = f"{seen.variant} {seen.step}{repetition}"
     where = where if len(where) <= WIDTH else f"{where[: WIDTH - 3]}..."
-    apart = floor.farthest.apart or Fraction(0)
+    apart = floor.farthest.shift or Fraction(0)
     return (f"  {floor.kind}", str(floor.places), _percent(apart), _percent(floor.share), f" {where}")
 
 
@@ -148,7 +148,7 @@ def calibration_json(one: "Calibration") -> dict[str, Any]:
         {
             **floor.model_dump(mode="json"),
             "floor_relative": json_number(floor.share),
-            "apart_relative": json_number(floor.farthest.apart or Fraction(0)),
+            "apart_relative": json_number(floor.farthest.shift or Fraction(0)),
         }
         for floor in one.floors
     ]

@@ -302,7 +302,7 @@ def test_a_calibration_of_several_drives_covers_each_of_them(
         (("model:a", "model:b"), True),
         (("model:a", "model:c"), False),
     ):
-        assert both.cover(one.conditions.model_copy(update={"drives": drives})) is fits
+        assert both.covers(one.conditions.model_copy(update={"drives": drives})) is fits
 
 
 @pytest.mark.parametrize("command", [{"words": {"jobs": "two"}}, {"words": {"jobs": -1}}, {"words": [2]}, {}])

@@ -149,7 +149,7 @@ def test_by_test(group: RunSet, places: Sequence[Place], where: str) -> Table:
         if len(order.order) < 2:
             continue
         (subject, summary), (following, of) = order.order[:2]
-        apart, against = order.apart, order.compared[0]
+        apart, against = order.lead, order.compared[0]
         floor = apart.floor
         rows.append(
             (

@@ -45,7 +45,7 @@ def aged(group: RunSet, places: Sequence[Place]) -> Answer:
         )
         return Answer(question, "That was not measured.", (f"No test has a slowdown: {reason}.",))
     everyone = rank_by_place(group.groups, place)
-    order, left_out = everyone.with_seeds()
+    order, left_out = everyone.split_by_seeds()
     worst = order.first[0]
     named, verdict, doubts = _first(order, place)
     if left_out:
@@ -97,7 +97,7 @@ def _first(order: Ranked, place: Place) -> tuple[str, str, list[str]]:
             f"{names}: run seeds alone may make the difference."
         )
         return "", verdict, []
-    apart = order.apart
+    apart = order.lead
     verdict = (
         f"That {times}. The next is {following.name} with {text(of)}; the difference of "
         f"{number(apart.difference, 3)} is more than run seeds alone make (the floor, {number(apart.floor or 0, 3)})."
@@ -208,7 +208,7 @@ def _compared(
     if not everyone.order:
         return Answer(question, "That was not measured: no cell has all that it takes.")
     unit = next(series.unit for _, series in found if series)
-    order, left_out = everyone.with_seeds()
+    order, left_out = everyone.split_by_seeds()
     (first, of), following = order.first, order.order[1:]
     said = words.format(f"{text(of, unit)} {unit_name(unit)}")
     named = ""
