@@ -25,34 +25,34 @@ def render(page: Page) -> str:
     environment = Environment(
         loader=PackageLoader("agelab.report"),
         autoescape=True,
-        finalize=clean,
+        finalize=escape_unshown,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["data"] = data
+    environment.filters["data"] = encode_rows
     return environment.get_template("page.html").render(
         page=page,
         style=Markup((templates / "page.css").read_text()),
         script=Markup(script),
         script_hash=b64encode(sha256(script.encode()).digest()).decode("ascii"),
-        svg=drawn,
+        svg=chart_markup,
     )
 
 
-def clean(value: Any) -> Any:
+def escape_unshown(value: Any) -> Any:
     """Escape characters that must not be shown; leave markup and values that are no text unchanged."""
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
     return UNSHOWN.sub(lambda found: f"\\u{ord(found.group()):04x}", value)
 
 
-def drawn(svg: str) -> Markup:
+def chart_markup(svg: str) -> Markup:
     """Mark the SVG of a chart as safe: Vega has escaped the names in it."""
-    return Markup(clean(svg))
+    return Markup(escape_unshown(svg))
 
 
-def data(results: Results) -> Markup:
+def encode_rows(results: Results) -> Markup:
     """Encode rows for the page's script: a list of distinct texts, and rows that refer to them by index."""
     words: dict[str, int] = {}
     rows = [
@@ -60,7 +60,7 @@ def data(results: Results) -> Markup:
         for row in results.rows
     ]
     texts = [number for number, column in enumerate(results.columns) if not column.number]
-    content = {"words": [clean(word) for word in words], "texts": texts, "rows": rows}
+    content = {"words": [escape_unshown(word) for word in words], "texts": texts, "rows": rows}
     packed = json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     # The data must not close the element that contains them.
     return Markup(packed.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))

@@ -8,7 +8,7 @@ import re
 from xml.etree import ElementTree
 
 from agelab.layout.picture import CELL_HEIGHT, CELL_WIDTH, COLUMNS, FILL, LEFT
-from agelab.report.model import BlockMapFigure, DiskMap
+from agelab.report.model import BlockMapFigure, MapPanel
 
 SVG = "{http://www.w3.org/2000/svg}"
 PATH = re.compile(r"[MmHhVvZz0-9 .-]*")
@@ -35,7 +35,7 @@ def _parts(title: str, content: bytes) -> BlockMapFigure:
         raise NotOurs
     root = ElementTree.fromstring(content)
     scale = ""
-    disks: list[DiskMap] = []
+    disks: list[MapPanel] = []
     heads: list[str] = []
     rows: list[list[str]] = []
     headings: list[str] = []
@@ -50,7 +50,7 @@ def _parts(title: str, content: bytes) -> BlockMapFigure:
             if one.get("fill") != "none":
                 layers.append((KIND[one.get("fill", "")], path))
                 continue
-            disks.append(DiskMap(" ".join(headings), _view(path), tuple(layers), path, ()))
+            disks.append(MapPanel(" ".join(headings), _view(path), tuple(layers), path, ()))
             headings, layers = [], []
         elif name == "rect" and one.get("fill") in KIND and one.get("height") == "13":
             rows.append([KIND[one.get("fill", "")]])
@@ -60,7 +60,7 @@ def _parts(title: str, content: bytes) -> BlockMapFigure:
             (heads if one.get("text-anchor") == "end" else headings).append(words)
         elif name == "text" and letters == NOTE and disks:
             last = disks[-1]
-            disks[-1] = DiskMap(last.heading, last.view, last.layers, last.outline, (*last.notes, words))
+            disks[-1] = MapPanel(last.heading, last.view, last.layers, last.outline, (*last.notes, words))
         elif name == "text" and letters == WORDS and not disks:
             scale = words
         elif name not in ("title", "desc", "defs", "rect", "text"):

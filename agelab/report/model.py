@@ -85,7 +85,7 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class DiskMap:
+class MapPanel:
     """A disk of a block map: a path of cells for each kind, top layer first, and their outline."""
 
     heading: str
@@ -102,7 +102,7 @@ class BlockMapFigure:
     kind: ClassVar[str] = "blockmap"
     title: str
     scale: str
-    disks: tuple[DiskMap, ...]
+    disks: tuple[MapPanel, ...]
     columns: tuple[str, ...]
     rows: tuple[tuple[str, str, tuple[str, ...]], ...]
 

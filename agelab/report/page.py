@@ -54,7 +54,7 @@ def _sections(
     group: RunSet, where: str, beside: Iterable[Block]
 ) -> Iterator[tuple[str, str, Iterable[Block]]]:
     """Yield name, title and content of each section in order."""
-    places = all_tests.tests(group)
+    places = all_tests.last_slowdowns(group)
     steps = _timed(group, places)
     yield "ran", "What was run, and how to run it again", provenance.ran(group)
     if places:
@@ -110,12 +110,12 @@ def _pictures(group: RunSet) -> Iterator[Block]:
                 yield parts
                 continue
             address = "data:image/svg+xml;base64," + b64encode(content).decode("ascii")
-            yield Picture(title, _in_words(content.decode(errors="replace")), address)
+            yield Picture(title, _description(content.decode(errors="replace")), address)
     if left:
         yield Prose(("Not on this page, for its size: " + ", ".join(left),))
 
 
-def _in_words(svg: str) -> str:
+def _description(svg: str) -> str:
     """Return the description in a picture drawn by agelab."""
     _, found, rest = svg.partition("<desc>")
     return rest.partition("</desc>")[0] if found else ""

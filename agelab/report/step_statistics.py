@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from agelab.analysis.cells import SeedGroup
 from agelab.analysis.judge import judge
 from agelab.analysis.run_set import RunSet
-from agelab.report.answer.all_tests import does
+from agelab.report.answer.all_tests import describe_test
 from agelab.report.model import Heading, Table, TableCell
 from agelab.report.numbers import MOST, number, text
 from agelab.report.step_selection import sides
@@ -108,7 +108,7 @@ def by_test(group: RunSet, places: Sequence[Place], where: str) -> Iterator[Tabl
             )
         )  # fmt: skip
     if rows:
-        what = "; ".join(f"{place[0]} is {does(place[0])}" for place in places)
+        what = "; ".join(f"{place[0]} is {describe_test(place[0])}" for place in places)
         caption = "Every test on the aged disk and on the unaged one"
         yield Table(f"{where}-slowdowns", caption, TEST, tuple(rows), f"{SAID} {RATIO} Of the tests {what}.")
 

@@ -51,7 +51,7 @@ def print_result(run: RunDirectory) -> None:
 
 def _ordered(group: RunSet) -> tuple[str, str, Ranked]:
     """What the report, too, puts the variants in order by, its unit, and the order."""
-    for place in all_tests.tests(group):
+    for place in all_tests.last_slowdowns(group):
         if (order := rank_by_place(group.groups, place)).order:
             return f"slowdown of {place[0]}", "1", order
     if held := [place for place in group.places if place[2] == "content_bytes"]:

@@ -16,7 +16,7 @@ from agelab.cli import main
 from agelab.model.result import Status
 from agelab.report.answer.headline import answers
 from agelab.report.command import again
-from agelab.report.html import clean, render
+from agelab.report.html import escape_unshown, render
 from agelab.report.maps import taken_apart
 from agelab.report.model import Answer, Charts, Page, Section, Table
 from agelab.report.page import page
@@ -407,7 +407,7 @@ def test_hostile_names_and_messages_stay_text(tmp_path: Path) -> None:
 
 
 def test_what_no_page_can_hold_is_written_as_an_escape() -> None:
-    assert clean("a\tb\n\x1b\ud800é") == "a\tb\n\\u001b\\ud800é"
+    assert escape_unshown("a\tb\n\x1b\ud800é") == "a\tb\n\\u001b\\ud800é"
 
 
 def test_the_same_runs_give_the_same_bytes_and_fetch_nothing(

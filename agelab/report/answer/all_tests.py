@@ -14,7 +14,7 @@ from agelab.report.numbers import number, text
 from agelab.stats.order_statistics import exact
 from agelab.stats.series import Place, Series
 
-DOES = {
+TEST_DESCRIPTIONS = {
     "read": "reading every file",
     "scan": "reading every file",
     "random-read": "reading at random places",
@@ -29,7 +29,7 @@ DOES = {
 """Descriptions of our scenarios' tests."""
 
 
-def tests(group: RunSet) -> list[Place]:
+def last_slowdowns(group: RunSet) -> list[Place]:
     """Return each test's slowdown; for a test at several points of a history, at the last."""
     last: dict[str, Place] = {}
     for place in group.places:
@@ -39,13 +39,15 @@ def tests(group: RunSet) -> list[Place]:
     return list(last.values())
 
 
-def does(step: str) -> str:
+def describe_test(step: str) -> str:
     """Describe a test in words."""
     test = StepId.parse(step)
-    return DOES.get(test.name, f"test {test.name}") + (f" (drive {test.group})" if test.within else "")
+    return TEST_DESCRIPTIONS.get(test.name, f"test {test.name}") + (
+        f" (drive {test.group})" if test.within else ""
+    )
 
 
-def together(subject: SeedGroup, places: Sequence[Place]) -> Series:
+def mean_slowdown(subject: SeedGroup, places: Sequence[Place]) -> Series:
     """Return the geometric mean of a seed's slowdowns in all tests; None for a seed that lacks one.
 
     The mean is geometric because a slowdown is a ratio: twice as slow in one test and twice as quick in another is 1.
@@ -62,20 +64,22 @@ def together(subject: SeedGroup, places: Sequence[Place]) -> Series:
     return Series("all tests", 1, "slowdown", "1", tuple(values), tuple(missing))
 
 
-def over_all(subjects: Sequence[SeedGroup], places: Sequence[Place]) -> Ranked:
+def rank_over_all(subjects: Sequence[SeedGroup], places: Sequence[Place]) -> Ranked:
     """Rank the subjects by their slowdown over all tests."""
-    return rank_by_median([(one, together(one, places)) for one in subjects])
+    return rank_by_median([(one, mean_slowdown(one, places)) for one in subjects])
 
 
 @dataclass(frozen=True)
-class Elsewhere:
+class OtherTests:
     """Results in all tests of the subject that the first test names."""
 
     short: str
     lines: tuple[str, ...]
 
 
-def elsewhere(named: SeedGroup, subjects: Sequence[SeedGroup], places: Sequence[Place]) -> Elsewhere | None:
+def in_other_tests(
+    named: SeedGroup, subjects: Sequence[SeedGroup], places: Sequence[Place]
+) -> OtherTests | None:
     """Return in how many tests the named subject is worst, which are worst in the others, and which over all.
 
     Returns None if there is nothing to compare: a single test or subject.
@@ -83,7 +87,7 @@ def elsewhere(named: SeedGroup, subjects: Sequence[SeedGroup], places: Sequence[
     orders = [
         (place[0], order) for place in places if len((order := rank_by_place(subjects, place)).order) > 1
     ]
-    whole = over_all(subjects, places)
+    whole = rank_over_all(subjects, places)
     if len(orders) < 2:
         return None
     clear: dict[str, list[str]] = {}
@@ -101,11 +105,11 @@ def elsewhere(named: SeedGroup, subjects: Sequence[SeedGroup], places: Sequence[
         short += f", another is in {elsewhere}"
     if unclear:
         short += f", in {len(unclear)} nobody can be named"
-    said = f"It is {named.name} in {_listed(own)}" if own else f"It is {named.name} in no test"
+    said = f"It is {named.name} in {_join(own)}" if own else f"It is {named.name} in no test"
     for name, at in sorted(clear.items(), key=lambda one: -len(one[1])):
-        said += f"; {name} in {_listed(at)}"
+        said += f"; {name} in {_join(at)}"
     if unclear:
-        said += f"; in {_listed(unclear)} run seeds alone may make the order"
+        said += f"; in {_join(unclear)} run seeds alone may make the order"
     lines = [f"Test by test the worst is not always the same. {said}." if clear or unclear else f"{said}."]
     if len(whole.order) > 1:
         lines.append(_over_all(whole, len(places)))
@@ -114,7 +118,7 @@ def elsewhere(named: SeedGroup, subjects: Sequence[SeedGroup], places: Sequence[
             short += "; over all of them together nobody can be named"
         else:
             short += f"; over all of them together it is {first.name}{', too' if first is named else ''}"
-    return Elsewhere(f"{short}.", tuple(lines))
+    return OtherTests(f"{short}.", tuple(lines))
 
 
 def _over_all(whole: Ranked, tests: int) -> str:
@@ -128,7 +132,7 @@ def _over_all(whole: Ranked, tests: int) -> str:
     return f"{said} {first.name} has the most: {text(of)}; the next is {following.name} with {text(next_of)}{sure}."
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
@@ -137,13 +141,13 @@ def test_by_test(group: RunSet, places: Sequence[Place], where: str) -> Table:
     found = [
         (
             place[0] if place[1] == 1 else f"{place[0]} {place[1]}",
-            does(place[0]),
+            describe_test(place[0]),
             rank_by_place(group.groups, place),
         )
         for place in places
     ]
     if len(places) > 1:
-        found.append(("all tests", "their geometric mean", over_all(group.groups, places)))
+        found.append(("all tests", "their geometric mean", rank_over_all(group.groups, places)))
     rows = []
     for name, words, order in found:
         if len(order.order) < 2:

@@ -12,17 +12,17 @@ from agelab.report.step_selection import sides
 from agelab.stats.noise_floor import FloorVerdict, MedianDifference
 from agelab.stats.series import Place, SeriesPair
 
-FILES = (
+READ_METRICS = (
     ("fragmented_files", True, "of its files lie in several pieces"),
     ("layout_score", False, "of its blocks follow the one before in their file"),
     ("locality_score", False, "of its files begin right behind the file listed before them"),
 )
 """Measures of a map that affect reading, whether higher is worse, and the meaning of a share;"""
-FREE = (("free_usable_1mib", False, "of its free space is in runs of 1 MiB and more"),)
+WRITE_METRICS = (("free_usable_1mib", False, "of its free space is in runs of 1 MiB and more"),)
 """those that affect writing."""
-WRITES = ("write", "write-large")
+WRITE_TESTS = ("write", "write-large")
 """Tests that write."""
-DRIVE = (
+DRIVE_TIMES = (
     ("busy_seek", "moving its arm"),
     ("busy_rotation", "waiting for the sector to come round"),
     ("busy_transfer", "moving data"),
@@ -31,7 +31,7 @@ DRIVE = (
 """Categories of a modelled drive's time."""
 
 
-def more(subject: SeedGroup, place: Place, metric: str) -> MedianDifference | None:
+def aged_difference(subject: SeedGroup, place: Place, metric: str) -> MedianDifference | None:
     """Return the increase of a test's metric from control to aged disk."""
     step, repetition, _ = place
     old, new = (subject.series.get((one, repetition, metric)) for one in sides(step))
@@ -40,9 +40,9 @@ def more(subject: SeedGroup, place: Place, metric: str) -> MedianDifference | No
     return difference(SeriesPair(new, old), subject.host)
 
 
-def time(subject: SeedGroup, place: Place) -> Iterator[str]:
+def explain_time(subject: SeedGroup, place: Place) -> Iterator[str]:
     """Explain the additional time of a test; without causes if it may be due to run seeds."""
-    whole = more(subject, place, "elapsed")
+    whole = aged_difference(subject, place, "elapsed")
     if whole is None:
         return
     said = {
@@ -51,18 +51,22 @@ def time(subject: SeedGroup, place: Place) -> Iterator[str]:
         FloorVerdict.NO_FLOOR: "as measured",
     }.get(whole.verdict, "which is no more than run seeds make: whether it aged cannot be said")
     yield (
-        f"On {subject.name} {all_tests.does(place[0])} takes {text(whole.right)} s aged and {text(whole.left)} s "
+        f"On {subject.name} {all_tests.describe_test(place[0])} takes "
+        f"{text(whole.right)} s aged and {text(whole.left)} s "
         f"unaged ({number(whole.difference)} s difference, {said})."
     )
-    if whole.difference <= 0 or not _counts(whole):
+    if whole.difference <= 0 or not _not_below_floor(whole):
         return
-    parts = [(one, words) for metric, words in DRIVE if (one := more(subject, place, metric))]
+    parts = [
+        (one, words) for metric, words in DRIVE_TIMES if (one := aged_difference(subject, place, metric))
+    ]
     cpu = _processor(subject, place)
     if not parts:
         yield f"Of that, {number(cpu)} s is processor time; this drive does not say where its own time went."
         return
     longer = sorted(
-        ((one.difference, words) for one, words in parts if one.difference > 0 and _counts(one)), reverse=True
+        ((one.difference, words) for one, words in parts if one.difference > 0 and _not_below_floor(one)),
+        reverse=True,
     )
     if longer:
         shown = ", ".join(f"{number(value)} s {words}" for value, words in longer)
@@ -70,7 +74,9 @@ def time(subject: SeedGroup, place: Place) -> Iterator[str]:
             f"The drive spends more time on the aged disk: {shown}. Processor time differs by {number(cpu)} s. "
             "(Differences of medians; they need not add up.)"
         )
-    position = sum((value for value, words in longer if words in (DRIVE[0][1], DRIVE[1][1])), Fraction())
+    position = sum(
+        (value for value, words in longer if words in (DRIVE_TIMES[0][1], DRIVE_TIMES[1][1])), Fraction()
+    )
     if 2 * position > whole.difference:
         yield (
             f"So it is mostly positioning: the way to where the next data lie, and the wait until they come round "
@@ -82,19 +88,19 @@ def time(subject: SeedGroup, place: Place) -> Iterator[str]:
 
 def _processor(subject: SeedGroup, place: Place) -> Fraction:
     """Return the difference in processor time in seconds."""
-    found = [one for metric in ("cpu_user", "cpu_system") if (one := more(subject, place, metric))]
+    found = [one for metric in ("cpu_user", "cpu_system") if (one := aged_difference(subject, place, metric))]
     return sum((one.difference for one in found), Fraction())
 
 
 def _seeks(subject: SeedGroup, place: Place) -> str:
     """Describe additional seeks, if there are any."""
-    one = more(subject, place, "seeks")
-    if one is None or one.difference <= 0 or not _counts(one):
+    one = aged_difference(subject, place, "seeks")
+    if one is None or one.difference <= 0 or not _not_below_floor(one):
         return ""
     return f"; the arm moves {number(one.right.median, 0)} times instead of {number(one.left.median, 0)}"
 
 
-def next_to(worst: SeedGroup, following: SeedGroup, place: Place) -> Iterator[str]:
+def compare_with_next(worst: SeedGroup, following: SeedGroup, place: Place) -> Iterator[str]:
     """Compare the first with the next: the additional time of each as a share of its unaged time."""
     ours, theirs = (_shares(one, place) for one in (worst, following))
     if not ours or not theirs:
@@ -108,8 +114,8 @@ def next_to(worst: SeedGroup, following: SeedGroup, place: Place) -> Iterator[st
 
 def _shares(subject: SeedGroup, place: Place) -> list[str]:
     """Return the additional time for positioning, transfer and processor in % of the unaged time; none unless all."""
-    whole = more(subject, place, "elapsed")
-    found = [more(subject, place, metric) for metric, _ in DRIVE[:3]]
+    whole = aged_difference(subject, place, "elapsed")
+    found = [aged_difference(subject, place, metric) for metric, _ in DRIVE_TIMES[:3]]
     parts = [one.difference for one in found if one]
     if whole is None or not whole.left.median or len(parts) < len(found):
         return []
@@ -120,16 +126,16 @@ def _shares(subject: SeedGroup, place: Place) -> list[str]:
     return [f"{number(one, 0)} %" for one in shares]
 
 
-def _counts(one: MedianDifference) -> bool:
+def _not_below_floor(one: MedianDifference) -> bool:
     return one.verdict not in (FloorVerdict.BELOW, FloorVerdict.EQUAL)
 
 
-def layout(subject: SeedGroup, place: Place) -> Iterator[str]:
+def explain_layout(subject: SeedGroup, place: Place) -> Iterator[str]:
     """Describe what is laid out worse on the aged disk than on the control and affects a test of this kind."""
     found = []
     known = False
-    writes = StepId.parse(place[0]).name in WRITES
-    for metric, higher_is_worse, words in FREE if writes else FILES:
+    writes = StepId.parse(place[0]).name in WRITE_TESTS
+    for metric, higher_is_worse, words in WRITE_METRICS if writes else READ_METRICS:
         last = max((at for at in subject.series if at[0] == AGED_MAP and at[2] == metric), default=None)
         if last is None:
             continue
@@ -138,7 +144,7 @@ def layout(subject: SeedGroup, place: Place) -> Iterator[str]:
         if one is None:
             continue
         known = True
-        if _counts(one) and (one.difference > 0) == higher_is_worse:
+        if _not_below_floor(one) and (one.difference > 0) == higher_is_worse:
             found.append(f"{percent(one.right.median)} {words} ({percent(one.left.median)} unaged)")
     if found:
         yield f"What lies worse on {subject.name}'s aged disk: {'; '.join(found)}."

@@ -28,13 +28,13 @@ def answers(group: RunSet) -> Iterator[Answer]:
             else "Nothing: no cell ended ok.",
             tuple(dict.fromkeys(f"{subject.name}: {entry.ended}" for subject, entry in group.cells)),
         )
-    elif places := all_tests.tests(group):
-        yield aged(group, places)
+    elif places := all_tests.last_slowdowns(group):
+        yield answer_aged(group, places)
     else:
-        yield from others(group)
+        yield from answer_others(group)
 
 
-def aged(group: RunSet, places: Sequence[Place]) -> Answer:
+def answer_aged(group: RunSet, places: Sequence[Place]) -> Answer:
     """Answer which subject aged worst, and why."""
     place = next((one for one in places if rank_by_place(group.groups, one).order), None)
     several = len({one.variant for one in group.groups}) > 1
@@ -47,34 +47,34 @@ def aged(group: RunSet, places: Sequence[Place]) -> Answer:
     everyone = rank_by_place(group.groups, place)
     order, left_out = everyone.split_by_seeds()
     worst = order.first[0]
-    named, verdict, doubts = _first(order, place)
+    named, verdict, doubts = _verdict_on_first(order, place)
     if left_out:
         few = ", ".join(f"{one.name} ({text(of)}, {_seeds(of.n)})" for one, of in left_out)
         doubts.append(f"Not in this order, for want of run seeds: {few}.")
-    doubts += _not_there(group)
-    elsewhere = all_tests.elsewhere(worst, [one for one, _ in order.order], places)
+    doubts += _unmeasured(group)
+    other_tests = all_tests.in_other_tests(worst, [one for one, _ in order.order], places)
     because = [
-        *causes.time(worst, place),
-        *causes.layout(worst, place),
-        *(causes.next_to(worst, order.order[1][0], place) if order.clear else ()),
-        *(_sure(order) if order.clear else ()),
+        *causes.explain_time(worst, place),
+        *causes.explain_layout(worst, place),
+        *(causes.compare_with_next(worst, order.order[1][0], place) if order.clear else ()),
+        *(_certainty(order) if order.clear else ()),
         *_slowest(order, place),
-        *(elsewhere.lines if elsewhere else ()),
-        *_all(order, place),
-        *_least(order),
+        *(other_tests.lines if other_tests else ()),
+        *_count_aged(order, place),
+        *_aged_least(order),
     ]
-    chart = order_of(f"Slowdown: {all_tests.does(place[0])}, aged / unaged", everyone, group, base=1)
-    verdict += f" {elsewhere.short}" if elsewhere else ""
+    chart = order_of(f"Slowdown: {all_tests.describe_test(place[0])}, aged / unaged", everyone, group, base=1)
+    verdict += f" {other_tests.short}" if other_tests else ""
     return Answer(question, verdict, tuple(because), tuple(doubts), named, chart)
 
 
-def _first(order: Ranked, place: Place) -> tuple[str, str, list[str]]:
+def _verdict_on_first(order: Ranked, place: Place) -> tuple[str, str, list[str]]:
     """Return the named subject, the verdict on it and the doubts; below the floor nobody is named."""
     (worst, worst_of), nexts = order.first, order.order[1:]
     times = (
         f"takes {text(worst_of)} times as long on its aged disk as on an unaged one that holds the same files"
     )
-    ratio = f"{all_tests.does(place[0])} {times}"
+    ratio = f"{all_tests.describe_test(place[0])} {times}"
     if not nexts:
         doubts = [f"{_capital(order.why_no_floor)}; so whether it aged cannot be said."]
         verdict = f"It alone was run, so there is nothing to compare it with: {ratio}."
@@ -102,10 +102,10 @@ def _first(order: Ranked, place: Place) -> tuple[str, str, list[str]]:
         f"That {times}. The next is {following.name} with {text(of)}; the difference of "
         f"{number(apart.difference, 3)} is more than run seeds alone make (the floor, {number(apart.floor or 0, 3)})."
     )
-    return f"{worst.name}, in {all_tests.does(place[0])}", verdict, []
+    return f"{worst.name}, in {all_tests.describe_test(place[0])}", verdict, []
 
 
-def _sure(order: Ranked) -> Iterator[str]:
+def _certainty(order: Ranked) -> Iterator[str]:
     """Return the confidence in the first place: rank tests against the others, and number of run seeds."""
     found = [one.test for one in order.compared if one.test]
     if found:
@@ -140,7 +140,7 @@ def _seeds(count: int) -> str:
     return f"{count} {'seed' if count == 1 else 'seeds'}"
 
 
-def _not_there(group: RunSet) -> Iterator[str]:
+def _unmeasured(group: RunSet) -> Iterator[str]:
     """List the subjects without a cell that ended ok, with the reason."""
     reasons: dict[str, list[str]] = {}
     for subject in group.groups:
@@ -152,11 +152,11 @@ def _not_there(group: RunSet) -> Iterator[str]:
         yield f"Not measured: {', '.join(names)} ({reason})."
 
 
-def _all(order: Ranked, place: Place) -> Iterator[str]:
+def _count_aged(order: Ranked, place: Place) -> Iterator[str]:
     """Return the slowdown of all subjects."""
     if len(order.order) < 2 or not order.floored:
         return
-    changes = [(one.name, causes.more(one, place, "elapsed")) for one, _ in order.order]
+    changes = [(one.name, causes.aged_difference(one, place, "elapsed")) for one, _ in order.order]
     slower = [name for name, one in changes if one and one.verdict is FloorVerdict.B_HIGHER]
     others = ", ".join(name for name, _ in changes if name not in slower)
     yield (
@@ -165,7 +165,7 @@ def _all(order: Ranked, place: Place) -> Iterator[str]:
     )
 
 
-def _least(order: Ranked) -> Iterator[str]:
+def _aged_least(order: Ranked) -> Iterator[str]:
     """Return the subject that aged least."""
     if len(order.order) < 3:
         return
@@ -181,7 +181,7 @@ def _least(order: Ranked) -> Iterator[str]:
     yield words
 
 
-def others(group: RunSet) -> Iterator[Answer]:
+def answer_others(group: RunSet) -> Iterator[Answer]:
     """Answer for runs without an aged disk: which stored the most, if steps counted it; else which was quickest."""
     held = [place for place in group.places if place[2] == "content_bytes"]
     if held:
@@ -238,4 +238,4 @@ def _compared(
     doubts = [f"Not in this order, for want of run seeds: {few}."] if left_out else []
     title = "Data held" if highest else "All steps together"
     chart = order_of(title, everyone, group, unit=unit) if following else None
-    return Answer(question, verdict, tuple(because), (*doubts, *_not_there(group)), named, chart)
+    return Answer(question, verdict, tuple(because), (*doubts, *_unmeasured(group)), named, chart)
