@@ -13,6 +13,7 @@ from agelab.analysis.run_set import kernel_names
 from agelab.errors import InputError
 from agelab.kernel.versions import is_version, sort_key
 from agelab.model.result import Cell, RunKernel, RunPlan, Sample, Status
+from agelab.model.step_id import AGED_MAP
 from agelab.results.run_directory import RunDirectory
 from agelab.stats.order_statistics import exact
 from agelab.stats.series import Place, Series, SeriesPair, series
@@ -20,7 +21,7 @@ from agelab.stats.verdict import ComparedSeries
 
 TOTAL: Place = ("all steps", 1, "elapsed")
 """The sum of the times of a cell's steps."""
-DEFAULT = (("aged/map", "layout_score"), ("", "slowdown"))
+DEFAULT = ((AGED_MAP, "layout_score"), ("", "slowdown"))
 """Step and metric to show unasked, beside the sum; without a step those of every step."""
 
 Row = tuple[str, str]

@@ -117,7 +117,7 @@ class _StartedCell:
         goes_on = bool(spec.scenario.experiments or spec.scenario.tests_at_points)
         with suppress(PhaseAborted) if goes_on else nullcontext():
             self.runner.run_phase(self.boots.phases[0], cleanup)
-        if goals.keep_as and progress.ok:
+        if goals.keep_as and progress.status.ok:
             files = self.boots.forks.files(self.boots.final_fork)
             progress.disk = stored_disk.save(
                 self.cell.store, self.boots.disk_inputs, goals.keep_as, files, progress.samples
@@ -158,7 +158,7 @@ class _StartedCell:
         cleanup.callback(results.path.unlink)
         create_empty(results)
         status = self.runner.run_alone(boot)
-        if status.status is not Status.OK:
+        if not status.ok:
             progress.judge(progress.changed_drive() or CellStatus(status.status, f"maps: {status.reason}"))
             return
         try:

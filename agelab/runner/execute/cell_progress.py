@@ -43,10 +43,6 @@ class CellProgress:
     mounts: dict[str, MountedAs] = field(default_factory=dict)
     """The last mount of each fork, where a script decided it."""
 
-    @property
-    def ok(self) -> bool:
-        return self.status.status is Status.OK
-
     def record(self, sample: Sample) -> None:
         """Add a sample, on the host's disk as well."""
         self.run.append(self.number, sample)
@@ -54,7 +50,7 @@ class CellProgress:
 
     def judge(self, status: CellStatus) -> None:
         """Take in how a boot ended: the first trouble is what the cell reports."""
-        if self.ok:
+        if self.status.ok:
             self.status = status
 
     def judge_last_boot(self, status: CellStatus, phase: str) -> None:
@@ -83,7 +79,7 @@ class CellProgress:
         wanted = self.spec.available_bytes
         for sample in self.samples:
             found = (sample.step, sample.metric) == (boot, "memory_available")
-            if found and memory_is_off(sample.value or 0, wanted) and status.status is Status.OK:
+            if found and memory_is_off(sample.value or 0, wanted) and status.ok:
                 why = f"{boot} {sample.repetition}: {sample.value} bytes were available, not {wanted}"
                 return CellStatus(Status.FAILED, why)
         return status

@@ -31,6 +31,10 @@ class CellStatus:
     repeatable: bool = True
     """True if the guest's time decided where it ended, not the host's."""
 
+    @property
+    def ok(self) -> bool:
+        return self.status is Status.OK
+
 
 def judge_boot(
     ending: Ending,

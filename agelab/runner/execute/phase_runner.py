@@ -133,7 +133,7 @@ class PhaseRunner:
         unprepared = bool(self.failures) and bool(self.boots.spec.scenario.experiments)
         reported = self.failures if is_last or unprepared else []
         status = self.runner.status(boot, ending, events, ended, reported)
-        if not is_last and status.status is Status.OK:
+        if not is_last and status.ok:
             return
         self.progress.judge_last_boot(status, self.phase.in_samples)
         if not is_last or unprepared or not (ended and ended.status == "ok"):
