@@ -12,12 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from agelab.analysis.cells import load
+from agelab.analysis.run_set import RunSet
 from agelab.errors import InputError
-from agelab.model.result import Cell, Sample, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.stats.noise_floor import SEEDS_NEEDED, FloorVerdict, MedianDifference
 from agelab.stats.order_statistics import Summary
-from agelab.stats.series import Place, Series, series
+from agelab.stats.series import Place, Series
 from bench.page import DOCS, command, line, put
 
 PAGE, PICTURES = DOCS / "aging.md", DOCS / "aging"
@@ -65,24 +66,16 @@ class Variant:
 
 
 def variants(runs: Sequence[RunDirectory]) -> list[Variant]:
-    """Each variant of the runs, its cells in the order of their seeds."""
-    cells: dict[str, list[tuple[Cell, Sequence[Sample], Status, str]]] = {}
-    for run in runs:
-        samples = run.samples()
-        for number, cell in enumerate(run.plan().cells):
-            end = run.end(number)
-            status, why = (end.status, end.reason or "") if end else (Status.INTERRUPTED, "no end record")
-            cells.setdefault(cell.variant, []).append((cell, samples.get(number, []), status, why))
+    """List the variants of the runs."""
     found = []
-    for name, each in cells.items():
-        ok = [(cell.seed, rows) for cell, rows, status, _ in each if status is Status.OK]
+    for group in RunSet(tuple(map(load, runs))).groups:
         # Where none is ok the reason is the same for all; else it is one seed's.
         wrong = dict.fromkeys(
-            f"seed {cell.seed} {status}: {why}" if ok else f"{status}: {why}"
-            for cell, _, status, why in each
-            if status is not Status.OK
+            f"seed {one.seed} {one.ended}" if group.counted else one.ended
+            for one in group.results
+            if not one.ok
         )
-        found.append(Variant(name, series(ok), "; ".join(wrong)))
+        found.append(Variant(group.name, group.series, "; ".join(wrong)))
     return found
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from agelab import kernel as kernels
+from agelab.analysis.cells import CellResult, load
 from agelab.analysis.sweep import with_total
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.measurements import KernelOutcome, OutcomeKind
@@ -14,7 +15,7 @@ from agelab.drive.module import NoHeaders
 from agelab.errors import InputError, unknown
 from agelab.image import DoesNotBoot
 from agelab.kernel import recipes, source_tree
-from agelab.model.result import Cell, End, Sample, Status
+from agelab.model.result import Cell, End, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
 from agelab.runner.plan import support
@@ -92,24 +93,18 @@ class KernelRuns:
             why = error.panicked or str(error)
             return [KernelOutcome(kernel=kernel, seed=seed, kind=kind, why=why) for seed in seeds]
         self._same_conditions(run)
-        samples = run.samples()
-        return [
-            self._outcome(kernel, run, one.seed, run.end(number), samples.get(number, []))
-            for number, one in enumerate(run.plan().cells)
-        ]
+        return [self._outcome(kernel, one) for one in load(run).cells]
 
-    def _outcome(
-        self, kernel: str, run: RunDirectory, seed: int, end: End | None, samples: Sequence[Sample]
-    ) -> KernelOutcome:
-        kind = KINDS[end.status] if end else OutcomeKind.INTERRUPTED
-        why = (end.reason if end else None) or ""
+    def _outcome(self, kernel: str, cell: CellResult) -> KernelOutcome:
+        kind = KINDS[cell.end.status] if cell.end else OutcomeKind.INTERRUPTED
+        why = (cell.end.reason if cell.end else None) or ""
         if kind is OutcomeKind.UNSUPPORTED and why.startswith(f"{support.PROOF} failed"):
             kind = OutcomeKind.FAILS  # the kernel has the filesystem, and it does not work
-        found = KernelOutcome(kernel=kernel, seed=seed, kind=kind, why=why, run=run.name)
+        found = KernelOutcome(kernel=kernel, seed=cell.seed, kind=kind, why=why, run=cell.run)
         if kind is not OutcomeKind.MEASURED or self._question.metric is None:
             return found
         step, repetition, metric = self._question.metric
-        table = {(row.step, row.repetition, row.metric): row for row in with_total(samples)}
+        table = {(row.step, row.repetition, row.metric): row for row in with_total(cell.samples)}
         row = table.get((step, repetition, metric))
         if row is None:
             names = dict.fromkeys(metric_name(*place) for place in table)
