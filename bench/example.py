@@ -14,7 +14,7 @@ from agelab.analysis.cells import load
 from agelab.cli.options import open_store
 from agelab.errors import AgelabError
 from agelab.report.html import render
-from agelab.report.page import page
+from agelab.report.page import build_page
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
 
@@ -40,7 +40,7 @@ def main() -> int:
         return 2
     try:
         run = run_lookup.find(open_store().runs, sys.argv[1])
-        text = render(page([load(run)]))
+        text = render(build_page([load(run)]))
         if found := local(text, places(run)):
             raise AgelabError(f"the page names places of this machine: {', '.join(found)}")
     except AgelabError as error:

@@ -73,7 +73,7 @@ class VirtualClockJudge:
     def ends(self) -> str:
         known = self.references
         good, bad = known.median(Decision.GOOD), known.median(Decision.BAD)
-        return known.format_numbers(good=good, bad=bad, threshold=known.at, floor=known.floor)
+        return known.format_numbers(good=good, bad=bad, threshold=known.threshold_in_use, floor=known.floor)
 
     def judge(self, kernel: str, say: Say) -> KernelVerdict:
         known, values = self.references, list[Fraction]()

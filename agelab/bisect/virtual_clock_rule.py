@@ -31,7 +31,7 @@ class EndReferences:
     threshold: Fraction | None = None
     """The user's threshold; None for the midpoint of the two medians."""
     ends: MedianDifference = field(init=False)
-    at: Fraction = field(init=False)
+    threshold_in_use: Fraction = field(init=False)
     """The threshold in use."""
 
     def __post_init__(self) -> None:
@@ -39,7 +39,7 @@ class EndReferences:
         good, bad = ends.left.median, ends.right.median
         at = (good + bad) / 2 if self.threshold is None else self.threshold
         object.__setattr__(self, "ends", ends)
-        object.__setattr__(self, "at", at)
+        object.__setattr__(self, "threshold_in_use", at)
         if ends.why_no_floor:
             raise InputError(f"good and bad have {ends.why_no_floor}")
         medians = self.format_numbers(good=good, bad=bad)
@@ -70,10 +70,10 @@ class EndReferences:
 
     def side(self, value: Fraction) -> Decision:
         """Return the side of the threshold on which the value lies: GOOD or BAD; UNDECIDED if equal."""
-        if value == self.at:
+        if value == self.threshold_in_use:
             return Decision.UNDECIDED
         good_is_lower = self.ends.difference > 0
-        return Decision.GOOD if (value < self.at) == good_is_lower else Decision.BAD
+        return Decision.GOOD if (value < self.threshold_in_use) == good_is_lower else Decision.BAD
 
     def format_numbers(self, **numbers: Fraction) -> str:
         """Format named numbers with the digits that the floor allows."""
@@ -96,7 +96,9 @@ def decide_virtual(
     bad, good = sides.count(Decision.BAD), sides.count(Decision.GOOD)
     side, lead = (Decision.BAD, bad - good) if bad >= good else (Decision.GOOD, good - bad)
     middle = Fraction(median(values))
-    told = references.format_numbers(median=middle, threshold=references.at, floor=references.floor)
+    told = references.format_numbers(
+        median=middle, threshold=references.threshold_in_use, floor=references.floor
+    )
     count = f"{len(values)} seed{'s' if len(values) > 1 else ''}"
     split = f"of {count} {good} on good's side, {bad} on bad's: {told}"
     note = unlike_both_ends(references, middle)
@@ -115,8 +117,8 @@ def _few_values_suffice(references: EndReferences, side: Decision, values: Seque
     than the floor, or than half the way to the threshold.
     """
     middle, home = Fraction(median(values)), references.median(side)
-    far = len(values) * abs(middle - references.at) > 2 * references.floor
-    return far and abs(middle - home) <= max(references.floor, abs(references.at - home) / 2)
+    far = len(values) * abs(middle - references.threshold_in_use) > 2 * references.floor
+    return far and abs(middle - home) <= max(references.floor, abs(references.threshold_in_use - home) / 2)
 
 
 def unlike_both_ends(references: EndReferences, value: Fraction) -> str:

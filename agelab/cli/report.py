@@ -26,12 +26,12 @@ def report(runs: tuple[str, ...], output: Path) -> None:
     """
     from agelab.analysis.cells import load
     from agelab.report.html import render
-    from agelab.report.page import page
+    from agelab.report.page import build_page
     from agelab.results import run_lookup
 
     store = open_store().runs
     named = {run.name: run for run in (run_lookup.find(store, name) for name in runs)}
-    text = render(page([load(run) for run in named.values()]))
+    text = render(build_page([load(run) for run in named.values()]))
     _write(output, text)
     click.echo(
         f"{output}: {len(named)} run{'s' if len(named) > 1 else ''}, {len(text.encode()) / 1e6:.2f} MB\n"

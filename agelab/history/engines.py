@@ -182,7 +182,7 @@ def _churned(wanted: Churned, disk: int, seed: int) -> LogSource:
         seed,
         _inputs(wanted, disk, seed, recipe=churn.RECIPE, tree=key_of(what.model_dump())),
         churn.operations(copied, churn.ChurnRequest(disk, turns, fullness, freed, wanted.points), seed),
-        EngineRecord(fullness, overwrites, at_peak=True, counted=turns * size, turns=turns),
+        EngineRecord(fullness, overwrites, at_peak=True, overwritten_bytes=turns * size, turns=turns),
     )
 
 

@@ -85,7 +85,7 @@ class EngineRecord:
     overwrites: float | None = None
     at_peak: bool = False
     """True if fullness refers to the fullest moment, not to the end."""
-    counted: int | None = None
+    overwritten_bytes: int | None = None
     """Bytes counted as overwrites, if not all are."""
     versions: int | None = None
     turns: int | None = None
@@ -98,7 +98,7 @@ def report(
 ) -> HistoryReport:
     """Return the report on a checked log."""
     space = found.peak_space if record.at_peak else found.space
-    counted = found.bytes_written if record.counted is None else record.counted
+    counted = found.bytes_written if record.overwritten_bytes is None else record.overwritten_bytes
     return HistoryReport(
         engine=engine,
         disk=disk,

@@ -10,13 +10,13 @@ from agelab.model.metrics import METRICS
 from agelab.model.step_id import StepId
 from agelab.report.model import Chart, Charts, Mark
 from agelab.report.numbers import text, unit_name
-from agelab.report.step_selection import charted, repeated, sides
+from agelab.report.step_selection import aged_and_control, charted_steps, repeated_steps
 from agelab.stats.formatting import unit_scale
 from agelab.stats.order_statistics import Summary
 from agelab.stats.series import Place, Series
 from agelab.vega import Bar, ChartLine
 
-MOST = 40
+MAX_CHARTS = 40
 """Maximum number of charts of one kind; a control file with hundreds of tests has the rest in the table of results."""
 CPU = (
     ("cpu_user", "user"),
@@ -34,12 +34,12 @@ AGED_COLOUR, FIRST_COLOUR = 1, 7
 WHISKERS = "A bar is the median over run seeds; the thin line is the interval that holds it (docs/floor.md)."
 
 
-def times(group: RunSet) -> Iterator[Charts]:
+def time_charts(group: RunSet) -> Iterator[Charts]:
     """Draw for each step the time on each subject, all repetitions together."""
-    steps = charted(group)
+    steps = charted_steps(group)
     repetitions = {step: max(at[1] for at in group.places if at[0] == step) for step in steps}
     charts = []
-    for step in steps[:MOST]:
+    for step in steps[:MAX_CHARTS]:
         title = step if repetitions[step] == 1 else f"{step}, {repetitions[step]} repetitions together"
         found = [(one.name, one.total([step], "elapsed")) for one in group.groups]
         charts += _bars(title, "s", [(name, series, 0) for name, series in found])
@@ -47,10 +47,10 @@ def times(group: RunSet) -> Iterator[Charts]:
         yield Charts("Time of each step", tuple(charts), note=_left_out(len(steps), WHISKERS))
 
 
-def slowdowns(group: RunSet, places: Sequence[Place]) -> Iterator[Charts]:
+def slowdown_charts(group: RunSet, places: Sequence[Place]) -> Iterator[Charts]:
     """Draw the slowdown of each test, and below it the times it is computed from."""
     charts, times_of_both = [], []
-    for place in places[:MOST]:
+    for place in places[:MAX_CHARTS]:
         step, repetition, _ = place
         title = step if repetition == 1 else f"{step}, point {repetition}"
         found = [(one.name, one.series.get(place), AGED_COLOUR) for one in group.groups]
@@ -58,7 +58,7 @@ def slowdowns(group: RunSet, places: Sequence[Place]) -> Iterator[Charts]:
         both = [
             (one.name, one.series.get((side, repetition, "elapsed")), colour)
             for one in group.groups
-            for side, colour in zip(sides(step), (AGED_COLOUR, 0), strict=True)
+            for side, colour in zip(aged_and_control(step), (AGED_COLOUR, 0), strict=True)
         ]
         times_of_both += _bars(title, "s", both)
     if charts:
@@ -71,7 +71,7 @@ def slowdowns(group: RunSet, places: Sequence[Place]) -> Iterator[Charts]:
         yield Charts("The two times of each test", tuple(times_of_both), legend)
 
 
-def order_of(
+def sort_subjects(
     title: str, order: Ranked, group: RunSet, *, unit: str = "1", base: float | None = None
 ) -> Chart:
     """Return the subjects in order of the first colour's values; those without a value come last."""
@@ -117,19 +117,23 @@ def _summary_bar(name: str, summary: Summary, unit: str, kind: int) -> Bar:
 
 
 def _left_out(number: int, note: str) -> str:
-    return note if number <= MOST else f"{note} {number - MOST} more are in the table of all results."
+    return (
+        note
+        if number <= MAX_CHARTS
+        else f"{note} {number - MAX_CHARTS} more are in the table of all results."
+    )
 
 
-def curves(group: RunSet) -> Iterator[Charts]:
+def history_charts(group: RunSet) -> Iterator[Charts]:
     """Draw the course over a history: throughput by repetition, layout scores and slowdowns by point."""
     wanted: list[tuple[str, str, str]] = []
-    for step in repeated(group):
+    for step in repeated_steps(group):
         measured = {metric for at, _, metric in group.places if at == step}
         wanted.append((step, "throughput" if "throughput" in measured else "elapsed", "repetition"))
     points = [at for at in group.places if at[1] > 1 and at[2] in ("layout_score", "slowdown")]
     wanted += dict.fromkeys((step, metric, "point of the history") for step, _, metric in points)
     charts = []
-    for step, metric, axis in wanted[:MOST]:
+    for step, metric, axis in wanted[:MAX_CHARTS]:
         unit = METRICS[metric].unit
         found = [_line(number, one, step, metric) for number, one in enumerate(group.groups)]
         known = [line for line in found if any(y is not None for _, y in line.points)]
@@ -171,7 +175,7 @@ def _end(line: ChartLine, at: int) -> str:
     return f"{values[at]:.4g}"
 
 
-def processor(group: RunSet, steps: Sequence[str]) -> Iterator[Charts]:
+def processor_charts(group: RunSet, steps: Sequence[str]) -> Iterator[Charts]:
     """Draw how the processor spent the time of each step."""
     yield from _split(
         group,
@@ -182,7 +186,7 @@ def processor(group: RunSet, steps: Sequence[str]) -> Iterator[Charts]:
     )
 
 
-def drive(group: RunSet, steps: Sequence[str]) -> Iterator[Charts]:
+def drive_charts(group: RunSet, steps: Sequence[str]) -> Iterator[Charts]:
     """Draw how a modelled drive spent the time of each step."""
     note = "The drive's own time, of modelled drives alone. A write cache works on after its step has ended."
     yield from _split(group, steps, BUSY, "Drive time of each step, by cause", note)
@@ -192,7 +196,7 @@ def _split(
     group: RunSet, steps: Sequence[str], metrics: Sequence[tuple[str, str]], title: str, note: str
 ) -> Iterator[Charts]:
     charts = []
-    for step in steps[:MOST]:
+    for step in steps[:MAX_CHARTS]:
         found: dict[str, dict[int, float]] = {}
         for subject in group.groups:
             parts = {
@@ -218,7 +222,7 @@ def _median(subject: SeedGroup, step: str, metric: str) -> Summary | None:
     return total.summary if total else None
 
 
-def shares(
+def share_charts(
     title: str,
     found: dict[str, dict[str, dict[str, float]]],
     most: int,
@@ -233,7 +237,7 @@ def shares(
                 sums[part] = sums.get(part, 0) + share
     large = sorted(sums, key=lambda part: -sums[part])[:most]
     charts = []
-    for chart, names in list(found.items())[:MOST]:
+    for chart, names in list(found.items())[:MAX_CHARTS]:
         drawn: dict[str, dict[int, float]] = {}
         for name, parts in names.items():
             drawn[name] = {kind: 100 * parts.get(part, 0) for kind, part in enumerate(large)}

@@ -7,7 +7,7 @@ from agelab.errors import InputError
 from agelab.model.result import RunPlan
 from agelab.runner.request.options import RunOptions
 
-MAKE = {
+MAKE_VARIABLES = {
     "corpus": "CORPUS", "log": "LOG", "kernel": "KERNEL", "filesystem": "FS", "layout": "LAYOUT", "scale": "SCALE",
     "clock": "CLOCK", "defaults": "DEFAULTS", "disks": "DISKS", "erase": "ERASE", "machine": "MACHINE",
     "vcpus": "VCPUS", "seeds": "SEEDS", "jobs": "JOBS", "trace": "TRACE", "disk": "DISK", "keep_disk": "KEEP_DISK",
@@ -16,7 +16,7 @@ MAKE = {
 """Option -> variable of ``make scenario``."""
 
 
-def again(plan: RunPlan) -> str:
+def repeat_command(plan: RunPlan) -> str:
     """Return ``make scenario NAME=...`` where make knows all the options, else ``agelab run ...``.
 
     Empty where the plan does not say what was asked for.
@@ -26,9 +26,10 @@ def again(plan: RunPlan) -> str:
     except InputError:
         return ""
     said = {name: value for name, value in options.set_options().items() if name != "prove_all"}
-    if options.name and set(said) <= set(MAKE) and not places.INSTALLED:
+    if options.name and set(said) <= set(MAKE_VARIABLES) and not places.INSTALLED:
         words = (
-            f"{MAKE[name]}={'1' if value is True else quote(str(value))}" for name, value in said.items()
+            f"{MAKE_VARIABLES[name]}={'1' if value is True else quote(str(value))}"
+            for name, value in said.items()
         )
         return " ".join(["make scenario", f"NAME={quote(options.name)}", *words])
     program = "agelab" if places.INSTALLED else ".venv/bin/agelab"

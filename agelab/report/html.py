@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from agelab.report.model import Page, Results
 
-UNSHOWN = re.compile(
+UNSHOWN_CHARACTERS = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
 """Control characters, bidirectional controls, and code points that UTF-8 cannot encode."""
@@ -44,7 +44,7 @@ def escape_unshown(value: Any) -> Any:
     """Escape characters that must not be shown; leave markup and values that are no text unchanged."""
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
-    return UNSHOWN.sub(lambda found: f"\\u{ord(found.group()):04x}", value)
+    return UNSHOWN_CHARACTERS.sub(lambda found: f"\\u{ord(found.group()):04x}", value)
 
 
 def chart_markup(svg: str) -> Markup:

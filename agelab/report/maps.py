@@ -18,21 +18,21 @@ HEADING, WORDS, NOTE, LABEL = ("12", "600"), ("12", "400"), ("11", "400"), ("10"
 """Font size and weight of the texts in a picture."""
 
 
-class NotOurs(ValueError):
+class ForeignPicture(ValueError):
     """A picture that agelab did not write."""
 
 
-def taken_apart(title: str, content: bytes) -> BlockMapFigure | None:
+def parse_block_map(title: str, content: bytes) -> BlockMapFigure | None:
     """Parse a picture into its parts; return None if agelab did not write it."""
     try:
         return _parts(title, content)
-    except (NotOurs, ElementTree.ParseError, LookupError, ValueError):
+    except (ForeignPicture, ElementTree.ParseError, LookupError, ValueError):
         return None
 
 
 def _parts(title: str, content: bytes) -> BlockMapFigure:
     if b"<!" in content:  # entities and document types are refused
-        raise NotOurs
+        raise ForeignPicture
     root = ElementTree.fromstring(content)
     scale = ""
     disks: list[MapPanel] = []
@@ -46,7 +46,7 @@ def _parts(title: str, content: bytes) -> BlockMapFigure:
         if name == "path":
             path = one.get("d", "")
             if not PATH.fullmatch(path):
-                raise NotOurs
+                raise ForeignPicture
             if one.get("fill") != "none":
                 layers.append((KIND[one.get("fill", "")], path))
                 continue
@@ -64,9 +64,9 @@ def _parts(title: str, content: bytes) -> BlockMapFigure:
         elif name == "text" and letters == WORDS and not disks:
             scale = words
         elif name not in ("title", "desc", "defs", "rect", "text"):
-            raise NotOurs
+            raise ForeignPicture
     if not disks or not rows or {len(row) for row in rows} != {2 + len(heads)}:
-        raise NotOurs
+        raise ForeignPicture
     kinds = tuple((row[0], row[1], tuple(row[2:])) for row in rows)
     return BlockMapFigure(title, scale, tuple(disks), tuple(heads), kinds)
 
@@ -75,6 +75,6 @@ def _view(outline: str) -> str:
     """Return the viewBox of a disk's cells."""
     places = [int(found) for found in ROW.findall(outline)]
     if not places:
-        raise NotOurs
+        raise ForeignPicture
     height = places[-1] - places[0] + CELL_HEIGHT
     return f"{LEFT - 1} {places[0] - 1} {COLUMNS * CELL_WIDTH + 2} {height + 2}"

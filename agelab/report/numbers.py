@@ -8,18 +8,18 @@ from agelab.stats.noise_floor import SEEDS_NEEDED
 from agelab.stats.order_statistics import Summary
 from agelab.stats.series import Series
 
-MOST = 3
+MAX_DECIMALS = 3
 """Decimals of a value without a spread, in tables with many."""
 
 
-def text(summary: Summary, unit: str = "1", most: int = MOST) -> str:
+def text(summary: Summary, unit: str = "1", most: int = MAX_DECIMALS) -> str:
     """Format the median in the unit of tables."""
     as_shown = unit_scale(unit)
     median, spread = summary.median / as_shown.divisor, summary.spread / as_shown.divisor
     return format_decimal(median, min(most, decimals_for_spread(most, spread, median)))
 
 
-def with_spread(summary: Summary, unit: str = "1", most: int = MOST) -> str:
+def with_spread(summary: Summary, unit: str = "1", most: int = MAX_DECIMALS) -> str:
     """Format the median, with the spread in brackets if there are enough run seeds for a floor."""
     if summary.n < SEEDS_NEEDED:
         return text(summary, unit, most)
@@ -34,7 +34,7 @@ def unit_name(unit: str) -> str:
     return unit_scale(unit).name.removeprefix("1")
 
 
-def cell(series: Series | None, most: int = MOST) -> TableCell:
+def median_cell(series: Series | None, most: int = MAX_DECIMALS) -> TableCell:
     """Format a table cell: a dash without such a series, a question mark if it could not be measured."""
     if series is None:
         return TableCell("–")

@@ -8,18 +8,18 @@ from agelab.analysis.cells import RunResult
 from agelab.analysis.run_set import RunSet, run_sets
 from agelab.report import charts, provenance, result_tables, step_statistics, study
 from agelab.report.answer import all_tests, headline
-from agelab.report.maps import taken_apart
+from agelab.report.maps import parse_block_map
 from agelab.report.model import Answer, Block, Page, Part, Picture, Prose, Section
-from agelab.report.step_selection import charted, sides
+from agelab.report.step_selection import aged_and_control, charted_steps
 from agelab.stats.series import Place
 
-PICTURES = 32
+MAX_PICTURES = 32
 """Maximum number of pictures of disks on a page, and"""
-LARGEST = 200_000
+MAX_PICTURE_BYTES = 200_000
 """maximum size of one in bytes: pages stay below 3 MB for all runs so far."""
 
 
-def page(runs: Iterable[RunResult]) -> Page:
+def build_page(runs: Iterable[RunResult]) -> Page:
     """Build the page of these runs, in their order."""
     groups = run_sets(runs)
     parts = tuple(_part(group, f"part{number}") for number, group in enumerate(groups, 1))
@@ -30,9 +30,9 @@ def _part(group: RunSet, where: str) -> Part:
     plan = group.plan
     emulated = ", EMULATED" if plan.emulated else ""
     names = ", ".join(loaded.plan.run for loaded in group.runs)
-    report, unreadable = study.checked(group)
-    answers = [*headline.answers(group), *([study.answer(report)] if report else [])]
-    beside = study.blocks(report, where) if report else ()
+    report, unreadable = study.compare_or_reason(group)
+    answers = [*headline.answers(group), *([study.study_answer(report)] if report else [])]
+    beside = study.study_blocks(report, where) if report else ()
     if unreadable:
         answers.append(Answer("What of the study?", "Its published data cannot be read.", (unreadable,)))
     sections = tuple(
@@ -45,7 +45,7 @@ def _part(group: RunSet, where: str) -> Part:
         plan.scenario,
         f"scale {plan.scale}, {plan.clock} clock{emulated}; {names}",
         tuple(answers),
-        tuple(provenance.brief(group)),
+        tuple(provenance.main_doubts(group)),
         sections,
     )
 
@@ -56,37 +56,45 @@ def _sections(
     """Yield name, title and content of each section in order."""
     places = all_tests.last_slowdowns(group)
     steps = _timed(group, places)
-    yield "ran", "What was run, and how to run it again", provenance.ran(group)
+    yield "ran", "What was run, and how to run it again", provenance.run_facts(group)
     if places:
         yield "aging", "What aging did", _aging(group, places, where)
-    yield "disks", "Where things lie", [*result_tables.layouts(group, where), *_pictures(group)]
-    yield "curves", "Repetition by repetition", charts.curves(group)
+    yield "disks", "Where things lie", [*result_tables.layout_tables(group, where), *_pictures(group)]
+    yield "curves", "Repetition by repetition", charts.history_charts(group)
     yield "study", "The study and these runs", beside
-    yield "steps", "Step by step", [*charts.times(group), *step_statistics.by_step(group, steps, where)]
-    yield "drive", "What the drive did", charts.drive(group, steps)
-    yield "processor", "What the processor did", charts.processor(group, steps)
-    yield "calls", "System calls", result_tables.calls(group, where)
-    yield "doubts", "Doubts", provenance.doubts(group)
+    yield (
+        "steps",
+        "Step by step",
+        [*charts.time_charts(group), *step_statistics.step_tables(group, steps, where)],
+    )
+    yield "drive", "What the drive did", charts.drive_charts(group, steps)
+    yield "processor", "What the processor did", charts.processor_charts(group, steps)
+    yield "calls", "System calls", result_tables.syscall_tables(group, where)
+    yield "doubts", "Doubts", provenance.all_doubts(group)
     yield "everything", "Every result", _everything(group, where)
-    yield "provenance", "Provenance", [result_tables.cells(group, where), *provenance.provenance(group)]
+    yield (
+        "provenance",
+        "Provenance",
+        [result_tables.cell_table(group, where), *provenance.all_provenance(group)],
+    )
 
 
 def _aging(group: RunSet, places: Sequence[Place], where: str) -> Iterator[Block]:
     worst = all_tests.test_by_test(group, places, where)
     if worst.rows:
         yield worst
-    yield from charts.slowdowns(group, places)
-    yield from step_statistics.by_test(group, places, where)
+    yield from charts.slowdown_charts(group, places)
+    yield from step_statistics.test_tables(group, places, where)
 
 
 def _timed(group: RunSet, places: Sequence[Place]) -> list[str]:
     """Return the steps whose time is broken down: those that make the disk, and the tests on both disks."""
-    tests = [side for step, _, _ in places for side in sides(step)]
-    return [*charted(group), *dict.fromkeys(tests)]
+    tests = [side for step, _, _ in places for side in aged_and_control(step)]
+    return [*charted_steps(group), *dict.fromkeys(tests)]
 
 
 def _everything(group: RunSet, where: str) -> Iterator[Block]:
-    found = result_tables.everything(group, where)
+    found = result_tables.all_results(group, where)
     if found.rows:
         yield found
 
@@ -100,13 +108,13 @@ def _pictures(group: RunSet) -> Iterator[Block]:
             continue
         for path in sorted(entry.directory.glob("maps/*.svg")):
             content = path.read_bytes()
-            if drawn == PICTURES or len(content) > LARGEST:
+            if drawn == MAX_PICTURES or len(content) > MAX_PICTURE_BYTES:
                 left.append(f"{entry.run}/cells/{entry.number}/maps/{path.name}")
                 continue
             drawn += 1
             what = path.stem.replace("-", " ")
             title = f"{subject.name}, seed {entry.seed}: {what}"
-            if parts := taken_apart(title, content):
+            if parts := parse_block_map(title, content):
                 yield parts
                 continue
             address = "data:image/svg+xml;base64," + b64encode(content).decode("ascii")

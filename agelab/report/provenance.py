@@ -9,29 +9,29 @@ from agelab.errors import InputError
 from agelab.history.report import HistoryReport as History
 from agelab.history.report import report_lines
 from agelab.model.scenario import Scenario
-from agelab.report.command import again
+from agelab.report.command import repeat_command
 from agelab.report.model import Block, Command, Facts, Prose
-from agelab.report.step_statistics import named
+from agelab.report.step_statistics import list_outliers
 from agelab.results.status import GOING
 from agelab.scenario import selection
 from agelab.stats.noise_floor import SEEDS_NEEDED, too_few_seeds
 
-SHOWN = 3
+MAX_PLACES = 3
 """Places listed for one reason why something was not measured."""
 MAY_DIFFER = ("kernel", "corpus_sha256", "host", "image", "image_content")
 """Provenance that may differ between kernels and hosts, or is compared elsewhere."""
 
 
-def scenario_of(group: RunSet) -> Scenario | None:
+def read_scenario(group: RunSet) -> Scenario | None:
     """Read the scenario's file; return None if it is not one of ours or unreadable."""
     with suppress(InputError):
         return selection.select(group.plan.scenario).scenario
     return None
 
 
-def ran(group: RunSet) -> Iterator[Block]:
+def run_facts(group: RunSet) -> Iterator[Block]:
     """Return what was run, as facts and prose, and the commands."""
-    plan, scenario = group.plan, scenario_of(group)
+    plan, scenario = group.plan, read_scenario(group)
     cells = [entry.cell for _, entry in group.cells]
     statuses = [entry.status for _, entry in group.cells]
     rows = [("scenario", plan.scenario + (f": {_summary(scenario, plan.scale)}" if scenario else ""))]
@@ -60,7 +60,7 @@ def ran(group: RunSet) -> Iterator[Block]:
     yield Facts(tuple(rows))
     commands: dict[str, list[str]] = {}
     for loaded in group.runs:
-        commands.setdefault(again(loaded.plan), []).append(loaded.plan.run)
+        commands.setdefault(repeat_command(loaded.plan), []).append(loaded.plan.run)
     for text, names in commands.items():
         if text:
             yield Command(f"Run it again ({', '.join(names)}), from a clone of agelab:", text)
@@ -89,7 +89,7 @@ def _kernel(loaded: RunResult) -> str:
     return str(loaded.plan.provenance.get("kernel", "not stated"))
 
 
-def brief(group: RunSet) -> Iterator[str]:
+def main_doubts(group: RunSet) -> Iterator[str]:
     """Return the doubts that must be read with the answer."""
     plan = group.plan
     if plan.emulated:
@@ -126,9 +126,9 @@ def brief(group: RunSet) -> Iterator[str]:
         yield f"{len(bad)} of {len(group.cells)} cells did not end ok: their reasons stand below, under “Doubts”."
 
 
-def doubts(group: RunSet) -> Iterator[Block]:
+def all_doubts(group: RunSet) -> Iterator[Block]:
     """Return all reasons to doubt a number."""
-    yield Prose(tuple(brief(group)), listed=True)
+    yield Prose(tuple(main_doubts(group)), listed=True)
     failed = [
         f"{subject.name}, seed {entry.seed}: {' '.join(entry.ended.split())}"
         for subject, entry in group.cells
@@ -136,11 +136,11 @@ def doubts(group: RunSet) -> Iterator[Block]:
     ]
     if failed:
         yield Prose(tuple(failed), True, "Cells that are left out")
-    if twice := list(_twice(group)):
+    if twice := list(_repeated_cells(group)):
         yield Prose(tuple(twice), True, "Cells that are there more than once")
     if other := list(_other_inputs(group)):
         yield Prose(tuple(other), True, "These runs differ in more than they say")
-    if far := named(group):
+    if far := list_outliers(group):
         title = "Times that lie far from their other seeds' (Grubbs' test, 5 %); they are in every figure"
         yield Prose(tuple(far), True, title)
     if unstated := tuple(dict.fromkeys(line for one in group.runs for line in one.plan.unstated)):
@@ -149,7 +149,7 @@ def doubts(group: RunSet) -> Iterator[Block]:
         yield Prose(tuple(missing), True, "Not measured")
 
 
-def _twice(group: RunSet) -> Iterator[str]:
+def _repeated_cells(group: RunSet) -> Iterator[str]:
     """Report cells with the same seed, of which the first counts."""
     for subject in group.groups:
         for seed, first in subject.counted.items():
@@ -185,11 +185,11 @@ def _not_measured(group: RunSet) -> Iterator[str]:
                 reasons.setdefault(why, {})[f"{subject.name} {step} {metric}"] = None
     for why, places in reasons.items():
         named = list(places)
-        more = f" and {len(named) - SHOWN} more" if len(named) > SHOWN else ""
-        yield f"{' '.join(why.split())}: {', '.join(named[:SHOWN])}{more}"
+        more = f" and {len(named) - MAX_PLACES} more" if len(named) > MAX_PLACES else ""
+        yield f"{' '.join(why.split())}: {', '.join(named[:MAX_PLACES])}{more}"
 
 
-def provenance(group: RunSet) -> Iterator[Block]:
+def all_provenance(group: RunSet) -> Iterator[Block]:
     """Return all provenance of the runs."""
     for loaded in group.runs:
         rows = [("run", loaded.plan.run), *((str(k), str(v)) for k, v in loaded.plan.provenance.items())]

@@ -7,8 +7,8 @@ from agelab.analysis.run_set import RunSet
 from agelab.model.step_id import AGED_MAP, CONTROL_MAP, StepId
 from agelab.report import charts
 from agelab.report.model import Block, Heading, Results, Table, TableCell
-from agelab.report.numbers import cell
-from agelab.report.step_selection import traced
+from agelab.report.numbers import median_cell
+from agelab.report.step_selection import traced_steps
 from agelab.stats.formatting import json_number
 from agelab.stats.noise_floor import SEEDS_NEEDED
 
@@ -21,13 +21,13 @@ LAYOUT = (
     ("free_extents", "pieces of free space"),
     ("free_usable_1mib", "free in runs of 1 MiB and more, share"),
 )
-SMALLEST = 0.005
+MIN_SHARE = 0.005
 """Smallest share of time of a system call; smaller ones are only in the table of all results."""
-CALLS = 7
+MAX_COLOURED_CALLS = 7
 """System calls with a colour of their own."""
 
 
-def layouts(group: RunSet, where: str) -> Iterator[Table]:
+def layout_tables(group: RunSet, where: str) -> Iterator[Table]:
     """Return a row for each subject: measures of the map at the history's end, aged and control."""
     last = max((at[1] for at in group.places if at[0] == AGED_MAP), default=None)
     if last is None:
@@ -39,7 +39,7 @@ def layouts(group: RunSet, where: str) -> Iterator[Table]:
         (
             TableCell(subject.name),
             TableCell(disk),
-            *(cell(subject.series.get((step, last, metric)), 4) for metric, _ in measures),
+            *(median_cell(subject.series.get((step, last, metric)), 4) for metric, _ in measures),
         )
         for subject in group.groups
         if subject.counted
@@ -49,11 +49,11 @@ def layouts(group: RunSet, where: str) -> Iterator[Table]:
     yield Table(f"{where}-layouts", caption, columns, tuple(rows))
 
 
-def calls(group: RunSet, where: str) -> Iterator[Block]:
+def syscall_tables(group: RunSet, where: str) -> Iterator[Block]:
     """Return the system calls of each step under strace: shares as charts, times and counts as a table."""
     rows = []
     parts: dict[str, dict[str, dict[str, float]]] = {}
-    for step in traced(group):
+    for step in traced_steps(group):
         for subject in group.groups:
             for place, series in subject.series.items():
                 traced_step = StepId.parse(place[0])
@@ -64,7 +64,7 @@ def calls(group: RunSet, where: str) -> Iterator[Block]:
                 known = share.summary if share else None
                 if known:
                     parts.setdefault(step, {}).setdefault(subject.name, {})[call] = float(known.median)
-                    if known.median < SMALLEST:
+                    if known.median < MIN_SHARE:
                         continue
                 elif call not in WAITING:
                     continue
@@ -74,10 +74,10 @@ def calls(group: RunSet, where: str) -> Iterator[Block]:
                 )
                 rows.append(
                     (
-                        TableCell(step), TableCell(subject.name), TableCell(call, code=True), cell(series, 6),
+                        TableCell(step), TableCell(subject.name), TableCell(call, code=True), median_cell(series, 6),
                         TableCell(f"{100 * float(known.median):.1f}", float(known.median))
                         if known else TableCell("waits"),
-                        *(cell(one) for one in others),
+                        *(median_cell(one) for one in others),
                     )
                 )  # fmt: skip
     if not rows:
@@ -86,9 +86,9 @@ def calls(group: RunSet, where: str) -> Iterator[Block]:
         "Shares of the time of all calls but those that wait for another process. strace counts the processor's time "
         "in the kernel, strace -w (pass strace-w) the time from a call's begin to its end."
     )
-    yield from charts.shares("System calls of each traced step", parts, CALLS, note, str)
+    yield from charts.share_charts("System calls of each traced step", parts, MAX_COLOURED_CALLS, note, str)
     columns = ("pass and step", "filesystem", "call", "s", "%", "calls", "errors")
-    caption = f"System calls with {100 * SMALLEST:g} % of their step's time and more"
+    caption = f"System calls with {100 * MIN_SHARE:g} % of their step's time and more"
     yield Table(
         f"{where}-traced",
         caption,
@@ -97,7 +97,7 @@ def calls(group: RunSet, where: str) -> Iterator[Block]:
     )
 
 
-def everything(group: RunSet, where: str) -> Results:
+def all_results(group: RunSet, where: str) -> Results:
     """Return a row for each series: every number of the runs."""
     rows: list[tuple[str | float | None, ...]] = []
     for subject in group.groups:
@@ -130,7 +130,7 @@ def everything(group: RunSet, where: str) -> Results:
     )
 
 
-def cells(group: RunSet, where: str) -> Table:
+def cell_table(group: RunSet, where: str) -> Table:
     """Return status, key and digest of each cell."""
     rows = []
     for subject, entry in group.cells:

@@ -4,17 +4,17 @@ from agelab.analysis.run_set import RunSet
 from agelab.model.step import IMPLICIT, PREPARING
 from agelab.model.step_id import AGED, CONTROL, StepId
 
-OWN = ("mkfs", "mount")
+IMPLICIT_STEPS = ("mkfs", "mount")
 """Steps at the beginning of every cell."""
 
 
-def sides(step: str) -> tuple[str, str]:
+def aged_and_control(step: str) -> tuple[str, str]:
     """Return the steps of a test on the aged disk and on its control."""
     test = StepId.parse(step)
     return str(test.on(AGED)), str(test.on(CONTROL))
 
 
-def charted(group: RunSet) -> list[str]:
+def charted_steps(group: RunSet) -> list[str]:
     """Return the steps that make a disk, or the experiments: no tests, preparations or traces."""
     traced = {StepId.parse(step).group for step, _, metric in group.places if metric.startswith("syscall_")}
     tested = {step for step, _, metric in group.places if metric == "slowdown"}
@@ -27,7 +27,7 @@ def charted(group: RunSet) -> list[str]:
     ]  # fmt: skip
 
 
-def traced(group: RunSet) -> list[str]:
+def traced_steps(group: RunSet) -> list[str]:
     """Return the steps run under strace."""
     return list(
         dict.fromkeys(
@@ -36,7 +36,7 @@ def traced(group: RunSet) -> list[str]:
     )
 
 
-def repeated(group: RunSet) -> list[str]:
+def repeated_steps(group: RunSet) -> list[str]:
     """Return the steps with at least three repetitions, which are drawn as a curve."""
     most: dict[str, int] = {}
     for step, repetition, metric in group.places:

@@ -7,8 +7,8 @@ from agelab.analysis.judge import judge
 from agelab.analysis.run_set import RunSet
 from agelab.report.answer.all_tests import describe_test
 from agelab.report.model import Heading, Table, TableCell
-from agelab.report.numbers import MOST, number, text
-from agelab.report.step_selection import sides
+from agelab.report.numbers import MAX_DECIMALS, number, text
+from agelab.report.step_selection import aged_and_control
 from agelab.stats.bootstrap import Interval, estimate_all
 from agelab.stats.formatting import decimals_for_spread
 from agelab.stats.order_statistics import exact
@@ -16,11 +16,11 @@ from agelab.stats.outliers import outliers
 from agelab.stats.series import MEAN, Place, Series, SeriesPair
 from agelab.stats.verdict import ComparedSeries
 
-WORD = {"higher": "slower", "lower": "faster"}
+HIGHER_WORD = {"higher": "slower", "lower": "faster"}
 """Word for a higher time."""
-TIMED = ("elapsed", "slowdown")
+OUTLIER_METRICS = ("elapsed", "slowdown")
 """Metrics whose outliers are listed: among all metrics chance alone would produce some."""
-NAMED = 40
+MAX_OUTLIERS = 40
 """Outliers listed by name."""
 STEP = (
     Heading("step"), Heading("filesystem"), Heading("seeds", True), Heading("median, s", True),
@@ -45,7 +45,7 @@ RATIO = (
 )
 
 
-def by_step(group: RunSet, steps: Sequence[str], where: str) -> Iterator[Table]:
+def step_tables(group: RunSet, steps: Sequence[str], where: str) -> Iterator[Table]:
     """Return a row for each step and subject, compared with the step's quickest."""
     found: list[tuple[str, SeedGroup, Series, Series]] = []
     for step in steps:
@@ -83,7 +83,7 @@ def by_step(group: RunSet, steps: Sequence[str], where: str) -> Iterator[Table]:
     )
 
 
-def by_test(group: RunSet, places: Sequence[Place], where: str) -> Iterator[Table]:
+def test_tables(group: RunSet, places: Sequence[Place], where: str) -> Iterator[Table]:
     """Return a row for each test and subject: aged disk compared with the unaged one."""
     found: list[tuple[str, SeedGroup, Series, SeriesPair]] = []
     for place in places:
@@ -92,7 +92,9 @@ def by_test(group: RunSet, places: Sequence[Place], where: str) -> Iterator[Tabl
         for subject in group.groups:
             if slowdown := subject.series.get(place):
                 empty = Series(step, repetition, "elapsed", "s", (), ())
-                old, new = (subject.series.get((one, repetition, "elapsed"), empty) for one in sides(step))
+                old, new = (
+                    subject.series.get((one, repetition, "elapsed"), empty) for one in aged_and_control(step)
+                )
                 found.append((name, subject, slowdown, SeriesPair(new, old)))
     judged = judge([row for *_, row in found], group.host)
     told = estimate_all({at: slowdown for at, (_, _, slowdown, _) in enumerate(found)})
@@ -118,14 +120,14 @@ def _both(series: Series) -> tuple[TableCell, TableCell]:
     if (summary := series.summary) is None:
         return TableCell("?"), TableCell("?")
     mean = sum((value for _, value in series.values), exact(0)) / summary.n
-    places = min(MOST, decimals_for_spread(MOST, summary.spread, mean))
+    places = min(MAX_DECIMALS, decimals_for_spread(MAX_DECIMALS, summary.spread, mean))
     return TableCell(text(summary), float(summary.median)), TableCell(number(mean, places), float(mean))
 
 
 def _between(interval: Interval | None, series: Series) -> TableCell:
     if interval is None or (summary := series.summary) is None:
         return TableCell("–")
-    places = min(MOST, decimals_for_spread(MOST, summary.spread, summary.median))
+    places = min(MAX_DECIMALS, decimals_for_spread(MAX_DECIMALS, summary.spread, summary.median))
     return TableCell(f"{number(interval.low, places)} to {number(interval.high, places)}", interval.low)
 
 
@@ -142,12 +144,12 @@ def _effect(one: ComparedSeries) -> tuple[TableCell, TableCell, TableCell, Table
     )
 
 
-def named(group: RunSet) -> list[str]:
+def list_outliers(group: RunSet) -> list[str]:
     """List the values far from the others of their series: seed, value, median."""
     found = []
     for subject in group.groups:
         for step, metric in subject.steps:
-            series = subject.steps.get((step, metric)) if metric in TIMED else None
+            series = subject.steps.get((step, metric)) if metric in OUTLIER_METRICS else None
             for seed, value in outliers(series) if series else ():
                 summary = series.summary if series else None
                 if summary:
@@ -156,5 +158,5 @@ def named(group: RunSet) -> list[str]:
                         f"{subject.name}, {step}, {metric}: seed {seed} has {number(value, 3)}{unit}, the median is "
                         f"{number(summary.median, 3)}{unit}"
                     )
-    more = [f"and {len(found) - NAMED} more"] if len(found) > NAMED else []
-    return [*found[:NAMED], *more]
+    more = [f"and {len(found) - MAX_OUTLIERS} more"] if len(found) > MAX_OUTLIERS else []
+    return [*found[:MAX_OUTLIERS], *more]

@@ -23,15 +23,15 @@ from agelab.published.ranking import RankedColumn as Side
 from agelab.published.ranking import RankedRow, Ranking
 from agelab.published.report import StudyReport, study_reports
 from agelab.published.verdict import ClaimVerdict, JudgedClaim
-from agelab.report.charts import MOST
+from agelab.report.charts import MAX_CHARTS
 from agelab.report.model import Answer, Block, Chart, Charts, Heading, Mark, Prose, Table, TableCell
 from agelab.vega import Bar
 
-THEIRS = 6
+STUDY_COLOUR = 6
 """Number of the study's colour."""
 
 
-def beside(group: RunSet) -> StudyReport | None:
+def compare_with_study(group: RunSet) -> StudyReport | None:
     """Compare the study that the group's scenario follows with its runs; return None if none was published.
 
     Raises InputError for damaged published data.
@@ -42,7 +42,7 @@ def beside(group: RunSet) -> StudyReport | None:
     return study_reports(runs)[0]
 
 
-def answer(report: StudyReport) -> Answer:
+def study_answer(report: StudyReport) -> Answer:
     """Answer how many of the study's claims hold, for each side."""
     question = f"Does what the study ({report.study.name}) found still hold?"
     counted = [(letter, side, _counted(report, letter)) for letter, side in report.sides]
@@ -65,7 +65,7 @@ def _counted(report: StudyReport, letter: str) -> str:
     )
 
 
-def blocks(report: StudyReport, where: str) -> Iterator[Block]:
+def study_blocks(report: StudyReport, where: str) -> Iterator[Block]:
     """Return what ran, the claims, and for each table the study's ranking beside ours."""
     lines = [f"{report.study.claims.about}."]
     for letter, side in report.sides:
@@ -148,10 +148,10 @@ def _cells(column: Side, variant: str) -> list[TableCell]:
 def _charts(report: StudyReport, ranking: Ranking, rows: Sequence[RankedRow]) -> Iterator[Charts]:
     """Draw for each step the study's values and ours, each relative to its lowest."""
     charts = []
-    for row in [row for row in rows if any(column.common > 1 for column in row.ours)][:MOST]:
+    for row in [row for row in rows if any(column.common > 1 for column in row.ours)][:MAX_CHARTS]:
         bars = []
         for variant in row.theirs[0].values:
-            for kind, column in ((THEIRS, row.theirs[0]), *enumerate(row.ours)):
+            for kind, column in ((STUDY_COLOUR, row.theirs[0]), *enumerate(row.ours)):
                 ratio = column.ratio(variant)
                 known = "0" if column.values[variant].numbers else "not measured"
                 bars.append(
@@ -164,7 +164,7 @@ def _charts(report: StudyReport, ranking: Ranking, rows: Sequence[RankedRow]) ->
                 )
         agreement = ", ".join(f"tau-b {tau_text(one.tau)}" for one in row.ours)
         words = "; ".join(
-            f"{bar.name} {'study' if bar.kind == THEIRS else 'ours'} {bar.shown}" for bar in bars
+            f"{bar.name} {'study' if bar.kind == STUDY_COLOUR else 'ours'} {bar.shown}" for bar in bars
         )
         charts.append(
             Chart(row.step, f"{row.step}: {words}; {agreement}", vega.bars(bars, "times the lowest"))
@@ -172,16 +172,16 @@ def _charts(report: StudyReport, ranking: Ranking, rows: Sequence[RankedRow]) ->
     if charts:
         names = [column.name for column in report.columns]
         names = names if len(names) > 1 else ["these runs"]
-        legend = (Mark("study", THEIRS), *(Mark(name, kind) for kind, name in enumerate(names)))
+        legend = (Mark("study", STUDY_COLOUR), *(Mark(name, kind) for kind, name in enumerate(names)))
         yield Charts(
             f"Table {ranking.table}, {ranking.layout}, {ranking.metric}: step by step as the study printed it",
             tuple(charts), legend, "Each figure over the lowest of its own source: sizes and machines differ.",
         )  # fmt: skip
 
 
-def checked(group: RunSet) -> tuple[StudyReport | None, str]:
+def compare_or_reason(group: RunSet) -> tuple[StudyReport | None, str]:
     """Do as ``beside``, or return why the study cannot be read."""
     try:
-        return beside(group), ""
+        return compare_with_study(group), ""
     except InputError as error:
         return None, str(error).splitlines()[0]

@@ -10,7 +10,7 @@ from agelab.analysis.run_set import RunSet
 from agelab.model.result import Cell, End
 from agelab.report.answer import all_tests, headline
 from agelab.report.numbers import with_spread
-from agelab.report.step_selection import charted, repeated
+from agelab.report.step_selection import charted_steps, repeated_steps
 from agelab.results.run_directory import RunDirectory
 from agelab.stats.series import seeds_text
 from agelab.view import cell_names, sparkline
@@ -56,7 +56,7 @@ def _ordered(group: RunSet) -> tuple[str, str, Ranked]:
             return f"slowdown of {place[0]}", "1", order
     if held := [place for place in group.places if place[2] == "content_bytes"]:
         return "MB that it holds", "B", rank_by_place(group.groups, held[-1])
-    steps = charted(group)
+    steps = charted_steps(group)
     totals = [(one, one.total(steps, "elapsed") if steps else None) for one in group.groups]
     return "s, all steps", "s", rank_by_median(totals, highest=False)
 
@@ -68,7 +68,8 @@ def _print_bars(console: Console, group: RunSet) -> None:
         return
     most = max(float(summary.median) for _, summary in order.order)
     drawn = {
-        subject.name: _curves(subject, repeated(group)[:1], console.encoding) for subject, _ in order.order
+        subject.name: _curves(subject, repeated_steps(group)[:1], console.encoding)
+        for subject, _ in order.order
     }
     curves = list(dict.fromkeys(head for of in drawn.values() for head in of))
     heads: list[Head] = [("", "left"), (name, "right"), ("", "left")]

@@ -25,12 +25,15 @@ class GuestOutput:
 
     events: Path
     console: Path
-    most: int = MAX_EVENT_BYTES
+    max_event_bytes: int = MAX_EVENT_BYTES
     """Maximum size of the events in bytes."""
 
     def is_flooded(self) -> bool:
         """Return True if a file exceeds its limit."""
-        return self.events.stat().st_size > self.most or self.console.stat().st_size > MAX_CONSOLE_BYTES
+        return (
+            self.events.stat().st_size > self.max_event_bytes
+            or self.console.stat().st_size > MAX_CONSOLE_BYTES
+        )
 
 
 @dataclass
@@ -39,7 +42,7 @@ class LineReader:
 
     file: BinaryIO
     on_line: Callable[[str], None]
-    most: int = MAX_EVENT_BYTES
+    max_bytes: int = MAX_EVENT_BYTES
     """Maximum number of bytes to read in all."""
     _begun: bytes = b""
     _too_long: bool = False
@@ -47,7 +50,9 @@ class LineReader:
 
     def drain(self) -> None:
         """Pass on the lines completed since the last call."""
-        while self._read < self.most and (piece := self.file.read(min(READ_BYTES, self.most - self._read))):
+        while self._read < self.max_bytes and (
+            piece := self.file.read(min(READ_BYTES, self.max_bytes - self._read))
+        ):
             self._read += len(piece)
             *complete, rest = piece.split(b"\n")
             for line in complete:

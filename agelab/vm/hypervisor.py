@@ -45,15 +45,15 @@ class Ending(Enum):
     """The hardware watchdog fired: nothing ran in the guest any more."""
     CRASHED = "crashed"
     """QEMU itself ended (a full host filesystem kills it with SIGBUS), or was destroyed."""
-    LOST = "lost"
+    DAEMON_LOST = "lost"
     """The libvirt daemon ended, so the guest was ended too."""
-    UNHEARD = "unheard"
+    OUTPUT_LOST = "unheard"
     """The host's disk was full and part of the output is lost (agelab.runner.execute.guest_launcher)."""
     TIMEOUT = "timeout"
     """The timeout in host time expired."""
     PAUSED = "paused"
     """The timeout expired while somebody on the host had paused the guest."""
-    FLOODED = "flooded"
+    OUTPUT_TOO_LARGE = "flooded"
     """The guest wrote more than the limit (agelab.vm.guest_output)."""
 
 
@@ -123,7 +123,7 @@ class Hypervisor:
         """Wake the threads that wait for domains of a lost connection."""
         for watched in list(self._watched.values()):
             if watched.connection is connection:
-                watched.ending = Ending.LOST
+                watched.ending = Ending.DAEMON_LOST
                 os.eventfd_write(watched.wake, 1)
 
     def _watchdog(self, _: Any, domain: Any, __: int, ___: Any) -> None:
@@ -171,7 +171,7 @@ class Hypervisor:
             watch = stack.enter_context(INotify())
             for file in (output.events, output.console):
                 watch.add_watch(file, flags.MODIFY)
-            lines = LineReader(stack.enter_context(output.events.open("rb")), on_line, output.most)
+            lines = LineReader(stack.enter_context(output.events.open("rb")), on_line, output.max_event_bytes)
             connection = watched.connection = self._connected()
             stack.callback(_end_process, name)
             try:
@@ -179,7 +179,7 @@ class Hypervisor:
                 domain = connection.createXML(xml, libvirt.VIR_DOMAIN_START_AUTODESTROY)
             except libvirt.libvirtError as error:
                 if not _alive(connection):
-                    return Ending.LOST
+                    return Ending.DAEMON_LOST
                 raise HostError(
                     f"libvirt cannot start the guest: {error}", hint="run: agelab doctor"
                 ) from error
@@ -218,7 +218,7 @@ def _wait(
             ended = watched.ending
             lines.drain()
             if output.is_flooded():
-                return Ending.FLOODED
+                return Ending.OUTPUT_TOO_LARGE
             if ended is not None:
                 return Ending.WATCHDOG if watched.watchdog else ended
             if not ready:

@@ -436,8 +436,8 @@ def test_a_report_calls_nothing_slower_below_the_floor_of_the_host(
 
     def verdicts() -> tuple[list[str], str]:
         [group] = run_sets([load(run)])
-        [table] = step_statistics.by_step(group, ["copy"], "part")
-        return [row[-1].text for row in table.rows], " ".join(provenance.brief(group))
+        [table] = step_statistics.step_tables(group, ["copy"], "part")
+        return [row[-1].text for row in table.rows], " ".join(provenance.main_doubts(group))
 
     words, doubts = verdicts()
     assert words == ["lowest median", "slower"]

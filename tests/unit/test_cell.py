@@ -168,7 +168,7 @@ def test_a_hung_step_has_its_tasks_and_the_watchdog_names_the_step() -> None:
 
 
 def test_where_a_flood_was_ended_is_the_hosts_time() -> None:
-    found = judge_boot(Ending.FLOODED, OK, [], "")
+    found = judge_boot(Ending.OUTPUT_TOO_LARGE, OK, [], "")
     assert found.status is Status.FAILED and not found.repeatable
 
 
@@ -363,7 +363,7 @@ STEP_LINE = '{"event":"step","step":"copy","repetition":%d}'
 def test_lines_that_the_host_has_lost_are_noticed(lines: tuple[int, ...], lost: bool) -> None:
     heard = heard_of(*(STEP_LINE % number for number in lines), '{"event":"said","lines":3}')
     assert heard.lost is lost
-    ending = Ending.UNHEARD if lost else Ending.STOPPED
+    ending = Ending.OUTPUT_LOST if lost else Ending.STOPPED
     found = judge_boot(ending, OK, [], "")
     assert found.status is (Status.INTERRUPTED if lost else Status.OK)
     assert not lost or "was full" in (found.reason or "")

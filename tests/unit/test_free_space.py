@@ -16,7 +16,7 @@ import pytest
 
 from agelab.errors import InputError
 from agelab.layout import freespace
-from agelab.layout.freespace.runs import Run, clear_bits, joined, overlapping, total, without
+from agelab.layout.freespace.runs import Run, clear_bits, join_runs, overlap_bytes, subtract, total_bytes
 from agelab.layout.model import FreeSpace
 from agelab.model.filesystem import Filesystem, FreeSpaceTool
 from agelab.model.metrics import METRICS
@@ -65,16 +65,16 @@ def aged(name: str) -> Aged:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_free_bytes_are_those_of_the_kernel(name: str) -> None:
     one = aged(name)
-    assert total(one.space.runs) == one.free
+    assert total_bytes(one.space.runs) == one.free
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_free_run_and_no_metadata_touch_a_file(name: str) -> None:
     one = aged(name)
     space = one.space
-    assert overlapping(one.files, space.runs) == overlapping(one.files, space.metadata) == 0
+    assert overlap_bytes(one.files, space.runs) == overlap_bytes(one.files, space.metadata) == 0
     # What is neither free, nor a file's, nor named is trees, directories, a journal of 4 MiB: little of the disk.
-    left = space.size - total(space.runs) - total(space.metadata) - total(one.files)
+    left = space.size - total_bytes(space.runs) - total_bytes(space.metadata) - total_bytes(one.files)
     assert left >= 0 and (left < 5 << 20 or name == "zfs")
 
 
@@ -90,7 +90,7 @@ def test_runs_are_within_the_disk_in_its_order_and_as_long_as_they_go(name: str)
 def test_half_an_output_is_refused(name: str) -> None:
     one = aged(name)
     for part in (b"", one.output[: len(one.output) // 2]):
-        with pytest.raises(freespace.Unreadable, match="output: "):
+        with pytest.raises(freespace.UnexpectedOutput, match="output: "):
             freespace.parse(one.format, part)
 
 
@@ -127,7 +127,7 @@ def test_half_an_output_is_refused(name: str) -> None:
 def test_an_output_that_does_not_agree_is_refused(name: str, old: bytes, new: bytes, said: str) -> None:
     one = aged(name)
     assert old in one.output
-    with pytest.raises(freespace.Unreadable, match=said):
+    with pytest.raises(freespace.UnexpectedOutput, match=said):
         freespace.parse(one.format, one.output.replace(old, new, 1))
 
 
@@ -183,12 +183,12 @@ def test_runs_are_sets_of_bytes() -> None:
     chance = random.Random(4)
     for _ in range(500):
         one, other = drawn(chance), drawn(chance)
-        whole = joined(one)
-        assert bytes_of(whole) == bytes_of(one) and total(whole) == len(bytes_of(one))
+        whole = join_runs(one)
+        assert bytes_of(whole) == bytes_of(one) and total_bytes(whole) == len(bytes_of(one))
         assert all(sum(before) < after[0] for before, after in pairwise(whole))
-        assert bytes_of(without(one, other)) == bytes_of(one) - bytes_of(other)
-        assert joined(without(one, other)) == without(one, other)
-        assert overlapping(one, other) == len(bytes_of(one) & bytes_of(other))
+        assert bytes_of(subtract(one, other)) == bytes_of(one) - bytes_of(other)
+        assert join_runs(subtract(one, other)) == subtract(one, other)
+        assert overlap_bytes(one, other) == len(bytes_of(one) & bytes_of(other))
 
 
 @pytest.mark.parametrize("high_first", [False, True])
@@ -201,4 +201,4 @@ def test_clear_bits_are_found_one_by_one(high_first: bool) -> None:
             at for at in range(count) if not bitmap[at // 8] >> (7 - at % 8 if high_first else at % 8) & 1
         }
         found = list(clear_bits(bitmap, count, high_first=high_first))
-        assert bytes_of(found) == clear and joined(found) == tuple(found)
+        assert bytes_of(found) == clear and join_runs(found) == tuple(found)

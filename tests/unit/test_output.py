@@ -47,7 +47,7 @@ def test_no_more_is_read_than_a_guest_may_say(tmp_path: Path) -> None:
 def test_a_flood_is_seen(tmp_path: Path, file: str) -> None:
     (tmp_path / "events").touch()
     (tmp_path / "console").touch()
-    found = GuestOutput(tmp_path / "events", tmp_path / "console", most=100)
+    found = GuestOutput(tmp_path / "events", tmp_path / "console", max_event_bytes=100)
     assert not found.is_flooded()
     with (tmp_path / file).open("wb") as flood:
         flood.truncate(guest_output.MAX_CONSOLE_BYTES + 1 if file == "console" else 101)

@@ -16,7 +16,7 @@ import pytest
 import agelab
 from agelab import places
 from agelab.errors import InputError
-from agelab.report.command import again
+from agelab.report.command import repeat_command
 from agelab.scenario import selection
 from agelab.store import default_home
 from agelab.vm import host
@@ -256,6 +256,6 @@ def test_the_store_of_an_installed_copy_is_where_the_users_data_is(
 def test_a_page_of_an_installed_copy_speaks_of_no_make(monkeypatch: pytest.MonkeyPatch) -> None:
     command = {"directory": "/", "name": "aging", "words": {"seeds": "1,2"}, "more": {}}
     plan = made_runs.plan(command=command)
-    assert again(plan) == "make scenario NAME=aging SEEDS=1,2"
+    assert repeat_command(plan) == "make scenario NAME=aging SEEDS=1,2"
     monkeypatch.setattr(places, "INSTALLED", True)
-    assert again(plan) == "agelab run aging --seeds 1,2"
+    assert repeat_command(plan) == "agelab run aging --seeds 1,2"

@@ -15,11 +15,11 @@ from agelab.analysis.run_set import RunSet, run_sets
 from agelab.cli import main
 from agelab.model.result import Status
 from agelab.report.answer.headline import answers
-from agelab.report.command import again
+from agelab.report.command import repeat_command
 from agelab.report.html import escape_unshown, render
-from agelab.report.maps import taken_apart
+from agelab.report.maps import parse_block_map
 from agelab.report.model import Answer, Charts, Page, Section, Table
-from agelab.report.page import page
+from agelab.report.page import build_page
 from agelab.results.run_directory import RunDirectory
 from bench import example
 from tests.unit import made_runs, published_runs, reported_runs
@@ -78,7 +78,7 @@ def answer(home: Path, slowdowns: Mapping[str, float], **more: object) -> Answer
 
 
 def made(home: Path, *names: str) -> tuple[Page, Elements]:
-    found = page(load(RunDirectory(home / "runs" / name)) for name in names)
+    found = build_page(load(RunDirectory(home / "runs" / name)) for name in names)
     return found, Elements(render(found))
 
 
@@ -194,7 +194,7 @@ def test_no_place_of_this_machine_is_in_the_page(tmp_path: Path) -> None:
     directory = tmp_path / "runs" / name
     (directory / "cells/1/maps/large.svg").write_bytes(b" " * 300_000)
     _, elements = made(tmp_path, name)
-    text = render(page([load(RunDirectory(directory))]))
+    text = render(build_page([load(RunDirectory(directory))]))
     assert "make scenario NAME=aging" in text
     assert (
         "24 times; fill the disk; then measure what is left of its speed (at scale quick the repetitions are "
@@ -208,7 +208,7 @@ def test_no_place_of_this_machine_is_in_the_page(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", sorted(PICTURES.glob("[!cu]*.svg")), ids=lambda path: path.stem)
 def test_a_block_map_is_taken_apart(path: Path) -> None:
     content = path.read_bytes()
-    found = taken_apart("a map", content)
+    found = parse_block_map("a map", content)
     assert found is not None
     assert found.columns == ("aged", "control")
     assert [disk.heading.partition(";")[0] for disk in found.disks] == ["aged", "control"]
@@ -237,7 +237,7 @@ def test_a_block_map_is_taken_apart(path: Path) -> None:
 def test_what_is_no_block_map_of_ours_is_not_taken_apart(old: str, new: str) -> None:
     text = (PICTURES / "btrfs.svg").read_text()
     assert old in text
-    assert taken_apart("a map", text.replace(old, new).encode()) is None
+    assert parse_block_map("a map", text.replace(old, new).encode()) is None
 
 
 def test_below_the_floor_nobody_is_named(tmp_path: Path) -> None:
@@ -396,7 +396,7 @@ def test_hostile_names_and_messages_stay_text(tmp_path: Path) -> None:
     (run.path / "cells/0/maps/map.svg").write_text(
         f"<svg><desc>{HOSTILE}</desc><script>alert(3)</script></svg>"
     )
-    text = render(page([load(run)]))
+    text = render(build_page([load(run)]))
     elements = Elements(text)
     assert len(elements.named("script")) == 2  # the page's own, and the rows of the results
     assert not any(name.startswith("on") for _, attributes in elements.found for name in attributes)
@@ -415,7 +415,7 @@ def test_the_same_runs_give_the_same_bytes_and_fetch_nothing(
 ) -> None:
     monkeypatch.undo()
     name = reported_runs.make(tmp_path, {"ext4": 1.3, "a<b": 1.4})
-    first, again_ = (render(page([load(RunDirectory(tmp_path / "runs" / name))])) for _ in range(2))
+    first, again_ = (render(build_page([load(RunDirectory(tmp_path / "runs" / name))])) for _ in range(2))
     assert first == again_
     elements = Elements(first)
     fetched = [
@@ -469,7 +469,7 @@ def test_the_command_that_makes_it_again(
     words: dict[str, object], more: dict[str, object], said: str
 ) -> None:
     command = {"directory": "/tmp", "name": "aging", "words": words, "more": more}
-    assert again(made_runs.plan(command=command)) == said
+    assert repeat_command(made_runs.plan(command=command)) == said
 
 
 def test_the_command_line(

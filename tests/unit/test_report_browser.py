@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from agelab.analysis.cells import load
 from agelab.model.result import Status
 from agelab.report.html import render
-from agelab.report.page import page as page_of
+from agelab.report.page import build_page as page_of
 from agelab.results.run_directory import RunDirectory
 from bench import example
 from bench.example import CHROMIUM, FLAGS

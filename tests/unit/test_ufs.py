@@ -249,5 +249,5 @@ def test_the_free_space_is_all_but_what_is_the_filesystems_own(
 def test_a_list_that_is_none_is_refused(old: bytes, new: bytes, said: str) -> None:
     listed = b"agelab-ufs 1 50 1000 100\nM 0 50\nF 50 100\n"
     assert freespace.parse("ufs", listed).runs == ((50, 100),)
-    with pytest.raises(freespace.Unreadable, match=said):
+    with pytest.raises(freespace.UnexpectedOutput, match=said):
         freespace.parse("ufs", listed.replace(old, new))

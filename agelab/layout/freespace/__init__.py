@@ -9,10 +9,10 @@ import struct
 from agelab.errors import unknown
 from agelab.layout.freespace import btrfs, debugreiserfs, dumpe2fs, f2fs, jfs, ntfs, ufs, vfat, xfs_db, zdb
 from agelab.layout.freespace.measures import METRICS, measures
-from agelab.layout.freespace.runs import Unreadable
+from agelab.layout.freespace.runs import UnexpectedOutput
 from agelab.layout.model import FreeSpace
 
-__all__ = ["FORMATS", "METRICS", "Unreadable", "measures", "parse"]
+__all__ = ["FORMATS", "METRICS", "UnexpectedOutput", "measures", "parse"]
 
 FORMATS = {
     "btrfs": btrfs.parse,
@@ -36,4 +36,4 @@ def parse(format: str, output: bytes) -> FreeSpace:
     try:
         return FORMATS[format](output)
     except (ValueError, struct.error) as error:
-        raise Unreadable(format, None, f"it cannot be understood: {error}") from error
+        raise UnexpectedOutput(format, None, f"it cannot be understood: {error}") from error

@@ -12,7 +12,14 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from agelab.layout.freespace.runs import Run, Unreadable, free_space, joined, total, without
+from agelab.layout.freespace.runs import (
+    Run,
+    UnexpectedOutput,
+    build_free_space,
+    join_runs,
+    subtract,
+    total_bytes,
+)
 from agelab.layout.model import FreeSpace
 
 RESERVED = 1 << 20
@@ -59,11 +66,11 @@ def parse(output: bytes) -> FreeSpace:
         if not chunk.holds_data:
             own += chunk.copies([(chunk.logical, chunk.length)])
             continue
-        if (listed := total(joined(chunk.extents))) != chunk.used:
+        if (listed := total_bytes(join_runs(chunk.extents))) != chunk.used:
             what = f"the extents of chunk {chunk.logical} have {listed} bytes, it says {chunk.used}"
-            raise Unreadable(TOOL, None, what)
+            raise UnexpectedOutput(TOOL, None, what)
         taken += chunk.copies(chunk.extents)
-    return free_space(TOOL, size, without([(0, size)], [*own, *taken]), own)
+    return build_free_space(TOOL, size, subtract([(0, size)], [*own, *taken]), own)
 
 
 def _read(output: bytes) -> tuple[int, list[_Chunk]]:
@@ -74,7 +81,7 @@ def _read(output: bytes) -> tuple[int, list[_Chunk]]:
     for number, line in enumerate(output.decode(errors="replace").splitlines(), 1):
         if match := _SUPER.match(line):
             if match[1] == "num_devices" and match[2] != "1":
-                raise Unreadable(TOOL, number, f"the filesystem lies on {match[2]} devices")
+                raise UnexpectedOutput(TOOL, number, f"the filesystem lies on {match[2]} devices")
             node_size = int(match[2]) if match[1] == "nodesize" else node_size
         elif match := _DEVICE.match(line):
             size = int(match[1])
@@ -90,21 +97,21 @@ def _read(output: bytes) -> tuple[int, list[_Chunk]]:
         elif match := _CHUNK.match(line):
             last.length, last.kind = int(match[1]), match[2]
             if last.kind.rpartition("|")[2] not in ("single", "DUP"):
-                raise Unreadable(TOOL, number, f"a chunk of kind {last.kind} is spread over devices")
+                raise UnexpectedOutput(TOOL, number, f"a chunk of kind {last.kind} is spread over devices")
         elif match := _PLACE.match(line):
             last.places.append(int(match[1]))
         elif match := _USED.match(line):
             last.used = int(match[1])
     if not size or not node_size:
-        raise Unreadable(TOOL, None, f"there is no {'nodesize' if size else 'DEV_ITEM'} in it")
+        raise UnexpectedOutput(TOOL, None, f"there is no {'nodesize' if size else 'DEV_ITEM'} in it")
     if torn := [chunk.logical for chunk in chunks.values() if not chunk.places or chunk.used < 0]:
-        raise Unreadable(TOOL, None, f"chunk {torn[0]} has no place, or there is no block group of it")
+        raise UnexpectedOutput(TOOL, None, f"chunk {torn[0]} has no place, or there is no block group of it")
     return size, list(chunks.values())
 
 
 def _known(chunks: dict[int, _Chunk], logical: int, number: int) -> _Chunk:
     if logical not in chunks:
-        raise Unreadable(TOOL, number, f"there is no chunk at {logical}")
+        raise UnexpectedOutput(TOOL, number, f"there is no chunk at {logical}")
     return chunks[logical]
 
 
@@ -113,4 +120,4 @@ def _holding(chunks: dict[int, _Chunk], logical: int, number: int) -> _Chunk:
     for chunk in reversed(chunks.values()):
         if chunk.logical <= logical < chunk.logical + chunk.length:
             return chunk
-    raise Unreadable(TOOL, number, f"no chunk holds the extent at {logical}")
+    raise UnexpectedOutput(TOOL, number, f"no chunk holds the extent at {logical}")

@@ -7,7 +7,7 @@ nodes lie among the data and are not told apart.
 import re
 from collections.abc import Iterator
 
-from agelab.layout.freespace.runs import Run, Unreadable, free_space, scaled
+from agelab.layout.freespace.runs import Run, UnexpectedOutput, build_free_space, to_bytes
 from agelab.layout.model import FreeSpace
 
 _FIELDS = {
@@ -40,14 +40,14 @@ def parse(output: bytes) -> FreeSpace:
             own.append((int(match[1]), 1))
             runs += _free(match[2], number)
     if missing := [name for name in _FIELDS if name not in fields]:
-        raise Unreadable("debugreiserfs", None, f"no line of it gives the {missing[0]}")
+        raise UnexpectedOutput("debugreiserfs", None, f"no line of it gives the {missing[0]}")
     unit = fields["block size"]
     own += [(fields["superblock"], 1), (fields["journal's place"], fields["journal's size"])]
-    return free_space(
+    return build_free_space(
         "debugreiserfs",
         fields["count of blocks"] * unit,
-        scaled(runs, unit),
-        scaled(own, unit),
+        to_bytes(runs, unit),
+        to_bytes(own, unit),
         fields["free blocks"] * unit,
     )
 
@@ -57,7 +57,7 @@ def _free(text: str, number: int) -> Iterator[Run]:
     while at < len(text):
         match = _RANGE.match(text, at)
         if match is None:
-            raise Unreadable("debugreiserfs", number, f"{text[at : at + 40]!r} is no range of blocks")
+            raise UnexpectedOutput("debugreiserfs", number, f"{text[at : at + 40]!r} is no range of blocks")
         if match[1] == "Free":
             yield int(match[2]), int(match[3]) - int(match[2]) + 1
         at = match.end()

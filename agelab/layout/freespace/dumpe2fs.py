@@ -7,7 +7,7 @@ not printed: its blocks are neither free nor named.
 import re
 from collections.abc import Iterator
 
-from agelab.layout.freespace.runs import Run, Unreadable, free_space, scaled
+from agelab.layout.freespace.runs import Run, UnexpectedOutput, build_free_space, to_bytes
 from agelab.layout.model import FreeSpace
 
 _HEADER = re.compile(r"(Block count|Block size|Free blocks|Cluster size|First block): +(\d+)")
@@ -32,17 +32,17 @@ def parse(output: bytes) -> FreeSpace:
             own += [_run(match[1], match[2]) for match in _OWN.finditer(line)]
     for name in ("Block count", "Block size", "Free blocks"):
         if name not in header:
-            raise Unreadable("dumpe2fs", None, f"there is no {name!r} in it")
+            raise UnexpectedOutput("dumpe2fs", None, f"there is no {name!r} in it")
     if "Cluster size" in header:
-        raise Unreadable(
+        raise UnexpectedOutput(
             "dumpe2fs", None, "blocks are allocated in clusters (bigalloc), which it counts otherwise"
         )
     unit = header["Block size"]
-    return free_space(
+    return build_free_space(
         "dumpe2fs",
         header["Block count"] * unit,
-        scaled(runs, unit),
-        scaled(own, unit),
+        to_bytes(runs, unit),
+        to_bytes(own, unit),
         header["Free blocks"] * unit,
     )
 
@@ -51,7 +51,7 @@ def _ranges(text: str, number: int) -> Iterator[Run]:
     for part in text.split(", ") if text else ():
         match = _RANGE.fullmatch(part)
         if match is None:
-            raise Unreadable("dumpe2fs", number, f"{part!r:.40} is no range of blocks")
+            raise UnexpectedOutput("dumpe2fs", number, f"{part!r:.40} is no range of blocks")
         yield _run(match[1], match[2])
 
 

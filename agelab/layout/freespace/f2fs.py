@@ -8,7 +8,14 @@ segments of nodes (inodes and pointers to blocks).
 
 import re
 
-from agelab.layout.freespace.runs import Run, Unreadable, clear_bits, free_space, scaled, without
+from agelab.layout.freespace.runs import (
+    Run,
+    UnexpectedOutput,
+    build_free_space,
+    clear_bits,
+    subtract,
+    to_bytes,
+)
 from agelab.layout.model import FreeSpace
 
 TOOL = "dump.f2fs"
@@ -29,19 +36,21 @@ def parse(output: bytes) -> FreeSpace:
             fields[match[1]] = int(match[2])
         elif match := _SEGMENT.match(line):
             if int(match[1]) != len(segments):
-                raise Unreadable(TOOL, number, f"segment {match[1]} follows after {len(segments)} segments")
+                raise UnexpectedOutput(
+                    TOOL, number, f"segment {match[1]} follows after {len(segments)} segments"
+                )
             segments.append((number, int(match[2]), int(match[3]), bytearray()))
         elif line.startswith("valid_blocks:"):
             break  # the total line
         elif segments and line.strip():
             if not _BYTES.fullmatch(line):
-                raise Unreadable(TOOL, number, f"{line!r:.60} is no part of a segment's bitmap")
+                raise UnexpectedOutput(TOOL, number, f"{line!r:.60} is no part of a segment's bitmap")
             segments[-1][3].extend(bytes.fromhex(line))
     if missing := [name for name in _NEEDED if name not in fields]:
-        raise Unreadable(TOOL, None, f"there is no {missing[0]!r} in it")
+        raise UnexpectedOutput(TOOL, None, f"there is no {missing[0]!r} in it")
     if len(segments) != fields["segment_count_main"]:
         what = f"{len(segments)} segments are listed of {fields['segment_count_main']}"
-        raise Unreadable(TOOL, None, what)
+        raise UnexpectedOutput(TOOL, None, what)
     return _space(fields, segments)
 
 
@@ -54,20 +63,20 @@ def _space(fields: dict[str, int], segments: list[tuple[int, int, int, bytearray
         first = main + segment * blocks
         # A segment without valid blocks has no bitmap.
         found = list(
-            scaled(clear_bits(bytes(bitmap) or bytes(blocks // 8), blocks, high_first=True), 1, first)
+            to_bytes(clear_bits(bytes(bitmap) or bytes(blocks // 8), blocks, high_first=True), 1, first)
         )
         if sum(length for _, length in found) != blocks - valid:
-            raise Unreadable(
+            raise UnexpectedOutput(
                 TOOL, number, f"the bitmap of segment {segment} does not hold {valid} valid blocks"
             )
         free += found
         if kind in NODES:
-            own += without([(first, blocks)], found)
+            own += subtract([(first, blocks)], found)
     size = main + len(segments) * blocks
-    return free_space(
+    return build_free_space(
         TOOL,
         size * unit,
-        scaled(free, unit),
-        scaled(own, unit),
+        to_bytes(free, unit),
+        to_bytes(own, unit),
         free=(len(segments) * blocks - fields["valid_block_count"]) * unit,
     )

@@ -9,7 +9,7 @@ import re
 import struct
 from collections.abc import Iterator
 
-from agelab.layout.freespace.runs import Run, Unreadable, clear_bits, free_space, scaled
+from agelab.layout.freespace.runs import Run, UnexpectedOutput, build_free_space, clear_bits, to_bytes
 from agelab.layout.model import FreeSpace
 
 TOOL = "ntfscat and ntfsinfo"
@@ -22,7 +22,7 @@ _RUN = re.compile(r"\t\t\t0x[0-9a-f]+\t\t0x([0-9a-f]+)\t\t0x([0-9a-f]+)")
 def parse(output: bytes) -> FreeSpace:
     """Parse the output. Raises Unreadable if it is not NTFS, or the bitmap does not add up to the total."""
     if output[3:11] != b"NTFS    ":
-        raise Unreadable(TOOL, None, "it does not begin with the boot sector of an NTFS")
+        raise UnexpectedOutput(TOOL, None, "it does not begin with the boot sector of an NTFS")
     sector, per_cluster = struct.unpack_from("<HB", output, 11)
     [sectors] = struct.unpack_from("<Q", output, 40)
     # More than 128 sectors are given as a negative power of two.
@@ -32,16 +32,16 @@ def parse(output: bytes) -> FreeSpace:
     text = output[512 + bitmap :].decode(errors="replace")
     total = _TOTAL.search(text)
     if total is None:
-        raise Unreadable(
+        raise UnexpectedOutput(
             TOOL, None, "there is no line of ntfscluster with the free clusters after the bitmap"
         )
     if text.count("End of inode reached") < SYSTEM_FILES:
-        raise Unreadable(TOOL, None, "ntfsinfo's lists of the system files are not whole")
-    return free_space(
+        raise UnexpectedOutput(TOOL, None, "ntfsinfo's lists of the system files are not whole")
+    return build_free_space(
         TOOL,
         clusters * unit,
-        scaled(clear_bits(output[512 : 512 + bitmap], clusters), unit),
-        scaled(_system_files(text), unit),
+        to_bytes(clear_bits(output[512 : 512 + bitmap], clusters), unit),
+        to_bytes(_system_files(text), unit),
         free=int(total[1]) * unit,
     )
 

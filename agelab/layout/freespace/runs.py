@@ -9,7 +9,7 @@ Run = tuple[int, int]
 """Start and length in bytes."""
 
 
-class Unreadable(AgelabError):
+class UnexpectedOutput(AgelabError):
     """A tool's output is not as the parser expects."""
 
     def __init__(self, tool: str, line: int | None, what: str) -> None:
@@ -20,7 +20,7 @@ class Unreadable(AgelabError):
         )
 
 
-def joined(runs: Iterable[Run]) -> tuple[Run, ...]:
+def join_runs(runs: Iterable[Run]) -> tuple[Run, ...]:
     """Return the same bytes as disjoint runs, sorted; neighbours and overlaps are joined."""
     found: list[Run] = []
     for start, length in sorted(runs):
@@ -34,14 +34,14 @@ def joined(runs: Iterable[Run]) -> tuple[Run, ...]:
     return tuple(found)
 
 
-def total(runs: Iterable[Run]) -> int:
+def total_bytes(runs: Iterable[Run]) -> int:
     """Return the number of bytes."""
     return sum(length for _, length in runs)
 
 
-def without(runs: Iterable[Run], taken: Iterable[Run]) -> tuple[Run, ...]:
+def subtract(runs: Iterable[Run], taken: Iterable[Run]) -> tuple[Run, ...]:
     """Return the parts of ``runs`` outside ``taken``."""
-    return tuple(_without(joined(runs), joined(taken)))
+    return tuple(_without(join_runs(runs), join_runs(taken)))
 
 
 def _without(runs: tuple[Run, ...], taken: tuple[Run, ...]) -> Iterator[Run]:
@@ -60,10 +60,10 @@ def _without(runs: tuple[Run, ...], taken: tuple[Run, ...]) -> Iterator[Run]:
             yield at, end - at
 
 
-def overlapping(one: Iterable[Run], other: Iterable[Run]) -> int:
+def overlap_bytes(one: Iterable[Run], other: Iterable[Run]) -> int:
     """Return the number of bytes that both cover."""
-    mine = joined(one)
-    return total(mine) - total(without(mine, other))
+    mine = join_runs(one)
+    return total_bytes(mine) - total_bytes(subtract(mine, other))
 
 
 def clear_bits(bitmap: bytes, count: int, *, high_first: bool = False) -> Iterator[Run]:
@@ -92,25 +92,29 @@ def clear_bits(bitmap: bytes, count: int, *, high_first: bool = False) -> Iterat
         yield start, at - start
 
 
-def scaled(runs: Iterable[Run], unit: int, offset: int = 0) -> Iterator[Run]:
+def to_bytes(runs: Iterable[Run], unit: int, offset: int = 0) -> Iterator[Run]:
     """Convert runs of blocks of ``unit`` bytes, the first of which lies at ``offset``, to runs of bytes."""
     for start, length in runs:
         yield offset + start * unit, length * unit
 
 
-def free_space(
+def build_free_space(
     tool: str, size: int, runs: Iterable[Run], metadata: Iterable[Run] = (), free: int | None = None
 ) -> FreeSpace:
     """Build FreeSpace after checking that runs lie within the filesystem and no free byte is metadata.
 
     ``free`` is the number of free bytes reported by the tool, if any. Raises Unreadable.
     """
-    found, own = joined(runs), joined(metadata)
+    found, own = join_runs(runs), join_runs(metadata)
     for run in (*found[:1], *found[-1:], *own[:1], *own[-1:]):
         if run[0] < 0 or sum(run) > size:
-            raise Unreadable(tool, None, f"bytes {run[0]} to {sum(run)} are not within the {size} there are")
-    if free is not None and total(found) != free:
-        raise Unreadable(tool, None, f"its runs of free space have {total(found)} bytes, its total is {free}")
-    if both := overlapping(found, own):
-        raise Unreadable(tool, None, f"{both} bytes are called free and metadata")
+            raise UnexpectedOutput(
+                tool, None, f"bytes {run[0]} to {sum(run)} are not within the {size} there are"
+            )
+    if free is not None and total_bytes(found) != free:
+        raise UnexpectedOutput(
+            tool, None, f"its runs of free space have {total_bytes(found)} bytes, its total is {free}"
+        )
+    if both := overlap_bytes(found, own):
+        raise UnexpectedOutput(tool, None, f"{both} bytes are called free and metadata")
     return FreeSpace(size, found, own)

@@ -4,7 +4,7 @@ Metadata are the superblock and its copies, the groups' own blocks, the inodes a
 and indirect blocks are not told apart from files.
 """
 
-from agelab.layout.freespace.runs import Run, Unreadable, free_space
+from agelab.layout.freespace.runs import Run, UnexpectedOutput, build_free_space
 from agelab.layout.model import FreeSpace
 
 TOOL = "checkufs --free"
@@ -16,13 +16,13 @@ def parse(output: bytes) -> FreeSpace:
     first, *lines = output.decode("ascii").splitlines() or [""]
     words = first.split()
     if words[:2] != _HEADER or len(words) != 5:
-        raise Unreadable(TOOL, 1, f"it begins with {first[:40]!r}")
+        raise UnexpectedOutput(TOOL, 1, f"it begins with {first[:40]!r}")
     size, free = int(words[3]), int(words[4])
     runs: dict[str, list[Run]] = {"F": [], "M": []}
     for number, line in enumerate(lines, start=2):
         kind, _, run = line.partition(" ")
         start, _, length = run.partition(" ")
         if kind not in runs or not (start.isdigit() and length.isdigit()):
-            raise Unreadable(TOOL, number, f"{line[:40]!r} is no run")
+            raise UnexpectedOutput(TOOL, number, f"{line[:40]!r} is no run")
         runs[kind].append((int(start), int(length)))
-    return free_space(TOOL, size, runs["F"], runs["M"], free=free)
+    return build_free_space(TOOL, size, runs["F"], runs["M"], free=free)

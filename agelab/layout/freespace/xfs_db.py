@@ -8,7 +8,7 @@ trees' places are not printed.
 import re
 from collections.abc import Iterator
 
-from agelab.layout.freespace.runs import Run, Unreadable, free_space, scaled
+from agelab.layout.freespace.runs import Run, UnexpectedOutput, build_free_space, to_bytes
 from agelab.layout.model import FreeSpace
 
 _FIELD = re.compile(r"(\w+) = (\d+)")
@@ -37,19 +37,19 @@ def parse(output: bytes) -> FreeSpace:
         elif listing:
             match = _RUN.fullmatch(line)
             if match is None:
-                raise Unreadable("xfs_db", number, f"{line!r:.60} is no extent of freesp -d")
+                raise UnexpectedOutput("xfs_db", number, f"{line!r:.60} is no extent of freesp -d")
             group, start, length = (int(word) for word in match.groups())
             runs.append((group * fields.get("agblocks", 0) + start, length))
     if missing := [name for name in _NEEDED if name not in fields]:
-        raise Unreadable("xfs_db", None, f"there is no {missing[0]!r} in it")
+        raise UnexpectedOutput("xfs_db", None, f"there is no {missing[0]!r} in it")
     if not ended:
-        raise Unreadable("xfs_db", None, "the list of free extents has no end")
+        raise UnexpectedOutput("xfs_db", None, "the list of free extents has no end")
     unit = fields["blocksize"]
-    return free_space(
+    return build_free_space(
         "xfs_db",
         fields["dblocks"] * unit,
-        scaled(runs, unit),
-        scaled(_metadata(fields), unit),
+        to_bytes(runs, unit),
+        to_bytes(_metadata(fields), unit),
         fields["fdblocks"] * unit,
     )
 

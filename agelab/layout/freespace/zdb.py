@@ -9,7 +9,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from agelab.layout.freespace.runs import Run, Unreadable, free_space, joined, scaled, without
+from agelab.layout.freespace.runs import (
+    Run,
+    UnexpectedOutput,
+    build_free_space,
+    join_runs,
+    subtract,
+    to_bytes,
+)
 from agelab.layout.model import FreeSpace
 
 TOOL = "zdb"
@@ -37,11 +44,11 @@ class _Metaslab:
             if letters[0][1] == "A":
                 taken += runs
             else:
-                taken = list(without(taken, runs))
-        found = without([(self.start, end - self.start)], taken)
+                taken = list(subtract(taken, runs))
+        found = subtract([(self.start, end - self.start)], taken)
         if len(found) != self.segments:
             what = f"its log leaves {len(found)} free segments, it says {self.segments}"
-            raise Unreadable(TOOL, self.line, f"the metaslab at {self.start}: {what}")
+            raise UnexpectedOutput(TOOL, self.line, f"the metaslab at {self.start}: {what}")
         return found
 
 
@@ -52,7 +59,7 @@ def parse(output: bytes) -> FreeSpace:
     for number, line in enumerate(output.decode(errors="replace").splitlines(), 1):
         if match := _ENTRY.match(line):
             if not slabs:
-                raise Unreadable(TOOL, number, "a log comes before its metaslab")
+                raise UnexpectedOutput(TOOL, number, "a log comes before its metaslab")
             start, end = int(match[2], 16), int(match[3], 16)
             slabs[-1].log.append((number, match[1], (start, end - start)))
         elif match := _METASLAB.match(line):
@@ -60,14 +67,14 @@ def parse(output: bytes) -> FreeSpace:
         elif (match := _SEGMENTS.match(line)) and slabs:
             slabs[-1].segments = int(match[1])
         elif (match := _DEVICE.match(line)) and match[1] != "0":
-            raise Unreadable(TOOL, number, "the pool lies on more than one device")
+            raise UnexpectedOutput(TOOL, number, "the pool lies on more than one device")
         elif match := _COUNT.match(line):
             count = int(match[1])
     if len(slabs) < 2 or len(slabs) != count:
-        raise Unreadable(TOOL, None, f"{len(slabs)} metaslabs are listed of {count}")
+        raise UnexpectedOutput(TOOL, None, f"{len(slabs)} metaslabs are listed of {count}")
     size = slabs[1].start - slabs[0].start  # all have the same size
     free = [run for slab in slabs for run in slab.free(slab.start + size)]
-    return free_space(TOOL, LABELS + count * size, scaled(joined(free), 1, LABELS), [(0, LABELS)])
+    return build_free_space(TOOL, LABELS + count * size, to_bytes(join_runs(free), 1, LABELS), [(0, LABELS)])
 
 
 def _turns(log: list[tuple[int, str, Run]]) -> Iterator[list[tuple[int, str, Run]]]:

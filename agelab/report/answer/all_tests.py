@@ -112,7 +112,7 @@ def in_other_tests(
         said += f"; in {_join(unclear)} run seeds alone may make the order"
     lines = [f"Test by test the worst is not always the same. {said}." if clear or unclear else f"{said}."]
     if len(whole.order) > 1:
-        lines.append(_over_all(whole, len(places)))
+        lines.append(_worst_over_all(whole, len(places)))
         first = whole.first[0]
         if whole.floored and whole.tied:
             short += "; over all of them together nobody can be named"
@@ -121,7 +121,7 @@ def in_other_tests(
     return OtherTests(f"{short}.", tuple(lines))
 
 
-def _over_all(whole: Ranked, tests: int) -> str:
+def _worst_over_all(whole: Ranked, tests: int) -> str:
     """Return the subject slowed down most over all tests, or none below the floor."""
     (first, of), (following, next_of) = whole.order[:2]
     said = f"Over all {tests} tests together (the geometric mean of the slowdowns)"

@@ -8,7 +8,7 @@ from agelab.analysis.judge import difference
 from agelab.model.step_id import AGED_MAP, CONTROL_MAP, StepId
 from agelab.report.answer import all_tests
 from agelab.report.numbers import number, percent, text
-from agelab.report.step_selection import sides
+from agelab.report.step_selection import aged_and_control
 from agelab.stats.noise_floor import FloorVerdict, MedianDifference
 from agelab.stats.series import Place, SeriesPair
 
@@ -34,7 +34,7 @@ DRIVE_TIMES = (
 def aged_difference(subject: SeedGroup, place: Place, metric: str) -> MedianDifference | None:
     """Return the increase of a test's metric from control to aged disk."""
     step, repetition, _ = place
-    old, new = (subject.series.get((one, repetition, metric)) for one in sides(step))
+    old, new = (subject.series.get((one, repetition, metric)) for one in aged_and_control(step))
     if not (old and new):
         return None
     return difference(SeriesPair(new, old), subject.host)

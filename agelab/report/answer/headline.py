@@ -6,15 +6,15 @@ from agelab.analysis.cells import SeedGroup
 from agelab.analysis.ranking import Ranked, rank_by_median, rank_by_place
 from agelab.analysis.run_set import RunSet
 from agelab.report.answer import all_tests, causes
-from agelab.report.charts import order_of
+from agelab.report.charts import sort_subjects
 from agelab.report.model import Answer
 from agelab.report.numbers import number, text, unit_name
-from agelab.report.step_selection import charted, sides
+from agelab.report.step_selection import aged_and_control, charted_steps
 from agelab.results.status import GOING
 from agelab.stats.noise_floor import SEEDS_NEEDED, FloorVerdict
 from agelab.stats.series import Place, Series
 
-LONGEST = 120
+MAX_REASON = 120
 """Maximum length of the reason why something was not measured; the doubts have it in full."""
 
 
@@ -63,7 +63,9 @@ def answer_aged(group: RunSet, places: Sequence[Place]) -> Answer:
         *_count_aged(order, place),
         *_aged_least(order),
     ]
-    chart = order_of(f"Slowdown: {all_tests.describe_test(place[0])}, aged / unaged", everyone, group, base=1)
+    chart = sort_subjects(
+        f"Slowdown: {all_tests.describe_test(place[0])}, aged / unaged", everyone, group, base=1
+    )
     verdict += f" {other_tests.short}" if other_tests else ""
     return Answer(question, verdict, tuple(because), tuple(doubts), named, chart)
 
@@ -119,7 +121,7 @@ def _certainty(order: Ranked) -> Iterator[str]:
 
 def _slowest(order: Ranked, place: Place) -> Iterator[str]:
     """Return the slowest on the aged disk, if it is not the one slowed down most."""
-    aged, _ = sides(place[0])
+    aged, _ = aged_and_control(place[0])
     found = rank_by_place([one for one, _ in order.order], (aged, place[1], "elapsed"))
     if len(found.order) < 2 or not found.floored or found.tied or found.first[0] is order.first[0]:
         return
@@ -146,7 +148,7 @@ def _unmeasured(group: RunSet) -> Iterator[str]:
     for subject in group.groups:
         if not subject.counted:
             reason = " ".join(subject.results[0].ended.split())
-            reason = reason if len(reason) <= LONGEST else f"{reason[:LONGEST]}…"
+            reason = reason if len(reason) <= MAX_REASON else f"{reason[:MAX_REASON]}…"
             reasons.setdefault(reason, []).append(subject.name)
     for reason, names in reasons.items():
         yield f"Not measured: {', '.join(names)} ({reason})."
@@ -188,7 +190,7 @@ def answer_others(group: RunSet) -> Iterator[Answer]:
         found = [(one, one.series.get(held[-1])) for one in group.groups]
         yield _compared(group, "Which held the most data?", "it held {}", found, highest=True)
         return
-    steps = charted(group)
+    steps = charted_steps(group)
     if steps:
         found = [(one, one.total(steps, "elapsed")) for one in group.groups]
         words = "all steps together take {} of guest time"
@@ -237,5 +239,5 @@ def _compared(
     )
     doubts = [f"Not in this order, for want of run seeds: {few}."] if left_out else []
     title = "Data held" if highest else "All steps together"
-    chart = order_of(title, everyone, group, unit=unit) if following else None
+    chart = sort_subjects(title, everyone, group, unit=unit) if following else None
     return Answer(question, verdict, tuple(because), (*doubts, *_unmeasured(group)), named, chart)

@@ -13,8 +13,8 @@ ENOSPC = "No space left on device"
 INTERRUPTIONS = {
     Ending.TIMEOUT: "the host's patience ended before the guest's work did",
     Ending.PAUSED: "the guest was paused by somebody on the host until the host's patience ended",
-    Ending.UNHEARD: "the host's filesystem was full: some of what the guest said is lost",
-    Ending.LOST: "libvirt's daemon ended while the guest ran, and the guest with it",
+    Ending.OUTPUT_LOST: "the host's filesystem was full: some of what the guest said is lost",
+    Ending.DAEMON_LOST: "libvirt's daemon ended while the guest ran, and the guest with it",
     Ending.CRASHED: "QEMU was killed, or ended by itself; a full host filesystem does that",
 }
 """Ends that the host caused: they say nothing about the guest."""
@@ -53,11 +53,11 @@ def judge_boot(
     A limit of host time only interrupts a cell: the host's speed says nothing about the guest.
     """
     step = f"{during}: " if during else ""
-    if ending is Ending.UNHEARD:
+    if ending is Ending.OUTPUT_LOST:
         return CellStatus(Status.INTERRUPTED, INTERRUPTIONS[ending])
     if panicked := panic_message(console):
         return CellStatus(Status.PANICKED, step + panicked)
-    if ending is Ending.FLOODED:
+    if ending is Ending.OUTPUT_TOO_LARGE:
         why = "the guest wrote more to its console or its events than any work of a cell does"
         return CellStatus(Status.FAILED, step + why, repeatable=False)
     if ended and ended.status == "hung":

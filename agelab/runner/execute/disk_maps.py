@@ -120,7 +120,7 @@ def _free_space(files: Path, spec: CellSpec) -> tuple[FreeSpace | None, str]:
     text, why = _output(files, "free")
     try:
         return freespace.parse(tool.format, text) if text is not None else None, why
-    except freespace.Unreadable as error:  # the rest of the map is sound
+    except freespace.UnexpectedOutput as error:  # the rest of the map is sound
         return None, str(error)
 
 

@@ -83,7 +83,7 @@ class GuestLauncher:
                 boot_timeout(self.spec.clock),
             )
             silent = ending is Ending.STOPPED and not events.last_word and host.is_disk_full(self.directory)
-            return Ending.UNHEARD if events.lost or silent else ending
+            return Ending.OUTPUT_LOST if events.lost or silent else ending
         finally:
             guest.initramfs.unlink()
 
