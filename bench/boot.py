@@ -1,4 +1,4 @@
-"""How long a guest takes to start: ours, and virtme-ng's with the same kernel, in turns.
+"""Measure how long a guest takes to start: agelab's, and virtme-ng's with the same kernel, in turns.
 
     .venv/bin/python bench/boot.py [--repetitions 3] [--kernel debian:6.1]
 
@@ -46,7 +46,7 @@ WAIT = 900.0
 
 
 def own_archive(image: Image) -> bytes:
-    """What a cell of ``aging-ext4`` adds to the image's initramfs, with a plan that does nothing."""
+    """Make the initramfs that a cell of ``aging-ext4`` appends to the image's, with an empty plan."""
     [variant] = selection.select("aging-ext4").variants
     spec = CellSpec(
         scenario=selection.select("aging-ext4").scenario,

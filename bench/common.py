@@ -1,4 +1,4 @@
-"""What the benchmarks share: a quiet machine, medians, tables."""
+"""Helpers of the benchmarks: wait for a quiet machine, medians, tables."""
 
 import statistics
 import time
@@ -9,7 +9,7 @@ from agelab.errors import HostError
 
 
 def guests() -> list[int]:
-    """The process ids of the QEMU guests that run on this machine now."""
+    """List the process ids of the QEMU guests that run on this machine."""
     found = []
     for comm in Path("/proc").glob("[0-9]*/comm"):
         try:
@@ -21,7 +21,7 @@ def guests() -> list[int]:
 
 
 def quietly(start: Callable[[], float], patience: float) -> float:
-    """What ``start`` measures while no other guest is on this machine: with two cores, it would be measured too.
+    """Call ``start`` while no other guest runs on this machine: on two cores a guest would disturb the measurement.
 
     Waits for others to end, and starts again when one came meanwhile. Raises HostError after ``patience``
     seconds without a quiet moment.

@@ -30,7 +30,7 @@ MAKE = "import sys; from agelab.cli import main; sys.exit(main())"
 
 
 def amount(size: int) -> str:
-    """A size in three digits."""
+    """Format a size in three digits."""
     for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
         if size >= unit:
             return f"{size / unit:.3g} {name}"
@@ -38,12 +38,12 @@ def amount(size: int) -> str:
 
 
 def number(value: int) -> str:
-    """A number with spaces between thousands."""
+    """Format a number with spaces between thousands."""
     return f"{value:,}".replace(",", " ")
 
 
 def found(what: StudyCorpus, size: int, seed: int) -> dict[str, tuple[PlannedFile | Tarball, ...]]:
-    """What was planned below each name at the top; of an archive, its members."""
+    """Group the planned files by the name at the top."""
     names: dict[str, tuple[PlannedFile | Tarball, ...]] = {}
     for entry in plan_files(what, size, seed):
         assert isinstance(entry, PlannedFile | Tarball)
@@ -53,26 +53,26 @@ def found(what: StudyCorpus, size: int, seed: int) -> dict[str, tuple[PlannedFil
 
 
 def members(files: Sequence[PlannedFile | Tarball]) -> Sequence[PlannedFile | Tarball]:
-    """The files of a tree, wherever it is."""
+    """Return the files of a tree: those of the archive if it is one."""
     first = files[0]
     return first.members if isinstance(first, Tarball) else files
 
 
 def of_sort(tree: DirectoryTree, sort: FileSort, files: Sequence[PlannedFile | Tarball]) -> list[int]:
-    """The sizes of the files of one sort, the smallest first."""
+    """Return the sizes of the files of one sort, sorted."""
     endings = tuple(ending for ending, _ in sort.endings)
     one = len(tree.sorts) == 1
     return sorted(file.size for file in files if one or file.path.endswith(endings))
 
 
 def depths(tree: DirectoryTree, files: Sequence[PlannedFile | Tarball]) -> str:
-    """How many of the files lie below 0, 1, 2 ... directories of the tree, in percent."""
+    """Return the percentage of files at each depth of the tree: below 0, 1, 2 ... directories."""
     counts = Counter(file.path.count("/") - 1 for file in files)
     return " / ".join(f"{100 * counts[depth] / len(files):.1f}" for depth in range(len(tree.nesting.weights)))
 
 
 def directories(files: Sequence[PlannedFile | Tarball]) -> int:
-    """The directories of a tree, its own among them."""
+    """Count the directories of a tree, with its top."""
     return len({file.path.rsplit("/", up)[0] for file in files for up in range(1, file.path.count("/") + 1)})
 
 
@@ -132,7 +132,7 @@ def made(kind: str, size: int, seed: int) -> tuple[int, int, str]:
 
 
 def open_files(what: StudyCorpus, part: int, seed: int) -> list[PlannedFile]:
-    """The files that are in no archive."""
+    """Return the files that are in no archive."""
     return [file for file in plan_files(what, what.bytes // part, seed) if isinstance(file, PlannedFile)]
 
 

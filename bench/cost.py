@@ -1,4 +1,4 @@
-"""What the modelled drive costs the host, and what a second one gains the guest.
+"""Measure the modelled drive's cost on the host, and the guest's gain from a second drive.
 
     .venv/bin/python -m bench.cost [--scale paper] [--repeat 3] [--machine NAME]
 
@@ -89,7 +89,7 @@ def measured(**setting: Any) -> Steps:
 
 
 def medians(runs: list[Steps]) -> Steps:
-    """Each step's median costs."""
+    """Return the median costs of each step."""
     return {
         step: Cost(*(statistics.median(run[step][part] for run in runs) for part in range(len(Cost._fields))))
         for step in runs[0]
@@ -97,7 +97,7 @@ def medians(runs: list[Steps]) -> Steps:
 
 
 def report(found: dict[str, Steps]) -> str:
-    """The tables."""
+    """Write the report's tables."""
     bare, drive, raid = found["bare"], found["drive"], found["raid0"]
     head = ("step", *(f"{name}: {what}" for name in found for what in ("guest s", "host s", "ratio")))
     rows = []

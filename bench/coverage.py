@@ -1,4 +1,4 @@
-"""What the intervals of few run seeds are worth: how often they hold what they should, for values drawn on purpose.
+"""Measure the coverage of intervals from few run seeds: how often they contain the true value of drawn samples.
 
     python -m bench.coverage
 
@@ -32,16 +32,16 @@ SHAPES: Mapping[str, tuple[Draw, float, float]] = {
     "lognormal": (lambda random, size: random.lognormal(0, 1, size), 1, float(np.exp(0.5))),
     "two clusters": (clusters, 10.0967422, 10.8),
 }
-"""How values are drawn, and the median and mean of all of them."""
+"""Distributions to draw values from, each with its median and mean."""
 
 
 def share(low: Floats, high: Floats, truth: float) -> str:
-    """How many of the intervals hold it."""
+    """Return the percentage of intervals that contain the true value."""
     return f"{100 * np.mean((low <= truth) & (truth <= high)):.1f}"
 
 
 def one_series(values: Floats) -> Series:
-    """As if it had been measured."""
+    """Make a series of drawn values, as if they had been measured."""
     numbers = ((seed, exact(round(float(value), 6))) for seed, value in enumerate(values, start=1))
     return Series("step", 1, "elapsed", "s", tuple(numbers), ())
 

@@ -28,7 +28,7 @@ PLOTS = {
 
 
 def report(runs: Sequence[RunDirectory]) -> str:
-    """A table for each history, in Markdown. Raises InputError for runs that are not of one table."""
+    """Write a table for each history, in Markdown. Raises InputError for runs of different tables."""
     found = variants(runs)
     lines = headed(runs)
     for history in runs[0].plan().histories:
@@ -75,7 +75,7 @@ def _of(found: Sequence[Variant], history: str) -> list[Variant]:
 
 
 def points_of(found: Sequence[Variant]) -> int:
-    """The points of the history that these variants have lived through."""
+    """Count the points of the history that these variants have reached."""
     places = (place for variant in found for place in variant.measured)
     return max((number for step, number, _ in places if step == "replay"), default=0)
 

@@ -44,7 +44,7 @@ SHAPES: dict[str, Draw] = {
 
 @dataclass
 class Tally:
-    """What was said of steps whose truth is known."""
+    """Counts of verdicts on steps whose truth is known."""
 
     refused: int = 0
     wrong: int = 0
@@ -55,23 +55,23 @@ class Tally:
     """Steps that the median of five alone, without a word of doubt, would have called wrong."""
 
     def add(self, truth: Decision, said: Decision, taken: int) -> None:
-        """One more step."""
+        """Count one more step."""
         self.wrong += said in TRUTHS and said is not truth
         self.undecided += said is Decision.UNDECIDED
         self.taken.append(taken)
 
     def percent(self, count: int) -> str:
-        """So many of the steps that were judged."""
+        """Format a count as a share of the steps that were judged."""
         return f"{100 * count / len(self.taken):.2f}" if self.taken else "-"
 
 
 def number(value: float) -> Fraction:
-    """A drawn value as a sample would have it, with three decimals."""
+    """Round a drawn value to three decimals, as samples have them."""
     return Fraction(round(value * 1000), 1000)
 
 
 def told(references: EndReferences, values: Sequence[Fraction]) -> tuple[Decision, int]:
-    """What a step's values come to, one after the other, and how many it took."""
+    """Feed a step's values to the rule one by one; return the verdict and how many values it took."""
     for taken in range(1, len(values) + 1):
         decision = decide_virtual(references, values[:taken]).decision
         if decision is not Decision.MORE:
@@ -82,7 +82,7 @@ def told(references: EndReferences, values: Sequence[Fraction]) -> tuple[Decisio
 def searched(
     tally: Tally, good: Sequence[Fraction], bad: Sequence[Fraction], steps: Sequence[Sequence[Fraction]]
 ) -> None:
-    """Two ends, a step that is like good and one that is like bad."""
+    """Judge a step like the good end and one like the bad end, and count the verdicts."""
     try:
         references = EndReferences(good, bad)
     except InputError:
@@ -94,7 +94,7 @@ def searched(
 
 
 def floor_of(shape: Draw, random: Random) -> float:
-    """The floor that two series of five have, by the median of many."""
+    """Return the median floor of many pairs of series of five."""
 
     def spread() -> float:
         five = [shape(random) for _ in range(SEEDS_NEEDED)]
@@ -119,7 +119,7 @@ def virtual_drawn(shape: Draw, effect: float, shaken: float, random: Random, ste
 def virtual_recorded(
     series: dict[str, dict[str, list[float]]], random: Random, times: int
 ) -> Iterator[tuple[str, Tally]]:
-    """Two variants as ends, each value drawn anew from its five; by how many floors the recorded medians differ."""
+    """Resample pairs of variants as ends, in classes by how many floors their medians differ."""
     classes = {"1 to 1.5": Tally(), "1.5 to 3": Tally(), "3 and more": Tally()}
     for variants in series.values():
         for good, bad in permutations([list(map(exact, values)) for values in variants.values()], 2):
@@ -145,7 +145,7 @@ def judged(next_round: Callable[[], Round], alpha: Fraction = ALPHA) -> tuple[De
 
 
 def ordered(next_round: Callable[[], Round]) -> EndsOrder:
-    """What the same rounds' good and bad say of themselves."""
+    """Draw rounds until the order of good and bad is decided."""
     pairs: list[tuple[Fraction, Fraction]] = []
     while True:
         one = next_round()
@@ -196,13 +196,13 @@ def wall_tally(rounds: Callable[[float], Callable[[], Round]], steps: int, alpha
 
 
 def quartiles(shape: Draw, random: Random) -> float:
-    """The distance between the quartiles of a population, from many draws."""
+    """Estimate the interquartile range of a population from many draws."""
     low, _, high = quantiles((shape(random) for _ in range(4000)), n=4)
     return high - low
 
 
 def virtual_row(name: str, effect: str, tally: Tally, apart: bool = True) -> str:
-    """A row of the virtual clock's table; refused are pairs of ends, each of which has two steps.
+    """Make a row of the virtual clock's table; ``refused`` counts pairs of ends, each with two steps.
 
     Ends that are the same have no step that could be told wrong.
     """
@@ -263,7 +263,7 @@ def wall_table(times: Sequence[float]) -> Iterator[str]:
 
 
 def wall_row(name: str, effect: str, rounds: Callable[[float], Callable[[], Round]], apart: bool) -> str:
-    """A row of the wall clock's table. Ends that are the same have no step that could be told wrong."""
+    """Make a row of the wall clock's table. Equal ends have no step that could be judged wrongly."""
     orders = Counter(ordered(rounds(0)) for _ in range(WALL_STEPS))
     right = orders[EndsOrder.HIGHER] if apart else 0
     falsely = orders[EndsOrder.LOWER] + (0 if apart else orders[EndsOrder.HIGHER])
@@ -284,7 +284,7 @@ def wall_row(name: str, effect: str, rounds: Callable[[float], Callable[[], Roun
 
 
 def between_table() -> Iterator[str]:
-    """What both rules say of a step that lies between the ends, in normal noise."""
+    """Judge a step between the ends with both rules, in normal noise."""
     yield from headed("clock", "ends apart", "of the way to bad, %", "good, %", "bad, %", "undecided, %")
     random, shape = Random(1), SHAPES["normal"]
     unit = floor_of(shape, random)
@@ -313,18 +313,18 @@ def between_row(clock: str, apart: str, at: float, said: Counter[Decision]) -> s
 
 
 def headed(*columns: str) -> Iterator[str]:
-    """A table's head."""
+    """Write the head of a table."""
     yield from (line(columns), line(["---"] * len(columns)))
 
 
 def recorded() -> dict[str, Any]:
-    """The recorded samples."""
+    """Read the recorded samples."""
     found: dict[str, Any] = json.loads(RECORDED.read_text())
     return found
 
 
 def report() -> str:
-    """All tables, in Markdown."""
+    """Write all tables in Markdown."""
     samples = recorded()
     return "\n".join(
         [

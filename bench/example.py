@@ -67,12 +67,12 @@ def places(run: RunDirectory) -> list[str]:
 
 
 def local(text: str, directories: Iterable[str]) -> list[str]:
-    """Those of the directories that a page names; the root of all is none."""
+    """List the directories that a page names, without the root."""
     return [one for one in dict.fromkeys(directories) if len(one) > 1 and one in text]
 
 
 def picture(browser: Browser, shown: Path, scheme: str) -> bytes:
-    """The top of the page, from its title to the last line of the first answer that there is room for, as PNG."""
+    """Capture the top of the page as PNG, from its title to the last line of the first answer that fits."""
     context = browser.new_context(
         viewport={"width": WIDTH, "height": HIGHEST},
         device_scale_factor=2,

@@ -35,14 +35,14 @@ PATIENCE = 900.0
 
 @dataclass(frozen=True)
 class Boot:
-    """What one boot said, and why its guest is gone."""
+    """The output of one boot, and the reason for its end."""
 
     said: list[dict[str, Any]]
     ending: Ending
     console: str
 
     def only(self, event: str) -> dict[str, Any]:
-        """The one object of that event. Raises AgelabError where there is not just one."""
+        """Return the only object of an event. Raises AgelabError when there is none or more than one."""
         found = [line for line in self.said if line["event"] == event]
         if len(found) != 1:
             raise AgelabError(f"the guest said {event!r} {len(found)} times; its console ends:\n{self.tail}")
@@ -56,7 +56,7 @@ class Boot:
 
 @dataclass(frozen=True)
 class Bench:
-    """Where guests can be started: an image, the modelled drive's module for its kernel, a directory to work in."""
+    """An image, the modelled drive's module for its kernel, and a working directory, to start guests with."""
 
     image: Image
     module: Path
@@ -65,7 +65,7 @@ class Bench:
     directory: Path
 
     def disk(self, mib: int) -> MemoryDisk:
-        """A fresh memory-backed disk that outlives the guests which write to it."""
+        """Make an empty memory-backed disk that outlives the guests that write to it."""
         path = self.directory / "disk"
         path.unlink(missing_ok=True)
         with path.open("wb") as file:
@@ -119,7 +119,7 @@ class Bench:
 
 @contextmanager
 def bench(store: Store, kernel: str, directory: Path) -> Iterator[Bench]:
-    """A bench for that kernel, its image and module made where the store does not have them."""
+    """Set up a bench for a kernel, with its image and module built if the store does not have them."""
     found = kernels.resolve(kernel, store)
     image = images.build(found, store, selection.filesystems())
     built = module.obtain(found, store)

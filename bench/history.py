@@ -43,7 +43,7 @@ RATE = 15_000
 PER_FILE = 200
 """Bytes of the replayer's memory for each live file at most."""
 GROWTH = 1.5
-"""Of its own time for an operation, from few files to many."""
+"""Limit for the growth of the replayer's own time per operation, from few files to many."""
 FEW, MANY = 10_000, 1_000_000
 TIMES = 3
 
@@ -73,12 +73,12 @@ class Finding:
 
 
 def figure(value: float) -> dict[str, object]:
-    """A number, as a scenario gives it."""
+    """Return a number in the form that a scenario gives it."""
     return {"value": value, "origin": "estimated"}
 
 
 def repository(where: Path) -> Path:
-    """A repository of so many versions that a checkout of each is a million operations; its files are small."""
+    """Make a repository of small files with so many versions that checking out each is a million operations."""
     where.mkdir()
     process.run(["git", "-C", str(where), "init", "-q"])
     number = 0
@@ -96,7 +96,7 @@ def repository(where: Path) -> Path:
 
 
 def makings(work: Path) -> Iterator[Finding]:
-    """A million operations by each engine."""
+    """Time a million operations by each engine."""
     half = {"fullness": figure(0.8), "points": 10}
     asked: list[tuple[str, dict[str, object], int]] = [
         ("profile", {"profile": "agrawal-2007", "overwrites": figure(12.5), **half}, 2_000_000_000),
@@ -126,7 +126,7 @@ def makings(work: Path) -> Iterator[Finding]:
 
 @contextmanager
 def ext4(work: Path, gigabytes: int, *options: str) -> Iterator[Path]:
-    """A new ext4 in a sparse file, mounted; file and mount are gone afterwards."""
+    """Mount a new ext4 in a sparse file for the body; file and mount are removed afterwards."""
     image, where = work / "ext4.img", work / "mounted"
     where.mkdir(exist_ok=True)
     with image.open("wb") as file:
@@ -143,7 +143,7 @@ def ext4(work: Path, gigabytes: int, *options: str) -> Iterator[Path]:
 
 
 def carried_out(replay: Path, work: Path) -> Finding:
-    """A history to a profile on ext4."""
+    """Time a history with a profile on ext4."""
     log = work / "profile.log"
     argv = [
         sys.executable,
@@ -173,7 +173,7 @@ def carried_out(replay: Path, work: Path) -> Finding:
 
 
 def path(number: int) -> bytes:
-    """A thousand files a directory; all paths are equally long."""
+    """Return the path of a file: a thousand files for each directory, all paths of equal length."""
     return b"d%04d/f%07d" % (number // 1000, number)
 
 
@@ -229,7 +229,7 @@ def _drained(pipe: int) -> None:
 
 
 def growths(replay: Path, work: Path) -> Iterator[Finding]:
-    """The replayer with few files and with many."""
+    """Time the replayer with few files and with many."""
 
     def best(operations: int, *options: str, where: Path) -> list[tuple[float, int]]:
         found = {

@@ -20,7 +20,7 @@ WIDTH = 160
 
 
 def line(cells: Sequence[str]) -> str:
-    """One row of a Markdown table."""
+    """Write a row of a Markdown table."""
     return f"| {' | '.join(cells)} |"
 
 

@@ -29,7 +29,7 @@ FILES = (
     *("fs/f2fs/namei.c", "fs/nilfs2/inode.c", "fs/ext4/inode.c", "fs/xfs/xfs_aops.c", "fs/btrfs/inode.c"),
     *("fs/jfs/inode.c", "fs/reiserfs/bitmap.c", "fs/f2fs/data.c", "fs/ext4/mballoc.c", "fs/read_write.c"),
 )
-"""Whose turn it is, one commit after the other."""
+"""The files that commits change, in turn."""
 NO_BUILD = {35: "fs/dcache.c", 36: "fs/dcache.c", 37: "fs/dcache.c", 54: "fs/open.c"}
 """Commits after which that file does not compile; it is mended by the one after the last of them."""
 NO_BOOT = 18
@@ -45,7 +45,7 @@ class Planted:
 
     name: str
     number: int
-    """Which commit it is, counted from 1."""
+    """The number of the commit, from 1."""
     subject: str
     file: str
     before: str
@@ -111,7 +111,7 @@ static int new_inode_init(struct inode *inode, struct inode *dir, umode_t mode)
 
 
 def make(directory: Path, store: Store) -> dict[str, str]:
-    """The repository; name of a planted change to the commit that made it.
+    """Make the repository and return, for each planted change, the commit that made it.
 
     Raises InputError where the host's suite has no such source package, HostError where git fails.
     """
@@ -133,7 +133,7 @@ def make(directory: Path, store: Store) -> dict[str, str]:
 
 
 def question(planted: Planted, tree: Path) -> list[str]:
-    """The words after ``agelab bisect`` that ask for it."""
+    """Return the arguments of ``agelab bisect``."""
     return [
         *("--scenario", str(SCENARIO), "--variant", planted.variant, *planted.question),
         *("--tree", str(tree), "--good", "base", "--bad", "tip"),
@@ -196,7 +196,7 @@ def _change(repository: _Repository, number: int) -> str:
 
 
 def _troubles(repository: _Repository, number: int) -> Iterator[str]:
-    """What does not build or boot, and what mends it."""
+    """Plant commits that do not build or boot, and the commits that fix them."""
     if number - 1 in NO_BUILD and NO_BUILD.get(number) != (file := NO_BUILD[number - 1]):
         text = repository.read(file)
         repository.write(file, "".join(line for line in text.splitlines(True) if "unfinished" not in line))

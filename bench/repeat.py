@@ -1,4 +1,4 @@
-"""Whether a scenario gives the same digits every time, whatever the host is doing meanwhile.
+"""Check that a scenario gives the same digits every time, whatever else the host is doing.
 
     .venv/bin/python -m bench.repeat aging-reiserfs ["aging-ext4 --layout raid0" ...] [--runs 5] [--load] [--rebuild]
 
@@ -33,7 +33,7 @@ HEAD = ("scenario", "run", "host s", "peak MiB", "status", "inputs key", "digest
 
 @dataclass(frozen=True)
 class Condition:
-    """How one run is made to differ from the others in what must not matter, or in its seed."""
+    """A variation of a run in something that must not matter, or in its seed."""
 
     seed: int = 1
     loaded: bool = False
@@ -69,7 +69,7 @@ class Outcome:
 
 
 def conditions(runs: int, load: bool, rebuild: bool) -> list[Condition]:
-    """What each run is like; the last has another seed."""
+    """The variations, one for each run; the last has another seed."""
     first = [
         Condition(
             loaded=load and number % 2 == 1,
@@ -82,7 +82,7 @@ def conditions(runs: int, load: bool, rebuild: bool) -> list[Condition]:
 
 
 def carry_out(name: str, condition: Condition, home: Path) -> Outcome:
-    """One run as a user starts it."""
+    """Run a scenario as a user does, under a condition."""
     with ExitStack() as stack:
         if condition.rebuilt:
             home = Path(tempfile.mkdtemp(prefix="rebuilt-", dir=home))
@@ -118,7 +118,7 @@ def busy() -> Iterator[None]:
 
 
 def complaints(name: str, outcomes: list[Outcome]) -> list[str]:
-    """What is not as it must be."""
+    """List the results that are not as they must be."""
     *same, other = outcomes
     found = [f"{name}, {one.condition}: not ok" for one in outcomes if not one.ok]
     for one in same[1:]:
@@ -134,7 +134,7 @@ def complaints(name: str, outcomes: list[Outcome]) -> list[str]:
 
 
 def rows(name: str, outcome: Outcome) -> list[list[str]]:
-    """The table's lines for one run."""
+    """Write the table's lines for one run."""
     lines = []
     for cell in outcome.cells:
         key, digest = ((cell[part] or "-").removeprefix("sha256:")[:16] for part in ("inputs_key", "digest"))

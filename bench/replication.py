@@ -25,7 +25,7 @@ HEAD = ("study", "", *(verdict.value for verdict in ClaimVerdict), "tau-b of the
 
 
 def summary(found: Sequence[StudyReport]) -> Iterator[str]:
-    """A row for each study and each side: how many claims have which verdict; below it, which ones replicated."""
+    """Write a row of verdict counts for each study and side, and below the table the claims that replicated."""
     yield from (line(HEAD), line(["---"] * len(HEAD)))
     for report in found:
         for letter, side in report.sides:
@@ -47,7 +47,7 @@ def summary(found: Sequence[StudyReport]) -> Iterator[str]:
 
 
 def _taus(report: StudyReport, letter: str) -> str:
-    """Of each table and layout; of stand-ins each one's."""
+    """List tau-b for each table and layout, and for each stand-in."""
     said = []
     for ranking in report.rankings:
         for column, one in zip(report.columns, ranking.overall, strict=True):
@@ -60,7 +60,7 @@ def _taus(report: StudyReport, letter: str) -> str:
 
 
 def _replicated(report: StudyReport) -> Iterator[str]:
-    """The claims that replicated on every side that could test them, and those on some."""
+    """List the claims that replicated on every side that could test them, and those that did on some."""
     always, sometimes = [], []
     for claim, judged in report.claims:
         verdicts = [one.verdict for _, one in judged if one.verdict is not ClaimVerdict.UNTESTED]

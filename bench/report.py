@@ -1,4 +1,4 @@
-"""What a report of 10,000 samples costs: ``python -m bench.report``.
+"""Measure the cost of a report of 10,000 samples: ``python -m bench.report``.
 
 The run is made, with real pictures of disks; the page is made by ``agelab report`` in a process of its own, as a user
 has it: the start of Python and of the library that draws is in its time.

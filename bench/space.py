@@ -19,7 +19,7 @@ HEAD = (
 
 
 def report(runs: Sequence[RunDirectory]) -> str:
-    """The table of the first run in Markdown: who takes least for it first, those that do not hold it all last."""
+    """Write the table of the first run in Markdown: least space first, filesystems that cannot hold it all last."""
     run = runs[0]
     plan, samples = run.plan(), run.samples()
     cells, others = [], []

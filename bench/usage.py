@@ -29,7 +29,7 @@ Grid = Mapping[tuple[str, int], Summary]
 
 
 def report(runs: Sequence[RunDirectory]) -> str:
-    """The grid of each filesystem, and which of the two does more. Raises InputError for runs of different tables."""
+    """Write each filesystem's grid and the factor that matters more. Raises InputError for runs of different tables."""
     found = variants(runs)
     histories = list(runs[0].plan().histories)
     usages = range(1, 1 + points_of(found))
@@ -63,7 +63,7 @@ def report(runs: Sequence[RunDirectory]) -> str:
 
 
 def _answers(found: Sequence[Variant], histories: Sequence[str]) -> Iterator[str]:
-    """By how much each of the two moves the slowdown of a scan, the other averaged away, beside the floor."""
+    """Say how much each of the two factors changes the slowdown of a scan, averaged over the other, and the floor."""
     yield "By how much the slowdown of a scan moves, from the least to the most, the other averaged away:"
     yield ""
     yield line(["filesystem", "by fullness", "by usage", "floor", "more of it comes of"])
@@ -86,7 +86,7 @@ def _answers(found: Sequence[Variant], histories: Sequence[str]) -> Iterator[str
 
 
 def _moved(grid: Grid, axis: int) -> float:
-    """The range of the means along one axis."""
+    """Return the range of the means along one axis."""
     levels = dict.fromkeys(place[axis] for place in grid)
     means = [
         mean(float(summary.median) for place, summary in grid.items() if place[axis] == level)

@@ -1,4 +1,4 @@
-"""Whether the modelled drives do in a guest what their profiles say: `.venv/bin/python -m bench.validate`.
+"""Check that the modelled drives do in a guest what their profiles say: `.venv/bin/python -m bench.validate`.
 
 Every drive of scenarios/drives/ is made in one guest of the virtual clock and measured there as a benchmark would
 measure a real one. Exit code 1 when a figure is more than 2 % from the one that the drive's settings were derived
@@ -48,19 +48,19 @@ MACHINE = "core2duo-3000"
 WRITE_CACHE = 16 << 20
 """The most that a drive keeps for writes in the guest's memory."""
 SHARE = 0.9
-"""Of the most that the guest hands over in a second: beyond it its processor shows in the figure."""
+"""Share of the guest's maximal request rate; above it the guest's processor affects the figure."""
 SPARE_MIB = 300
 
 Results = dict[str, Any]
-"""Of one drive: what the guest found in each step."""
+"""The guest's results of each step for one drive."""
 
 
 @dataclass(frozen=True)
 class Guest:
-    """What the guest's own work comes to, measured on a drive whose every command takes the same time."""
+    """The guest's own time, measured on a drive whose every command takes the same time."""
 
     path_us: float
-    """What it adds to a small read."""
+    """Time that the guest adds to a small read."""
     most: float
     """Small reads a second that it can hand over."""
 
@@ -71,13 +71,13 @@ class Guest:
 
 
 def memory_mib(drives: Sequence[Drive]) -> int:
-    """What the guest needs: the write caches of its disks lie in its memory."""
+    """Return the memory that the guest needs: it holds the write caches of its disks."""
     disks = [drive for drive in drives if isinstance(drive.medium, RotatingDisk)]
     return SPARE_MIB + (sum(min(WRITE_CACHE, drive.cache.kib.value << 10) for drive in disks) >> 20)
 
 
 def measured(place: Bench, told: object, memory: int) -> dict[str, Results]:
-    """What the guest found, by the drives' names in it. Raises AgelabError where it did not come to its end."""
+    """Return the guest's results by drive name. Raises AgelabError when the guest did not finish."""
     window = [place.disk(WINDOW >> 20)]
     boot = place.boot(PROGRAM.read_bytes(), told, selection.machine(MACHINE), memory, window)
     if reason := boot.only("end")["reason"]:
@@ -127,7 +127,7 @@ def flash_figures(drive: Drive, flash: Flash, found: Results, guest: Guest) -> l
 
 
 def curve(drive: Drive, disk: RotatingDisk, found: Results) -> Curve:
-    """A disk's seek times and rates for the plot."""
+    """Collect a disk's seek times and rates for the plot."""
     cylinders = Tracks.of(drive, disk).cylinders
     overhead = drive.overhead_us.value / 1e3
     seeks = [

@@ -1,4 +1,4 @@
-"""What the guest of bench/validate.py is told to do with each drive, and at which places.
+"""Plan the steps of bench/validate.py's guest for each drive, and the sectors that they access.
 
 The places are drawn here, from the drive's name: the guest draws nothing, and does the same each time.
 """
@@ -17,7 +17,7 @@ SMALL_SECTORS = SMALL // SECTOR
 STREAM = 64 << 20
 """Bytes of a timed sequential transfer."""
 WARM = 1 << 20
-"""What is read before it."""
+"""Bytes that are read before it."""
 PLACE = 2 << 20
 """Bytes for the rate at one of many places."""
 PLACES = 40
@@ -44,7 +44,7 @@ def step(name: str, do: str, **arguments: object) -> Step:
 
 @dataclass(frozen=True)
 class Tracks:
-    """Where a disk's tracks are."""
+    """The positions of a disk's tracks."""
 
     zones: tuple[tuple[int, int], ...]
     sectors: int
@@ -79,7 +79,7 @@ class Tracks:
         raise IndexError(number)
 
     def draw(self, random: Random, track: int) -> int:
-        """A place on that track for a small read."""
+        """Draw a sector on a track for a small read."""
         first, per_track = self.track(track)
         return first + random.randrange(per_track - SMALL_SECTORS)
 
@@ -95,7 +95,7 @@ class Fresh:
         self.used: list[int] = []
 
     def draw(self, tracks: Tracks, random: Random, track: int) -> int:
-        """As Tracks.draw, and none of what the drive read lately or read on to from there."""
+        """Draw as Tracks.draw, avoiding sectors that the drive has recently read or read ahead."""
         for _ in range(1000):
             place = tracks.draw(random, track)
             if not any(other - SMALL_SECTORS < place < other + self.ahead for other in self.used):
@@ -124,19 +124,19 @@ def distances(cylinders: int) -> list[int]:
 
 
 def rows(drive: Drive, size: int) -> tuple[int, int]:
-    """The largest requests that make up so many bytes: how many, and how many before they are timed."""
+    """Return how many of the largest requests make up so many bytes, and how many precede the timed ones."""
     request = drive.max_request_kib.value << 10
     return -(-size // request), -(-WARM // request)
 
 
 def places(drive: Drive) -> list[int]:
-    """Where the rate is measured: from one edge to the other."""
+    """Return the positions where the rate is measured, from one edge to the other."""
     length = sum(rows(drive, PLACE)) * (drive.max_request_kib.value << 10) // SECTOR
     return [(drive.sectors.value - length) * n // (PLACES - 1) for n in range(PLACES)]
 
 
 def disk_steps(drive: Drive, disk: RotatingDisk) -> list[Step]:
-    """What the guest does with a disk."""
+    """Plan the guest's steps for a rotating disk."""
     random = Random(drive.name)
     tracks, fresh = Tracks.of(drive, disk), Fresh(drive, disk)
     request = drive.max_request_kib.value << 10
@@ -169,7 +169,7 @@ def disk_steps(drive: Drive, disk: RotatingDisk) -> list[Step]:
 
 
 def flash_steps(drive: Drive) -> list[Step]:
-    """What the guest does with flash.
+    """Plan the guest's steps for flash.
 
     One behind the other, requests would wait for the chips each time: a sequential transfer has several on the way.
     """
@@ -185,7 +185,7 @@ def flash_steps(drive: Drive) -> list[Step]:
 
 
 def _small_reads(random: Random, sectors: int, first: int = 0) -> list[Step]:
-    """One after the other, and all at once."""
+    """Plan small reads one after the other, and all at once."""
     where = range(first, sectors - SMALL_SECTORS, SMALL_SECTORS)
     return [
         step("random", "scattered", sectors=random.choices(where, k=RANDOM_READS)),
@@ -194,7 +194,7 @@ def _small_reads(random: Random, sectors: int, first: int = 0) -> list[Step]:
 
 
 def job(drives: Sequence[Drive]) -> list[dict[str, Any]]:
-    """What the guest is told: each drive with its steps, the first a drive that shows what the guest adds."""
+    """Return the guest's job: the steps for each drive, first a drive that measures the guest's own time."""
     fast = 10**13
     steady = (
         f"name=steady kind=flash sectors={STEADY_SECTORS} overhead_ns=0 read_ns={STEADY_NS} write_ns=0 channels=64 "

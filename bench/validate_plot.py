@@ -14,7 +14,7 @@ SHOWN = {
     "samsung-hd501lj": "#d55e00",
     "wd-hus726t6tale6l4": "#00805c",
 }
-"""Which disks, and the colour of each: a few that differ, of 2003 to 2018."""
+"""The plotted disks and their colours: a few different ones of 2003 to 2018."""
 LABELS = ("Travelstar 80GN", "Deskstar 7K250", "SpinPoint HD501LJ", "Ultrastar HC310")
 INK, PALE = "#222222", "#dddddd"
 WIDTH, HEIGHT = 1016, 452
@@ -62,25 +62,25 @@ class Panel:
         )
 
     def line(self, x: float, y: float, to_x: float, to_y: float, colour: str) -> None:
-        """A thin line between places of the figure."""
+        """Draw a thin line."""
         self.drawn.append(
             f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{to_x:.1f}" y2="{to_y:.1f}" stroke="{colour}"/>'
         )
 
     def curve(self, function: Callable[[float], float], colour: str) -> None:
-        """A function of the share of 1, closer where it may be steep."""
+        """Draw a function on 0 to 1, with more points where it may be steep."""
         points = [self.at(x, function(x)) for x in ((n / 120) ** 2 for n in range(121))]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         self.drawn.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.4"/>')
 
     def dots(self, values: Sequence[tuple[float, float]], colour: str) -> None:
-        """What was measured."""
+        """Draw the measured values."""
         for place in values:
             x, y = self.at(*place)
             self.drawn.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.3" fill="{colour}"/>')
 
     def rings(self, values: Sequence[tuple[float, float]], colour: str) -> None:
-        """What the profile says."""
+        """Draw the values of the profile."""
         for place in values:
             self.ring(*self.at(*place), colour)
 
@@ -92,7 +92,7 @@ class Panel:
 
 
 def figure(curves: Sequence[Curve]) -> str:
-    """The figure as SVG."""
+    """Draw the figure as SVG."""
     seeks = Panel(
         56,
         "Seek time, ms",

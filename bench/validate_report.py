@@ -1,4 +1,4 @@
-"""What bench/validate.py found, as a page."""
+"""Write the results of bench/validate.py as a page."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -77,7 +77,7 @@ class Figure:
     sheet: float
     measured: float
     reachable: bool = True
-    """Whether the guest's processor hands over requests so fast; otherwise the figure is not the drive's."""
+    """True when the guest's processor issues requests fast enough; otherwise the figure is not the drive's."""
 
     @property
     def deviation(self) -> float:
@@ -117,17 +117,17 @@ class Report:
     """Over everything that the guest measured, in nanoseconds."""
     machine: Machine
     path_us: float
-    """What the guest adds to a small read, in microseconds."""
+    """Time that the guest adds to a small read, in microseconds."""
     most: float
     """Small reads a second that it can hand over."""
     late_us: float
-    """By which copying data outlasted the drives' own time, over all measurements."""
+    """Microseconds by which copying data exceeded the drives' own time, over all measurements."""
     figures: Sequence[Figure]
     curves: Sequence[Curve]
 
     @property
     def beyond(self) -> list[Figure]:
-        """What is further off than it may be."""
+        """The figures whose deviation is above the limit."""
         return [one for one in self.figures if one.reachable and abs(one.deviation) > LIMIT]
 
 
@@ -137,7 +137,7 @@ def number(value: float) -> str:
 
 
 def _table(figures: Iterable[Figure]) -> list[str]:
-    """One line for each drive, three columns for each figure."""
+    """Write one line for each drive, with three columns for each figure."""
     drives: dict[str, list[Figure]] = {}
     for one in figures:
         drives.setdefault(one.drive, []).append(one)
@@ -153,7 +153,7 @@ def _table(figures: Iterable[Figure]) -> list[str]:
 
 
 def document(report: Report) -> str:
-    """The page docs/validation.md."""
+    """Write the page docs/validation.md."""
     disks = {curve.drive.name for curve in report.curves}
     worst = max((one for one in report.figures if one.reachable), key=lambda one: abs(one.deviation))
     beyond = [

@@ -133,7 +133,7 @@ def prepare(store: Store, kernel: Kernel, *, bare: bool, memory_mib: int) -> Vir
 
 
 def version(virtme: Virtme) -> str:
-    """What vng calls itself."""
+    """Return the version that vng prints."""
     return process.run([str(virtme.directory / "venv/bin/vng"), "--version"]).stdout.strip()
 
 
@@ -146,7 +146,7 @@ def _root(debs: Sequence[Path], names: Sequence[str], directory: Path) -> None:
 
 
 def _add(debs: Sequence[Path], release: str, directory: Path) -> None:
-    """The kernel, its modules and a static busybox, without what their maintainer scripts would do."""
+    """Unpack the kernel, its modules and a static busybox, without running maintainer scripts."""
     root, unpacked = directory / "root", directory / "unpacked"
     for deb in debs:
         process.run(["dpkg-deb", "-x", str(deb), str(unpacked)])
@@ -159,7 +159,7 @@ def _add(debs: Sequence[Path], release: str, directory: Path) -> None:
 
 
 def _tools(directory: Path) -> None:
-    """What virtme-ng wants of kmod on the host, as the root has it: not every host has kmod."""
+    """Provide the kmod programs that virtme-ng needs from the root, as not every host has them."""
     root = directory / "root"
     [library] = root.glob("usr/lib/*/libkmod.so.2")
     [loader] = library.parent.glob("ld-linux*")
