@@ -21,6 +21,7 @@ from agelab.runner.execute.cell_boots import CellBoots, CellGoals
 from agelab.runner.execute.cell_progress import memory_is_off
 from agelab.runner.execute.cell_status import CellStatus, judge_boot
 from agelab.runner.execute.guest_launcher import GuestLauncher, boot_timeout
+from agelab.runner.plan import cell_inputs
 from agelab.runner.plan.boot import Boot
 from agelab.runner.plan.cell_inputs import guest_command
 from agelab.store import Store
@@ -259,6 +260,66 @@ def test_a_forged_reboot_does_not_boot_for_ever(tmp_path: Path) -> None:
         heard.reboot = RebootRequested(event="reboot", next=1)
 
     assert carried_out(tmp_path, says) == ([0, 1], Status.FAILED)
+
+
+@pytest.mark.parametrize(
+    ("failing", "phases", "mapped"),
+    [
+        ("", ["", "aged-", "control-", "map-"], ["aged", "control"]),
+        ("aged-", ["", "aged-", "control-", "map-"], ["aged", "control"]),
+        ("control-", ["", "aged-", "control-", "map-"], ["aged"]),
+        ("making", [""], []),
+    ],
+)
+def test_a_cell_goes_on_after_a_failure_with_what_does_not_depend_on_it(
+    failing: str, phases: list[str], mapped: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[Boot] = []
+
+    def run(boot: Boot, events: BootEvents, *_: object) -> Ending:
+        started.append(boot)
+        assert all(disk.path.exists() for disk in boot.disks)
+        steps, first = boot.plan["steps"], boot.plan["first_step"]
+        reboots = [at for at, step in enumerate(steps) if at > first and step["caches"] == "reboot"]
+        if (boot.name or "making") == failing:
+            events.ended = HUNG
+        elif reboots:
+            events.reboot = RebootRequested(event="reboot", next=reboots[0])
+        else:
+            events.ended = OK
+        return Ending.STOPPED
+
+    proof = SimpleNamespace(status="ok", reason="")
+    kernel = SimpleNamespace(modules=SimpleNamespace(closure=lambda names: ()))
+    launcher = SimpleNamespace(
+        directory=tmp_path / "cells/0",
+        spec=spec(),
+        corpus=CORPUS,
+        image=SimpleNamespace(kernel=kernel, proof={("reiserfs", "period"): proof}),
+        module=None,
+        tools={},
+        run=run,
+        console=lambda boot: "",
+        inputs=lambda boot, places: {"plan": boot.plan},
+    )
+    monkeypatch.setattr(cell_inputs, "collect", lambda *_: {})
+    run_directory = RunDirectory(tmp_path)
+    run_directory.cell_directory(0)
+    runner = CellRunner(
+        run_directory,
+        0,
+        cast(GuestLauncher, launcher),
+        CellGoals(),
+        Store(tmp_path / "store"),
+        lambda _: None,
+    )
+    end = runner.carry_out()
+    assert list(dict.fromkeys(boot.name for boot in started)) == phases
+    assert [fork["name"] for boot in started for fork in boot.plan["maps"]] == mapped
+    assert (end.status, end.reason) == ((Status.HUNG, HUNG.reason) if failing else (Status.OK, None))
+    assert end.inputs_key and not list(launcher.directory.glob("*disk-*")) + list(
+        launcher.directory.glob("fork-*")
+    )
 
 
 def test_a_boot_with_fewer_forks_than_planned_has_a_domain_of_its_own(
