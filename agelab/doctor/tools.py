@@ -10,8 +10,8 @@ from agelab import process
 from agelab.doctor.finding import Finding, ProbeStatus
 from agelab.errors import HostError
 from agelab.vm import host
+from agelab.vm.kvm import QEMU
 
-QEMU = "qemu-system-x86_64"
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*")
 _PROBE_SECONDS = 30.0
 

@@ -25,7 +25,7 @@ FIRST_VERSION_SHARE = 0.5
 FILES_TOUCHED_WEIGHTS = (45, 20, 10, 6, 4, 3, 2, 2, 2, 2, 1, 1, 1, 1)
 """Weights of versions that touch 1, 2, 3 ... files: nearly half touch one."""
 ADDED_PER_1000, REMOVED_PER_1000 = 80, 30
-"""Of 1000 files touched, the number added and removed; the others change. At its full size the tree gets no new ones.
+"""Numbers of added and removed files per 1000 touched; the others change. At its full size the tree gets no new ones.
 """
 MAX_RESIZE_PER_1000 = 100
 """A changed file grows or shrinks by at most so many thousandths."""

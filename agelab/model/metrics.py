@@ -11,7 +11,7 @@ class Metric:
     unit: str
     meaning: str
     better: Literal["lower", "higher"] | None = None
-    """Which is better, given the same data and work; None where neither is."""
+    """The better direction, given the same data and work; None where neither is better."""
     speed: bool = False
     """True for a metric of speed: one is then called faster, not higher or lower."""
 

@@ -75,7 +75,7 @@ def test_a_program_that_does_not_start_counts_as_missing(
 def test_a_qemu_without_nvdimm_cannot_run_the_virtual_clock(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    old = tmp_path / tools.QEMU
+    old = tmp_path / kvm.QEMU
     old.write_text("#!/bin/sh\necho \"Property 'pc-q35-2.4-machine.nvdimm' not found\" >&2\nexit 1\n")
     old.chmod(0o755)
     monkeypatch.setattr(process, "SEARCH_PATH", f"{tmp_path}:/usr/bin:/bin")
