@@ -85,7 +85,7 @@ def _tau(column: RankedColumn) -> str:
 
 
 def _claims(report: StudyReport) -> Iterator[str]:
-    """A row for each claim, a column for each side, or for each filesystem that stands in."""
+    """Yield an item for each claim, and below it one for each verdict with the sides or stand-ins that have it."""
     stand_ins = report.study.claims.stand_ins
     if stand_ins:
         own = ", ".join(dict.fromkeys(figure.filesystem for figure in report.study.figures.by_place.values()))
@@ -98,11 +98,15 @@ def _claims(report: StudyReport) -> Iterator[str]:
             if one.stand_in or not stand_ins
         )
     )
-    yield from (_row(["claim", "theirs", *names]), _row(["---"] * (len(names) + 2)))
     for claim, judged in report.claims:
         found = {verdict_label(letter, one): one for letter, one in judged}
-        cells = (_verdict(found.get(name, judged[0][1])) for name in names)
-        yield _row([_said(claim, report.study.claims), _theirs(judged), *cells])
+        verdicts: dict[str, list[str]] = {}
+        for name in names:
+            verdicts.setdefault(_verdict(found.get(name, judged[0][1])), []).append(name)
+        yield f"- {_said(claim, report.study.claims)}"
+        if (theirs := _theirs(judged)) != "-":
+            yield f"  - theirs: {theirs}"
+        yield from (f"  - {', '.join(labels)}: {verdict}" for verdict, labels in verdicts.items())
     yield ""
 
 

@@ -42,8 +42,8 @@ def test_what_a_filesystem_was_compared_among_is_named(
     assert "     remove-files: xfs below reiser4 " in shown and "     touch: xfs below xfs#I " in shown
     assert "     copy-to-other: xfs below ext3 " in shown and "     find-files: reiser4 highest " in shown
     page = said(capsys, "latest", "--markdown")
-    assert "reiser4 is slower. `remove-files-xfs-not-last` *Tested: xfs below reiser4.* |" in page
-    assert "Finding files: reiser4 is the slowest. `find-reiser4-last` |" in page
+    assert "reiser4 is slower. `remove-files-xfs-not-last` *Tested: xfs below reiser4.*\n" in page
+    assert "Finding files: reiser4 is the slowest. `find-reiser4-last`\n" in page
     [one] = json.loads(said(capsys, "latest", "--json"))["studies"]
     [claim] = [claim for claim in one["claims"] if claim["id"] == "copy-to-other-xfs-before-ext3"]
     assert claim["verdicts"][0]["ours"]["comparisons"][0]["where"] == "copy-to-other: xfs below ext3"
