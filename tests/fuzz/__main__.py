@@ -17,13 +17,13 @@ from pathlib import Path
 import atheris
 
 SECONDS = 10
-"""What one input may take."""
+"""Limits of one input."""
 MEMORY_MIB = 2048
 MEMORY = Path("/dev/shm")
 """A directory in memory, where there is one."""
 INSTRUMENTED = ["agelab", "tomllib", "tarfile"]
 WORD = re.compile(rb"[A-Za-z][A-Za-z_-]{2,40}")
-"""What of the seeds libFuzzer puts into other places by itself."""
+"""Seeds that libFuzzer itself puts into other places."""
 
 
 def main() -> None:

@@ -122,7 +122,7 @@ class Native:
         return int(self._dll.drive_flush(self._at, now))
 
     def advance(self, now: int) -> None:
-        """What the drive does by itself until ``now``."""
+        """Let the drive work by itself until ``now``."""
         self._dll.write_cache_advance(self._at, now)
 
     def next(self) -> int:
@@ -162,7 +162,7 @@ class Native:
         return int(self._dll.write_cache_size(self._at))
 
     def cached(self, first: int) -> bool:
-        """Whether the write cache has a sector."""
+        """Return True if the write cache has a sector."""
         return bool(self._dll.write_cache_has(self._at, first, first + 1))
 
     def extents(self) -> int:
@@ -183,11 +183,11 @@ class Native:
         return [tuple(rows[_WIDTH * i : _WIDTH * (i + 1)]) for i in range(count)]
 
     def take_written(self) -> list[tuple[int, int]]:
-        """What has reached the platters from the cache since the last call, in order."""
+        """Return the sectors that reached the platters from the cache since the last call, in order."""
         return [(row[0], row[1]) for row in self._rows("probe_written")]
 
     def take_passes(self) -> list[Pass]:
-        """What the arm has done since the last call, in order."""
+        """Return the arm's moves since the last call, in order."""
         return [
             Pass(start, done, first, end, bool(w))
             for start, done, first, end, w in self._rows("probe_passes")

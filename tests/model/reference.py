@@ -217,7 +217,7 @@ class Reference:
             self.draining = None
 
     def advance(self, now: int) -> None:
-        """What it does by itself until then."""
+        """Let the drive work by itself until then."""
         while True:
             if self.piece and self.free <= now:
                 self._finish()

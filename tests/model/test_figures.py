@@ -1,4 +1,4 @@
-"""What comes out of the modelled disk are the figures of its file."""
+"""The modelled disk has the figures of its file."""
 
 from random import Random
 from statistics import fmean
@@ -87,7 +87,7 @@ def test_write_through_pays_a_revolution_each(library: Library, name: str) -> No
 
 
 def test_shortest_access_first(library: Library) -> None:
-    """Of 31 random reads the drive picks faster ones than it gets one at a time."""
+    """31 random reads at once are faster than one at a time: the drive picks their order."""
     text = settings("samsung-hd160hj")
     sectors = number(text, "sectors")
 

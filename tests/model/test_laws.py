@@ -1,4 +1,4 @@
-"""What holds whatever is asked of a drive, over seeded streams of requests."""
+"""Laws that hold for every stream of requests to a drive; the streams are seeded."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -90,7 +90,7 @@ def _units(extents: list[tuple[int, int]]) -> set[int]:
 
 
 def _holds(drive: Native, unit: int) -> bool:
-    """Whether the write cache has the unit."""
+    """Return True if the write cache has the unit."""
     return drive.cached(unit * 8)
 
 
@@ -109,7 +109,7 @@ def test_left_alone_it_writes_everything_back(library: Library, name: str) -> No
 
 @pytest.mark.parametrize("name", ["samsung-hd160hj", "small"])
 def test_looking_changes_nothing(library: Library, name: str) -> None:
-    """Whether the drive is advanced between two requests or not, and asked how far something is."""
+    """Advancing the drive between two requests, or asking how far it is, changes nothing."""
     text = TEXTS[name]
     for seed in SEEDS:
         watched, left, now = library.drive(text), library.drive(text), 0

@@ -1,4 +1,4 @@
-"""Runs that nobody would wish for, as they may lie on disk: written by somebody who escapes and checks nothing."""
+"""Build hostile and damaged runs on disk, as a writer would leave them who escapes and checks nothing."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ HOSTILE = {
     "empty": "",
     "blank": "   ",
 }
-"""What a name or a kernel's message may be."""
+"""Hostile texts for names and kernel messages."""
 STEPS = ("copy", "aged/read", "control/read")
 
 

@@ -1,4 +1,4 @@
-"""A run that goes on without a guest: ``python -m tests.unit.going_run HOME [ENDED]``, told as ``agelab run`` tells it.
+"""Show a run's progress without a guest, as ``agelab run`` shows it: ``python -m tests.unit.going_run HOME [ENDED]``.
 
 Six cells in HOME, two at a time; ENDED of them (or none) have ended before. The last one is unsupported.
 """

@@ -1,4 +1,4 @@
-"""Runs with all that a capsule takes, and capsules of them: made without a guest."""
+"""Build runs with all the parts of a capsule, and capsules of them, without a guest."""
 
 import hashlib
 import io

@@ -1,4 +1,4 @@
-"""Small kernels for tests: a bzImage, a directory of modules, a package."""
+"""Build small kernels for tests: a bzImage, a directory of modules, a package."""
 
 import subprocess
 from collections.abc import Mapping
@@ -55,7 +55,7 @@ def package(directory: Path, name: str, files: Mapping[str, bytes], version: str
 def linux(
     config: str = CONFIG, release: str = RELEASE, names: tuple[str, ...] = BASE_MODULES
 ) -> dict[str, bytes]:
-    """What is in a kernel's package."""
+    """Return the files of a kernel package."""
     found = {
         f"boot/vmlinuz-{release}": bzimage(gzip(kernel())),
         f"boot/config-{release}": config.encode(),

@@ -1,4 +1,4 @@
-"""Runs of a study's scenario, as ``agelab replicate`` finds them: made without a guest."""
+"""Build runs of a study's scenario for ``agelab replicate``, without a guest."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,7 +25,7 @@ def make(
     unsupported: tuple[str, ...] = (),
     provenance: Mapping[str, object] = {},
 ) -> str:
-    """A run of that scenario: variant to step to seconds (or ``step metric`` to value); its name."""
+    """Build a run of variant to step to seconds (or ``step metric`` to value); return its name."""
     cells = made_runs.cells(
         values, range(1, seeds + 1), layout=layout, kernel=kernel, machine=machine, drives=drives, defaults=defaults
     )  # fmt: skip
@@ -46,7 +46,7 @@ def make(
 
 
 def printed(name: str, layout: str = "single", table: str | None = None) -> dict[str, dict[str, float]]:
-    """The study's own times, as if we had measured them."""
+    """Return the study's own times as measured values."""
     one = study.read_study(name)
     found: dict[str, dict[str, float]] = {}
     for figure in one.figures.of(table or one.claims.tables[0].id):

@@ -1,4 +1,4 @@
-"""Runs of scenario aging as a report finds them: as many samples as real ones, made without a guest."""
+"""Build runs of scenario aging with as many samples as real ones, without a guest."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,14 +18,14 @@ COUNTERS = {
     "sequential_share": 0.5, "queue_depth": 1.0, "dynamic_layout_score": 0.98, "request_size": 117599.9,
     "space_used": 275156992, "fullness": 0.71,
 }  # fmt: skip
-"""What a step has beside its time, and a value of it."""
+"""A step's metrics beside its time, with a value each."""
 MAP = {
     "files": (1032, 1032), "unmapped_files": (0, 0), "extents": (1235, 968), "extents_per_file": (1.38, 1.08),
     "fragmented_files": (0.107, 0.017), "layout_score": (0.9948, 0.9989), "extent_length_p50": (53248, 49152),
     "locality_score": (0.195, 0.295), "locality_distance": (159744, 79872), "free_extents": (429, 4),
     "free_usable_1mib": (0.432, 1.0),
 }  # fmt: skip
-"""What a map has: on the aged disk, on the control."""
+"""A map's metrics: on the aged disk, on the control."""
 AGED_MORE = ("busy_seek", "busy_rotation", "cpu_iowait", "seeks")
 
 
@@ -43,7 +43,7 @@ def make(
     unfinished: int = 0,
     odd: Mapping[tuple[str, str], float] = {},
 ) -> str:
-    """A run: variant to how many times as long its tests take on the aged disk; its name.
+    """Build a run of variants with the factor by which their tests are slower on the aged disk; return its name.
 
     ``spread`` is how far apart run seeds lie, relative to a value. ``pictures`` is a directory with a block map for
     each variant. The last ``unfinished`` cells have not ended. ``odd`` gives tests of a variant
@@ -89,7 +89,7 @@ def make(
 def samples(
     slowdown: float, size: float, spread: float, drawn: Random, odd: Mapping[str, float] = {}
 ) -> Iterator[Sample]:
-    """What a cell measures whose tests take so many times as long; ``size`` makes it unlike others."""
+    """Yield the samples of a cell whose tests take so many times as long; ``size`` sets it apart from others."""
 
     def near(value: float) -> float:
         return round(value * (1 + spread * (drawn.random() - 0.5)), 6)

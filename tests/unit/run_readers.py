@@ -1,4 +1,4 @@
-"""Every reader of runs, and what of its output must hold whatever a run has: its own standard parser takes it."""
+"""Run every reader of runs and check its output with a standard parser of its format."""
 
 import csv
 import io
@@ -93,7 +93,7 @@ READERS: dict[str, tuple[tuple[str, ...], Callable[[str, RunDirectory], None]]] 
 """Each reader's words, and what of its output must hold."""
 PACK, RESUME = ("capsule", "pack", "RUN"), ("resume", "RUN")
 REFUSED = {"pack": PACK, "resume": RESUME}
-"""Those that make something of a run: what they are given here is not fit for it."""
+"""Verbs that carry a run further: these runs are not fit for it."""
 WORDS = {**{name: words for name, (words, _) in READERS.items()}, **REFUSED, "report": ("report", "RUN")}
 
 
@@ -121,7 +121,7 @@ def good(reader: str, run: RunDirectory, capsys: pytest.CaptureFixture[str]) -> 
 
 
 class Text(HTMLParser):
-    """What a page shows, and the elements in it."""
+    """The text that a page shows, and its elements."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -37,7 +37,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 NOTHING_TO_COMPARE = ("no cell has begun", "no cells", "none is ok", "all unsupported")
-"""Of such runs no cell is ok."""
+"""Runs without a cell that is ok."""
 STATES: dict[str, Callable[[Path], RunDirectory]] = {
     "no cell has begun": lambda home: bad_runs.going_on(home, 0, 0),
     "some have ended": lambda home: bad_runs.going_on(home, 1, 1),

@@ -1,4 +1,4 @@
-"""What the benches whose tables stand in the documents take."""
+"""The benches whose tables are in the docs: their arguments."""
 
 import sys
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What a bisect says of values and of packages: the rule of the virtual clock, symptoms, thresholds, the wall clock."""
+"""A bisect's verdicts on values and packages: the virtual clock, symptoms, thresholds, the wall clock."""
 
 import subprocess
 from collections.abc import Mapping

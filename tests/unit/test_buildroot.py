@@ -1,4 +1,4 @@
-"""What a build root is made of and how programs run in it, without a compiler or a network."""
+"""Build roots: their parts, and programs that run in them; no compiler, no network."""
 
 import os
 from pathlib import Path
@@ -21,7 +21,7 @@ UNUSED = (
 
 
 def unpacked(root: Path, mask: int) -> Path:
-    """What packages of a suite without a merged /usr leave, under this umask."""
+    """Unpack packages of a suite without a merged /usr, under this umask."""
     before = os.umask(mask)
     try:
         for path in (

@@ -64,7 +64,7 @@ def linux(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def refused(capsys: pytest.CaptureFixture[str], *words: str, code: int = 2) -> str:
-    """What the command complains of in its one line, without the hint."""
+    """Return the command's one-line error, without the hint."""
     assert main(["bisect", *words]) == code
     said = capsys.readouterr().err.splitlines()
     [line] = [one for one in said if one.startswith("agelab: ")]

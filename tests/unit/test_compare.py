@@ -1,4 +1,4 @@
-"""What compare says of runs: inputs by name, the promise, and medians against the floor."""
+"""``agelab compare``: inputs by name, equal inputs with equal samples, medians against the floor."""
 
 import gzip
 import hashlib
@@ -50,7 +50,7 @@ def make(
     plan: dict[str, Any] | None = None,
     cell: dict[str, Any] | None = None,
 ) -> str:
-    """A run with a cell for each variant and seed, and what each took to copy; its name.
+    """Build a run with a cell for each variant and seed, given its seconds to copy; return its name.
 
     ``more``: what other steps took; ``again``: the second copy; ``plan`` and ``cell``: what else is to be said there.
     """
@@ -278,7 +278,7 @@ def test_equal_inputs_and_different_samples_are_loud(home: Path, capsys: pytest.
 
 
 def test_another_digest_alone_breaks_the_promise(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What came back beside the samples is in the digest, too."""
+    """The digest covers the files that came back beside the samples."""
     a, b = make(home, {"ext4": seeds(1.5)}), make(home, {"ext4": seeds(1.5)})
     run = run_lookup.find(home / "runs", b)
     back = {"aged/extents": hashlib.sha256(b"").hexdigest()}

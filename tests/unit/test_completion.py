@@ -1,4 +1,4 @@
-"""What a shell hears when somebody asks how a word goes on."""
+"""Completion of words in a shell."""
 
 import os
 import pty

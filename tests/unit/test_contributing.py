@@ -1,4 +1,4 @@
-"""What CONTRIBUTING.md says of adding a file: its example, carried out in a copy of the scenarios."""
+"""The example of CONTRIBUTING.md, carried out in a copy of the scenarios."""
 
 import re
 import shutil
@@ -40,7 +40,7 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def cell(directory: Path, **said: Any) -> CellSpec:
-    """What ``agelab run mine.toml`` would run."""
+    """Return the cell that ``agelab run mine.toml`` would run."""
     wanted = resolve(RunOptions(name=str(directory / "mine.toml"), **said))
     [turn] = cell_requests(wanted, 1, (), None)
     return turn.spec

@@ -168,7 +168,7 @@ def test_a_device_in_an_archive_is_refused(tmp_path: Path, store: Store) -> None
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """What takes the place of the data of the study of 2008."""
+    """Make user data in place of those of the study of 2008."""
     root = tmp_path / "data"
     for name in ("music", "portage"):
         (root / name).mkdir(parents=True)

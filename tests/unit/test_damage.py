@@ -185,7 +185,7 @@ FILES = (
 
 
 def same(one: RunDirectory, shown: str) -> bool:
-    """Whether it shows what was measured, to the last byte."""
+    """Return True if it shows the samples to the last byte."""
     return json.dumps(one.as_json()) == shown
 
 

@@ -1,4 +1,4 @@
-"""What must hold before a controller is taken from the host; on a made-up sysfs."""
+"""Checks before a controller is taken from the host; on a made-up sysfs."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a drive may be called."""
+"""Names of drives."""
 
 from pathlib import Path
 

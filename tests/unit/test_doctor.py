@@ -1,4 +1,4 @@
-"""What doctor makes of what programs and the host say."""
+"""``agelab doctor`` reads the output of programs and the state of the host."""
 
 import json
 import os

@@ -28,7 +28,7 @@ def example() -> str:
 
 
 def complaint(directory: Path, text: str) -> str:
-    """What is said of a drive file of that content."""
+    """Return the error about a drive file with that content."""
     path = directory / "my-disk.toml"
     path.write_text(text)
     with pytest.raises(InputError) as error:

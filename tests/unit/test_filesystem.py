@@ -113,7 +113,7 @@ tar: src/a\\:b: Cannot open: Invalid argument
 tar: src/sub/owned: Cannot change ownership to uid 12, gid 12: Operation not permitted
 tar: Exiting with failure status due to previous errors
 """
-"""What a guest's programs said of a vfat, period defaults, Linux 6.1."""
+"""Output of a guest's programs on a vfat, period defaults, Linux 6.1."""
 
 
 def test_vfat_is_known_to_refuse_what_a_guest_saw_it_refuse() -> None:

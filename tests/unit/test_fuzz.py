@@ -20,7 +20,7 @@ def test_no_made_up_input_raises_or_hangs(target: str) -> None:
 
 
 def test_a_target_that_raises_is_found_out(tmp_path: Path) -> None:
-    """What fails is named, kept, and fails again."""
+    """A failing input is named and kept, and fails again."""
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     words = [sys.executable, "-c", FAULTY]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=600, check=False)

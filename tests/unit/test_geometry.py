@@ -1,4 +1,4 @@
-"""What the kernel module is told of a drive keeps to the figures of its file, for every file."""
+"""The kernel module's parameters follow the figures of each drive file."""
 
 import re
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""What the harness hears the kernel say while a step runs; a socket of records stands for /dev/kmsg."""
+"""The harness reads kernel messages while a step runs; a socket of records stands in for /dev/kmsg."""
 
 import socket
 import subprocess

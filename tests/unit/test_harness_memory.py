@@ -37,7 +37,7 @@ class Guest:
 
 
 def take(guest: Guest, monkeypatch: pytest.MonkeyPatch) -> int:
-    """What is available in the end, without another look's help."""
+    """Return the memory available in the end, read once."""
     monkeypatch.setattr(counters, "meminfo", guest.meminfo)
     monkeypatch.setattr(machine, "STAT_REFRESH", guest)
     monkeypatch.setattr("time.sleep", lambda _: None)
@@ -64,7 +64,7 @@ def test_what_is_given_back_is_counted_before_more_is(
 def test_what_lies_uncounted_before_there_is_a_ballast_is_taken_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What mounting has freed lies on a processor's list, and would be available when the first step starts."""
+    """Memory that mounting freed is on a processor's list, and would be available when the first step starts."""
     guest = Guest(tmp_path / "ballast", WANTED + (8 << 20))
     guest.listed = 792 << 10
     assert abs(take(guest, monkeypatch) - WANTED) <= machine.CLOSE_ENOUGH

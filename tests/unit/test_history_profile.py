@@ -27,7 +27,7 @@ def made(path: Path, what: Profile, wanted: ProfileRequest, seed: int = 1) -> Pr
 
 
 def largest_difference(counts: Counter[int], shares: list[float]) -> float:
-    """Of the two cumulative distributions (Kolmogorov and Smirnov's distance)."""
+    """Return the largest distance of the two cumulative distributions (Kolmogorov and Smirnov)."""
     files = sum(counts.values())
     ours = theirs = most = 0.0
     for index, share in enumerate(shares):

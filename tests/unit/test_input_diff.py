@@ -1,4 +1,4 @@
-"""What compare says of two cells with equal or different inputs."""
+"""``agelab compare`` of two cells with equal or different inputs."""
 
 from pathlib import Path
 

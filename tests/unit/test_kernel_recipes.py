@@ -1,4 +1,4 @@
-"""What a spec asks to be built, and configurations: nothing is built before they are sound."""
+"""Kernel recipes and configurations are checked before anything is built."""
 
 from pathlib import Path
 

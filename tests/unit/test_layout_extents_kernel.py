@@ -25,7 +25,7 @@ MKFS: dict[str, tuple[int, int, tuple[str, ...]]] = {
 }
 """Size in MiB, block size, and what makes the filesystem."""
 Places = dict[str, dict[int, int]]
-"""Of each file: block of the file to byte on the disk."""
+"""For each file: block of the file to byte on the disk."""
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def mapper(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def stamp(path: str, block: int, size: int) -> bytes:
-    """What a file's block holds: no other block of the disk is like it."""
+    """The content of a file's block, unlike that of any other block of the disk."""
     return f"<{path}|{block}>".encode().ljust(size, b".")
 
 

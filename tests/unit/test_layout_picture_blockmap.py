@@ -1,4 +1,4 @@
-"""What fills each cell of a disk, against small maps known by heart and against painting block by block."""
+"""The kind of block that fills each cell of a disk, against small known maps and against painting block by block."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""What killed agelabs have left is found and removed, and nothing that somebody holds."""
+"""Leftovers of killed agelabs are found and removed; files in use stay."""
 
 import os
 import select

@@ -1,4 +1,4 @@
-"""What the map boot brings back: kept, understood, and made into samples; and the slowdown beside the control."""
+"""Results of the map boot are kept and made into samples; and the slowdown beside the control."""
 
 import gzip
 import hashlib

@@ -47,7 +47,7 @@ def made(argv: list[str], where: Path) -> Path:
 
 
 def sizes(root: Path) -> dict[str, int]:
-    """What lies below a directory: files by their sizes, directories by -1."""
+    """Return the files below a directory by their sizes, directories by -1."""
     return {
         str(path.relative_to(root)): path.stat().st_size if path.is_file() else -1 for path in root.rglob("*")
     }

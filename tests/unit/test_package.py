@@ -40,7 +40,7 @@ FOREIGN = (
         "dist/agelab-0.tar.gz",
     ),
 )
-"""What lies about in a checkout that is in use."""
+"""Files of a checkout in use that belong in no package."""
 
 # What of a cell's inputs comes from agelab's own files, and the plans of its guests.
 KEYS = """
@@ -130,7 +130,7 @@ def environment(place: Path, *paths: str, system: bool = True) -> Path:
 
 @pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of an environment in which agelab is installed."""
+    """Return the Python of an environment in which agelab is installed."""
     made = environment(tmp_path_factory.mktemp("installed") / "venv")
     pip(wheel.parent, "--python", made, "install", wheel)
     return made

@@ -19,7 +19,7 @@ PATH = re.compile(
 )
 """A path in the repository, but for patterns such as ``scenarios/<name>.toml``."""
 ELSEWHERE = {"agelab/share", "scenarios/kernels/reiser4.patch"}
-"""Of a wheel, and of a user."""
+"""Links into a wheel, and to a user."""
 
 
 def prose(page: Path) -> Iterator[tuple[int, str]]:

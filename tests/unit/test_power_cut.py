@@ -215,7 +215,7 @@ def test_a_repetition_that_the_step_does_not_have_is_refused() -> None:
 
 
 class Heard(Events):
-    """What the harness has said, as it said it."""
+    """The harness's events."""
 
     said: list[dict[str, Any]]
 
@@ -240,7 +240,7 @@ class Lost(Exception):
 def recovered(
     tmp_path: Path, *, first: bool, mounts: Sequence[int], repair: str = "repair"
 ) -> tuple[list[str], Heard]:
-    """What was run, in order, where the mounts have these exit statuses."""
+    """Return the commands that ran, in order, where the mounts have these exit statuses."""
     ran: list[str] = []
     answers = iter(mounts)
     heard = Heard.none()

@@ -1,4 +1,4 @@
-"""What a user sees of a run that goes on: on a terminal, and where nobody watches."""
+"""Progress of a running run, on a terminal and in a pipe."""
 
 import os
 import pty

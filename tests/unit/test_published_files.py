@@ -83,7 +83,7 @@ def test_a_file_without_its_header_or_without_figures_is_refused(tmp_path: Path)
 
 
 def claims(tmp_path: Path, text: str, *rows: str) -> str:
-    """What is wrong with that claims file beside these figures."""
+    """Return the error about a claims file, given these figures."""
     write(tmp_path, *(rows or (GOOD, GOOD.replace("ext3", "ext2"))))
     (tmp_path / "small.claims.toml").write_text(text)
     with pytest.raises(InputError) as error:

@@ -264,7 +264,7 @@ def test_a_spread(values: Values, holds: bool | None) -> None:
     ],
 )
 def test_every_most_some(over: str, values: list[float | None], holds: bool | None) -> None:
-    """What is missing counts neither way, unless the answer is the same whatever it is."""
+    """A missing value counts neither way, unless the answer is the same whatever it is."""
     names = [f"v{number}" for number in range(len(values))]
     given = {name: value for name, value in zip(names, values, strict=True) if value is not None}
     found = of({**given, "one": 1}, "ratio", of=names, to=["one"], at_least=2, over=over)

@@ -1,4 +1,4 @@
-"""What cannot be a result of this agelab: it is refused, clearly, and stands in no other run's way."""
+"""Runs that this agelab cannot have written are refused clearly; other runs are read all the same."""
 
 import json
 import re
@@ -117,7 +117,7 @@ UNFIT: dict[str, Unfit] = {
     "no end of brackets": ("plan.json", {"provenance": {"x": "DEEP"}}),
     "a seed that nothing has": ("plan.json", {"cells": [bad_runs.cell(seed=2**70)]}),
 }  # fmt: skip
-"""What no run of agelab has: file, and the object or the plan's part that is there."""
+"""Contents that no run of agelab has: file, and the object or part of the plan in it."""
 
 
 @pytest.mark.parametrize("what", UNFIT)

@@ -33,7 +33,7 @@ VOID = {"meta", "link", "img", "input", "br"}
 
 
 class Elements(HTMLParser):
-    """What a page is made of; every element that is not void is ended where it was begun."""
+    """The elements of a page; every element that is not void must be closed where it was opened."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -33,7 +33,7 @@ def test_a_run_is_not_gone_on_with_from_other_inputs() -> None:
 def test_what_was_not_asked_for_is_not_asked_for_again(
     run: RunDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a verb that has fewer options than run, or before an option was there."""
+    """Resume a run of a verb with fewer options than run, or of a version before an option existed."""
     words = {"kernel": "debian:6.1", "seeds": "1", "jobs": 1, "scale": "quick", "disks": None, "erase": ""}
     command = {"directory": str(tmp_path), "name": "aging-ext4", "words": words, "more": {"keep_disk": True}}
     run.write_plan(run.plan().model_copy(update={"command": command}))
@@ -50,7 +50,7 @@ def test_what_was_not_asked_for_is_not_asked_for_again(
 
 
 ASKED = {"directory": ".", "name": "aging-ext4", "words": {}, "more": {}}
-"""What a run keeps of its command."""
+"""The command as a run stores it."""
 
 
 @pytest.mark.parametrize(

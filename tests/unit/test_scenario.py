@@ -95,7 +95,7 @@ def test_every_error_of_a_broken_file_is_told_with_its_place(tmp_path: Path) -> 
 
 
 def complaint(directory: Path, before: str, after: str) -> str:
-    """What is said of the small scenario with one change in it."""
+    """Return the error about the small scenario with one change in it."""
     path = directory / "small.toml"
     path.write_text(Path("tests/vm/small.toml").read_text().replace(before, after, 1))
     with pytest.raises(InputError) as error:

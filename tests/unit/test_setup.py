@@ -1,4 +1,4 @@
-"""What make does before anything else: setup.sh, the lock files, the targets."""
+"""``make``'s first step: setup.sh, the lock files, the targets."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What a guest says is data: no control character of it reaches a terminal, and --json stays JSON."""
+"""Guest output is data: none of its control characters reaches a terminal, and --json stays JSON."""
 
 import json
 import re

@@ -51,7 +51,7 @@ def test_the_rank_test_is_scipys() -> None:
 
 
 def test_p_by_hand() -> None:
-    """Of the 252 orders of five and five two are as one-sided as apart; delta counts pairs."""
+    """Two of the 252 orders of five and five are as one-sided as separated samples; delta counts pairs."""
     [test] = rank_test.rank_tests([row(ONE, TWO)])
     assert test and test.delta == 1 and test.p == pytest.approx(2 / 252)
     [test] = rank_test.rank_tests([row((1, 2, 3, 4, 10), (5, 6, 7, 8, 9))])  # 20 of 25 pairs are won: U = 20
@@ -98,7 +98,7 @@ def test_ties_among_very_many_runs_are_scipys_approximation() -> None:
 
 
 def test_the_correction_by_hand() -> None:
-    """Of m comparisons the k-th smallest p counts m/k times, and no less sure is one that is surer by itself."""
+    """The k-th smallest p of m comparisons is multiplied by m/k, and the adjusted values keep their order."""
     shifted = [tuple(v + by for v in ONE) for by in (1.0, 0.35, 0.25, 0.25, 0.15)]
     found = [one for one in rank_test.rank_tests([row(ONE, other) for other in shifted]) if one]
     assert [one.p * 252 for one in found] == pytest.approx([2, 4, 14, 14, 56])
@@ -203,7 +203,7 @@ def test_no_word_stands_below_the_floor_whatever_the_values() -> None:
 
 
 def test_a_difference_that_is_none_is_called_one_as_rarely_as_the_level_says() -> None:
-    """Of families without any difference 5 % at most have a word in them (Benjamini and Hochberg, theorem 1)."""
+    """At most 5 % of families without any difference have a verdict (Benjamini and Hochberg, theorem 1)."""
     random = Random(3)
     wrong = 0
     for _ in range(400):

@@ -1,4 +1,4 @@
-"""What the store takes of the disk, what names its artefacts, and what may be removed."""
+"""Disk usage of the store, the users of its artefacts, and which may be removed."""
 
 import json
 import os

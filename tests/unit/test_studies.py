@@ -1,4 +1,4 @@
-"""What the published studies ask for beside a disk under test: layouts, a filesystem beside, experiments."""
+"""Studies with more than a disk under test: layouts, a second filesystem, experiments."""
 
 import io
 from typing import Any

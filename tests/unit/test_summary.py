@@ -1,4 +1,4 @@
-"""What a run prints when it has come to its end, and small charts."""
+"""The summary at the end of a run, and sparklines."""
 
 from pathlib import Path
 

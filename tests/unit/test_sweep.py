@@ -27,7 +27,7 @@ def made(
     booted: RunKernel | None = None,
     again: float | None = None,
 ) -> str:
-    """A run on that kernel: for each variant what copying took with run seeds 1, 2, ...; None: unsupported.
+    """Build a run on that kernel: variant to its seconds to copy with run seeds 1, 2, ...; None: unsupported.
 
     ``again``: what it took the second time.
     """

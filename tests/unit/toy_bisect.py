@@ -1,4 +1,4 @@
-"""A bisect whose kernels are made up: what each gives stands in a file, and each measurement is counted.
+"""Simulate a bisect: a file has each kernel's result, and each measurement is counted.
 
 As a program (``python -m tests.unit.toy_bisect DIRECTORY``) it is the step that git runs.
 """
@@ -180,7 +180,7 @@ def judge(directory: BisectDirectory) -> Judge:
 
 
 def calls(directory: BisectDirectory) -> list[str]:
-    """What was measured, in order: kernel and seed."""
+    """Return the measurements in order: kernel and seed."""
     path = directory.path / CALLS
     return path.read_text().splitlines() if path.exists() else []
 

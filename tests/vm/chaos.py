@@ -22,7 +22,7 @@ from agelab.vm import libvirt_daemon
 from tests.vm.cells import SMALL, step
 
 SHARED = ("image", "kernel", "root", "clock", "tools", "drive", "buildroot")
-"""What a home of a test's own has from the store that all tests use."""
+"""Artefacts that a test's own home takes from the store of all tests."""
 SETTLED = 30.0
 """Seconds of the host after which nothing may be left of an agelab that was killed."""
 
@@ -67,9 +67,9 @@ class Chaos:
     """The command line that begins the run."""
     seed: int = 0
     before: tuple[str, ...] = ()
-    """What stands before each command line."""
+    """Words before each command line."""
     environment: dict[str, str] = field(default_factory=dict)
-    """What agelab finds in its environment, beside this process' own."""
+    """Environment variables for agelab, beside this process's own."""
     owners: set[str] = field(default_factory=set)
     """All agelabs that were started."""
     kills: int = 0
@@ -94,7 +94,7 @@ class Chaos:
         return str(re.findall(r"agelab show (\S+)", said)[-1])
 
     def said(self) -> str:
-        """What it has said lately."""
+        """Return its latest output."""
         return (self.store.home / "said.log").read_text()[-3000:]
 
     def end(self, run: Path, number: int) -> dict[str, Any]:
@@ -103,7 +103,7 @@ class Chaos:
         return record
 
     def next(self) -> tuple[str, ...]:
-        """What is to be said now: that a run be begun, or gone on with."""
+        """Return the next command: begin a run, or resume one."""
         unfinished_runs = [run for run in self.plans() if self.left(run)]
         return ("resume", unfinished_runs[-1].name) if unfinished_runs else self.words
 
@@ -129,7 +129,7 @@ class Chaos:
         self.nothing_lost(before)
 
     def recorded(self) -> dict[Path, bytes]:
-        """What has been finished: plans, end records, and samples up to the last whole line."""
+        """Return the finished records: plans, end records, and samples up to the last whole line."""
         found = {path: path.read_bytes() for path in self.store.runs.glob("*/plan.json")}
         for path in self.store.runs.glob("*/cells/*/end.json"):
             if json.loads(path.read_text())["status"] != "interrupted":
@@ -146,14 +146,14 @@ class Chaos:
             assert now.startswith(text) if path.suffix == ".jsonl" else now == text, path
 
     def still_there(self) -> list[str]:
-        """What goes on of agelabs that are gone: processes and mounts."""
+        """Return the processes and mounts that killed agelabs left running."""
         numbers = [int(place.name) for place in Path("/proc").glob("[0-9]*")]
         gone = {name for name in self.owners if orphans.is_dead(name)}
         found = [f"process {number}" for number in numbers if orphans.owner_of(number) in gone]
         return found + [f"mount {place}" for place in atomic.mounts(self.store.home)]
 
     def results(self, run: Path) -> list[tuple[Any, ...]]:
-        """What a run came to: of each cell its variant, seed, status, key and digest."""
+        """Return each cell's variant, seed, status, key and digest."""
         cells = json.loads((run / "plan.json").read_text())["cells"]
         ends = [self.end(run, number) for number, _ in enumerate(cells)]
         return [
@@ -163,7 +163,7 @@ class Chaos:
 
 
 def wait_until(over: Callable[[], bool], seconds: float = SETTLED) -> bool:
-    """Whether it came true in that time."""
+    """Return True if the condition became true in that time."""
     until = time.monotonic() + seconds
     while not over():
         if time.monotonic() > until:
@@ -173,7 +173,7 @@ def wait_until(over: Callable[[], bool], seconds: float = SETTLED) -> bool:
 
 
 def cleaned(store: Store) -> list[str]:
-    """What of a store's own is found left over, before it is removed; nothing may stay."""
+    """Return the leftovers of a store, and remove them; none may stay."""
     shared = [f"{store.root / kind}/" for kind in SHARED if (store.root / kind).is_symlink()]
 
     def found() -> list[str]:

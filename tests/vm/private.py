@@ -20,7 +20,7 @@ while os.wait(): pass'  # as process 1 should: a dead QEMU must not stay a proce
 
 @contextmanager
 def host() -> Iterator[tuple[str, ...]]:
-    """What stands before a command line to have it run there. All that runs there ends with the body."""
+    """Yield the words before a command line that runs it there. All that runs there ends with the body."""
     world = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
     with subprocess.Popen([*world, "sh", "-c", _SCRIPT], stdout=subprocess.PIPE, text=True) as child:
         try:

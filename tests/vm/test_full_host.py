@@ -41,7 +41,7 @@ def test_a_disk_that_grows_beyond_the_hosts_room_interrupts_its_cell(tmp_path: P
 
 @pytest.mark.full
 def test_a_host_that_is_full_for_a_while_when_samples_land_stops_the_run(tmp_path: Path) -> None:
-    """What had landed stays; what was lost meanwhile, here or on the way from the guest, is measured again."""
+    """Records on disk stay; samples lost here or on the way from the guest are measured again."""
     work = "i=0; while [ $i -lt 300 ]; do i=$((i + 1)); cat /proc/self/stat > /dev/null; done"
     steps = step("first", "true") + "".join(step(f"work{number}", work) for number in range(8))
     path = scenario(tmp_path, steps)

@@ -91,7 +91,7 @@ def partitions(device: Path) -> None:
 
 
 def key_of(refused: AgelabError) -> str:
-    """What the refusal says to name."""
+    """Return the key that the refusal asks for."""
     return refused.hint.partition("--erase ")[2].split()[0]
 
 

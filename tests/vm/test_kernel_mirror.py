@@ -1,4 +1,4 @@
-"""What the real mirror has of the kernels that a scenario is run over."""
+"""The real mirror has the kernels of a scenario's sweep."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a power cut leaves of the writes to a modelled disk, and what an orderly end does."""
+"""Writes to a modelled disk that survive a power cut, and an orderly end."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -62,7 +62,7 @@ machine.power_off()
 def boot(
     place: Bench, number: int, disk: MemoryDisk, writes: Sequence[str] = (), *, cut: bool = False
 ) -> dict[str, str]:
-    """What was on the drive when the guest came up; it then makes these writes, and ends."""
+    """Return the drive's content as the guest found it; the guest then makes these writes, and ends."""
     job = {
         "settings": geometry.module_parameters(DRIVE, name="drive0", run_seed=1, index=0),
         "sectors": MIB << 11,

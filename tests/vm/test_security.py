@@ -1,4 +1,4 @@
-"""What a guest can be reached by, and what lies in its image: nothing and no key, no password."""
+"""No one can reach a guest, and its image holds no key and no password."""
 
 import os
 import re

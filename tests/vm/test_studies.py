@@ -1,4 +1,4 @@
-"""What the studies need beside one disk, in real guests: a filesystem beside, experiments, a user's own scripts."""
+"""Studies with more than one disk, in real guests: a second filesystem, experiments, a user's own scripts."""
 
 from pathlib import Path
 

@@ -21,7 +21,7 @@ PAGES = 64
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """What a guest found of a disk and a flash drive."""
+    """Return a guest's measurements of a disk and a flash drive."""
     told = job([DISK, FLASH])
     for drive in told[1:]:
         drive["window"] = WINDOW // 512

@@ -1,4 +1,4 @@
-"""What a guest does to a UFS2 (test_ufs.py): after each part it is unmounted, checked, mounted again and compared.
+"""Work on a UFS2 in a guest (test_ufs.py): after each part it is unmounted, checked, mounted again and compared.
 
 Standard-library Python; it prints a line for each part, and a line that begins with "wrong: " for each thing amiss.
 """
