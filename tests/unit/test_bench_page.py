@@ -1,4 +1,4 @@
-"""The benches whose tables are in the docs: their arguments."""
+"""The benches whose tables are in the docs refuse runs of another scenario."""
 
 import sys
 from collections.abc import Sequence

@@ -19,7 +19,7 @@ PATH = re.compile(
 )
 """A path in the repository, but for patterns such as ``scenarios/<name>.toml``."""
 ELSEWHERE = {"agelab/share", "scenarios/kernels/reiser4.patch"}
-"""Links into a wheel, and to a user."""
+"""Paths in a wheel, and in the checkout of a user."""
 
 
 def prose(page: Path) -> Iterator[tuple[int, str]]:
