@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from agelab.results.run_directory import RunDirectory
-from tests.unit import reported_runs
+from tests.unit import aging_runs
 
 PROJECT = Path(__file__).resolve().parents[1]
 SAMPLES = 10_000
@@ -39,10 +39,10 @@ def main() -> None:
         home = Path(directory)
         for seeds in ((1,), (1, 2, 3, 4, 5)):
             slowdowns = {name: 1.2 + 0.1 * number for number, name in enumerate(VARIANTS)}
-            one = _samples(reported_runs.make(home, {"ext4": 1.2}), home)
+            one = _samples(aging_runs.make(home, {"ext4": 1.2}), home)
             while len(slowdowns) > 1 and (len(slowdowns) - 1) * len(seeds) * one >= SAMPLES:
                 slowdowns.popitem()
-            name = reported_runs.make(home, slowdowns, seeds=seeds, pictures=PROJECT / "docs" / "aging")
+            name = aging_runs.make(home, slowdowns, seeds=seeds, pictures=PROJECT / "docs" / "aging")
             page = home / "report.html"
             took = [_make(name, home, page) for _ in range(RUNS)]
             host, processor = (f"{min(one):.1f} to {max(one):.1f} s" for one in zip(*took, strict=True))

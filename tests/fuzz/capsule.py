@@ -14,7 +14,7 @@ from agelab.capsule.unpack import unpack
 from agelab.errors import AgelabError
 from agelab.model.sanitize import escape_controls
 from agelab.store import Store
-from tests.unit.made_capsules import contents, made_run
+from tests.unit.capsule_builder import contents, made_run
 from tests.unit.run_readers import OBEYED
 
 

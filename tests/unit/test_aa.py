@@ -28,7 +28,7 @@ from agelab.runner.request.options import RunOptions
 from agelab.scenario import selection
 from agelab.stats.aa_coverage import coverage
 from agelab.store import Store
-from tests.unit import published_runs
+from tests.unit import study_runs
 from tests.unit.test_compare import Values, make, seeds
 
 A, AGAIN = seeds(1.0, 1.1, 1.2, 1.3, 1.4), seeds(1.2, 1.3, 1.25, 1.4, 1.6)
@@ -502,9 +502,9 @@ def test_a_claim_takes_no_order_from_what_the_host_does_by_chance(
     """The study has xfs ahead of ext3 in writing; here it is so by a fifth, and the host by itself makes half."""
 
     def verdict(seeds: int) -> tuple[str, str, str]:
-        values = published_runs.printed("tum-2005")
+        values = study_runs.printed("tum-2005")
         values["xfs"]["write"] = values["jfs"]["write"] = values["ext3"]["write"] / 1.25
-        published_runs.make(
+        study_runs.make(
             home, "tum-2005", values, seeds=seeds, clock="wall", drives=("model:none",), provenance=HOST
         )
         assert main(["replicate", "latest"]) == 0

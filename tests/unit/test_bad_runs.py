@@ -16,8 +16,8 @@ from agelab.cli import main
 from agelab.model.sanitize import escape_controls
 from agelab.results.run_directory import RunDirectory
 from bench.example import CHROMIUM, FLAGS
-from tests.unit import bad_runs
-from tests.unit.bad_runs import HOSTILE
+from tests.unit import hostile_runs
+from tests.unit.hostile_runs import HOSTILE
 from tests.unit.run_readers import OBEYED, PACK, READERS, REFUSED, RESUME, WORDS, good, page, read
 
 STRANGE = (
@@ -39,9 +39,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 NOTHING_TO_COMPARE = ("no cell has begun", "no cells", "none is ok", "all unsupported")
 """Runs without a cell that is ok."""
 STATES: dict[str, Callable[[Path], RunDirectory]] = {
-    "no cell has begun": lambda home: bad_runs.going_on(home, 0, 0),
-    "some have ended": lambda home: bad_runs.going_on(home, 1, 1),
-    "all but one have ended": lambda home: bad_runs.going_on(home, 2, 1),
+    "no cell has begun": lambda home: hostile_runs.going_on(home, 0, 0),
+    "some have ended": lambda home: hostile_runs.going_on(home, 1, 1),
+    "all but one have ended": lambda home: hostile_runs.going_on(home, 2, 1),
 }
 
 
@@ -53,7 +53,7 @@ def test_a_run_that_has_not_ended_is_read_as_far_as_it_is(
 ) -> None:
     run = STATES[state](home)
     before = {path: path.stat().st_size for path in run.path.rglob("*")}
-    with bad_runs.held(run) if going_on else nullcontext():
+    with hostile_runs.held(run) if going_on else nullcontext():
         if reader == "report":
             assert run.name in " ".join(page(run, capsys).words)
         elif reader == "load":
@@ -76,22 +76,22 @@ def of_statuses(*statuses: str) -> Callable[[Path], RunDirectory]:
     """A run whose cells have all ended so, some of them with what they had measured before."""
 
     def make(home: Path) -> RunDirectory:
-        cells = [bad_runs.cell(name, seed) for name in ("ext4", "xfs") for seed, _ in enumerate(statuses)]
+        cells = [hostile_runs.cell(name, seed) for name in ("ext4", "xfs") for seed, _ in enumerate(statuses)]
         why = {"reason": "Kernel panic - not syncing: it was so"}
         ends = {number: {"status": statuses[cell["seed"]], **why} for number, cell in enumerate(cells)}
-        return bad_runs.write(home, cells, ends, [*bad_runs.samples(0), *bad_runs.samples(1)])
+        return hostile_runs.write(home, cells, ends, [*hostile_runs.samples(0), *hostile_runs.samples(1)])
 
     return make
 
 
 EMPTY: dict[str, Callable[[Path], RunDirectory]] = {
-    "no cells": lambda home: bad_runs.write(home, [], {}, []),
-    "no samples": lambda home: bad_runs.write(home, [bad_runs.cell()], {0: {"status": "ok"}}, []),
-    "nothing measured": lambda home: bad_runs.write(
+    "no cells": lambda home: hostile_runs.write(home, [], {}, []),
+    "no samples": lambda home: hostile_runs.write(home, [hostile_runs.cell()], {0: {"status": "ok"}}, []),
+    "nothing measured": lambda home: hostile_runs.write(
         home,
-        [bad_runs.cell(), bad_runs.cell("xfs")],
+        [hostile_runs.cell(), hostile_runs.cell("xfs")],
         {0: {"status": "ok"}, 1: {"status": "ok"}},
-        [row for number in range(2) for row in bad_runs.samples(number, why="no such counter")],
+        [row for number in range(2) for row in hostile_runs.samples(number, why="no such counter")],
     ),
     "none is ok": of_statuses("failed", "panicked", "hung", "interrupted", "unsupported"),
     "all unsupported": of_statuses("unsupported"),
@@ -139,7 +139,7 @@ def test_a_hostile_text_is_a_text(
     words = GROUPS[group]
     # A study is looked for by the scenario's name, so that its readers need one that there is.
     study = {"scenario": "aging"} if reader.startswith("replicate") else {}
-    run = bad_runs.hostile(home, *words, **study)
+    run = hostile_runs.hostile(home, *words, **study)
     if reader == "report":
         found = page(run, capsys)
         shown = " ".join(" ".join(found.words).split())
@@ -161,16 +161,16 @@ def test_a_hostile_text_is_a_text(
 
 def test_a_very_long_reason_is_a_reason(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A console's last words may be many: no reader takes long over them."""
-    long = "Kernel panic - not syncing: " + "x" * bad_runs.LONG
-    run = bad_runs.write(home, [bad_runs.cell()], {0: {"status": "panicked", "reason": long}}, [])
-    csv.field_size_limit(2 * bad_runs.LONG)
+    long = "Kernel panic - not syncing: " + "x" * hostile_runs.LONG
+    run = hostile_runs.write(home, [hostile_runs.cell()], {0: {"status": "panicked", "reason": long}}, [])
+    csv.field_size_limit(2 * hostile_runs.LONG)
     for reader in ("show", "csv", "junit", "markdown", "sweep", "replicate"):
         assert long in good(reader, run, capsys)
     assert long in " ".join(page(run, capsys).words)
 
 
 def test_a_directory_may_have_any_name(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = bad_runs.going_on(home, 3, 0)
+    run = hostile_runs.going_on(home, 3, 0)
     moved = RunDirectory(run.path.rename(run.path.with_name("x\x1b[2J\u202e\n<b>|=1")))
     for reader in [*READERS, "report", "resume"]:
         words = tuple("latest" if word == "RUN" else word for word in WORDS[reader])
@@ -180,7 +180,7 @@ def test_a_directory_may_have_any_name(home: Path, capsys: pytest.CaptureFixture
 
 def test_inputs_that_differ_are_shown_as_text(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = list(HOSTILE.values())
-    runs = [bad_runs.going_on(home, 3, 0) for _ in range(2)]
+    runs = [hostile_runs.going_on(home, 3, 0) for _ in range(2)]
     for run, said in zip(runs, (words, words[::-1]), strict=True):
         place = run.path / "cells" / "0" / "inputs.json"
         place.write_text(json.dumps({"making": {word: word for word in said[:9]}, "measuring": said}))
@@ -227,7 +227,7 @@ print(turn)
 
 
 def test_a_run_is_read_while_it_is_written(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = bad_runs.going_on(home, 0, 0)
+    run = hostile_runs.going_on(home, 0, 0)
     readers = [
         READERS[name][0] for name in ("show", "show-json", "list", "csv", "junit", "markdown", "compare")
     ]
@@ -251,7 +251,7 @@ def test_the_page_of_a_hostile_run_is_quiet_in_a_browser(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """No dialog, no request, nothing on the console; the texts are there, and no element that they would be."""
-    run = bad_runs.hostile(home, *HOSTILE.values())
+    run = hostile_runs.hostile(home, *HOSTILE.values())
     page(run, capsys)
     heard: list[str] = []
 

@@ -8,14 +8,14 @@ import pytest
 
 from agelab.results.run_directory import RunDirectory
 from bench.page import command
-from tests.unit import reported_runs
+from tests.unit import aging_runs
 
 
 def test_a_run_of_another_scenario_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
-    name = reported_runs.make(tmp_path, {"ext4": 1.4})
+    name = aging_runs.make(tmp_path, {"ext4": 1.4})
     monkeypatch.setattr(sys, "argv", ["bench", "--run", name])
     made: list[str] = []
 

@@ -19,8 +19,8 @@ from agelab.bisect.wall_clock_rule import fewest_rounds
 from agelab.errors import AgelabError, InputError
 from agelab.store import Store
 from agelab.view.bisect_answer import answer_lines
-from tests.unit import toy_bisect as toy
-from tests.unit.toy_bisect import LAST, planted
+from tests.unit import simulated_bisect as simulated
+from tests.unit.simulated_bisect import LAST, planted
 
 
 @pytest.fixture
@@ -40,8 +40,8 @@ def test_noise_of_the_seeds_is_told_from_the_change(store: Store) -> None:
         str(one): [round((1.3 if one >= 23 else 1.0) + random.uniform(-0.05, 0.05), 4) for _ in range(5)]
         for one in range(LAST + 1)
     }
-    directory = toy.asked(store, behaviour)
-    found = toy.carry_out(directory)
+    directory = simulated.asked(store, behaviour)
+    found = simulated.carry_out(directory)
     assert name(found) == "23" and found.floor and 0 < found.floor < 0.1
     seeds = [len(one.values) for one in found.judged]
     assert max(seeds) <= 5 and sum(seeds) < 5 * len(seeds)  # as few as it takes
@@ -50,7 +50,7 @@ def test_noise_of_the_seeds_is_told_from_the_change(store: Store) -> None:
 def test_what_seeds_do_not_tell_is_undecided_and_skipped(store: Store) -> None:
     torn = [1.4, 1.7, 1.4, 1.7, 1.4]
     behaviour = planted(40, at_32=torn, at_0=[1.0, 1.1, 1.05, 1.0, 1.0])
-    found = toy.carry_out(toy.asked(store, behaviour))
+    found = simulated.carry_out(simulated.asked(store, behaviour))
     assert name(found) == "40" and found.undecided == 1
     [judged] = [one for one in found.judged if one.name == "32"]
     assert judged.decision is Decision.UNDECIDED and "a lead of 3 is needed" in judged.reason
@@ -58,8 +58,8 @@ def test_what_seeds_do_not_tell_is_undecided_and_skipped(store: Store) -> None:
 
 def test_a_threshold_chooses_among_two_changes(store: Store) -> None:
     stairs = {str(one): 1.0 + 0.5 * (one >= 20) + 1.0 * (one >= 50) for one in range(LAST + 1)}
-    first = toy.carry_out(toy.asked(store, stairs, relative="1/10"))
-    second = toy.carry_out(toy.asked(store, stairs, threshold="2"))
+    first = simulated.carry_out(simulated.asked(store, stairs, relative="1/10"))
+    second = simulated.carry_out(simulated.asked(store, stairs, threshold="2"))
     assert (name(first), name(second)) == ("20", "50")
     assert any("20 % of the way" in line or "33 % of the way" in line for line in first.remarks)
     assert "more than one change" in first.remarks[0]
@@ -67,7 +67,7 @@ def test_a_threshold_chooses_among_two_changes(store: Store) -> None:
 
 def test_values_that_come_and_go_are_called_not_monotonic(store: Store) -> None:
     behaviour = planted(40, at_32=1.4, at_48=1.7)
-    found = toy.carry_out(toy.asked(store, behaviour))
+    found = simulated.carry_out(simulated.asked(store, behaviour))
     assert name(found) == "40"
     assert any(line.startswith("not monotonic") for line in found.remarks)
     assert any("32, 1.4" in line and "comes before" in line for line in found.remarks)
@@ -86,15 +86,15 @@ def test_values_that_come_and_go_are_called_not_monotonic(store: Store) -> None:
 def test_ends_that_tell_nothing_are_refused_before_the_first_step(
     store: Store, behaviour: Mapping[str, object], said: str
 ) -> None:
-    directory = toy.asked(store, behaviour)
+    directory = simulated.asked(store, behaviour)
     with pytest.raises(InputError, match=said):
-        toy.carry_out(directory)
+        simulated.carry_out(directory)
     assert not directory.rows("verdicts", KernelVerdict)
 
 
 def test_a_threshold_beyond_the_ends_is_refused(store: Store) -> None:
     with pytest.raises(InputError, match=r"threshold 3.* is not between the two ends"):
-        toy.carry_out(toy.asked(store, planted(20), threshold="3"))
+        simulated.carry_out(simulated.asked(store, planted(20), threshold="3"))
 
 
 @pytest.mark.parametrize(
@@ -109,9 +109,9 @@ def test_a_threshold_beyond_the_ends_is_refused(store: Store) -> None:
 def test_ends_without_the_symptom_or_with_it_on_both_sides_are_refused(
     store: Store, good: object, bad: object, said: str
 ) -> None:
-    directory = toy.asked(store, planted(20, at_0=good, at_64=bad), symptom=Symptom.HANG)
+    directory = simulated.asked(store, planted(20, at_0=good, at_64=bad), symptom=Symptom.HANG)
     with pytest.raises(InputError, match=said):
-        toy.carry_out(directory)
+        simulated.carry_out(directory)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -185,12 +185,12 @@ def test_in_the_wall_clock_rounds_are_added_until_they_tell_and_the_answer_has_i
 ) -> None:
     random = Random(3)
     kernels = {f"k{one}": noisy(random, 1.5 if one >= 5 else 1.0) for one in range(9)}
-    directory = toy.asked(store, kernels, **WALL)
-    found = toy.carry_out(directory)
+    directory = simulated.asked(store, kernels, **WALL)
+    found = simulated.carry_out(directory)
     assert name(found) == "k5" and found.steps == 3
     assert found.error == pytest.approx(0.01) and found.floor is None
     assert any("probability of a wrong answer: at most 1 %" in line for line in answer_lines(found))
-    rounds = toy.calls(directory)
+    rounds = simulated.calls(directory)
     first, second = (one.split() for one in rounds[:2])
     assert {first[0], second[0]} == {"k0", "k8"} and first[1] == second[1] == "1"
     # Of each round all have its number for their run seed, and the order is not always the same.
@@ -199,22 +199,22 @@ def test_in_the_wall_clock_rounds_are_added_until_they_tell_and_the_answer_has_i
     least = fewest_rounds(Fraction(1, 100) / 4)
     assert len({one.split()[1] for one in rounds}) >= least + 3 * 9
     before = len(rounds)
-    assert toy.carry_out(directory) == found and len(toy.calls(directory)) == before
+    assert simulated.carry_out(directory) == found and len(simulated.calls(directory)) == before
 
 
 def test_ends_that_rounds_do_not_tell_apart_are_refused(store: Store) -> None:
     random = Random(4)
-    directory = toy.asked(
+    directory = simulated.asked(
         store, {"a": noisy(random, 1.0), "b": noisy(random, 1.0), "c": noisy(random, 1.0)}, **WALL
     )
     with pytest.raises(InputError, match="good and bad cannot be told apart in 60 rounds"):
-        toy.carry_out(directory)
+        simulated.carry_out(directory)
 
 
 def test_a_kernel_in_the_middle_is_undecided_at_the_end_of_the_budget(store: Store) -> None:
     random = Random(5)
     kernels = {"a": noisy(random, 1.0), "b": noisy(random, 1.5), "c": noisy(random, 2.0)}
-    found = toy.carry_out(toy.asked(store, kernels, **WALL))
+    found = simulated.carry_out(simulated.asked(store, kernels, **WALL))
     assert (found.possible, found.undecided) == (("b", "c"), 1)
     assert found.error == pytest.approx(0.005)  # the ends alone were told
     assert "the budget of 60 rounds has ended" in "\n".join(answer_lines(found))
@@ -223,17 +223,19 @@ def test_a_kernel_in_the_middle_is_undecided_at_the_end_of_the_budget(store: Sto
 def test_a_round_in_which_an_end_breaks_counts_for_nothing(store: Store) -> None:
     random = Random(6)
     kernels: dict[str, object] = {"a": noisy(random, 1.0), "b": OutcomeKind.HANGS, "c": noisy(random, 2.0)}
-    found = toy.carry_out(toy.asked(store, kernels, **WALL))
+    found = simulated.carry_out(simulated.asked(store, kernels, **WALL))
     assert found.possible == ("b", "c") and found.judged[0].kind is OutcomeKind.HANGS
     broken = {**kernels, "c": OutcomeKind.PANICS}
     with pytest.raises(
         AgelabError, match="bad itself panics: so it was planted: the round counts for nothing"
     ):
-        toy.carry_out(toy.asked(store, broken, **WALL))
+        simulated.carry_out(simulated.asked(store, broken, **WALL))
 
 
 def test_the_script_runs_both_neighbours_and_puts_them_side_by_side(store: Store, tmp_path: Path) -> None:
-    found = toy.carry_out(toy.asked(store, planted(20), words={"jobs": 2, "disks": None, "layout": "raid0"}))
+    found = simulated.carry_out(
+        simulated.asked(store, planted(20), words={"jobs": 2, "disks": None, "layout": "raid0"})
+    )
     text = Path(found.script).read_text()
     assert "before=19\nafter=20\n" in text
     assert (
@@ -262,13 +264,15 @@ def test_the_script_runs_both_neighbours_and_puts_them_side_by_side(store: Store
 
 
 def test_a_script_says_a_seed_of_nought_too(store: Store) -> None:
-    directory = toy.asked(store, planted(3), words={"jobs": 1, "corpus_seed": 0, "trace": False, "erase": ""})
+    directory = simulated.asked(
+        store, planted(3), words={"jobs": 1, "corpus_seed": 0, "trace": False, "erase": ""}
+    )
     said = reproduce_script.text(store.home, directory.question(), "2", "3", "x")
     assert "--corpus-seed 0" in said and "--trace" not in said and "--erase" not in said
 
 
 def test_a_script_of_real_disks_runs_one_kernel_after_the_other(store: Store, tmp_path: Path) -> None:
-    directory = toy.asked(store, planted(20), words={"jobs": 1, "disks": "file:/x"})
+    directory = simulated.asked(store, planted(20), words={"jobs": 1, "disks": "file:/x"})
     text = reproduce_script.text(store.home, directory.question(), "a", "b", "c")
     assert 'for kernel in "$before" "$after"; do' in text
     # A run of several cells ends with other words than one of a single cell.
@@ -288,6 +292,6 @@ def test_a_script_of_real_disks_runs_one_kernel_after_the_other(store: Store, tm
 
 def test_a_symptom_needs_one_seed_and_no_metric(store: Store) -> None:
     kernels = {str(one): OutcomeKind.PANICS if one >= 3 else 1.0 for one in range(6)}
-    found = toy.carry_out(toy.asked(store, kernels, symptom=Symptom.PANIC))
+    found = simulated.carry_out(simulated.asked(store, kernels, symptom=Symptom.PANIC))
     assert name(found) == "3" and "--seeds" not in Path(found.script).read_text()  # one, as by default
     assert Path(found.script).read_text().endswith('sweep "$@"\n')

@@ -19,15 +19,15 @@ from agelab.model.result import Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
 from agelab.store import Store, file_hash
-from tests.unit import made_runs
-from tests.unit import toy_bisect as toy
-from tests.unit.toy_bisect import planted
+from tests.unit import run_builder
+from tests.unit import simulated_bisect as simulated
+from tests.unit.simulated_bisect import planted
 
 
 def measured(
     home: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., RunDirectory], **other: Any
 ) -> tuple[KernelRuns, BisectDirectory]:
-    directory = toy.asked(Store(home), planted(3), **other)
+    directory = simulated.asked(Store(home), planted(3), **other)
     monkeypatch.setattr(kernels, "resolve", lambda *_, **__: None)
     monkeypatch.setattr(runner, "run", run)
     return KernelRuns(directory, Store(home)), directory
@@ -37,12 +37,12 @@ def ended(
     home: Path, status: Status, reason: str | None = None, seeds: Sequence[int] = (1,), **provenance: object
 ) -> RunDirectory:
     """A run of that end, which copied within 1.5 s."""
-    cells = made_runs.cells(["ext4"], seeds)
+    cells = run_builder.cells(["ext4"], seeds)
     said = {"harness": "a", "kernel": f"of {status} {seeds}", **provenance}
-    run = made_runs.begin(home, cells, scenario="small", provenance=said)
+    run = run_builder.begin(home, cells, scenario="small", provenance=said)
     for number in range(len(cells)):
-        measured = (made_runs.sample(), made_runs.sample("copy", None, "seeks", why="no arm"))
-        made_runs.end(run, number, measured, status=status, reason=reason, digest=None)
+        measured = (run_builder.sample(), run_builder.sample("copy", None, "seeks", why="no arm"))
+        run_builder.end(run, number, measured, status=status, reason=reason, digest=None)
     return run
 
 
@@ -152,7 +152,7 @@ def test_what_kernels_are_built_with_must_stay_the_same_from_step_to_step(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     linux, queue = tmp_path / "linux", tmp_path / "queue"
-    toy.history(linux, 3)
+    simulated.history(linux, 3)
     queue.mkdir()
     (queue / "a.patch").write_text("a")
     found, count = git_search.resolve_tree(linux, "v6.0", "v6.2", f",patches={queue}")

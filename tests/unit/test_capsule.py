@@ -29,7 +29,7 @@ from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
 from agelab.scenario import selection
 from agelab.store import Store
-from tests.unit.made_capsules import contents, made_run, package, resealed, tar_of
+from tests.unit.capsule_builder import contents, made_run, package, resealed, tar_of
 
 
 @pytest.fixture

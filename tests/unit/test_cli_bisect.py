@@ -19,8 +19,8 @@ from agelab.kernel.debian_kernel import AvailableKernel
 from agelab.runner.request.resolve import resolve
 from agelab.store import Store
 from bench.planted import SCENARIO as ON_NO_DRIVE
-from tests.unit import toy_bisect as toy
-from tests.unit.toy_bisect import planted
+from tests.unit import simulated_bisect as simulated
+from tests.unit.simulated_bisect import planted
 
 SMALL = str(Path(__file__).parents[1] / "vm" / "small.toml")
 RELEASES = ("5.10.0-46", "6.1.0-49", "6.1.0-50", "6.12.117+deb13", "7.2.13+deb14")
@@ -53,12 +53,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="module")
 def linux(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("tree") / "linux"
-    toy.history(path, 17)
+    simulated.history(path, 17)
     subprocess.run(["git", "-C", str(path), "branch", "other", "v6.3"], check=True)
     git = ["git", "-C", str(path)]
     subprocess.run([*git, "checkout", "-q", "other"], check=True)
     subprocess.run([*git, "rm", "-q", "Kconfig"], check=True)
-    subprocess.run([*git, "commit", "-qm", "no kernel"], check=True, env=toy.ENV)
+    subprocess.run([*git, "commit", "-qm", "no kernel"], check=True, env=simulated.ENV)
     subprocess.run([*git, "checkout", "-q", "main"], check=True)
     return path
 
@@ -197,12 +197,12 @@ def test_trees_that_will_not_do_are_one_clear_line(
 
 def unrelated(path: Path) -> None:
     subprocess.run(["git", "-C", str(path), "checkout", "-q", "--orphan", "alone"], check=True)
-    subprocess.run(["git", "-C", str(path), "commit", "-qm", "alone"], check=True, env=toy.ENV)
+    subprocess.run(["git", "-C", str(path), "commit", "-qm", "alone"], check=True, env=simulated.ENV)
     subprocess.run(["git", "-C", str(path), "checkout", "-q", "main"], check=True)
 
 
 def test_ends_that_are_not_related_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    toy.history(tmp_path / "linux", 3)
+    simulated.history(tmp_path / "linux", 3)
     unrelated(tmp_path / "linux")
     words = [*WORDS, "--tree", str(tmp_path / "linux"), "--good", "v6.1", "--bad", "alone"]
     assert "bad (alone) does not descend from good (v6.1)" in refused(capsys, *words)
@@ -296,19 +296,19 @@ def test_other_files_than_it_was_begun_with_stop_a_bisect(
 ) -> None:
     patch = tmp_path / "a.patch"
     patch.write_text("")
-    toy.asked(Store(home), planted(3), files={str(patch): "0" * 64})
+    simulated.asked(Store(home), planted(3), files={str(patch): "0" * 64})
     assert refused(capsys, "--continue", "latest") == f"{patch} is not what it was when the bisect was begun"
 
 
 def test_a_directory_that_is_gone_stops_a_bisect(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    toy.asked(Store(home), planted(3), directory=str(tmp_path / "gone"))
+    simulated.asked(Store(home), planted(3), directory=str(tmp_path / "gone"))
     assert "was begun in" in refused(capsys, "--continue", "latest")
 
 
 def test_a_bug_in_a_step_stops_git_and_is_in_the_log(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    directory = toy.asked(Store(home), planted(3))
+    directory = simulated.asked(Store(home), planted(3))
 
     def judge(_: BisectDirectory) -> Any:
         raise ZeroDivisionError
@@ -322,9 +322,9 @@ def test_a_bug_in_a_step_stops_git_and_is_in_the_log(home: Path, capsys: pytest.
 def test_the_command_shows_what_the_steps_say_and_prints_the_answer(
     home: Path, linux: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    toy.asked_of_tree(Store(home), linux, planted(11, 16), "v6.0", "main")
-    monkeypatch.setattr(bisect, "STEP", toy.STEP)
-    monkeypatch.setattr(kernel_runs, "KernelRuns", lambda directory, *_, **__: toy.Toy(directory))
+    simulated.asked_of_tree(Store(home), linux, planted(11, 16), "v6.0", "main")
+    monkeypatch.setattr(bisect, "STEP", simulated.STEP)
+    monkeypatch.setattr(kernel_runs, "KernelRuns", lambda directory, *_, **__: simulated.Toy(directory))
     assert main(["bisect", "--continue", "latest"]) == 0
     shown = capsys.readouterr()
     assert shown.out.startswith("first bad: ") and '"11"' in shown.out.splitlines()[0]

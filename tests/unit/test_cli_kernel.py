@@ -10,7 +10,7 @@ from agelab.drive import module
 from agelab.kernel import debian_kernel
 from agelab.kernel.debian_kernel import AvailableKernel
 from agelab.store import Store
-from tests.unit.made_kernels import BUILT_IN, image, linux, package
+from tests.unit.kernel_builder import BUILT_IN, image, linux, package
 from tests.unit.test_kernel_vmlinux import RELEASE
 
 

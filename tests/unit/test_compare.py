@@ -18,7 +18,7 @@ from agelab.results.digest import digest
 from agelab.results.run_directory import RunDirectory
 from agelab.view import comparison
 from agelab.view.series_table import HEADLINES
-from tests.unit import made_runs
+from tests.unit import run_builder
 
 Values = dict[int, float | None]
 
@@ -56,21 +56,21 @@ def make(
     """
     accelerator = "kvm" if clock == "wall" else "tcg"
     cells = tuple(
-        made_runs.cell(variant, seed, **{"layout": layout, "accelerator": accelerator, **(cell or {})})
+        run_builder.cell(variant, seed, **{"layout": layout, "accelerator": accelerator, **(cell or {})})
         for variant, values in elapsed.items()
         for seed in values
     )
-    run = made_runs.begin(home, cells, label=label, **{"scenario": "small", "clock": clock, **(plan or {})})
+    run = run_builder.begin(home, cells, label=label, **{"scenario": "small", "clock": clock, **(plan or {})})
     for number, one in enumerate(cells):
-        measured = [made_runs.sample("copy", elapsed[one.variant][one.seed])]
-        measured += [made_runs.sample(step, taken[one.seed]) for step, taken in (more or {}).items()]
+        measured = [run_builder.sample("copy", elapsed[one.variant][one.seed])]
+        measured += [run_builder.sample(step, taken[one.seed]) for step, taken in (more or {}).items()]
         if again:
-            measured.append(made_runs.sample("copy", again[one.seed], repetition=2))
-        measured.append(made_runs.sample("copy", 7, "seeks"))
+            measured.append(run_builder.sample("copy", again[one.seed], repetition=2))
+        measured.append(run_builder.sample("copy", 7, "seeks"))
         found = {"seeds": {"run": one.seed}, "plan": {"mkfs": one.variant}, **(inputs or {})}
         status = (ends or {}).get(one.seed, Status.OK)
         why = None if status is Status.OK else "it stopped"
-        made_runs.end(run, number, measured, status=status, inputs=found, reason=why)
+        run_builder.end(run, number, measured, status=status, inputs=found, reason=why)
     return run.name
 
 

@@ -15,7 +15,7 @@ from agelab.cli import agelab, main
 from agelab.cli.completion import VARIABLE, Bash
 from agelab.cli.types import SHORT_KEY
 from agelab.scenario import selection
-from tests.unit.reported_runs import make
+from tests.unit.aging_runs import make
 
 PATIENCE = 120
 """Seconds to wait for a shell on a busy host."""

@@ -16,7 +16,7 @@ from agelab.results import run_directory, run_lookup
 from agelab.results.digest import digest
 from agelab.results.run_directory import RunDirectory
 from agelab.store import MANIFEST, Artefact, DamagedArtefact, Store
-from tests.unit import made_runs
+from tests.unit import run_builder
 
 INPUTS = {"suite": "bookworm", "numbers": [1, 2.5], "name": "é"}
 FLIPS = 16
@@ -159,11 +159,11 @@ EXTENTS = random.Random(2).randbytes(3000)
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDirectory:
     """A run as cells leave it: one in the virtual clock with a map, one in the wall clock, one without an end."""
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "home"))
-    made = made_runs.begin(
-        tmp_path / "home", made_runs.cells(["ext4"], (1, 2, 3)), provenance={"qemu": "7.2"}
+    made = run_builder.begin(
+        tmp_path / "home", run_builder.cells(["ext4"], (1, 2, 3)), provenance={"qemu": "7.2"}
     )
     for number in range(3):
-        samples = [made_runs.sample(step, 1.5 + number) for step in ("copy", "read")]
+        samples = [run_builder.sample(step, 1.5 + number) for step in ("copy", "read")]
         back = {}
         if number == 0:
             place = made.cell_directory(0) / run_directory.map_file("aged/extents")
@@ -171,7 +171,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDirectory:
             place.write_bytes(gzip.compress(EXTENTS, mtime=0))
             back = {"aged/extents": hashlib.sha256(EXTENTS).hexdigest()}
         measured = digest(Status.OK, samples, back)
-        made_runs.end(
+        run_builder.end(
             made, number, samples, status=Status.OK if number < 2 else None, inputs={"making": {"seed": number}},
             digest=None if number else measured, maps=back, measured=measured, host_seconds=1.25,
         )  # fmt: skip

@@ -19,7 +19,7 @@ from agelab.results import rows as table
 from agelab.results.digest import digest, inputs_key
 from agelab.results.run_directory import RunDirectory
 from agelab.view import study_tables
-from tests.unit import made_runs
+from tests.unit import run_builder
 
 HOSTILE = 'a | b <script>alert("x")</script> \x1b[2J \x00 ]]> `c` \ud800'.encode("utf-8", "replace").decode()
 PAGE = Path(__file__).parents[2] / "docs" / "exports.md"
@@ -33,14 +33,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def made(home: Path, ends: dict[str, End | None]) -> RunDirectory:
     """A run with a cell for each variant, whose copies took 61 and 62.5 seconds."""
-    run = made_runs.begin(home, made_runs.cells(ends, drives=("model:a", "model:b")), scenario="small")
+    run = run_builder.begin(home, run_builder.cells(ends, drives=("model:a", "model:b")), scenario="small")
     for number, end in enumerate(ends.values()):
         rows = []
         if end is None or end.status is Status.OK:
             rows = [
-                made_runs.sample("copy", value, repetition=turn) for turn, value in ((1, 61.0), (2, 62.5))
+                run_builder.sample("copy", value, repetition=turn) for turn, value in ((1, 61.0), (2, 62.5))
             ]
-            rows.append(made_runs.sample("copy", None, "seeks", why="no arm"))
+            rows.append(run_builder.sample("copy", None, "seeks", why="no arm"))
         for row in rows:
             run.append(number, row)
         if end and end.digest:

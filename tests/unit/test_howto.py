@@ -36,7 +36,7 @@ STUB = """#!{python}
 import os, sys
 sys.path[:0] = [{project!r}]
 if sys.argv[1] == "run":
-    from tests.unit import reported_runs
+    from tests.unit import aging_runs
     from pathlib import Path
     kernel, seeds = sys.argv[sys.argv.index("--kernel") + 1], sys.argv[sys.argv.index("--seeds") + 1]
     if kernel == "broken":
@@ -45,7 +45,7 @@ if sys.argv[1] == "run":
     ends = {{"ext4": Status.PANICKED}} if kernel == "panics" else {{}}
     slowdowns = {{"ext4": 2.2 if kernel == "slow" else 1.5}}
     home, drawn = Path(os.environ["AGELAB_HOME"]), [int(seed) for seed in seeds.split(",")]
-    reported_runs.make(home, slowdowns, seeds=drawn, statuses=ends)
+    aging_runs.make(home, slowdowns, seeds=drawn, statuses=ends)
     sys.exit(kernel == "panics")
 from agelab.cli import main
 sys.exit(main())

@@ -8,14 +8,14 @@ from click.testing import CliRunner
 from agelab.cli.compare import compare
 from agelab.model.result import Status
 from agelab.view.input_diff import _short
-from tests.unit import made_runs
+from tests.unit import run_builder
 
 
 def one_cell(home: Path, seed: int, value: float, status: Status | None, clock: str = "virtual") -> str:
     """The name of a run of one cell whose copy took that long."""
-    run = made_runs.begin(home, [made_runs.cell(seed=seed)], clock=clock)
+    run = run_builder.begin(home, [run_builder.cell(seed=seed)], clock=clock)
     inputs = {"seeds": {"run": seed}}
-    made_runs.end(run, 0, [made_runs.sample(value=value)], status=status, inputs=inputs)
+    run_builder.end(run, 0, [run_builder.sample(value=value)], status=status, inputs=inputs)
     return run.name
 
 

@@ -14,7 +14,7 @@ from agelab.model.filesystem import Filesystem
 from agelab.runner.plan import cell_spec as cells
 from agelab.scenario.toml_files import read_all
 from agelab.store import Store, file_hash
-from tests.unit.made_kernels import BUILT_IN, CONFIG, image, linux, module, modules, package
+from tests.unit.kernel_builder import BUILT_IN, CONFIG, image, linux, module, modules, package
 from tests.unit.test_kernel_vmlinux import RELEASE, bzimage, gzip, kernel
 
 

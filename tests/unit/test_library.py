@@ -18,7 +18,7 @@ from agelab.runner.execute import runner
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.resolve import resolve
 from agelab.runner.request.run_request import RunRequest
-from tests.unit import made_runs
+from tests.unit import run_builder
 
 SMALL = str(Path(__file__).parents[1] / "vm" / "small.toml")
 
@@ -115,15 +115,15 @@ def test_a_plan_of_an_older_agelab_is_read(tmp_path: Path) -> None:
         "words": {"kernel": "6.1", "seeds": "2,1", "disks": None, "erase": "", "gone": None, "jobs": 2},
         "more": {"keep_disk": True},
     }
-    options = RunOptions.from_plan(made_runs.plan(command=command))
+    options = RunOptions.from_plan(run_builder.plan(command=command))
     assert options == RunOptions(
         directory=str(tmp_path), name="aging-ext4", kernel="6.1", seeds=(2, 1), jobs=2, keep_disk=True
     )
     command["words"]["gone"] = "x"
     with pytest.raises(InputError, match="asked for with --gone, which this agelab does not know"):
-        RunOptions.from_plan(made_runs.plan(command=command))
+        RunOptions.from_plan(run_builder.plan(command=command))
     with pytest.raises(InputError, match="does not say what was asked for"):
-        RunOptions.from_plan(made_runs.plan(command={}))
+        RunOptions.from_plan(run_builder.plan(command={}))
 
 
 def test_a_control_file_is_named_once_in_a_plan() -> None:

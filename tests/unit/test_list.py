@@ -10,8 +10,8 @@ from agelab.model.result import Cell, End, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.view import run_tables
 from agelab.view.cell_names import names, ranges
-from tests.unit.published_runs import make
-from tests.unit.reported_runs import make as made
+from tests.unit.aging_runs import make as made
+from tests.unit.study_runs import make
 
 TIMES = {"ext4": {"copy": 1.0}, "reiserfs": {"copy": 1.0}}
 

@@ -20,7 +20,7 @@ from agelab.report.command import repeat_command
 from agelab.scenario import selection
 from agelab.store import default_home
 from agelab.vm import host
-from tests.unit import made_runs
+from tests.unit import run_builder
 
 PROJECT = Path(__file__).parents[2]
 BESIDE = ("harness", "images", "packer", "scenarios")
@@ -255,7 +255,7 @@ def test_the_store_of_an_installed_copy_is_where_the_users_data_is(
 
 def test_a_page_of_an_installed_copy_speaks_of_no_make(monkeypatch: pytest.MonkeyPatch) -> None:
     command = {"directory": "/", "name": "aging", "words": {"seeds": "1,2"}, "more": {}}
-    plan = made_runs.plan(command=command)
+    plan = run_builder.plan(command=command)
     assert repeat_command(plan) == "make scenario NAME=aging SEEDS=1,2"
     monkeypatch.setattr(places, "INSTALLED", True)
     assert repeat_command(plan) == "agelab run aging --seeds 1,2"

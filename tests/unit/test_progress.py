@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from agelab.view.progress import worded
-from tests.unit.published_runs import make, printed
+from tests.unit.study_runs import make, printed
 
-GOING = [sys.executable, "-m", "tests.unit.going_run"]
+GOING = [sys.executable, "-m", "tests.unit.live_run"]
 PROJECT = Path(__file__).parents[2]
 PLAIN = ("NO_COLOR", "FORCE_COLOR", "CI", "COLUMNS", "TTY_COMPATIBLE")
 SAID = ("ready of both", "mkfs 1 of both", "copy 1 of both", "aged/random-read 1 of both")

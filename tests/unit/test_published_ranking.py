@@ -15,7 +15,7 @@ from agelab.published.run_columns import RunColumn
 from agelab.published.study import Study
 from agelab.published.tables import HEADER
 from agelab.results.run_directory import RunDirectory
-from tests.unit import made_runs
+from tests.unit import run_builder
 
 FILES = """
 study = "small"
@@ -80,11 +80,11 @@ def small(tmp_path: Path) -> Study:
 
 def side(values: dict[str, dict[str, list[float]]], status: Status = Status.OK) -> RunColumn:
     """A run with these elapsed times: variant, step, repetitions."""
-    cells = made_runs.cells(values)
-    plan = made_runs.plan(cells, scenario="small")
+    cells = run_builder.cells(values)
+    plan = run_builder.plan(cells, scenario="small")
     samples = {
         number: [
-            made_runs.sample(step, value, repetition=turn)
+            run_builder.sample(step, value, repetition=turn)
             for step, repetitions in steps.items()
             for turn, value in enumerate(repetitions, start=1)
         ]

@@ -11,7 +11,7 @@ import agelab
 from agelab.cli import main
 from agelab.errors import InputError
 from agelab.results import run_directory
-from tests.unit import bad_runs
+from tests.unit import hostile_runs
 from tests.unit.run_readers import REFUSED, WORDS, good, read
 
 
@@ -26,15 +26,15 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_one_that_cannot_be_read_does_not_keep_others_from_being_listed(
     home: Path, harm: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    good_ones = [bad_runs.going_on(home, 3, 0) for _ in range(2)]
-    run = bad_runs.going_on(home, 3, 0)
+    good_ones = [hostile_runs.going_on(home, 3, 0) for _ in range(2)]
+    run = hostile_runs.going_on(home, 3, 0)
     plan, end, samples = (run.path / name for name in ("plan.json", "cells/0/end.json", "samples.jsonl"))
     if harm == "schema":
-        run = bad_runs.write(home, [bad_runs.cell()], {}, [], schema=2)
+        run = hostile_runs.write(home, [hostile_runs.cell()], {}, [], schema=2)
     elif harm == "plan":
-        plan.write_text(bad_runs.sealed({"run": run.name}))
+        plan.write_text(hostile_runs.sealed({"run": run.name}))
     elif harm == "end":
-        end.write_text(bad_runs.sealed({"status": "wonderful", "host_seconds": 1}))
+        end.write_text(hostile_runs.sealed({"status": "wonderful", "host_seconds": 1}))
     elif harm == "cut":
         plan.write_text(plan.read_text()[:100])
     else:
@@ -74,7 +74,9 @@ def test_results_of_another_schema_are_refused_with_what_to_do(
     home: Path, reader: str, schema: object, said: str, now: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # Of a newer one this agelab cannot know what else is in it.
-    run = bad_runs.write(home, [bad_runs.cell()], {}, [], schema=schema, more={"that is": "not known"})
+    run = hostile_runs.write(
+        home, [hostile_runs.cell()], {}, [], schema=schema, more={"that is": "not known"}
+    )
     code, out, err = read(WORDS[reader], run, capsys)
     assert code == 2 and not out.strip()
     assert f"{run.name}" in err and said in err and (reader == "list" or now in err)
@@ -83,7 +85,7 @@ def test_results_of_another_schema_are_refused_with_what_to_do(
 
 
 def test_what_says_no_schema_is_of_the_first(home: Path) -> None:
-    run = bad_runs.going_on(home, 3, 0)
+    run = hostile_runs.going_on(home, 3, 0)
     plan = json.loads((run.path / "plan.json").read_text())
     del plan["seal"], plan["schema"]
     (run.path / "plan.json").write_text(json.dumps(plan))
@@ -112,10 +114,10 @@ UNFIT: dict[str, Unfit] = {
         "cells/0/end.json", {"status": "ok", "host_seconds": 1, "maps": {"../../x": "00"}},
     ),
     "no status": ("cells/0/end.json", {"status": "fine", "host_seconds": 1}),
-    "a name too long": ("samples.jsonl", {**ROW, "step": "x" * bad_runs.LONG}),
-    "a variant too long": ("plan.json", {"cells": [bad_runs.cell("v" * bad_runs.LONG)]}),
+    "a name too long": ("samples.jsonl", {**ROW, "step": "x" * hostile_runs.LONG}),
+    "a variant too long": ("plan.json", {"cells": [hostile_runs.cell("v" * hostile_runs.LONG)]}),
     "no end of brackets": ("plan.json", {"provenance": {"x": "DEEP"}}),
-    "a seed that nothing has": ("plan.json", {"cells": [bad_runs.cell(seed=2**70)]}),
+    "a seed that nothing has": ("plan.json", {"cells": [hostile_runs.cell(seed=2**70)]}),
 }  # fmt: skip
 """Contents that no run of agelab has: file, and the object or part of the plan in it."""
 
@@ -125,20 +127,20 @@ UNFIT: dict[str, Unfit] = {
 def test_what_cannot_be_a_result_is_refused_by_the_name_of_its_file(
     home: Path, reader: str, what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = bad_runs.going_on(home, 1, 1)
+    run = hostile_runs.going_on(home, 1, 1)
     name, part = UNFIT[what]
     path = run.path / name
     if name == "plan.json":
         plan = json.loads(path.read_text())
         del plan["seal"]
         part = {**plan, **part}
-    path.write_text(bad_runs.unsealed(part) + "\n")
+    path.write_text(hostile_runs.unsealed(part) + "\n")
     code, _, err = read(WORDS[reader], run, capsys)
     assert code == 2 and run.name in err and name in err
 
 
 def test_half_a_character_is_shown_as_one(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A lone surrogate: JSON can write it, no text can hold it. A sample that has one is shown with its escape."""
-    run = bad_runs.write(home, [bad_runs.cell()], {0: {"status": "ok"}}, [{**ROW, "step": "a\ud800"}])
+    run = hostile_runs.write(home, [hostile_runs.cell()], {0: {"status": "ok"}}, [{**ROW, "step": "a\ud800"}])
     for reader in ("show", "csv", "jsonl", "junit", "markdown"):
         assert ("a\\ud800" in good(reader, run, capsys).replace("\\\\", "\\")) is (reader != "junit")

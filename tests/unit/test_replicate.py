@@ -12,8 +12,8 @@ from agelab.cli import main
 from agelab.published import study
 from agelab.published.outcome import ClaimComparison, ClaimOutcome
 from agelab.published.verdict import _counted
-from tests.unit import made_runs
-from tests.unit.published_runs import make, printed
+from tests.unit import run_builder
+from tests.unit.study_runs import make, printed
 
 TUM = study.read_study("tum-2005")
 STEPS = TUM.claims.sums["sum"]
@@ -251,11 +251,11 @@ def test_lost_charts_are_read_both_ways_and_repetitions_are_the_tables(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     copies = {"btrfs": (1.0, 1.23), "ext3": (1.5, 1.6), "jfs": (1.6, 1.84), "xfs": (2.0, 2.1)}
-    run = made_runs.begin(home, made_runs.cells(copies))
+    run = run_builder.begin(home, run_builder.cells(copies))
     for number, (first, last) in enumerate(copies.values()):
         took = enumerate((first, (first + last) / 2, last), start=1)
-        measured = [made_runs.sample("copy", value, repetition=turn) for turn, value in took]
-        made_runs.end(run, number, [*measured, made_runs.sample("fill", 0.86, "fullness")])
+        measured = [run_builder.sample("copy", value, repetition=turn) for turn, value in took]
+        run_builder.end(run, number, [*measured, run_builder.sample("fill", 0.86, "fullness")])
     found = {name: one["verdict"] for name, [one] in verdicts(capsys, "latest").items()}
     assert (found["start-ext3"], found["end-ext3"]) == ("replicated", "replicated")
     assert (found["start-jfs"], found["kept-jfs"]) == ("replicated", "replicated")

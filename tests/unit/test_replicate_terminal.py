@@ -8,7 +8,7 @@ import pytest
 
 from agelab.cli import main
 from agelab.results.run_directory import RunDirectory
-from tests.unit.published_runs import make, printed
+from tests.unit.study_runs import make, printed
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,7 @@ from agelab.report.model import Answer, Charts, Page, Section, Table
 from agelab.report.page import build_page
 from agelab.results.run_directory import RunDirectory
 from bench import example
-from tests.unit import made_runs, published_runs, reported_runs
+from tests.unit import aging_runs, run_builder, study_runs
 
 PICTURES = Path(__file__).parents[2] / "docs" / "aging"
 FIVE = (1, 2, 3, 4, 5)
@@ -73,7 +73,7 @@ def runs(home: Path, *names: str) -> list[RunSet]:
 
 
 def answer(home: Path, slowdowns: Mapping[str, float], **more: object) -> Answer:
-    [group] = runs(home, reported_runs.make(home, slowdowns, **more))  # type: ignore[arg-type]
+    [group] = runs(home, aging_runs.make(home, slowdowns, **more))  # type: ignore[arg-type]
     return next(answers(group))
 
 
@@ -149,7 +149,7 @@ def test_whoever_has_too_few_seeds_stands_apart(tmp_path: Path) -> None:
 
 
 def test_the_statistics_of_each_test_and_step(tmp_path: Path) -> None:
-    name = reported_runs.make(tmp_path, {"ext4": 1.001, "xfs": 2.5}, seeds=FIVE, spread=0.05)
+    name = aging_runs.make(tmp_path, {"ext4": 1.001, "xfs": 2.5}, seeds=FIVE, spread=0.05)
     found, elements = made(tmp_path, name)
     tables = {
         one.id: one for part in found.parts[0].sections for one in part.blocks if isinstance(one, Table)
@@ -180,7 +180,7 @@ def test_the_statistics_of_each_test_and_step(tmp_path: Path) -> None:
 
 def test_a_seed_far_from_the_others_is_named_and_kept(tmp_path: Path) -> None:
     names = [
-        reported_runs.make(
+        aging_runs.make(
             tmp_path, {"ext4": 1.3}, seeds=(seed,), odd={("ext4", "list"): 5.0} if seed == 4 else {}
         )
         for seed in FIVE
@@ -190,7 +190,7 @@ def test_a_seed_far_from_the_others_is_named_and_kept(tmp_path: Path) -> None:
 
 
 def test_no_place_of_this_machine_is_in_the_page(tmp_path: Path) -> None:
-    name = reported_runs.make(tmp_path, {"btrfs": 1.3, "zfs": 1.4}, pictures=PICTURES)
+    name = aging_runs.make(tmp_path, {"btrfs": 1.3, "zfs": 1.4}, pictures=PICTURES)
     directory = tmp_path / "runs" / name
     (directory / "cells/1/maps/large.svg").write_bytes(b" " * 300_000)
     _, elements = made(tmp_path, name)
@@ -288,7 +288,7 @@ def test_one_filesystem_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
 
 
 def test_a_study_without_tests_has_the_quickest_and_its_claims(tmp_path: Path) -> None:
-    name = published_runs.make(tmp_path, "tum-2005", published_runs.printed("tum-2005"), seeds=5)
+    name = study_runs.make(tmp_path, "tum-2005", study_runs.printed("tum-2005"), seeds=5)
     found, elements = made(tmp_path, name)
     [part] = found.parts
     assert [one.question for one in part.answers] == [
@@ -302,7 +302,7 @@ def test_a_study_without_tests_has_the_quickest_and_its_claims(tmp_path: Path) -
 
 def test_kernels_are_told_apart_and_share_a_table(tmp_path: Path) -> None:
     names = [
-        reported_runs.make(tmp_path, {"ext4": slowdown}, seeds=FIVE, release=release)
+        aging_runs.make(tmp_path, {"ext4": slowdown}, seeds=FIVE, release=release)
         for slowdown, release in ((1.2, "5.10.0-1-amd64"), (2.0, "6.1.0-56-amd64"))
     ]
     [group] = runs(tmp_path, *names)
@@ -313,7 +313,7 @@ def test_kernels_are_told_apart_and_share_a_table(tmp_path: Path) -> None:
 
 
 def test_further_seeds_of_another_run_join(tmp_path: Path) -> None:
-    names = [reported_runs.make(tmp_path, {"ext4": 1.3}, seeds=seeds) for seeds in ((1, 2), (2, 3, 4, 5))]
+    names = [aging_runs.make(tmp_path, {"ext4": 1.3}, seeds=seeds) for seeds in ((1, 2), (2, 3, 4, 5))]
     [group] = runs(tmp_path, *names)
     [subject] = group.groups
     assert sorted(subject.counted) == [1, 2, 3, 4, 5]
@@ -322,8 +322,8 @@ def test_further_seeds_of_another_run_join(tmp_path: Path) -> None:
 
 
 def test_runs_that_do_not_belong_together_stand_below_one_another(tmp_path: Path) -> None:
-    one = reported_runs.make(tmp_path, {"ext4": 1.3})
-    other = published_runs.make(tmp_path, "tum-2005", {"ext3": {"read1": 3.0}})
+    one = aging_runs.make(tmp_path, {"ext4": 1.3})
+    other = study_runs.make(tmp_path, "tum-2005", {"ext3": {"read1": 3.0}})
     found, elements = made(tmp_path, one, other)
     assert [part.title for part in found.parts] == ["aging", "tum-2005"]
     ids = [attributes["id"] for _, attributes in elements.found if attributes.get("id")]
@@ -331,7 +331,7 @@ def test_runs_that_do_not_belong_together_stand_below_one_another(tmp_path: Path
 
 
 def test_a_run_that_is_going_on_is_shown_as_far_as_it_is(tmp_path: Path) -> None:
-    name = reported_runs.make(tmp_path, {"ext4": 1.3, "xfs": 1.4}, unfinished=1)
+    name = aging_runs.make(tmp_path, {"ext4": 1.3, "xfs": 1.4}, unfinished=1)
     with RunDirectory(tmp_path / "runs" / name).lock():
         found, elements = made(tmp_path, name)
     [part] = found.parts
@@ -350,7 +350,7 @@ def test_a_run_that_is_going_on_is_shown_as_far_as_it_is(tmp_path: Path) -> None
 @pytest.mark.parametrize("unfinished", [2, 0])
 def test_a_run_of_which_nothing_is_ok(tmp_path: Path, unfinished: int) -> None:
     status = {"ext4": Status.FAILED, "xfs": Status.PANICKED}
-    name = reported_runs.make(
+    name = aging_runs.make(
         tmp_path, {"ext4": 1, "xfs": 1}, statuses=status, reason=HOSTILE, unfinished=unfinished
     )
     found, elements = made(tmp_path, name)
@@ -361,17 +361,17 @@ def test_a_run_of_which_nothing_is_ok(tmp_path: Path, unfinished: int) -> None:
 
 
 def test_a_run_without_cells_and_one_without_a_command(tmp_path: Path) -> None:
-    run = made_runs.begin(tmp_path, ())
+    run = run_builder.begin(tmp_path, ())
     found, elements = made(tmp_path, run.name)
     assert found.parts[0].answers[0].verdict == "Nothing: no cell ended ok."
     assert "does not say by which command it was made" in elements.text
 
 
 def test_hostile_names_and_messages_stay_text(tmp_path: Path) -> None:
-    cells = made_runs.cells(
+    cells = run_builder.cells(
         (HOSTILE, "ext4", "xfs"), filesystem=HOSTILE, layout=HOSTILE, kernel=HOSTILE, machine=HOSTILE, drives=(HOSTILE,)
     )  # fmt: skip
-    run = made_runs.begin(
+    run = run_builder.begin(
         tmp_path, cells, label="hostile", scenario=HOSTILE, scale=HOSTILE, unstated=(HOSTILE,),
         provenance={HOSTILE: HOSTILE},
         command={"directory": "/", "name": HOSTILE, "words": {"corpus": HOSTILE}, "more": {}},
@@ -414,7 +414,7 @@ def test_the_same_runs_give_the_same_bytes_and_fetch_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.undo()
-    name = reported_runs.make(tmp_path, {"ext4": 1.3, "a<b": 1.4})
+    name = aging_runs.make(tmp_path, {"ext4": 1.3, "a<b": 1.4})
     first, again_ = (render(build_page([load(RunDirectory(tmp_path / "runs" / name))])) for _ in range(2))
     assert first == again_
     elements = Elements(first)
@@ -434,7 +434,7 @@ def test_the_same_runs_give_the_same_bytes_and_fetch_nothing(
 
 
 def test_every_result_is_in_the_page(tmp_path: Path) -> None:
-    name = reported_runs.make(tmp_path, {"ext4": 1.3, "xfs": 1.4})
+    name = aging_runs.make(tmp_path, {"ext4": 1.3, "xfs": 1.4})
     _, elements = made(tmp_path, name)
     [packed] = re.findall(r'\{"words":.*', elements.text)
     found = json.loads(packed)
@@ -469,14 +469,14 @@ def test_the_command_that_makes_it_again(
     words: dict[str, object], more: dict[str, object], said: str
 ) -> None:
     command = {"directory": "/tmp", "name": "aging", "words": words, "more": more}
-    assert repeat_command(made_runs.plan(command=command)) == said
+    assert repeat_command(run_builder.plan(command=command)) == said
 
 
 def test_the_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
-    name = reported_runs.make(tmp_path, {"ext4": 1.3})
+    name = aging_runs.make(tmp_path, {"ext4": 1.3})
     output = tmp_path / "my report.html"
     assert main(["report", "latest", name, "-o", str(output)]) == 0
     out = capsys.readouterr().out
@@ -497,7 +497,7 @@ def test_a_page_takes_no_device_s_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
-    name = reported_runs.make(tmp_path, {"ext4": 1.3})
+    name = aging_runs.make(tmp_path, {"ext4": 1.3})
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for argv in (["report", name, "-o", str(pipe)], ["capsule", "pack", name, "-o", str(pipe)]):
@@ -508,12 +508,12 @@ def test_a_page_takes_no_device_s_place(
 
 def own_run(home: Path, scenario: str, samples: list[tuple[str, str, int, float | None]]) -> str:
     """A run of one ext4 cell that has these samples: step, metric, repetition, value."""
-    run = made_runs.begin(home, [made_runs.cell(drives=("model:x",))], scenario=scenario)
+    run = run_builder.begin(home, [run_builder.cell(drives=("model:x",))], scenario=scenario)
     rows = (
-        made_runs.sample(step, value, metric, repetition, why="the test did not end on both disks")
+        run_builder.sample(step, value, metric, repetition, why="the test did not end on both disks")
         for step, metric, repetition, value in samples
     )
-    made_runs.end(run, 0, rows)
+    run_builder.end(run, 0, rows)
     return run.name
 
 
@@ -572,7 +572,7 @@ def test_system_calls_have_their_shares_and_those_that_wait_stand_apart(tmp_path
 
 
 def test_real_time_without_kvm_is_called_emulated(tmp_path: Path) -> None:
-    name = published_runs.make(tmp_path, "tum-2005", {"ext3": {"read1": 3.0}}, clock="wall")
+    name = study_runs.make(tmp_path, "tum-2005", {"ext3": {"read1": 3.0}}, clock="wall")
     found, elements = made(tmp_path, name)
     assert "EMULATED" in found.parts[0].subtitle
     assert found.parts[0].brief[0].startswith("EMULATED: ")

@@ -17,7 +17,7 @@ from agelab.report.page import build_page as page_of
 from agelab.results.run_directory import RunDirectory
 from bench import example
 from bench.example import CHROMIUM, FLAGS
-from tests.unit import reported_runs
+from tests.unit import aging_runs
 
 PICTURES = Path(__file__).parents[2] / "docs" / "aging"
 PHONE = {"width": 360, "height": 740}
@@ -76,7 +76,7 @@ def browser() -> Iterator[Browser]:
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("home")
     slowdowns = {"btrfs": 2.2, "ext4": 1.5, "reiser4": 1, "xfs</script><b>": 1.4}
-    name = reported_runs.make(
+    name = aging_runs.make(
         home, slowdowns, seeds=(1, 2), statuses={"reiser4": Status.UNSUPPORTED}, pictures=PICTURES
     )
     path = home / "report.html"

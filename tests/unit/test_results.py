@@ -15,7 +15,7 @@ from agelab.model.step import Ratio
 from agelab.results import run_lookup
 from agelab.results.digest import digest, inputs_key
 from agelab.results.run_directory import RunDirectory
-from tests.unit import made_runs
+from tests.unit import run_builder
 
 RATIO = Ratio(name="throughput_ratio", step="copy", metric="throughput")
 
@@ -92,7 +92,7 @@ def test_comparing_names_the_samples_that_differ() -> None:
 
 @pytest.fixture
 def finished(tmp_path: Path) -> RunDirectory:
-    run = made_runs.begin(tmp_path, made_runs.cells(["ext4", "ext4"]), label="aging-ext4")
+    run = run_builder.begin(tmp_path, run_builder.cells(["ext4", "ext4"]), label="aging-ext4")
     run.append(0, sample())
     run.append(0, sample("read", value=None))
     run.finish(0, End(status=Status.OK, inputs_key="sha256:1", digest="sha256:2", host_seconds=9))

@@ -11,20 +11,20 @@ from agelab.model.result import Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
 from agelab.runner.execute.run_plan import refuse_other_inputs
-from tests.unit import made_runs
+from tests.unit import run_builder
 
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDirectory:
     """A run of one cell, in the store that is asked, whose cell has a sample and has not ended."""
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
-    run = made_runs.begin(tmp_path, [made_runs.cell()], label="aging-ext4")
-    made_runs.end(run, 0, [made_runs.sample()], status=None, inputs={"seeds": {"run": 1}})
+    run = run_builder.begin(tmp_path, [run_builder.cell()], label="aging-ext4")
+    run_builder.end(run, 0, [run_builder.sample()], status=None, inputs={"seeds": {"run": 1}})
     return run
 
 
 def test_a_run_is_not_gone_on_with_from_other_inputs() -> None:
-    before = made_runs.plan(provenance={"qemu": "7.2", "host": "a"})
+    before = run_builder.plan(provenance={"qemu": "7.2", "host": "a"})
     refuse_other_inputs(before, before.model_copy(update={"provenance": {"qemu": "7.2", "host": "b"}}))
     with pytest.raises(InputError, match=r"r was begun with other inputs \(qemu\)"):
         refuse_other_inputs(before, before.model_copy(update={"provenance": {"qemu": "10.0", "host": "a"}}))
@@ -70,7 +70,7 @@ def test_what_cannot_be_resumed_is_said(run: RunDirectory, command: dict[str, ob
 
 
 def test_a_run_that_has_ended_is_shown_and_nothing_runs(run: RunDirectory) -> None:
-    made_runs.end(run, status=Status.FAILED)
+    run_builder.end(run, status=Status.FAILED)
     run.write_plan(run.plan().model_copy(update={"command": {**ASKED, "words": {"control": None}}}))
     done = CliRunner().invoke(resume, [], standalone_mode=False)
     assert done.return_value == 1 and "status      failed" in done.output

@@ -9,22 +9,22 @@ from agelab.cli.compare import compare
 from agelab.model.result import Status
 from agelab.results.run_directory import RunDirectory
 from agelab.view.run_tables import print_run, print_runs
-from tests.unit import made_runs
+from tests.unit import run_builder
 
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDirectory:
     """A run of one cell, in the store that is asked, whose cell has a sample and has not ended."""
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
-    run = made_runs.begin(tmp_path, [made_runs.cell()], label="aging-ext4")
-    made_runs.end(run, 0, [made_runs.sample()], status=None, inputs={"seeds": {"run": 1}})
+    run = run_builder.begin(tmp_path, [run_builder.cell()], label="aging-ext4")
+    run_builder.end(run, 0, [run_builder.sample()], status=None, inputs={"seeds": {"run": 1}})
     return run
 
 
 def test_brackets_in_what_a_guest_said_are_shown_as_they_are(
     run: RunDirectory, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made_runs.end(run, status=Status.FAILED, reason="no such\n file: [/mnt/a] [bold]\n")
+    run_builder.end(run, status=Status.FAILED, reason="no such\n file: [/mnt/a] [bold]\n")
     run.write_plan(run.plan().model_copy(update={"unstated": ("the size of the [disk]",)}))
     print_run(run)
     shown = capsys.readouterr().out
@@ -35,7 +35,7 @@ def test_brackets_in_what_a_guest_said_are_shown_as_they_are(
 def test_cells_of_a_run_that_is_going_on_are_running_or_wait(
     run: RunDirectory, capsys: pytest.CaptureFixture[str], end: Status | None, status: str
 ) -> None:
-    made_runs.end(run, status=end)
+    run_builder.end(run, status=end)
     print_run(run)
     print_runs([run])
     assert capsys.readouterr().out.count("interrupted") == 2
@@ -58,7 +58,7 @@ def test_a_wall_clock_without_kvm_is_called_emulated_wherever_it_is_shown(
     accelerator: str,
     emulated: bool,
 ) -> None:
-    made_runs.end(run, digest=None)
+    run_builder.end(run, digest=None)
     plan = run.plan()
     cells = tuple(cell.model_copy(update={"accelerator": accelerator}) for cell in plan.cells)
     run.write_plan(plan.model_copy(update={"clock": clock, "cells": cells}))

@@ -12,7 +12,7 @@ import pytest
 from agelab.cli import main
 from agelab.cli.schema import KINDS, schema_of
 from agelab.results.run_directory import RunDirectory
-from tests.unit import reported_runs
+from tests.unit import aging_runs
 
 PROJECT = Path(__file__).parents[2]
 TEN_LINES = PROJECT / "docs/howto/ten-lines.toml"
@@ -81,7 +81,7 @@ def test_what_may_be_written_shortly_may_be_so_in_the_schema() -> None:
 def test_a_result_is_what_its_schema_wants(tmp_path: Path) -> None:
     from agelab.model.result import Status
 
-    name = reported_runs.make(
+    name = aging_runs.make(
         tmp_path, {"ext4": 1.5, "xfs": 1.2, "jfs": 1}, statuses={"jfs": Status.FAILED}, unfinished=1
     )
     result = json.loads(json.dumps(RunDirectory(tmp_path / "runs" / name).as_json()))

@@ -15,7 +15,7 @@ from agelab.model.result import Sample
 from agelab.model.sanitize import escape_controls
 from agelab.model.step import Ratio
 from agelab.results.run_directory import RunDirectory
-from tests.unit import made_runs
+from tests.unit import run_builder
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07 \x9b31m \x7f \r back \u202etxt.exe \u2066 \u200f \u2028 \x00 \ufeff end"
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
@@ -80,7 +80,7 @@ def test_a_lone_surrogate_is_no_text() -> None:
 
 def hostile_run(runs: Path) -> RunDirectory:
     """A run whose guest has said the worst, written by somebody who does not escape anything."""
-    run = made_runs.begin(runs.parent, [made_runs.cell()], scenario="hostile")
+    run = run_builder.begin(runs.parent, [run_builder.cell()], scenario="hostile")
     row = {"cell": 0, "step": HOSTILE, "metric": "elapsed", "value": 1.0, "unit": "s", "repetition": 1}
     other = {**row, "metric": HOSTILE, "value": None, "not_measured": HOSTILE}
     (run.path / "samples.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(other) + "\n")

@@ -14,7 +14,7 @@ from agelab.results.run_directory import RunDirectory
 from agelab.view import sparkline, summary
 from agelab.view.summary import print_result
 from agelab.view.terminal import Head, print_table
-from tests.unit.reported_runs import COPIES, make
+from tests.unit.aging_runs import COPIES, make
 
 
 def watched(monkeypatch: pytest.MonkeyPatch, width: int = 80) -> None:

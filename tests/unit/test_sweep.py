@@ -8,7 +8,7 @@ import pytest
 from agelab.cli import main
 from agelab.model.result import RunKernel, Status
 from agelab.results.run_directory import RunDirectory
-from tests.unit import made_runs
+from tests.unit import run_builder
 
 
 @pytest.fixture(autouse=True)
@@ -33,22 +33,22 @@ def made(
     """
     booted = booted or RunKernel(spec=f"debian:{kernel}", release=kernel, version=f"{kernel}-1")
     cells = tuple(
-        made_runs.cell(variant, seed, kernel=kernel, drives=(drive,))
+        run_builder.cell(variant, seed, kernel=kernel, drives=(drive,))
         for variant, took in values.items()
         for seed in range(1, 1 + len(took or [0]))
     )
-    run = made_runs.begin(home, cells, scenario=scenario, kernel=booted, provenance={"kernel": str(booted)})
+    run = run_builder.begin(home, cells, scenario=scenario, kernel=booted, provenance={"kernel": str(booted)})
     for number, cell in enumerate(cells):
         took = values[cell.variant]
         if took is None:
             reason = f"kernel {kernel} has no module {cell.variant}"
-            made_runs.end(run, number, status=Status.UNSUPPORTED, inputs={}, reason=reason)
+            run_builder.end(run, number, status=Status.UNSUPPORTED, inputs={}, reason=reason)
             continue
-        measured = [made_runs.sample("copy", took[cell.seed - 1])]
+        measured = [run_builder.sample("copy", took[cell.seed - 1])]
         if again is not None:
-            measured.append(made_runs.sample("copy", again, repetition=2))
-        measured += [made_runs.sample("read", 1.0), made_runs.sample("aged/map", 0.5, "layout_score")]
-        made_runs.end(run, number, measured, inputs={})
+            measured.append(run_builder.sample("copy", again, repetition=2))
+        measured += [run_builder.sample("read", 1.0), run_builder.sample("aged/map", 0.5, "layout_score")]
+        run_builder.end(run, number, measured, inputs={})
     return run.name
 
 

@@ -8,13 +8,13 @@ from agelab.model.result import Cell, End, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.view.eta import Left, left, of_cell, words
 from agelab.view.recent_durations import RUNS_LOOKED_AT, RUNS_READ, recent_cells
-from tests.unit import made_runs
+from tests.unit import run_builder
 
 Took = list[tuple[Cell, End]]
 
 
 def cell(variant: str, seed: int = 1, drive: str = "model:x") -> Cell:
-    return made_runs.cell(variant, seed, drives=(drive,))
+    return run_builder.cell(variant, seed, drives=(drive,))
 
 
 def took(variant: str, *seconds: float, status: Status = Status.OK, drive: str = "model:x") -> Took:
@@ -87,9 +87,9 @@ def begun(
     home: Path, variant: str, seconds: float | None, scale: str = "quick", **said: object
 ) -> RunDirectory:
     command = {"directory": "/", "name": "aging", "words": said, "more": {}}
-    run = made_runs.begin(home, [cell(variant)], scale=scale, command=command)
+    run = run_builder.begin(home, [cell(variant)], scale=scale, command=command)
     if seconds is not None:
-        made_runs.end(run, 0, host_seconds=seconds)
+        run_builder.end(run, 0, host_seconds=seconds)
     return run
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from agelab.model.base import Defaults
 from agelab.model.result import Status
 from agelab.published import study
-from tests.unit import made_runs
+from tests.unit import run_builder
 
 
 def make(
@@ -26,22 +26,22 @@ def make(
     provenance: Mapping[str, object] = {},
 ) -> str:
     """Build a run of variant to step to seconds (or ``step metric`` to value); return its name."""
-    cells = made_runs.cells(
+    cells = run_builder.cells(
         values, range(1, seeds + 1), layout=layout, kernel=kernel, machine=machine, drives=drives, defaults=defaults
     )  # fmt: skip
-    run = made_runs.begin(
+    run = run_builder.begin(
         home, cells, scenario=scenario, scale=scale, clock=clock, provenance={"kernel": kernel, **provenance}
     )
     for number, cell in enumerate(cells):
         run.write_inputs(number, {"cell": number})
         if cell.variant in unsupported:
-            made_runs.end(run, number, status=Status.UNSUPPORTED, reason="this kernel has none")
+            run_builder.end(run, number, status=Status.UNSUPPORTED, reason="this kernel has none")
             continue
         measured = []
         for words, value in values[cell.variant].items():
             step, _, metric = words.partition(" ")
-            measured.append(made_runs.sample(step, value + cell.seed / 10**6, metric or "elapsed"))
-        made_runs.end(run, number, measured)
+            measured.append(run_builder.sample(step, value + cell.seed / 10**6, metric or "elapsed"))
+        run_builder.end(run, number, measured)
     return run.name
 
 

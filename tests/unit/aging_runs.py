@@ -7,7 +7,7 @@ from random import Random
 from agelab.model.metrics import METRICS
 from agelab.model.result import RunKernel, Sample, Status
 from agelab.results.digest import digest
-from tests.unit import made_runs
+from tests.unit import run_builder
 
 COPIES = 12
 TESTS = ("read", "random-read", "write", "list", "search", "space", "remove", "write-large", "read-large")
@@ -49,11 +49,11 @@ def make(
     each variant. The last ``unfinished`` cells have not ended. ``odd`` gives tests of a variant
     a slowdown of their own.
     """
-    cells = made_runs.cells(
+    cells = run_builder.cells(
         slowdowns, seeds, kernel=release, machine="pentium4-2800", drives=("model:seagate-st3120026as",)
     )
     words = {"kernel": "debian:6.1", "seeds": ",".join(map(str, seeds)), "filesystem": ",".join(slowdowns)}
-    run = made_runs.begin(
+    run = run_builder.begin(
         home, cells, scenario=scenario,
         kernel=RunKernel(spec="debian:6.1", release=release, version="6.1.192-2"),
         provenance={"corpus_sha256": "7654", "model": "guest time is counted in instructions"},
@@ -74,7 +74,7 @@ def make(
                     f'{{"cell":{number},{sample.model_dump_json(exclude_none=sample.value is not None)[1:]}'
                 )
         ok = status is Status.OK
-        made_runs.end(
+        run_builder.end(
             run, number, status=status, inputs={"cell": number}, reason=None if ok else reason,
             digest=digest(status, measured, {}) if ok else None,
         )  # fmt: skip

@@ -1,6 +1,6 @@
 """Simulate a bisect: a file has each kernel's result, and each measurement is counted.
 
-As a program (``python -m tests.unit.toy_bisect DIRECTORY``) it is the step that git runs.
+As a program (``python -m tests.unit.simulated_bisect DIRECTORY``) it is the step that git runs.
 """
 
 import json
@@ -25,7 +25,7 @@ from agelab.store import Store
 
 LAST = 64
 """The last commit or kernel, bad; the first is 0."""
-STEP = [sys.executable, "-m", "tests.unit.toy_bisect"]
+STEP = [sys.executable, "-m", "tests.unit.simulated_bisect"]
 BEHAVIOUR, CALLS = "behaviour.json", "calls"
 
 

@@ -24,7 +24,7 @@ from agelab.results.run_directory import RunDirectory
 from agelab.runner.prepare import run_manifest
 from agelab.runner.prepare.run_manifest import CorpusRecord, Profiles, RunManifest
 from agelab.store import Artefact, Store, file_hash
-from tests.unit import made_runs
+from tests.unit import run_builder
 
 SMALL = Path(__file__).parents[1] / "vm" / "small.toml"
 RELEASE, VERSION = "6.1.0-1-amd64", "6.1.1-1"
@@ -67,8 +67,8 @@ def made_run(
         sources=sources,
     )  # fmt: skip
     command = {"directory": "/home/somebody", "name": "small.toml", "words": dict(words), "more": {}}
-    run = made_runs.begin(
-        store.home, made_runs.cells(VARIANTS, kernel=RELEASE, machine="pentium4-2800"), scenario="small",
+    run = run_builder.begin(
+        store.home, run_builder.cells(VARIANTS, kernel=RELEASE, machine="pentium4-2800"), scenario="small",
         kernel=RunKernel(spec=spec, release=RELEASE, version=VERSION), command=command,
         provenance={"image": image.key, "image_content": image.manifest.content},
     )  # fmt: skip
@@ -84,8 +84,8 @@ def made_run(
     }
     for number, variant in enumerate(VARIANTS):
         found = {"making": {**around, "seeds": {"run": 1}, "variant": variant}, "measuring": None}
-        samples = [made_runs.sample(step, 1.25 + number) for step in ("copy", "read")]
-        made_runs.end(run, number, samples, inputs=found, host_seconds=1.5)
+        samples = [run_builder.sample(step, 1.25 + number) for step in ("copy", "read")]
+        run_builder.end(run, number, samples, inputs=found, host_seconds=1.5)
     return run
 
 

@@ -1,4 +1,4 @@
-"""Show a run's progress without a guest, as ``agelab run`` shows it: ``python -m tests.unit.going_run HOME [ENDED]``.
+"""Show a run's progress without a guest, as ``agelab run`` shows it: ``python -m tests.unit.live_run HOME [ENDED]``.
 
 Six cells in HOME, two at a time; ENDED of them (or none) have ended before. The last one is unsupported.
 """
@@ -11,7 +11,7 @@ from agelab.results.run_directory import RunDirectory
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.resolve import resolve
 from agelab.view.progress import shown
-from tests.unit.reported_runs import make
+from tests.unit.aging_runs import make
 
 
 def main(home: Path, ended: int) -> None:
