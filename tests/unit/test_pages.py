@@ -68,3 +68,16 @@ def test_the_index_lists_every_page() -> None:
     linked = set(re.findall(r"\]\(([\w/-]+\.md)\)", (PROJECT / "docs/index.md").read_text()))
     pages = {str(page.relative_to(PROJECT / "docs")) for page in PAGES[3:]}
     assert {page for page in pages - linked - {"index.md"} if not page.startswith("studies/")} == set()
+
+
+def test_every_link_of_the_readme_leads_to_a_file() -> None:
+    links = set(re.findall(r"\]\(([\w./-]+)", (PROJECT / "README.md").read_text()))
+    assert len(links) > 15
+    assert {link for link in links if not (PROJECT / link).exists()} == set()
+
+
+def test_the_readme_shows_lines_of_the_quick_start() -> None:
+    shown = (PROJECT / "README.md").read_text().split("```")[3].strip("\n").splitlines()
+    whole = (PROJECT / "docs/quickstart.md").read_text().splitlines()
+    assert len(shown) > 10
+    assert [line for line in shown if line != " ..." and line not in whole] == []
