@@ -54,7 +54,7 @@ def test_a_filesystem_a_drive_and_a_step_are_one_file_each(copied: Path) -> None
     plan = guest_plan(found, CORPUS, phases(found.scenario, CORPUS)[0])
     assert plan["disks"][0]["mkfs"][0] == "mke2fs"
     assert [step["name"] for step in plan["steps"]] == ["copy", "count"]
-    assert plan["steps"][1]["records"] == [["content_bytes", "B"]]
+    assert [tuple(one) for one in plan["steps"][1]["records"]] == [("content_bytes", "B")]
     other = selection.drive("wd-wd2500jb")
     assert drive.profile == other.model_copy(update={"name": "my-drive"})
     assert cell(copied, disks="model:wd-wd2500jb").disk.drives[0].profile == other
