@@ -17,7 +17,7 @@ from agelab.published.phrasing import describe_column, tau_text
 from agelab.published.report import StudyReport, study_reports
 from agelab.published.verdict import ClaimVerdict
 from agelab.results import run_lookup
-from agelab.view.replication_markdown import lines
+from agelab.view.replication_markdown import markdown_lines
 from bench.page import DOCS, line, put
 
 PAGE = DOCS / "replication.md"
@@ -82,7 +82,7 @@ def main() -> int:
     try:
         store = open_store()
         found = study_reports(loaded(run_lookup.find(store.runs, name)) for name in options.runs)
-        text = "\n".join([*summary(found), *(row for report in found for row in lines(report))])
+        text = "\n".join([*summary(found), *(row for report in found for row in markdown_lines(report))])
         print(text)
         if options.write:
             put(PAGE, "python -m bench.replication", text + "\n")

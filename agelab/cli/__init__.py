@@ -114,7 +114,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         importlib.import_module(COMPLETION)  # before click looks for what answers a shell
     try:
         result = agelab.main(
-            argv, prog_name="agelab", standalone_mode=False, color=False if colour.unwanted() else None
+            argv, prog_name="agelab", standalone_mode=False, color=False if colour.is_unwanted() else None
         )
         sys.stdout.flush()
     except click.exceptions.NoArgsIsHelpError as error:

@@ -4,11 +4,11 @@ from typing import Any
 
 import click
 
-from agelab.cli.run_options import execute, options
+from agelab.cli.run_options import execute, run_options
 
 
 @click.command(epilog="Exit: as agelab run has it.")
-@options
+@run_options
 @click.option("--curve", is_flag=True, help="Stop at the curve's points, as agelab run --curve does.")
 def age(**words: Any) -> int:
     """Make the disks of a scenario's cells, measure nothing of them, and keep them in the store."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agelab.cli.options import json_option, open_store
-from agelab.cli.run_options import shared
+from agelab.cli.run_options import shared_options
 from agelab.cli.types import KERNEL, SCENARIO_NAME
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ STEP = [sys.executable, "-m", "agelab.cli.bisect_step"]
     metavar="BISECT",
     help="Go on with a bisect (or latest), with no other option.",
 )
-@shared
+@shared_options
 @json_option
 def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
     """Find the kernel that changed a result: between two packaged kernels, or two commits of a git tree.
@@ -76,7 +76,7 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
     from agelab.bisect import search
     from agelab.bisect.bisect_directory import BisectDirectory
     from agelab.bisect.kernel_runs import KernelRuns
-    from agelab.cli.bisect_question import asked
+    from agelab.cli.bisect_question import parse_question
     from agelab.errors import HostError
     from agelab.results import checksummed
     from agelab.view.bisect_answer import answer_lines
@@ -84,7 +84,7 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
 
     store = open_store()
     if proceed is None:
-        directory = BisectDirectory.create(store, asked(words))
+        directory = BisectDirectory.create(store, parse_question(words))
     else:
         _nothing_else(words)
         directory = BisectDirectory.find(store, proceed)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from agelab.runner.request.run_request import RunRequest
 
 
-def asked(words: dict[str, Any]) -> "BisectQuestion":
+def parse_question(words: dict[str, Any]) -> "BisectQuestion":
     """The question of a command line. Raises InputError for what is missing, wrong or does not go together."""
     from agelab.bisect import question as questions
     from agelab.bisect.question import BisectQuestion

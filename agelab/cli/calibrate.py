@@ -1,6 +1,6 @@
 """``agelab calibrate``: how far run seeds alone move each result, and that equal inputs move none.
 
-In the wall clock equal inputs do move each result: by how much on this host is recorded (agelab.view.calibration).
+In the wall clock equal inputs do move each result: by how much on this host is recorded (agelab.view.calibration_wall).
 """
 
 from typing import TYPE_CHECKING, Any
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agelab.cli.options import json_option, open_store, print_json
-from agelab.cli.run_options import execute, options
+from agelab.cli.run_options import execute, run_options
 from agelab.cli.types import SCENARIO
 from agelab.view.input_diff import input_lines
 
@@ -25,7 +25,7 @@ SEEDS = "1,2,3,4,5"
     epilog="Exit: 0; 1 some cell not ok, or equal inputs gave different samples (virtual clock); 2 wrong input; "
     "3 the host cannot do it; 130 interrupted.",
 )
-@options
+@run_options
 @click.option("--all", "everything", is_flag=True, help="Every metric and repetition.")
 @click.option("--show", is_flag=True, help="Run nothing: show what is recorded of hosts in the wall clock.")
 @json_option
@@ -87,7 +87,7 @@ def _in_the_wall_clock(options: "RunOptions", everything: bool, as_json: bool) -
     from agelab.analysis.cells import load, seed_groups
     from agelab.disk import claim_drives
     from agelab.errors import InputError
-    from agelab.view import calibration as shown
+    from agelab.view import calibration_wall as shown
     from agelab.view.run_tables import describe_run
 
     store = open_store()
@@ -121,7 +121,7 @@ def _in_the_wall_clock(options: "RunOptions", everything: bool, as_json: bool) -
 def _show(name: str | None, everything: bool, as_json: bool) -> int:
     from agelab.analysis import calibration
     from agelab.errors import InputError
-    from agelab.view.calibration import print_records, records_json
+    from agelab.view.calibration_wall import print_records, records_json
 
     if name:
         raise InputError(f"--show shows all that is recorded: leave {name} out")

@@ -36,7 +36,7 @@ def pack(run: str, output: str | None, with_image: bool) -> None:
     path = replaceable(Path(output) if output else Path(found.name + packing.SUFFIX))
     packed = packing.pack(found, store, path, carry=with_image)
     click.echo(
-        f"{path}: {found.name}, {cell_names.counted(len(packed.cells))}, {path.stat().st_size / 1e6:.1f} MB"
+        f"{path}: {found.name}, {cell_names.count_cells(len(packed.cells))}, {path.stat().st_size / 1e6:.1f} MB"
     )
     click.echo(f"replay it: agelab capsule replay {path}")
 
@@ -82,13 +82,13 @@ def replay(
     from agelab.capsule import read, replay
     from agelab.errors import AgelabError
     from agelab.view.capsule import print_replay, replay_json
-    from agelab.view.progress import shown
+    from agelab.view.progress import show_progress
 
     found = read.open_capsule(file)
     cells = _numbers(numbers, len(found.cells))
     run: RunDirectory | None = None
     try:
-        with shown() as progress:
+        with show_progress() as progress:
             run = replay.run(found, cells, open_store(), progress, jobs=jobs, corpus=corpus, kernel=kernel)
     except AgelabError as error:
         why = str(error).splitlines() + ([error.hint] if error.hint else [])

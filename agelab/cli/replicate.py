@@ -43,9 +43,9 @@ def replicate(runs: tuple[str, ...], everything: bool, markdown: bool, as_json: 
 
         print_json({"schema": SCHEMA, "studies": [report_json(report) for report in found]})
     elif markdown:
-        from agelab.view.replication_markdown import lines
+        from agelab.view.replication_markdown import markdown_lines
 
-        click.echo("\n".join(line for report in found for line in lines(report)))
+        click.echo("\n".join(line for report in found for line in markdown_lines(report)))
     else:
         from agelab.view.replication import print_report
 

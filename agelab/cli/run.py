@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agelab.cli.options import open_store
-from agelab.cli.run_options import controlled, execute
+from agelab.cli.run_options import execute, run_options_with_control
 from agelab.cli.types import DISK_KEY
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.command(
     epilog="Exit: 0 all cells ok, 1 some cell not ok, 2 wrong input, 3 the host cannot do it, 130 interrupted."
 )
-@controlled
+@run_options_with_control
 @click.option(
     "--disk", type=DISK_KEY, default=None, help="Start from a stored disk (its key) instead of making one."
 )
@@ -49,7 +49,7 @@ def run(kernel: tuple[str, ...], **words: Any) -> int:
 
 
 def _sweep(options: "RunOptions", kernels: Sequence[str]) -> int:
-    from agelab.cli.sweep import swept
+    from agelab.cli.sweep import print_finished_sweep
     from agelab.errors import AgelabError
     from agelab.runner.execute import runner
 
@@ -58,7 +58,7 @@ def _sweep(options: "RunOptions", kernels: Sequence[str]) -> int:
     finished = [run for run in done.values() if not isinstance(run, AgelabError)]
     if not finished:
         raise unfit[0][1]
-    swept(finished, unfit)
+    print_finished_sweep(finished, unfit)
     if unfit:
         return 1
     _print_report_command(finished)
@@ -68,9 +68,9 @@ def _sweep(options: "RunOptions", kernels: Sequence[str]) -> int:
 def execute_kernels(options: "RunOptions", kernels: Sequence[str]) -> "dict[str, RunDirectory | AgelabError]":
     """Run the options on several kernels and show progress. Returns the run of each, or why it has none."""
     from agelab.runner.execute import runner
-    from agelab.view.progress import shown
+    from agelab.view.progress import show_progress
 
-    with shown() as progress:
+    with show_progress() as progress:
         return runner.run_kernels(options, kernels, open_store(), progress)
 
 

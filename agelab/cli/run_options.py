@@ -110,14 +110,14 @@ SHARED = (
 OPTIONS = (*OF_ONE_RUN, *SHARED)
 
 
-def options(command: AnyCommand) -> AnyCommand:
+def run_options(command: AnyCommand) -> AnyCommand:
     """Add the scenario argument and all options to a command."""
     for option in reversed(OPTIONS):
         command = option(command)
     return click.argument("name", type=SCENARIO, metavar="SCENARIO[-VARIANT]")(command)
 
 
-def shared(command: AnyCommand) -> AnyCommand:
+def shared_options(command: AnyCommand) -> AnyCommand:
     """Add the shared options to a command."""
     for option in reversed(SHARED):
         command = option(command)
@@ -136,7 +136,7 @@ CONTROL_OPTIONS = (
 )
 
 
-def controlled(command: AnyCommand) -> AnyCommand:
+def run_options_with_control(command: AnyCommand) -> AnyCommand:
     """Add all options, and a control file's in the place of a scenario, to a command."""
     for option in reversed((*OPTIONS, *CONTROL_OPTIONS)):
         command = option(command)
@@ -150,7 +150,7 @@ def execute(
 ) -> "RunDirectory":
     """Run the options in the user's store, or the unfinished cells of ``begun``, and show progress."""
     from agelab.runner.execute import runner
-    from agelab.view.progress import shown
+    from agelab.view.progress import show_progress
 
-    with shown() as progress:
+    with show_progress() as progress:
         return runner.run(options, open_store(), progress, begun=begun, claims=claims)

@@ -50,7 +50,9 @@ def sweep(names: tuple[str, ...], asked: tuple[str, ...], plots: Path | None, as
     return 0
 
 
-def swept(runs: "Sequence[RunDirectory]", unfit: "Sequence[tuple[str, AgelabError]]" = ()) -> None:
+def print_finished_sweep(
+    runs: "Sequence[RunDirectory]", unfit: "Sequence[tuple[str, AgelabError]]" = ()
+) -> None:
     """Print the table of runs that have just ended, why a kernel (its spec) has none, and how to see it again."""
     from agelab.analysis import sweep as results
     from agelab.view.sweep import print_sweep

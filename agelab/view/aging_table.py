@@ -61,7 +61,12 @@ def _print_tests(console: Console, values: Values, tests: Mapping[tuple[str, int
         scores = [values.get((step, "dynamic_layout_score", number)) for step in steps]
         slowdown = values.get((test, "slowdown", number))
         rows.append(
-            (label, *(shown(one, 6) for one in both), shown(slowdown, 3), *(shown(one, 4) for one in scores))
+            (
+                label,
+                *(format_sample(one, 6) for one in both),
+                format_sample(slowdown, 3),
+                *(format_sample(one, 4) for one in scores),
+            )
         )
     print_table(console, heads, rows)
 
@@ -72,7 +77,7 @@ def _print_layout(console: Console, values: Values, metrics: Sequence[str]) -> N
     for metric in metrics:
         scale, decimals = _scale(metric)
         both = (values.get((step, metric, 1)) for step in (AGED_MAP, CONTROL_MAP))
-        rows.append((f" {LABELS[metric]}", *(shown(one, decimals, scale) for one in both)))
+        rows.append((f" {LABELS[metric]}", *(format_sample(one, decimals, scale) for one in both)))
     print_table(console, [(" layout", "left"), ("aged", "right"), ("control", "right")], rows)
 
 
@@ -87,7 +92,7 @@ def _scale(metric: str) -> tuple[float, int]:
     return 1, 0 if metric in ("files", "extents", "free_extents") else 4
 
 
-def shown(sample: Sample | None, decimals: int, scale: float = 1) -> str:
+def format_sample(sample: Sample | None, decimals: int, scale: float = 1) -> str:
     """A dash where there is no such sample, a question mark where it could not be measured."""
     if sample is None:
         return "-"

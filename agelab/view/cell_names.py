@@ -16,17 +16,17 @@ def statuses(run: RunDirectory, ends: Sequence[End | None]) -> list[str]:
     return [status_of(end, run.path / "cells" / str(number), going_on) for number, end in enumerate(ends)]
 
 
-def counted(number: int) -> str:
+def count_cells(number: int) -> str:
     """``1 cell``, ``2 cells``."""
     return "1 cell" if number == 1 else f"{number} cells"
 
 
-def each(statuses: Sequence[str]) -> str:
+def count_statuses(statuses: Sequence[str]) -> str:
     """``60 ok, 5 unsupported``: how many there are of each."""
     return ", ".join(f"{statuses.count(one)} {one}" for one in sorted(set(statuses), key=ORDER.index))
 
 
-def names(some: Iterable[Cell], every: Iterable[Cell]) -> str:
+def list_cells(some: Iterable[Cell], every: Iterable[Cell]) -> str:
     """``ext4, xfs (seeds 2,3)``: some of the cells; their run seeds only where they are not all of the run's."""
     seeds = {cell.seed for cell in every}
     found: dict[str, list[int]] = {}

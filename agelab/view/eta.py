@@ -17,14 +17,14 @@ Took = Sequence[tuple[Cell, End]]
 
 
 @dataclass(frozen=True)
-class Left:
+class TimeLeft:
     """Seconds, from .. to."""
 
     low: float
     high: float
 
 
-def of_cell(cell: Cell, took: Took, before: Took) -> Left | None:
+def cell_time(cell: Cell, took: Took, before: Took) -> TimeLeft | None:
     """What a cell can be expected to take, by what others took in this run and in earlier ones (``before``).
 
     What its kind took in this run, else what it took earlier; else the mean of its filesystem in this run, else of
@@ -33,28 +33,28 @@ def of_cell(cell: Cell, took: Took, before: Took) -> Left | None:
     for known in (took, before):
         own = [end.host_seconds for one, end in known if _kind(one) == _kind(cell) and end.status in TELLING]
         if own:
-            return Left(min(own), max(own))
+            return TimeLeft(min(own), max(own))
     ended = [(one, end.host_seconds) for one, end in took or before if end.status is Status.OK]
     alike = [seconds for one, seconds in ended if one.filesystem == cell.filesystem]
     others = alike or [seconds for _, seconds in ended]
-    return Left(mean(others), mean(others)) if others else None
+    return TimeLeft(mean(others), mean(others)) if others else None
 
 
-def left(
+def time_left(
     waiting: Sequence[Cell], running: Sequence[tuple[Cell, float]], jobs: int, took: Took, before: Took = ()
-) -> Left | None:
+) -> TimeLeft | None:
     """The time until the last cell has ended, or None while of some cell nothing is known.
 
     ``waiting`` are the cells that have not begun, in their turn, so many ``jobs`` at a time; ``running`` are the
     others, with the seconds since each began. One that takes longer than any before it is taken to end at any moment.
     """
-    to_come = [of_cell(cell, took, before) for cell in waiting]
-    begun = [(of_cell(cell, took, before), since) for cell, since in running]
+    to_come = [cell_time(cell, took, before) for cell in waiting]
+    begun = [(cell_time(cell, took, before), since) for cell, since in running]
     whole = [one for one in to_come if one]
     rest = [(one, since) for one, since in begun if one]
     if len(whole) < len(to_come) or len(rest) < len(begun):
         return None
-    return Left(
+    return TimeLeft(
         _until_the_last([one.low for one in whole], [one.low - since for one, since in rest], jobs),
         _until_the_last([one.high for one in whole], [one.high - since for one, since in rest], jobs),
     )
@@ -69,7 +69,7 @@ def _until_the_last(waiting: Sequence[float], running: Sequence[float], jobs: in
     return max(free)
 
 
-def words(time: Left | None) -> str:
+def format_time_left(time: TimeLeft | None) -> str:
     """``about 4 min``, ``4-6 min``, and what to say where there is no figure. It never says less than nothing."""
     if time is None:
         return "not known before a cell has ended"

@@ -40,13 +40,13 @@ def _jsonl(runs: Sequence[RunDirectory]) -> Iterator[str]:
 
 
 def _steps(layout: str, runs: Sequence[RunDirectory]) -> Iterator[str]:
-    return study_tables.LAYOUTS[layout]([study_tables.table(run) for run in runs])
+    return study_tables.LAYOUTS[layout]([study_tables.step_table(run) for run in runs])
 
 
 FORMATS: dict[str, Callable[[Sequence[RunDirectory]], Iterator[str]]] = {
     "csv": _csv,
     "jsonl": _jsonl,
-    "junit": junit.lines,
+    "junit": junit.junit_lines,
     "markdown": partial(_steps, "markdown"),
     "minutes": partial(_steps, "minutes"),
     "seconds": partial(_steps, "seconds"),

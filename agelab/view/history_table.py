@@ -6,14 +6,14 @@ from rich.console import Console
 
 from agelab.model.result import Sample
 from agelab.model.step_id import AGED, AGED_MAP, CONTROL, CONTROL_MAP, StepId
-from agelab.view.aging_table import shown
+from agelab.view.aging_table import format_sample
 from agelab.view.terminal import Head, print_table
 
 Column = tuple[str, str, str, float, int]
 """Heading, step, metric, what a figure is divided by, decimals."""
 
 
-def on_the_way(samples: Sequence[Sample]) -> list[str]:
+def tested_drives(samples: Sequence[Sample]) -> list[str]:
     """The names of the drives on which tests were made at the points of a history: none in other scenarios."""
     return list(
         dict.fromkeys(one.step_id.label for one in samples if one.step_id.on_aged_disk and one.step_id.label)
@@ -29,7 +29,7 @@ def print_points(console: Console, samples: Sequence[Sample], labels: Sequence[s
     rows = []
     for point in points:
         cells = (
-            shown(values.get((step, metric, point)), decimals, scale)
+            format_sample(values.get((step, metric, point)), decimals, scale)
             for _, step, metric, scale, decimals in columns
         )
         rows.append((f" {point}", *cells))

@@ -23,7 +23,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 """What XML 1.0 cannot carry, not even escaped (section 2.2)."""
 
 
-def lines(runs: Sequence[RunDirectory]) -> Iterator[str]:
+def junit_lines(runs: Sequence[RunDirectory]) -> Iterator[str]:
     """The document."""
     suites = ElementTree.Element("testsuites")
     for run in runs:
@@ -37,7 +37,7 @@ def _suite(run: RunDirectory) -> ElementTree.Element:
     plan = run.plan()
     ends = [run.end(number) for number in range(len(plan.cells))]
     kinds = [_kind(end) for end in ends]
-    suite = ElementTree.Element("testsuite", name=plain(run.name), tests=str(len(ends)))
+    suite = ElementTree.Element("testsuite", name=replace_forbidden(run.name), tests=str(len(ends)))
     for name, kind in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(name, str(kinds.count(kind)))
     suite.set("time", f"{sum(end.host_seconds for end in ends if end):.3f}")
@@ -48,15 +48,19 @@ def _suite(run: RunDirectory) -> ElementTree.Element:
 
 def _case(scenario: str, cell: Cell, end: End | None) -> ElementTree.Element:
     name = f"{cell.label}, {cell.kernel}, seed {cell.seed}"
-    case = ElementTree.Element("testcase", classname=plain(scenario), name=plain(name))
+    case = ElementTree.Element(
+        "testcase", classname=replace_forbidden(scenario), name=replace_forbidden(name)
+    )
     case.set("time", f"{end.host_seconds if end else 0:.3f}")
     if kind := _kind(end):
         status = end.status if end else Status.INTERRUPTED
         why = (end.reason if end else "it has no end record") or ""
-        told = ElementTree.SubElement(case, kind, message=plain(why.partition("\n")[0]), type=str(status))
-        told.text = plain(why)
+        told = ElementTree.SubElement(
+            case, kind, message=replace_forbidden(why.partition("\n")[0]), type=str(status)
+        )
+        told.text = replace_forbidden(why)
     if end and end.digest:
-        ElementTree.SubElement(case, "system-out").text = plain(
+        ElementTree.SubElement(case, "system-out").text = replace_forbidden(
             f"inputs_key {end.inputs_key}\ndigest {end.digest}"
         )
     return case
@@ -66,6 +70,6 @@ def _kind(end: End | None) -> str | None:
     return KIND.get(end.status) if end else "error"
 
 
-def plain(text: str) -> str:
+def replace_forbidden(text: str) -> str:
     """The text without what XML cannot carry."""
     return _FORBIDDEN.sub("\ufffd", text)

@@ -27,7 +27,7 @@ ROOM = 110
 """Characters of a line from which on a bar may be long."""
 
 
-def repetitions(request: RunRequest) -> dict[str, int] | None:
+def steps_of_cell(request: RunRequest) -> dict[str, int] | None:
     """The steps of a cell of that request and how often each is done; None where a history decides it."""
     scenario = request.seeded_variants[0][0]
     found: dict[str, int] = {}
@@ -53,7 +53,7 @@ def repetitions(request: RunRequest) -> dict[str, int] | None:
     return found
 
 
-def worded(said: str, known: Mapping[str, int]) -> str:
+def step_text(said: str, known: Mapping[str, int]) -> str:
     """A step that has ended (``copy 7``) as the tables name it: ``copy 7/12``; one that is done once has no number."""
     step = said.rpartition(" ")[0]
     often = known.get(step, 1 if StepId.parse(step).name in IMPLICIT else None)
@@ -61,7 +61,7 @@ def worded(said: str, known: Mapping[str, int]) -> str:
 
 
 @dataclass
-class Course:
+class CellTracker:
     """How far the cells of runs have come."""
 
     jobs: int = 1
@@ -102,13 +102,11 @@ class Course:
         now, running = self.clock(), list(self.running.items())
         waiting = [self.cells[number] for number in list(self.waiting)]
         begun = [(self.cells[number], now - since) for number, since in running]
-        done = (
-            f"{len(self.cells) - len(waiting) - len(running)} of {cell_names.counted(len(self.cells))} done"
-        )
+        done = f"{len(self.cells) - len(waiting) - len(running)} of {cell_names.count_cells(len(self.cells))} done"
         if not waiting and not running:
             return done
-        left = eta.left(waiting, begun, self.jobs, list(self.took), self.before)
-        return f"{done}; time left: {eta.words(left)}"
+        left = eta.time_left(waiting, begun, self.jobs, list(self.took), self.before)
+        return f"{done}; time left: {eta.format_time_left(left)}"
 
 
 class PlainProgress(Progress):
@@ -116,7 +114,7 @@ class PlainProgress(Progress):
 
     def __init__(self, console: Console) -> None:
         self.console = console
-        self.course = Course()
+        self.course = CellTracker()
 
     def stage(self, line: str) -> None:
         self.console.print(f"  {line}", soft_wrap=True)
@@ -145,7 +143,7 @@ class MovingProgress(PlainProgress):
 
     def begin_runs(self, request: RunRequest, runs: Sequence[RunDirectory], waiting: Sequence[int]) -> None:
         super().begin_runs(request, runs, waiting)
-        self._known = repetitions(request)
+        self._known = steps_of_cell(request)
 
     def begin_cell(self, cell: Cell, number: int) -> None:
         self.course.begin(number)
@@ -155,7 +153,7 @@ class MovingProgress(PlainProgress):
 
     def end_step(self, number: int, step: str) -> None:
         implied = step == "ready" or StepId.parse(step.rpartition(" ")[0]).name == "mkfs"
-        text = f"{self.course.name(number)}: {worded(step, self._known or {})}"
+        text = f"{self.course.name(number)}: {step_text(step, self._known or {})}"
         self.bars.update(self._tasks[number], advance=not implied, description=text)
 
     def end_cell(self, cell: Cell, number: int, end: End) -> None:
@@ -164,7 +162,7 @@ class MovingProgress(PlainProgress):
 
 
 @contextmanager
-def shown() -> Iterator[Progress]:
+def show_progress() -> Iterator[Progress]:
     """Follow runs on standard error while the body runs: with moving bars on a terminal, else in plain lines."""
     console = open_console(stderr=True)
     if not can_redraw(console):

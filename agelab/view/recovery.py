@@ -8,7 +8,7 @@ PROMISED = ("files_intact", "files_damaged", "files_missing")
 CHANGED = tuple(f"unsynced_{what}" for what in ("whole", "older", "short", "zeros", "garbage", "missing"))
 
 
-def lines(samples: Sequence[Sample]) -> Iterator[str]:
+def recovery_lines(samples: Sequence[Sample]) -> Iterator[str]:
     """A line for each cut, recovery and check, and for the files that were looked for."""
     for one in samples:
         whole, seconds = ("?", "?") if one.value is None else (f"{one.value:.0f}", f"{one.value:.6f}")

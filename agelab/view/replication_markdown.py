@@ -19,19 +19,19 @@ from agelab.published.phrasing import (
 from agelab.published.ranking import RankedColumn, RankedRow, Ranking
 from agelab.published.report import StudyReport
 from agelab.published.verdict import ClaimVerdict, JudgedClaim
-from agelab.view.study_tables import escaped
+from agelab.view.study_tables import escape_markdown
 
 SHOWN = 7
 """Figures of a claim to print."""
 
 
-def lines(report: StudyReport) -> Iterator[str]:
+def markdown_lines(report: StudyReport) -> Iterator[str]:
     """One study: what ran, the rankings, the verdicts."""
     yield from (f"## {report.study.name}", "", f"{report.study.claims.about}.", "")
     for letter, side in report.sides:
         verdicts = count_verdicts(report, letter)
-        yield f"- **{letter}**: {escaped(describe_column(side))}: {verdicts}. {_runs(side.names)}."
-        yield from (f"  - left out: {escaped(line)}" for line in side.left_out)
+        yield f"- **{letter}**: {escape_markdown(describe_column(side))}: {verdicts}. {_runs(side.names)}."
+        yield from (f"  - left out: {escape_markdown(line)}" for line in side.left_out)
         yield from (f"  - {line}" for line in floor_notes(report, letter))
     yield ""
     for ranking in report.rankings:
@@ -133,7 +133,11 @@ def _figures(outcome: ClaimOutcome) -> str:
 def _verdict(one: JudgedClaim) -> str:
     figures = _figures(one.ours) if one.ours else "-"
     if one.verdict is ClaimVerdict.UNTESTED:
-        return f"{one.verdict}: {escaped(one.reason)}" + (f"; ours: {figures}" if figures != "-" else "")
+        return f"{one.verdict}: {escape_markdown(one.reason)}" + (
+            f"; ours: {figures}" if figures != "-" else ""
+        )
     return f"**{one.verdict}**: " + (
-        f"{figures} ({escaped(reason_text(one))})" if figures != "-" else escaped(reason_text(one))
+        f"{figures} ({escape_markdown(reason_text(one))})"
+        if figures != "-"
+        else escape_markdown(reason_text(one))
     )

@@ -13,7 +13,7 @@ from agelab.model.step_id import DISKS, StepId
 from agelab.results.run_directory import RunDirectory
 from agelab.results.status import WAITING
 from agelab.view import aging_table, cell_names, history_table, recovery, sparkline
-from agelab.view.syscalls import print_syscalls, traced
+from agelab.view.syscalls import print_syscalls, traced_steps
 from agelab.view.terminal import Head, open_console, print_table, print_wrapped
 
 RATE, SEEKS = "\nMB/s", "\nseeks"
@@ -65,7 +65,8 @@ def print_run(run: RunDirectory, *, curves: bool = False) -> None:
     for status, found in empty.items():
         print_wrapped(
             console,
-            f"\n{cell_names.counted(len(found))} {status}, nothing measured: {cell_names.names(found, plan.cells)}",
+            f"\n{cell_names.count_cells(len(found))} {status}, nothing measured: "
+            f"{cell_names.list_cells(found, plan.cells)}",
         )
     if plan.unstated:
         console.print("\nwhat the study leaves open, or is not reproduced:")
@@ -110,9 +111,9 @@ def _print_cell(
         2,
     )
     if samples:
-        labels = history_table.on_the_way(samples)
+        labels = history_table.tested_drives(samples)
         phases = {*DISKS, *labels}
-        apart = traced(samples)
+        apart = traced_steps(samples)
         steps = [one for one in samples if phases.isdisjoint(one.step_id.within[:1])]
         steps = [one for one in steps if apart.isdisjoint(_within(one))]
         _print_steps(console, steps)
@@ -131,7 +132,7 @@ def _print_cell(
             if sample.metric in RECORDED:
                 said = sample.not_measured if sample.value is None else f"{sample.value / 1e6:.3f} MB"
                 console.print(f"  {sample.step}: {RECORDED[sample.metric]}: {said}", soft_wrap=True)
-        for line in recovery.lines(samples):
+        for line in recovery.recovery_lines(samples):
             console.print(f"  {line}", soft_wrap=True)
     if end is None or status == WAITING:
         why = ": it has no end record" if status == Status.INTERRUPTED else ""
@@ -259,5 +260,5 @@ def _listed(run: RunDirectory) -> dict[str, str]:
         "seeds": cell_names.ranges(seeds) if seeds != [1] else "",
         "layout": ", ".join(dict.fromkeys(cell.layout for cell in plan.cells)),
         "drives": ", ".join(dict.fromkeys(drive for cell in plan.cells for drive in cell.drives)),
-        FOLDED: cell_names.each(statuses),
+        FOLDED: cell_names.count_statuses(statuses),
     }

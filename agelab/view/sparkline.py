@@ -12,7 +12,7 @@ BLOCKS, ASCII = "▁▂▃▄▅▆▇█", "_.-:=+*#"
 """From the lowest to the highest, for a terminal that has them and for one that has letters alone."""
 
 
-def letters(encoding: str) -> bool:
+def lacks_blocks(encoding: str) -> bool:
     """Whether an encoding has no blocks."""
     return not encoding.lower().startswith("utf")
 
@@ -20,7 +20,7 @@ def letters(encoding: str) -> bool:
 def bar(value: float, most: float, width: int, encoding: str) -> str:
     """A bar from zero, as long as the value is of the most; that has ``width`` characters."""
     halves = round(2 * width * value / most) if most > 0 else 0
-    if letters(encoding):
+    if lacks_blocks(encoding):
         return "#" * (halves // 2)
     return "━" * (halves // 2) + "╸" * (halves % 2)
 
@@ -31,7 +31,7 @@ def row(values: Sequence[float | None], encoding: str) -> str:
     if not known:
         return ""
     low, high = min(known), max(known)
-    steps = ASCII if letters(encoding) else BLOCKS
+    steps = ASCII if lacks_blocks(encoding) else BLOCKS
     return "".join(
         " "
         if value is None

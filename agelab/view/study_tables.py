@@ -25,7 +25,7 @@ class StepTable:
     """Step to seconds of guest time: over the run seeds the median of the mean over its repetitions."""
 
 
-def table(run: RunDirectory) -> StepTable:
+def step_table(run: RunDirectory) -> StepTable:
     """The run's table. Cells that are not ok are not in its figures."""
     loaded = load(run)
     plan, found = loaded.plan, seed_groups(loaded)
@@ -86,13 +86,13 @@ def _markdown(tables: Iterable[StepTable]) -> Iterator[str]:
     """Tables in the manner of GitHub; names and reasons cannot break out of their cell."""
     for number, one in enumerate(tables):
         yield from ([""] if number else [])
-        yield from (f"**{escaped(one.title)}**, seconds of guest time", "")
+        yield from (f"**{escape_markdown(one.title)}**, seconds of guest time", "")
         if one.rows:
             yield _row(["step", *one.columns])
             yield f"|---|{'---:|' * len(one.columns)}"
             yield from (_row([step, *_cells(row, seconds)]) for step, row in one.rows.items())
         yield from ([""] if one.notes else [])
-        yield from (f"- {escaped(note)}" for note in one.notes)
+        yield from (f"- {escape_markdown(note)}" for note in one.notes)
 
 
 def _cells(row: Sequence[Fraction | None], form: Callable[[Fraction], str]) -> list[str]:
@@ -100,10 +100,10 @@ def _cells(row: Sequence[Fraction | None], form: Callable[[Fraction], str]) -> l
 
 
 def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(map(escaped, cells))} |"
+    return f"| {' | '.join(map(escape_markdown, cells))} |"
 
 
-def escaped(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """The text in one line of Markdown, in which nothing of it is Markdown or HTML."""
     return re.sub(r"([\\`*_\[\]<>|#&~])", r"\\\1", " ".join(text.split()))
 

@@ -124,7 +124,7 @@ def _print_together(console: Console, run: RunDirectory) -> None:
     for cell, status, end in ended:
         found.setdefault((status, _why(end)), []).append(cell)
     rows = [
-        (f" {len(some)}", status, ": ".join(filter(None, (cell_names.names(some, every), why))))
+        (f" {len(some)}", status, ": ".join(filter(None, (cell_names.list_cells(some, every), why))))
         for (status, why), some in found.items()
     ]
     of = seeds_text(dict.fromkeys(cell.seed for cell in every))

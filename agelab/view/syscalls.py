@@ -18,7 +18,7 @@ METRICS = ("syscall_seconds", "syscall_calls", "syscall_errors")
 Calls = Mapping[str, Mapping[str, Sample]]
 
 
-def traced(samples: Sequence[Sample]) -> set[str]:
+def traced_steps(samples: Sequence[Sample]) -> set[str]:
     """The steps that were done under strace."""
     return {one.step_id.group for one in samples if one.metric in METRICS}
 

@@ -47,7 +47,7 @@ def open_console(*, stderr: bool = False) -> Console:
         markup=False,
         emoji=False,
         width=None if watched else WHOLE,
-        color_system=None if colour.unwanted() else "auto",
+        color_system=None if colour.is_unwanted() else "auto",
     )
 
 

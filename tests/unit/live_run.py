@@ -10,7 +10,7 @@ from agelab.model.result import End, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.resolve import resolve
-from agelab.view.progress import shown
+from agelab.view.progress import show_progress
 from tests.unit.aging_runs import make
 
 
@@ -19,7 +19,7 @@ def main(home: Path, ended: int) -> None:
     name = make(home, {"ext4": 1.2, "xfs": 1.4, "reiserfs-journal": 1.3}, seeds=(1, 2), unfinished=6 - ended)
     run = RunDirectory(home / "runs" / name)
     wanted = resolve(RunOptions(name="aging", jobs=2))
-    with shown() as progress:
+    with show_progress() as progress:
         progress.stage("kernel debian:6.1")
         left = run.unfinished()
         progress.begin_runs(wanted, [run], left)

@@ -9,7 +9,7 @@ from agelab.cli import main
 from agelab.model.result import Cell, End, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.view import run_tables
-from agelab.view.cell_names import names, ranges
+from agelab.view.cell_names import list_cells, ranges
 from tests.unit.aging_runs import make as made
 from tests.unit.study_runs import make
 
@@ -106,5 +106,5 @@ def test_cells_are_named_by_variant_and_layout_and_by_seed_only_where_some_are_m
              defaults="today", seed=seed)
         for variant in ("ext4", "xfs") for layout in ("single", "raid0") for seed in (1, 2, 3)
     ]  # fmt: skip
-    assert names(cells[:3], cells) == "ext4" and names(cells[6:8], cells) == "xfs (seeds 1,2)"
-    assert names(cells[:4], cells) == "ext4; ext4, raid0 (seed 1)"
+    assert list_cells(cells[:3], cells) == "ext4" and list_cells(cells[6:8], cells) == "xfs (seeds 1,2)"
+    assert list_cells(cells[:4], cells) == "ext4; ext4, raid0 (seed 1)"

@@ -325,7 +325,7 @@ def test_a_result_tells_of_the_cut_and_of_what_was_promised() -> None:
         sample("check", "files_damaged", 2, 1),
         sample("check", "files_missing", 1, 1),
     ]
-    assert list(shown.lines(told)) == [
+    assert list(shown.recovery_lines(told)) == [
         "work 1: power cut 7.097 s after its begin",
         "recovery: the mount failed, exit 32",
         "fsck: exit 4",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agelab.view.progress import worded
+from agelab.view.progress import step_text
 from tests.unit.study_runs import make, printed
 
 GOING = [sys.executable, "-m", "tests.unit.live_run"]
@@ -129,4 +129,4 @@ def test_a_step_is_counted_as_the_tables_count_it() -> None:
     known = {"copy": 12, "fill": 1}
     said = ("copy 7", "fill 1", "aged/mkfs 1", "ready", "replay 3", "copy 2: power cut")
     told = ["copy 7/12", "fill", "aged/mkfs", "ready", "replay 3", "copy 2: power cut"]
-    assert [worded(one, known) for one in said] == told
+    assert [step_text(one, known) for one in said] == told

@@ -104,7 +104,9 @@ def test_a_sweep_of_which_a_kernel_is_left_out_is_not_ok(monkeypatch: pytest.Mon
         "agelab.cli.run.execute_kernels",
         lambda *_: {"debian:6.1": "run", "debian:5.10": DoesNotBoot("no word")},
     )
-    monkeypatch.setattr("agelab.cli.sweep.swept", lambda runs, unfit: told.extend((*runs, *unfit)))
+    monkeypatch.setattr(
+        "agelab.cli.sweep.print_finished_sweep", lambda runs, unfit: told.extend((*runs, *unfit))
+    )
     done = CliRunner().invoke(
         run, ["aging-ext4", "--kernel", "6.1", "--kernel", "5.10"], standalone_mode=False
     )

@@ -6,7 +6,7 @@ import pytest
 
 from agelab.model.result import Cell, End, Status
 from agelab.results.run_directory import RunDirectory
-from agelab.view.eta import Left, left, of_cell, words
+from agelab.view.eta import TimeLeft, cell_time, format_time_left, time_left
 from agelab.view.recent_durations import RUNS_LOOKED_AT, RUNS_READ, recent_cells
 from tests.unit import run_builder
 
@@ -23,46 +23,46 @@ def took(variant: str, *seconds: float, status: Status = Status.OK, drive: str =
 
 def test_a_cell_takes_what_its_kind_took_here_else_before_else_what_others_take() -> None:
     here = took("ext4", 30, 50) + took("ext3", 40)
-    assert of_cell(cell("ext4"), here, took("ext4", 500)) == Left(30, 50)
-    assert of_cell(cell("xfs"), here, took("xfs", 90, 70)) == Left(70, 90)
-    assert of_cell(cell("ext4-journal"), here, ()) == Left(40, 40)  # of its filesystem
-    assert of_cell(cell("xfs"), here, ()) == Left(40, 40)  # of all: (30 + 50 + 40) / 3
-    assert of_cell(cell("xfs"), (), took("ext4", 10, 20)) == Left(15, 15)
-    assert of_cell(cell("xfs"), (), ()) is None
+    assert cell_time(cell("ext4"), here, took("ext4", 500)) == TimeLeft(30, 50)
+    assert cell_time(cell("xfs"), here, took("xfs", 90, 70)) == TimeLeft(70, 90)
+    assert cell_time(cell("ext4-journal"), here, ()) == TimeLeft(40, 40)  # of its filesystem
+    assert cell_time(cell("xfs"), here, ()) == TimeLeft(40, 40)  # of all: (30 + 50 + 40) / 3
+    assert cell_time(cell("xfs"), (), took("ext4", 10, 20)) == TimeLeft(15, 15)
+    assert cell_time(cell("xfs"), (), ()) is None
 
 
 def test_cells_on_another_drive_are_others_and_one_that_was_cut_short_says_nothing() -> None:
-    assert of_cell(cell("ext4"), took("ext4", 5, drive="model:none"), took("ext4", 60)) == Left(60, 60)
+    assert cell_time(cell("ext4"), took("ext4", 5, drive="model:none"), took("ext4", 60)) == TimeLeft(60, 60)
     for status in (Status.FAILED, Status.HUNG, Status.PANICKED, Status.INTERRUPTED):
-        assert of_cell(cell("ext4"), took("ext4", 5, status=status), ()) is None
+        assert cell_time(cell("ext4"), took("ext4", 5, status=status), ()) is None
     unsupported = took("reiser4", 0.5, status=Status.UNSUPPORTED) + took("xfs", 80)
-    assert of_cell(cell("reiser4", 2), unsupported, ()) == Left(0.5, 0.5)
-    assert of_cell(cell("jfs"), unsupported, ()) == Left(80, 80)
+    assert cell_time(cell("reiser4", 2), unsupported, ()) == TimeLeft(0.5, 0.5)
+    assert cell_time(cell("jfs"), unsupported, ()) == TimeLeft(80, 80)
 
 
 def test_cells_run_side_by_side_and_whoever_is_free_takes_the_next() -> None:
     known = took("ext4", 100) + took("zfs", 300)
     four = [cell("ext4", seed) for seed in range(4)]
-    assert left(four, [], 1, known) == Left(400, 400)
-    assert left(four, [], 2, known) == Left(200, 200)
+    assert time_left(four, [], 1, known) == TimeLeft(400, 400)
+    assert time_left(four, [], 2, known) == TimeLeft(200, 200)
     # zfs has 260 s to go; beside it four of 100 s follow one another on the other place.
-    assert left(four[:2], [(cell("zfs"), 40), (four[2], 30)], 2, known) == Left(270, 270)
-    assert left(four, [(cell("zfs"), 0)], 2, known) == Left(400, 400)
+    assert time_left(four[:2], [(cell("zfs"), 40), (four[2], 30)], 2, known) == TimeLeft(270, 270)
+    assert time_left(four, [(cell("zfs"), 0)], 2, known) == TimeLeft(400, 400)
 
 
 def test_it_is_a_range_where_cells_of_a_kind_took_more_and_less() -> None:
-    assert left([cell("ext4")], [(cell("ext4"), 20)], 1, took("ext4", 60, 90)) == Left(100, 160)
+    assert time_left([cell("ext4")], [(cell("ext4"), 20)], 1, took("ext4", 60, 90)) == TimeLeft(100, 160)
 
 
 def test_nothing_is_said_while_of_some_cell_nothing_is_known() -> None:
-    assert left([cell("ext4")], [(cell("xfs"), 5)], 1, ()) is None
-    assert words(None) == "not known before a cell has ended"
+    assert time_left([cell("ext4")], [(cell("xfs"), 5)], 1, ()) is None
+    assert format_time_left(None) == "not known before a cell has ended"
 
 
 def test_it_never_falls_below_zero() -> None:
-    late = left([], [(cell("ext4"), 1000)], 1, took("ext4", 60))
-    assert late == Left(0, 0) and words(late) == "any moment now, by what cells took before"
-    assert left([cell("ext4")], [(cell("ext4"), 1000)], 1, took("ext4", 60)) == Left(60, 60)
+    late = time_left([], [(cell("ext4"), 1000)], 1, took("ext4", 60))
+    assert late == TimeLeft(0, 0) and format_time_left(late) == "any moment now, by what cells took before"
+    assert time_left([cell("ext4")], [(cell("ext4"), 1000)], 1, took("ext4", 60)) == TimeLeft(60, 60)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_it_never_falls_below_zero() -> None:
     ],
 )
 def test_its_words(low: float, high: float, said: str) -> None:
-    assert words(Left(low, high)) == said
+    assert format_time_left(TimeLeft(low, high)) == said
 
 
 def begun(
