@@ -24,7 +24,7 @@ from agelab.view import colour
 INTERNAL_ERROR = 70
 INTERRUPTED = 130
 READER_GONE = 128 + signal.SIGPIPE
-"""What a shell says of any command whose reader (a pager, head) goes before the output ends."""
+"""The exit code of a command whose reader (a pager, head) ends before the output, as shells report it."""
 FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 FULL = "free some space there (AGELAB_HOME, or where its output goes); a run that had begun goes on: agelab resume"
 

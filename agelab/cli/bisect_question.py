@@ -1,4 +1,4 @@
-"""What ``agelab bisect`` is asked: its options, checked before anything is measured."""
+"""Check the options of ``agelab bisect`` before anything is measured, and make its question."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def parse_question(words: dict[str, Any]) -> "BisectQuestion":
-    """The question of a command line. Raises InputError for what is missing, wrong or does not go together."""
+    """Make the question of a command line. Raises InputError for options that are missing, wrong or contradictory."""
     from agelab.bisect import question as questions
     from agelab.bisect.question import BisectQuestion
     from agelab.bisect.wall_clock_rule import fewest_rounds
@@ -65,7 +65,7 @@ def parse_question(words: dict[str, Any]) -> "BisectQuestion":
 
 
 def _metric(words: dict[str, Any]) -> "tuple[str, int, str] | None":
-    """Step, repetition and metric. Raises InputError."""
+    """Parse --metric into step, repetition and metric. Raises InputError."""
     from agelab.errors import InputError, unknown
     from agelab.model.metrics import METRICS
 
@@ -87,9 +87,9 @@ def _metric(words: dict[str, Any]) -> "tuple[str, int, str] | None":
 
 
 def _step_there(step: str, wanted: "RunRequest") -> None:
-    """Refuse a step that no cell of this scenario has: its ends would be measured in vain. Raises InputError.
+    """Raise InputError for a step that no cell of the scenario has, before good and bad are measured.
 
-    What comes before the last slash is a phase's name, a drive's or an experiment's, and not looked at.
+    The name before the last slash, of a phase, a drive or an experiment, is not checked.
     """
     from agelab.analysis.sweep import TOTAL
     from agelab.errors import unknown
@@ -105,7 +105,7 @@ def _step_there(step: str, wanted: "RunRequest") -> None:
 
 
 def _cell(words: dict[str, Any]) -> "tuple[str, RunRequest]":
-    """The name of what is run and its request, of one cell. Raises InputError where it would be several."""
+    """Return the name of the run and its request for one cell. Raises InputError where there would be several."""
     from agelab.errors import InputError, unknown
     from agelab.runner.request.options import RunOptions
     from agelab.runner.request.resolve import resolve
@@ -134,7 +134,7 @@ def _cell(words: dict[str, Any]) -> "tuple[str, RunRequest]":
 
 
 def _numbers(words: dict[str, Any], clock: str) -> tuple[str | None, str | None, str]:
-    """Threshold, relative threshold and error probability, as exact numbers. Raises InputError."""
+    """Parse threshold, relative threshold and error probability as exact numbers. Raises InputError."""
     from fractions import Fraction
 
     from agelab.errors import InputError
@@ -170,7 +170,7 @@ def _numbers(words: dict[str, Any], clock: str) -> tuple[str | None, str | None,
 
 
 def _files(words: dict[str, Any], tree: "GitTree") -> list[str]:
-    """Every file that the options of the kernels name, whether it is used or may come to be."""
+    """List every file that the options of the kernels name, used or not."""
     from agelab.kernel import recipes
 
     named = [Path(word).expanduser() for word in (words["base"], *words["config"], *words["patches"]) if word]
@@ -180,7 +180,7 @@ def _files(words: dict[str, Any], tree: "GitTree") -> list[str]:
 
 
 def _kernels(words: dict[str, Any], wanted: "RunRequest") -> "tuple[GitTree | None, list[str], int]":
-    """The tree, or None; the kernels from good to bad, and how many could be the first bad one. Raises InputError."""
+    """Return the tree or None, the kernels from good to bad, and the number of candidates. Raises InputError."""
     from agelab.bisect import git_search, package_search
     from agelab.disk import DriveSpec, parse
     from agelab.errors import InputError

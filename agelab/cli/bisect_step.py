@@ -21,7 +21,7 @@ INTERRUPTED = 130
 
 
 def judge_of(directory: BisectDirectory) -> Judge:
-    """The rule of a bisect, which measures by runs."""
+    """Make the bisect's rule, which measures by runs."""
     from agelab.bisect.kernel_runs import KernelRuns
 
     store = Store(directory.path.parents[1])
@@ -29,7 +29,7 @@ def judge_of(directory: BisectDirectory) -> Judge:
 
 
 def main(path: Path, judge: Callable[[BisectDirectory], Judge] = judge_of) -> int:
-    """Judge the commit that git asks for; what keeps that from being done is left for who drives git."""
+    """Judge the commit that git has checked out; an error is recorded for the process that drives git."""
     # Git is started deaf to interrupts, so that it waits for this process to end its guest: this one is not.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
@@ -51,7 +51,7 @@ def main(path: Path, judge: Callable[[BisectDirectory], Judge] = judge_of) -> in
 
 
 def _bug(directory: BisectDirectory) -> AgelabError:
-    """What the user is told of an error that nobody expected; all of it is in the log."""
+    """Log the traceback of an unexpected error, and return the error that the user sees."""
     directory.log_line(traceback.format_exc())
     return AgelabError(
         "a bug in agelab, not in what you asked for; please report it", hint=f"see {directory.log}"

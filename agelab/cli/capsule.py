@@ -104,7 +104,7 @@ def replay(
 
 
 def _numbers(said: str | None, there: int) -> list[int]:
-    """The cells that were asked for."""
+    """Parse --cells. Raises InputError."""
     from agelab.errors import InputError
 
     words = [word.strip() for word in said.split(",")] if said is not None else [str(n) for n in range(there)]

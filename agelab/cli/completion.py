@@ -28,7 +28,7 @@ def completion(shell: str) -> None:
 
 
 class Bash(BashComplete):
-    """Bash breaks words at colons, which kernels, drives and RUN:variant have: the whole line is asked about."""
+    """Completion in Bash from the whole line: Bash breaks words at colons, as in kernels, drives and RUN:variant."""
 
     source_template = """\
 %(complete_func)s() {
@@ -52,14 +52,14 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 """
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """The words before the one that is completed, without the command's own, and as much as there is of that."""
+        """Return the words after the command's name, and the incomplete one."""
         line = os.environ["COMP_LINE"]
         words = split_arg_string(line)
         incomplete = "" if line[-1:].isspace() else words.pop()
         return words[1:], incomplete
 
     def format_completion(self, item: CompletionItem[Any]) -> str:
-        """Without what lies before Bash's last break: that stays on the line."""
+        """Cut what lies before Bash's last break: it stays on the line."""
         _, incomplete = self.get_completion_args()
         breaks = [sign for sign in ":=" if sign in os.environ.get("COMP_BREAKS", "")]
         kept = max((incomplete.rfind(sign) + 1 for sign in breaks), default=0)

@@ -38,7 +38,7 @@ def export(names: tuple[str, ...], wanted: str, output: Path | None) -> None:
 
 
 def _write(lines: Iterable[str], output: Path | None) -> None:
-    """To the file, or without one to the output. Raises InputError for a file that cannot be written."""
+    """Write the lines to a file, or to standard output. Raises InputError where the file cannot be written."""
     if output is None:
         sys.stdout.writelines(f"{line}\n" for line in lines)
         return

@@ -18,7 +18,7 @@ TAKES = {
     "churn": ("fullness", "overwrites", "freed", "points", "seed"),
     "git": ("repository", "revision", "points"),
 }
-"""The engines, and the options of each."""
+"""The options of each engine."""
 FIGURES = ("fullness", "overwrites", "freed")
 
 
@@ -119,7 +119,7 @@ def _options(engine: str) -> str:
 
 
 def _wanted(engine: str, asked: dict[str, Any]) -> Any:
-    """The request as a scenario would make it. Raises InputError naming the option that is out of range."""
+    """Make the request as a scenario would. Raises InputError naming the option that is out of range."""
     from pydantic import TypeAdapter, ValidationError
 
     from agelab.model.history import History

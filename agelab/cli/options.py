@@ -1,4 +1,4 @@
-"""What the verbs share: where the store is, and options that mean the same everywhere."""
+"""The store, options and output that several verbs share."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print a vers
 
 
 def open_store() -> Store:
-    """The user's store; a damaged artefact that is made again is named on standard error.
+    """Open the user's store; it names each damaged artefact that is made again on standard error.
 
     Raises InputError where there can be none.
     """
@@ -21,9 +21,9 @@ def open_store() -> Store:
 
 
 def replaceable(path: Path) -> Path:
-    """A place for a whole file: one that is there gives way to it. Raises InputError for what is no place for one.
+    """Return the path if a whole file can be put there, in place of one that exists. Raises InputError otherwise.
 
-    A device (/dev/null, /dev/stdout) is none: a file put in its place would be the end of it.
+    A device (/dev/null, /dev/stdout) is refused: a file would replace it.
     """
     if not path.absolute().parent.is_dir():
         raise InputError(f"{path} cannot be written: {path.parent} is not a directory")
@@ -33,5 +33,5 @@ def replaceable(path: Path) -> Path:
 
 
 def print_json(value: object) -> None:
-    """Print a JSON value for programs: keys in the order given, one stable layout."""
+    """Print JSON with its keys in the order given."""
     click.echo(json.dumps(value, indent=1, ensure_ascii=False))

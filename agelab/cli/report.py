@@ -40,7 +40,7 @@ def report(runs: tuple[str, ...], output: Path) -> None:
 
 
 def _write(output: Path, text: str) -> None:
-    """The whole file, or the one that was there before. Raises InputError for what is no place for a file."""
+    """Write the file atomically. Raises InputError for a path that cannot hold one."""
     from agelab import atomic
 
     atomic.write(replaceable(output), text.encode())

@@ -9,13 +9,13 @@ import click
 
 @dataclass(frozen=True)
 class SchemaKind:
-    """What there is a schema of."""
+    """A model with a JSON Schema."""
 
     model: str
     """module:class"""
     what: str
     files: str = ""
-    """Where they lie in the project, as a pattern; nothing for what is no file."""
+    """The project's files of this kind, as a pattern; empty where it is no file."""
 
 
 KINDS = {
@@ -36,7 +36,7 @@ KINDS = {
 
 
 def schema_of(name: str) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of that kind; what a key means is its ``description``."""
+    """Return the JSON Schema (draft 2020-12) of that kind; the ``description`` of a key says what it means."""
     from agelab.model.schema import file_schema, output_schema
 
     kind = KINDS[name]

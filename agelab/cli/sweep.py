@@ -65,7 +65,7 @@ def print_finished_sweep(
 
 
 def _places(found: "Sweep", asked: Sequence[str]) -> "list[Place]":
-    """What to show. Raises InputError for what was not measured."""
+    """Choose the metrics to show. Raises InputError for one that was not measured."""
     from agelab.errors import unknown
 
     if not asked:

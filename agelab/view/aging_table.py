@@ -1,4 +1,4 @@
-"""The aged disk beside its unaged control, on a terminal."""
+"""Tables of the aged disk beside its unaged control."""
 
 from collections.abc import Mapping, Sequence
 
@@ -33,7 +33,7 @@ Values = Mapping[tuple[str, str, int], Sample]
 
 
 def print_measures(console: Console, samples: Sequence[Sample]) -> None:
-    """The tests' times on both disks with the slowdown, then what is known of both layouts."""
+    """Print the tests' times on both disks with the slowdown, then the measures of both layouts."""
     values = {(one.step, one.metric, one.repetition): one for one in samples}
     tests = dict.fromkeys(
         (one.step_id.name, one.repetition)
@@ -50,7 +50,7 @@ def print_measures(console: Console, samples: Sequence[Sample]) -> None:
 
 
 def _print_tests(console: Console, values: Values, tests: Mapping[tuple[str, int], None]) -> None:
-    """One row for each test: how long it took on the aged disk, on the control, and what the drive was asked."""
+    """Print a row for each test: its time on the aged disk and on the control, slowdown, dynamic layout scores."""
     names = ("aged\ns", "control\ns", "\nslowdown", "dynamic layout\naged", "score\ncontrol")
     heads: list[Head] = [(" test", "left"), *((name, "right") for name in names)]
     rows = []
@@ -72,7 +72,7 @@ def _print_tests(console: Console, values: Values, tests: Mapping[tuple[str, int
 
 
 def _print_layout(console: Console, values: Values, metrics: Sequence[str]) -> None:
-    """One row for each measure of the maps."""
+    """Print a row for each measure of the maps."""
     rows = []
     for metric in metrics:
         scale, decimals = _scale(metric)
@@ -82,7 +82,7 @@ def _print_layout(console: Console, values: Values, metrics: Sequence[str]) -> N
 
 
 def _scale(metric: str) -> tuple[float, int]:
-    """What a figure is divided by to be shown, and its decimals."""
+    """Return the divisor and the decimals of a metric."""
     if metric in PERCENT:
         return 0.01, 1
     if metric in MEGABYTES:
@@ -93,14 +93,14 @@ def _scale(metric: str) -> tuple[float, int]:
 
 
 def format_sample(sample: Sample | None, decimals: int, scale: float = 1) -> str:
-    """A dash where there is no such sample, a question mark where it could not be measured."""
+    """Format a value: a dash where there is no sample, a question mark where it was not measured."""
     if sample is None:
         return "-"
     return "?" if sample.value is None else f"{sample.value / scale:.{decimals}f}"
 
 
 def _reasons(samples: Sequence[Sample]) -> list[str]:
-    """Why maps and slowdowns have gaps, each reason once with what it is the reason of."""
+    """List the reasons for gaps in maps and slowdowns, each once, with the metrics that it explains."""
     found: dict[str, list[str]] = {}
     for one in samples:
         if one.not_measured and (one.step_id.is_map or one.metric == "slowdown"):

@@ -16,7 +16,7 @@ from agelab.view.series_table import percent, print_series, series_json
 
 SCHEMA = 1
 SHOWN = 5
-"""Differing samples to name of an A/A that failed."""
+"""Differing samples to print of an A/A that failed."""
 
 
 def print_floors(
@@ -46,7 +46,7 @@ def print_floors(
 
 
 def _print_proof(proof: CellPair) -> None:
-    """What A/A has shown."""
+    """Print the result of A/A."""
     differ = f"{len(proof.samples)} of {proof.compared} samples differ"
     if proof.unfinished:
         click.echo(f"  no A/A: not finished: {' and '.join(proof.unfinished)}")

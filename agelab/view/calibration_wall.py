@@ -1,4 +1,4 @@
-"""The wall clock's part of ``agelab calibrate``: the same thing run twice on this host, recorded and shown."""
+"""The wall clock's part of ``agelab calibrate``: floors from a run made twice on this host."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 WIDE = Fraction(1, 2)
-"""A floor of times above which something is to be done about the host."""
+"""A floor of times above which the user is told to quieten the host."""
 WIDTH = 24
-"""Characters to print of where a floor was found."""
+"""Characters of the place of a floor."""
 
 
 def calibration(
     seeded: "RunDirectory", again: "RunDirectory", pairs: "Sequence[tuple[SeedGroup, SeedGroup]]"
 ) -> "tuple[MeasuredHost, Calibration] | None":
-    """What A and A' have shown, and of which host; None where no five run seeds measured anything both times."""
+    """Calibrate the host from A and A'; None where no five run seeds measured anything both times."""
     from agelab.analysis import calibration
     from agelab.analysis.kind_floors import kind_floors
 
@@ -51,7 +51,7 @@ def calibration(
 
 
 def print_cells(pairs: "Sequence[tuple[SeedGroup, SeedGroup]]") -> None:
-    """Which cells are in no figure, and why."""
+    """Print the cells that count in no figure, and why."""
     for ran in (ran for pair in pairs for group in pair for ran in group.cells.values()):
         if not ran.ok:
             which = f"{ran.cell.variant}, seed {ran.cell.seed} of {ran.run}"
@@ -59,7 +59,7 @@ def print_cells(pairs: "Sequence[tuple[SeedGroup, SeedGroup]]") -> None:
 
 
 def print_calibration(one: "Calibration", everything: bool) -> None:
-    """A table of the kinds of steps for each metric, and what it means."""
+    """Print a table of the kinds of steps for each metric, and what it means."""
     from agelab.stats.aa_coverage import coverage
 
     click.echo(f"\n{one.scenario}, scale {one.scale}, {one.kernel}; {'; '.join(one.variants)}")
@@ -84,7 +84,7 @@ def print_calibration(one: "Calibration", everything: bool) -> None:
 
 
 def _by_metric(floors: "Iterable[KindFloor]", everything: bool) -> "list[tuple[str, list[KindFloor]]]":
-    """The floors of each metric that is to be shown: the headlines, or all."""
+    """List the floors by metric: the headlines, or all."""
     from agelab.view.series_table import HEADLINES
 
     found: dict[str, list[KindFloor]] = {}
@@ -109,7 +109,7 @@ def _percent(share: Fraction) -> str:
 
 
 def print_host(host: "MeasuredHost") -> None:
-    """Whose floors they are, and how its guests run."""
+    """Print the host and how its guests run."""
     how = "KVM" if host.accelerator == "kvm" else "EMULATED"
     click.secho(f"{host.processor or 'a host that its run does not name'}; {how}", bold=True)
     for line in (host.kernel, host.qemu):
@@ -117,7 +117,7 @@ def print_host(host: "MeasuredHost") -> None:
 
 
 def print_records(records: "Sequence[HostRecord]", everything: bool) -> None:
-    """All that is recorded in the store."""
+    """Print all calibrations of the store."""
     from agelab.analysis.calibration import CALIBRATE
 
     if not records:
@@ -130,7 +130,7 @@ def print_records(records: "Sequence[HostRecord]", everything: bool) -> None:
 
 
 def records_json(records: "Sequence[HostRecord]") -> list[dict[str, Any]]:
-    """The same for programs."""
+    """Return all calibrations of the store."""
     return [
         {
             "host": record.host.model_dump(mode="json"),
@@ -141,7 +141,7 @@ def records_json(records: "Sequence[HostRecord]") -> list[dict[str, Any]]:
 
 
 def calibration_json(one: "Calibration") -> dict[str, Any]:
-    """A calibration with what follows from it: of each floor its share, and that of the medians' difference."""
+    """Return a calibration, with each floor and each difference of medians relative to the median."""
     from agelab.stats.formatting import json_number
 
     floors = [
@@ -161,7 +161,7 @@ def host_json(
     pairs: "Sequence[tuple[SeedGroup, SeedGroup]]",
     found: "tuple[MeasuredHost, Calibration] | None",
 ) -> dict[str, Any]:
-    """What A/A in the wall clock has shown, for programs; ``recorded`` is null where it was nothing."""
+    """Return the result of A/A in the wall clock; ``recorded`` is null where there is none."""
     plan = seeded.plan()
     cells = [
         {"run": ran.run, "variant": ran.cell.variant, "layout": ran.cell.layout, "seed": ran.cell.seed,

@@ -1,4 +1,4 @@
-"""The cells of a run in few words: how far each has come, and which of them have the same to say."""
+"""Short texts about the cells of a run: statuses, counts and names."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,23 +11,23 @@ ORDER = (*map(str, Status), *GOING)
 
 
 def statuses(run: RunDirectory, ends: Sequence[End | None]) -> list[str]:
-    """Each cell's status by their ends; while the run goes on, of the others whether it runs or waits for its turn."""
+    """List each cell's status; while the run goes on, cells without an end are running or waiting."""
     going_on = run.is_running()
     return [status_of(end, run.path / "cells" / str(number), going_on) for number, end in enumerate(ends)]
 
 
 def count_cells(number: int) -> str:
-    """``1 cell``, ``2 cells``."""
+    """Format a number of cells: ``1 cell``, ``2 cells``."""
     return "1 cell" if number == 1 else f"{number} cells"
 
 
 def count_statuses(statuses: Sequence[str]) -> str:
-    """``60 ok, 5 unsupported``: how many there are of each."""
+    """Count the cells of each status: ``60 ok, 5 unsupported``."""
     return ", ".join(f"{statuses.count(one)} {one}" for one in sorted(set(statuses), key=ORDER.index))
 
 
 def list_cells(some: Iterable[Cell], every: Iterable[Cell]) -> str:
-    """``ext4, xfs (seeds 2,3)``: some of the cells; their run seeds only where they are not all of the run's."""
+    """Name some cells: ``ext4, xfs (seeds 2,3)``; run seeds only where they are not all of the run's."""
     seeds = {cell.seed for cell in every}
     found: dict[str, list[int]] = {}
     for cell in some:
@@ -37,7 +37,7 @@ def list_cells(some: Iterable[Cell], every: Iterable[Cell]) -> str:
 
 
 def ranges(numbers: Sequence[int]) -> str:
-    """``1-3,7`` of 1, 2, 3, 7."""
+    """Shorten a list of numbers: ``1-3,7`` for 1, 2, 3, 7."""
     rows: list[list[int]] = []
     for number in numbers:
         if rows and number == rows[-1][-1] + 1:

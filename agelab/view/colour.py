@@ -1,4 +1,4 @@
-"""Whether output may have colours. Imports nothing, so that every verb can ask."""
+"""The choice of colours in output. Imports nothing heavy: every verb uses it."""
 
 import os
 
@@ -7,5 +7,5 @@ DUMB_TERMINALS = ("dumb", "unknown")
 
 
 def is_unwanted() -> bool:
-    """Whether the user wants no colours and no bold text (no-color.org), or the terminal has none."""
+    """Tell whether the user wants no colours and no bold text (no-color.org), or the terminal has none."""
     return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") in DUMB_TERMINALS

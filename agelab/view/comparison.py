@@ -57,12 +57,12 @@ def print_comparison(
 def _print_runs(found: Sequence[Comparison]) -> None:
     """Print each run with the letters of its sides."""
     groups = [(_letter(at), group) for one in found for at, group in enumerate((one.base, *one.others))]
-    said: dict[str, tuple[list[str], RunResult]] = {}
+    runs: dict[str, tuple[list[str], RunResult]] = {}
     for letter, group in groups:
-        letters, _ = said.setdefault(group.run.name, ([], group.run))
+        letters, _ = runs.setdefault(group.run.name, ([], group.run))
         if letter not in letters:
             letters.append(letter)
-    for letters, run in said.values():
+    for letters, run in runs.values():
         names = f"{letters[0]}-{letters[-1]}" if len(letters) > 2 else ",".join(letters)
         click.echo(f"{names}  {run.name}: {describe_run(run.plan)}")
         if run.running:
@@ -112,11 +112,11 @@ def _print_pair(
 
 def _print_endings(cells: Sequence[CellPair], several: bool, everything: bool, each: bool = False) -> None:
     """Print what inputs and samples say together, by seed; samples where the promise is broken, or with ``each``."""
-    for said, those in groupby(cells, _summary):
+    for summary, those in groupby(cells, _summary):
         found = list(those)
         which = f": {seeds_text(pair.left.cell.seed for pair in found)}" if several else ""
-        if said:
-            click.echo(f"  {said}{which}")
+        if summary:
+            click.echo(f"  {summary}{which}")
         for pair in found:
             if pair.broken or each:
                 print_samples(pair, SHOWN if not everything else pair.compared)
@@ -151,10 +151,10 @@ def _print_several(
     """Print several sides against the base in one table."""
     groups = (one.base, *one.others)
     letters = [_letter(at) for at in range(len(groups))]
-    told = column_names(groups)
-    told = told if all(told) else letters
+    labels = column_names(groups)
+    labels = labels if all(labels) else letters
     click.echo("")
-    labelled = list(zip(letters, told, groups, strict=True))
+    labelled = list(zip(letters, labels, groups, strict=True))
     for letter, name, group in (one for one in labelled if one[2].begun):
         click.echo(
             f"{letter}  {group.name}{'' if name in (letter, group.variant) else f' ({name})'}: "
@@ -178,7 +178,7 @@ def _print_several(
     counted = [at for at, group in enumerate(one.others) if group.counted]
     if one.base.counted and counted:
         tables = [judged[at].rows for at in counted]
-        print_several(console, tables, [told[0], *(told[at + 1] for at in counted)], everything)
+        print_several(console, tables, [labels[0], *(labels[at + 1] for at in counted)], everything)
         click.echo("  (--each: medians, intervals and floors of each; --json: all)")
 
 

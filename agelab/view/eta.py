@@ -1,4 +1,4 @@
-"""How much time is left of a run, from what cells have taken: time of the host, which no result has."""
+"""Estimate the time left of a run from the host time of earlier cells. Never part of a result."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,30 +8,32 @@ from statistics import mean
 
 from agelab.model.result import Cell, End, Status
 
-TELLING = (Status.OK, Status.UNSUPPORTED)
-"""A cell that ended so says what others of its kind take; one that was cut short does not."""
+WHOLE_TIME = (Status.OK, Status.UNSUPPORTED)
+"""Statuses of cells that took their whole time."""
 UNITS = ((90, "s", 1, 10), (5400, "min", 60, 1), (inf, "h", 3600, 0.5))
-"""Below how many seconds which unit is said, its seconds, and in steps of how many."""
+"""Seconds below which a unit is used, the unit, its seconds, and the step it is rounded to."""
 
 Took = Sequence[tuple[Cell, End]]
 
 
 @dataclass(frozen=True)
 class TimeLeft:
-    """Seconds, from .. to."""
+    """A range of seconds."""
 
     low: float
     high: float
 
 
 def cell_time(cell: Cell, took: Took, before: Took) -> TimeLeft | None:
-    """What a cell can be expected to take, by what others took in this run and in earlier ones (``before``).
+    """Estimate the time of a cell from others in this run (``took``) and in earlier ones (``before``).
 
-    What its kind took in this run, else what it took earlier; else the mean of its filesystem in this run, else of
+    The range of its kind in this run, else earlier; else the mean of its filesystem in this run, else of
     all. None where nothing is known.
     """
     for known in (took, before):
-        own = [end.host_seconds for one, end in known if _kind(one) == _kind(cell) and end.status in TELLING]
+        own = [
+            end.host_seconds for one, end in known if _kind(one) == _kind(cell) and end.status in WHOLE_TIME
+        ]
         if own:
             return TimeLeft(min(own), max(own))
     ended = [(one, end.host_seconds) for one, end in took or before if end.status is Status.OK]
@@ -43,7 +45,7 @@ def cell_time(cell: Cell, took: Took, before: Took) -> TimeLeft | None:
 def time_left(
     waiting: Sequence[Cell], running: Sequence[tuple[Cell, float]], jobs: int, took: Took, before: Took = ()
 ) -> TimeLeft | None:
-    """The time until the last cell has ended, or None while of some cell nothing is known.
+    """Estimate the time until the last cell ends; None while nothing is known of some cell.
 
     ``waiting`` are the cells that have not begun, in their turn, so many ``jobs`` at a time; ``running`` are the
     others, with the seconds since each began. One that takes longer than any before it is taken to end at any moment.
@@ -61,7 +63,7 @@ def time_left(
 
 
 def _until_the_last(waiting: Sequence[float], running: Sequence[float], jobs: int) -> float:
-    """When the last one ends, where whoever is free takes the next."""
+    """Return when the last one ends if each free job takes the next."""
     free = [max(0.0, rest) for rest in running] + [0.0] * (jobs - len(running))
     heapify(free)
     for seconds in waiting:
@@ -70,7 +72,7 @@ def _until_the_last(waiting: Sequence[float], running: Sequence[float], jobs: in
 
 
 def format_time_left(time: TimeLeft | None) -> str:
-    """``about 4 min``, ``4-6 min``, and what to say where there is no figure. It never says less than nothing."""
+    """Format ``about 4 min``, ``4-6 min``, or words where there is no figure or it is over."""
     if time is None:
         return "not known before a cell has ended"
     if time.high < 1:
@@ -81,5 +83,5 @@ def format_time_left(time: TimeLeft | None) -> str:
 
 
 def _kind(cell: Cell) -> tuple[object, ...]:
-    """What cells have in common that take about the same."""
+    """Return what cells share that take about the same time."""
     return cell.variant, cell.layout, cell.drives

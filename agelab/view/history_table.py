@@ -1,4 +1,4 @@
-"""A disk that is measured on the way of its history, on a terminal: a row for each point."""
+"""The table of a disk that is measured at points of its history."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,18 +10,18 @@ from agelab.view.aging_table import format_sample
 from agelab.view.terminal import Head, print_table
 
 Column = tuple[str, str, str, float, int]
-"""Heading, step, metric, what a figure is divided by, decimals."""
+"""Heading, step, metric, divisor, decimals."""
 
 
-def tested_drives(samples: Sequence[Sample]) -> list[str]:
-    """The names of the drives on which tests were made at the points of a history: none in other scenarios."""
+def drives_at_points(samples: Sequence[Sample]) -> list[str]:
+    """Name the drives that were tested at points of a history; none in other scenarios."""
     return list(
         dict.fromkeys(one.step_id.label for one in samples if one.step_id.on_aged_disk and one.step_id.label)
     )
 
 
 def print_points(console: Console, samples: Sequence[Sample], labels: Sequence[str]) -> None:
-    """Where things lie at each point, and how much longer tests take than on the point's control."""
+    """Print a row for each point: slowdowns against the point's control, layout scores, free space."""
     columns = list(_columns(samples, labels))
     values = {(one.step, one.metric, one.repetition): one for one in samples}
     points = sorted({one.repetition for one in samples if one.metric == "slowdown" or one.step == AGED_MAP})

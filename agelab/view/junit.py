@@ -11,20 +11,20 @@ from collections.abc import Iterator, Sequence
 from agelab.model.result import Cell, End, Status
 from agelab.results.run_directory import RunDirectory
 
-KIND = {
+ELEMENTS = {
     Status.FAILED: "failure",
     Status.PANICKED: "failure",
     Status.HUNG: "failure",
     Status.UNSUPPORTED: "skipped",
     Status.INTERRUPTED: "error",
 }
-"""What a cell that is not ok is called there."""
+"""The JUnit element of a cell that is not ok."""
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 cannot carry, not even escaped (section 2.2)."""
+"""Characters that XML 1.0 cannot hold, not even escaped (section 2.2)."""
 
 
 def junit_lines(runs: Sequence[RunDirectory]) -> Iterator[str]:
-    """The document."""
+    """Yield the lines of the document."""
     suites = ElementTree.Element("testsuites")
     for run in runs:
         suites.append(_suite(run))
@@ -55,10 +55,10 @@ def _case(scenario: str, cell: Cell, end: End | None) -> ElementTree.Element:
     if kind := _kind(end):
         status = end.status if end else Status.INTERRUPTED
         why = (end.reason if end else "it has no end record") or ""
-        told = ElementTree.SubElement(
+        element = ElementTree.SubElement(
             case, kind, message=replace_forbidden(why.partition("\n")[0]), type=str(status)
         )
-        told.text = replace_forbidden(why)
+        element.text = replace_forbidden(why)
     if end and end.digest:
         ElementTree.SubElement(case, "system-out").text = replace_forbidden(
             f"inputs_key {end.inputs_key}\ndigest {end.digest}"
@@ -67,9 +67,9 @@ def _case(scenario: str, cell: Cell, end: End | None) -> ElementTree.Element:
 
 
 def _kind(end: End | None) -> str | None:
-    return KIND.get(end.status) if end else "error"
+    return ELEMENTS.get(end.status) if end else "error"
 
 
 def replace_forbidden(text: str) -> str:
-    """The text without what XML cannot carry."""
+    """Replace the characters that XML cannot hold."""
     return _FORBIDDEN.sub("\ufffd", text)

@@ -1,4 +1,4 @@
-"""What a user sees while a run goes on: moving lines on a terminal, a few plain lines elsewhere (docs/terminal.md)."""
+"""Show the progress of runs: moving lines on a terminal, plain lines elsewhere (docs/terminal.md)."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,14 +21,14 @@ from agelab.view import cell_names, eta
 from agelab.view.recent_durations import recent_cells
 from agelab.view.terminal import can_redraw, open_console
 
-REDRAWN = 2
-"""Times a second that the moving lines are drawn."""
-ROOM = 110
-"""Characters of a line from which on a bar may be long."""
+REDRAWS = 2
+"""Redraws of the moving lines a second."""
+WIDE_LINE = 110
+"""Characters of a line from which a bar may be long."""
 
 
 def steps_of_cell(request: RunRequest) -> dict[str, int] | None:
-    """The steps of a cell of that request and how often each is done; None where a history decides it."""
+    """Return the steps of a cell and their repetitions; None where a history decides them."""
     scenario = request.seeded_variants[0][0]
     found: dict[str, int] = {}
     if scenario.experiments:
@@ -53,29 +53,29 @@ def steps_of_cell(request: RunRequest) -> dict[str, int] | None:
     return found
 
 
-def step_text(said: str, known: Mapping[str, int]) -> str:
-    """A step that has ended (``copy 7``) as the tables name it: ``copy 7/12``; one that is done once has no number."""
-    step = said.rpartition(" ")[0]
-    often = known.get(step, 1 if StepId.parse(step).name in IMPLICIT else None)
-    return said if often is None else step if often == 1 else f"{said}/{often}"
+def step_text(ended: str, known: Mapping[str, int]) -> str:
+    """Name an ended step (``copy 7``) as tables do: ``copy 7/12``; one without repetitions has no number."""
+    step = ended.rpartition(" ")[0]
+    times = known.get(step, 1 if StepId.parse(step).name in IMPLICIT else None)
+    return ended if times is None else step if times == 1 else f"{ended}/{times}"
 
 
 @dataclass
 class CellTracker:
-    """How far the cells of runs have come."""
+    """Cells of runs by waiting, running and ended."""
 
     jobs: int = 1
     cells: list[Cell] = field(default_factory=list)
     waiting: list[int] = field(default_factory=list)
-    """Numbers of the cells that have not begun, in their turn."""
+    """Numbers of the cells that have not begun, in order."""
     running: dict[int, float] = field(default_factory=dict)
-    """Number to when the cell began."""
+    """Cell number to the time when it began."""
     took: list[tuple[Cell, End]] = field(default_factory=list)
     before: list[tuple[Cell, End]] = field(default_factory=list)
     clock: Callable[[], float] = time.monotonic
 
     def begin_runs(self, jobs: int, runs: Sequence[RunDirectory], waiting: Sequence[int]) -> None:
-        """Take in the cells of these runs, and the numbers of those that wait."""
+        """Track the cells of these runs, of which ``waiting`` have not begun."""
         self.jobs = jobs
         self.cells = [cell for run in runs for cell in run.plan().cells]
         self.waiting = list(waiting)
@@ -90,13 +90,13 @@ class CellTracker:
         self.took.append((self.cells[number], end))
 
     def name(self, number: int) -> str:
-        """Number and count of cells, and what the cell is, where cells differ in it."""
+        """Return the cell's number and its name; the kernel where cells differ in it."""
         cell = self.cells[number]
         kernel = f", {cell.kernel}" if len({one.kernel for one in self.cells}) > 1 else ""
         return f"cell {number + 1}/{len(self.cells)}: {cell.short_label}{kernel}, seed {cell.seed}"
 
     def __rich__(self) -> str:
-        """Cells done, and the time that is left; nothing before it is known which cells there are."""
+        """Return the cells done and the time left; nothing before the runs have begun."""
         if not self.cells:
             return ""
         now, running = self.clock(), list(self.running.items())
@@ -114,22 +114,22 @@ class PlainProgress(Progress):
 
     def __init__(self, console: Console) -> None:
         self.console = console
-        self.course = CellTracker()
+        self.cells = CellTracker()
 
     def stage(self, line: str) -> None:
         self.console.print(f"  {line}", soft_wrap=True)
 
     def begin_runs(self, request: RunRequest, runs: Sequence[RunDirectory], waiting: Sequence[int]) -> None:
-        self.course.begin_runs(request.options.jobs, runs, waiting)
+        self.cells.begin_runs(request.options.jobs, runs, waiting)
 
     def begin_cell(self, cell: Cell, number: int) -> None:
-        self.course.begin(number)
-        self.stage(self.course.name(number))
+        self.cells.begin(number)
+        self.stage(self.cells.name(number))
 
     def end_cell(self, cell: Cell, number: int, end: End) -> None:
-        self.course.end(number, end)
+        self.cells.end(number, end)
         why = f": {' '.join(end.reason.split())}" if end.reason else ""
-        self.stage(f"{self.course.name(number)}: {end.status} in {end.host_seconds:.0f} s{why}")
+        self.stage(f"{self.cells.name(number)}: {end.status} in {end.host_seconds:.0f} s{why}")
 
 
 class MovingProgress(PlainProgress):
@@ -146,14 +146,14 @@ class MovingProgress(PlainProgress):
         self._known = steps_of_cell(request)
 
     def begin_cell(self, cell: Cell, number: int) -> None:
-        self.course.begin(number)
+        self.cells.begin(number)
         total = None if self._known is None else sum(self._known.values())
-        text = f"{self.course.name(number)}: starting the guest"
+        text = f"{self.cells.name(number)}: starting the guest"
         self._tasks[number] = self.bars.add_task(text, total=total)
 
     def end_step(self, number: int, step: str) -> None:
         implied = step == "ready" or StepId.parse(step.rpartition(" ")[0]).name == "mkfs"
-        text = f"{self.course.name(number)}: {step_text(step, self._known or {})}"
+        text = f"{self.cells.name(number)}: {step_text(step, self._known or {})}"
         self.bars.update(self._tasks[number], advance=not implied, description=text)
 
     def end_cell(self, cell: Cell, number: int, end: End) -> None:
@@ -169,15 +169,15 @@ def show_progress() -> Iterator[Progress]:
         yield PlainProgress(console)
         return
     progress = MovingProgress(console)
-    screen = Group(progress.bars, progress.course)
-    with Live(screen, console=console, transient=True, refresh_per_second=REDRAWN):
+    screen = Group(progress.bars, progress.cells)
+    with Live(screen, console=console, transient=True, refresh_per_second=REDRAWS):
         yield progress
 
 
 def _bars(console: Console) -> Bars:
-    """A line for each cell at work, that fits."""
-    said = TextColumn(
+    """Make a line for each running cell, cut to the width."""
+    text = TextColumn(
         "{task.description}", markup=False, table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")
     )
-    bar = BarColumn(bar_width=30 if console.width >= ROOM else 10)
-    return Bars(said, bar, MofNCompleteColumn(), TimeElapsedColumn(), console=console, expand=True)
+    bar = BarColumn(bar_width=30 if console.width >= WIDE_LINE else 10)
+    return Bars(text, bar, MofNCompleteColumn(), TimeElapsedColumn(), console=console, expand=True)

@@ -9,7 +9,7 @@ from agelab.runner.request.options import RunOptions
 
 RUNS_READ = 3
 RUNS_LOOKED_AT = 12
-"""Runs to look at for those to read, at most: a run starts without delay, however full the store is."""
+"""The most runs to look at: a run starts without delay, however full the store is."""
 NO_EFFECT = {
     "directory", "name", "kernel", "filesystem", "seeds", "erase", "jobs", "corpus_seed", "scale", "clock",
 }  # fmt: skip

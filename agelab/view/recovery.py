@@ -1,4 +1,4 @@
-"""What power cuts have left, on a terminal."""
+"""Lines about power cuts and recoveries."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,7 +9,7 @@ CHANGED = tuple(f"unsynced_{what}" for what in ("whole", "older", "short", "zero
 
 
 def recovery_lines(samples: Sequence[Sample]) -> Iterator[str]:
-    """A line for each cut, recovery and check, and for the files that were looked for."""
+    """Yield a line for each cut, recovery and check, and for the files that were checked."""
     for one in samples:
         whole, seconds = ("?", "?") if one.value is None else (f"{one.value:.0f}", f"{one.value:.6f}")
         match one.metric:
@@ -29,7 +29,7 @@ def recovery_lines(samples: Sequence[Sample]) -> Iterator[str]:
 
 
 def _split(samples: Sequence[Sample], of: Sample, metrics: Sequence[str]) -> str:
-    """How many of the files each metric counts."""
+    """Format how many files each metric counts."""
     place = of.step, of.repetition
     counts = {one.metric: one.value for one in samples if (one.step, one.repetition) == place}
     words = (f"{counts.get(metric) or 0:.0f} {metric.partition('_')[2]}" for metric in metrics)

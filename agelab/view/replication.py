@@ -1,4 +1,4 @@
-"""A study beside our runs, on a terminal."""
+"""Print a study beside our runs."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ from agelab.view.terminal import Head, open_console, print_table
 
 
 def print_report(report: StudyReport, everything: bool) -> None:
-    """What ran and how many claims have which verdict, the rankings table by table, each claim; the numbers again."""
+    """Print the runs, the rankings table by table, each claim, and the number of each verdict."""
     click.secho(f"\n{report.study.name}: {report.study.claims.about}", bold=True)
     for letter, side in report.sides:
         click.echo(f"{letter}  {describe_column(side)}")
@@ -52,7 +52,7 @@ def print_report(report: StudyReport, everything: bool) -> None:
 
 
 def _print_ranking(report: StudyReport, ranking: Ranking) -> None:
-    """For each step the variants in the study's order: value, times the lowest, rank; theirs and ours."""
+    """Print for each step the variants in the study's order: value, ratio to the lowest, rank; theirs and ours."""
     click.secho(f"\n{ranking_title(report, ranking)}", bold=True)
     names = [column.name for column in report.columns]
     head = ["", *(word for name in ("theirs", *names) for word in (name, "x", "rank"))]
@@ -68,19 +68,19 @@ def _print_ranking(report: StudyReport, ranking: Ranking) -> None:
 
 
 def _measured(row: RankedRow) -> bool:
-    """Whether any side has any figure of it."""
+    """Tell whether a run has a value of it."""
     return any(value.numbers for column in row.ours for value in column.values.values())
 
 
 def _with_ours(rankings: Iterable[Ranking]) -> Iterator[Ranking]:
-    """The tables and steps of which any side has a figure."""
+    """Yield the tables and steps of which a run has a value."""
     for ranking in rankings:
         if rows := tuple(filter(_measured, ranking.rows)):
             yield replace(ranking, rows=rows)
 
 
 def _without_ours(rankings: Sequence[Ranking]) -> str:
-    """How many tables, and steps of other tables, have no figure of ours; nothing where all have."""
+    """Count the tables, and the steps of other tables, of which no run has a value; empty where all have one."""
     left = [sum(_measured(row) for row in ranking.rows) for ranking in rankings]
     tables = left.count(0)
     steps = sum(len(one.rows) - number for one, number in zip(rankings, left, strict=True) if number)
@@ -105,7 +105,7 @@ def _row_lines(row: RankedRow) -> list[list[str]]:
 
 
 def _print_columns(head: Sequence[str], lines: Iterable[Sequence[str]], together: int = 1) -> None:
-    """Columns of figures; what they are figures of is to the left, and may take several lines."""
+    """Print columns of figures; their names, to the left, may take several lines."""
     heads: list[Head] = [(name, "right" if at else "wrapped") for at, name in enumerate(head)]
     print_table(open_console(), heads, list(lines), together=together)
 

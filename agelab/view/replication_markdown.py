@@ -26,7 +26,7 @@ SHOWN = 7
 
 
 def markdown_lines(report: StudyReport) -> Iterator[str]:
-    """One study: what ran, the rankings, the verdicts."""
+    """Yield the page of a study: runs, rankings, verdicts."""
     yield from (f"## {report.study.name}", "", f"{report.study.claims.about}.", "")
     for letter, side in report.sides:
         verdicts = count_verdicts(report, letter)
@@ -44,7 +44,7 @@ def _runs(names: Sequence[str]) -> str:
 
 
 def _bare(name: str) -> str:
-    """A name between backquotes, which it must not end."""
+    """Replace the backquotes in a name that stands between them."""
     return name.replace("`", "'")
 
 
@@ -53,7 +53,7 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _ranking(report: StudyReport, ranking: Ranking) -> Iterator[str]:
-    """Steps down, variants across; in each cell how many times the lowest, theirs and ours."""
+    """Yield a table of steps by variants; each cell has the ratios to the lowest, theirs and ours."""
     names = [column.name for column in report.columns]
     head = ["step", *ranking.variants, *(f"tau-b, {name}" for name in names)]
     legend = " / ".join(["theirs", *names])
@@ -111,7 +111,7 @@ def _claims(report: StudyReport) -> Iterator[str]:
 
 
 def _said(claim: Claim, claims: Claims) -> str:
-    """The claim, what of its test the words may leave open, and what is to be known beside a verdict."""
+    """Format the claim, its test where the words leave that open, and its caveats."""
     lines = claim_notes(claim)
     if isinstance(claim.test, Extreme) and claims.ranked - {*claim.test.of, *claim.test.among}:
         lines.insert(0, f"tested: {describe_extreme(claim.test, claims)}")
@@ -119,7 +119,7 @@ def _said(claim: Claim, claims: Claims) -> str:
 
 
 def _theirs(judged: Sequence[tuple[str, JudgedClaim]]) -> str:
-    """The study's own figures; of percentages in each reading."""
+    """Format the study's own figures, percentages in each reading."""
     theirs = next((one.theirs for _, one in judged if one.theirs), ())
     return "; ".join(dict.fromkeys(_figures(one) for one in theirs)) or "-"
 

@@ -1,4 +1,4 @@
-"""Results on a terminal."""
+"""Print runs: one in full, or all of them a line each."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -30,29 +30,29 @@ COLUMNS = (
     "MB\nused",
     SEEKS,
 )
-SPARED = ("drives", "layout", "clock")
-"""What a list of runs leaves out, one after the other, where a terminal has no room for it; agelab show has it."""
-FOLDED = "its cells"
-"""What then stands on several lines, before"""
-SPARED_LAST = ("scale", "defaults")
-"""are left out, too."""
-RECORDED = {"space_left": "left for data", "content_bytes": "in all files"}
-"""What steps have found themselves."""
+DROPPED = ("drives", "layout", "clock")
+"""Columns that the list of runs drops, in this order, where the terminal is narrow; agelab show has them."""
+SPLIT = "its cells"
+"""The column that is then split over several lines."""
+DROPPED_LAST = ("scale", "defaults")
+"""Columns that are dropped after that."""
+REPORTED = {"space_left": "left for data", "content_bytes": "in all files"}
+"""Metrics that steps report themselves, with their labels."""
 CPU = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle")
 
 
 def print_run(run: RunDirectory, *, curves: bool = False) -> None:
-    """Every cell of the run: its steps, and below them its key and digest.
+    """Print every cell of a run: its steps, and below them its key and digest.
 
-    With ``curves`` also what repeated steps took from the first to the last time.
+    With ``curves`` also how repeated steps went on from the first to the last repetition.
     """
     console = open_console()
     plan, ends, samples = run.read_all()
     statuses = cell_names.statuses(run, ends)
     print_head(console, plan)
-    for name, told in plan.histories.items():
+    for name, report in plan.histories.items():
         console.print(f"\nhistory {name}", style="bold")
-        for line in _history(told):
+        for line in _history(report):
             console.print(f"  {line}", soft_wrap=True)
     empty: dict[str, list[Cell]] = {}
     for number, cell in enumerate(plan.cells):
@@ -76,18 +76,18 @@ def print_run(run: RunDirectory, *, curves: bool = False) -> None:
 
 
 def print_head(console: Console, plan: RunPlan) -> None:
-    """Which run it is, and what is to be known of its times."""
+    """Print the run's name, kernel, emulator and clock model."""
     console.print(f"\n{plan.run}: {plan.scenario}, scale {plan.scale}, {clock_of(plan)}", style="bold")
     print_wrapped(console, f"  kernel {plan.provenance.get('kernel')}; {plan.provenance.get('qemu')}", 2)
     print_wrapped(console, f"  {plan.provenance.get('model')}", 2)
 
 
-def _history(told: Mapping[str, Any]) -> list[str]:
-    """What is told of a history, where this agelab knows how."""
+def _history(report: Mapping[str, Any]) -> list[str]:
+    """Format the report of a history, if this version can read it."""
     try:
-        return report_lines(HistoryReport.model_validate(told))
+        return report_lines(HistoryReport.model_validate(report))
     except ValueError:
-        return ["told in a way that is not known here: agelab show --json has it"]
+        return ["its report is of another version of agelab: agelab show --json has it"]
 
 
 def describe_run(plan: RunPlan) -> str:
@@ -97,7 +97,7 @@ def describe_run(plan: RunPlan) -> str:
 
 
 def clock_of(plan: RunPlan) -> str:
-    """The clock, and whether what it measured is an emulated processor's time."""
+    """Name the clock, and EMULATED where it timed an emulated processor."""
     return f"{plan.clock} clock" + (", EMULATED" if plan.emulated else "")
 
 
@@ -111,7 +111,7 @@ def _print_cell(
         2,
     )
     if samples:
-        labels = history_table.tested_drives(samples)
+        labels = history_table.drives_at_points(samples)
         phases = {*DISKS, *labels}
         apart = traced_steps(samples)
         steps = [one for one in samples if phases.isdisjoint(one.step_id.within[:1])]
@@ -127,11 +127,11 @@ def _print_cell(
             aging_table.print_measures(console, samples)
         for sample in samples:
             if sample.metric == "throughput_ratio":
-                said = sample.not_measured if sample.value is None else f"{sample.value:.3f}"
-                console.print(f"  {sample.step}: throughput of the last repetition / of the first: {said}")
-            if sample.metric in RECORDED:
-                said = sample.not_measured if sample.value is None else f"{sample.value / 1e6:.3f} MB"
-                console.print(f"  {sample.step}: {RECORDED[sample.metric]}: {said}", soft_wrap=True)
+                text = sample.not_measured if sample.value is None else f"{sample.value:.3f}"
+                console.print(f"  {sample.step}: throughput of the last repetition / of the first: {text}")
+            if sample.metric in REPORTED:
+                text = sample.not_measured if sample.value is None else f"{sample.value / 1e6:.3f} MB"
+                console.print(f"  {sample.step}: {REPORTED[sample.metric]}: {text}", soft_wrap=True)
         for line in recovery.recovery_lines(samples):
             console.print(f"  {line}", soft_wrap=True)
     if end is None or status == WAITING:
@@ -155,7 +155,7 @@ def _print_cell(
 
 
 def _print_steps(console: Console, samples: Sequence[Sample]) -> None:
-    """One row for each step; of a repeated one its first and last repetition."""
+    """Print a row for each step; of a repeated one for its first and last repetition."""
     # Not every scenario says what its steps move, and only a modelled drive knows its arm.
     measured = {sample.metric for sample in samples}
     left_out = {name for name, metric in ((RATE, "throughput"), (SEEKS, "seeks")) if metric not in measured}
@@ -177,12 +177,12 @@ def _print_steps(console: Console, samples: Sequence[Sample]) -> None:
 
 
 def _within(sample: Sample) -> set[str]:
-    """Its step, and what it is a part of: an experiment's mkfs, a step's system call."""
+    """Return its step and the step that it is a part of, as an experiment's mkfs."""
     return {sample.step, sample.step_id.group}
 
 
 def _shortened(step: str) -> str:
-    """What every experiment begins with has one row: its first."""
+    """Return one name for the steps that every experiment begins with: they share a row."""
     last = StepId.parse(step).name
     return last if last in IMPLICIT else step
 
@@ -207,7 +207,7 @@ def _value(metrics: dict[str, Sample], name: str) -> float | None:
 
 
 def _shown(metrics: dict[str, Sample], name: str, unit: float, decimals: int) -> str:
-    """A dash where the step has no such metric, a question mark where it could not be measured."""
+    """Format a value: a dash where the step has no such metric, a question mark where it was not measured."""
     if name not in metrics:
         return "-"
     value = metrics[name].value
@@ -215,22 +215,22 @@ def _shown(metrics: dict[str, Sample], name: str, unit: float, decimals: int) ->
 
 
 def print_runs(runs: Sequence[RunDirectory]) -> None:
-    """One line for each run: what it was, and how its cells ended."""
+    """Print a line for each run: what it was, and how its cells ended."""
     console = open_console()
     rows = [_listed(run) for run in runs]
     columns = [name for name in rows[0] if name != "seeds" or any(row[name] for row in rows)]
     widths = {name: _width(name, rows, parts=name == "drives") for name in columns}
 
-    def spare(names: Sequence[str]) -> None:
+    def drop(names: Sequence[str]) -> None:
         for name in names:
             if sum(widths[one] for one in columns) > console.width:
                 columns.remove(name)
 
-    spare(SPARED)
+    drop(DROPPED)
     if sum(widths[one] for one in columns) > console.width:
-        widths[FOLDED] = _width(FOLDED, rows, parts=True)
-        rows = [{**row, FOLDED: row[FOLDED].replace(", ", ",\n")} for row in rows]
-    spare(SPARED_LAST)
+        widths[SPLIT] = _width(SPLIT, rows, parts=True)
+        rows = [{**row, SPLIT: row[SPLIT].replace(", ", ",\n")} for row in rows]
+    drop(DROPPED_LAST)
     console.width = max(console.width, sum(widths[one] for one in columns))
     heads: list[Head] = [(f" {name}", "wrapped" if name == "drives" else "left") for name in columns]
     print_table(console, heads, [[_indented(row[name]) for name in columns] for row in rows])
@@ -241,14 +241,14 @@ def _indented(cell: str) -> str:
 
 
 def _width(column: str, rows: Sequence[dict[str, str]], *, parts: bool) -> int:
-    """What it needs with a blank on either side, where its ``parts`` can stand below one another or not."""
+    """Return the width of a column with a blank on either side; its ``parts`` may stand below one another."""
     cells = [row[column] for row in rows]
     lines = [part for cell in cells for part in cell.split(", ")] if parts else cells
     return 2 + max(map(len, (column, *lines)))
 
 
 def _listed(run: RunDirectory) -> dict[str, str]:
-    """The run's line, by column; run seeds only where they are not just 1."""
+    """Return the run's line by column; run seeds only where they are not just 1."""
     plan = run.plan()
     statuses = cell_names.statuses(run, [run.end(number) for number in range(len(plan.cells))])
     seeds = sorted({cell.seed for cell in plan.cells})
@@ -260,5 +260,5 @@ def _listed(run: RunDirectory) -> dict[str, str]:
         "seeds": cell_names.ranges(seeds) if seeds != [1] else "",
         "layout": ", ".join(dict.fromkeys(cell.layout for cell in plan.cells)),
         "drives": ", ".join(dict.fromkeys(drive for cell in plan.cells for drive in cell.drives)),
-        FOLDED: cell_names.count_statuses(statuses),
+        SPLIT: cell_names.count_statuses(statuses),
     }

@@ -109,7 +109,7 @@ def by_metric(rows: Iterable[tuple[str, Sequence[str]]]) -> list[Row]:
 
 
 def heads(first: str, *others: str, last: str) -> list[Head]:
-    """Columns of figures between one of names and one of words."""
+    """Make columns of figures between one of names and one of words."""
     return [(first, "left"), *((name, "right") for name in others), (last, "left")]
 
 

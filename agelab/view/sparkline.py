@@ -4,21 +4,21 @@ from collections.abc import Mapping, Sequence
 
 Place = tuple[str, int, str]
 """Step, repetition, metric."""
-DRAWN = {"throughput": (1e6, "MB/s"), "elapsed": (1, "s")}
-"""What a step's curve is of, the first that it has; what a figure is divided by, and the unit."""
-OFTEN = 3
-"""Repetitions from which on a step has a curve."""
+METRICS = {"throughput": (1e6, "MB/s"), "elapsed": (1, "s")}
+"""Metrics of curves, the preferred first, with divisor and unit."""
+MIN_REPETITIONS = 3
+"""The fewest repetitions of a step with a curve."""
 BLOCKS, ASCII = "▁▂▃▄▅▆▇█", "_.-:=+*#"
-"""From the lowest to the highest, for a terminal that has them and for one that has letters alone."""
+"""Characters from the lowest value to the highest, in Unicode and in ASCII."""
 
 
 def lacks_blocks(encoding: str) -> bool:
-    """Whether an encoding has no blocks."""
+    """Tell whether an encoding lacks block characters."""
     return not encoding.lower().startswith("utf")
 
 
 def bar(value: float, most: float, width: int, encoding: str) -> str:
-    """A bar from zero, as long as the value is of the most; that has ``width`` characters."""
+    """Draw a bar from zero; the ``most`` has ``width`` characters."""
     halves = round(2 * width * value / most) if most > 0 else 0
     if lacks_blocks(encoding):
         return "#" * (halves // 2)
@@ -26,7 +26,7 @@ def bar(value: float, most: float, width: int, encoding: str) -> str:
 
 
 def row(values: Sequence[float | None], encoding: str) -> str:
-    """A character for each value, the lowest of them to the highest; a blank where there is none."""
+    """Draw a character for each value between the lowest and the highest; a blank where there is none."""
     known = [value for value in values if value is not None]
     if not known:
         return ""
@@ -41,19 +41,19 @@ def row(values: Sequence[float | None], encoding: str) -> str:
 
 
 def curves(values: Mapping[Place, float | None], encoding: str) -> dict[str, str]:
-    """Each step that was repeated, with what is drawn: its throughput, where it has one, else its time.
+    """Draw each repeated step by name: its throughput where it has one, else its time.
 
-    First and last figure, between them a character for each repetition.
+    A curve has the first and the last figure, between them a character for each repetition.
     """
     found: dict[str, dict[str, dict[int, float | None]]] = {}
     for (step, repetition, metric), value in values.items():
-        if metric in DRAWN:
+        if metric in METRICS:
             found.setdefault(step, {}).setdefault(metric, {})[repetition] = value
     drawn = {}
     for step, metrics in found.items():
-        metric = next(name for name in DRAWN if name in metrics)
-        if len(metrics[metric]) >= OFTEN:
-            scale, unit = DRAWN[metric]
+        metric = next(name for name in METRICS if name in metrics)
+        if len(metrics[metric]) >= MIN_REPETITIONS:
+            scale, unit = METRICS[metric]
             drawn[f"{step} 1-{max(metrics[metric])}, {unit}"] = _curve(metrics[metric], scale, encoding)
     return drawn
 

@@ -1,4 +1,4 @@
-"""What each step of a run took, a column for each variant: the tables that the studies printed."""
+"""Tables of the steps' times by variant, as the studies printed them."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,18 +15,18 @@ MISSING = "-"
 
 @dataclass(frozen=True)
 class StepTable:
-    """Steps down, variants across."""
+    """Times of steps by variant."""
 
     title: str
     notes: tuple[str, ...]
     """Cells that are not ok, and why."""
     columns: tuple[str, ...]
     rows: Mapping[str, tuple[Fraction | None, ...]]
-    """Step to seconds of guest time: over the run seeds the median of the mean over its repetitions."""
+    """Step to seconds of guest time: the median over run seeds of the mean over repetitions."""
 
 
 def step_table(run: RunDirectory) -> StepTable:
-    """The run's table. Cells that are not ok are not in its figures."""
+    """Make the table of a run from its cells that are ok."""
     loaded = load(run)
     plan, found = loaded.plan, seed_groups(loaded)
     taken = [_taken(group) for group in found]
@@ -45,7 +45,7 @@ def step_table(run: RunDirectory) -> StepTable:
 
 
 def _taken(group: SeedGroup) -> dict[str, Fraction]:
-    """Step, with how often it was done, to the seconds it took."""
+    """Return seconds by step, whose name says how many repetitions are averaged."""
     by_step: dict[str, list[Fraction]] = {}
     for one in group.counted.values():
         mine: dict[str, list[Fraction]] = {}
@@ -59,18 +59,18 @@ def _taken(group: SeedGroup) -> dict[str, Fraction]:
 
 
 def seconds(value: Fraction) -> str:
-    """``75.31``."""
+    """Format seconds: ``75.31``."""
     return format_decimal(value, 2)
 
 
 def minutes(value: Fraction) -> str:
-    """``1:15.31``."""
+    """Format minutes and seconds: ``1:15.31``."""
     hundredths = round(value * 100)
     return f"{hundredths // 6000}:{hundredths // 100 % 60:02}.{hundredths % 100:02}"
 
 
 def _text(tables: Iterable[StepTable], form: Callable[[Fraction], str]) -> Iterator[str]:
-    """Plain text in columns, a blank line between two runs."""
+    """Yield plain text in columns, a blank line between two runs."""
     for number, one in enumerate(tables):
         lines = [("step", *one.columns), *((step, *_cells(row, form)) for step, row in one.rows.items())]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -83,7 +83,7 @@ def _text(tables: Iterable[StepTable], form: Callable[[Fraction], str]) -> Itera
 
 
 def _markdown(tables: Iterable[StepTable]) -> Iterator[str]:
-    """Tables in the manner of GitHub; names and reasons cannot break out of their cell."""
+    """Yield tables of GitHub's Markdown; names and reasons are escaped."""
     for number, one in enumerate(tables):
         yield from ([""] if number else [])
         yield from (f"**{escape_markdown(one.title)}**, seconds of guest time", "")
@@ -104,7 +104,7 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """The text in one line of Markdown, in which nothing of it is Markdown or HTML."""
+    """Put a text on one line, with Markdown and HTML escaped."""
     return re.sub(r"([\\`*_\[\]<>|#&~])", r"\\\1", " ".join(text.split()))
 
 

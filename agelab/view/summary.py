@@ -1,4 +1,4 @@
-"""A run at its end: of several cells what their variants came to, and how each cell ended. ``agelab show`` has all."""
+"""Print the end of a run: the whole cell, or of several cells a summary."""
 
 from collections.abc import Sequence
 
@@ -20,15 +20,15 @@ from agelab.view.terminal import WHOLE, Head, open_console, print_table, print_w
 BAR = 16
 """Characters of the longest bar."""
 SHORT = len("sha256:") + 12
-"""Characters of a digest where there is no room for all of it."""
+"""Characters of a shortened digest."""
 REASONS = 3
-"""Lines of why the answer is what it is; the report has all."""
-FEW = 16
-"""Cells up to which each has a line."""
+"""Reasons to print for an answer; the report has all."""
+MAX_LINES = 16
+"""The most cells that have a line each."""
 
 
 def print_result(run: RunDirectory) -> None:
-    """What a run has come to: of a single cell all of it, of several the summary."""
+    """Print a run of one cell in full, one of several as a summary."""
     plan = run.plan()
     if len(plan.cells) == 1:
         print_run(run)
@@ -45,12 +45,12 @@ def print_result(run: RunDirectory) -> None:
                 print_wrapped(console, f"- {line}", 2)
         _print_bars(console, group)
     console.print()
-    (_print_each if len(plan.cells) <= FEW else _print_together)(console, run)
+    (_print_each if len(plan.cells) <= MAX_LINES else _print_together)(console, run)
     print_wrapped(console, f"\nevery sample, key and digest: agelab show {run.name}")
 
 
 def _ordered(group: RunSet) -> tuple[str, str, Ranked]:
-    """What the report, too, puts the variants in order by, its unit, and the order."""
+    """Return the metric that orders the variants, as in the report, its unit and the order."""
     for place in all_tests.last_slowdowns(group):
         if (order := rank_by_place(group.groups, place)).order:
             return f"slowdown of {place[0]}", "1", order
@@ -62,7 +62,7 @@ def _ordered(group: RunSet) -> tuple[str, str, Ranked]:
 
 
 def _print_bars(console: Console, group: RunSet) -> None:
-    """A line for each variant with a figure: its median, the spread where there is a floor, a bar from zero."""
+    """Print for each variant its median, the spread where there is a floor, and a bar from zero."""
     name, unit, order = _ordered(group)
     if not order.order:
         return
@@ -88,7 +88,7 @@ def _print_bars(console: Console, group: RunSet) -> None:
 
 
 def _curves(subject: SeedGroup, steps: Sequence[str], encoding: str) -> dict[str, str]:
-    """How the steps went on from repetition to repetition: the medians over run seeds."""
+    """Draw the steps over their repetitions by medians over run seeds."""
     medians = {
         place: float(series.summary.median) if series.summary else None
         for place, series in subject.series.items()
@@ -98,18 +98,18 @@ def _curves(subject: SeedGroup, steps: Sequence[str], encoding: str) -> dict[str
 
 
 def _print_each(console: Console, run: RunDirectory) -> None:
-    """How each cell ended, and its digest, or why it has none."""
+    """Print how each cell ended, and its digest or why it has none."""
     rows, above = [], ""
     for cell, status, end in _ended(run):
         digest = end.digest or "" if end else ""
         shown = digest[:SHORT] if console.width < WHOLE else digest
         why = _why(end)
-        told = "as above" if why and why == above else why
+        reason = "as above" if why and why == above else why
         rows.append(
             (
                 f" {cell.short_label}, seed {cell.seed}",
                 status,
-                "; ".join(filter(None, (shown, told))),
+                "; ".join(filter(None, (shown, reason))),
             )
         )
         above = why
@@ -117,7 +117,7 @@ def _print_each(console: Console, run: RunDirectory) -> None:
 
 
 def _print_together(console: Console, run: RunDirectory) -> None:
-    """How the cells ended: those that ended alike in one line, and why once."""
+    """Print how the cells ended, those that ended alike in one line."""
     ended = _ended(run)
     every = [cell for cell, _, _ in ended]
     found: dict[tuple[str, str], list[Cell]] = {}
@@ -132,7 +132,7 @@ def _print_together(console: Console, run: RunDirectory) -> None:
 
 
 def _ended(run: RunDirectory) -> list[tuple[Cell, str, End | None]]:
-    """Each cell, its status in a word, and its end."""
+    """List each cell with its status and its end."""
     plan = run.plan()
     ends = [run.end(number) for number in range(len(plan.cells))]
     return list(zip(plan.cells, cell_names.statuses(run, ends), ends, strict=True))

@@ -19,7 +19,7 @@ SCHEMA = 1
 
 
 STEM = 60
-"""Characters of a plot's file name: of four bytes each they are fewer than a file's name may have."""
+"""Characters of a plot's file name: few enough for any file name, even of four bytes each."""
 
 
 LEGEND = (
@@ -30,7 +30,7 @@ LEGEND = (
 
 
 def print_sweep(found: Sweep, places: Sequence[Place]) -> None:
-    """A table for each metric, below it why there are gaps."""
+    """Print a table for each metric, and below all of them the reasons for gaps."""
     rows = list(found.entries)
     judged: list[ComparedSeries] = []
     console = open_console()
@@ -63,7 +63,7 @@ def _title(place: Place) -> str:
 
 
 def _scale(found: Sweep, place: Place) -> UnitScale:
-    """How the metric's unit is shown; without a name where it has none."""
+    """Return the scale of the metric's unit, without a name where it has none."""
     columns = range(len(found.kernels))
     units = (one.unit for row in found.entries for at in columns if (one := found.series(row, at, place)))
     unit = unit_scale(next(units, "1"))
@@ -77,7 +77,7 @@ def _cell(
     place: Place,
     changes: Mapping[tuple[tuple[str, str], int], ComparedSeries],
 ) -> str:
-    """The median, and how much it is more or less than on the kernel before."""
+    """Format the median and its change since the kernel before."""
     entry, there = found.entries[row][column], found.series(row, column, place)
     if there is None or there.summary is None:
         return "" if entry is None else "unsupported" if entry.unsupported else "-"
@@ -98,7 +98,7 @@ def _change(change: ComparedSeries) -> str:
 
 
 def write_plots(found: Sweep, places: Sequence[Place], directory: Path) -> list[Path]:
-    """A plot over the kernels for each metric."""
+    """Draw a plot over the kernels for each metric, and return the files."""
     directory.mkdir(parents=True, exist_ok=True)
     drawn: list[Path] = []
     for place in places:

@@ -1,4 +1,4 @@
-"""What the passes under strace have counted, on a terminal."""
+"""The table of system calls of the passes under strace."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,7 +9,7 @@ from agelab.model.result import Sample
 from agelab.view.terminal import Head, print_table
 
 SMALLEST = 0.005
-"""Calls with a smaller share of their step's time go into one row."""
+"""Calls with a smaller share of their step's time share a row."""
 HEADS: tuple[Head, ...] = (
     (" system call", "left"), ("s", "right"), ("%", "right"), ("calls", "right"), ("errors", "right")
 )  # fmt: skip
@@ -19,12 +19,12 @@ Calls = Mapping[str, Mapping[str, Sample]]
 
 
 def traced_steps(samples: Sequence[Sample]) -> set[str]:
-    """The steps that were done under strace."""
+    """Return the steps that ran under strace."""
     return {one.step_id.group for one in samples if one.metric in METRICS}
 
 
 def print_syscalls(console: Console, samples: Sequence[Sample]) -> None:
-    """For each step of each pass the calls that took the most time; below them those that wait for a process."""
+    """Print for each step the calls that took the most time, then those that wait for a process."""
     steps: dict[str, dict[str, dict[str, Sample]]] = {}
     took = {one.step: one.value for one in samples if one.metric == "elapsed"}
     for sample in samples:

@@ -125,7 +125,7 @@ def _print_rows(console: Console, table: Table) -> None:
 
 
 def _table(columns: Sequence[tuple[str, Stands, int]], *, named: bool) -> Table:
-    """An empty table whose columns are as wide as in the tables that continue it."""
+    """Make an empty table whose columns are as wide as in the tables that continue it."""
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold", show_header=named)
     if all(stands != "wrapped" for _, stands, _ in columns):
         table.width = (
@@ -143,7 +143,7 @@ def _table(columns: Sequence[tuple[str, Stands, int]], *, named: bool) -> Table:
 
 
 def _width(head: Head, cells: Sequence[Cell]) -> int:
-    """The characters that a column needs, with the blank that follows it; of a wrapped one its longest word."""
+    """Return the width of a column with the blank that follows it; a wrapped one needs its longest word."""
     name, stands = head
     lines = (line for cell in (name, *cells) for line in _unbreakable(str(cell), stands))
     return 1 + max(map(cell_len, lines))
@@ -154,7 +154,7 @@ def _unbreakable(cell: str, stands: Stands) -> list[str]:
 
 
 def _parts(widths: Sequence[int], width: int, together: int, repeated: int) -> list[list[int]]:
-    """The columns of each part: as many as there is room for, and some at least beside the repeated ones."""
+    """List the columns of each part: as many as fit, and at least one beside the repeated ones."""
     first = list(range(repeated))
     parts = [[*first]]
     for at in range(repeated, len(widths), together):

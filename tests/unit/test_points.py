@@ -6,7 +6,7 @@ from rich.console import Console
 
 from agelab.model.metrics import METRICS
 from agelab.model.result import Sample
-from agelab.view.history_table import print_points, tested_drives
+from agelab.view.history_table import drives_at_points, print_points
 
 
 def sample(step: str, metric: str, value: float | None, point: int = 1, why: str | None = None) -> Sample:
@@ -16,7 +16,7 @@ def sample(step: str, metric: str, value: float | None, point: int = 1, why: str
 
 def shown(samples: list[Sample]) -> list[str]:
     console = Console(file=io.StringIO(), width=120, highlight=False)
-    print_points(console, samples, tested_drives(samples))
+    print_points(console, samples, drives_at_points(samples))
     assert isinstance(console.file, io.StringIO)
     return [line.rstrip() for line in console.file.getvalue().splitlines()]
 
@@ -34,7 +34,7 @@ def test_there_is_a_row_for_each_point_and_none_for_a_mount() -> None:
         sample("control/map", "layout_score", 1, 2),
         sample("aged/map", "free_usable_1mib", 0.5, 2),
     ]
-    assert tested_drives(samples) == ["then"]
+    assert drives_at_points(samples) == ["then"]
     lines = shown(samples)
     rows = [line.split() for line in lines if line.startswith(" ") and line.split()[0] in "1234"]
     assert rows == [
@@ -46,6 +46,6 @@ def test_there_is_a_row_for_each_point_and_none_for_a_mount() -> None:
 
 def test_other_scenarios_have_no_points() -> None:
     assert (
-        tested_drives([sample("aged/read", "elapsed", 1), sample("strace/read/open", "syscall_calls", 1)])
+        drives_at_points([sample("aged/read", "elapsed", 1), sample("strace/read/open", "syscall_calls", 1)])
         == []
     )
