@@ -81,3 +81,14 @@ def test_the_readme_shows_lines_of_the_quick_start() -> None:
     whole = (PROJECT / "docs/quickstart.md").read_text().splitlines()
     assert len(shown) > 10
     assert [line for line in shown if line != " ..." and line not in whole] == []
+
+
+def test_every_test_that_a_page_names_is_there() -> None:
+    text = "\n".join(page.read_text() for page in PAGES)
+    files = list((PROJECT / "tests").rglob("test_*.py"))
+    named = set(re.findall(r"\btest_\w+\.py\b", text))
+    functions = set(re.findall(r"`(test_\w+?)_?(?:\.\.\.)?`", text))
+    assert len(named) > 20 and len(functions) > 20
+    assert named - {path.name for path in files} == set()
+    code = "\n".join(path.read_text() for path in files)
+    assert {name for name in functions if f"def {name}" not in code} == set()
