@@ -54,13 +54,19 @@ def load(*runs: "str | RunDirectory", home: Path | str | None = None) -> "pandas
     ``runs`` are what ``run`` returns, or names as ``agelab list`` has them, or the beginnings of names; without any it
     is the latest. ``home`` is the store, by default AGELAB_HOME or the user's. The columns are
     agelab.results.rows.COLUMNS; ``value`` is a number in ``unit``, or NaN with the reason in ``not_measured``.
-    Raises InputError for a run that does not exist.
+    Raises InputError for a run that does not exist, HostError without pandas.
     """
-    import pandas
-
+    from agelab.errors import HostError
     from agelab.results import rows, run_lookup
     from agelab.store import Store, default_home
 
+    try:
+        import pandas
+    except ImportError as error:
+        raise HostError(
+            "agelab.load makes a pandas frame, and pandas is not installed",
+            hint="install it beside agelab: pip install 'agelab[pandas]', in a clone .venv/bin/pip install pandas",
+        ) from error
     store = Store(Path(home) if home else default_home())
     found = [run_lookup.find(store.runs, run) if isinstance(run, str) else run for run in runs or ("latest",)]
     frame = pandas.DataFrame([row for run in found for row in rows.rows(run)], columns=list(rows.COLUMNS))

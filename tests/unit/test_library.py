@@ -138,3 +138,27 @@ def test_the_package_imports_nothing_before_it_is_used() -> None:
     assert done.stdout == "[]\n"
     with pytest.raises(AttributeError, match="has no attribute 'runs'"):
         _ = agelab.runs  # type: ignore[attr-defined]
+
+
+WITHOUT_PANDAS = """
+import importlib, pkgutil, sys
+sys.modules["pandas"] = None  # its import fails
+import agelab
+from agelab.errors import HostError
+for module in pkgutil.walk_packages(agelab.__path__, "agelab."):
+    if module.name.startswith("agelab.share"):
+        continue
+    importlib.import_module(module.name)
+try:
+    agelab.load()
+except HostError as error:
+    print(error, error.hint, sep="|")
+"""
+
+
+def test_only_load_needs_pandas() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT_PANDAS], capture_output=True, text=True, check=False)
+    assert done.stdout == (
+        "agelab.load makes a pandas frame, and pandas is not installed|"
+        "install it beside agelab: pip install 'agelab[pandas]', in a clone .venv/bin/pip install pandas\n"
+    ), done.stderr
