@@ -6,10 +6,11 @@ import pytest
 from rich.console import Console
 
 from agelab.cli import main
-from agelab.model.result import Cell, End, Status
+from agelab.model.result import End, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.view import run_tables
 from agelab.view.cell_names import list_cells, ranges
+from tests.unit import run_builder
 from tests.unit.aging_runs import make as made
 from tests.unit.study_runs import make
 
@@ -102,9 +103,10 @@ def test_of_a_run_that_goes_on_cells_run_or_wait_for_their_turn(
 
 def test_cells_are_named_by_variant_and_layout_and_by_seed_only_where_some_are_missing() -> None:
     cells = [
-        Cell(variant=variant, filesystem="ext4", layout=layout, kernel="6.1", machine="m", drives=("model:x",),
-             defaults="today", seed=seed)
-        for variant in ("ext4", "xfs") for layout in ("single", "raid0") for seed in (1, 2, 3)
-    ]  # fmt: skip
+        run_builder.cell(variant, seed, layout=layout, defaults="today")
+        for variant in ("ext4", "xfs")
+        for layout in ("single", "raid0")
+        for seed in (1, 2, 3)
+    ]
     assert list_cells(cells[:3], cells) == "ext4" and list_cells(cells[6:8], cells) == "xfs (seeds 1,2)"
     assert list_cells(cells[:4], cells) == "ext4; ext4, raid0 (seed 1)"
