@@ -12,16 +12,8 @@ from tests import capabilities
 ORDER = ("contract", "golden", "model", "vm", "unit")
 ENVIRONMENT = {"LC_ALL": "C.UTF-8", "LANG": "C.UTF-8", "TERM": "xterm"}
 UNSET = (
-    *(
-        "LANGUAGE",
-        "PYTHONPATH",
-        "PYTHONHOME",
-        "PYTHONUTF8",
-        "PYTHONIOENCODING",
-        "PYTHONOPTIMIZE",
-        "PYTHONWARNINGS",
-    ),
-    *("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"),
+    *("PYTHONPATH", "PYTHONHOME", "PYTHONUTF8", "PYTHONIOENCODING", "PYTHONOPTIMIZE", "PYTHONWARNINGS"),
+    *("LANGUAGE", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"),
     *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "MAKEFLAGS", "MFLAGS", "MAKELEVEL"),
 )
 NOT_SKIPPED = (
