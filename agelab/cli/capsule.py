@@ -46,14 +46,15 @@ def pack(run: str, output: str | None, with_image: bool) -> None:
 @json_option
 def show(file: Path, as_json: bool) -> None:
     """Say what is in the capsule FILE, having held everything in it against everything else."""
-    from agelab.capsule import description, read
+    from agelab.capsule import read
+    from agelab.view import capsule_content
     from agelab.view.capsule import print_escaped
 
     found = read.open_capsule(file)
     if as_json:
-        print_json(description.capsule_json(found))
+        print_json(capsule_content.capsule_json(found))
     else:
-        for line in description.capsule_lines(found):
+        for line in capsule_content.capsule_lines(found):
             print_escaped(line)
 
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import click
 
-from agelab.capsule.description import cell_name
 from agelab.capsule.read import Capsule
 from agelab.capsule.replay import ReplayedCell
 from agelab.model.sanitize import escape_controls
 from agelab.results.run_directory import RunDirectory
+from agelab.view.capsule_content import cell_name
 from agelab.view.input_diff import differences_json, input_lines
 
 SCHEMA = 1

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from agelab.capsule import archive, description, schema
+from agelab.capsule import archive, schema
 from agelab.capsule.pack import pack
 from agelab.capsule.read import open_capsule
 from agelab.capsule.unpack import unpack
 from agelab.errors import AgelabError
 from agelab.model.sanitize import escape_controls
 from agelab.store import Store
+from agelab.view import capsule_content
 from tests.unit.capsule_builder import contents, made_run
 from tests.unit.run_readers import OBEYED
 
@@ -72,7 +73,7 @@ def _read(data: bytes) -> None:
     path.write_bytes(data)
     try:
         found = open_capsule(path)
-        said = [*description.capsule_lines(found), str(description.capsule_json(found))]
+        said = [*capsule_content.capsule_lines(found), str(capsule_content.capsule_json(found))]
         assert not any(OBEYED.search(escape_controls(line, kept="")) for line in said)
         with tempfile.TemporaryDirectory(dir=path.parent) as place:
             unpack(found, Path(place, "parts"))
