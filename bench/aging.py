@@ -50,7 +50,7 @@ COLUMNS: tuple[tuple[Place, Fraction], ...] = (
 SHARED = ("kernel", "qemu", "image", "corpus_sha256")
 """Provenance that runs of one table have in common."""
 RANKED: Place = ("read", 1, "slowdown")
-"""What "aged worst" means: how much longer a scan of all files takes than on the control."""
+"""The metric that decides "aged worst": how much longer a scan of all files takes than on the control."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def variants(runs: Sequence[RunDirectory]) -> list[Variant]:
 
 
 def report(runs: Sequence[RunDirectory]) -> str:
-    """The table in Markdown, and below it who aged worst. Raises InputError for runs that are not of one table."""
+    """Write the table in Markdown, and below it which aged worst. Raises InputError for runs of different tables."""
     found = variants(runs)
     rows = [[variant.name, *_figures(variant)] for variant in found]
     lines = [
@@ -100,7 +100,7 @@ def report(runs: Sequence[RunDirectory]) -> str:
 
 
 def headed(runs: Sequence[RunDirectory]) -> list[str]:
-    """Of what the runs' table is. Raises InputError for runs that are not of one table."""
+    """Return the lines above the runs' table. Raises InputError for runs of different tables."""
     plans = [run.plan() for run in runs]
     environments = {(plan.scale, *(plan.provenance[name] for name in SHARED)) for plan in plans}
     if len(environments) > 1:
@@ -118,7 +118,7 @@ def _figures(variant: Variant) -> list[str]:
 
 
 def figure(variant: Variant, place: Place, factor: Fraction, decimals: int) -> str:
-    """The median over the run seeds and, of several, the spread in brackets."""
+    """Format the median over the run seeds, with the spread in brackets if there are several."""
     summary = variant.summary(place)
     if summary is None:
         return "-" if not variant.measured else "not measured"
@@ -127,7 +127,7 @@ def figure(variant: Variant, place: Place, factor: Fraction, decimals: int) -> s
 
 
 def _ranking(found: Sequence[Variant]) -> list[str]:
-    """The variants by the slowdown of a scan, each against the next, and each against no slowdown at all."""
+    """Rank the variants by the slowdown of a scan, and compare each with the next and with no slowdown."""
     known = [(summary, variant.name) for variant in found if (summary := variant.summary(RANKED))]
     known.sort(key=lambda one: (-one[0].median, one[1]))
     lines = ["By the slowdown of reading every file, the worst first:", ""]
