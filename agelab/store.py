@@ -272,10 +272,10 @@ class Store:
         Raises HostError when the disk is full or not writable.
         """
         key = key_of({"kind": kind, **inputs})
-        if (found := self._find_intact(kind, key, verify)) and self._used(found, claim):
+        if found := self._find_intact(kind, key, verify, claim):
             return found
         with _disk_errors(self.root), self.lock(f"{kind}-{key}"):
-            if (found := self._find_intact(kind, key, verify, self.warn)) and self._used(found, claim):
+            if found := self._find_intact(kind, key, verify, claim, self.warn):
                 return found
             directory = self.root / kind / key
             self._claimed.discard(directory)
@@ -288,22 +288,24 @@ class Store:
                 shutil.rmtree(directory, ignore_errors=True)
                 partial.rename(directory)
             made = self.find(kind, key)
-            if made:
-                self._used(made, claim)
+            if made and claim:
+                self._claim(made.directory, made / MANIFEST)
         if made is None:
             raise AgelabError(f"{directory} vanished while it was being built")
         self._verified.add(made.directory)
         return made
 
-    def _used(self, found: Artefact, claim: bool) -> bool:
-        return not claim or self._claim(found.directory, found / MANIFEST)
-
     def _find_intact(
-        self, kind: str, key: str, verify: bool, warn: Callable[[str], None] = lambda line: None
+        self, kind: str, key: str, verify: bool, claim: bool, warn: Callable[[str], None] = lambda line: None
     ) -> Artefact | None:
-        """Return the finished artefact of that key; None when there is none or, after a warning, when it is damaged."""
+        """Return the finished artefact of that key; None when there is none or, after a warning, when it is damaged.
+
+        It is claimed before it is read, so that nobody prunes it meanwhile.
+        """
         try:
             found = self.find(kind, key)
+            if found and claim and not self._claim(found.directory, found / MANIFEST):
+                return None
             if found and verify and found.directory not in self._verified:
                 if wrong := found.damage():
                     more = f", and {len(wrong) - MAX_NAMED} more" if len(wrong) > MAX_NAMED else ""

@@ -10,8 +10,8 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -134,6 +134,7 @@ def prune(store: Store, limit: int, *, dry_run: bool = False) -> Pruned:
 
     What a run or a stored disk names, stored disks themselves and what a process uses stay.
     """
+    runs = _run_files(store)
     usage = survey(store)
     left = usage.size
     links = Counter(inode for item in usage.items for inode in item.files)
@@ -144,7 +145,12 @@ def prune(store: Store, limit: int, *, dry_run: bool = False) -> Pruned:
         reason = usage.protection(item)
         if reason is None and left > limit:
             with _unused(store, item) as unused:
-                if unused:
+                if (
+                    unused and (now := _run_files(store)) != runs
+                ):  # a run that has ended meanwhile may name it
+                    runs, usage = now, _with_references(store, usage)
+                    reason = usage.protection(item)
+                if unused and reason is None:
                     freed = sum(size for inode, size in item.files.items() if links[inode] == 1)
                     links.subtract(item.files.keys())
                     left -= freed
@@ -152,7 +158,7 @@ def prune(store: Store, limit: int, *, dry_run: bool = False) -> Pruned:
                     if not dry_run:
                         _remove(item.path)
                 else:
-                    reason = Protection.IN_USE
+                    reason = reason or Protection.IN_USE
         if reason:
             kept.setdefault(reason, []).append(item)
     return Pruned(tuple(removed), {reason: tuple(items) for reason, items in kept.items()}, left)
@@ -160,19 +166,23 @@ def prune(store: Store, limit: int, *, dry_run: bool = False) -> Pruned:
 
 def disk_usage(path: Path) -> dict[tuple[int, int], int]:
     """Measure a file, or a directory with all in it, by allocated blocks: files of the store are sparse."""
-    found: dict[tuple[int, int], int] = {}
-    for one in (path, *path.rglob("*")) if path.is_dir() and not path.is_symlink() else (path,):
-        try:
-            status = one.lstat()
-        except OSError:  # it is being removed at this moment
-            continue
-        found[status.st_dev, status.st_ino] = 512 * status.st_blocks
-    return found
+    return {(status.st_dev, status.st_ino): 512 * status.st_blocks for status in _statuses(path)}
+
+
+def _statuses(path: Path) -> Iterator[os.stat_result]:
+    """Yield the status of a file, or of a directory and all in it; what another process removes meanwhile has none."""
+    below = () if path.is_symlink() else os.walk(path)
+    names = (Path(where, name) for where, *both in below for names in both for name in names)
+    for one in (path, *names):
+        with suppress(OSError):
+            yield os.lstat(one)
 
 
 def _artefacts(store: Store) -> Iterator[StoredItem]:
     for path in sorted(store.root.glob(f"*/[!.]*/{MANIFEST}")):
         kind, key = path.parent.parent.name, path.parent.name
+        if not HASH.fullmatch(key.encode()):  # nothing of agelab's
+            continue
         hashes, inputs = {key}, _hashes(path)
         try:
             artefact = store.find(kind, key)
@@ -184,16 +194,12 @@ def _artefacts(store: Store) -> Iterator[StoredItem]:
             hashes |= (
                 {str(manifest.inputs.get("source"))} if kind == "clock" else set()
             )  # as cells' inputs have it
-        last_use = path.parent.stat().st_mtime if artefact else 0
-        yield StoredItem(
-            kind,
-            key,
-            path.parent,
-            disk_usage(path.parent),
-            last_use,
-            frozenset(hashes),
-            frozenset(inputs - hashes),
-        )
+        with suppress(FileNotFoundError):
+            last_use = path.parent.stat().st_mtime if artefact else 0
+            files = disk_usage(path.parent)
+            yield StoredItem(
+                kind, key, path.parent, files, last_use, frozenset(hashes), frozenset(inputs - hashes)
+            )
 
 
 def _cache_entries(store: Store) -> Iterator[StoredItem]:
@@ -202,8 +208,9 @@ def _cache_entries(store: Store) -> Iterator[StoredItem]:
         if not directory.is_dir():
             continue
         for path in sorted(directory.iterdir()):
-            if path.suffix != atomic.SUFFIX:
-                yield StoredItem(f"cache {name}", path.name, path, disk_usage(path), _last_use(path))
+            with suppress(FileNotFoundError):
+                if path.suffix != atomic.SUFFIX:
+                    yield StoredItem(f"cache {name}", path.name, path, disk_usage(path), _last_use(path))
 
 
 def _last_use(path: Path) -> float:
@@ -211,7 +218,21 @@ def _last_use(path: Path) -> float:
     status = path.lstat()
     if not path.is_dir():
         return max(status.st_ctime, status.st_atime)
-    return max([status.st_ctime, *(one.lstat().st_ctime for one in path.rglob("*"))])
+    return max(one.st_ctime for one in (status, *_statuses(path)))
+
+
+def _with_references(store: Store, usage: StoreUsage) -> StoreUsage:
+    named_by, damaged = _references(store, usage.items)
+    return replace(usage, named_by=named_by, damaged_runs=tuple(damaged))
+
+
+def _run_files(store: Store) -> Mapping[Path, int]:
+    """Map the files that name artefacts to the time of their last change."""
+    found = {}
+    for path in (path for pattern in RUN_FILES for path in store.runs.glob(f"*/{pattern}")):
+        with suppress(FileNotFoundError):
+            found[path] = path.stat().st_mtime_ns
+    return found
 
 
 def _references(store: Store, items: Sequence[StoredItem]) -> tuple[dict[Path, tuple[str, ...]], list[str]]:

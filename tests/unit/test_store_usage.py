@@ -2,7 +2,9 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
+from typing import Self
 
 import pytest
 
@@ -11,7 +13,7 @@ from agelab.cli import main
 from agelab.model.result import Cell, RunPlan
 from agelab.results.run_directory import RunDirectory
 from agelab.store import Artefact, Store
-from agelab.store_usage import Protection, disk_usage, prune, survey
+from agelab.store_usage import Protection, StoreUsage, disk_usage, prune, survey
 from agelab.stored_disk import DiskRecipe
 
 SIZE = 100_000
@@ -153,6 +155,78 @@ def test_what_is_being_built_or_was_used_since_it_was_looked_at_stays(
     monkeypatch.setattr("agelab.store_usage.survey", lambda store: usage)
     prune(Store(home), 0)
     assert there(image) == [True]
+
+
+def test_an_artefact_is_in_use_from_before_it_is_read(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    image = artefact(home, "image", "image", 1)
+
+    def read(self: Artefact) -> list[str]:
+        assert not prune(Store(home), 0).removed
+        return []
+
+    monkeypatch.setattr(Artefact, "damage", read)
+    assert Store(home).obtain("image", {"name": "image"}, lambda directory: pytest.fail("it is there"))
+    assert there(image) == [True]
+
+
+def test_a_run_that_ends_while_the_store_is_looked_at_keeps_what_it_names(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image, other = artefact(home, "image", "image", 1), artefact(home, "image", "other", 2)
+
+    def survey_then_run(store: Store) -> StoreUsage:
+        usage = survey(store)
+        run(home, image=image.key)  # by a process that took the image before, and has ended
+        return usage
+
+    monkeypatch.setattr("agelab.store_usage.survey", survey_then_run)
+    pruned = prune(Store(home), 0)
+    assert there(image, other) == [True, False]
+    assert [item.name for item in pruned.kept[Protection.NAMED]] == [image.key]
+
+
+def test_files_that_are_no_artefacts_stay(home: Path) -> None:
+    notes = home / "store" / "my-notes" / "2026"
+    notes.mkdir(parents=True)
+    (notes / "manifest.json").write_text('{"name": "web app"}')
+    (home / "mine").write_text("mine")
+    pruned = prune(Store(home), 0)
+    assert not pruned.removed and (notes / "manifest.json").exists() and (home / "mine").exists()
+    assert pruned.left >= 4096
+
+
+def test_what_others_remove_while_the_store_is_measured_is_left_out(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    artefact(home, "image", "image", 1)
+    objects = Store(home).cache("kernels") / "source"
+    (objects / "build").mkdir(parents=True)
+    (objects / "log").touch()
+    scandir = os.scandir
+    listed = [*scandir(objects)]
+    shutil.rmtree(objects / "build")
+    (objects / "log").unlink()
+
+    class Listing:
+        """A directory's entries; those of ``objects`` are gone when the list is used."""
+
+        def __init__(self, path: str | Path | int) -> None:
+            self._entries = iter(listed if str(path) == str(objects) else [*scandir(path)])
+
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *error: object) -> None:
+            pass
+
+        def __iter__(self) -> Self:
+            return self
+
+        def __next__(self) -> os.DirEntry[str]:
+            return next(self._entries)
+
+    monkeypatch.setattr("os.scandir", Listing)
+    assert {item.kind for item in survey(Store(home)).items} == {"image", "cache kernels"}
 
 
 def test_an_artefact_that_was_removed_meanwhile_is_made_again(home: Path) -> None:
