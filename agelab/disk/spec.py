@@ -24,6 +24,8 @@ EXAMPLES = {
 OPTIONS: dict[str, tuple[str, ...]] = {"cache": get_args(Cache), "aio": get_args(Aio)}
 DIRECT = ("none", "directsync")
 """Cache modes that bypass the host's page cache: required by aio=native, and for meaningful times."""
+HERE = Path()
+"""The current directory."""
 _ADDRESS = re.compile(r"(?:([0-9a-f]{4}):)?([0-9a-f]{2}):([01][0-9a-f])\.([0-7])", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -51,8 +53,8 @@ class DriveSpec:
         return f"{self.kind}:{self.name}{options}"
 
 
-def parse(text: str) -> DriveSpec:
-    """Parse a drive name. Raises InputError with the nearest valid form."""
+def parse(text: str, directory: Path = HERE) -> DriveSpec:
+    """Parse a drive name; a relative path starts in ``directory``. Raises InputError with the nearest valid form."""
     kind, colon, rest = text.strip().partition(":")
     if kind not in KINDS or not colon:
         raise InputError(f"no drive {text!r}; a drive is one of {FORMS}", hint=_suggestion(text, kind, rest))
@@ -68,15 +70,15 @@ def parse(text: str) -> DriveSpec:
     cache, aio = _options(query, text) if question else _options("", text)
     if not path or any(not char.isprintable() for char in path):
         raise _spec_error(kind, text, "has no usable path")
-    where = str(Path(path).absolute())
+    where = str((directory / path).absolute())
     if kind == "block" and not where.startswith("/dev/"):
         raise InputError(f"drive {text!r}: {where} is not a device", hint=f"a file is file:{where}")
     return DriveSpec("file" if kind == "file" else "block", where, cache, aio)
 
 
-def parse_list(text: str) -> tuple[DriveSpec, ...]:
-    """Parse a comma-separated list of drives. Raises InputError, also for a drive listed twice."""
-    specs = tuple(parse(word) for word in text.split(","))
+def parse_list(text: str, directory: Path = HERE) -> tuple[DriveSpec, ...]:
+    """Parse a comma-separated list of drives as ``parse`` does. Raises InputError, also for a drive listed twice."""
+    specs = tuple(parse(word, directory) for word in text.split(","))
     for number, spec in enumerate(specs):
         if spec.real and spec.name in (other.name for other in specs[:number]):
             raise InputError(f"drive {spec.kind}:{spec.name} is named twice in {text!r}")

@@ -53,6 +53,18 @@ def test_what_the_scenario_has_not_is_refused(options: dict[str, Any], said: str
         agelab.run(RunOptions(**options), home=tmp_path)
 
 
+def test_relative_drives_start_in_the_directory_of_the_options(tmp_path: Path) -> None:
+    """A plan of an agelab that stored the drives as they were typed is resumed from elsewhere."""
+    options = RunOptions.from_words(str(tmp_path), "aging-ext4", {"disks": "file:a.img"}, {})
+    assert [drive.name for drive in options.disks] == [str(tmp_path / "a.img")]
+    assert options.changed(directory="/").disks == options.disks
+
+
+def test_a_plan_whose_command_says_more_is_read() -> None:
+    command = RunOptions(name="aging-ext4", jobs=3).to_plan() | {"younger": "field"}
+    assert RunOptions.from_plan(run_builder.plan(command=command)).jobs == 3
+
+
 def test_a_home_that_qemu_cannot_name_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot carry a path with ' '"):
         agelab.run(RunOptions(name="aging-ext4"), home=tmp_path / "my store")

@@ -15,6 +15,7 @@ from pydantic import (
     Field,
     ModelWrapValidatorHandler,
     ValidationError,
+    ValidationInfo,
     model_validator,
 )
 from pydantic_core import ErrorDetails
@@ -99,10 +100,15 @@ def _jobs(jobs: int) -> int:
     return jobs
 
 
-def _drives(value: Any) -> Any:
+def _drives(value: Any, other: ValidationInfo) -> Any:
     if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value) and value:
         value = ",".join(value)
-    return () if value is None else parse_list(value) if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return () if value is None else value
+    try:
+        return parse_list(value, Path(other.data.get("directory", "")))
+    except InputError as error:
+        raise ValueError(error) from error
 
 
 def _serials(value: Any) -> Any:
@@ -160,7 +166,7 @@ class RunOptions(BaseModel):
     clock: Annotated[Clock | None, _one_of("clock", "virtual", "wall")] = Field(
         default=None, description="None: wall for real disks, else virtual"
     )
-    disks: Annotated[tuple[DriveSpec, ...], BeforeValidator(_refusing(_drives))] = Field(
+    disks: Annotated[tuple[DriveSpec, ...], BeforeValidator(_drives)] = Field(
         default=(), description="drives in place of the machine's"
     )
     erase: Annotated[tuple[str, ...], BeforeValidator(_serials)] = Field(
@@ -311,7 +317,7 @@ class RunOptions(BaseModel):
         """
         if not plan.repeatable:
             raise InputError(f"{plan.run} does not say what was asked for", hint="begin a new run")
-        return cls.from_words(**plan.command)
+        return cls.from_words(*(plan.command[name] for name in ("directory", "name", "words", "more")))
 
     @classmethod
     def from_words(
