@@ -10,7 +10,7 @@ from agelab.model.result import Cell, End
 from agelab.runner.progress import Progress
 from tests.vm.cells import SMALL, run
 
-pytestmark = pytest.mark.vm
+pytestmark = [pytest.mark.vm, pytest.mark.full]
 
 
 class Followed(Progress):
