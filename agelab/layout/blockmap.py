@@ -1,10 +1,11 @@
 """Block map: the shares of free space, contiguous and fragmented files, and metadata in each stretch of a disk."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
+from agelab.layout import svg
+from agelab.layout.freespace.runs import Run, join_runs, subtract, total_bytes
 from agelab.layout.model import (
     DELALLOC,
     ENCODED,
@@ -23,18 +24,18 @@ LONG_RUN_BYTES = 1 << 20
 """Bytes from which a run is long: reading it then takes a disk about as long as seeking to it."""
 NO_OWN_BLOCK = INLINE | TAIL
 """Flags of an extent in a metadata block, or in a block shared with other files."""
-Run = tuple[int, int]
+Stretch = tuple[int, int]
 """First byte, and the byte after the last."""
 
 
 class BlockKind(Enum):
-    """Use of a byte of the disk."""
+    """Use of a byte of the disk, as a legend names it; a picture stacks them in this order, from bottom to top."""
 
-    SHORT = "fragmented files, in short runs"
-    LONG = "fragmented files, in long runs"
+    SHORT = f"fragmented files: their runs of less than {svg.human(LONG_RUN_BYTES)}"
+    LONG = f"fragmented files: their runs of {svg.human(LONG_RUN_BYTES)} and more"
     WHOLE = "files in one run"
-    OWN = "the filesystem's own"
-    UNKNOWN = "unknown"
+    OWN = "the filesystem's own, as its tool names it"
+    UNKNOWN = "unknown: in use, but by no mapped file (directories, what no tool names)"
     UNMEASURED = "not measured"
     FREE = "free"
 
@@ -76,11 +77,9 @@ class BlockMap:
 
     @property
     def count(self) -> int:
-        """Number of cells."""
         return -(-self.size // self.cell)
 
     def totals(self) -> dict[BlockKind, int]:
-        """Return the bytes of each kind on the whole disk."""
         return {kind: sum(cells) for kind, cells in self.shares.items()}
 
 
@@ -111,7 +110,7 @@ def build_block_map(size: int, cell: int, extents: ExtentMap | None, free: FreeS
     return BlockMap(size, cell, shares, census, tally.disputed, tally.outside)
 
 
-def file_runs(file: FileMap, block_size: int) -> list[list[Run]] | None:
+def file_runs(file: FileMap, block_size: int) -> list[list[Stretch]] | None:
     """Return the stretches of each run of a file in file order, or None if a place is unknown.
 
     As filefrag (e2fsprogs 1.47) counts, an extent continues the run of the previous one if it follows it on the disk,
@@ -119,7 +118,7 @@ def file_runs(file: FileMap, block_size: int) -> list[list[Run]] | None:
     """
     if file.unmapped is not None:
         return None
-    found: list[list[Run]] = []
+    found: list[list[Stretch]] = []
     before: Extent | None = None
     for extent in file.extents:
         flags = extent.flags
@@ -162,7 +161,7 @@ def _claim_files(extents: ExtentMap, claims: list[Claim]) -> FileCensus:
         if len(runs) == 1:
             claims += [(start, end, whole) for start, end in runs[0]]
         for run in runs if len(runs) > 1 else ():
-            rank = long if _length(run) >= LONG_RUN_BYTES else short
+            rank = long if sum(end - start for start, end in run) >= LONG_RUN_BYTES else short
             claims += [(start, end, rank) for start, end in run]
         placed += bool(runs)
         fragmented += len(runs) > 1
@@ -201,15 +200,15 @@ class _Tally:
         if len(group) == 1:
             self._spread(*group[0])
             return
-        taken: list[Run] = []
+        taken: tuple[Run, ...] = ()
         for rank, kind in enumerate(RANKS):
-            claimed = _union([(start, end) for start, end, other in group if other == rank])
-            mine = _difference(claimed, taken)
+            claimed = join_runs((start, end - start) for start, end, other in group if other == rank)
+            mine = subtract(claimed, taken)
             if kind in (BlockKind.OWN, BlockKind.FREE):
-                self.disputed += _length(claimed) - _length(mine)
-            for start, end in mine:
-                self._spread(start, end, rank)
-            taken = _union(taken + mine)
+                self.disputed += total_bytes(claimed) - total_bytes(mine)
+            for start, length in mine:
+                self._spread(start, start + length, rank)
+            taken = join_runs((*taken, *mine))
 
     def _spread(self, start: int, end: int, rank: int) -> None:
         held, cell = self.held[rank], self.cell
@@ -226,47 +225,3 @@ class _Tally:
         for whole in range(first + 1, last):
             held[whole] = cell
         held[last] += end - last * cell
-
-
-def _length(runs: Sequence[Run]) -> int:
-    return sum(end - start for start, end in runs)
-
-
-def _union(runs: list[Run]) -> list[Run]:
-    """Return the same bytes as disjoint runs, sorted."""
-    joined: list[Run] = []
-    first = last = -1
-    for start, end in sorted(runs):
-        if end <= start:
-            continue
-        if start > last:
-            if last > first:
-                joined.append((first, last))
-            first, last = start, end
-        elif end > last:
-            last = end
-    if last > first:
-        joined.append((first, last))
-    return joined
-
-
-def _difference(runs: list[Run], taken: list[Run]) -> list[Run]:
-    """Return the parts of ``runs`` outside ``taken``; both disjoint and sorted."""
-    left: list[Run] = []
-    at, many = 0, len(taken)
-    for start, end in runs:
-        while at < many and taken[at][1] <= start:
-            at += 1
-        following = at
-        while following < many and taken[following][0] < end:
-            first, last = taken[following]
-            if first > start:
-                left.append((start, first))
-            start = last
-            if last >= end:
-                break
-            following += 1
-        at = following
-        if start < end:
-            left.append((start, end))
-    return left

@@ -27,15 +27,7 @@ class _FileLines:
     unmapped: str | None = None
 
     def done(self) -> FileMap:
-        return FileMap(
-            path=self.path,
-            inode=self.inode,
-            size=self.size,
-            allocated=self.allocated,
-            links=self.links,
-            extents=tuple(self.extents),
-            unmapped=self.unmapped,
-        )
+        return FileMap(**{**vars(self), "extents": tuple(self.extents)})
 
 
 def parse_extents(text: bytes) -> ExtentMap:

@@ -1,7 +1,7 @@
-"""Measures of an extent map: fragmentation, locality, and what is unknown.
+"""Measures of an extent map (fragmentation, locality, what is unknown) and of free space.
 
-docs/measures.md defines each measure. All arithmetic uses integers and fractions; a measure is rounded once, at the
-end, so that equal maps give equal digits.
+docs/measures.md and docs/free-space.md define each measure. All arithmetic uses integers and fractions; a measure is
+rounded once, at the end, so that equal maps give equal digits.
 """
 
 import posixpath
@@ -22,21 +22,28 @@ from agelab.layout.model import (
     Extent,
     ExtentMap,
     FileMap,
+    FreeSpace,
     LayoutMeasure,
 )
 
 PERCENTILES = (10, 50, 90)
 DIGITS = 6
 """Decimals of a measure that is not a whole number."""
+USABLE = 1 << 20
+"""Shortest run of free space in bytes that a large file can use without significant fragmentation."""
 
 TOTALS = ("extents", "tails")
+EXTENT_LENGTHS = tuple(f"extent_length_p{percent}" for percent in PERCENTILES)
 SHARES = (
     *("extents_per_file", "fragmented_files", "layout_score"),
-    *(f"extent_length_p{percent}" for percent in PERCENTILES),
+    *EXTENT_LENGTHS,
     *("extent_length_mean", "locality_score", "locality_distance"),
 )
 METRICS = ("files", "unmapped_files", *TOTALS, *SHARES)
 """Metrics of ``layout_measures``, in this order."""
+FREE_LENGTHS = tuple(f"free_extent_p{percent}" for percent in PERCENTILES)
+FREE_METRICS = ("free_bytes", "free_extents", *FREE_LENGTHS, "free_extent_largest", "free_usable_1mib")
+"""Metrics of ``free_space_measures``, in this order."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +88,21 @@ def layout_measures(found: ExtentMap | None, why: str = "") -> list[LayoutMeasur
             **locality(zip(directories, placed, strict=True)),
         }
     return [_measure(metric, values[metric]) for metric in METRICS]
+
+
+def free_space_measures(space: FreeSpace | None, why: str = "") -> list[LayoutMeasure]:
+    """Return every measure of the free space; for None, each as not measured, with the reason ``why``."""
+    if space is None:
+        return [LayoutMeasure(metric, None, why) for metric in FREE_METRICS]
+    lengths = sorted(length for _, length in space.runs)
+    free = sum(lengths)
+    values: dict[str, Fraction | int | str] = dict.fromkeys(FREE_METRICS, "there is no free space")
+    values |= {"free_bytes": free, "free_extents": len(lengths)}
+    if lengths:
+        usable = sum(length for length in lengths if length >= USABLE)
+        values |= _percentiles(FREE_LENGTHS, lengths)
+        values |= {"free_extent_largest": lengths[-1], "free_usable_1mib": Fraction(usable, free)}
+    return [_measure(metric, value) for metric, value in values.items()]
 
 
 def without_hard_links(files: Iterable[FileMap]) -> Iterator[FileMap]:
@@ -159,11 +181,16 @@ def fragmentation(files: Sequence[PlacedFile]) -> dict[str, Fraction | str]:
 def extent_lengths(files: Sequence[PlacedFile]) -> dict[str, Fraction | int | str]:
     """Return nearest-rank percentiles and the mean of extent lengths; each extent counts once."""
     ordered = sorted(length for file in files for length in file.pieces)
-    names = {f"extent_length_p{percent}": percent for percent in PERCENTILES}
     if not ordered:
-        return dict.fromkeys((*names, "extent_length_mean"), "no mapped file has a block")
-    ranked = {name: ordered[-(-percent * len(ordered) // 100) - 1] for name, percent in names.items()}
-    return {**ranked, "extent_length_mean": Fraction(sum(ordered), len(ordered))}
+        return dict.fromkeys((*EXTENT_LENGTHS, "extent_length_mean"), "no mapped file has a block")
+    mean = Fraction(sum(ordered), len(ordered))
+    return {**_percentiles(EXTENT_LENGTHS, ordered), "extent_length_mean": mean}
+
+
+def _percentiles(names: Sequence[str], ordered: Sequence[int]) -> dict[str, int]:
+    """Return the nearest-rank PERCENTILES of some sorted numbers, one under each name."""
+    ranks = (-(-percent * len(ordered) // 100) for percent in PERCENTILES)
+    return {name: ordered[rank - 1] for name, rank in zip(names, ranks, strict=True)}
 
 
 def locality(files: Iterable[tuple[str, PlacedFile | str]]) -> dict[str, Fraction | int | str]:

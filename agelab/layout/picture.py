@@ -1,11 +1,11 @@
 """Draw a block map as SVG, cell by cell from the first byte to the last. docs/pictures.md explains it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from agelab.layout import svg
-from agelab.layout.blockmap import LONG_RUN_BYTES, BlockKind, BlockMap, build_block_map
+from agelab.layout.blockmap import BlockKind, BlockMap, build_block_map
 from agelab.layout.model import ExtentMap, FreeSpace
 
 COLUMNS, ROWS = 128, 60
@@ -16,16 +16,6 @@ SMALLEST_CELL = 4096
 MAX_DISKS = 5
 """Maximum number of disks in a picture: the legend has no room for more."""
 HATCH = "url(#agelab-not-measured)"
-STACKING_ORDER = (
-    BlockKind.SHORT,
-    BlockKind.LONG,
-    BlockKind.WHOLE,
-    BlockKind.OWN,
-    BlockKind.UNKNOWN,
-    BlockKind.UNMEASURED,
-    BlockKind.FREE,
-)
-"""Kinds in a cell, from bottom to top."""
 # Six steps of lightness (in CIE L*: 40, 72, 84, 16, 56, 97), to be distinct in grey and for colour-blind readers.
 FILL = {
     BlockKind.SHORT: "#b8340a",
@@ -35,15 +25,6 @@ FILL = {
     BlockKind.UNKNOWN: "#868686",
     BlockKind.UNMEASURED: HATCH,
     BlockKind.FREE: "#f7f7f2",
-}
-NAME = {
-    BlockKind.SHORT: f"fragmented files: their runs of less than {svg.human(LONG_RUN_BYTES)}",
-    BlockKind.LONG: f"fragmented files: their runs of {svg.human(LONG_RUN_BYTES)} and more",
-    BlockKind.WHOLE: "files in one run",
-    BlockKind.OWN: "the filesystem's own, as its tool names it",
-    BlockKind.UNKNOWN: "unknown: in use, but by no mapped file (directories, what no tool names)",
-    BlockKind.UNMEASURED: "not measured",
-    BlockKind.FREE: "free",
 }
 PATTERN = (
     '<defs><pattern id="agelab-not-measured" width="5" height="5" patternUnits="userSpaceOnUse"'
@@ -60,11 +41,6 @@ class MappedDisk:
     size: int
     extents: ExtentMap | None
     free: FreeSpace | None
-
-
-def draw_disk(title: str, size: int, extents: ExtentMap | None, free: FreeSpace | None) -> str:
-    """Draw one disk as SVG."""
-    return draw_disks(title, [MappedDisk("", size, extents, free)])
 
 
 def draw_disks(title: str, disks: Sequence[MappedDisk]) -> str:
@@ -153,7 +129,7 @@ def _cells(filled: BlockMap, y: int) -> list[str]:
     tops = [0] * filled.count
     below = [0] * filled.count
     layers = []
-    for kind in STACKING_ORDER:
+    for kind in BlockKind:
         if kind not in filled.shares:
             continue
         below = [sum_ + here for sum_, here in zip(below, filled.shares[kind], strict=True)]
@@ -208,34 +184,24 @@ def _file_counts(filled: BlockMap) -> str:
     )
 
 
-def _notes(disk: MappedDisk, filled: BlockMap) -> list[str]:
-    """Return notes on what is uncertain in a map."""
-    notes = []
+def _notes(disk: MappedDisk, filled: BlockMap) -> Iterator[str]:
+    """Yield notes on what is uncertain in a map."""
     if disk.extents is None and disk.free is not None:
-        notes.append(
-            "Where the files lie was not measured: what is in use, and not known for what, is hatched."
-        )
+        yield "Where the files lie was not measured: what is in use, and not known for what, is hatched."
     if disk.free is None and disk.extents is not None:
-        notes.append(
-            "Free space was not measured: what belongs to no mapped file is hatched, and is free or in use."
-        )
-    census = filled.census
-    if census and census.unplaced:
-        notes.append(
-            f"Files of which not every place is known: {census.unplaced:,}. They are not drawn as files."
-        )
+        yield "Free space was not measured: what belongs to no mapped file is hatched, and is free or in use."
+    if (census := filled.census) and census.unplaced:
+        yield f"Files of which not every place is known: {census.unplaced:,}. They are not drawn as files."
     if census and census.inside:
-        notes.append(
-            f"Tails and inline data, in blocks that are not a file's alone: {census.inside:,}. They are not drawn."
-        )
+        inside = f"{census.inside:,}. They are not drawn."
+        yield f"Tails and inline data, in blocks that are not a file's alone: {inside}"
     if filled.disputed:
-        notes.append(
+        yield (
             f"{svg.human(filled.disputed)} are claimed twice (as a file's, the filesystem's own, free), which cannot"
             " be: drawn as the first of these."
         )
     if filled.outside:
-        notes.append(f"{svg.human(filled.outside)} lie beyond the end of the disk, and are not drawn.")
-    return notes
+        yield f"{svg.human(filled.outside)} lie beyond the end of the disk, and are not drawn."
 
 
 def _legend(disks: Sequence[MappedDisk], maps: Sequence[BlockMap], y: int) -> tuple[list[str], int]:
@@ -250,14 +216,14 @@ def _legend(disks: Sequence[MappedDisk], maps: Sequence[BlockMap], y: int) -> tu
         shown = head if len(head) <= room else f"{head[: room - 1]}…"
         parts.append(svg.text(x, y + 12, shown, anchor="end", weight=600))
     y += 20
-    for kind in reversed(STACKING_ORDER):
+    for kind in reversed(BlockKind):
         if not any(kind in filled.shares for filled in maps) and kind in (
             BlockKind.UNKNOWN,
             BlockKind.UNMEASURED,
         ):
             continue
         parts.append(svg.rect(LEFT, y + 2, 28, 13, FILL[kind], 'stroke="#8a8a84" stroke-width="0.5"'))
-        parts.append(svg.text(LEFT + 38, y + 13, NAME[kind]))
+        parts.append(svg.text(LEFT + 38, y + 13, kind.value))
         for x, disk, filled in zip(columns, disks, maps, strict=True):
             parts.append(svg.text(x, y + 13, _share(kind, disk, filled, narrow), anchor="end"))
         y += 20
@@ -281,7 +247,7 @@ def _describe(disks: Sequence[MappedDisk], maps: Sequence[BlockMap]) -> list[str
     """Describe the picture in words, for screen readers."""
     return [
         ": ".join(
-            [disk.name] * bool(disk.name) + ["; ".join(f"{NAME[kind]} {share}" for kind, share in shares)]
+            [disk.name] * bool(disk.name) + ["; ".join(f"{kind.value} {share}" for kind, share in shares)]
         )
         + "."
         for disk, filled in zip(disks, maps, strict=True)

@@ -62,7 +62,6 @@ def text(
 
 
 def rect(x: float, y: float, width: float, height: float, fill: str, more: str = "") -> str:
-    """A filled rectangle."""
     return (
         f'<rect x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}" fill="{fill}"'
         f"{' ' + more if more else ''}/>"

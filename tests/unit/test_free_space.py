@@ -17,6 +17,7 @@ import pytest
 from agelab.errors import InputError
 from agelab.layout import freespace
 from agelab.layout.freespace.runs import Run, clear_bits, join_runs, overlap_bytes, subtract, total_bytes
+from agelab.layout.measures import FREE_METRICS, free_space_measures
 from agelab.layout.model import FreeSpace
 from agelab.model.filesystem import Filesystem, FreeSpaceTool
 from agelab.model.metrics import METRICS
@@ -148,27 +149,27 @@ def test_measures_of_runs_known_by_hand() -> None:
     runs = tuple(
         (index * 4 * mib, length) for index, length in enumerate([4096] * 6 + [8192, mib - 1, mib, 2 * mib])
     )
-    found = {one.metric: one.value for one in freespace.measures(FreeSpace(64 * mib, runs))}
+    found = {one.metric: one.value for one in free_space_measures(FreeSpace(64 * mib, runs))}
     free = 6 * 4096 + 8192 + mib - 1 + mib + 2 * mib
     assert found == {
         **{"free_bytes": free, "free_extents": 10, "free_extent_largest": 2 * mib},
         **{"free_extent_p10": 4096, "free_extent_p50": 4096, "free_extent_p90": mib},
         "free_usable_1mib": round(3 * mib / free, 6),
     }
-    assert set(found) <= set(METRICS) and tuple(found) == freespace.METRICS
+    assert set(found) <= set(METRICS) and tuple(found) == FREE_METRICS
 
 
 def test_a_full_disk_has_no_lengths_and_one_that_was_not_read_has_nothing() -> None:
-    full = freespace.measures(FreeSpace(4096, ()))
+    full = free_space_measures(FreeSpace(4096, ()))
     assert [(one.metric, one.value) for one in full[:2]] == [("free_bytes", 0), ("free_extents", 0)]
     assert {(one.value, one.not_measured) for one in full[2:]} == {(None, "there is no free space")}
-    unread = freespace.measures(None, "no tool")
-    assert [one.metric for one in unread] == list(freespace.METRICS)
+    unread = free_space_measures(None, "no tool")
+    assert [one.metric for one in unread] == list(FREE_METRICS)
     assert {(one.value, one.not_measured) for one in unread} == {(None, "no tool")}
 
 
 def test_all_free_space_in_long_runs_is_usable() -> None:
-    assert freespace.measures(FreeSpace(1 << 21, ((0, 1 << 20),)))[-1].value == 1
+    assert free_space_measures(FreeSpace(1 << 21, ((0, 1 << 20),)))[-1].value == 1
 
 
 def drawn(chance: random.Random) -> list[Run]:

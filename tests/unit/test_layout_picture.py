@@ -16,6 +16,10 @@ SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "</title><script>alert('x')</script> & \"quoted\" \x00\x1b\ud800 ]]> \N{PILE OF POO}"
 
 
+def draw_disk(title: str, size: int, extents: ExtentMap | None, free: FreeSpace | None) -> str:
+    return picture.draw_disks(title, [picture.MappedDisk("", size, extents, free)])
+
+
 def extents_of(*files: tuple[tuple[int, int], ...]) -> ExtentMap:
     """Files, each given as its extents in blocks."""
     return ExtentMap(
@@ -90,7 +94,7 @@ def painted(document: str, count: int) -> list[list[str]]:
 def test_each_cell_is_painted_with_its_shares(seed: int) -> None:
     blocks = 40_000
     extents, free = scattered(seed, blocks)
-    document = picture.draw_disk("scattered", blocks * BLOCK, extents, free)
+    document = draw_disk("scattered", blocks * BLOCK, extents, free)
     cell = picture.cell_bytes(blocks * BLOCK, picture.ROWS)
     found = build_block_map(blocks * BLOCK, cell, extents, free)
     cells = painted(document, found.count)
@@ -100,7 +104,7 @@ def test_each_cell_is_painted_with_its_shares(seed: int) -> None:
         for kind, held in found.shares.items():
             drawn = column.count(picture.FILL[kind]) / picture.CELL_HEIGHT
             assert drawn == pytest.approx(held[index] / length, abs=1 / picture.CELL_HEIGHT)
-        order = [picture.FILL[kind] for kind in picture.STACKING_ORDER]
+        order = [picture.FILL[kind] for kind in BlockKind]
         assert [order.index(fill) for fill in column] == sorted(order.index(fill) for fill in column)
 
 
@@ -108,15 +112,15 @@ def test_a_full_disk_is_one_outline_in_each_row_and_the_same_bytes_again() -> No
     rows = 3
     blocks = picture.COLUMNS * rows
     extents = extents_of(((0, blocks),))
-    document = picture.draw_disk("full", blocks * BLOCK, extents, FreeSpace(blocks * BLOCK, ()))
-    assert document == picture.draw_disk("full", blocks * BLOCK, extents, FreeSpace(blocks * BLOCK, ()))
+    document = draw_disk("full", blocks * BLOCK, extents, FreeSpace(blocks * BLOCK, ()))
+    assert document == draw_disk("full", blocks * BLOCK, extents, FreeSpace(blocks * BLOCK, ()))
     [path] = re.findall(f'<path fill="{picture.FILL[BlockKind.WHOLE]}" d="([^"]*)"', document)
     assert re.fullmatch(r"(M76 \d+v-10h896V\d+z){3}", path)
 
 
 def test_a_map_with_everything_everywhere_stays_small() -> None:
     blocks = 1 << 18
-    document = picture.draw_disk("worst", blocks * BLOCK, *scattered(1, blocks))
+    document = draw_disk("worst", blocks * BLOCK, *scattered(1, blocks))
     assert len(document.encode()) < 300_000
     outlines = re.findall(r' d="([^"]*)"', document)
     assert len(outlines) > 4
@@ -141,23 +145,21 @@ def test_what_was_not_measured_is_hatched_and_said() -> None:
     extents, free = extents_of(((0, 10),)), FreeSpace(size, ((1 << 20, 1 << 20),))
     hatched = f'<path fill="{picture.HATCH}"'
     unknown = f'<path fill="{picture.FILL[BlockKind.UNKNOWN]}"'
-    both = picture.draw_disk("both", size, extents, free)
+    both = draw_disk("both", size, extents, free)
     assert hatched not in both and unknown in both
     assert "not named" in words_of(both)
     for document, said in (
-        (picture.draw_disk("no free space", size, extents, None), "Free space was not measured"),
-        (picture.draw_disk("no extents", size, None, free), "Where the files lie was not measured"),
-        (picture.draw_disk("nothing", size, None, None), "not measured: neither the free space nor where"),
+        (draw_disk("no free space", size, extents, None), "Free space was not measured"),
+        (draw_disk("no extents", size, None, free), "Where the files lie was not measured"),
+        (draw_disk("nothing", size, None, None), "not measured: neither the free space nor where"),
     ):
         assert hatched in document and unknown not in document
         assert said in words_of(document)
-    no_free = words_of(picture.draw_disk("no free space", size, extents, None))
+    no_free = words_of(draw_disk("no free space", size, extents, None))
     assert "\nfree\nnot measured\n" in no_free and "\nfiles in one run\n40 KiB, 0.2 %" in no_free
-    no_extents = words_of(picture.draw_disk("no extents", size, None, free))
+    no_extents = words_of(draw_disk("no extents", size, None, free))
     assert "\nfiles in one run\nnot measured\n" in no_extents and "\nfree\n1 MiB, 6." in no_extents
-    assert f'<path fill="{picture.FILL[BlockKind.FREE]}"' not in picture.draw_disk(
-        "nothing", size, extents, None
-    )
+    assert f'<path fill="{picture.FILL[BlockKind.FREE]}"' not in draw_disk("nothing", size, extents, None)
 
 
 def test_doubts_are_said_below_the_map() -> None:
@@ -167,9 +169,7 @@ def test_doubts_are_said_below_the_map() -> None:
         FileMap("refused", 2, 1, 0, 1, (), "EOPNOTSUPP"),
         FileMap("far", 3, 1, 0, 1, (Extent(0, 15 * BLOCK, 2 * BLOCK, 0),)),
     )
-    document = picture.draw_disk(
-        "doubts", size, ExtentMap(BLOCK, "fiemap", files), FreeSpace(size, ((0, size),))
-    )
+    document = draw_disk("doubts", size, ExtentMap(BLOCK, "fiemap", files), FreeSpace(size, ((0, size),)))
     said = words_of(document)
     for words in (
         "not every place is known: 1.",
@@ -236,6 +236,6 @@ def test_bytes_are_shown_in_the_largest_unit(count: int, shown: str) -> None:
 def test_the_places_of_rows_are_exact() -> None:
     assert svg.exact(1 << 30, svg.power(5 << 28)) == "1024 MiB"
     assert svg.exact(98304, svg.power(98304)) == "96 KiB"
-    said = words_of(picture.draw_disk("2 GiB", 2 << 30, None, None))
+    said = words_of(draw_disk("2 GiB", 2 << 30, None, None))
     assert "A cell is 320 KiB, a row 40 MiB" in said
     assert "1000 MiB" in said and "2000 MiB" in said

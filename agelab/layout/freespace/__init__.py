@@ -1,4 +1,4 @@
-"""Free space: a parser for each tool's output, and measures.
+"""Free space: a parser for each tool's output.
 
 A filesystem's file names the tool and the format of its output (scenarios/filesystems/, free_space). All places are
 bytes on the disk under test; docs/free-space.md lists what each tool does not report.
@@ -6,34 +6,46 @@ bytes on the disk under test; docs/free-space.md lists what each tool does not r
 
 import struct
 
-from agelab.errors import unknown
+from agelab.errors import AgelabError, unknown
 from agelab.layout.freespace import btrfs, debugreiserfs, dumpe2fs, f2fs, jfs, ntfs, ufs, vfat, xfs_db, zdb
-from agelab.layout.freespace.measures import METRICS, measures
-from agelab.layout.freespace.runs import UnexpectedOutput
+from agelab.layout.freespace.runs import FormatError
 from agelab.layout.model import FreeSpace
 
-__all__ = ["FORMATS", "METRICS", "UnexpectedOutput", "measures", "parse"]
+__all__ = ["FORMATS", "UnexpectedOutput", "parse"]
 
 FORMATS = {
-    "btrfs": btrfs.parse,
-    "debugreiserfs": debugreiserfs.parse,
-    "dumpe2fs": dumpe2fs.parse,
-    "f2fs": f2fs.parse,
-    "jfs": jfs.parse,
-    "ntfs": ntfs.parse,
-    "ufs": ufs.parse,
-    "vfat": vfat.parse,
-    "xfs_db": xfs_db.parse,
-    "zdb": zdb.parse,
+    "btrfs": ("btrfs", btrfs.parse),
+    "debugreiserfs": ("debugreiserfs", debugreiserfs.parse),
+    "dumpe2fs": ("dumpe2fs", dumpe2fs.parse),
+    "f2fs": ("dump.f2fs", f2fs.parse),
+    "jfs": ("head (jfs)", jfs.parse),
+    "ntfs": ("ntfscat and ntfsinfo", ntfs.parse),
+    "ufs": ("checkufs --free", ufs.parse),
+    "vfat": ("head (vfat)", vfat.parse),
+    "xfs_db": ("xfs_db", xfs_db.parse),
+    "zdb": ("zdb", zdb.parse),
 }
-"""Parser by format of a filesystem's free_space."""
+"""Tool and parser by format of a filesystem's free_space."""
+
+
+class UnexpectedOutput(AgelabError):
+    """A tool's output is not as its parser expects."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            what, hint="the free space is not measured; a newer version of the tool may print something else"
+        )
 
 
 def parse(format: str, output: bytes) -> FreeSpace:
-    """Parse a tool's output. Raises InputError for an unknown format, Unreadable for unexpected output."""
+    """Parse a tool's output. Raises InputError for an unknown format, UnexpectedOutput for unexpected output."""
     if format not in FORMATS:
         raise unknown("format of free space", format, list(FORMATS))
+    tool, parser = FORMATS[format]
     try:
-        return FORMATS[format](output)
+        return parser(output)
+    except FormatError as error:
+        where = f"line {error.line} of " if error.line else ""
+        raise UnexpectedOutput(f"{where}{tool}'s output: {error}") from error
     except (ValueError, struct.error) as error:
-        raise UnexpectedOutput(format, None, f"it cannot be understood: {error}") from error
+        raise UnexpectedOutput(f"{format}'s output: it cannot be understood: {error}") from error

@@ -13,10 +13,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from agelab.layout.freespace.runs import (
+    FormatError,
     Run,
-    UnexpectedOutput,
     build_free_space,
     join_runs,
+    numbered_lines,
     subtract,
     total_bytes,
 )
@@ -26,7 +27,6 @@ RESERVED = 1 << 20
 """Bytes at the device's beginning that no chunk takes (BTRFS_DEVICE_RANGE_RESERVED)."""
 SUPERBLOCKS = (64 << 10, 64 << 20, 256 << 30)
 STRIPE = 64 << 10
-TOOL = "btrfs"
 _SUPER = re.compile(r"(num_devices|nodesize)\t+(\d+)")
 _DEVICE = re.compile(r"\t\tdevid \d+ total_bytes (\d+) ")
 _ITEM = re.compile(r"\titem \d+ key \((\w+) (\w+) (\d+)\)")
@@ -46,10 +46,6 @@ class _Chunk:
     used: int = -1
     extents: list[Run] = field(default_factory=list)
 
-    @property
-    def holds_data(self) -> bool:
-        return "DATA" in self.kind.split("|")
-
     def copies(self, runs: Iterable[Run]) -> Iterator[Run]:
         """Return the places of these logical runs on the device, for each copy."""
         for start, length in runs:
@@ -58,19 +54,19 @@ class _Chunk:
 
 
 def parse(output: bytes) -> FreeSpace:
-    """Parse the output. Raises Unreadable for an unexpected line, or extents that do not add up to a chunk's usage."""
+    """Parse the output. Raises FormatError for an unexpected line, or extents that do not add up to a chunk's usage."""
     size, chunks = _read(output)
     taken: list[Run] = []
     own: list[Run] = [(0, RESERVED), *((at, STRIPE) for at in SUPERBLOCKS if at + STRIPE <= size)]
     for chunk in chunks:
-        if not chunk.holds_data:
+        if "DATA" not in chunk.kind.split("|"):
             own += chunk.copies([(chunk.logical, chunk.length)])
             continue
         if (listed := total_bytes(join_runs(chunk.extents))) != chunk.used:
             what = f"the extents of chunk {chunk.logical} have {listed} bytes, it says {chunk.used}"
-            raise UnexpectedOutput(TOOL, None, what)
+            raise FormatError(what)
         taken += chunk.copies(chunk.extents)
-    return build_free_space(TOOL, size, subtract([(0, size)], [*own, *taken]), own)
+    return build_free_space(size, subtract([(0, size)], [*own, *taken]), own)
 
 
 def _read(output: bytes) -> tuple[int, list[_Chunk]]:
@@ -78,10 +74,10 @@ def _read(output: bytes) -> tuple[int, list[_Chunk]]:
     size = node_size = 0
     chunks: dict[int, _Chunk] = {}
     last = _Chunk(-1)
-    for number, line in enumerate(output.decode(errors="replace").splitlines(), 1):
+    for number, line in numbered_lines(output):
         if match := _SUPER.match(line):
             if match[1] == "num_devices" and match[2] != "1":
-                raise UnexpectedOutput(TOOL, number, f"the filesystem lies on {match[2]} devices")
+                raise FormatError(f"the filesystem lies on {match[2]} devices", number)
             node_size = int(match[2]) if match[1] == "nodesize" else node_size
         elif match := _DEVICE.match(line):
             size = int(match[1])
@@ -90,29 +86,25 @@ def _read(output: bytes) -> tuple[int, list[_Chunk]]:
             if kind == "CHUNK_ITEM":
                 last = chunks[offset] = _Chunk(offset)
             elif kind == "BLOCK_GROUP_ITEM":
-                last = _known(chunks, int(key), number)
+                if int(key) not in chunks:
+                    raise FormatError(f"there is no chunk at {int(key)}", number)
+                last = chunks[int(key)]
             elif kind in ("EXTENT_ITEM", "METADATA_ITEM"):
                 length = offset if kind == "EXTENT_ITEM" else node_size
                 _holding(chunks, int(key), number).extents.append((int(key), length))
         elif match := _CHUNK.match(line):
             last.length, last.kind = int(match[1]), match[2]
             if last.kind.rpartition("|")[2] not in ("single", "DUP"):
-                raise UnexpectedOutput(TOOL, number, f"a chunk of kind {last.kind} is spread over devices")
+                raise FormatError(f"a chunk of kind {last.kind} is spread over devices", number)
         elif match := _PLACE.match(line):
             last.places.append(int(match[1]))
         elif match := _USED.match(line):
             last.used = int(match[1])
     if not size or not node_size:
-        raise UnexpectedOutput(TOOL, None, f"there is no {'nodesize' if size else 'DEV_ITEM'} in it")
+        raise FormatError(f"there is no {'nodesize' if size else 'DEV_ITEM'} in it")
     if torn := [chunk.logical for chunk in chunks.values() if not chunk.places or chunk.used < 0]:
-        raise UnexpectedOutput(TOOL, None, f"chunk {torn[0]} has no place, or there is no block group of it")
+        raise FormatError(f"chunk {torn[0]} has no place, or there is no block group of it")
     return size, list(chunks.values())
-
-
-def _known(chunks: dict[int, _Chunk], logical: int, number: int) -> _Chunk:
-    if logical not in chunks:
-        raise UnexpectedOutput(TOOL, number, f"there is no chunk at {logical}")
-    return chunks[logical]
 
 
 def _holding(chunks: dict[int, _Chunk], logical: int, number: int) -> _Chunk:
@@ -120,4 +112,4 @@ def _holding(chunks: dict[int, _Chunk], logical: int, number: int) -> _Chunk:
     for chunk in reversed(chunks.values()):
         if chunk.logical <= logical < chunk.logical + chunk.length:
             return chunk
-    raise UnexpectedOutput(TOOL, number, f"no chunk holds the extent at {logical}")
+    raise FormatError(f"no chunk holds the extent at {logical}", number)

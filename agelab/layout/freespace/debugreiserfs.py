@@ -7,7 +7,7 @@ nodes lie among the data and are not told apart.
 import re
 from collections.abc import Iterator
 
-from agelab.layout.freespace.runs import Run, UnexpectedOutput, build_free_space, to_bytes
+from agelab.layout.freespace.runs import FormatError, Run, build_free_space, numbered_lines
 from agelab.layout.model import FreeSpace
 
 _FIELDS = {
@@ -27,12 +27,12 @@ _RANGE = re.compile(r"(Busy|Free) ?\((\d+)-(\d+)\) ?")
 
 
 def parse(output: bytes) -> FreeSpace:
-    """Parse the output. Raises Unreadable for an unexpected line, or if bitmaps and superblock disagree on the free
+    """Parse the output. Raises FormatError for an unexpected line, or if bitmaps and superblock disagree on the free
     blocks."""
     fields: dict[str, int] = {}
     runs: list[Run] = []
     own: list[Run] = []
-    for number, line in enumerate(output.decode(errors="replace").splitlines(), 1):
+    for number, line in numbered_lines(output):
         for name, pattern in _FIELDS.items():
             if match := pattern.match(line):
                 fields[name] = int(match[1])
@@ -40,15 +40,10 @@ def parse(output: bytes) -> FreeSpace:
             own.append((int(match[1]), 1))
             runs += _free(match[2], number)
     if missing := [name for name in _FIELDS if name not in fields]:
-        raise UnexpectedOutput("debugreiserfs", None, f"no line of it gives the {missing[0]}")
-    unit = fields["block size"]
+        raise FormatError(f"no line of it gives the {missing[0]}")
     own += [(fields["superblock"], 1), (fields["journal's place"], fields["journal's size"])]
     return build_free_space(
-        "debugreiserfs",
-        fields["count of blocks"] * unit,
-        to_bytes(runs, unit),
-        to_bytes(own, unit),
-        fields["free blocks"] * unit,
+        fields["count of blocks"], runs, own, fields["free blocks"], unit=fields["block size"]
     )
 
 
@@ -57,7 +52,7 @@ def _free(text: str, number: int) -> Iterator[Run]:
     while at < len(text):
         match = _RANGE.match(text, at)
         if match is None:
-            raise UnexpectedOutput("debugreiserfs", number, f"{text[at : at + 40]!r} is no range of blocks")
+            raise FormatError(f"{text[at : at + 40]!r} is no range of blocks", number)
         if match[1] == "Free":
             yield int(match[2]), int(match[3]) - int(match[2]) + 1
         at = match.end()

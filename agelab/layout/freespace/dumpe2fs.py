@@ -7,7 +7,13 @@ not printed: its blocks are neither free nor named.
 import re
 from collections.abc import Iterator
 
-from agelab.layout.freespace.runs import Run, UnexpectedOutput, build_free_space, to_bytes
+from agelab.layout.freespace.runs import (
+    FormatError,
+    Run,
+    build_free_space,
+    numbered_lines,
+    require_fields,
+)
 from agelab.layout.model import FreeSpace
 
 _HEADER = re.compile(r"(Block count|Block size|Free blocks|Cluster size|First block): +(\d+)")
@@ -19,31 +25,22 @@ _OWN = re.compile(
 
 
 def parse(output: bytes) -> FreeSpace:
-    """Parse the output. Raises Unreadable for an unexpected line, or groups that do not add up to the total."""
+    """Parse the output. Raises FormatError for an unexpected line, or groups that do not add up to the total."""
     header: dict[str, int] = {}
     runs: list[Run] = []
     own: list[Run] = []
-    for number, line in enumerate(output.decode(errors="replace").splitlines(), 1):
+    for number, line in numbered_lines(output):
         if match := _HEADER.match(line):
             header[match[1]] = int(match[2])
         elif match := _FREE.match(line):
             runs += _ranges(match[1], number)
         elif line.startswith("  "):
             own += [_run(match[1], match[2]) for match in _OWN.finditer(line)]
-    for name in ("Block count", "Block size", "Free blocks"):
-        if name not in header:
-            raise UnexpectedOutput("dumpe2fs", None, f"there is no {name!r} in it")
+    require_fields(header, ("Block count", "Block size", "Free blocks"))
     if "Cluster size" in header:
-        raise UnexpectedOutput(
-            "dumpe2fs", None, "blocks are allocated in clusters (bigalloc), which it counts otherwise"
-        )
-    unit = header["Block size"]
+        raise FormatError("blocks are allocated in clusters (bigalloc), which it counts otherwise")
     return build_free_space(
-        "dumpe2fs",
-        header["Block count"] * unit,
-        to_bytes(runs, unit),
-        to_bytes(own, unit),
-        header["Free blocks"] * unit,
+        header["Block count"], runs, own, header["Free blocks"], unit=header["Block size"]
     )
 
 
@@ -51,7 +48,7 @@ def _ranges(text: str, number: int) -> Iterator[Run]:
     for part in text.split(", ") if text else ():
         match = _RANGE.fullmatch(part)
         if match is None:
-            raise UnexpectedOutput("dumpe2fs", number, f"{part!r:.40} is no range of blocks")
+            raise FormatError(f"{part!r:.40} is no range of blocks", number)
         yield _run(match[1], match[2])
 
 

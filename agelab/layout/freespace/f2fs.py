@@ -9,16 +9,17 @@ segments of nodes (inodes and pointers to blocks).
 import re
 
 from agelab.layout.freespace.runs import (
+    FormatError,
     Run,
-    UnexpectedOutput,
     build_free_space,
     clear_bits,
+    numbered_lines,
+    require_fields,
     subtract,
     to_bytes,
 )
 from agelab.layout.model import FreeSpace
 
-TOOL = "dump.f2fs"
 _FIELD = re.compile(r"(\w+) +\t\t\[0x *[0-9a-f]+ : (\d+)\]")
 _SEGMENT = re.compile(r"segno: *(\d+)\tvblocks: *(\d+)\tseg_type:(\d)\t")
 _BYTES = re.compile(r"(?: {1,2}[0-9a-f]{2})+ *")
@@ -28,35 +29,30 @@ NODES = (3, 4, 5)
 
 
 def parse(output: bytes) -> FreeSpace:
-    """Parse the output. Raises Unreadable for an unexpected line, or missing segments or blocks."""
+    """Parse the output. Raises FormatError for an unexpected line, or missing segments or blocks."""
     fields: dict[str, int] = {}
     segments: list[tuple[int, int, int, bytearray]] = []
-    for number, line in enumerate(output.decode(errors="replace").splitlines(), 1):
+    for number, line in numbered_lines(output):
         if match := _FIELD.fullmatch(line.rstrip()):
             fields[match[1]] = int(match[2])
         elif match := _SEGMENT.match(line):
             if int(match[1]) != len(segments):
-                raise UnexpectedOutput(
-                    TOOL, number, f"segment {match[1]} follows after {len(segments)} segments"
-                )
+                raise FormatError(f"segment {match[1]} follows after {len(segments)} segments", number)
             segments.append((number, int(match[2]), int(match[3]), bytearray()))
         elif line.startswith("valid_blocks:"):
             break  # the total line
         elif segments and line.strip():
             if not _BYTES.fullmatch(line):
-                raise UnexpectedOutput(TOOL, number, f"{line!r:.60} is no part of a segment's bitmap")
+                raise FormatError(f"{line!r:.60} is no part of a segment's bitmap", number)
             segments[-1][3].extend(bytes.fromhex(line))
-    if missing := [name for name in _NEEDED if name not in fields]:
-        raise UnexpectedOutput(TOOL, None, f"there is no {missing[0]!r} in it")
+    require_fields(fields, _NEEDED)
     if len(segments) != fields["segment_count_main"]:
-        what = f"{len(segments)} segments are listed of {fields['segment_count_main']}"
-        raise UnexpectedOutput(TOOL, None, what)
+        raise FormatError(f"{len(segments)} segments are listed of {fields['segment_count_main']}")
     return _space(fields, segments)
 
 
 def _space(fields: dict[str, int], segments: list[tuple[int, int, int, bytearray]]) -> FreeSpace:
-    unit, blocks = 1 << fields["log_blocksize"], 1 << fields["log_blocks_per_seg"]
-    main = fields["main_blkaddr"]
+    main, blocks = fields["main_blkaddr"], 1 << fields["log_blocks_per_seg"]
     free: list[Run] = []
     own: list[Run] = [(0, main)]
     for segment, (number, valid, kind, bitmap) in enumerate(segments):
@@ -66,17 +62,11 @@ def _space(fields: dict[str, int], segments: list[tuple[int, int, int, bytearray
             to_bytes(clear_bits(bytes(bitmap) or bytes(blocks // 8), blocks, high_first=True), 1, first)
         )
         if sum(length for _, length in found) != blocks - valid:
-            raise UnexpectedOutput(
-                TOOL, number, f"the bitmap of segment {segment} does not hold {valid} valid blocks"
-            )
+            raise FormatError(f"the bitmap of segment {segment} does not hold {valid} valid blocks", number)
         free += found
         if kind in NODES:
             own += subtract([(first, blocks)], found)
-    size = main + len(segments) * blocks
+    size = len(segments) * blocks
     return build_free_space(
-        TOOL,
-        size * unit,
-        to_bytes(free, unit),
-        to_bytes(own, unit),
-        free=(len(segments) * blocks - fields["valid_block_count"]) * unit,
+        main + size, free, own, size - fields["valid_block_count"], unit=1 << fields["log_blocksize"]
     )

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterator
 from itertools import chain
 
-from agelab.layout.freespace.runs import Run, UnexpectedOutput, build_free_space, clear_bits, to_bytes
+from agelab.layout.freespace.runs import FormatError, Run, build_free_space, clear_bits
 from agelab.layout.model import FreeSpace
 
 UNIT = 4096
@@ -26,19 +26,19 @@ _EXTENT_TREE = 224
 
 
 def parse(output: bytes) -> FreeSpace:
-    """Parse the blocks. Raises Unreadable if it is not jfs, or the map is inconsistent."""
+    """Parse the blocks. Raises FormatError if it is not jfs, or the map is inconsistent."""
     if output[_SUPERBLOCK : _SUPERBLOCK + 4] != b"JFS1":
-        raise UnexpectedOutput("head (jfs)", None, "there is no superblock of jfs at byte 32768")
+        raise FormatError("there is no superblock of jfs at byte 32768")
     try:
         return _read(output)
     except struct.error:
-        raise UnexpectedOutput("head (jfs)", None, f"{len(output)} bytes are not the whole map") from None
+        raise FormatError(f"{len(output)} bytes are not the whole map") from None
 
 
 def _read(disk: bytes) -> FreeSpace:
     [unit] = struct.unpack_from("<I", disk, _SUPERBLOCK + 16)
     if unit != UNIT:
-        raise UnexpectedOutput("head (jfs)", None, f"it has blocks of {unit} bytes")
+        raise FormatError(f"it has blocks of {unit} bytes")
     # s_logpxd and s_fsckpxd; the log may lie on another device, then its length is 0.
     reserved = [_extent(disk, _SUPERBLOCK + 72), _extent(disk, _SUPERBLOCK + 80)]
     at, length = _map(disk)
@@ -47,9 +47,7 @@ def _read(disk: bytes) -> FreeSpace:
     runs = chain.from_iterable(_page(disk, at, number, blocks) for number in range(pages))
     size = max(blocks, *(start + count for start, count in reserved))
     own = [(0, at + length), *reserved]
-    return build_free_space(
-        "head (jfs)", size * UNIT, to_bytes(runs, UNIT), to_bytes(own, UNIT), free=free * UNIT
-    )
+    return build_free_space(size, runs, own, free, unit=UNIT)
 
 
 def _extent(disk: bytes, at: int) -> Run:
@@ -63,9 +61,7 @@ def _map(disk: bytes) -> Run:
     root = _MAP_INODE + _EXTENT_TREE
     flag, next_entry = struct.unpack_from("<BxH", disk, root + 16)
     if not flag & 2 or next_entry != 3:  # BT_LEAF: the root is its own leaf, with one extent after the header
-        raise UnexpectedOutput(
-            "head (jfs)", None, "its block map does not lie in one piece: the disk was enlarged"
-        )
+        raise FormatError("its block map does not lie in one piece: the disk was enlarged")
     return _extent(disk, root + 2 * 16 + 8)
 
 
@@ -76,14 +72,10 @@ def _page(disk: bytes, at: int, number: int, blocks: int) -> Iterator[Run]:
     page = (at + number + number // 1024 + 4) * UNIT
     count, free, start = struct.unpack_from("<IIq", disk, page)
     if (count, start) != (min(PER_PAGE, blocks - first), first):
-        raise UnexpectedOutput(
-            "head (jfs)", None, f"page {number} of the map is of blocks {start} to {start + count}"
-        )
+        raise FormatError(f"page {number} of the map is of blocks {start} to {start + count}")
     words = struct.unpack_from("<256I", disk, page + 3072)  # the map on disk, not the working one
     found = list(clear_bits(struct.pack(">256I", *words), count, high_first=True))
     if sum(length for _, length in found) != free:
-        raise UnexpectedOutput(
-            "head (jfs)", None, f"page {number} of the map does not hold the {free} free blocks it says"
-        )
+        raise FormatError(f"page {number} of the map does not hold the {free} free blocks it says")
     for offset, length in found:
         yield first + offset, length

@@ -1,23 +1,31 @@
 """Operations on runs of bytes, and the error of all parsers."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
-from agelab.errors import AgelabError
 from agelab.layout.model import FreeSpace
 
 Run = tuple[int, int]
 """Start and length in bytes."""
 
 
-class UnexpectedOutput(AgelabError):
-    """A tool's output is not as the parser expects."""
+class FormatError(ValueError):
+    """A tool's output is not as its parser expects; ``line`` counts from 1."""
 
-    def __init__(self, tool: str, line: int | None, what: str) -> None:
-        where = f"line {line} of " if line else ""
-        super().__init__(
-            f"{where}{tool}'s output: {what}",
-            hint="the free space is not measured; a newer version of the tool may print something else",
-        )
+    def __init__(self, what: str, line: int | None = None) -> None:
+        super().__init__(what)
+        self.line = line
+
+
+def numbered_lines(output: bytes) -> Iterator[tuple[int, str]]:
+    """Return the lines of an output with their numbers."""
+    return enumerate(output.decode(errors="replace").splitlines(), 1)
+
+
+def require_fields(fields: Collection[str], needed: Iterable[str]) -> None:
+    """Raise FormatError for the first name that is not among the fields."""
+    for name in needed:
+        if name not in fields:
+            raise FormatError(f"there is no {name!r} in it")
 
 
 def join_runs(runs: Iterable[Run]) -> tuple[Run, ...]:
@@ -35,7 +43,6 @@ def join_runs(runs: Iterable[Run]) -> tuple[Run, ...]:
 
 
 def total_bytes(runs: Iterable[Run]) -> int:
-    """Return the number of bytes."""
     return sum(length for _, length in runs)
 
 
@@ -50,12 +57,13 @@ def _without(runs: tuple[Run, ...], taken: tuple[Run, ...]) -> Iterator[Run]:
         at, end = start, start + length
         while next_taken < len(taken) and sum(taken[next_taken]) <= at:
             next_taken += 1
-        for first, size in taken[next_taken:]:
-            if first >= end:
-                break
+        overlapping = next_taken
+        while overlapping < len(taken) and taken[overlapping][0] < end:
+            first, size = taken[overlapping]
             if first > at:
                 yield at, first - at
             at = max(at, first + size)
+            overlapping += 1
         if at < end:
             yield at, end - at
 
@@ -99,22 +107,21 @@ def to_bytes(runs: Iterable[Run], unit: int, offset: int = 0) -> Iterator[Run]:
 
 
 def build_free_space(
-    tool: str, size: int, runs: Iterable[Run], metadata: Iterable[Run] = (), free: int | None = None
+    size: int, runs: Iterable[Run], metadata: Iterable[Run], free: int | None = None, *, unit: int = 1
 ) -> FreeSpace:
-    """Build FreeSpace after checking that runs lie within the filesystem and no free byte is metadata.
+    """Build FreeSpace after checking that runs lie within the filesystem and nothing free is metadata.
 
-    ``free`` is the number of free bytes reported by the tool, if any. Raises Unreadable.
+    All are in blocks of ``unit`` bytes; ``free`` is the amount reported by the tool, if any. Raises FormatError.
     """
-    found, own = join_runs(runs), join_runs(metadata)
+    size *= unit
+    found, own = (join_runs(to_bytes(some, unit)) for some in (runs, metadata))
     for run in (*found[:1], *found[-1:], *own[:1], *own[-1:]):
         if run[0] < 0 or sum(run) > size:
-            raise UnexpectedOutput(
-                tool, None, f"bytes {run[0]} to {sum(run)} are not within the {size} there are"
-            )
-    if free is not None and total_bytes(found) != free:
-        raise UnexpectedOutput(
-            tool, None, f"its runs of free space have {total_bytes(found)} bytes, its total is {free}"
+            raise FormatError(f"bytes {run[0]} to {sum(run)} are not within the {size} there are")
+    if free is not None and total_bytes(found) != free * unit:
+        raise FormatError(
+            f"its runs of free space have {total_bytes(found)} bytes, its total is {free * unit}"
         )
     if both := overlap_bytes(found, own):
-        raise UnexpectedOutput(tool, None, f"{both} bytes are called free and metadata")
+        raise FormatError(f"{both} bytes are called free and metadata")
     return FreeSpace(size, found, own)

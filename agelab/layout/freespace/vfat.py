@@ -10,33 +10,29 @@ from array import array
 from collections.abc import Iterator
 from sys import byteorder
 
-from agelab.layout.freespace.runs import Run, UnexpectedOutput, build_free_space, to_bytes
+from agelab.layout.freespace.runs import FormatError, Run, build_free_space, to_bytes
 from agelab.layout.model import FreeSpace
-
-TOOL = "head (vfat)"
 
 
 def parse(output: bytes) -> FreeSpace:
-    """Parse the blocks. Raises Unreadable if it is not FAT32, or the table is incomplete."""
+    """Parse the blocks. Raises FormatError if it is not FAT32, or the table is incomplete."""
     if len(output) < 512 or output[510:512] != b"\x55\xaa":
-        raise UnexpectedOutput(TOOL, None, "it does not begin with a boot sector")
+        raise FormatError("it does not begin with a boot sector")
     # BPB_BytsPerSec, SecPerClus, RsvdSecCnt, NumFATs; then FATSz16, TotSec32 and FATSz32.
     sector, per_cluster, reserved, tables = struct.unpack_from("<HBHB", output, 11)
     [small_table] = struct.unpack_from("<H", output, 22)
     sectors, table = struct.unpack_from("<II", output, 32)
     if small_table or not (sector and per_cluster and table):
-        raise UnexpectedOutput(TOOL, None, "it is FAT12, FAT16 or no FAT at all")
+        raise FormatError("it is FAT12, FAT16 or no FAT at all")
     first = reserved + tables * table
     clusters = (sectors - first) // per_cluster
     entries = array("I", output[reserved * sector :][: 4 * (clusters + 2)])
     if len(entries) < clusters + 2:
-        what = f"the table has {len(entries)} entries, the filesystem {clusters} clusters"
-        raise UnexpectedOutput(TOOL, None, what)
+        raise FormatError(f"the table has {len(entries)} entries, the filesystem {clusters} clusters")
     if byteorder == "big":
         entries.byteswap()
     unit = per_cluster * sector
     return build_free_space(
-        TOOL,
         first * sector + clusters * unit,
         to_bytes(_free(entries), unit, first * sector - 2 * unit),  # clusters are numbered from 2
         [(0, first * sector)],

@@ -8,7 +8,13 @@ trees' places are not printed.
 import re
 from collections.abc import Iterator
 
-from agelab.layout.freespace.runs import Run, UnexpectedOutput, build_free_space, to_bytes
+from agelab.layout.freespace.runs import (
+    FormatError,
+    Run,
+    build_free_space,
+    numbered_lines,
+    require_fields,
+)
 from agelab.layout.model import FreeSpace
 
 _FIELD = re.compile(r"(\w+) = (\d+)")
@@ -22,11 +28,11 @@ _NEEDED = (
 
 
 def parse(output: bytes) -> FreeSpace:
-    """Parse the output. Raises Unreadable for an unexpected line, or runs that disagree with the superblock's count."""
+    """Parse the output. Raises FormatError for an unexpected line, or runs that disagree with the superblock."""
     fields: dict[str, int] = {}
     runs: list[Run] = []
     listing = ended = False
-    for number, line in enumerate(output.decode(errors="replace").splitlines(), 1):
+    for number, line in numbered_lines(output):
         if match := _FIELD.match(line):
             fields[match[1]] = int(match[2])
         elif line.split() == _BEGIN:
@@ -37,20 +43,14 @@ def parse(output: bytes) -> FreeSpace:
         elif listing:
             match = _RUN.fullmatch(line)
             if match is None:
-                raise UnexpectedOutput("xfs_db", number, f"{line!r:.60} is no extent of freesp -d")
+                raise FormatError(f"{line!r:.60} is no extent of freesp -d", number)
             group, start, length = (int(word) for word in match.groups())
             runs.append((group * fields.get("agblocks", 0) + start, length))
-    if missing := [name for name in _NEEDED if name not in fields]:
-        raise UnexpectedOutput("xfs_db", None, f"there is no {missing[0]!r} in it")
+    require_fields(fields, _NEEDED)
     if not ended:
-        raise UnexpectedOutput("xfs_db", None, "the list of free extents has no end")
-    unit = fields["blocksize"]
+        raise FormatError("the list of free extents has no end")
     return build_free_space(
-        "xfs_db",
-        fields["dblocks"] * unit,
-        to_bytes(runs, unit),
-        to_bytes(_metadata(fields), unit),
-        fields["fdblocks"] * unit,
+        fields["dblocks"], runs, _metadata(fields), fields["fdblocks"], unit=fields["blocksize"]
     )
 
 

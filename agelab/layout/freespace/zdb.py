@@ -10,16 +10,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from agelab.layout.freespace.runs import (
+    FormatError,
     Run,
-    UnexpectedOutput,
     build_free_space,
     join_runs,
+    numbered_lines,
     subtract,
     to_bytes,
 )
 from agelab.layout.model import FreeSpace
 
-TOOL = "zdb"
 LABELS = 4 << 20
 """VDEV_LABEL_START_SIZE."""
 _DEVICE = re.compile(r"\tvdev +(\d+)")
@@ -37,7 +37,7 @@ class _Metaslab:
     log: list[tuple[int, str, Run]] = field(default_factory=list)
 
     def free(self, end: int) -> tuple[Run, ...]:
-        """Replay the log and return the free space. Raises Unreadable if that is impossible."""
+        """Replay the log and return the free space. Raises FormatError if that is impossible."""
         taken: list[Run] = []
         for letters in _turns(self.log):
             runs = [run for _, _, run in letters]
@@ -48,18 +48,18 @@ class _Metaslab:
         found = subtract([(self.start, end - self.start)], taken)
         if len(found) != self.segments:
             what = f"its log leaves {len(found)} free segments, it says {self.segments}"
-            raise UnexpectedOutput(TOOL, self.line, f"the metaslab at {self.start}: {what}")
+            raise FormatError(f"the metaslab at {self.start}: {what}", self.line)
         return found
 
 
 def parse(output: bytes) -> FreeSpace:
-    """Parse the output. Raises Unreadable for several devices, or a log that does not match the number of segments."""
+    """Parse the output. Raises FormatError for several devices, or a log that does not match the number of segments."""
     slabs: list[_Metaslab] = []
     count = 0
-    for number, line in enumerate(output.decode(errors="replace").splitlines(), 1):
+    for number, line in numbered_lines(output):
         if match := _ENTRY.match(line):
             if not slabs:
-                raise UnexpectedOutput(TOOL, number, "a log comes before its metaslab")
+                raise FormatError("a log comes before its metaslab", number)
             start, end = int(match[2], 16), int(match[3], 16)
             slabs[-1].log.append((number, match[1], (start, end - start)))
         elif match := _METASLAB.match(line):
@@ -67,14 +67,14 @@ def parse(output: bytes) -> FreeSpace:
         elif (match := _SEGMENTS.match(line)) and slabs:
             slabs[-1].segments = int(match[1])
         elif (match := _DEVICE.match(line)) and match[1] != "0":
-            raise UnexpectedOutput(TOOL, number, "the pool lies on more than one device")
+            raise FormatError("the pool lies on more than one device", number)
         elif match := _COUNT.match(line):
             count = int(match[1])
     if len(slabs) < 2 or len(slabs) != count:
-        raise UnexpectedOutput(TOOL, None, f"{len(slabs)} metaslabs are listed of {count}")
+        raise FormatError(f"{len(slabs)} metaslabs are listed of {count}")
     size = slabs[1].start - slabs[0].start  # all have the same size
     free = [run for slab in slabs for run in slab.free(slab.start + size)]
-    return build_free_space(TOOL, LABELS + count * size, to_bytes(join_runs(free), 1, LABELS), [(0, LABELS)])
+    return build_free_space(LABELS + count * size, to_bytes(join_runs(free), 1, LABELS), [(0, LABELS)])
 
 
 def _turns(log: list[tuple[int, str, Run]]) -> Iterator[list[tuple[int, str, Run]]]:

@@ -140,7 +140,7 @@ def samples(found: DiskMap, wanted: Sequence[str]) -> list[Sample]:
     if "extents" in wanted:
         found_measures += layout.layout_measures(found.extents, found.no_extents)
     if "free_space" in wanted:
-        found_measures += freespace.measures(found.free, found.no_free)
+        found_measures += layout.free_space_measures(found.free, found.no_free)
     return [
         Sample(
             step=str(StepId(MAP, (fork.kind,))),

@@ -46,8 +46,8 @@ def _pictures() -> dict[str, str]:
             "Forty files",
             [picture.MappedDisk("aged", SIZE, *aged), picture.MappedDisk("control", SIZE, *control)],
         ),
-        "no-free-space": picture.draw_disk("Forty files", SIZE, aged[0], None),
-        "no-extents": picture.draw_disk("Forty files", SIZE, None, aged[1]),
+        "no-free-space": picture.draw_disks("Forty files", [picture.MappedDisk("", SIZE, aged[0], None)]),
+        "no-extents": picture.draw_disks("Forty files", [picture.MappedDisk("", SIZE, None, aged[1])]),
     }
 
 
