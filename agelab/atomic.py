@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO, Any
 
 from agelab import process
 from agelab.errors import HostError
@@ -88,6 +89,15 @@ def remove(path: Path) -> None:
         os.close(descriptor)
 
 
+def try_lock(file: int | IO[Any]) -> bool:
+    """Lock an open file or directory for this process alone; return False where another has locked it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
 def is_abandoned(path: Path) -> bool:
     """Return True when no process holds the lock of a partial file or directory."""
     with _locked(path) as free:
@@ -111,10 +121,7 @@ def _locked(path: Path) -> Iterator[bool]:
         yield False
         return
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield _is_same_file(path, descriptor)
-    except BlockingIOError:
-        yield False
+        yield try_lock(descriptor) and _is_same_file(path, descriptor)
     finally:
         os.close(descriptor)
 

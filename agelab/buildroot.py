@@ -192,15 +192,12 @@ class Workshop:
                     f"{self.product} cannot be built on this host as it is: {short[:200]}",
                     hint="free some space or memory; AGELAB_HOME=<directory> moves the store",
                 ) from error
-            tail = "\n".join(line[:200] for line in (_error_lines(lines) or lines[-15:]))
+            # The lines that name errors, the first first: parallel jobs go on after it.
+            named = [line for line in lines if _ERROR.search(line)][:12]
+            tail = "\n".join(line[:200] for line in named or lines[-15:])
             raise BuildFailed(
                 f"{self.product} does not build ({argv[0]}, exit {error.returncode}):\n{tail}"
             ) from error
-
-
-def _error_lines(lines: Sequence[str]) -> list[str]:
-    """List the lines of make's output that name errors, the first first: parallel jobs go on after it."""
-    return [line for line in lines if _ERROR.search(line)][:12]
 
 
 @contextmanager

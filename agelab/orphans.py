@@ -73,37 +73,31 @@ def owner_of(pid: int) -> str | None:
 def find_orphans() -> Iterator[TaggedProcess]:
     """Yield every process of this host whose owner is dead."""
     for place in PROC.glob("[0-9]*"):
-        pid = int(place.name)
-        owner = owner_of(pid)
-        if owner is None or pid == os.getpid() or not _same_namespaces(pid) or not is_dead(owner):
-            continue
-        with suppress(OSError):
-            yield TaggedProcess(pid, owner, (place / "comm").read_text().strip())
+        owner = owner_of(int(place.name))
+        if owner and int(place.name) != os.getpid() and is_dead(owner):
+            yield from _tagged_process(place, owner)
 
 
 def tagged(owner: str, text: str) -> list[TaggedProcess]:
     """List the processes of an owner whose command line contains ``text``, without those in a container."""
-    found = []
+    found: list[TaggedProcess] = []
     for place in PROC.glob("[0-9]*"):
-        pid = int(place.name)
         with suppress(OSError):
-            if (
-                text.encode() in (place / "cmdline").read_bytes()
-                and owner_of(pid) == owner
-                and _same_namespaces(pid)
-            ):
-                found.append(TaggedProcess(pid, owner, (place / "comm").read_text().strip()))
+            if text.encode() in (place / "cmdline").read_bytes() and owner_of(int(place.name)) == owner:
+                found += _tagged_process(place, owner)
     return found
 
 
-def _same_namespaces(pid: int) -> bool:
-    """Return True when a process shares our pid and time namespaces: otherwise its owner tag means nothing here."""
+def _tagged_process(place: Path, owner: str) -> list[TaggedProcess]:
+    """Return a process of that owner; nothing when it has ended or has pid and time namespaces of its own.
+
+    In other namespaces its owner tag means nothing here.
+    """
     with suppress(OSError):
-        return all(
-            (PROC / str(pid) / "ns" / kind).readlink() == (PROC / "self" / "ns" / kind).readlink()
-            for kind in ("pid", "time")
-        )
-    return False
+        ours = PROC / "self" / "ns"
+        if all((place / "ns" / kind).readlink() == (ours / kind).readlink() for kind in ("pid", "time")):
+            return [TaggedProcess(int(place.name), owner, (place / "comm").read_text().strip())]
+    return []
 
 
 def terminate_orphans() -> list[TaggedProcess]:

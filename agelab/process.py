@@ -203,5 +203,9 @@ def not_installed(program: str, error: FileNotFoundError) -> HostError:
     """Return the error for a missing program, naming the package that contains it."""
     if error.filename not in (None, program):
         return HostError(f"cannot run {program}: {error.filename} does not exist")
-    package = host_packages().get(program, program)
-    return HostError(f"{program} is not installed", hint=f"install the Debian package {package}")
+    return HostError(f"{program} is not installed", hint=install_hint(program))
+
+
+def install_hint(program: str) -> str:
+    """Return what to do where a program (or a file of a package) is missing."""
+    return f"install the Debian package {host_packages().get(program, program)}"

@@ -4,7 +4,6 @@ A run names an artefact by a hash in its files: the artefact's key, its content 
 named names those that its inputs name.
 """
 
-import fcntl
 import json
 import os
 import re
@@ -312,11 +311,7 @@ def _try_lock(held: ExitStack, path: Path, flags: int = 0) -> bool:
     except FileNotFoundError:
         return False
     held.callback(os.close, descriptor)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+    return atomic.try_lock(descriptor)
 
 
 def _remove(path: Path) -> None:

@@ -26,7 +26,8 @@ RECIPE, SAMPLES = "recipe.json", "samples.jsonl"
 MEMBER_FILE = "disk-{}"
 """File name of each member of the disk, by its number."""
 DISK_ALIGNMENT = 2 << 20
-"""Bytes; QEMU maps a memory-backed disk in units of this size (agelab.vm.guest)."""
+"""Bytes; QEMU maps a memory-backed disk in pages of up to this size, and would enlarge a file that is not a multiple of
+it."""
 IMPORTABLE_FORMATS = ("raw", "qcow2", "vdi", "vhdx", "vpc")
 """Image formats that can be imported: each image is one file."""
 SHORT_KEY = 12
@@ -37,17 +38,17 @@ class DiskRecipe(Frozen):
     """recipe.json: what a disk is and how to make it again."""
 
     makes: Literal["prepared", "aged"]
-    scenario: str | None = Field(description="None for an imported image")
-    scale: str | None
-    variant: str | None
+    scenario: str | None = Field(default=None, description="None for an imported image")
+    scale: str | None = None
+    variant: str | None = None
     filesystem: str
     layout: Layout
     defaults: Defaults
-    machine: str | None
-    drives: tuple[str, ...]
-    kernel: str | None
-    run_seed: int | None
-    corpus_seed: int | None
+    machine: str | None = None
+    drives: tuple[str, ...] = ()
+    kernel: str | None = None
+    run_seed: int | None = None
+    corpus_seed: int | None = None
     sizes: tuple[int, ...] = Field(description="bytes of each member")
     command: str = Field(description="what made it, to be typed again")
 
@@ -74,7 +75,6 @@ class StoredDisk:
 
     @property
     def occupied_bytes(self) -> int:
-        """Bytes that the disk occupies on the host."""
         return sum(512 * path.stat().st_blocks for path in self.members)
 
     def samples(self) -> list[Sample]:
@@ -117,6 +117,11 @@ def save(
 
 def _hash(path: Path) -> str:
     return file_hash(path) if path.name in (RECIPE, SAMPLES) else content_hash(path)
+
+
+def align(image: Path) -> None:
+    """Enlarge a disk image to a multiple of DISK_ALIGNMENT."""
+    os.truncate(image, -(-image.stat().st_size // DISK_ALIGNMENT) * DISK_ALIGNMENT)
 
 
 def sparse_copy(source: Path, target: Path, *, holes: bool = False) -> None:
@@ -246,22 +251,14 @@ def import_images(
                 raise InputError(
                     f"{image}: {size} bytes are not a multiple of {DISK_ALIGNMENT}; a member of an array cannot grow"
                 )
-            os.truncate(member, -(-size // DISK_ALIGNMENT) * DISK_ALIGNMENT)
+            align(member)
         if len({member.stat().st_size for member in members}) > 1:
             raise InputError("the members of an array must have the same size")
         recipe = DiskRecipe(
             makes="aged",
-            scenario=None,
-            scale=None,
-            variant=None,
             filesystem=filesystem,
             layout=layout,
             defaults=defaults,
-            machine=None,
-            drives=(),
-            kernel=None,
-            run_seed=None,
-            corpus_seed=None,
             sizes=tuple(member.stat().st_size for member in members),
             command=command,
         )
@@ -304,10 +301,8 @@ def in_use(disk: StoredDisk) -> Iterator[None]:
 def remove(artefact: Artefact) -> None:
     """Remove a disk from the store atomically. Raises InputError while it is in use."""
     with (artefact / MANIFEST).open() as manifest:
-        try:
-            fcntl.flock(manifest, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not atomic.try_lock(manifest):
             raise InputError(
                 f"the stored disk {artefact.key[:SHORT_KEY]} is in use by a run", hint="wait for its end"
-            ) from None
+            )
         atomic.remove(artefact.directory)

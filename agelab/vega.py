@@ -114,12 +114,7 @@ def bars(found: Sequence[Bar], axis: str, *, base: float | None = None, side_by_
                 "y": y,
                 **offset,
                 "x": {"field": "v", **x},
-                "color": {
-                    "field": "k",
-                    "type": "nominal",
-                    "legend": None,
-                    "scale": {"domain": [str(k) for k in kinds], "range": [colour(k) for k in kinds]},
-                },
+                "color": _by_kind(kinds),
             },
         },
         {
@@ -178,12 +173,7 @@ def stacked(found: Mapping[str, Mapping[int, float]], axis: str) -> str:
                 "scale": {"nice": False, **({"domain": [0, 100]} if axis == "%" else {})},
             },
             "order": {"field": "o"},
-            "color": {
-                "field": "k",
-                "type": "nominal",
-                "legend": None,
-                "scale": {"domain": [str(k) for k in kinds], "range": [colour(k) for k in kinds]},
-            },
+            "color": _by_kind(kinds),
         },
     }
     return _svg(spec)
@@ -326,6 +316,12 @@ def _in_words(y_axis: str, series: Mapping[str, Sequence[Point]]) -> Iterator[st
                 f"{name}: {y_axis} from {values[0]:.4g} to {values[-1]:.4g} in {len(values)} points,"
                 f" {rises} of them above the one before."
             )
+
+
+def _by_kind(kinds: Sequence[int]) -> dict[str, Any]:
+    """The colours of kinds, which have no legend: the page names them."""
+    scale = {"domain": [str(kind) for kind in kinds], "range": [colour(kind) for kind in kinds]}
+    return {"field": "k", "type": "nominal", "legend": None, "scale": scale}
 
 
 def _rows(bars_each: int) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from pathlib import Path
 from agelab import process
 from agelab.errors import AgelabError
 from agelab.history.operations import HEADER
-from agelab.history.synthetic import TreeRequest, versions
+from agelab.history.synthetic import versions
 from agelab.image import tools
 from bench.page import DOCS, line, put
 
@@ -83,7 +83,7 @@ def repository(where: Path) -> Path:
     process.run(["git", "-C", str(where), "init", "-q"])
     number = 0
     with (where / "stream").open("wb") as out:
-        for count, version in enumerate(versions(TreeRequest(1_600_000_000, 4_100_000_000), 1)):
+        for count, version in enumerate(versions(1_600_000_000, 4_100_000_000, 1)):
             out.write(b"commit refs/heads/main\ncommitter n <e> %d +0000\ndata 0\n" % (1_000_000_000 + count))
             for change in version:
                 number += 1

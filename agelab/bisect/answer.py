@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
+from pathlib import Path
 from statistics import median
 from typing import Literal
 
@@ -14,7 +15,7 @@ from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.judges import error_bound
 from agelab.bisect.measurements import KernelOutcome, OutcomeKind
 from agelab.bisect.question import BisectQuestion
-from agelab.bisect.verdict import Decision, KernelVerdict
+from agelab.bisect.verdict import Decision, FoundChange, KernelVerdict
 from agelab.model.base import Frozen
 from agelab.results import checksummed
 from agelab.stats.formatting import UnitScale, decimals_for_spread, format_decimal, unit_scale
@@ -22,18 +23,6 @@ from agelab.stats.formatting import UnitScale, decimals_for_spread, format_decim
 ANSWER_FILE = "answer.json"
 MAX_REMARKS = 3
 """Contradictions listed of each kind; the rest are counted."""
-
-
-@dataclass(frozen=True)
-class FoundChange:
-    """The two kernels between which the change lies."""
-
-    before: str
-    """The last good kernel."""
-    after: str
-    """The first kernel found bad."""
-    possible: tuple[str, ...]
-    """Candidates for the first bad kernel: ``after`` alone, or with those before it that could not be judged."""
 
 
 class KernelPoint(Frozen):
@@ -244,7 +233,6 @@ def _first_lines(lines: Sequence[str]) -> list[str]:
 def _is_earlier(question: BisectQuestion, one: str, other: str) -> bool:
     """Return True if ``one`` comes before ``other``."""
     if question.tree:
-        return git_search.is_before(
-            question.tree, question.tree.commit_of(one), question.tree.commit_of(other)
-        )
+        commits = [question.tree.commit_of(kernel) for kernel in (one, other)]
+        return one != other and git_search.is_ancestor(Path(question.tree.path), *commits)
     return question.kernels.index(one) < question.kernels.index(other)

@@ -1,15 +1,14 @@
 """A bisect on disk: question, measurements, verdicts, log. Records are only added, never rewritten."""
 
-import fcntl
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from agelab import atomic
 from agelab.bisect.question import BisectQuestion
 from agelab.errors import AgelabError, HostError, InputError, unknown
 from agelab.results import checksummed, run_directory, run_lookup
@@ -26,7 +25,6 @@ class StepError(BaseModel):
     exit_code: int
 
     def error(self) -> AgelabError:
-        """Return the error as an exception."""
         kind = {2: InputError, 3: HostError}.get(self.exit_code, AgelabError)
         return kind(self.message, self.hint)
 
@@ -54,18 +52,10 @@ class BisectDirectory:
     @classmethod
     def create(cls, store: Store, question: BisectQuestion) -> "BisectDirectory":
         """Create the directory for a question, named by time and scenario."""
-        moment = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-        label = f"{moment}-{Path(question.name).stem}"
-        for attempt in range(1000):
-            path = store.bisects / (f"{label}-{attempt}" if attempt else label)
-            try:
-                path.mkdir(parents=True)
-            except FileExistsError:
-                continue
-            checksummed.write_sealed(path / "question.json", question)
-            run_directory.record_latest(path)
-            return cls(path)
-        raise FileExistsError(store.bisects / label)
+        path = run_directory.new_directory(store.bisects, Path(question.name).stem)
+        checksummed.write_sealed(path / "question.json", question)
+        run_directory.record_latest(path)
+        return cls(path)
 
     @classmethod
     def find(cls, store: Store, name: str) -> "BisectDirectory":
@@ -90,12 +80,8 @@ class BisectDirectory:
     def lock(self, name: str) -> Iterator[None]:
         """Hold the lock ``bisect`` (to search) or ``step`` (to judge). Raises InputError if it is taken."""
         with (self.path / f"{name}.lock").open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise InputError(
-                    f"{self.name} is still going on", hint=f"follow it: tail -f {self.log}"
-                ) from error
+            if not atomic.try_lock(file):
+                raise InputError(f"{self.name} is still going on", hint=f"follow it: tail -f {self.log}")
             yield
 
     def append(self, what: str, row: BaseModel) -> None:

@@ -6,14 +6,13 @@ That repository has no work tree and borrows the user's objects (alternates): th
 import re
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from agelab import places, process
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.next_commit import choose, extra_steps
 from agelab.bisect.question import GitTree
-from agelab.bisect.verdict import Decision
+from agelab.bisect.verdict import Decision, FoundChange
 from agelab.errors import HostError, InputError, did_you_mean
 from agelab.kernel import recipes, source_tree
 
@@ -28,17 +27,6 @@ case $status in 0|125) exit $status;; 21) exit 1;; *) exit $((status | 128));; e
 
 _ENDED = re.compile(r"^# (first bad commit: \[|only skipped commits left to test)", re.MULTILINE)
 _POSSIBLE = re.compile(r"^# possible first bad commit: \[(\w+)\]", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class CommitRange:
-    """The first bad commit, or the candidates for it if others could not be judged."""
-
-    commits: tuple[str, ...]
-    before: str
-    """The last good commit, or the good end."""
-    after: str
-    """The first commit found bad."""
 
 
 def resolve_tree(
@@ -69,8 +57,8 @@ def resolve_tree(
     recipes.parse(tree.kernel_spec(tree.bad))
     if tree.good == tree.bad:
         raise InputError(f"good and bad are the same commit: {good}, {bad} = {tree.good[:12]}")
-    if not _is_ancestor(path, tree.good, tree.bad):
-        if _is_ancestor(path, tree.bad, tree.good):
+    if not is_ancestor(path, tree.good, tree.bad):
+        if is_ancestor(path, tree.bad, tree.good):
             raise InputError(
                 f"good and bad are swapped: bad ({bad}) comes before good ({good})",
                 hint="to find an improvement, swap --good and --bad, and read good as bad",
@@ -95,12 +83,7 @@ def commit_details(tree: GitTree, commit: str) -> dict[str, str]:
     return {"author": author, "date": date, "name": _query(path, ["describe", "--always", "--tags", commit])}
 
 
-def is_before(tree: GitTree, one: str, other: str) -> bool:
-    """Return True if ``other`` descends from ``one``."""
-    return one != other and _is_ancestor(Path(tree.path), one, other)
-
-
-def search(directory: BisectDirectory, tree: GitTree, step: Sequence[str]) -> CommitRange:
+def search(directory: BisectDirectory, tree: GitTree, step: Sequence[str]) -> FoundChange:
     """Let git run the command ``step`` until it has found the first bad commit; resumes a search that was stopped.
 
     Raises the error that stopped a step, or HostError where git itself fails.
@@ -115,8 +98,9 @@ def search(directory: BisectDirectory, tree: GitTree, step: Sequence[str]) -> Co
         _run_git_bisect(directory, step)
     copy_log(directory)
     bad = _git(directory, ["rev-parse", "refs/bisect/bad"])
-    possible = _POSSIBLE.findall((directory.path / "bisect.log").read_text())
-    return CommitRange(tuple(possible) or (bad,), _last_good(directory, bad), bad)
+    possible = _POSSIBLE.findall((directory.path / "bisect.log").read_text()) or [bad]
+    before, after, *between = map(tree.kernel_spec, (_last_good(directory, bad), bad, *possible))
+    return FoundChange(before, after, tuple(between))
 
 
 def _run_git_bisect(directory: BisectDirectory, step: Sequence[str]) -> None:
@@ -189,7 +173,7 @@ def _start(directory: BisectDirectory, tree: GitTree) -> None:
 def _last_good(directory: BisectDirectory, bad: str) -> str:
     """Return the good commit nearest to the first bad one: its parent, if that could be judged."""
     goods = _git(directory, ["for-each-ref", "--format=%(objectname)", "refs/bisect/good-*"]).split()
-    before = [one for one in goods if _is_ancestor(directory.git, one, bad)]
+    before = [one for one in goods if is_ancestor(directory.git, one, bad)]
     return min(before, key=lambda one: int(_git(directory, ["rev-list", "--count", f"{one}..{bad}"])))
 
 
@@ -212,7 +196,8 @@ def _resolve_commit(path: Path, option: str, ref: str) -> str:
     return found
 
 
-def _is_ancestor(path: Path, one: str, other: str) -> bool:
+def is_ancestor(path: Path, one: str, other: str) -> bool:
+    """Return True if ``other`` is ``one`` or descends from it."""
     return source_tree.query_git(path, ["merge-base", "--is-ancestor", one, other]) is not None
 
 

@@ -11,16 +11,24 @@ from statistics import median
 
 from agelab.bisect.measurements import KernelOutcome, MeasurementCache, OutcomeKind
 from agelab.bisect.question import BisectQuestion, Symptom
-from agelab.bisect.verdict import Decision, KernelVerdict, Say, skip_verdict
+from agelab.bisect.verdict import Decision, KernelVerdict, measured_verdict, skip_verdict
 from agelab.bisect.virtual_clock_rule import EndReferences, decide_virtual
 from agelab.bisect.wall_clock_rule import EndsComparison, EndsOrder, Round, compare_ends, decide_wall
 from agelab.errors import AgelabError, InputError
+from agelab.notify import Notify
 from agelab.stats.noise_floor import SEEDS_NEEDED
 
 
 def not_measurable(end: str, found: KernelOutcome) -> InputError:
     """Return the error for an end that cannot be measured."""
     return InputError(f"{end} itself {found.summary}")
+
+
+def prepare_ends(question: BisectQuestion, cache: MeasurementCache) -> None:
+    """Build or fetch both ends. Raises InputError for one that cannot be had."""
+    for name, kernel in question.ends.items():
+        if wrong := cache.prepare(kernel):
+            raise not_measurable(name, wrong)
 
 
 def describe_outcome(found: KernelOutcome) -> str:
@@ -41,10 +49,8 @@ class VirtualClockJudge:
     @property
     def references(self) -> EndReferences:
         """Values of both ends, measured if necessary. Raises InputError where they cannot tell a step."""
-        ends = {"good": self._question.kernels[0], "bad": self._question.kernels[-1]}
-        for name, kernel in ends.items():
-            if wrong := self._cache.prepare(kernel):
-                raise not_measurable(name, wrong)
+        ends = self._question.ends
+        prepare_ends(self._question, self._cache)
         values: dict[str, list[Fraction]] = {name: [] for name in ends}
         seeds = range(1, SEEDS_NEEDED + 1)
         for first in range(0, SEEDS_NEEDED, self._at_once):
@@ -75,7 +81,7 @@ class VirtualClockJudge:
         good, bad = known.median(Decision.GOOD), known.median(Decision.BAD)
         return known.format_numbers(good=good, bad=bad, threshold=known.threshold_in_use, floor=known.floor)
 
-    def judge(self, kernel: str, say: Say) -> KernelVerdict:
+    def judge(self, kernel: str, say: Notify) -> KernelVerdict:
         known, values = self.references, list[Fraction]()
         while True:
             [found] = self._cache.measure(kernel, [len(values) + 1])
@@ -85,26 +91,22 @@ class VirtualClockJudge:
             values.append(found.exact)
             said = decide_virtual(known, values)
             if said.decision is not Decision.MORE:
-                return KernelVerdict(
-                    kernel=kernel, decision=said.decision, kind=found.kind, reason=said.reason, note=said.note
-                )
+                return measured_verdict(kernel, said)
 
 
 class WallClockJudge:
     """Judge in the wall clock: rounds of one run each, in random order; an interrupted round does not count."""
 
-    def __init__(self, question: BisectQuestion, cache: MeasurementCache, say: Say) -> None:
+    def __init__(self, question: BisectQuestion, cache: MeasurementCache, say: Notify) -> None:
         self._question = question
         self._cache = cache
         self._say = say
-        self._good, self._bad = question.kernels[0], question.kernels[-1]
+        self._good, self._bad = question.ends.values()
         self._alpha = question.step_alpha
 
     def _differ(self) -> EndsComparison:
         """Compare the ends, measuring rounds if necessary. Raises InputError if the rounds cannot tell them apart."""
-        for name, kernel in (("good", self._good), ("bad", self._bad)):
-            if wrong := self._cache.prepare(kernel):
-                raise not_measurable(name, wrong)
+        prepare_ends(self._question, self._cache)
         while True:
             whole = [
                 (one[self._good].exact, one[self._bad].exact)
@@ -123,7 +125,7 @@ class WallClockJudge:
     def ends(self) -> str:
         return self._differ().reason
 
-    def judge(self, kernel: str, say: Say) -> KernelVerdict:
+    def judge(self, kernel: str, say: Notify) -> KernelVerdict:
         order = self._differ().order
         if wrong := self._cache.prepare(kernel):
             return skip_verdict(wrong)
@@ -137,14 +139,7 @@ class WallClockJudge:
             ]
             said = decide_wall(rounds, order, self._question.rounds, self._alpha)
             if said.decision is not Decision.MORE:
-                return KernelVerdict(
-                    kernel=kernel,
-                    decision=said.decision,
-                    kind=OutcomeKind.MEASURED,
-                    reason=said.reason,
-                    note=said.note,
-                    error=None if said.error is None else str(said.error),
-                )
+                return measured_verdict(kernel, said)
             self._round(kernel, say)
 
     def _whole(self, candidate: str, *kernels: str) -> list[dict[str, KernelOutcome]]:
@@ -155,7 +150,7 @@ class WallClockJudge:
             if all(name in one and one[name].kind is OutcomeKind.MEASURED for name in kernels)
         ]
 
-    def _round(self, candidate: str, say: Say) -> None:
+    def _round(self, candidate: str, say: Notify) -> None:
         """Run each kernel once, in a random order. Raises AgelabError if an end has no value."""
         number = self._cache.next_round()
         names = {self._good: "good", self._bad: "bad", **({candidate: "this"} if candidate else {})}
@@ -190,7 +185,7 @@ class SymptomJudge:
 
     def ends(self) -> str:
         said = {}
-        for name, kernel in (("good", self._question.kernels[0]), ("bad", self._question.kernels[-1])):
+        for name, kernel in self._question.ends.items():
             [found] = self._cache.measure(kernel, [1])
             said[name] = (self._decide(found), found)
         good, bad = said["good"], said["bad"]
@@ -206,7 +201,7 @@ class SymptomJudge:
             raise InputError(f"bad does not show the symptom {self._symptom}: it {what}")
         return f"good runs to its end; bad {bad[1].summary}"
 
-    def judge(self, kernel: str, say: Say) -> KernelVerdict:
+    def judge(self, kernel: str, say: Notify) -> KernelVerdict:
         [found] = self._cache.measure(kernel, [1])
         decision = self._decide(found)
         reason = "runs to its end" if decision is Decision.GOOD else found.summary

@@ -1,6 +1,6 @@
 """Measure a kernel by a run of agelab with one cell for each run seed."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from agelab.errors import InputError, unknown
 from agelab.image import DoesNotBoot
 from agelab.kernel import recipes, source_tree
 from agelab.model.result import Cell, End, Status
+from agelab.notify import Notify
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
 from agelab.runner.plan import support
@@ -38,7 +39,7 @@ CONDITIONS = ("scenario", "corpus_sha256", "harness", "vcpus", "qemu", "accelera
 class RunLog(Progress):
     """Writes a line for each thing made and each cell that ends."""
 
-    def __init__(self, write: Callable[[str], None]) -> None:
+    def __init__(self, write: Notify) -> None:
         self._write = write
 
     def stage(self, line: str) -> None:
@@ -52,9 +53,7 @@ class RunLog(Progress):
 class KernelRuns:
     """Measures by runs, and implements ``KernelMeasurer``; ``say`` gets a line for what takes a while."""
 
-    def __init__(
-        self, directory: BisectDirectory, store: Store, say: Callable[[str], None] | None = None
-    ) -> None:
+    def __init__(self, directory: BisectDirectory, store: Store, say: Notify | None = None) -> None:
         self._question: BisectQuestion = directory.question()
         self._options = options_of(self._question)
         self._directory = directory

@@ -1,28 +1,19 @@
 """Binary search through an ordered list of kernels, passing over those that cannot be judged."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
-from agelab.bisect.verdict import Decision
+from agelab.bisect.verdict import Decision, FoundChange
 from agelab.errors import InputError
 from agelab.kernel import available, canonical
 from agelab.kernel.debian_kernel import release_of
 from agelab.kernel.versions import numbers
+from agelab.notify import Notify
 from agelab.store import Store
 
 DEBIAN = "debian:"
 
 
-@dataclass(frozen=True)
-class PackageRange:
-    """The two kernels between which the change lies; those between them could not be judged."""
-
-    before: str
-    after: str
-    between: tuple[str, ...] = ()
-
-
-def search(kernels: Sequence[str], judge: Callable[[str], Decision]) -> PackageRange:
+def search(kernels: Sequence[str], judge: Callable[[str], Decision]) -> FoundChange:
     """Find the last good and the first bad of a list whose first is good and whose last is bad.
 
     Each step judges the middle of the kernels neither judged nor skipped: with s skipped of n + 1 kernels at most
@@ -39,11 +30,11 @@ def search(kernels: Sequence[str], judge: Callable[[str], Decision]) -> PackageR
             bad = middle
         else:
             skipped.add(middle)
-    return PackageRange(kernels[good], kernels[bad], tuple(kernels[good + 1 : bad]))
+    return FoundChange(kernels[good], kernels[bad], tuple(kernels[good + 1 : bad + 1]))
 
 
 def kernels_between(
-    good: str, bad: str, named: Sequence[str], store: Store, progress: Callable[[str], None], *, headers: bool
+    good: str, bad: str, named: Sequence[str], store: Store, progress: Notify, *, headers: bool
 ) -> list[str]:
     """Return the specs from good to bad, both included: of ``named``, or of all kernels on the mirror.
 
@@ -69,7 +60,7 @@ def kernels_between(
     return every[first : last + 1]
 
 
-def pin(spec: str, store: Store, progress: Callable[[str], None]) -> str:
+def pin(spec: str, store: Store, progress: Notify) -> str:
     """Return a spec of an exact version. Raises InputError for an unknown version."""
     spec = canonical(spec)
     if not spec.startswith(DEBIAN):
@@ -77,9 +68,7 @@ def pin(spec: str, store: Store, progress: Callable[[str], None]) -> str:
     return DEBIAN + release_of(spec.removeprefix(DEBIAN), store, progress=progress)
 
 
-def _kernels_of_mirror(
-    ends: Sequence[str], store: Store, progress: Callable[[str], None], *, headers: bool
-) -> list[str]:
+def _kernels_of_mirror(ends: Sequence[str], store: Store, progress: Notify, *, headers: bool) -> list[str]:
     """Return all kernels of the mirror and the two ends, in the order of their versions."""
     if others := [end for end in ends if not end.startswith(DEBIAN)]:
         raise InputError(

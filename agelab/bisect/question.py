@@ -32,11 +32,9 @@ class GitTree(Frozen):
     bad: str
 
     def kernel_spec(self, commit: str) -> str:
-        """Return the kernel spec of a commit."""
         return f"tree:{self.path}@{commit}{self.options}"
 
     def commit_of(self, kernel: str) -> str:
-        """Return the commit of such a kernel spec."""
         return kernel.removeprefix(f"tree:{self.path}@").partition(",")[0]
 
 
@@ -70,14 +68,19 @@ class BisectQuestion(Frozen):
     files: dict[str, str] = Field({}, description="files named by kernel options: path -> sha256")
 
     @property
+    def ends(self) -> dict[str, str]:
+        """The two ends: ``good`` and ``bad`` to the kernel's spec."""
+        return {"good": self.kernels[0], "bad": self.kernels[-1]}
+
+    @property
     def criterion(self) -> str:
         """Metric or symptom that tells good from bad: ``copy:elapsed``, ``symptom hang``."""
         return metric_name(*self.metric) if self.metric else f"symptom {self.symptom}"
 
     @property
     def steps(self) -> int:
-        """Number of kernels between the ends to judge if none is skipped."""
-        return expected_steps(self.candidates)
+        """Number of kernels between the ends to judge if none is skipped: ceil(log2 n)."""
+        return ceil(log2(self.candidates))
 
     @property
     def step_alpha(self) -> Fraction:
@@ -88,8 +91,3 @@ class BisectQuestion(Frozen):
 def metric_name(step: str, repetition: int, metric: str) -> str:
     """Return a metric as users write it: ``copy:elapsed``, ``copy:elapsed:2``."""
     return f"{step}:{metric}" + (f":{repetition}" if repetition > 1 else "")
-
-
-def expected_steps(candidates: int) -> int:
-    """Return how often so many candidates must be halved until one is left: ceil(log2 n)."""
-    return ceil(log2(candidates))

@@ -13,7 +13,6 @@ SCRIPT_FILE = "reproduce.sh"
 
 
 def write(directory: BisectDirectory, question: BisectQuestion, before: str, after: str, name: str) -> None:
-    """Write the script into the bisect's directory."""
     (directory.path / SCRIPT_FILE).write_text(text(directory.path.parents[1], question, before, after, name))
 
 
@@ -22,11 +21,7 @@ def text(home: Path, question: BisectQuestion, before: str, after: str, name: st
     seeds = 1 if question.symptom else SEEDS_NEEDED
     options = options_of(question).changed(seeds=tuple(range(1, seeds + 1)))
     run = shlex.join(options.arguments())
-    if question.metric:
-        step, repetition, metric = question.metric
-        shown = shlex.join(["--metric", f"{step}:{metric}" + (f":{repetition}" if repetition > 1 else "")])
-    else:
-        shown = ""
+    shown = shlex.join(["--metric", question.criterion]) if question.metric else ""
     lines = [
         "#!/bin/sh",
         f"# {' '.join(f'The first bad kernel between {question.good} and {question.bad}: {name}'.split())}",

@@ -38,18 +38,12 @@ def run_search(directory: BisectDirectory, judge: Judge, step: Sequence[str]) ->
             directory.log_line(f"both ends: {judge.ends()}")
         if question.tree:
             found = git_search.search(directory, question.tree, step)
-            kernels = (found.before, found.after, found.commits)
-            between = tuple(map(question.tree.kernel_spec, kernels[2]))
-            first = answer.FoundChange(
-                question.tree.kernel_spec(found.before), question.tree.kernel_spec(found.after), between
-            )
         else:
             with directory.lock("step"):
-                pair = package_search.search(
+                found = package_search.search(
                     question.kernels, lambda kernel: verdict_on(directory, judge, kernel).decision
                 )
-            first = answer.FoundChange(pair.before, pair.after, (*pair.between, pair.after))
-        return answer.write_answer(directory, first)
+        return answer.write_answer(directory, found)
 
 
 def judge_current_commit(directory: BisectDirectory, judge: Judge) -> int:

@@ -1,6 +1,5 @@
 """Verdicts of a bisect: decision on a step, verdict on a kernel, protocol of the judges."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -10,8 +9,7 @@ from pydantic import Field
 
 from agelab.bisect.measurements import KernelOutcome, OutcomeKind
 from agelab.model.base import Frozen
-
-Say = Callable[[str], None]
+from agelab.notify import Notify
 
 
 class Decision(StrEnum):
@@ -52,6 +50,18 @@ class KernelVerdict(Frozen):
     )
 
 
+@dataclass(frozen=True)
+class FoundChange:
+    """The two kernels between which the change lies."""
+
+    before: str
+    """The last good kernel."""
+    after: str
+    """The first kernel found bad."""
+    possible: tuple[str, ...]
+    """Candidates for the first bad kernel: ``after`` alone, or with those before it that could not be judged."""
+
+
 class Judge(Protocol):
     """Tells good kernels from bad ones."""
 
@@ -59,9 +69,21 @@ class Judge(Protocol):
         """Check that good is good and bad is bad, and describe it in one line. Raises InputError if not."""
         ...
 
-    def judge(self, kernel: str, say: Say) -> KernelVerdict:
+    def judge(self, kernel: str, say: Notify) -> KernelVerdict:
         """Judge a kernel between the ends; ``say`` gets a line for each measurement."""
         ...
+
+
+def measured_verdict(kernel: str, step: StepDecision) -> KernelVerdict:
+    """Return the verdict on a kernel that was measured."""
+    return KernelVerdict(
+        kernel=kernel,
+        decision=step.decision,
+        kind=OutcomeKind.MEASURED,
+        reason=step.reason,
+        note=step.note,
+        error=None if step.error is None else str(step.error),
+    )
 
 
 def skip_verdict(found: KernelOutcome) -> KernelVerdict:

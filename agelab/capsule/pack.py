@@ -13,6 +13,7 @@ from agelab.capsule import archive, schema
 from agelab.capsule.archive import MemberContent
 from agelab.capsule.read import Capsule, inputs_of_boots, open_capsule
 from agelab.capsule.schema import (
+    CORPUS_FIELDS,
     CapsuleKernel,
     CapsuleManifest,
     CapsuleRequest,
@@ -28,13 +29,14 @@ from agelab.kernel.modules import BUILTIN, CONFIG, INDEX
 from agelab.model.history import Logged
 from agelab.model.result import RunPlan
 from agelab.results.checksummed import read
-from agelab.results.run_directory import RunDirectory
+from agelab.results.run_directory import RunDirectory, map_file
 from agelab.runner.prepare import run_manifest
 from agelab.runner.prepare.run_manifest import ControlScripts, Profiles, RunManifest
 from agelab.scenario import selection
 from agelab.store import Artefact, Store, file_hash
 
 SUFFIX = ".capsule"
+REPEAT = "repeat the run, then pack that"
 PATH_OPTIONS = ("control", "corpus", "log")
 """Options that name paths on the host: a capsule records only whether they were given."""
 
@@ -125,18 +127,14 @@ def _scenario(path: Path, of: RunManifest) -> bytes:
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
     if of.scenario_sha256 not in (None, hashlib.sha256(content).hexdigest()):
-        raise InputError(
-            f"{path} is damaged: it is not what was written", hint="repeat the run, then pack that"
-        )
+        raise InputError(f"{path} is damaged: it is not what was written", hint=REPEAT)
     return content
 
 
 def _artefact(store: Store, kind: str, key: str) -> Artefact:
     found = store.find(kind, key)
     if found is None:
-        raise InputError(
-            f"the store no longer has the run's {kind} {key[:12]}", hint="repeat the run, then pack that"
-        )
+        raise InputError(f"the store no longer has the run's {kind} {key[:12]}", hint=REPEAT)
     return found
 
 
@@ -166,7 +164,6 @@ def _request(plan: RunPlan) -> CapsuleRequest:
 
 
 def _cell_members(run: RunDirectory, number: int) -> Iterator[tuple[str, MemberContent]]:
-    """Yield the members of a cell."""
     place = run.path / "cells" / str(number)
     end = run.end(number)
     assert end is not None
@@ -175,14 +172,14 @@ def _cell_members(run: RunDirectory, number: int) -> Iterator[tuple[str, MemberC
     yield f"cells/{number}/{schema.END}", _json(end)
     rows = (sample.model_dump_json() + "\n" for sample in run.samples().get(number, []))
     yield f"cells/{number}/{schema.SAMPLES}", "".join(rows).encode()
-    maps = dict(_read_maps(place, end.maps))
+    packed = {name: place / map_file(name) for name in end.maps}
+    maps = {name: gzip.decompress(path.read_bytes()) for name, path in packed.items() if path.exists()}
     if sum(map(len, maps.values())) <= schema.MAX_MAPS_BYTES:
         for name, data in maps.items():
             yield f"cells/{number}/maps/{name}", data
 
 
 def _log_members(plan: RunPlan, of: RunManifest, text: str) -> Iterator[tuple[str, MemberContent]]:
-    """Yield the user's operation logs."""
     if not any(source.log for source in of.sources.values()):
         return
     begun, said = Path(plan.command["directory"]), plan.command["words"].get("log")
@@ -199,18 +196,9 @@ def _log_members(plan: RunPlan, of: RunManifest, text: str) -> Iterator[tuple[st
         yield f"logs/{name}", log
 
 
-def _read_maps(place: Path, hashes: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
-    """Yield the maps of a map boot, decompressed."""
-    for name in hashes:
-        path = place / "maps" / f"{name}.gz"
-        if path.exists():
-            yield name, gzip.decompress(path.read_bytes())
-
-
 def _artefact_members(
     run: RunDirectory, of: RunManifest, image: Artefact, kernel: Kernel, store: Store
 ) -> Iterator[tuple[str, MemberContent]]:
-    """Yield the run's artefacts from the store."""
     for name in sorted(image.manifest.files):
         if name != DESCRIPTION:
             yield f"artefacts/image/{name}", image / name
@@ -236,24 +224,14 @@ def _artefact_members(
     for number, (history, source) in enumerate(sorted(of.sources.items())):
         path = corpora[source.sha256]
         yield f"artefacts/corpora/{number}", path
-        listed.append(_describe_corpus(history, store, path))
+        corpus = corpus_of(_artefact(store, "corpus", path.parent.name))
+        facts = {name: getattr(corpus, name) for name in CORPUS_FIELDS}
+        listed.append(CarriedCorpus(history=history, **facts))
     names = [path.stem for path in module.values()]
     carried = CarriedArtefacts(
         module=names[0] if names else None, tools=tuple(sorted(programs)), corpora=tuple(listed)
     )
     yield schema.ARTEFACTS, _json(carried)
-
-
-def _describe_corpus(history: str, store: Store, path: Path) -> CarriedCorpus:
-    corpus = corpus_of(_artefact(store, "corpus", path.parent.name))
-    return CarriedCorpus(
-        history=history,
-        sha256=corpus.sha256,
-        files=corpus.files,
-        content_bytes=corpus.content_bytes,
-        description=corpus.description,
-        parts=corpus.parts,
-    )
 
 
 def _files_by_hash(store: Store, kind: str, wanted: set[str]) -> dict[str, Path]:
@@ -265,10 +243,7 @@ def _files_by_hash(store: Store, kind: str, wanted: set[str]) -> dict[str, Path]
         if sha in wanted
     }
     if missing := wanted - set(found):
-        raise InputError(
-            f"the store has no {kind} of sha256 {min(missing)[:12]} any more",
-            hint="repeat the run, then pack that",
-        )
+        raise InputError(f"the store has no {kind} of sha256 {min(missing)[:12]} any more", hint=REPEAT)
     return found
 
 

@@ -1,9 +1,10 @@
 """Read a capsule and check every part of it against the others before any is used."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -22,6 +23,7 @@ from agelab.runner.prepare.run_manifest import ControlScripts, Profiles, RunMani
 from agelab.store import key_of
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
+Parsed = TypeVar("Parsed")
 
 
 @dataclass(frozen=True)
@@ -84,9 +86,6 @@ class _CapsuleReader:
         manifest = self._manifest()
         self._check_members(manifest)
         asked = self._model(schema.PLAN, CapsuleRequest)
-        carried = (
-            self._model(schema.ARTEFACTS, CarriedArtefacts) if schema.ARTEFACTS in self._members else None
-        )
         found = Capsule(
             path=path,
             manifest=manifest,
@@ -97,11 +96,9 @@ class _CapsuleReader:
             run_manifest=self._model(run_manifest.MADE_OF, RunManifest),
             profiles=self._model(run_manifest.PROFILES, Profiles),
             scenario=self._text(run_manifest.SCENARIO),
-            control=self._model(run_manifest.CONTROL, ControlScripts)
-            if run_manifest.CONTROL in self._members
-            else None,
+            control=self._optional(run_manifest.CONTROL, ControlScripts),
             cells=tuple(self._cell(manifest.run, n, cell) for n, cell in enumerate(asked.plan.cells)),
-            artefacts=carried,
+            artefacts=self._optional(schema.ARTEFACTS, CarriedArtefacts),
         )
         _ConsistencyCheck(found, manifest).check()
         return found
@@ -117,7 +114,7 @@ class _CapsuleReader:
         raw = self._bytes(schema.MANIFEST)
         if self._bytes(schema.SEAL) != hashlib.sha256(raw).hexdigest().encode() + b"\n":
             raise InputError(f"{schema.MANIFEST} does not match its seal")
-        return _parse_model(raw, schema.MANIFEST, CapsuleManifest)
+        return _parse(raw, schema.MANIFEST, CapsuleManifest.model_validate_json)
 
     def _check_members(self, manifest: CapsuleManifest) -> None:
         """Check that the members are those of the manifest, with known names and the recorded content."""
@@ -141,13 +138,14 @@ class _CapsuleReader:
         place = f"cells/{number}"
         end = self._model(f"{place}/{schema.END}", End)
         rows = self._bytes(f"{place}/{schema.SAMPLES}").splitlines()
-        samples = tuple(_parse_model(row, f"{place}/{schema.SAMPLES}", Sample) for row in rows)
+        read = Sample.model_validate_json
+        samples = tuple(_parse(row, f"{place}/{schema.SAMPLES}", read) for row in rows)
         inputs: dict[str, Any] = {}
         if end.status is Status.INTERRUPTED:
             raise InputError(f"cell {number} has not ended")
         if end.inputs_key:
             name = f"{place}/{schema.INPUTS}"
-            inputs = _parse_object(self._bytes(name), name)
+            inputs = _parse(self._bytes(name), name, schema.JSON_OBJECT.validate_json)
             if inputs_key(inputs) != end.inputs_key:
                 raise InputError(f"cell {number}: its inputs_key does not follow from its inputs")
         elif end.status is not Status.UNSUPPORTED:
@@ -171,7 +169,10 @@ class _CapsuleReader:
         return found
 
     def _model(self, name: str, kind: type[AnyModel]) -> AnyModel:
-        return _parse_model(self._bytes(name), name, kind)
+        return _parse(self._bytes(name), name, kind.model_validate_json)
+
+    def _optional(self, name: str, kind: type[AnyModel]) -> AnyModel | None:
+        return self._model(name, kind) if name in self._members else None
 
     def _text(self, name: str) -> str:
         try:
@@ -240,12 +241,8 @@ class _ConsistencyCheck:
         known = self.capsule.description.kernel
         if (key, kernel.release, kernel.version) != (known.key, known.release, known.version):
             yield f"{schema.KERNEL} is not of the image's kernel"
-        told = plan.kernel
-        if told is None or (told.spec, told.release, told.version) != (
-            kernel.spec,
-            kernel.release,
-            kernel.version,
-        ):
+        facts = attrgetter("spec", "release", "version")
+        if plan.kernel is None or facts(plan.kernel) != facts(kernel):
             yield f"{schema.KERNEL} is not of the plan's kernel"
         found = self.capsule.run_manifest.kernel
         if found and (
@@ -303,16 +300,9 @@ def _mapping_or_empty(part: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def _parse_model(raw: bytes, name: str, kind: type[AnyModel]) -> AnyModel:
+def _parse(raw: bytes, name: str, validate: Callable[[bytes], Parsed]) -> Parsed:
     try:
-        return kind.model_validate_json(raw)
-    except ValidationError as error:
-        raise InputError(f"{name}: {_first_problem(error)}") from error
-
-
-def _parse_object(raw: bytes, name: str) -> dict[str, Any]:
-    try:
-        return schema.JSON_OBJECT.validate_json(raw)
+        return validate(raw)
     except ValidationError as error:
         raise InputError(f"{name}: {_first_problem(error)}") from error
 

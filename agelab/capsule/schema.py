@@ -104,6 +104,10 @@ class CarriedCorpus(Frozen):
     parts: int | None = Field(default=None, ge=0)
 
 
+CORPUS_FIELDS = tuple(name for name in CarriedCorpus.model_fields if name != "history")
+"""The fields that a CarriedCorpus has of a Corpus."""
+
+
 class CarriedArtefacts(Frozen):
     """artefacts.json: the artefacts packed in the capsule."""
 

@@ -32,13 +32,18 @@ def unpack(capsule: Capsule, directory: Path) -> ProvidedParts | None:
 
 def extract(capsule: Capsule, name: str, target: Path) -> Path:
     """Write the content of a member into a new file."""
-    if name not in capsule.members:
-        raise InputError(f"{capsule.path} has no {name}")
+    member = _member(capsule, name)
     target.parent.mkdir(parents=True, exist_ok=True)
     with capsule.path.open("rb") as file, target.open("xb") as written:
-        for piece in archive.chunks(file, capsule.members[name]):
+        for piece in archive.chunks(file, member):
             written.write(piece)
     return target
+
+
+def _member(capsule: Capsule, name: str) -> archive.Member:
+    if name not in capsule.members:
+        raise InputError(f"{capsule.path} has no {name}")
+    return capsule.members[name]
 
 
 class _Extraction:
@@ -78,7 +83,7 @@ class _Extraction:
             extract(capsule, f"{where}/config", place / "config")
         try:
             with capsule.path.open("rb") as file:
-                raw = archive.read(file, self._member(f"{where}/modules.json"), schema.MAX_DATA_BYTES)
+                raw = archive.read(file, _member(capsule, f"{where}/modules.json"), schema.MAX_DATA_BYTES)
             infos = _INFOS.validate_json(raw)
         except ValidationError as error:
             raise InputError(f"{capsule.path}: {where}/modules.json is not a module index") from error
@@ -88,11 +93,6 @@ class _Extraction:
             extract(capsule, f"{where}/{number}.ko", place / path)
             ours.append(info.model_copy(update={"path": path}))
         (place / INDEX).write_bytes(index(ours))
-
-    def _member(self, name: str) -> archive.Member:
-        if name not in self._capsule.members:
-            raise InputError(f"{self._capsule.path} has no {name}")
-        return self._capsule.members[name]
 
     def module(self) -> Path | None:
         """Return the module of the modelled drive, or None."""
@@ -116,15 +116,6 @@ class _Extraction:
             name = f"artefacts/corpora/{number}"
             image = extract(self._capsule, name, self._directory / "corpora" / str(number) / "corpus.iso")
             size = self._capsule.members[name].size
-            found[one.history] = Corpus(
-                one.sha256,
-                image,
-                size,
-                one.sha256,
-                one.files,
-                one.content_bytes,
-                one.description,
-                None,
-                one.parts,
-            )
+            facts = {name: getattr(one, name) for name in schema.CORPUS_FIELDS}
+            found[one.history] = Corpus(one.sha256, image, size, **facts)
         return found

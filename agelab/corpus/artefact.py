@@ -1,6 +1,5 @@
 """Corpora in the store: each is one ISO 9660 image with a description."""
 
-import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,12 +13,11 @@ from agelab.corpus.definition import CD, Cd, StudyCorpus, definition
 from agelab.errors import HostError
 from agelab.model.base import CorpusKind, Frozen
 from agelab.store import Artefact, Store, damaged, key_of
+from agelab.stored_disk import align
 
 KIND = "corpus"
 IMAGE_FILE = "corpus.iso"
 DESCRIPTION_FILE = "about.json"
-IMAGE_ALIGNMENT = 2 << 20
-"""Bytes; an image's size is a multiple of it, as a guest's memory-backed disk needs."""
 RECIPE = 2
 """Raised when a change of this code changes a corpus's bytes: it is part of every key."""
 
@@ -116,30 +114,18 @@ def load(artefact: Artefact) -> Corpus:
         size = (artefact / IMAGE_FILE).stat().st_size
     except (OSError, ValidationError) as error:
         raise damaged(f"the corpus in {artefact.directory}", artefact.directory) from error
-    return Corpus(
-        artefact.key,
-        artefact / IMAGE_FILE,
-        size,
-        artefact.manifest.files[IMAGE_FILE],
-        about.files,
-        about.content_bytes,
-        about.description,
-        about.top,
-        about.parts,
-    )
+    sha256 = artefact.manifest.files[IMAGE_FILE]
+    facts = about.model_dump(exclude={"tree"})
+    return Corpus(artefact.key, artefact / IMAGE_FILE, size, sha256, **facts)
 
 
 def obtain(store: Store, inputs: Mapping[str, Any], build: Callable[[Path], CorpusDescription]) -> Corpus:
     """Return the corpus of these inputs, calling ``build`` to write its image if the store does not have it."""
 
     def fill(directory: Path) -> None:
-        (directory / DESCRIPTION_FILE).write_text(
-            build(directory).model_dump_json(indent=1, exclude_none=True) + "\n"
-        )
-        os.truncate(
-            directory / IMAGE_FILE,
-            -(-(directory / IMAGE_FILE).stat().st_size // IMAGE_ALIGNMENT) * IMAGE_ALIGNMENT,
-        )
+        about, image = build(directory), directory / IMAGE_FILE
+        (directory / DESCRIPTION_FILE).write_text(about.model_dump_json(indent=1, exclude_none=True) + "\n")
+        align(image)
 
     return load(store.obtain(KIND, {"recipe": RECIPE, **inputs}, fill))
 

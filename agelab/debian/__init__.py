@@ -1,8 +1,15 @@
 """Debian packages through the host's own apt configuration, into a private apt root."""
 
 from agelab.debian.archive import Archive, PackagesVanished
-from agelab.debian.packages import SUITES, Dependency, Package, dependencies, host_suite, newest
-from agelab.debian.repository import local_repository
+from agelab.debian.packages import (
+    SUITES,
+    Dependency,
+    Package,
+    dependencies,
+    host_suite,
+    local_repository,
+    newest,
+)
 from agelab.debian.resolution import cached_resolution
 
 __all__ = [

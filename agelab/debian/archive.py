@@ -153,17 +153,12 @@ class Archive:
                     ["apt-get", "-c", str(self._root / "apt.conf"), "download", "-qq", *wanted], cwd=there
                 )
             except process.ProcessFailed as error:
+                why = f"cannot download {len(packages)} packages of Debian {self.suite}: {_error_text(error.stderr)}"
+                hint = "check the network"
                 if unlisted := self._unlisted(packages):
-                    raise PackagesVanished(
-                        f"the mirror of Debian {self.suite} has no {', '.join(unlisted)} (any more)",
-                        hint="resolve again with --refresh; Debian keeps old versions in its snapshot archive",
-                        suite=self.suite,
-                    ) from error
-                raise PackagesVanished(
-                    f"cannot download {len(packages)} packages of Debian {self.suite}: {_error_text(error.stderr)}",
-                    hint="check the network",
-                    suite=self.suite,
-                ) from error
+                    why = f"the mirror of Debian {self.suite} has no {', '.join(unlisted)} (any more)"
+                    hint = "resolve again with --refresh; Debian keeps old versions in its snapshot archive"
+                raise PackagesVanished(why, hint, self.suite) from error
             for package in packages:
                 fetched = there / package.filename
                 if not fetched.is_file() or file_hash(fetched) != package.sha256:

@@ -1,5 +1,6 @@
-"""Debian packages, suites and versions."""
+"""Debian packages, suites and versions, and local repositories of packages."""
 
+import hashlib
 import re
 from collections.abc import Sequence
 from contextlib import suppress
@@ -9,8 +10,9 @@ from pathlib import Path
 from pydantic import Field
 
 from agelab import process
-from agelab.errors import HostError
+from agelab.errors import AgelabError, HostError
 from agelab.model.base import Frozen
+from agelab.store import file_hash
 
 SUITES = ("bullseye", "bookworm", "bookworm-backports", "trixie", "trixie-backports", "forky", "sid")
 """The suites a user may ask for: with them a misspelt name is told from a mirror that cannot be reached."""
@@ -64,3 +66,26 @@ def newest(versions: Sequence[str]) -> str:
         return -1 if process.run(argv, ok=(0, 1)).returncode else 1
 
     return max(versions, key=cmp_to_key(compare))
+
+
+def local_repository(directory: Path, debs: Sequence[Path]) -> str:
+    """Make ``directory`` an unsigned apt repository of these files. Returns its line for sources.list.
+
+    A root built from it holds exactly the packages that were resolved and verified, whatever the
+    mirror has by now. The format is a flat repository (sources.list(5), repository format).
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    entries = []
+    for deb in sorted(debs):
+        try:
+            (directory / deb.name).symlink_to(deb)
+        except OSError as error:
+            raise AgelabError(f"{directory} is not empty") from error
+        control = process.run(["dpkg-deb", "--field", str(deb)]).stdout.rstrip("\n")
+        facts = {"Filename": f"./{deb.name}", "Size": deb.stat().st_size, "SHA256": file_hash(deb)}
+        entries.append(control + "".join(f"\n{name}: {value}" for name, value in facts.items()) + "\n")
+    packages = "\n".join(entries).encode()
+    (directory / "Packages").write_bytes(packages)
+    digest = hashlib.sha256(packages).hexdigest()
+    (directory / "Release").write_text(f"SHA256:\n {digest} {len(packages)} Packages\n")
+    return f"deb [trusted=yes] copy:{directory} ./"

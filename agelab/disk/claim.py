@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from agelab import atomic
 from agelab.disk import device_state, pci
 from agelab.disk.spec import DriveSpec
 from agelab.errors import AgelabError, HostError, InputError
@@ -211,10 +212,8 @@ def _open_error(what: str, path: Path, error: OSError, block: bool) -> AgelabErr
 
 def _lock(what: str, descriptor: int) -> None:
     """Take the lock that udev and partitioning programs respect."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise _in_use(what, ["another program has locked it"]) from error
+    if not atomic.try_lock(descriptor):
+        raise _in_use(what, ["another program has locked it"])
 
 
 def _in_use(what: str, uses: Sequence[str]) -> HostError:

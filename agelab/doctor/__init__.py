@@ -1,12 +1,12 @@
 """Examine what this host can do; each finding says what it means and what to install."""
 
-from agelab.doctor import kvm, leftovers
+from agelab.doctor import leftovers
 from agelab.doctor.finding import Finding, HostReport, ProbeStatus
-from agelab.doctor.host import memory, passthrough, space
+from agelab.doctor.host import kvm, memory, passthrough, space
 from agelab.doctor.tools import TOOLS, libvirt, nvdimm, other_packages, probe
 from agelab.store import Store
 
-__all__ = ["Finding", "HostReport", "ProbeStatus", "examine", "kvm", "leftovers"]
+__all__ = ["Finding", "HostReport", "ProbeStatus", "examine", "leftovers"]
 
 
 def examine(store: Store, *, again: bool = False) -> HostReport:
@@ -16,6 +16,6 @@ def examine(store: Store, *, again: bool = False) -> HostReport:
     """
     findings = [probe(tool) for tool in TOOLS]
     findings[1:1] = [nvdimm(), libvirt()]
-    proved = kvm.finding(store, again=again)
+    proved = kvm(store, again=again)
     of_the_host = (space(store.home), memory(), proved, passthrough(), leftovers.finding(store))
     return HostReport(findings=(*findings, other_packages(), *of_the_host))

@@ -1,11 +1,14 @@
-"""Probes of the host itself: disk space, memory, passthrough. They open no device."""
+"""Probes of the host itself: disk space, memory, passthrough, KVM. All but that of KVM open no device."""
 
 import platform
 import shutil
+from functools import partial
 from os import W_OK, access
 from pathlib import Path
 
 from agelab.doctor.finding import Finding, ProbeStatus
+from agelab.store import Store
+from agelab.vm.kvm import DEVICE, probe_kvm
 
 GIB = 1 << 30
 # Wanted: sealed image, kernel, corpus and the drives of one quick cell. Needed: the image alone.
@@ -13,6 +16,7 @@ SPACE_WANTED = 6 * GIB
 SPACE_NEEDED = 2 * GIB
 # The largest guest of the quick scale, QEMU's overhead and the host side.
 MEMORY_WANTED = 2 * GIB
+WITHOUT_KVM = "wall-clock runs are emulated (slow, and no real time); the virtual clock needs no KVM"
 
 
 def space(home: Path) -> Finding:
@@ -21,25 +25,20 @@ def space(home: Path) -> Finding:
     free = shutil.disk_usage(place).free
     move = "free some space, or move the store with AGELAB_HOME=<directory>"
     fact = f"{free / GIB:.1f} GiB free for {home}"
+    finding = partial(Finding, name="space", required=True)
     if not access(place, W_OK):
-        return Finding(
-            name="space",
+        return finding(
             status=ProbeStatus.MISSING,
             found=f"{place} cannot be written",
             meaning="the store cannot be made there",
             fix="move the store with AGELAB_HOME=<directory>",
-            required=True,
         )
     if free >= SPACE_WANTED:
-        status, fix, meaning = (
-            ProbeStatus.OK,
-            "",
-            "enough for the quick scale; each scenario checks its own need",
-        )
-    else:
-        status = ProbeStatus.LIMITED if free >= SPACE_NEEDED else ProbeStatus.MISSING
-        fix, meaning = move, f"the quick scale wants about {SPACE_WANTED // GIB} GiB"
-    return Finding(name="space", status=status, found=fact, meaning=meaning, fix=fix, required=True)
+        meaning = "enough for the quick scale; each scenario checks its own need"
+        return finding(status=ProbeStatus.OK, found=fact, meaning=meaning)
+    status = ProbeStatus.LIMITED if free >= SPACE_NEEDED else ProbeStatus.MISSING
+    wants = f"the quick scale wants about {SPACE_WANTED // GIB} GiB"
+    return finding(status=status, found=fact, meaning=wants, fix=move)
 
 
 def memory(meminfo: Path = Path("/proc/meminfo")) -> Finding:
@@ -69,24 +68,31 @@ def passthrough(sys: Path = Path("/sys"), modules: Path | None = None) -> Findin
         if path.exists()
     )
     facts = f"{count} IOMMU groups, vfio-pci {'available' if driver else 'not available'}"
-    if count and driver:
-        return Finding(
-            name="passthrough",
-            status=ProbeStatus.OK,
-            found=facts,
-            meaning="root can give a guest drives pci:<address> that are alone in their IOMMU group; "
-            "block:<device> and file:<path> need none of it",
-        )
-    fixes = (
-        []
-        if count
-        else ["switch the IOMMU on in the firmware (VT-d, AMD-Vi) and boot with intel_iommu=on (Intel)"]
-    )
-    fixes += [] if driver else ["use a kernel with the vfio-pci module"]
+    switch_on = "switch the IOMMU on in the firmware (VT-d, AMD-Vi) and boot with intel_iommu=on (Intel)"
+    fixes = ([] if count else [switch_on]) + ([] if driver else ["use a kernel with the vfio-pci module"])
+    usable = "root can give a guest drives pci:<address> that are alone in their IOMMU group"
+    meaning = "no drives pci:<address> here" if fixes else usable
     return Finding(
         name="passthrough",
-        status=ProbeStatus.MISSING,
+        status=ProbeStatus.MISSING if fixes else ProbeStatus.OK,
         found=facts,
-        meaning="no drives pci:<address> here; block:<device> and file:<path> need none of it",
+        meaning=f"{meaning}; block:<device> and file:<path> need none of it",
         fix="; ".join(fixes),
+    )
+
+
+def kvm(store: Store, device: Path = DEVICE, *, again: bool = False) -> Finding:
+    """Return the finding about KVM; boots a guest if no result is cached, or with ``again``."""
+    verdict = probe_kvm(store, device, again=again)
+    if verdict.boots:
+        return Finding(
+            name="KVM", status=ProbeStatus.OK, found=verdict.detail, meaning="wall-clock runs use KVM"
+        )
+    status = ProbeStatus.UNKNOWN if verdict.detail.startswith("not proven") else ProbeStatus.LIMITED
+    return Finding(
+        name="KVM",
+        status=status if device.exists() else ProbeStatus.MISSING,
+        found=f"{device} exists, but {verdict.detail}" if verdict.tried else verdict.detail,
+        meaning=WITHOUT_KVM,
+        fix=verdict.fix,
     )

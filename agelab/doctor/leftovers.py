@@ -14,9 +14,11 @@ from tempfile import gettempdir
 from agelab import atomic, orphans
 from agelab.doctor.finding import Finding, ProbeStatus
 from agelab.errors import AgelabError, InputError
+from agelab.notify import Notify
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
 from agelab.store import Store
+from agelab.store_usage import disk_usage, total_size
 from agelab.vm import libvirt_daemon
 
 TEMPORARY_PATTERNS = (
@@ -56,18 +58,20 @@ def find(store: Store) -> Iterator[Leftover]:
     yield from _unused_daemon()
     for path in _temporary_paths(store):
         if atomic.is_abandoned(path):
-            yield Leftover(f"unfinished {path}", _disk_usage(path), partial(atomic.remove_abandoned, path))
+            yield Leftover(
+                f"unfinished {path}", total_size([disk_usage(path)]), partial(atomic.remove_abandoned, path)
+            )
     for run in run_lookup.without_plan(store.runs):
         yield Leftover(
             f"run without a plan {run.path}",
-            _disk_usage(run.path),
+            total_size([disk_usage(run.path)]),
             partial(_remove_run_without_plan, store, run),
         )
     for run in run_lookup.all_runs(store.runs):
         disks = run.transient_files()
         if disks and not run.is_running():
             what = f"disks of cells that have not ended in {run.path}"
-            yield Leftover(what, sum(map(_disk_usage, disks)), partial(_remove_disks, run))
+            yield Leftover(what, total_size(map(disk_usage, disks)), partial(_remove_disks, run))
 
 
 def finding(store: Store) -> Finding:
@@ -133,18 +137,7 @@ def _remove_disks(run: RunDirectory) -> bool:
     return not run.transient_files()
 
 
-def _disk_usage(path: Path) -> int:
-    """Return the disk usage of a file or directory in bytes."""
-    total = 0
-    for one in (path, *path.rglob("*")) if path.is_dir() and not path.is_symlink() else (path,):
-        try:
-            total += 512 * one.lstat().st_blocks
-        except OSError:  # it has just been removed
-            continue
-    return total
-
-
-def clean(store: Store, say: Callable[[str], None]) -> bool:
+def clean(store: Store, say: Notify) -> bool:
     """Remove all leftovers and report each. Return True if all are gone."""
     whole, any_found = True, False
     for one in find(store):

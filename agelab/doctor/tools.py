@@ -4,6 +4,7 @@ import importlib.util
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from agelab import process
@@ -44,41 +45,20 @@ def version_in(text: str) -> str:
     return found.group() if found else text.strip().partition("\n")[0]
 
 
-def install_hint(program: str) -> str:
-    """Return the hint for a missing program."""
-    return f"install the Debian package {process.host_packages().get(program, program)}"
-
-
 def probe(tool: Tool) -> Finding:
     """Check that ``tool`` is installed and starts, and find its version."""
     program = tool.argv[0]
+    finding = partial(Finding, name=tool.name, required=True)
     if process.find(program) is None:
-        return Finding(
-            name=tool.name,
-            status=ProbeStatus.MISSING,
-            found="",
-            meaning=tool.purpose,
-            fix=install_hint(program),
-            required=True,
-        )
+        hint = process.install_hint(program)
+        return finding(status=ProbeStatus.MISSING, found="", meaning=tool.purpose, fix=hint)
     try:
         done = process.run(tool.argv, env={"CHECKPOINT_DISABLE": "1"}, timeout=_PROBE_SECONDS)
     except HostError as error:
-        return Finding(
-            name=tool.name,
-            status=ProbeStatus.MISSING,
-            found=str(error),
-            meaning=f"{tool.purpose}; it is there but does not start",
-            fix=error.hint,
-            required=True,
-        )
-    return Finding(
-        name=tool.name,
-        status=ProbeStatus.OK,
-        found=version_in(done.stdout + done.stderr),
-        meaning=tool.purpose,
-        required=True,
-    )
+        meaning = f"{tool.purpose}; it is there but does not start"
+        return finding(status=ProbeStatus.MISSING, found=str(error), meaning=meaning, fix=error.hint)
+    version = version_in(done.stdout + done.stderr)
+    return finding(status=ProbeStatus.OK, found=version, meaning=tool.purpose)
 
 
 def other_packages() -> Finding:
@@ -109,7 +89,7 @@ def libvirt(proc: Path = Path("/proc")) -> Finding:
             status=ProbeStatus.MISSING,
             found="" if daemon is None else f"{daemon}, without its Python binding",
             meaning="manages the guests",
-            fix=install_hint(_DAEMONS[0]) if daemon is None else host.binding_hint(),
+            fix=process.install_hint(_DAEMONS[0]) if daemon is None else host.binding_hint(),
             required=True,
         )
     finding = probe(Tool("libvirt", (daemon, "--version"), "manages the guests"))
@@ -137,19 +117,11 @@ def _daemon_runs(proc: Path) -> bool:
 def nvdimm() -> Finding:
     """Check that QEMU supports the NVDIMMs of the virtual clock, by setting up such a machine."""
     meaning = "the disks of the virtual clock are memory-backed NVDIMMs"
+    finding = partial(Finding, name="NVDIMM", meaning=meaning, required=True)
     machine = "-machine q35,nvdimm=on -m 64M,slots=1,maxmem=1G -nodefaults -no-user-config -display none"
     disk = "-object memory-backend-ram,id=m0,size=128M -device nvdimm,memdev=m0 -dump-vmstate /dev/null"
     try:
         process.run([QEMU, *machine.split(), *disk.split()], timeout=_PROBE_SECONDS)
     except HostError as error:
-        return Finding(
-            name="NVDIMM",
-            status=ProbeStatus.MISSING,
-            found=str(error),
-            meaning=meaning,
-            fix=install_hint(QEMU),
-            required=True,
-        )
-    return Finding(
-        name="NVDIMM", status=ProbeStatus.OK, found="QEMU sets one up", meaning=meaning, required=True
-    )
+        return finding(status=ProbeStatus.MISSING, found=str(error), fix=process.install_hint(QEMU))
+    return finding(status=ProbeStatus.OK, found="QEMU sets one up")

@@ -16,7 +16,7 @@ from agelab import buildroot, places
 from agelab.buildroot import BuildFailed, BuildRoot, Purpose, Workshop
 from agelab.debian import Archive, cached_resolution, dependencies
 from agelab.errors import AgelabError, HostError, InputError
-from agelab.kernel import Kernel, suites
+from agelab.kernel import Kernel, debian_kernel
 from agelab.kernel.build import built_objects, make_command
 from agelab.kernel.build_inputs import BuildInputs
 from agelab.notify import Notify, silent
@@ -157,7 +157,7 @@ def _suite_of_headers(kernel: Kernel, store: Store, progress: Notify) -> str:
     """Return the suite of a kernel's headers: its own or, for .deb files, the one with headers of that kernel."""
     suite = kernel.suite
     if not suite and kernel.kind == "deb":
-        suite = suites.suite_of_headers(kernel.release, kernel.version, store, progress) or ""
+        suite = debian_kernel.suite_of_headers(kernel.release, kernel.version, store, progress)
     if not suite:
         raise NoHeaders(
             f"kernel {kernel.spec!r} is in no Debian suite: there are no headers of {kernel.release} to build the "

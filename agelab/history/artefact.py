@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from agelab.corpus import iso
 from agelab.corpus.artefact import IMAGE_FILE, Corpus, CorpusDescription, obtain, require_space
+from agelab.corpus.user import DATE
 from agelab.history import engines
 from agelab.history.operations import HEADER, LogChecker, LogSummary
 from agelab.history.report import HistoryReport
@@ -18,7 +19,6 @@ from agelab.store import Store, damaged
 
 REPORT = "report.json"
 VOLUME = "HISTORY"
-DATE = 1175990400  # the corpora's date: times are no part of the content
 
 
 def obtain_history(wanted: History, disk: int, seed: int, store: Store) -> Corpus:

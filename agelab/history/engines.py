@@ -111,22 +111,22 @@ def _profiled(wanted: Profiled, disk: int, seed: int) -> LogSource:
 
 def _versions(wanted: Versions, disk: int, seed: int) -> LogSource:
     fullness, overwrites = _amounts(wanted)
-    asked = synthetic.TreeRequest(int(disk * fullness), int(disk * overwrites))
-    if asked.live < 2 * MB:
+    full, budget = int(disk * fullness), int(disk * overwrites)
+    if full < 2 * MB:
         raise InputError(
-            f"{asked.live:,} bytes are too few for a source tree, which needs {2 * MB:,}",
+            f"{full:,} bytes are too few for a source tree, which needs {2 * MB:,}",
             hint="take a larger disk, or more of it",
         )
     record = EngineRecord(fullness, overwrites, versions=0)
     recipe = [synthetic.RECIPE, tree.RECIPE]
-    points = [asked.written * number // wanted.points for number in range(1, wanted.points + 1)]
+    points = [budget * number // wanted.points for number in range(1, wanted.points + 1)]
     return LogSource(
         wanted.engine,
         f"versions of a source tree, {fullness:g} full, written {overwrites:g} times",
         disk,
         seed,
         _inputs(wanted, disk, seed, recipe=recipe, tree=key_of(definition(synthetic.CORPUS).model_dump())),
-        tree.operations(_count_versions(synthetic.versions(asked, seed), record), points),
+        tree.operations(_count_versions(synthetic.versions(full, budget, seed), record), points),
         record,
     )
 

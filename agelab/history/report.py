@@ -96,7 +96,6 @@ class EngineRecord:
 def report(
     engine: str, disk: int, seed: int | None, record: EngineRecord, found: LogSummary
 ) -> HistoryReport:
-    """Return the report on a checked log."""
     space = found.peak_space if record.at_peak else found.space
     counted = found.bytes_written if record.overwritten_bytes is None else record.overwritten_bytes
     return HistoryReport(
@@ -105,14 +104,7 @@ def report(
         seed=seed,
         fullness=AskedShare(asked=record.fullness, produced=round(space / disk, 6)),
         overwrites=AskedShare(asked=record.overwrites, produced=round(counted / disk, 6)),
-        operations=found.operations,
-        counts=found.counts,
-        bytes_written=found.bytes_written,
-        files=found.files,
-        directories=found.directories,
-        live_bytes=found.live_bytes,
-        peak_bytes=found.peak_bytes,
-        points=found.points,
+        **{name: total for name, total in vars(found).items() if name in HistoryReport.model_fields},
         versions=record.versions,
         turns=record.turns,
         fits=_fit_profile(record.profile, record.produced) if record.profile and record.produced else None,

@@ -5,7 +5,6 @@ changes a few files, adds some and removes fewer.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from agelab.corpus.artefact import plan_files
 from agelab.corpus.definition import definition
@@ -31,28 +30,19 @@ MAX_RESIZE_PER_1000 = 100
 """A changed file grows or shrinks by at most so many thousandths."""
 
 
-@dataclass(frozen=True)
-class TreeRequest:
-    """Final size of the tree and the amount to write, in bytes."""
-
-    live: int
-    """In whole blocks."""
-    written: int
-
-
-def versions(wanted: TreeRequest, seed: int) -> Iterator[Version]:
-    """Yield the versions until enough bytes have been written."""
+def versions(full: int, budget: int, seed: int) -> Iterator[Version]:
+    """Yield the versions of a tree of finally ``full`` bytes, in whole blocks, until ``budget`` bytes are written."""
     small = [member.size for member in _plan_tree(SAMPLE_BYTES, seed)]
     # With little to write the tree cannot grow much, so it starts larger.
-    grown = wanted.live - (ADDED_PER_1000 - REMOVED_PER_1000) * (wanted.written - wanted.live) // 1000
-    first = max(grown, int(FIRST_VERSION_SHARE * wanted.live)) * sum(small) // sum(map(whole_blocks, small))
+    grown = full - (ADDED_PER_1000 - REMOVED_PER_1000) * (budget - full) // 1000
+    first = max(grown, int(FIRST_VERSION_SHARE * full)) * sum(small) // sum(map(whole_blocks, small))
     draws = SeededRandom(seed, "versions")
     sizes = {member.path.encode(): member.size for member in _plan_tree(first, seed)}
     paths = list(sizes)
     live, written = sum(map(whole_blocks, sizes.values())), sum(sizes.values())
     yield tuple(FileChange(path, size) for path, size in sizes.items())
     number = 0
-    while written < wanted.written:
+    while written < budget:
         touched: dict[bytes, int | None] = {}
         for _ in range(1 + draws.pick(FILES_TOUCHED_WEIGHTS)):
             # Recently added or changed files are more likely to change again.
@@ -60,7 +50,7 @@ def versions(wanted: TreeRequest, seed: int) -> Iterator[Version]:
             path, what = paths[at], draws.below(1000)
             if path in touched:
                 continue
-            if what < ADDED_PER_1000 and live < wanted.live:
+            if what < ADDED_PER_1000 and live < full:
                 number += 1
                 name = path.rpartition(b"/")[0] + b"/%s%d.c" % (draws.name().encode(), number)
                 sizes[name] = touched[name] = 1 + sizes[path] + draws.below(1000)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal, get_args
 
 from pydantic import Field, TypeAdapter
@@ -72,7 +73,8 @@ def plan_proof(filesystems: Sequence[Filesystem], modules: Modules) -> ProofPlan
             modules.require(filesystem.kernel_config)
         except (MissingModule, MissingOption) as error:
             reason = "; ".join(filter(None, (str(error), filesystem.modules_why)))
-            unsupported += [_unsupported(filesystem, which, reason) for which in get_args(Defaults)]
+            lacking = partial(Proof, filesystem=filesystem.name, status="unsupported", reason=reason)
+            unsupported += [lacking(defaults=which) for which in get_args(Defaults)]
             continue
         needed += [name for name in filesystem.modules if name not in needed]
         tools += [name for name in filesystem.tools if name not in tools]
@@ -80,10 +82,6 @@ def plan_proof(filesystems: Sequence[Filesystem], modules: Modules) -> ProofPlan
     return ProofPlan(
         modules=tuple(needed), items=tuple(items), unsupported=tuple(unsupported), tools=tuple(tools)
     )
-
-
-def _unsupported(filesystem: Filesystem, defaults: Defaults, reason: str) -> Proof:
-    return Proof(filesystem=filesystem.name, defaults=defaults, status="unsupported", reason=reason)
 
 
 def _item(filesystem: Filesystem, defaults: Defaults) -> ProofItem:
@@ -94,7 +92,7 @@ def _item(filesystem: Filesystem, defaults: Defaults) -> ProofItem:
         mkfs=_substitute(filesystem.mkfs_command(defaults)),
         mount=_substitute(filesystem.mount_command(defaults)),
         mount_read_only=_substitute(filesystem.mount_command(defaults, read_only=True)),
-        umount=_substitute(filesystem.umount_command(defaults)),
+        umount=_substitute(tooling.umount),
         free_space=_substitute(lister.run if isinstance(lister, FreeSpaceTool) else ()),
         fsck=_substitute(tooling.fsck),
     )

@@ -18,6 +18,7 @@ from agelab.model.filesystem import Filesystem
 from agelab.notify import Notify
 from agelab.scenario.toml_files import read
 from agelab.store import Artefact, Store
+from agelab.stored_disk import align
 
 DEFINITION = places.IMAGES / "guest.toml"
 
@@ -27,8 +28,6 @@ RECIPE = 1
 ROOT_FILE = "root.squashfs"
 # Newest file time in the root (2020-01-01): a guest's clock starts then, so that no file is from the future.
 _EPOCH = {"SOURCE_DATE_EPOCH": "1577836800"}
-# QEMU maps a memory-backed disk in pages of up to 2 MiB, and would enlarge a file that is not a multiple of them.
-_BLOCK = 2 << 20
 # The guest needs no apt, and nothing that depends on the host or the time may stay.
 _REMOVED = (
     *(
@@ -169,8 +168,7 @@ def _pack(tar: Path, root: Path) -> None:
     # Uncompressed: decompression would count in the guest's clock.
     flags = ["-reproducible", "-noI", "-noD", "-noF", "-noX", "-b", "131072", "-no-progress", "-quiet"]
     process.run(["sqfstar", *flags, str(root)], stdin=tar, env=_EPOCH)
-    with root.open("ab") as file:
-        file.truncate(-(-file.tell() // _BLOCK) * _BLOCK)
+    align(root)
 
 
 def definition() -> RootDefinition:

@@ -132,17 +132,8 @@ def _mark_under_way(shop: Workshop) -> Iterator[None]:
 
 def make_command(*targets: str) -> list[str]:
     """Return the command that makes targets of a kernel whose objects are in /build."""
-    ccache = ["CC=ccache gcc", "HOSTCC=ccache gcc"]
-    return [
-        "make",
-        "-C",
-        "/tmp/source",
-        "O=/build",
-        f"-j{os.cpu_count() or 1}",
-        *ccache,
-        "LOCALVERSION=",
-        *targets,
-    ]
+    fixed = ["-C", "/tmp/source", "O=/build", "LOCALVERSION=", "CC=ccache gcc", "HOSTCC=ccache gcc"]
+    return ["make", f"-j{os.cpu_count() or 1}", *fixed, *targets]
 
 
 def _configure(shop: Workshop, inputs: BuildInputs) -> None:

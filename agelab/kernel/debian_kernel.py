@@ -1,7 +1,7 @@
 """Kernels of kind ``debian:``: named by a version, an exact release or a suite, from the host's mirror."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pydantic import Field
@@ -9,7 +9,6 @@ from pydantic import Field
 from agelab.debian import SUITES, Archive, Package, cached_resolution, dependencies, host_suite, newest
 from agelab.errors import HostError, InputError, unknown
 from agelab.kernel.stored_kernel import Kernel
-from agelab.kernel.suites import archives
 from agelab.kernel.unpack import unpack
 from agelab.kernel.versions import find_exact, find_newest, is_version, nearest, numbers
 from agelab.model.base import Frozen
@@ -101,10 +100,6 @@ def available(store: Store, *, refresh: bool = False, progress: Notify = silent)
     return sorted(found.values(), key=lambda one: (numbers(one.release), one.release))
 
 
-def _releases(archive: Archive) -> dict[str, str]:
-    return _filter_kernels(archive.versions("linux-"))
-
-
 def _filter_kernels(versions: Mapping[str, str]) -> dict[str, str]:
     """Map release to version for the packages that are complete kernels of the plain flavour."""
     named = ((_PACKAGE.fullmatch(name), version) for name, version in versions.items())
@@ -171,7 +166,7 @@ def _find_version(wanted: str, store: Store, refresh: bool, progress: Notify) ->
     seen: dict[str, str] = {}
     found: dict[str, tuple[Archive, str]] = {}
     for archive in archives(store, refresh=refresh, progress=progress):
-        releases = _releases(archive)
+        releases = _filter_kernels(archive.versions("linux-"))
         release = find_newest(wanted, releases)
         if release and (archive.suite == host_suite() or find_exact(wanted, releases)):
             return archive, release
@@ -214,3 +209,41 @@ def _find_default(archive: Archive) -> str:
         if match := _PACKAGE.fullmatch(depended.name):
             return match["release"]
     raise HostError(f"Debian {archive.suite} has no linux-image-amd64 that names a kernel")
+
+
+def archives(store: Store, *, refresh: bool = False, progress: Notify = silent) -> Iterator[Archive]:
+    """Yield the host's suite, then suites whose package lists are cached, then the others.
+
+    Missing lists are fetched when the caller reaches them, with ``refresh`` all lists. A suite that the mirror does
+    not have is skipped with a line of ``progress``. Raises HostError when the host's own suite cannot be fetched.
+    """
+    host = host_suite()
+    every = [Archive(store, suite) for suite in dict.fromkeys((host, *SUITES))]
+    cached = [archive for archive in every if archive.suite == host or archive.fetched]
+    for archive in (*cached, *(archive for archive in every if archive not in cached)):
+        if refresh or not archive.fetched:
+            progress(f"fetching the package lists of Debian {archive.suite}")
+            try:
+                archive.update()
+            except (HostError, InputError) as error:
+                if archive.suite == host:
+                    raise
+                progress(f"doing without Debian {archive.suite}: {str(error).splitlines()[0]}")
+                continue
+        yield archive
+
+
+def suite_of_headers(release: str, version: str, store: Store, progress: Notify = silent) -> str:
+    """Return the suite that has the headers of exactly that kernel, or "". Raises HostError."""
+    name = f"linux-headers-{release}"
+
+    def ask() -> str:
+        for archive in archives(store, progress=progress):
+            if archive.versions(name).get(name) == version:
+                return archive.suite
+        raise LookupError(name)  # not cached: a suite may have them tomorrow
+
+    try:
+        return cached_resolution(store, {"headers": release, "version": version}, str, ask)
+    except LookupError:
+        return ""

@@ -100,7 +100,6 @@ def _absolute(path: str) -> str:
 
 
 def list_recipes() -> list[str]:
-    """List the names of agelab's recipes."""
     return sorted(path.stem for path in DIRECTORY.glob("*.toml"))
 
 

@@ -149,35 +149,25 @@ def apply_patches(source: SourceTree, files: Sequence[Path]) -> SourceTree:
         return source
     # A separate index, as another process may be patching the same tree.
     with atomic.temp_dir(source.cache_dir) as directory:
-        tree = _patch_tree(source, files, {"GIT_INDEX_FILE": f"{directory}/index"})
+        index = {"GIT_INDEX_FILE": f"{directory}/index"}
+        _git(source.cache_dir, ["read-tree", source.tree], index)
+        for number, file in enumerate(files):
+            _apply_patch(source, file, files[:number], index)
+        tree = _git(source.cache_dir, ["write-tree"], index)
     named = tuple(KernelPart(name=file.name, sha256=file_hash(file)) for file in files)
     return replace(source, tree=tree, patches=named)
 
 
-def _patch_tree(source: SourceTree, files: Sequence[Path], index: Mapping[str, str]) -> str:
-    """Apply patches and return the new tree object. Raises as ``apply_patches`` does."""
-    _git(source.cache_dir, ["read-tree", source.tree], index)
-    for number, file in enumerate(files):
-        argv = ["apply", "--cached", "--whitespace=nowarn", str(file.absolute())]
-        done = process.run(
-            _command(source.cache_dir, argv),
-            env={**GIT_ENVIRONMENT, **index},
-            cwd=source.cache_dir,
-            ok=range(256),
-        )
-        if done.returncode:
-            errors = [
-                line.removeprefix("error: ")
-                for line in done.stderr.splitlines()
-                if line.startswith("error: ")
-            ]
-            places = (
-                "; ".join(line.removeprefix("patch failed: ") for line in errors)
-                or done.stderr.strip()[-300:]
-            )
-            after = f" (after {', '.join(one.name for one in files[:number])})" if number else ""
-            raise InputError(f"{file} does not apply to {source.version}{after}: {places}")
-    return _git(source.cache_dir, ["write-tree"], index)
+def _apply_patch(source: SourceTree, file: Path, before: Sequence[Path], index: Mapping[str, str]) -> None:
+    """Apply one patch to an index. Raises as ``apply_patches`` does."""
+    argv = _command(source.cache_dir, ["apply", "--cached", "--whitespace=nowarn", str(file.absolute())])
+    done = process.run(argv, env={**GIT_ENVIRONMENT, **index}, cwd=source.cache_dir, ok=range(256))
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+        errors = [line.removeprefix("error: ").removeprefix("patch failed: ") for line in lines]
+        places = "; ".join(errors) or done.stderr.strip()[-300:]
+        after = f" (after {', '.join(one.name for one in before)})" if before else ""
+        raise InputError(f"{file} does not apply to {source.version}{after}: {places}")
 
 
 def _repository(store: Store, identity: Mapping[str, str]) -> Path:
@@ -198,7 +188,6 @@ def _import_lock(store: Store, place: Path) -> Iterator[None]:
 
 
 def init_bare(directory: Path) -> None:
-    """Create a bare git repository."""
     process.run(["git", "init", "--quiet", "--bare", str(directory)], env=GIT_ENVIRONMENT)
 
 

@@ -60,5 +60,4 @@ class Kernel:
 
     @cached_property
     def modules(self) -> Modules:
-        """The index of its modules."""
         return Modules.of(self.release, self.directory)

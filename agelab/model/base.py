@@ -1,4 +1,4 @@
-"""Base and common fields of every type for data from outside."""
+"""Base and common fields of every type for data from outside, and the type of every number in a data file."""
 
 import re
 from typing import Annotated, Any, Literal
@@ -75,3 +75,29 @@ CorpusKind = Annotated[
     str, AfterValidator(_corpus_kind), WithJsonSchema({"type": "string", "enum": corpus_names()})
 ]
 """Name of a seeded corpus: a file in ``agelab/corpus``."""
+
+
+class Sourced(Frozen):
+    """Origin of a figure."""
+
+    origin: Origin
+    source: str = Field(default="", description="key in the file's table of sources, if it has one")
+    note: Note = ""
+
+
+class Figure(Sourced):
+    """A number with its origin."""
+
+    value: float = Field(ge=0, le=1e18, allow_inf_nan=False, description="in the unit of its key")
+
+
+class Whole(Sourced):
+    """A whole number with its origin."""
+
+    value: int = Field(ge=0, description="in the unit of its key")
+
+
+class Flag(Sourced):
+    """A boolean with its origin."""
+
+    value: bool = Field(description="true or false")

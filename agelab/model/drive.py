@@ -5,8 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from agelab.model.base import Frozen
-from agelab.model.figure import Figure, Flag, Sourced, Whole
+from agelab.model.base import Figure, Flag, Frozen, Sourced, Whole
 
 SECTOR = 512
 """Bytes of a logical sector."""

@@ -164,10 +164,6 @@ class Filesystem(Frozen):
         given = ("-o", joined) if joined else ()
         return ("mount", "-t", self.mount_type, *given, "{device}", "{mountpoint}")
 
-    def umount_command(self, defaults: Defaults) -> tuple[str, ...]:
-        """Return the umount command; ``{device}`` and ``{mountpoint}`` remain to be replaced."""
-        return self.tooling(defaults).umount
-
     def refused(self, line: str) -> bool:
         """Return True if a line of error output only says that the filesystem cannot store a thing."""
         return any(re.fullmatch(pattern, line.strip()) for pattern in self.refuses)

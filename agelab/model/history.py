@@ -4,8 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agelab.model.base import Frozen, Name, Note
-from agelab.model.figure import Figure
+from agelab.model.base import Figure, Frozen, Name, Note
 
 
 class _Named(Frozen):

@@ -5,9 +5,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from agelab.model.base import Frozen, Note, Origin
-from agelab.model.figure import Figure as Figure
-from agelab.model.figure import Sourced, Whole
+from agelab.model.base import Figure, Frozen, Note, Origin, Sourced, Whole
 
 
 class MachineDrive(Frozen):

@@ -1,14 +1,13 @@
 """A scenario file: one study as data."""
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, PlainValidator, model_validator
 
-from agelab.model.base import CorpusKind, Defaults, Frozen, Layout, Name, Note, Origin
+from agelab.model.base import CorpusKind, Defaults, Figure, Frozen, Layout, Name, Note, Origin
 from agelab.model.history import History
-from agelab.model.machine import Figure
 from agelab.model.metrics import METRICS
 from agelab.model.step import (
     CHECKING,
@@ -222,43 +221,46 @@ class Scenario(Frozen):
 
     @model_validator(mode="after")
     def _names_hold_together(self) -> Self:
-        problems = [f"{what} {name!r} is defined twice" for what, name in self._twice()]
-        if bool(self.corpus) == bool(self.histories):
-            problems.append("either a corpus or histories")
-        if bool(self.steps) == bool(self.experiments):
-            problems.append("either steps or experiments")
-        if self.experiments and (self.tests or self.control or self.measures or self.curve):
-            problems.append("experiments cannot be combined with tests, control, measures or curve")
-        problems += [
-            f"an experiment cannot be called {experiment.name!r}: what goes before it is"
-            for experiment in self.experiments
-            if is_reserved(experiment.name)
-        ]
-        steps = {action.name for action in self.actions()}
-        problems += [f"ratio {r.name!r}: no step {r.step!r}" for r in self.ratios if r.step not in steps]
-        names = steps | {test.name for test in self.tests}
-        problems += [
-            f"a step cannot be called {name!r}: every cell has one" for name in IMPLICIT if name in names
-        ]
-        problems += self._without_power(names)
-        if self.control and not (self.tests or self.measures):
-            problems.append("a control needs tests or measures")
-        if self.control and any(test.name == CONTROL_COPY for test in self.tests):
-            problems.append(f"a test cannot be called {CONTROL_COPY!r}: the control's copying is")
-        problems += [
-            f"step {action.name!r}: no metric {metric!r}"
-            for action in (*self.actions(), *self.tests)
-            for metric in action.records
-            if metric not in METRICS
-        ]
-        problems += self._off_the_curve()
-        problems += self._without_a_corpus()
-        for ratio in self.ratios:
-            for metric in (ratio.metric, ratio.name):
-                problems += [] if metric in METRICS else [f"ratio {ratio.name!r}: no metric {metric!r}"]
-        if problems:
+        if problems := list(self._problems()):
             raise ValueError("; ".join(problems))
         return self
+
+    def _problems(self) -> Iterator[str]:
+        """Yield every contradiction in the file."""
+        for what, name in self._twice():
+            yield f"{what} {name!r} is defined twice"
+        if bool(self.corpus) == bool(self.histories):
+            yield "either a corpus or histories"
+        if bool(self.steps) == bool(self.experiments):
+            yield "either steps or experiments"
+        if self.experiments and (self.tests or self.control or self.measures or self.curve):
+            yield "experiments cannot be combined with tests, control, measures or curve"
+        for experiment in self.experiments:
+            if is_reserved(experiment.name):
+                yield f"an experiment cannot be called {experiment.name!r}: what goes before it is"
+        steps = {action.name for action in self.actions()}
+        for ratio in self.ratios:
+            if ratio.step not in steps:
+                yield f"ratio {ratio.name!r}: no step {ratio.step!r}"
+        names = steps | {test.name for test in self.tests}
+        for name in IMPLICIT:
+            if name in names:
+                yield f"a step cannot be called {name!r}: every cell has one"
+        yield from self._without_power(names)
+        if self.control and not (self.tests or self.measures):
+            yield "a control needs tests or measures"
+        if self.control and any(test.name == CONTROL_COPY for test in self.tests):
+            yield f"a test cannot be called {CONTROL_COPY!r}: the control's copying is"
+        for action in (*self.actions(), *self.tests):
+            for metric in action.records:
+                if metric not in METRICS:
+                    yield f"step {action.name!r}: no metric {metric!r}"
+        yield from self._off_the_curve()
+        yield from self._without_a_corpus()
+        for ratio in self.ratios:
+            for metric in (ratio.metric, ratio.name):
+                if metric not in METRICS:
+                    yield f"ratio {ratio.name!r}: no metric {metric!r}"
 
     def _twice(self) -> list[tuple[str, str]]:
         names = [("variant", variant.name) for variant in self.variants]
@@ -269,22 +271,25 @@ class Scenario(Frozen):
         names += [("history", history.name) for history in self.histories]
         return [which for which, count in Counter(names).items() if count > 1]
 
-    def _without_power(self, names: Collection[str]) -> list[str]:
-        """Return what is incompatible with power cuts."""
-        wrong = [f"test {test.name!r}: only a step's power is cut" for test in self.tests if test.cut_after]
+    def _without_power(self, names: Collection[str]) -> Iterator[str]:
+        """Yield what is incompatible with power cuts."""
+        for test in self.tests:
+            if test.cut_after:
+                yield f"test {test.name!r}: only a step's power is cut"
         if not self.has_power_cuts:
-            return wrong
-        wrong += [
-            f"a step cannot be called {name!r}: there is one after each power cut"
-            for name in (*RECOVERING, CHECKING)
-            if name in names
-        ]
-        return [*wrong, "a curve and power cuts cannot be combined"] if self.curve else wrong
+            return
+        for name in (*RECOVERING, CHECKING):
+            if name in names:
+                yield f"a step cannot be called {name!r}: there is one after each power cut"
+        if self.curve:
+            yield "a curve and power cuts cannot be combined"
 
-    def _off_the_curve(self) -> list[str]:
-        """Return what the curve requires and the steps lack."""
+    def _off_the_curve(self) -> Iterator[str]:
+        """Yield what the curve requires and the steps lack."""
         if self.curve is None:
-            return []
+            return
+        if self.curve.tested_on:
+            yield from self._not_on_the_way(self.curve)
         turns = {
             action.name: None
             if action.repeat == "parts"
@@ -292,48 +297,39 @@ class Scenario(Frozen):
             for step in self.steps
             for action in (step.cycle if isinstance(step, Cycle) else (step,))
         }
-        wrong = self._not_on_the_way() if self.curve.tested_on else []
         most = turns.get(self.curve.step, 0)
-        beyond = (
-            [] if self.curve.after == "each" else [turn for turn in self.curve.after if turn > (most or turn)]
-        )
+        after = () if self.curve.after == "each" else self.curve.after
+        beyond = [turn for turn in after if turn > (most or turn)]
         if most == 0 or beyond:
             turn = max(beyond) if beyond else "any"
-            wrong.append(f"curve: step {self.curve.step!r} has {most} repetitions, not {turn}")
-        return wrong
+            yield f"curve: step {self.curve.step!r} has {most} repetitions, not {turn}"
 
-    def _not_on_the_way(self) -> list[str]:
-        """Return what is incompatible with tests at the points of a history."""
-        wrong = []
+    def _not_on_the_way(self, curve: Curve) -> Iterator[str]:
+        """Yield what is incompatible with tests at the points of a history."""
         if not (self.histories and self.tests and self.control):
-            wrong.append("curve: tested_on needs histories, tests and a control")
+            yield "curve: tested_on needs histories, tests and a control"
         if any(test.repeat != 1 or test.caches == "reboot" for test in self.tests):
-            wrong.append("curve: with tested_on each test is done once at each point, and none reboots")
-        if taken := sorted(set(self.curve.tested_on) & set(RESERVED_PHASES)) if self.curve else []:
-            wrong.append(f"curve: a drive cannot be called {taken[0]!r}: what each cell does is")
-        return wrong
+            yield "curve: with tested_on each test is done once at each point, and none reboots"
+        if taken := sorted(set(curve.tested_on) & set(RESERVED_PHASES)):
+            yield f"curve: a drive cannot be called {taken[0]!r}: what each cell does is"
 
-    def _without_a_corpus(self) -> list[str]:
-        """Return what requires a corpus, or a history, that is missing."""
-        each = [step for step in self.steps if isinstance(step, Action)]
-        wrong = [
-            f"step {action.name!r}: it cannot be repeated for each part of a history"
-            for action in (*self.actions(), *self.tests)
-            if action.repeat == "parts" and (self.corpus or action not in each)
-        ]
+    def _without_a_corpus(self) -> Iterator[str]:
+        """Yield what requires a corpus, or a history, that is missing."""
+        actions = (*self.actions(), *self.tests)
+        for action in actions:
+            if action.repeat == "parts" and (self.corpus or action not in self.steps):
+                yield f"step {action.name!r}: it cannot be repeated for each part of a history"
         known = {history.name for history in self.histories}
-        wrong += [
-            f"variant {variant.name!r}: no history {variant.history!r}"
-            for variant in self.variants
-            if variant.history and variant.history not in known
-        ]
+        for variant in self.variants:
+            if variant.history and variant.history not in known:
+                yield f"variant {variant.name!r}: no history {variant.history!r}"
         if self.corpus:
-            return wrong
-        moving = [one.name for one in (*self.actions(), *self.tests) if one.moves]
-        wrong += [f"step {name!r}: it moves the corpus, and there is none" for name in moving]
+            return
+        for action in actions:
+            if action.moves:
+                yield f"step {action.name!r}: it moves the corpus, and there is none"
         if self.beside or self.experiments:
-            wrong.append("a companion disk (beside) and experiments need a corpus")
-        return wrong
+            yield "a companion disk (beside) and experiments need a corpus"
 
     @property
     def has_power_cuts(self) -> bool:

@@ -52,10 +52,6 @@ class StepId:
         return self.disk == AGED
 
     @property
-    def on_control(self) -> bool:
-        return self.disk == CONTROL
-
-    @property
     def is_map(self) -> bool:
         """True for a step that maps a disk."""
         return self.name == MAP and bool(self.within)

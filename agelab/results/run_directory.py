@@ -15,8 +15,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from agelab import atomic
 from agelab.errors import InputError
 from agelab.model.result import SCHEMA, End, RunKernel, RunPlan, Sample, Status
 from agelab.model.sanitize import escape_controls, escape_json
@@ -53,16 +54,7 @@ class RunDirectory:
     @classmethod
     def create(cls, runs: Path, label: str) -> "RunDirectory":
         """Make a new directory, named by the moment and the scenario; never one that exists."""
-        runs.mkdir(parents=True, exist_ok=True)
-        moment = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-        for attempt in range(1000):
-            path = runs / (f"{moment}-{label}" + (f"-{attempt}" if attempt else ""))
-            try:
-                path.mkdir()
-            except FileExistsError:
-                continue
-            return cls(path)
-        raise FileExistsError(runs / f"{moment}-{label}")
+        return cls(new_directory(runs, label))
 
     def write_plan(self, plan: RunPlan) -> None:
         """Write what the run sets out to do, before its first cell."""
@@ -79,10 +71,13 @@ class RunDirectory:
     def lock(self) -> Iterator[None]:
         """Let no other process run these cells meanwhile. Raises InputError where one does."""
         with (self.path / "lock").open("w") as file:
-            try:
-                _lock(file)
-            except BlockingIOError as error:
-                raise InputError(f"{self.name} is still going on") from error
+            # ``is_running`` holds it for a moment only.
+            for _ in range(LOCK_ATTEMPTS):
+                if atomic.try_lock(file):
+                    break
+                time.sleep(0.01)
+            else:
+                raise InputError(f"{self.name} is still going on")
             yield
 
     def is_running(self) -> bool:
@@ -268,6 +263,17 @@ def _kernel_in_words(plan: RunPlan) -> RunKernel | None:
     return RunKernel(**match.groupdict()) if match else None
 
 
+def new_directory(parent: Path, label: str) -> Path:
+    """Make a directory named by the moment and the label; never one that exists."""
+    moment = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    for attempt in range(1000):
+        path = parent / (f"{moment}-{label}" + (f"-{attempt}" if attempt else ""))
+        with suppress(FileExistsError):
+            path.mkdir(parents=True)
+            return path
+    raise FileExistsError(parent / f"{moment}-{label}")
+
+
 def record_latest(path: Path) -> None:
     """Record this directory as the newest of its kind: names tell the hour, and a clock may be set back."""
     checksummed.write(path.parent / LATEST, path.name)
@@ -278,19 +284,6 @@ def map_file(name: str) -> Path:
     if not _MAP.fullmatch(name):
         raise ValueError(f"{name[:60]!r} is no name of a map")
     return Path("maps", f"{name}.gz")
-
-
-def _lock(file: IO[str]) -> None:
-    """Lock it, or raise BlockingIOError where it stays locked; ``is_running`` holds it for a moment only."""
-    for left in reversed(range(LOCK_ATTEMPTS)):
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if not left:
-                raise
-            time.sleep(0.01)
-        else:
-            return
 
 
 def _unpacked_hash(path: Path) -> str | None:

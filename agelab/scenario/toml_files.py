@@ -9,8 +9,7 @@ from pydantic_core import ErrorDetails
 
 from agelab import places
 from agelab.errors import InputError, unknown
-from agelab.model.base import Frozen
-from agelab.model.figure import Figure, Whole
+from agelab.model.base import Figure, Frozen, Whole
 
 SCENARIOS = places.SCENARIOS
 """Directory of the project's data files."""

@@ -81,12 +81,15 @@ def too_few_seeds(*counts: int) -> str:
     return f"no floor: {fewest} {'seed' if fewest == 1 else 'seeds'}, five are needed"
 
 
-def false_alarm_bound(n: int, m: int) -> Fraction:
-    """Return a bound of the chance that n and m values of the same population differ by more than the floor.
+def aa_coverage(seen: int, later: int) -> Fraction:
+    """Return a bound of the chance that two later samples have medians no farther apart than an earlier one's ends.
 
-    Whatever the population. If B's median is above A's by more than either spread, all of A lies below B's median and
-    all of B above A's: in rank order the values begin with at least half of A and end with at least half of B. Of the
-    C(n+m, n) orders, all equally likely, C(floor(n/2) + floor(m/2), floor(n/2)) are like that, and as many the other
-    way round.
+    It says how likely later runs stay within what A/A has shown of the host. All are draws from one population,
+    whatever it is: ``seen`` values, and twice ``later``. Medians farther apart than the largest and the smallest of the
+    seen values cannot both lie between these: one of the two is above the largest or below the smallest. A median of m
+    values is above the largest of N others only if at least half of the m are, h = ceil(m/2): then the h last of all
+    N + m in rank order are among the m, which C(m, h) of the C(N+m, h) equally likely choices are. There are two
+    medians and two ends: 1 - 4 * C(m, h) / C(N+m, h).
     """
-    return Fraction(2 * comb(n // 2 + m // 2, n // 2), comb(n + m, n))
+    half = (later + 1) // 2
+    return max(Fraction(0), 1 - Fraction(4 * comb(later, half), comb(seen + later, half)))

@@ -72,7 +72,7 @@ def rank_tests(rows: Sequence[SeriesPair]) -> list[Test | None]:
     corrected = dict(zip(family, map(float, fair), strict=True))
     return [
         Test(
-            _delta(row, found[at][0]),
+            2 * Fraction(found[at][0]) / (len(row.left.values) * len(row.right.values)) - 1,
             found[at][1],
             corrected.get(at, 1.0),
             len(family) if at in corrected else 0,
@@ -86,10 +86,6 @@ def rank_tests(rows: Sequence[SeriesPair]) -> list[Test | None]:
 def _may_differ(row: SeriesPair) -> bool:
     both = [[value for _, value in side.values] for side in (row.left, row.right)]
     return min(map(len, both)) >= SEEDS_NEEDED and len({*both[0], *both[1]}) > 1
-
-
-def _delta(row: SeriesPair, u: float) -> Fraction:
-    return 2 * Fraction(u) / (len(row.left.values) * len(row.right.values)) - 1
 
 
 def _mann_whitney(rows: Sequence[SeriesPair]) -> list[tuple[float, float]]:

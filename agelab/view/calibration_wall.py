@@ -60,7 +60,7 @@ def print_cells(pairs: "Sequence[tuple[SeedGroup, SeedGroup]]") -> None:
 
 def print_calibration(one: "Calibration", everything: bool) -> None:
     """Print a table of the kinds of steps for each metric, and what it means."""
-    from agelab.stats.aa_coverage import coverage
+    from agelab.stats.noise_floor import aa_coverage
 
     click.echo(f"\n{one.scenario}, scale {one.scale}, {one.kernel}; {'; '.join(one.variants)}")
     click.echo(f"  {one.conditions}; {seeds_text(one.seeds)}")
@@ -71,7 +71,7 @@ def print_calibration(one: "Calibration", everything: bool) -> None:
     columns = heads("  kind", "places", "A' - A, %", "floor, %", last=" widest in")
     print_table(open_console(), columns, rows)
     n = min(len(side) for floor in one.floors for side in (floor.widest.first, floor.widest.second))
-    covers = percent(Fraction(int(1000 * coverage(2 * n, n)), 1000))
+    covers = percent(Fraction(int(1000 * aa_coverage(2 * n, n)), 1000))
     click.echo("  A' - A: of the medians, where they lie farthest apart. floor: largest less")
     click.echo("  smallest of A and A' together, where that is widest. Both in % of the median.")
     click.echo(f"  Two later medians of {n} seeds in one place are no farther apart, with {covers}")

@@ -5,8 +5,9 @@ from collections.abc import Collection
 
 from agelab import orphans, process
 from agelab.errors import AgelabError, InputError
+from agelab.stored_disk import DISK_ALIGNMENT
 from agelab.vm import virtual_clock, wall_clock
-from agelab.vm.guest import DISK_ALIGNMENT, MACHINE_TYPE, GuestSpec
+from agelab.vm.guest import MACHINE_TYPE, GuestSpec
 
 MEMORY_SLOTS = 32
 """Maximum number of memory-backed disks: root, corpus, results, and two members of each fork of a curve."""

@@ -8,8 +8,6 @@ from agelab.model.machine import Machine
 
 EMULATOR = "/usr/bin/qemu-system-x86_64"
 MACHINE_TYPE = "pc-i440fx-7.2"
-DISK_ALIGNMENT = 2 << 20
-"""In bytes: a memory-backed disk is mapped in units of this size."""
 REAL_SERIAL = "agelab-disk{}"
 """Serial number of a real disk in the guest (virtio allows 20 characters)."""
 

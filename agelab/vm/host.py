@@ -28,7 +28,7 @@ def qemu_version() -> str:
 def binding_hint() -> str:
     """Return what to do when this Python cannot import libvirt's binding."""
     if not LIBVIRT_BINDING.exists():
-        return f"install the Debian package {process.host_packages()[str(LIBVIRT_BINDING)]}"
+        return process.install_hint(str(LIBVIRT_BINDING))
     environment = "make its environment with /usr/bin/python3 -m venv --system-site-packages"
     return f"{sys.executable} does not see the system's packages: {environment}"
 

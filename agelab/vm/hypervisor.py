@@ -267,7 +267,6 @@ def _destroy(domain: Any) -> None:
 
 @contextmanager
 def connected() -> Iterator[Hypervisor]:
-    """Yield a connected hypervisor."""
     with libvirt_daemon.keep_running():
         hypervisor = Hypervisor()
         try:

@@ -23,6 +23,7 @@ DEVICE = Path("/dev/kvm")
 
 BOOT_SECONDS = 20.0
 """Timeout of a boot in host seconds; a successful one takes about two."""
+KERNEL_ARGUMENTS = "console=ttyS0 earlyprintk=serial,ttyS0,115200 panic=-1"
 _BANNER = "Linux version "
 _LATE_BOOT_MESSAGES = ("Unable to mount root fs", "as init process", "No working init found")
 
@@ -55,18 +56,9 @@ def try_boot(kernel: Path, seconds: float = BOOT_SECONDS, accelerator: str = "kv
     cpu = ("-cpu", "host") if accelerator == "kvm" else ()
     with atomic.temp_dir(Path(gettempdir())) as directory:
         console = directory / "console"
-        argv = [QEMU, "-machine", "q35", "-accel", accelerator, *cpu, "-smp", "1", "-m", "256"]
-        argv += [
-            "-nodefaults",
-            "-no-user-config",
-            "-display",
-            "none",
-            "-no-reboot",
-            "-serial",
-            f"file:{console}",
-        ]
-        argv += ["-kernel", str(kernel)]
-        argv += ["-append", "console=ttyS0 earlyprintk=serial,ttyS0,115200 panic=-1"]
+        machine = "-machine q35 -smp 1 -m 256 -nodefaults -no-user-config -display none -no-reboot"
+        argv = [QEMU, *machine.split(), "-accel", accelerator, *cpu, "-serial", f"file:{console}"]
+        argv += ["-kernel", str(kernel), "-append", KERNEL_ARGUMENTS]
         try:
             process.run(argv, timeout=seconds)
         except process.ProcessFailed as error:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from agelab import orphans, process
+from agelab import atomic, orphans, process
 from agelab.errors import HostError
 from agelab.vm import reaper
 
@@ -40,7 +40,6 @@ def uri() -> str:
 
 
 def is_responding() -> bool:
-    """Return True if libvirt responds."""
     return process.run(["virsh", "--connect", uri(), "version"], ok=range(256), timeout=60).returncode == 0
 
 
@@ -62,7 +61,7 @@ def keep_running() -> Iterator[None]:
             yield
         finally:
             with _state_lock():
-                if _is_last_user(users.fileno()):
+                if atomic.try_lock(users):
                     _stop()
 
 
@@ -78,7 +77,7 @@ def unused_pid() -> int | None:
     """Return the process id of a daemon started here that nobody uses, or None."""
     try:
         with (STATE / "users").open() as users:
-            return _own_pid() if _is_last_user(users.fileno()) else None
+            return _own_pid() if atomic.try_lock(users) else None
     except FileNotFoundError:
         return None
 
@@ -86,7 +85,7 @@ def unused_pid() -> int | None:
 def stop_unused() -> None:
     """Stop a daemon started here that nobody uses."""
     with _state_lock(), (STATE / "users").open("w") as users:
-        if _is_last_user(users.fileno()):
+        if atomic.try_lock(users):
             _stop()
 
 
@@ -95,14 +94,6 @@ def _state_lock() -> Iterator[None]:
     with (STATE / "lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
-
-
-def _is_last_user(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _pid_file() -> Path:

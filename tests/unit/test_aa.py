@@ -26,7 +26,7 @@ from agelab.report.answer.headline import answers
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.request.options import RunOptions
 from agelab.scenario import selection
-from agelab.stats.aa_coverage import coverage
+from agelab.stats.noise_floor import aa_coverage
 from agelab.store import Store
 from tests.unit import study_runs
 from tests.unit.test_compare import Values, make, seeds
@@ -385,7 +385,7 @@ def test_the_coverage_counts_the_orders(seen: int, later: int) -> None:
     orders = [*combinations(range(seen + later), later)]
     highest = [max(set(range(seen + later)) - set(order)) for order in orders]
     above = sum(sorted(order)[later // 2] > top for order, top in zip(orders, highest, strict=True))
-    assert coverage(seen, later) == max(Fraction(0), 1 - Fraction(4 * above, len(orders)))
+    assert aa_coverage(seen, later) == max(Fraction(0), 1 - Fraction(4 * above, len(orders)))
 
 
 @pytest.mark.parametrize("draw", ["random", "lognormvariate"])
@@ -398,7 +398,7 @@ def test_later_medians_keep_to_it(draw: str) -> None:
             for _ in range(4)
         )
         kept += abs(median(later) - median(last)) <= max(*one, *other) - min(*one, *other)
-    assert float(coverage(10, 5)) == pytest.approx(0.912, abs=1e-3) and kept / 2000 > coverage(10, 5)
+    assert float(aa_coverage(10, 5)) == pytest.approx(0.912, abs=1e-3) and kept / 2000 > aa_coverage(10, 5)
 
 
 def test_a_run_from_before_the_processor_was_recorded_has_no_floors(home: Path) -> None:

@@ -132,7 +132,7 @@ def test_a_list_is_halved_whatever_is_skipped(seed: int) -> None:
     assert len(judged) == len(set(judged)) and not {0, count - 1} & set(judged)
     assert len(judged) <= ceil(log2(count - 1)) + len(set(judged) & broken)
     assert int(found.before) < first_bad <= int(found.after)
-    assert all(int(one) in broken for one in found.between)
+    assert found.possible[-1] == found.after and all(int(one) in broken for one in found.possible[:-1])
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -11,8 +11,8 @@ import pytest
 from agelab import process
 from agelab.cli import main
 from agelab.doctor import Finding, HostReport, ProbeStatus, tools
+from agelab.doctor.host import kvm as finding
 from agelab.doctor.host import memory, passthrough, space
-from agelab.doctor.kvm import finding
 from agelab.store import Store
 from agelab.vm import host, kvm
 

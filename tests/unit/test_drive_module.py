@@ -11,7 +11,7 @@ from agelab.buildroot import BuildFailed, BuildRoot
 from agelab.debian import Archive, Package, PackagesVanished
 from agelab.drive import module
 from agelab.errors import AgelabError, HostError
-from agelab.kernel import Kernel, suites
+from agelab.kernel import Kernel, debian_kernel
 from agelab.store import Artefact, Manifest, Store
 
 BOOKWORM = (
@@ -106,7 +106,7 @@ def test_headers_for_deb_files_come_from_whichever_suite_has_that_very_kernel(
         asked.append(archive.suite)
         return {prefix: {"bullseye": "6.1.1-1~deb11u1", "trixie": "6.1.1-1"}.get(archive.suite, "")}
 
-    monkeypatch.setattr(suites, "host_suite", lambda: "bookworm")
+    monkeypatch.setattr(debian_kernel, "host_suite", lambda: "bookworm")
     monkeypatch.setattr(Archive, "update", lambda *_, **__: None)
     monkeypatch.setattr(Archive, "versions", versions)
     monkeypatch.setattr(Archive, "package", lambda _, name, version: package(name, version))

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from agelab.errors import InputError
+from agelab.model.base import Sourced
 from agelab.model.drive import Drive, RotatingDisk
-from agelab.model.figure import Sourced
 from agelab.model.machine import Machine
 from agelab.scenario import selection, toml_files
 

@@ -37,7 +37,7 @@ def test_options_of_a_mount_are_joined_in_order() -> None:
     assert one.mount_command("period", ("b",), read_only=True)[4] == "a,b,ro,noload"
     assert one.mount_command("today") == ("mount", "-t", "type", "{device}", "{mountpoint}")
     assert one.mount_command("today", read_only=True)[3:5] == ("-o", "ro")
-    assert one.umount_command("period") == ("umount", "{mountpoint}")
+    assert one.period.umount == ("umount", "{mountpoint}")
 
 
 def test_a_command_of_its_own_takes_the_place_of_mount() -> None:
@@ -49,7 +49,7 @@ def test_a_command_of_its_own_takes_the_place_of_mount() -> None:
     one = filesystem(today=own)
     assert one.mount_command("today", ("a", "b")) == ("run", "a,b", "{device}", "{mountpoint}")
     assert one.mount_command("today") == ("run", "", "{device}", "{mountpoint}")
-    assert one.umount_command("today") == ("end", "{mountpoint}")
+    assert one.today.umount == ("end", "{mountpoint}")
 
 
 def test_only_whole_lines_that_it_is_known_to_say_are_refusals() -> None:

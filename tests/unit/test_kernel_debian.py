@@ -8,7 +8,7 @@ import pytest
 from agelab import debian, process
 from agelab.debian import Archive, Package, archive
 from agelab.errors import AgelabError, HostError, InputError
-from agelab.kernel import debian_kernel, suites, unpack, versions
+from agelab.kernel import debian_kernel, unpack, versions
 from agelab.kernel import spec as specs
 from agelab.store import Store, file_hash
 
@@ -89,7 +89,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
         (directory / "vmlinuz").write_text(release)
         (directory / "debs").write_text(" ".join(deb.name for deb in debs))
 
-    for module in (archive, debian_kernel, suites):
+    for module in (archive, debian_kernel):
         monkeypatch.setattr(module, "host_suite", lambda: "bookworm")
     monkeypatch.setattr(Archive, "update", update)
     monkeypatch.setattr(Archive, "versions", lambda archive, _: releases(archive))

@@ -28,11 +28,11 @@ def of(cell: CellSpec, *, curve: bool = False, real: bool = False) -> dict[str, 
 def test_the_disk_is_made_then_tested_on_a_fork_then_beside_a_control() -> None:
     found = of(spec())
     assert list(found) == ["making", "aged", "control"]
-    assert [phase.fresh for phase in found.values()] == [True, False, True]
-    assert found["making"].fork_before(len(found["making"].steps)) == "aged"
+    assert [phase.fork_of is None for phase in found.values()] == [True, False, True]
+    assert found["making"].forks[len(found["making"].steps)] == "aged"
     assert [step.name for step in found["aged"].steps][:2] == ["read", "random-read"]
     copy, *tests = found["control"].steps
-    assert copy.name == "copy" and copy.sync and found["control"].fork_before(1) == "control"
+    assert copy.name == "copy" and copy.sync and found["control"].forks[1] == "control"
     # The control's tests begin with a boot as the aged disk's do, and are the same but for that.
     assert tests[0].caches == "reboot"
     assert [replace(test, caches="keep") for test in tests[:1]] + tests[1:] == list(found["aged"].steps)

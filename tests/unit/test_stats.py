@@ -10,7 +10,6 @@ from agelab.stats.noise_floor import (
     SEEDS_NEEDED,
     FloorVerdict,
     MedianDifference,
-    false_alarm_bound,
     too_few_seeds,
 )
 from agelab.stats.order_statistics import LEVEL, Summary, coverage, exact, interval_rank, summary
@@ -123,6 +122,17 @@ def test_shares_of_nothing_are_none() -> None:
     assert of(-1, 0, 1).relative_spread is None
     assert MedianDifference(of(0), of(1)).relative is None
     assert of(-4, -2, -2).relative_spread == 1
+
+
+def false_alarm_bound(n: int, m: int) -> Fraction:
+    """Return a bound of the chance that n and m values of the same population differ by more than the floor.
+
+    Whatever the population. If B's median is above A's by more than either spread, all of A lies below B's median and
+    all of B above A's: in rank order the values begin with at least half of A and end with at least half of B. Of the
+    C(n+m, n) orders, all equally likely, C(floor(n/2) + floor(m/2), floor(n/2)) are like that, and as many the other
+    way round.
+    """
+    return Fraction(2 * comb(n // 2 + m // 2, n // 2), comb(n + m, n))
 
 
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (2, 3), (4, 4), (5, 5), (5, 6), (6, 6), (5, 7)])

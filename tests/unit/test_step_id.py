@@ -55,7 +55,7 @@ def test_a_name_comes_back_as_it_was() -> None:
 def test_its_parts_are_the_drive_the_disk_and_the_test(text: str, label: str, disk: str, name: str) -> None:
     step = StepId.parse(text)
     assert (step.label, step.disk, step.name) == (label, disk, name)
-    assert (step.on_aged_disk, step.on_control) == (disk == AGED, disk == CONTROL)
+    assert step.on_aged_disk == (disk == AGED)
 
 
 def test_the_two_times_of_a_slowdown_are_on_both_disks() -> None:

@@ -20,7 +20,7 @@ from agelab.runner.execute.cell_progress import CellProgress, PhaseAborted
 from agelab.runner.execute.cell_status import CellStatus
 from agelab.runner.execute.forks import create_empty
 from agelab.runner.execute.guest_launcher import GuestLauncher
-from agelab.runner.execute.phase_runner import BootRunner
+from agelab.runner.execute.phase_runner import BootRunner, PhaseRunner
 from agelab.runner.plan.boot import Boot
 from agelab.runner.plan.support import unsupported
 from agelab.store import Store
@@ -58,7 +58,6 @@ class CellRunner:
         return end
 
     def _end(self, progress: CellProgress, key: str | None, seconds: float) -> End:
-        """Return the end record."""
         status = progress.status
         measured = digest(status.status, progress.samples, progress.maps)
         ended_by_guest = status.status is not Status.INTERRUPTED and status.repeatable
@@ -100,7 +99,7 @@ class _StartedCell:
                 self._map_forks(cleanup)
             for phase in self.boots.phases[1:]:
                 with suppress(PhaseAborted):  # the other disks' tests go on
-                    self.runner.run_phase(phase, cleanup)
+                    PhaseRunner(self.runner, phase, cleanup).run()
             self._test_points(cleanup)
             if not real:
                 self._map_forks(cleanup)
@@ -116,7 +115,7 @@ class _StartedCell:
             return
         goes_on = bool(spec.scenario.experiments or spec.scenario.tests_at_points)
         with suppress(PhaseAborted) if goes_on else nullcontext():
-            self.runner.run_phase(self.boots.phases[0], cleanup)
+            PhaseRunner(self.runner, self.boots.phases[0], cleanup).run()
         if goals.keep_as and progress.status.ok:
             files = self.boots.forks.files(self.boots.final_fork)
             progress.disk = stored_disk.save(

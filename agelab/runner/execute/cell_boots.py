@@ -70,7 +70,7 @@ class CellBoots:
         """The points of the history at which forks are tested and mapped."""
         if not (self.spec.scenario.tests_at_points and self.goals.measure):
             return ()
-        names = (self.phases[0].forks or {}).values()
+        names = self.phases[0].forks.values()
         return tuple(number for name in names if (number := ForkName.parse(name).number) is not None)
 
     # ---- forks ----
@@ -88,7 +88,7 @@ class CellBoots:
             return (AGED,)
         if self.spec.scenario.tests_at_points:
             return tuple(history_points.fork_names(self.points))
-        on_the_way = () if self.goals.start_from else tuple((self.phases[0].forks or {}).values())[:-1]
+        on_the_way = () if self.goals.start_from else tuple(self.phases[0].forks.values())[:-1]
         control = any(phase.name == CONTROL for phase in self.phases)
         return (*on_the_way, AGED, *([CONTROL] if control else []))
 
@@ -108,7 +108,7 @@ class CellBoots:
     @property
     def final_fork(self) -> str:
         """The fork taken when the disk is made."""
-        forks = self.phases[0].forks or {}
+        forks = self.phases[0].forks
         return forks[max(forks)]
 
     # ---- boots ----
@@ -130,7 +130,6 @@ class CellBoots:
         return [disks[place] for place in self.spec.disk.member_places]
 
     def of_phase(self, phase: Phase, start: BootStart) -> Boot:
-        """Return a boot of a phase."""
         source = self.forks.attached(AGED) if phase.source and start.number == 0 else ()
         return Boot(
             name=phase.file_prefix,
@@ -151,7 +150,6 @@ class CellBoots:
         return history_points.testing(self.spec, self.corpus, self.forks, fork_names)
 
     def mapping(self, fork_names: Sequence[str]) -> Boot:
-        """Return the boot that maps forks."""
         return disk_maps.mapping_boot(self.spec, self.forks, fork_names, self.directory / "results")
 
     # ---- inputs ----
@@ -162,11 +160,6 @@ class CellBoots:
         if self.goals.start_from:
             return self.goals.start_from.inputs
         return {**self._environment, **self._first_boot(self.phases[0])}
-
-    @property
-    def disk_key(self) -> str:
-        """Store key of the disk that this cell makes."""
-        return stored_disk.key(self.disk_inputs)
 
     def inputs(self) -> dict[str, Any]:
         """Return all that shapes the digits of the cell, as inputs.json has it."""

@@ -1,26 +1,26 @@
 """The filesystem beside the disk under test: filled once, in a guest of its own, and kept as a stored disk."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 from agelab import atomic, stored_disk
-from agelab.corpus import Corpus
 from agelab.disk import parse
 from agelab.errors import AgelabError
-from agelab.image import Image, tools
+from agelab.image import tools
 from agelab.model.result import Status
 from agelab.model.scenario import DiskUse, Scenario, Variant
 from agelab.model.step import Action
+from agelab.notify import Notify
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute.cell import CellRunner
 from agelab.runner.execute.cell_boots import CellGoals
-from agelab.runner.execute.disk_recipe import disk_recipe
+from agelab.runner.execute.disk_recipe import disk_recipe, making_command
 from agelab.runner.execute.guest_launcher import GuestLauncher
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.support import unsupported
+from agelab.runner.prepare.prepare import PreparedRun
 from agelab.store import Store
 from agelab.stored_disk import StoredDisk
+from agelab.vm import clock_library
 from agelab.vm.hypervisor import Hypervisor
 
 COPY = Action(name="copy", run='cp -a "$SOURCE/." .', sync=True, deadline=100_000, origin="inferred")
@@ -75,23 +75,16 @@ def companion_cell(spec: CellSpec) -> CellSpec:
     )
 
 
-def obtain(
-    spec: CellSpec,
-    image: Image,
-    corpus: Corpus,
-    hypervisor: Hypervisor,
-    clock: Path,
-    store: Store,
-    command: str,
-    progress: Callable[[str], None],
-) -> StoredDisk:
-    """Get the filesystem beside the disk of ``spec`` from the store, or make it now, in the virtual clock.
+def obtain(prepared: PreparedRun, hypervisor: Hypervisor, store: Store, progress: Notify) -> StoredDisk:
+    """Get the filesystem beside a run's disks under test from the store, or make it now, in the virtual clock.
 
     Raises AgelabError where it cannot be made, HostError where the stored one is damaged.
     """
+    spec, image, corpus = prepared.specs[0], prepared.image, prepared.corpora[0]
     assert spec.companion is not None
     own = companion_cell(spec)
-    keep = disk_recipe(own, image.kernel.spec, None, command)
+    keep = disk_recipe(own, image.kernel.spec, None, making_command(prepared.request, spec, "run"))
+    clock = prepared.library or clock_library.obtain(store)
     with atomic.temp_dir(store.cache("beside")) as work:
         run = RunDirectory(work)
         programs = tools.obtain_filesystem_tools(own.filesystem.tools, store, progress)
@@ -100,7 +93,7 @@ def obtain(
         what = f"the {spec.companion.name} beside the disk under test"
         if why := unsupported(own, image):
             raise AgelabError(f"{what}: {why}")
-        key = runner.boots.disk_key
+        key = stored_disk.key(runner.boots.disk_inputs)
         with store.lock(f"beside-{key}"):
             if store.find(stored_disk.KIND, key):
                 found = stored_disk.find(store, key)

@@ -57,7 +57,6 @@ class Forks:
             create_empty(disk)
 
     def remove(self, name: str) -> None:
-        """Remove the files of a fork."""
         for path in self.files(name):
             path.unlink(missing_ok=True)
 

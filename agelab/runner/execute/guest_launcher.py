@@ -135,7 +135,6 @@ class GuestLauncher:
         )
 
     def guest(self, boot: Boot) -> GuestSpec:
-        """Return the guest of one boot."""
         own = hashlib.sha256(str(self.directory).encode()).hexdigest()[:12]
         real = [(number, drive) for number, drive in self._real_drives() if boot.plan["drives"][number:]]
         return GuestSpec(

@@ -39,10 +39,6 @@ class BootRunner:
         ending = self.run(boot, events)
         return self.status(boot, ending, events, events.ended, events.failures)
 
-    def run_phase(self, phase: Phase, cell_cleanup: ExitStack) -> None:
-        """Run all boots of a phase. Raises PhaseAborted where it does not come to its end."""
-        PhaseRunner(self, phase, cell_cleanup).run()
-
     def status(
         self,
         boot: Boot,
@@ -141,7 +137,7 @@ class PhaseRunner:
 
     def _fork(self, next_step: int | None, mounted: tuple[str, str] | None) -> None:
         """Take the fork that the phase wants before that step, if there is one."""
-        name = self.phase.fork_before(len(self.phase.steps) if next_step is None else next_step)
+        name = self.phase.forks.get(len(self.phase.steps) if next_step is None else next_step)
         if not name:
             return
         if mounted:

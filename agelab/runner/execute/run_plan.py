@@ -25,7 +25,6 @@ MODELS: dict[tuple[Clock, bool], str] = {
 
 
 def run_plan(name: str, prepared: PreparedRun) -> RunPlan:
-    """Return the plan of a run of that name."""
     request, specs, image, corpora = prepared.request, prepared.specs, prepared.image, prepared.corpora
     options, scenario = request.options, request.selection.scenario
     cells = tuple(_cell(spec, image) for spec in specs)

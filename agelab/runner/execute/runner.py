@@ -23,7 +23,6 @@ from agelab.runner.execute.cell_boots import CellGoals
 from agelab.runner.execute.disk_recipe import disk_recipe, making_command
 from agelab.runner.execute.guest_launcher import GuestLauncher, boot_timeout
 from agelab.runner.execute.run_plan import refuse_other_inputs, run_plan
-from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.prepare import input_data, run_manifest
 from agelab.runner.prepare.prepare import PreparedRun, ProvidedParts, prepare
 from agelab.runner.progress import Progress
@@ -32,7 +31,6 @@ from agelab.runner.request.resolve import resolve
 from agelab.runner.request.run_request import RunRequest
 from agelab.store import Store
 from agelab.stored_disk import StoredDisk
-from agelab.vm import clock_library
 from agelab.vm.hypervisor import Hypervisor, connected
 
 UNFIT_KERNEL = (BuildFailed, DoesNotBoot, NoHeaders)
@@ -161,7 +159,7 @@ def _start(
     """Create the run's directory and write its plan, or check that ``begun`` has the same one."""
     companion = None
     if prepared.specs[0].companion:
-        companion = _companion(prepared, hypervisor, store, progress)
+        companion = companion_disk.obtain(prepared, hypervisor, store, progress.stage)
         held.enter_context(stored_disk.in_use(companion))
     with run_lookup.creation_lock(store.runs):
         directory = begun or RunDirectory.create(store.runs, Path(prepared.request.name).stem)
@@ -173,16 +171,6 @@ def _start(
         run_manifest.write(directory, prepared.request, prepared.specs, prepared.manifest)
         directory.write_plan(plan)
     return StartedRun(prepared, directory, plan, companion, first)
-
-
-def _companion(prepared: PreparedRun, hypervisor: Hypervisor, store: Store, progress: Progress) -> StoredDisk:
-    """Find or make the disk beside the one under test."""
-    spec = prepared.specs[0]
-    library = prepared.library or clock_library.obtain(store)
-    command = making_command(prepared.request, spec, "run")
-    return companion_disk.obtain(
-        spec, prepared.image, prepared.corpora[0], hypervisor, library, store, command, progress.stage
-    )
 
 
 def _run_cells(runs: Sequence[StartedRun], hypervisor: Hypervisor, store: Store, progress: Progress) -> None:
@@ -232,7 +220,10 @@ def _run_cell(run: StartedRun, number: int, hypervisor: Hypervisor, store: Store
         prepared.programs[number],
     )
     options = prepared.request.options
-    recipe = _recipe(prepared, spec) if options.keep_disk else None
+    recipe = None
+    if options.keep_disk:
+        scale, command = input_data.scale_name(prepared.request), making_command(prepared.request, spec)
+        recipe = disk_recipe(spec, prepared.image.kernel.spec, scale, command)
     goals = CellGoals(prepared.disk, run.companion, recipe, options.measure, options.curve)
 
     def end_step(step: str) -> None:
@@ -244,9 +235,3 @@ def _run_cell(run: StartedRun, number: int, hypervisor: Hypervisor, store: Store
     progress.end_cell(cell, told, end)
     if journal and line:
         journal.end(line, spec.run_seed, end, directory.samples().get(number, []))
-
-
-def _recipe(prepared: PreparedRun, spec: CellSpec) -> stored_disk.DiskRecipe:
-    request = prepared.request
-    scale, command = input_data.scale_name(request), making_command(request, spec)
-    return disk_recipe(spec, prepared.image.kernel.spec, scale, command)

@@ -29,7 +29,6 @@ def harness_start() -> bytes:
 
 
 def harness_hash() -> str:
-    """Return the hash of the harness."""
     texts = {name: data.decode() for name, data in harness_files().items()}
     return key_of({**texts, "start": harness_start().decode()})
 

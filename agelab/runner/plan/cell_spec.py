@@ -8,15 +8,15 @@ from math import ceil
 
 from agelab.corpus import Corpus
 from agelab.disk import DriveClaim, DriveSpec, parse
-from agelab.model.base import Defaults, Layout
-from agelab.model.figure import Figure
+from agelab.model.base import Defaults, Figure, Layout
 from agelab.model.filesystem import Filesystem
 from agelab.model.history import History
 from agelab.model.machine import Machine
 from agelab.model.scenario import Scenario, Variant
 from agelab.runner.plan.disk_layout import DiskLayout, lay_out
 from agelab.runner.plan.power_cut import PowerCut
-from agelab.vm.guest import DISK_ALIGNMENT, Accelerator, Clock
+from agelab.stored_disk import DISK_ALIGNMENT
+from agelab.vm.guest import Accelerator, Clock
 
 MIB = 1 << 20
 MEMORY_STEP = 16 * MIB
@@ -90,7 +90,6 @@ class CellSpec:
         return max(1, round(figure.value / self.shrink))
 
     def on_drive(self, drive: str) -> "CellSpec":
-        """Return the cell on that drive."""
         return replace(self, drives=(parse(drive),), claims=())
 
     # ---- the disks ----

@@ -95,7 +95,7 @@ def _mount_and_umount(
     mount = filesystem.mount_command(spec.defaults, options, read_only=read_only)
     return {
         "mount": fill_in(mount, name, mount_point=mount_point),
-        "umount": fill_in(filesystem.umount_command(spec.defaults), name, mount_point=mount_point),
+        "umount": fill_in(filesystem.tooling(spec.defaults).umount, name, mount_point=mount_point),
     }
 
 

@@ -46,7 +46,7 @@ def guest_plan(spec: CellSpec, corpus: Corpus, phase: Phase, start: BootStart = 
         "name": UNDER_TEST,
         "members": [list(member) for member in spec.disk.members],
         "raid": raid(spec.disk, phase.name),
-        "mkfs": mkfs(spec, phase.name) if phase.fresh else None,
+        "mkfs": mkfs(spec, phase.name) if phase.fork_of is None else None,
         "source": source,
         **mount_and_umount_under_test(spec, start.mounted),
     }

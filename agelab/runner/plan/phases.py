@@ -1,7 +1,7 @@
 """The phases of a cell: which steps run on which disks, and where the disk is forked."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from agelab.corpus import Corpus
 from agelab.model.scenario import Scenario
@@ -24,16 +24,11 @@ class Phase:
     day: int
     """The date of its first boot, in days after the cell's first."""
     fork_of: str | None = None
-    """The fork that its disk starts as; None for an empty disk."""
+    """The fork that its disk starts as; None for a new filesystem."""
     source: bool = False
     """True if a fork of the aged disk is attached, to be copied from."""
-    forks: Mapping[int, str] | None = None
+    forks: Mapping[int, str] = field(default_factory=dict)
     """Forks to take while the disk is unmounted: index of the step that would be next, to the fork's name."""
-
-    @property
-    def fresh(self) -> bool:
-        """True if its disk gets a new filesystem."""
-        return self.fork_of is None
 
     @property
     def in_samples(self) -> str:
@@ -44,10 +39,6 @@ class Phase:
     def file_prefix(self) -> str:
         """The prefix of its files' names in the cell's directory."""
         return "" if self.name == MAKING else self.name.replace("/", "-") + "-"
-
-    def fork_before(self, step: int) -> str | None:
-        """Return the name of the fork to take before that step."""
-        return (self.forks or {}).get(step)
 
 
 def phases(

@@ -1,11 +1,11 @@
 """``journal.log`` and ``results.log`` beside a control file: which of its tests have begun and ended, and how."""
 
-import fcntl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from agelab import atomic
 from agelab.errors import InputError
 from agelab.model.result import End, Sample, Status
 from agelab.model.step_id import StepId
@@ -42,10 +42,8 @@ class ControlJournal:
                 hint="continue it with --continue; or remove it, and results.log",
             ) from error
         with file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise InputError(f"{self.path}: a run is still going on here") from error
+            if not atomic.try_lock(file):
+                raise InputError(f"{self.path}: a run is still going on here")
             try:
                 yield self._ended()
             finally:
@@ -76,7 +74,6 @@ class ControlJournal:
         )
 
     def note(self, line: ControlLine, repetition: int, what: str) -> None:
-        """Add one line."""
         with self.path.open("a") as file:
             file.write(f"{line.filesystem} {line.test} {repetition} {what}\n")
 

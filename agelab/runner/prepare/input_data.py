@@ -1,24 +1,24 @@
 """The data that the cells of a run read: seeded ones like a study's, the user's own, or the logs of histories."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from pydantic import ValidationError
 
 from agelab.corpus import Corpus, CorpusSpec, corpus_from_user, make
 from agelab.errors import InputError
 from agelab.history import artefact
+from agelab.notify import Notify
 from agelab.runner.plan.cell_spec import MIB, CellSpec
 from agelab.runner.request.run_request import RunRequest
 from agelab.store import Store
 from agelab.vm.domain import MEMORY_SLOTS
 
-Say = Callable[[str], None]
 OTHER_DISKS = 3
 """Memory-backed disks of a guest that measures forks, beside the forks: root, corpus, results."""
 
 
 def user_corpus(
-    request: RunRequest, carried: Mapping[str, Corpus] | None, store: Store, say: Say
+    request: RunRequest, carried: Mapping[str, Corpus] | None, store: Store, say: Notify
 ) -> Corpus | None:
     """Return the user's own source data, if there are any; ``carried`` are the corpora of a capsule.
 
@@ -59,7 +59,7 @@ def corpora(
     own: Corpus | None,
     carried: Mapping[str, Corpus] | None,
     store: Store,
-    say: Say,
+    say: Notify,
 ) -> list[Corpus]:
     """Return the corpus, or the history's log, that each of these cells reads.
 
@@ -78,7 +78,7 @@ def corpora(
     return [make(spec, store)] * len(specs)
 
 
-def _histories(specs: Sequence[CellSpec], store: Store, say: Say) -> list[Corpus]:
+def _histories(specs: Sequence[CellSpec], store: Store, say: Notify) -> list[Corpus]:
     made: dict[str, Corpus] = {}
     for spec in specs:
         wanted = spec.history

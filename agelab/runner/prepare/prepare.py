@@ -13,7 +13,6 @@ from agelab.disk import DriveClaim, claim_drives
 from agelab.drive import module as modules
 from agelab.errors import InputError
 from agelab.image import Image, tools
-from agelab.kernel import Kernel
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.phases import phases
 from agelab.runner.prepare import capacity, input_data
@@ -107,7 +106,9 @@ def prepare(
     progress.stage(room)
     library = clock_library.obtain(store) if options.guest_clock == "virtual" else None
     modelled = any(spec.has_modelled_drive for spec in specs)
-    module = _module(provided, image.kernel, store, progress) if modelled else None
+    module = None
+    if modelled:
+        module = provided.module if provided else modules.obtain(image.kernel, store, progress.stage)
     accelerator = _accelerator(options.guest_clock, store, progress)
     specs = [replace(spec, accelerator=accelerator) for spec in specs]
     _check_companion(specs, corpora)
@@ -141,7 +142,6 @@ def _check_companion(specs: Sequence[CellSpec], corpora: Sequence[Corpus]) -> No
 
 
 def _image(request: RunRequest, specs: Sequence[CellSpec], store: Store, progress: Progress) -> Image:
-    """Find or build the image of the request's kernel."""
     progress.stage(f"kernel {request.kernel}")
     kernel = kernel_specs.resolve(request.kernel, store, progress=progress.stage)
     measured = {spec.filesystem.name: spec.filesystem for spec in specs}
@@ -152,11 +152,6 @@ def _image(request: RunRequest, specs: Sequence[CellSpec], store: Store, progres
         proved=None if request.options.prove_all else list(measured.values()),
         progress=progress.stage,
     )
-
-
-def _module(provided: ProvidedParts | None, kernel: Kernel, store: Store, progress: Progress) -> Path | None:
-    """Find or build the modelled drive's module."""
-    return provided.module if provided else modules.obtain(kernel, store, progress.stage)
 
 
 def _programs(

@@ -5,7 +5,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     AfterValidator,
@@ -54,15 +54,6 @@ def _refusing(check: Callable[[Any], object]) -> Callable[[Any], Any]:
             raise ValueError(error) from error
 
     return checked
-
-
-def _one_of(kind: str, *valid: str) -> BeforeValidator:
-    def check(value: Any) -> Any:
-        if value is not None and value not in valid:
-            raise unknown(kind, str(value), valid)
-        return value
-
-    return BeforeValidator(_refusing(check))
 
 
 def _one_kernel(value: Any) -> Any:
@@ -151,21 +142,15 @@ class RunOptions(BaseModel):
     filesystem: str | None = Field(default=None, description="only variants of these, comma-separated")
     seeds: Annotated[tuple[int, ...], BeforeValidator(_seeds), AfterValidator(_distinct_seeds)] = (1,)
     trace: bool = False
-    scale: Annotated[Literal["quick", "paper"] | None, _one_of("scale", "quick", "paper")] = Field(
+    scale: Literal["quick", "paper"] | None = Field(
         default=None, description="None: paper for a control file, else quick"
     )
     corpus: str | None = Field(default=None, description="the user's own data in place of the seeded ones")
     log: str | None = Field(default=None, description="an operation log in place of the scenario's histories")
     corpus_seed: Annotated[int, AfterValidator(_corpus_seed)] = 1
-    defaults: Annotated[Defaults | None, _one_of("set of defaults", "period", "today")] = Field(
-        default=None, description="None: the scenario's"
-    )
-    layout: Annotated[Layout | None, _one_of("layout", "single", "raid0")] = Field(
-        default=None, description="None: every layout of each variant"
-    )
-    clock: Annotated[Clock | None, _one_of("clock", "virtual", "wall")] = Field(
-        default=None, description="None: wall for real disks, else virtual"
-    )
+    defaults: Defaults | None = Field(default=None, description="None: the scenario's")
+    layout: Layout | None = Field(default=None, description="None: every layout of each variant")
+    clock: Clock | None = Field(default=None, description="None: wall for real disks, else virtual")
     disks: Annotated[tuple[DriveSpec, ...], BeforeValidator(_drives)] = Field(
         default=(), description="drives in place of the machine's"
     )
@@ -366,6 +351,9 @@ def _field_error(item: ErrorDetails) -> InputError:
     field, value = str(item["loc"][0]), item["input"]
     if item["type"] == "extra_forbidden":
         return unknown("option of a run", field, list(RunOptions.model_fields))
+    if item["type"] == "literal_error":
+        choices, _ = get_args(RunOptions.model_fields[field].annotation)
+        return unknown("set of defaults" if field == "defaults" else field, str(value), get_args(choices))
     cause = item.get("ctx", {}).get("error")
     if isinstance(cause, ValueError) and isinstance(cause.args[0], InputError):
         return cause.args[0]

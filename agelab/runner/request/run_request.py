@@ -42,7 +42,6 @@ class RunRequest:
         return self.options.name or self.options.control or ""
 
     def layouts(self, variant: Variant) -> tuple[Layout, ...]:
-        """Return the layouts in which a variant runs."""
         return (self.options.layout,) if self.options.layout else variant.layouts
 
     @cached_property

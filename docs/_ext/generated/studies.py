@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from agelab.model.figure import Figure
+from agelab.model.base import Figure
 from agelab.model.scenario import Scenario
 from agelab.model.step import Action, Cycle, Experiment
 from agelab.published import study as published
