@@ -60,6 +60,13 @@ def test_relative_drives_start_in_the_directory_of_the_options(tmp_path: Path) -
     assert options.changed(directory="/").disks == options.disks
 
 
+def test_an_empty_word_is_an_option_that_is_not_given() -> None:
+    words = {"scale": "", "clock": "", "defaults": "", "corpus": "", "machine": "", "erase": ""}
+    options = RunOptions.from_words("/", "aging-ext4", words, {})
+    assert (options.scale, options.guest_clock, options.defaults) == (None, "virtual", None)
+    assert resolve(options).scale == "quick"
+
+
 def test_a_plan_whose_command_says_more_is_read() -> None:
     command = RunOptions(name="aging-ext4", jobs=3).to_plan() | {"younger": "field"}
     assert RunOptions.from_plan(run_builder.plan(command=command)).jobs == 3

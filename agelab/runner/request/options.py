@@ -16,6 +16,7 @@ from pydantic import (
     ModelWrapValidatorHandler,
     ValidationError,
     ValidationInfo,
+    field_validator,
     model_validator,
 )
 from pydantic_core import ErrorDetails
@@ -177,6 +178,12 @@ class RunOptions(BaseModel):
     prove_all: bool = Field(
         default=True, description="the image proves every filesystem, not only those that are measured"
     )
+
+    @field_validator("scale", "defaults", "layout", "clock", mode="before")
+    @classmethod
+    def _empty_is_not_given(cls, value: Any) -> Any:
+        """Take an empty word, also of an older plan, as an option that is not given."""
+        return None if value == "" else value
 
     @model_validator(mode="wrap")
     @classmethod
