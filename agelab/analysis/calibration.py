@@ -39,7 +39,6 @@ class MeasuredHost(Frozen):
 
     @classmethod
     def of(cls, plan: RunPlan) -> Self:
-        """Return the host of a run."""
         said = {name: str(plan.provenance.get(name, "")) for name in ("host", "qemu", "accelerator")}
         kernel, _, processor = said["host"].partition(", ")
         return cls(kernel=kernel, processor=processor, qemu=said["qemu"], accelerator=said["accelerator"])
@@ -59,7 +58,6 @@ class Conditions(Frozen):
 
     @classmethod
     def of(cls, plan: RunPlan) -> Self:
-        """Return the conditions of a run."""
         drives = sorted({drive for cell in plan.cells for drive in cell.drives})
         vcpus = _count(plan.provenance.get("vcpus"))
         return cls(vcpus=vcpus, jobs=min(_count(plan.jobs), len(plan.cells)), drives=tuple(drives))
@@ -163,15 +161,10 @@ class HostFloors:
     """The noise of a host in real time, by kind of step and metric."""
 
     shares: Mapping[tuple[str, str], Fraction] = field(default_factory=dict)
+    """Kind (of ``agelab.analysis.step_kinds``) and metric to the floor of a difference of medians, as a share of the
+    larger."""
     why: str = ""
     """Why no floor is known of this host under these conditions, and what to do; empty where one is."""
-
-    def floor(self, kind: str, metric: str) -> Fraction | None:
-        """Return the floor of a difference of medians, as a share of the larger; None where none was measured.
-
-        ``kind`` is what ``agelab.analysis.step_kinds`` calls the step.
-        """
-        return self.shares.get((kind, metric))
 
 
 def host_floors(home: Path, plan: RunPlan) -> HostFloors:

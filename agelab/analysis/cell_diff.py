@@ -67,13 +67,9 @@ def diff_samples(left: Sequence[Sample], right: Sequence[Sample]) -> list[ValueD
 
     one, other = table(left), table(right)
     return [
-        ValueDifference(
-            f"{step} {repetition} {metric}",
-            one.get((step, repetition, metric)),
-            other.get((step, repetition, metric)),
-        )
-        for step, repetition, metric in dict.fromkeys([*one, *other])
-        if one.get((step, repetition, metric)) != other.get((step, repetition, metric))
+        ValueDifference(" ".join(map(str, place)), one.get(place), other.get(place))
+        for place in dict.fromkeys([*one, *other])
+        if one.get(place) != other.get(place)
     ]
 
 
@@ -91,15 +87,13 @@ class CellPair:
 
     @cached_property
     def samples(self) -> list[ValueDifference]:
-        """The samples that differ."""
         return diff_samples(self.left.samples, self.right.samples)
 
     @property
     def compared(self) -> int:
         """The number of samples on either side."""
-        return len(
-            {(row.step, row.repetition, row.metric) for one in (self.left, self.right) for row in one.samples}
-        )
+        rows = (*self.left.samples, *self.right.samples)
+        return len({(row.step, row.repetition, row.metric) for row in rows})
 
     @property
     def unfinished(self) -> list[str]:
@@ -123,6 +117,11 @@ class CellPair:
     def equal(self) -> bool:
         """True if both are finished and nothing differs: no input, no sample, no end record."""
         return not (self.unfinished or self.inputs or self.samples or self.endings)
+
+    @property
+    def proven(self) -> bool:
+        """True if the same cell run twice (A/A) measured something, and the same both times."""
+        return self.equal and self.compared > 0
 
     @property
     def broken(self) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from agelab.analysis.host_noise import HostNoise
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
@@ -13,6 +13,8 @@ from agelab.results.run_directory import RunDirectory
 from agelab.results.status import status_of
 from agelab.stats.order_statistics import exact
 from agelab.stats.series import Place, Series, by_step, series
+
+GroupKey = TypeVar("GroupKey")
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,11 @@ class CellResult:
     def status(self) -> str:
         """Its state in one word, also while it runs or waits."""
         return status_of(self.end, self.directory, self.running)
+
+    @property
+    def end_status(self) -> str:
+        """The status that it ended with; interrupted while it has no end record."""
+        return self.end.status if self.end else Status.INTERRUPTED
 
     @property
     def finished(self) -> bool:
@@ -185,12 +192,20 @@ class SeedGroup:
         return Series(", ".join(steps), 1, metric, unit, tuple(values), tuple(missing))
 
 
+def group_cells(
+    runs: Iterable[RunResult], key: Callable[[RunResult, Cell], GroupKey]
+) -> dict[GroupKey, SeedGroup]:
+    """Group the cells of runs by their keys, in their order; each group has its first cell's label for a name."""
+    found: dict[GroupKey, tuple[RunResult, list[CellResult]]] = {}
+    for run in runs:
+        for one in run.cells:
+            found.setdefault(key(run, one.cell), (run, []))[1].append(one)
+    return {at: SeedGroup(results[0].cell.label, run, tuple(results)) for at, (run, results) in found.items()}
+
+
 def seed_groups(run: RunResult) -> list[SeedGroup]:
     """Group the cells of one run by everything but their run seed."""
-    found: dict[Cell, list[CellResult]] = {}
-    for one in run.cells:
-        found.setdefault(one.cell.model_copy(update={"seed": 0}), []).append(one)
-    return [SeedGroup(cell.label, run, tuple(results)) for cell, results in found.items()]
+    return [*group_cells([run], lambda _, cell: cell.model_copy(update={"seed": 0})).values()]
 
 
 def pair_groups(

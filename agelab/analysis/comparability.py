@@ -6,12 +6,8 @@ from agelab.analysis.calibration import Conditions
 from agelab.model.result import RunPlan
 
 
-def mismatches(ours: RunPlan, theirs: RunPlan) -> list[str]:
-    """List what makes two runs' results incomparable, each with both values."""
-    return list(_unlike(ours, theirs))
-
-
-def _unlike(ours: RunPlan, theirs: RunPlan) -> Iterator[str]:
+def mismatches(ours: RunPlan, theirs: RunPlan) -> Iterator[str]:
+    """Yield what makes two runs' results incomparable, each with both values."""
     for name in ("scenario", "scale", "clock"):
         one, other = getattr(ours, name), getattr(theirs, name)
         if one != other:

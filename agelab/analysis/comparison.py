@@ -9,6 +9,7 @@ from agelab.analysis.host_noise import HostNoise, noise_of_runs
 from agelab.analysis.judge import judge_against
 from agelab.analysis.selectors import Comparison
 from agelab.errors import InputError
+from agelab.stats.formatting import name_some
 from agelab.stats.series import by_step
 from agelab.stats.verdict import ComparedSeries
 
@@ -27,7 +28,6 @@ class ComparisonTable:
 
     @property
     def rows(self) -> list[ComparedSeries]:
-        """The rows of both."""
         return [*self.steps, *self.repetitions]
 
 
@@ -53,7 +53,7 @@ def compare_steps(one: Comparison, host: HostNoise, everything: bool) -> list[Co
 def caveats(one: SeedGroup, other: SeedGroup, anyway: bool) -> list[str]:
     """List the labels of a table of these two. Raises InputError for incomparable runs, unless ``anyway``."""
     ours, theirs = one.run.plan, other.run.plan
-    unlike = comparability.mismatches(ours, theirs)
+    unlike = list(comparability.mismatches(ours, theirs))
     if unlike and not anyway:
         raise InputError(
             f"{one.run.name} and {other.run.name} are not comparable: {'; '.join(unlike)}",
@@ -79,9 +79,8 @@ def no_ok_cells(found: Sequence[Comparison], of_one: bool) -> InputError:
         why.setdefault((group.run.name, reasons), []).append(group.name)
     lines = []
     for (run, reasons), names in why.items():
-        named = list(dict.fromkeys(names))
-        more = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
-        lines.append(f"no cell of {'; '.join(named[:NAMED])}{more} of {run} is ok ({reasons})")
+        named = name_some(list(dict.fromkeys(names)), NAMED, "; ")
+        lines.append(f"no cell of {named} of {run} is ok ({reasons})")
     ok = [group for one in found for group in one.others if group.counted]
     hint = "agelab list shows how far a run is" if any(group.run.running for group in empty) else ""
     if len(ok) > 1 and of_one:

@@ -28,8 +28,7 @@ def repetition_ratios(ratios: Iterable[Ratio], samples: Sequence[Sample]) -> lis
             why = f"{ratio.metric} of the first or last {ratio.step} is not measured"
         elif (value := _over(series[-1].value, series[0].value)) is None:
             why = NO_NUMBER
-        unit = METRICS[ratio.name].unit
-        found.append(Sample(step=ratio.step, metric=ratio.name, value=value, unit=unit, not_measured=why))
+        found.append(_derived(ratio.step, ratio.name, value, why))
     return found
 
 
@@ -48,16 +47,7 @@ def syscall_shares(samples: Sequence[Sample]) -> list[Sample]:
             why = "it waits for another process"
         value = None if why else _over(one.value or 0, sums[step])
         why = NO_NUMBER if value is None and why is None else why
-        found.append(
-            Sample(
-                step=one.step,
-                metric="syscall_share",
-                value=value,
-                unit="1",
-                repetition=one.repetition,
-                not_measured=why,
-            )
-        )
+        found.append(_derived(one.step, "syscall_share", value, why, one.repetition))
     return found
 
 
@@ -87,17 +77,13 @@ def slowdowns(
             ours, theirs = times.get((old, number)), times.get((new, number))
             value = _over(ours, theirs) if ours and theirs else None
             why = None if value is not None else no_control or "the test did not end on both disks"
-            found.append(
-                Sample(
-                    step=str(test),
-                    metric="slowdown",
-                    value=value,
-                    unit="1",
-                    repetition=number,
-                    not_measured=why,
-                )
-            )
+            found.append(_derived(str(test), "slowdown", value, why, number))
     return found
+
+
+def _derived(step: str, metric: str, value: float | None, why: str | None, repetition: int = 1) -> Sample:
+    unit = METRICS[metric].unit
+    return Sample(step=step, metric=metric, value=value, unit=unit, repetition=repetition, not_measured=why)
 
 
 def _over(value: float, other: float) -> float | None:

@@ -9,6 +9,7 @@ from agelab.analysis.calibration import HostFloors, host_floors
 from agelab.analysis.step_kinds import StepKinds, kinds_of_cell
 from agelab.model.result import RunPlan
 from agelab.results.run_directory import RunDirectory
+from agelab.stats.formatting import name_some
 from agelab.stats.series import SeriesPair
 from agelab.stats.verdict import ComparedSeries
 
@@ -57,9 +58,10 @@ class HostNoise:
             for one in rows
             if self.known and not self.unknown and one.differs and self(one.row) is None
         )
-        more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
-        said = f"{', '.join(list(found)[:NAMED])}{more}"
-        return [f"floor of the run seeds alone, for no A/A of this host has it: {said}"] if found else []
+        said = (
+            f"floor of the run seeds alone, for no A/A of this host has it: {name_some(list(found), NAMED)}"
+        )
+        return [said] if found else []
 
 
 class HasPlan(Protocol):

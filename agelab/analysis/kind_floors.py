@@ -1,16 +1,42 @@
 """Measure the floor of the wall clock, by kind of step and metric, from the same thing run twice."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
 
 from agelab.analysis import step_kinds
-from agelab.analysis.calibration import KindFloor, PairedSample
+from agelab.analysis.calibration import Calibration, Conditions, KindFloor, MeasuredHost, PairedSample
 from agelab.analysis.cells import SeedGroup
+from agelab.results.run_directory import RunDirectory
 from agelab.stats.formatting import json_number
 from agelab.stats.noise_floor import SEEDS_NEEDED
 from agelab.stats.series import Series
 
 
-def kind_floors(pairs: Iterable[tuple[SeedGroup, SeedGroup]]) -> tuple[KindFloor, ...]:
+def calibrate(
+    seeded: RunDirectory, again: RunDirectory, pairs: Sequence[tuple[SeedGroup, SeedGroup]]
+) -> tuple[MeasuredHost, Calibration] | None:
+    """Calibrate the host from A and A'; None where no five run seeds measured anything both times."""
+    plan = seeded.plan()
+    floors = kind_floors(pairs)
+    if not floors:
+        return None
+    found = Calibration(
+        day=datetime.now(UTC).date().isoformat(),
+        agelab=version("agelab"),
+        runs=(seeded.name, again.name),
+        scenario=plan.scenario,
+        scale=plan.scale,
+        kernel=plan.cells[0].kernel,
+        variants=tuple(dict.fromkeys(cell.label for cell in plan.cells)),
+        seeds=tuple(dict.fromkeys(cell.seed for cell in plan.cells)),
+        conditions=Conditions.of(plan),
+        floors=floors,
+    )
+    return MeasuredHost.of(plan), found
+
+
+def kind_floors(pairs: Sequence[tuple[SeedGroup, SeedGroup]]) -> tuple[KindFloor, ...]:
     """Measure by kind of step what the same groups of cells, run twice (A and A'), differ by.
 
     A metric counts where five run seeds or more have measured it both times, unless its median is zero and some

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from agelab.analysis.cells import CellResult, RunResult, SeedGroup
+from agelab.analysis.cells import CellResult, RunResult, SeedGroup, group_cells
 from agelab.analysis.comparability import data_hashes
 from agelab.analysis.host_noise import HostNoise, noise_of_runs
-from agelab.model.result import RunKernel, RunPlan
+from agelab.model.result import Cell, RunKernel, RunPlan
 from agelab.stats.series import Place
 
 REF = 8
@@ -35,30 +35,22 @@ class RunSet:
     @cached_property
     def groups(self) -> tuple[SeedGroup, ...]:
         """The cells by everything but their run seed, in the order of the plans, each group with a name of its own."""
-        found: dict[tuple[str, ...], tuple[RunResult, list[CellResult]]] = {}
         kernels = tuple(dict.fromkeys(run.plan.kernel for run in self.runs if run.plan.kernel))
         names = dict(zip(kernels, kernel_names(kernels), strict=True))
-        for run in self.runs:
-            for one in run.cells:
-                cell = one.cell
-                kernel = names[run.plan.kernel] if run.plan.kernel else cell.kernel
-                key = (
-                    cell.variant,
-                    cell.layout,
-                    kernel,
-                    cell.defaults,
-                    cell.machine,
-                    " + ".join(cell.drives),
-                )
-                found.setdefault(key, (run, []))[1].append(one)
+
+        def key(run: RunResult, cell: Cell) -> tuple[str, ...]:
+            kernel = names[run.plan.kernel] if run.plan.kernel else cell.kernel
+            drives = " + ".join(cell.drives)
+            return (cell.variant, cell.layout, kernel, cell.defaults, cell.machine, drives)
+
+        found = group_cells(self.runs, key)
         return tuple(
-            SeedGroup(name, run, tuple(results), self.host)
-            for name, (run, results) in zip(distinct_names(list(found)), found.values(), strict=True)
+            replace(group, name=name, host=self.host)
+            for name, group in zip(distinct_names([*found]), found.values(), strict=True)
         )
 
     @property
     def cells(self) -> list[tuple[SeedGroup, CellResult]]:
-        """Every cell with its group."""
         return [(group, one) for group in self.groups for one in group.results]
 
     @cached_property

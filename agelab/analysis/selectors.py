@@ -9,6 +9,7 @@ from agelab.analysis.run_set import distinct_names
 from agelab.errors import InputError, unknown
 from agelab.model.result import Cell
 from agelab.results import run_lookup
+from agelab.stats.formatting import name_some
 
 AXES = ("variant", "filesystem", "layout", "kernel", "machine", "drives", "defaults")
 """Fields of a cell that can be chosen."""
@@ -29,9 +30,8 @@ class Selector:
     def groups(self, more: Mapping[str, str] | None = None) -> list[SeedGroup]:
         """Return the groups that match, with ``more`` for axes not chosen here. Raises InputError if none does."""
         taken = {"variant", "filesystem"} if {"variant", "filesystem"} & self.chosen.keys() else set()
-        wanted = {axis: value for axis, value in (more or {}).items() if axis not in taken} | dict(
-            self.chosen
-        )
+        wanted = {axis: value for axis, value in (more or {}).items() if axis not in taken}
+        wanted |= self.chosen
         found, narrowed = seed_groups(self.run), ""
         for axis, value in sorted(wanted.items(), key=lambda choice: AXES.index(choice[0])):
             have = [axis_value(group.cell, axis) for group in found]
@@ -79,9 +79,7 @@ def parse_choices(run: RunResult, choices: str) -> dict[str, str]:
 
 def no_match_error(run: RunResult, what: str, have: Iterable[str]) -> InputError:
     """Return the error for a choice that no cell matches, with all that there is instead: a near name may mislead."""
-    names = list(dict.fromkeys(have))
-    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    return InputError(f"run {run.name} has no {what}; it has {', '.join(names[:LISTED])}{more}")
+    return InputError(f"run {run.name} has no {what}; it has {name_some(list(dict.fromkeys(have)), LISTED)}")
 
 
 def axis_value(cell: Cell, axis: str) -> str:
@@ -110,16 +108,10 @@ def compare_within_run(one: Selector, base: str | None) -> Comparison:
     at = 0
     if base:
         wanted = parse_choices(one.run, base)
-        at = next(
-            (
-                n
-                for n, group in enumerate(found)
-                if all(matches(group.cell, *choice) for choice in wanted.items())
-            ),
-            -1,
-        )
-        if at < 0:
+        fit = [all(matches(group.cell, *choice) for choice in wanted.items()) for group in found]
+        if not any(fit):
             raise no_match_error(one.run, f"base {base!r}", [group.name for group in found])
+        at = fit.index(True)
     if len(found) < 2:
         raise InputError(
             f"{one.words} has {found[0].name} alone: there is nothing to compare it with",
@@ -145,9 +137,8 @@ def compare_across_runs(sides: Sequence[Selector]) -> list[Comparison]:
     for theirs in others:
         for ours, their in pair_groups(first, theirs, any_variant=named):
             found[id(ours)].append(their)
-    whole = [
-        Comparison(group, tuple(found[id(group)])) for group in first if len(found[id(group)]) == len(others)
-    ]
+    both = [(group, tuple(found[id(group)])) for group in first]
+    whole = [Comparison(group, matching) for group, matching in both if len(matching) == len(others)]
     if not whole:
         have = "; ".join(
             f"{one.words}: {', '.join(group.name for group in theirs)}"

@@ -2,17 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
 
-from agelab.analysis.cells import CellResult, RunResult, SeedGroup, load
+from agelab.analysis.cells import CellResult, SeedGroup, group_cells, load
 from agelab.analysis.comparability import data_hashes
 from agelab.analysis.host_noise import HostNoise, noise_of_runs
 from agelab.analysis.judge import judge
 from agelab.analysis.run_set import kernel_names
 from agelab.errors import InputError
 from agelab.kernel.versions import is_version, sort_key
-from agelab.model.result import Cell, RunKernel, RunPlan, Sample, Status
+from agelab.model.result import RunKernel, RunPlan, Sample, Status
 from agelab.model.step_id import AGED_MAP
 from agelab.results.run_directory import RunDirectory
 from agelab.stats.order_statistics import exact
@@ -46,7 +45,6 @@ class SweepCell:
 
     @property
     def unsupported(self) -> bool:
-        """True if the kernel does not support it."""
         statuses = {one.end.status if one.end else None for one in self._left_out}
         return statuses == {Status.UNSUPPORTED}
 
@@ -80,13 +78,8 @@ class Sweep:
         every = dict.fromkeys(
             place for row in self.entries.values() for entry in row if entry for place in entry.measured
         )
-        wanted = [
-            place
-            for step, metric in DEFAULT
-            for place in every
-            if place[2] == metric and step in ("", place[0])
-        ]
-        return [*wanted, *([TOTAL] if TOTAL in every else [])]
+        shown = [at for step, metric in DEFAULT for at in every if at[2] == metric and step in ("", at[0])]
+        return [*shown, *([TOTAL] if TOTAL in every else [])]
 
     def series(self, row: Row, column: int, place: Place) -> Series | None:
         """Return what was measured there, or None."""
@@ -127,33 +120,30 @@ def load_sweep(directories: Sequence[RunDirectory]) -> Sweep:
         said = "; ".join(", ".join(kind) for kind in sorted(kinds))
         raise InputError(f"these runs do not belong into one table: {said}")
     _must_be_alike([run.plan for run in runs])
-    found: dict[Row, dict[RunKernel, tuple[RunResult, list[CellResult]]]] = {}
-    for run in runs:
-        if run.plan.kernel is None:
-            raise InputError(f"{run.name} does not say its kernel in a way that is known here")
-        for one in run.cells:
-            there = found.setdefault((one.cell.variant, one.cell.layout), {})
-            there.setdefault(run.plan.kernel, (run, []))[1].append(one)
+    if unknown := [run.name for run in runs if run.plan.kernel is None]:
+        raise InputError(f"{unknown[0]} does not say its kernel in a way that is known here")
+    found = group_cells(runs, lambda run, cell: (cell.variant, cell.layout, run.plan.kernel))
     kernels = tuple(sorted(dict.fromkeys(run.plan.kernel for run in runs if run.plan.kernel), key=_version))
-    return Sweep(
-        kernels,
-        {row: tuple(_entry(there.get(kernel)) for kernel in kernels) for row, there in found.items()},
-        noise_of_runs(runs, widest=True),
-    )
-
-
-def _entry(found: tuple[RunResult, list[CellResult]] | None) -> SweepCell | None:
-    if found is None:
-        return None
-    run, results = found
-    return SweepCell(SeedGroup(results[0].cell.label, run, tuple(results)))
+    entries = {
+        (variant, layout): tuple(
+            SweepCell(found[variant, layout, kernel]) if (variant, layout, kernel) in found else None
+            for kernel in kernels
+        )
+        for variant, layout, _ in found
+    }
+    return Sweep(kernels, entries, noise_of_runs(runs, widest=True))
 
 
 def _must_be_alike(plans: Sequence[RunPlan]) -> None:
     """Raise InputError where something else than the kernel would be seen as a kernel's change."""
     said: dict[tuple[str, str, str], dict[str, None]] = {}
     for cell in (cell for plan in plans for cell in plan.cells):
-        for what, value in _conditions(cell).items():
+        conditions = {
+            "machine": cell.machine,
+            "drives": ", ".join(cell.drives),
+            "accelerator": cell.accelerator,
+        }
+        for what, value in conditions.items():
             said.setdefault((cell.variant, cell.layout, what), {})[value] = None
     for (variant, _, what), values in said.items():
         if len(values) > 1:
@@ -168,10 +158,6 @@ def _must_be_alike(plans: Sequence[RunPlan]) -> None:
         )
 
 
-def _conditions(cell: Cell) -> dict[str, str]:
-    return {"machine": cell.machine, "drives": ", ".join(cell.drives), "accelerator": cell.accelerator}
-
-
 def _version(kernel: RunKernel) -> tuple[int, ...]:
     """Return what kernels are sorted by: the version, or for an image, whose version is its banner, the release."""
     return sort_key(kernel.version if is_version(kernel.version) else kernel.release)
@@ -183,8 +169,5 @@ def with_total(rows: Sequence[Sample]) -> Sequence[Sample]:
     elapsed = [exact(row.value) for row in rows if row.metric == metric and row.value is not None]
     if not elapsed:
         return rows
-    total = float(sum(elapsed, Fraction(0)))
-    return [
-        *rows,
-        Sample(step=step, metric=metric, value=round(total, 6), unit="s", repetition=repetition),
-    ]
+    total = round(float(sum(elapsed)), 6)
+    return [*rows, Sample(step=step, metric=metric, value=total, unit="s", repetition=repetition)]

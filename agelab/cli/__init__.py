@@ -31,63 +31,52 @@ FULL = "free some space there (AGELAB_HOME, or where its output goes); a run tha
 ASKED, COMPLETION = "_AGELAB_COMPLETE", "agelab.cli.completion"
 """The variable that a shell sets when it asks for words, and the module that answers."""
 
-# verb -> (module:attribute, what it does). A verb's module loads when the verb is used, so that the
-# help of agelab itself is quick.
 VERBS = {
-    "doctor": ("agelab.cli.doctor:doctor", "Say what this host can do, and what to install."),
-    "kernel": ("agelab.cli.kernel:kernel", "Fetch, build, list and show guest kernels."),
-    "image": ("agelab.cli.image:image", "Build and list guest images."),
-    "corpus": ("agelab.cli.corpus:corpus", "Build and list the seeded input data."),
-    "history": (
-        "agelab.cli.history:history",
-        "Write and check operation logs: histories that a guest replays.",
-    ),
-    "run": ("agelab.cli.run:run", "Run a scenario, each cell in a fresh guest."),
-    "resume": ("agelab.cli.resume:resume", "Run the cells of a run that have not ended."),
-    "age": ("agelab.cli.age:age", "Make the disks of a scenario and keep them."),
-    "disk": ("agelab.cli.disk:disk", "List, show, export, import and remove stored disks."),
-    "store": ("agelab.cli.store:store", "List what the store holds; prune it to a size."),
-    "list": ("agelab.cli.list_runs:list_runs", "List runs, newest first."),
-    "show": ("agelab.cli.show:show", "Show one run's samples, as a table or as JSON."),
-    "export": ("agelab.cli.export:export", "Write runs as CSV, JSON lines, JUnit, or tables of their steps."),
-    "compare": ("agelab.cli.compare:compare", "Name the inputs and results in which two runs differ."),
-    "sweep": ("agelab.cli.sweep:sweep", "Put runs on several kernels into one table, changes marked."),
-    "bisect": ("agelab.cli.bisect:bisect", "Find the kernel that changed a result."),
-    "capsule": ("agelab.cli.capsule:capsule", "Pack a run into one file; replay such a file."),
-    "replicate": (
-        "agelab.cli.replicate:replicate",
-        "Put runs beside the published study that they follow, claim by claim.",
-    ),
-    "report": ("agelab.cli.report:report", "Write runs as one page: the answer, tables, charts, doubts."),
-    "calibrate": (
-        "agelab.cli.calibrate:calibrate",
-        "Measure the floor under every difference of a scenario.",
-    ),
-    "schema": ("agelab.cli.schema:schema", "Print the JSON Schema of a scenario, drive, ..., or a result."),
-    "completion": (
-        "agelab.cli.completion:completion",
-        "Print what makes a shell complete these words.",
-    ),
+    "doctor": "Say what this host can do, and what to install.",
+    "kernel": "Fetch, build, list and show guest kernels.",
+    "image": "Build and list guest images.",
+    "corpus": "Build and list the seeded input data.",
+    "history": "Write and check operation logs: histories that a guest replays.",
+    "run": "Run a scenario, each cell in a fresh guest.",
+    "resume": "Run the cells of a run that have not ended.",
+    "age": "Make the disks of a scenario and keep them.",
+    "disk": "List, show, export, import and remove stored disks.",
+    "store": "List what the store holds; prune it to a size.",
+    "list": "List runs, newest first.",
+    "show": "Show one run's samples, as a table or as JSON.",
+    "export": "Write runs as CSV, JSON lines, JUnit, or tables of their steps.",
+    "compare": "Name the inputs and results in which two runs differ.",
+    "sweep": "Put runs on several kernels into one table, changes marked.",
+    "bisect": "Find the kernel that changed a result.",
+    "capsule": "Pack a run into one file; replay such a file.",
+    "replicate": "Put runs beside the published study that they follow, claim by claim.",
+    "report": "Write runs as one page: the answer, tables, charts, doubts.",
+    "calibrate": "Measure the floor under every difference of a scenario.",
+    "schema": "Print the JSON Schema of a scenario, drive, ..., or a result.",
+    "completion": "Print what makes a shell complete these words.",
 }
+"""Each verb, and what it does."""
+MODULES = {"list": "list_runs"}
+"""The modules below agelab.cli whose name is not their verb's: ``list`` is Python's."""
 
 
 class Verbs(click.Group):
-    """A group whose commands are loaded from VERBS when they are used."""
+    """A group whose commands are loaded when they are used, so that the help of agelab itself is quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*VERBS]  # the module agelab.cli.list takes the name "list" here
+        return [*VERBS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
-        module, _, attribute = VERBS[cmd_name][0].partition(":")
-        command = getattr(importlib.import_module(module), attribute)
+        name = MODULES.get(cmd_name, cmd_name)
+        command = getattr(importlib.import_module(f"agelab.cli.{name}"), name)
         assert isinstance(command, click.Command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Verbs"):
-            formatter.write_dl([(verb, summary) for verb, (_, summary) in VERBS.items()])
+            formatter.write_dl([*VERBS.items()])
 
 
 @click.command(

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from agelab.cli.run_options import execute, run_options
+from agelab.runner.request.options import RunOptions
 
 
 @click.command(epilog="Exit: as agelab run has it.")
@@ -15,8 +16,7 @@ def age(**words: Any) -> int:
     from agelab import stored_disk
     from agelab.cli.options import open_store
     from agelab.runner.execute import runner
-    from agelab.runner.request.options import RunOptions
-    from agelab.view.disks import print_disks
+    from agelab.view.artefacts import print_disks
     from agelab.view.summary import print_result
 
     finished = execute(RunOptions(keep_disk=True, measure=False, **words))

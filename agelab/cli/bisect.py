@@ -2,16 +2,15 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from agelab.bisect.question import BisectQuestion
 from agelab.cli.options import json_option, open_store
 from agelab.cli.run_options import shared_options
 from agelab.cli.types import KERNEL, SCENARIO_NAME
-
-if TYPE_CHECKING:
-    from agelab.bisect.question import BisectQuestion
+from agelab.errors import HostError, InputError
 
 STEP = [sys.executable, "-m", "agelab.cli.bisect_step"]
 """The command that judges git's current commit; the bisect's directory comes after it."""
@@ -77,10 +76,8 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
     from agelab.bisect.bisect_directory import BisectDirectory
     from agelab.bisect.kernel_runs import KernelRuns
     from agelab.cli.bisect_question import parse_question
-    from agelab.errors import HostError
     from agelab.results import checksummed
-    from agelab.view.bisect_answer import answer_lines
-    from agelab.view.bisect_log import follow_log
+    from agelab.view.bisect import answer_lines, follow_log
 
     store = open_store()
     if proceed is None:
@@ -107,8 +104,6 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
 
 def _nothing_else(words: dict[str, Any]) -> None:
     """Refuse options beside --continue, whose question is asked already. Raises InputError."""
-    from agelab.errors import InputError
-
     context = click.get_current_context()
     default = click.core.ParameterSource.DEFAULT
     names = {option.name: option.opts[0] for option in context.command.params}
@@ -116,10 +111,9 @@ def _nothing_else(words: dict[str, Any]) -> None:
         raise InputError(f"--continue goes on with what was asked: leave {', '.join(other)} out")
 
 
-def _same_files(question: "BisectQuestion") -> None:
+def _same_files(question: BisectQuestion) -> None:
     """Refuse to go on with other files than it was begun with, or without them. Raises InputError."""
     from agelab.bisect.kernel_runs import require_unchanged
-    from agelab.errors import InputError
 
     if not Path(question.directory).is_dir():
         raise InputError(f"the bisect was begun in {question.directory}, which is not there any more")

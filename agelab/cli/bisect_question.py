@@ -1,23 +1,19 @@
 """Check the options of ``agelab bisect`` before anything is measured, and make its question."""
 
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import click
-
-from agelab.cli.options import open_store
-
-if TYPE_CHECKING:
-    from agelab.bisect.question import BisectQuestion, GitTree
-    from agelab.runner.request.run_request import RunRequest
+from agelab.bisect.question import BisectQuestion, GitTree, Symptom
+from agelab.cli.options import open_store, say
+from agelab.errors import InputError, unknown
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.run_request import RunRequest
 
 
-def parse_question(words: dict[str, Any]) -> "BisectQuestion":
+def parse_question(words: dict[str, Any]) -> BisectQuestion:
     """Make the question of a command line. Raises InputError for options that are missing, wrong or contradictory."""
-    from agelab.bisect import question as questions
-    from agelab.bisect.question import BisectQuestion
     from agelab.bisect.wall_clock_rule import fewest_rounds
-    from agelab.errors import InputError
     from agelab.store import file_hash
 
     if missing := [f"--{name}" for name in ("scenario", "good", "bad") if not words[name]]:
@@ -28,15 +24,13 @@ def parse_question(words: dict[str, Any]) -> "BisectQuestion":
         _step_there(metric[0], wanted)
     threshold, relative, alpha = _numbers(words, wanted.options.guest_clock)
     tree, kernels, count = _kernels(words, wanted)
+    asked = wanted.options.to_plan()["words"]
+    shared = {word: value for word, value in asked.items() if word not in ("kernel", "seeds")}
     made = BisectQuestion(
         directory=str(Path.cwd()),
         name=name,
         variant=wanted.selection.variants[0].name,
-        words={
-            word: value
-            for word, value in wanted.options.to_plan()["words"].items()
-            if word not in ("kernel", "seeds")
-        },
+        words=shared,
         clock=wanted.options.guest_clock,
         good=words["good"],
         bad=words["bad"],
@@ -44,7 +38,7 @@ def parse_question(words: dict[str, Any]) -> "BisectQuestion":
         kernels=tuple(kernels),
         candidates=count,
         metric=metric,
-        symptom=questions.Symptom(words["symptom"]) if words["symptom"] else None,
+        symptom=Symptom(words["symptom"]) if words["symptom"] else None,
         threshold=threshold,
         relative=relative,
         rounds=words["rounds"],
@@ -52,11 +46,8 @@ def parse_question(words: dict[str, Any]) -> "BisectQuestion":
         seed=1,
         files={path: file_hash(Path(path)) for path in _files(words, tree)} if tree else {},
     )
-    if (
-        made.clock == "wall"
-        and not made.symptom
-        and words["rounds"] < (least := fewest_rounds(made.step_alpha))
-    ):
+    least = fewest_rounds(made.step_alpha) if made.clock == "wall" and not made.symptom else 0
+    if words["rounds"] < least:
         raise InputError(
             f"--rounds {words['rounds']}: with --alpha {alpha} over {made.steps} steps and the ends it takes {least} "
             "to tell anything"
@@ -64,9 +55,8 @@ def parse_question(words: dict[str, Any]) -> "BisectQuestion":
     return made
 
 
-def _metric(words: dict[str, Any]) -> "tuple[str, int, str] | None":
+def _metric(words: dict[str, Any]) -> tuple[str, int, str] | None:
     """Parse --metric into step, repetition and metric. Raises InputError."""
-    from agelab.errors import InputError, unknown
     from agelab.model.metrics import METRICS
 
     if (words["metric"] is None) == (words["symptom"] is None):
@@ -86,13 +76,12 @@ def _metric(words: dict[str, Any]) -> "tuple[str, int, str] | None":
     return step, int(repetition or 1), metric
 
 
-def _step_there(step: str, wanted: "RunRequest") -> None:
+def _step_there(step: str, wanted: RunRequest) -> None:
     """Raise InputError for a step that no cell of the scenario has, before good and bad are measured.
 
     The name before the last slash, of a phase, a drive or an experiment, is not checked.
     """
     from agelab.analysis.sweep import TOTAL
-    from agelab.errors import unknown
     from agelab.model.step import CONTROL_COPY, IMPLICIT, PREPARING
     from agelab.model.step_id import StepId
 
@@ -104,10 +93,8 @@ def _step_there(step: str, wanted: "RunRequest") -> None:
         raise unknown(f"step of {scenario.name}", step, there)
 
 
-def _cell(words: dict[str, Any]) -> "tuple[str, RunRequest]":
+def _cell(words: dict[str, Any]) -> tuple[str, RunRequest]:
     """Return the name of the run and its request for one cell. Raises InputError where there would be several."""
-    from agelab.errors import InputError, unknown
-    from agelab.runner.request.options import RunOptions
     from agelab.runner.request.resolve import resolve
     from agelab.scenario import selection
 
@@ -135,9 +122,6 @@ def _cell(words: dict[str, Any]) -> "tuple[str, RunRequest]":
 
 def _numbers(words: dict[str, Any], clock: str) -> tuple[str | None, str | None, str]:
     """Parse threshold, relative threshold and error probability as exact numbers. Raises InputError."""
-    from fractions import Fraction
-
-    from agelab.errors import InputError
 
     def number(option: str, text: str | None) -> str | None:
         try:
@@ -169,7 +153,7 @@ def _numbers(words: dict[str, Any], clock: str) -> tuple[str | None, str | None,
     return threshold, None if percent is None else str(Fraction(percent) / 100), alpha
 
 
-def _files(words: dict[str, Any], tree: "GitTree") -> list[str]:
+def _files(words: dict[str, Any], tree: GitTree) -> list[str]:
     """List every file that the options of the kernels name, used or not."""
     from agelab.kernel import recipes
 
@@ -179,11 +163,10 @@ def _files(words: dict[str, Any], tree: "GitTree") -> list[str]:
     return sorted({str(file.absolute()) for file in (*named, *inside, *series) if file.is_file()})
 
 
-def _kernels(words: dict[str, Any], wanted: "RunRequest") -> "tuple[GitTree | None, list[str], int]":
+def _kernels(words: dict[str, Any], wanted: RunRequest) -> tuple[GitTree | None, list[str], int]:
     """Return the tree or None, the kernels from good to bad, and the number of candidates. Raises InputError."""
     from agelab.bisect import git_search, package_search
     from agelab.disk import DriveSpec, parse
-    from agelab.errors import InputError
     from agelab.kernel import build
 
     options = [("base", words["base"]), *(("config", one) for one in words["config"])]
@@ -195,26 +178,17 @@ def _kernels(words: dict[str, Any], wanted: "RunRequest") -> "tuple[GitTree | No
         scenario = wanted.selection.scenario
         drives = wanted.options.disks or tuple(map(parse, scenario.disk.drives))
         bare = bool(drives) and all(spec == DriveSpec("model", "none") or spec.real for spec in drives)
+        needs_headers, asked = scenario.tests_at_points or not bare, words["kernels"].split()
         kernels = package_search.kernels_between(
-            words["good"],
-            words["bad"],
-            words["kernels"].split(),
-            open_store(),
-            _say,
-            headers=scenario.tests_at_points or not bare,
+            words["good"], words["bad"], asked, open_store(), say, headers=needs_headers
         )
         return None, kernels, len(kernels) - 1
     if words["kernels"]:
         raise InputError("--kernels goes without --tree: git knows the commits between good and bad")
     said = "".join(f",{name}={path}" for name, path in given)
-    found, count = git_search.resolve_tree(
-        Path(words["path"]), words["good"], words["bad"], said, dirty=words["dirty"]
-    )
+    path, good, bad = Path(words["path"]), words["good"], words["bad"]
+    found, count = git_search.resolve_tree(path, good, bad, said, dirty=words["dirty"])
     kernels = [found.kernel_spec(found.good), found.kernel_spec(found.bad)]
     for kernel in reversed(kernels):  # the last one looked at is built first
-        build.check_configuration(kernel, open_store(), _say)
+        build.check_configuration(kernel, open_store(), say)
     return found, kernels, count
-
-
-def _say(line: str) -> None:
-    click.echo(line, err=True)

@@ -1,23 +1,18 @@
 """``agelab calibrate``: how far run seeds alone move each result, and that equal inputs move none.
 
-In the wall clock equal inputs do move each result: by how much on this host is recorded (agelab.view.calibration_wall).
+In the wall clock equal inputs do move each result: by how much on this host is recorded (agelab.analysis.calibration).
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from agelab.cli.options import json_option, open_store, print_json
 from agelab.cli.run_options import execute, run_options
 from agelab.cli.types import SCENARIO
-from agelab.view.input_diff import input_lines
+from agelab.errors import InputError
+from agelab.runner.request.options import RunOptions
 
-if TYPE_CHECKING:
-    from agelab.analysis.cell_diff import CellPair
-    from agelab.analysis.cells import SeedGroup
-    from agelab.runner.request.options import RunOptions
-
-SCHEMA = 1
 SEEDS = "1,2,3,4,5"
 
 
@@ -38,8 +33,6 @@ def calibrate(name: str | None, everything: bool, show: bool, as_json: bool, **w
     In the wall clock all of it runs twice, and what that differs by is recorded as this host's floor, for each kind of
     step.
     """
-    from agelab.errors import InputError
-    from agelab.runner.request.options import RunOptions
     from agelab.stats.noise_floor import SEEDS_NEEDED
 
     if show:
@@ -56,11 +49,11 @@ def calibrate(name: str | None, everything: bool, show: bool, as_json: bool, **w
     return in_clock(options, everything, as_json)
 
 
-def _in_the_virtual_clock(options: "RunOptions", everything: bool, as_json: bool) -> int:
+def _in_the_virtual_clock(options: RunOptions, everything: bool, as_json: bool) -> int:
     """Run all seeds, and the first of them once more."""
     from agelab.analysis.cell_diff import CellPair
     from agelab.analysis.cells import load, seed_groups
-    from agelab.view.calibration_virtual import floors_json, print_floors
+    from agelab.view.calibration import floors_json, print_floors
 
     seeds = options.seeds
     seeded = execute(options)
@@ -73,10 +66,11 @@ def _in_the_virtual_clock(options: "RunOptions", everything: bool, as_json: bool
         print_json(floors_json(seeded, again, calibrated))
     else:
         print_floors(seeded, again, calibrated, everything)
-    return 0 if all(_good(group, proof) for group, proof in calibrated) else 1
+    ok = all(ran.ok for group, proof in calibrated for ran in (*group.cells.values(), proof.right))
+    return 0 if ok and all(proof.proven for _, proof in calibrated) else 1
 
 
-def _in_the_wall_clock(options: "RunOptions", everything: bool, as_json: bool) -> int:
+def _in_the_wall_clock(options: RunOptions, everything: bool, as_json: bool) -> int:
     """Run all seeds twice, and record by how much the runs differ. Raises InputError where their inputs differ.
 
     The second run follows the first, since as much may lie between two runs that are compared. Real disks are held
@@ -85,10 +79,10 @@ def _in_the_wall_clock(options: "RunOptions", everything: bool, as_json: bool) -
     from agelab.analysis import calibration
     from agelab.analysis.cell_diff import pair_by_seed
     from agelab.analysis.cells import load, seed_groups
+    from agelab.analysis.kind_floors import calibrate as calibrate_host
     from agelab.disk import claim_drives
-    from agelab.errors import InputError
-    from agelab.view import calibration_wall as shown
-    from agelab.view.run_tables import describe_run
+    from agelab.view import calibration as shown
+    from agelab.view.input_diff import input_lines
 
     store = open_store()
     calibration.read_records(store.home)  # a damaged one is refused before the guests run
@@ -102,34 +96,23 @@ def _in_the_wall_clock(options: "RunOptions", everything: bool, as_json: bool) -
             f"{'; '.join(input_lines(other.inputs, every=False))}",
             hint="something was upgraded or replaced meanwhile: calibrate again",
         )
-    found = shown.calibration(seeded, again, pairs)
+    found = calibrate_host(seeded, again, pairs)
     path = calibration.record_calibration(store, *found) if found else None
     if as_json:
         print_json(shown.host_json(seeded, again, pairs, found))
     else:
-        click.echo(f"\n{describe_run(seeded.plan())}")
-        shown.print_cells(pairs)
-        if found:
-            shown.print_host(found[0])
-            shown.print_calibration(found[1], everything)
-            click.echo(f"recorded in {path}; agelab calibrate --show")
-        else:
-            click.echo("nothing is recorded: no five run seeds measured anything both times")
+        shown.print_calibrated(seeded, pairs, found, path, everything)
     return 0 if all(ran.ok for pair in cells for ran in (pair.left, pair.right)) else 1
 
 
 def _show(name: str | None, everything: bool, as_json: bool) -> int:
     from agelab.analysis import calibration
-    from agelab.errors import InputError
-    from agelab.view.calibration_wall import print_records, records_json
+    from agelab.view.calibration import print_records, records_json
 
     if name:
         raise InputError(f"--show shows all that is recorded: leave {name} out")
     records = calibration.read_records(open_store().home)
-    if as_json:
-        print_json({"schema": SCHEMA, "hosts": records_json(records)})
-    else:
-        print_records(records, everything)
+    print_json(records_json(records)) if as_json else print_records(records, everything)
     return 0
 
 
@@ -143,9 +126,3 @@ calibrate.params = [
     else parameter
     for parameter in calibrate.params
 ]
-
-
-def _good(group: "SeedGroup", proof: "CellPair") -> bool:
-    """Return True where every cell is ok, and the first one the same twice."""
-    ended = all(ran.ok for ran in [*group.cells.values(), proof.right])
-    return ended and proof.equal and proof.compared > 0

@@ -1,15 +1,13 @@
 """``agelab capsule``: pack a run into one file, look into it, replay it."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from agelab.cli.options import json_option, open_store, print_json, replaceable
+from agelab.cli.options import find_runs, json_option, open_store, print_json, replaceable
 from agelab.cli.types import FILE_NAME, KERNEL, RUN
-
-if TYPE_CHECKING:
-    from agelab.results.run_directory import RunDirectory
+from agelab.errors import AgelabError, InputError
+from agelab.results.run_directory import RunDirectory
 
 
 @click.group()
@@ -28,11 +26,9 @@ def capsule() -> None:
 def pack(run: str, output: str | None, with_image: bool) -> None:
     """Write RUN (default: the latest) into one file that replays anywhere."""
     from agelab.capsule import pack as packing
-    from agelab.results import run_lookup
     from agelab.view import cell_names
 
-    store = open_store()
-    found = run_lookup.find(store.runs, run)
+    store, [found] = open_store(), find_runs([run])
     path = replaceable(Path(output) if output else Path(found.name + packing.SUFFIX))
     packed = packing.pack(found, store, path, carry=with_image)
     click.echo(
@@ -47,15 +43,10 @@ def pack(run: str, output: str | None, with_image: bool) -> None:
 def show(file: Path, as_json: bool) -> None:
     """Say what is in the capsule FILE, having held everything in it against everything else."""
     from agelab.capsule import read
-    from agelab.view import capsule_content
-    from agelab.view.capsule import print_escaped
+    from agelab.view.capsule import capsule_json, print_capsule
 
     found = read.open_capsule(file)
-    if as_json:
-        print_json(capsule_content.capsule_json(found))
-    else:
-        for line in capsule_content.capsule_lines(found):
-            print_escaped(line)
+    print_json(capsule_json(found)) if as_json else print_capsule(found)
 
 
 @capsule.command(
@@ -81,7 +72,6 @@ def replay(
     as any other: agelab list shows it.
     """
     from agelab.capsule import read, replay
-    from agelab.errors import AgelabError
     from agelab.view.capsule import print_replay, replay_json
     from agelab.view.progress import show_progress
 
@@ -96,18 +86,13 @@ def replay(
         judged = replay.not_rebuilt(found, cells, "; ".join(why))
     else:
         judged = replay.compare_cells(found, cells, run)
-    if as_json:
-        print_json(replay_json(found, run, judged))
-    else:
-        print_replay(run, judged)
+    print_json(replay_json(found, run, judged)) if as_json else print_replay(run, judged)
     outcomes = {one.outcome for one in judged}
     return 1 if "differs" in outcomes else 3 if "could not be rebuilt" in outcomes else 0
 
 
 def _numbers(said: str | None, there: int) -> list[int]:
     """Parse --cells. Raises InputError."""
-    from agelab.errors import InputError
-
     words = [word.strip() for word in said.split(",")] if said is not None else [str(n) for n in range(there)]
     if wrong := [word for word in words if not (word.isascii() and word.isdigit() and int(word) < there)]:
         raise InputError(f"--cells: {wrong[0]!r} is no cell of the capsule: it has 0 to {there - 1}")

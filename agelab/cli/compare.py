@@ -45,15 +45,12 @@ def compare(
         raise InputError(
             "--base chooses among the variants of one run; of several runs the first one is the base"
         )
-    found = (
-        [results.compare_within_run(asked[0], base)]
-        if len(asked) == 1
-        else results.compare_across_runs(asked)
-    )
+    of_one = len(asked) == 1
+    found = [results.compare_within_run(asked[0], base)] if of_one else results.compare_across_runs(asked)
     doubts = {id(other): caveats(one.base, other, anyway) for one in found for other in one.others}
     pairs = [(one.base, other) for one in found for other in one.others]
     if not any(one.begun and other.begun for one, other in pairs):
-        raise no_ok_cells(found, of_one=len(asked) == 1)
+        raise no_ok_cells(found, of_one=of_one)
     tables = []
     for one in found:
         host = host_noise_of(one)
@@ -63,15 +60,9 @@ def compare(
     if as_json:
         print_json(comparison_json(found, tables, doubts, everything))
     else:
-        print_comparison(
-            found,
-            tables,
-            doubts,
-            results.uncompared_groups(found, asked) if len(asked) > 1 else {},
-            each=each,
-            every_input=every_input,
-            everything=everything,
-        )
+        left_out = {} if of_one else results.uncompared_groups(found, asked)
+        shown = {"each": each, "every_input": every_input, "everything": everything}
+        print_comparison(found, tables, doubts, left_out, **shown)
     if not any(one.counted and other.counted for one, other in pairs):
-        raise no_ok_cells(found, of_one=len(asked) == 1)
+        raise no_ok_cells(found, of_one=of_one)
     return int(any(cells.broken for pair in pairs for cells in pair_by_seed(*pair)))

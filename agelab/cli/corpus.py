@@ -1,22 +1,18 @@
 """``agelab corpus``: make and list the seeded input data."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+from pydantic import ValidationError
 
 from agelab.cli.options import json_option, open_store, print_json
 from agelab.cli.types import CORPUS_KEY, SIZE
-from agelab.errors import InputError
+from agelab.corpus import Corpus, CorpusSpec, corpus_from_user
+from agelab.corpus import make as make_corpus
+from agelab.corpus.artefact import list_corpora as stored_corpora
+from agelab.errors import InputError, unknown
 from agelab.places import corpus_names
-
-if TYPE_CHECKING:
-    from agelab.corpus import Corpus
-
-if TYPE_CHECKING:
-    pass
+from agelab.view.artefacts import corpus_json, print_corpora, print_corpus
 
 
 @click.group()
@@ -40,11 +36,6 @@ def corpus() -> None:
 @json_option
 def make(kind: str, size: int, seed: int, source: Path | None, as_json: bool) -> None:
     """Make a corpus, unless it is there already, and show it."""
-    from pydantic import ValidationError
-
-    from agelab.corpus import CorpusSpec, corpus_from_user
-    from agelab.corpus import make as make_corpus
-
     store = open_store()
     given = click.get_current_context().get_parameter_source
     if source:
@@ -69,10 +60,7 @@ def make(kind: str, size: int, seed: int, source: Path | None, as_json: bool) ->
 @json_option
 def list_corpora(as_json: bool) -> None:
     """List the corpora in the store, oldest first."""
-    from agelab.corpus.artefact import list_corpora
-    from agelab.view.corpora import corpus_json, print_corpora
-
-    found = list_corpora(open_store())
+    found = stored_corpora(open_store())
     if as_json:
         print_json({"schema": 1, "corpora": [corpus_json(one) for one in found]})
     else:
@@ -84,10 +72,7 @@ def list_corpora(as_json: bool) -> None:
 @json_option
 def show(key: str, as_json: bool) -> None:
     """Show one corpus, named by the beginning of its KEY."""
-    from agelab.corpus.artefact import list_corpora
-    from agelab.errors import unknown
-
-    corpora = list_corpora(open_store())
+    corpora = stored_corpora(open_store())
     found = [one for one in corpora if one.key.startswith(key)]
     if not found:
         raise unknown("corpus", key, [one.key[:12] for one in corpora] or ["none yet"])
@@ -97,9 +82,4 @@ def show(key: str, as_json: bool) -> None:
 
 
 def _show(one: Corpus, as_json: bool) -> None:
-    from agelab.view.corpora import corpus_json, print_corpus
-
-    if as_json:
-        print_json({"schema": 1, **corpus_json(one)})
-    else:
-        print_corpus(one)
+    print_json({"schema": 1, **corpus_json(one)}) if as_json else print_corpus(one)

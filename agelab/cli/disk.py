@@ -1,18 +1,16 @@
 """``agelab disk``: the stored disks."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import click
 
+from agelab import stored_disk
 from agelab.cli.options import json_option, open_store, print_json
 from agelab.cli.types import DISK_KEY, FILESYSTEMS
-
-if TYPE_CHECKING:
-    pass
+from agelab.errors import InputError
+from agelab.view.artefacts import disk_json, print_disk, print_disks
 
 SCHEMA = 1
 
@@ -29,9 +27,6 @@ def disk() -> None:
 @json_option
 def list_disks(as_json: bool) -> None:
     """List the stored disks, oldest first."""
-    from agelab import stored_disk
-    from agelab.view.disks import disk_json, print_disks
-
     store = open_store()
     disks, damaged = stored_disk.list_disks(store), stored_disk.list_damaged(store)
     if as_json:
@@ -52,9 +47,6 @@ def list_disks(as_json: bool) -> None:
 @json_option
 def show(key: str, as_json: bool) -> None:
     """Show what the disk KEY (or how it begins) is, and whether its content is what was stored."""
-    from agelab import stored_disk
-    from agelab.view.disks import disk_json, print_disk
-
     found = stored_disk.find(open_store(), key)
     if as_json:
         found.verify()
@@ -73,8 +65,6 @@ def export(key: str, target: Path, image_format: Any) -> None:
     A filesystem image that anyone can mount: mount -o loop,ro TARGET /mnt. Of RAID-0 there are two, one for each
     member. Without --format a name that ends in .qcow2 is a qcow2 image, any other a raw one.
     """
-    from agelab import stored_disk
-
     chosen: Literal["raw", "qcow2"] = image_format or ("qcow2" if target.suffix == ".qcow2" else "raw")
     for path in stored_disk.export(stored_disk.find(open_store(), key), target, chosen):
         click.echo(path)
@@ -95,26 +85,15 @@ def take_in(images: tuple[Path, ...], filesystem: str, defaults: Any) -> None:
 
     Two images are the members of a RAID-0 array that agelab has made and exported.
     """
-    from agelab import stored_disk
-    from agelab.errors import InputError
     from agelab.scenario import selection
-    from agelab.view.disks import print_disks
 
     selection.filesystem(filesystem)
     if len(images) > 2:
         raise InputError(f"{len(images)} images: a disk is one, or two in RAID-0")
-    words = [
-        "agelab",
-        "disk",
-        "import",
-        "--filesystem",
-        filesystem,
-        "--defaults",
-        defaults,
-        *map(str, images),
-    ]
+    options = ["--filesystem", filesystem, "--defaults", defaults, *map(str, images)]
+    command = shlex.join(["agelab", "disk", "import", *options])
     layout: Any = "raid0" if len(images) == 2 else "single"
-    found = stored_disk.import_images(open_store(), images, filesystem, layout, defaults, shlex.join(words))
+    found = stored_disk.import_images(open_store(), images, filesystem, layout, defaults, command)
     print_disks([found])
 
 
@@ -122,8 +101,6 @@ def take_in(images: tuple[Path, ...], filesystem: str, defaults: Any) -> None:
 @click.argument("keys", type=DISK_KEY, nargs=-1, required=True)
 def rm(keys: tuple[str, ...]) -> None:
     """Remove the disks KEYS from the store."""
-    from agelab import stored_disk
-
     store = open_store()
     found = [stored_disk.find_artefact(store, key) for key in keys]
     commands = {disk.key: disk.recipe.command for disk in stored_disk.list_disks(store)}

@@ -1,16 +1,17 @@
 """``agelab history``: write operation logs with the engines, and check logs, whoever wrote them."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
+from pydantic import TypeAdapter, ValidationError
 
 from agelab.cli.options import json_option, print_json
 from agelab.cli.types import SIZE
 from agelab.errors import InputError
+from agelab.model.history import History
+from agelab.view.histories import print_log, print_profiles
 
 TAKES = {
     "profile": ("profile", "fullness", "overwrites", "points", "seed"),
@@ -70,9 +71,8 @@ def make(engine: str, output: Path, disk: int, seed: int, as_json: bool, **optio
     given = click.get_current_context().get_parameter_source
     for name in ("seed", *options):
         if name not in TAKES[engine] and given(name) is click.core.ParameterSource.COMMANDLINE:
-            raise InputError(
-                f"--{name} has no meaning for engine {engine}", hint=f"it takes: {_options(engine)}"
-            )
+            takes = ", ".join(f"--{option}" for option in ("disk", *TAKES[engine]))
+            raise InputError(f"--{name} has no meaning for engine {engine}", hint=f"it takes: {takes}")
     if engine == "git" and options["repository"] is None:
         raise InputError("engine git needs --repository: where the repository is")
     if output.exists():
@@ -91,13 +91,9 @@ def make(engine: str, output: Path, disk: int, seed: int, as_json: bool, **optio
 def check(file: Path, as_json: bool) -> None:
     """Read the log FILE to its end and say what is in it, or every line that cannot be carried out."""
     from agelab.history.operations import check_log as checked
-    from agelab.view.histories import print_log
 
     log = checked(file)
-    if as_json:
-        print_json({"schema": 1, **asdict(log)})
-    else:
-        print_log(log)
+    print_json({"schema": 1, **asdict(log)}) if as_json else print_log(log)
 
 
 @history.command()
@@ -105,7 +101,6 @@ def check(file: Path, as_json: bool) -> None:
 def profiles(as_json: bool) -> None:
     """List the profiles of engine profile, and the studies that they come from."""
     from agelab.history.profile import load_profiles as every
-    from agelab.view.histories import print_profiles
 
     found = every()
     if as_json:
@@ -114,16 +109,8 @@ def profiles(as_json: bool) -> None:
         print_profiles(found)
 
 
-def _options(engine: str) -> str:
-    return ", ".join(f"--{name}" for name in ("disk", *TAKES[engine]))
-
-
 def _wanted(engine: str, asked: dict[str, Any]) -> Any:
     """Make the request as a scenario would. Raises InputError naming the option that is out of range."""
-    from pydantic import TypeAdapter, ValidationError
-
-    from agelab.model.history import History
-
     raw = {
         name: {"value": value, "origin": "estimated"} if name in FIGURES else value
         for name, value in asked.items()

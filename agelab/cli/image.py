@@ -1,14 +1,15 @@
 """``agelab image``: sealed guest images."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import click
 
-from agelab.cli.options import json_option, open_store, print_json
+from agelab import image as images
+from agelab import kernel as kernels
+from agelab.cli.options import json_option, open_store, print_json, say
 from agelab.cli.types import KERNEL
-
-if TYPE_CHECKING:
-    from agelab.image import Image
+from agelab.errors import InputError
+from agelab.view.artefacts import images_json, print_images
 
 kernel_option = click.option(
     "--kernel",
@@ -34,24 +35,12 @@ def image() -> None:
 @json_option
 def build(spec: str, refresh: bool, as_json: bool) -> None:
     """Build the image of a kernel, unless the store has it already."""
-    from agelab import image as images
-    from agelab import kernel as kernels
     from agelab.model.filesystem import Filesystem
     from agelab.scenario.toml_files import read_all
 
-    def progress(line: str) -> None:
-        click.echo(line, err=True)
-
-    store = open_store()
-    found = kernels.resolve(spec or kernels.DEFAULT, store, refresh=refresh, progress=progress)
-    made = images.build(
-        found,
-        store,
-        read_all("filesystems", Filesystem),
-        refresh=refresh,
-        progress=progress,
-    )
-    _show([made], as_json)
+    store, filesystems = open_store(), read_all("filesystems", Filesystem)
+    found = kernels.resolve(spec or kernels.DEFAULT, store, refresh=refresh, progress=say)
+    _show([images.build(found, store, filesystems, refresh=refresh, progress=say)], as_json)
 
 
 @image.command()
@@ -59,10 +48,6 @@ def build(spec: str, refresh: bool, as_json: bool) -> None:
 @json_option
 def show(spec: str, as_json: bool) -> None:
     """Show the images of a kernel that are in the store, newest last, with what they proved."""
-    from agelab import image as images
-    from agelab import kernel as kernels
-    from agelab.errors import InputError
-
     store = open_store()
     found = kernels.resolve(spec or kernels.DEFAULT, store)
     made = images.find(found, store)
@@ -71,10 +56,5 @@ def show(spec: str, as_json: bool) -> None:
     _show(made, as_json)
 
 
-def _show(images: "list[Image]", as_json: bool) -> None:
-    from agelab.view.images import images_json, print_images
-
-    if as_json:
-        print_json(images_json(images))
-    else:
-        print_images(images)
+def _show(made: Sequence[images.Image], as_json: bool) -> None:
+    print_json(images_json(made)) if as_json else print_images(made)

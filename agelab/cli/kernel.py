@@ -1,15 +1,16 @@
 """``agelab kernel``: the kernels that guests can boot."""
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from agelab.cli.options import json_option, open_store, print_json
+from agelab import kernel as kernels
+from agelab.cli.options import json_option, open_store, print_json, say
 from agelab.cli.types import KERNEL
-
-if TYPE_CHECKING:
-    pass
+from agelab.drive import module
+from agelab.errors import InputError
+from agelab.view import artefacts
 
 
 @click.group()
@@ -27,15 +28,10 @@ def kernel() -> None:
 @json_option
 def list_kernels(refresh: bool, as_json: bool) -> None:
     """List the kernels of all the mirror's suites, and those in the store."""
-    from agelab.kernel import available
-    from agelab.view.kernels import kernel_rows, print_kernels
-
     store = open_store()
-    rows = kernel_rows(store, [one.model_dump() for one in available(store, refresh=refresh, progress=_say)])
-    if as_json:
-        print_json(rows)
-    else:
-        print_kernels(rows)
+    offered = kernels.available(store, refresh=refresh, progress=say)
+    rows = artefacts.kernel_rows(store, [one.model_dump() for one in offered])
+    print_json(rows) if as_json else artefacts.print_kernels(rows)
 
 
 @kernel.command()
@@ -44,25 +40,20 @@ def list_kernels(refresh: bool, as_json: bool) -> None:
 @json_option
 def fetch(specs: tuple[str, ...], refresh: bool, as_json: bool) -> None:
     """Fetch each kernel SPEC (the default kernel when none is given), and build the modelled drive's module for it."""
-    from agelab import kernel as kernels
-    from agelab.drive import module
-    from agelab.view.kernels import kernel_json
-
     store = open_store()
     rows: list[dict[str, Any]] = []
     for spec in specs or (kernels.DEFAULT,):
-        found = kernels.resolve(spec, store, refresh=refresh, progress=_say)
+        found = kernels.resolve(spec, store, refresh=refresh, progress=say)
         try:
-            built, why = str(module.obtain(found, store, _say)), ""
+            built, why = str(module.obtain(found, store, say)), ""
         except module.NoHeaders as error:
             built, why = "", str(error)
-        rows.append({**kernel_json(found), "drive_module": built or None, "why_no_module": why or None})
+        rows.append(
+            {**artefacts.kernel_json(found), "drive_module": built or None, "why_no_module": why or None}
+        )
         if not as_json:
-            click.echo(
-                f"{found.spec} is {found.release}, package version {found.version}, in {found.directory}"
-                if found.kind != "image"
-                else f"{found.spec} is {found.release}, in {found.directory}"
-            )
+            version = f", package version {found.version}" if found.kind != "image" else ""
+            click.echo(f"{found.spec} is {found.release}{version}, in {found.directory}")
             click.echo(f"  the drive's module: {built}" if built else f"  with model:none alone: {why}")
     if as_json:
         print_json(rows)
@@ -82,11 +73,7 @@ def build(
     SPEC is tree:<path>[@<git ref>], source:<version of Debian's> or recipe:<name or file>. The options become a part
     of the spec, which the output names: with it any verb finds the kernel again.
     """
-    from agelab import kernel as kernels
-    from agelab.drive import module
-    from agelab.errors import InputError
     from agelab.kernel.recipes import KINDS
-    from agelab.view.kernels import kernel_json
 
     if spec.partition(":")[0] not in KINDS:
         raise InputError(f"kernel {spec!r} is not built: {', '.join(f'{kind}:' for kind in KINDS)} are")
@@ -94,10 +81,10 @@ def build(
     words += [("config", path) for path in fragments] + [("patches", path) for path in patches]
     whole = ",".join([spec, *(f"{key}={value}" for key, value in words)])
     store = open_store()
-    found = kernels.resolve(whole, store, progress=_say)
-    built = module.obtain(found, store, _say)
+    found = kernels.resolve(whole, store, progress=say)
+    built = module.obtain(found, store, say)
     if as_json:
-        print_json({**kernel_json(found), "drive_module": str(built)})
+        print_json({**artefacts.kernel_json(found), "drive_module": str(built)})
         return
     click.echo(f"{found.spec} is {found.release}, in {found.directory}")
     click.echo(f"  the drive's module: {built}")
@@ -109,21 +96,16 @@ def build(
 @json_option
 def show(spec: str, as_json: bool) -> None:
     """Show where the kernel SPEC came from, and which filesystems it serves."""
-    from agelab import kernel as kernels
     from agelab.kernel import guest_needs, provenance
     from agelab.model.filesystem import Filesystem
     from agelab.scenario.toml_files import read_all
-    from agelab.view.kernels import kernel_json, print_provenance
 
-    found = kernels.resolve(spec or kernels.DEFAULT, open_store(), progress=_say)
+    found = kernels.resolve(spec or kernels.DEFAULT, open_store(), progress=say)
     came = provenance.of(found)
     filesystems = read_all("filesystems", Filesystem)
     served = {one.name: guest_needs.describe_support(found.modules, one.modules) for one in filesystems}
     if as_json:
-        print_json({**kernel_json(found), "provenance": came.model_dump(mode="json"), "filesystems": served})
+        provenance_json = came.model_dump(mode="json")
+        print_json({**artefacts.kernel_json(found), "provenance": provenance_json, "filesystems": served})
     else:
-        print_provenance(found, came, filesystems, served)
-
-
-def _say(line: str) -> None:
-    click.echo(line, err=True)
+        artefacts.print_provenance(found, came, filesystems, served)

@@ -3,14 +3,14 @@
 import click
 
 from agelab.cli.options import json_option, open_store, print_json
+from agelab.errors import InputError
+from agelab.results import run_lookup
 
 
 @click.command("list", epilog="Exit: 0; 2 where a run is damaged, which is named.")
 @json_option
 def list_runs(as_json: bool) -> int:
     """List runs, newest first."""
-    from agelab.errors import InputError
-    from agelab.results import run_lookup
     from agelab.view.run_tables import print_runs
 
     runs, damaged = [], 0
@@ -23,9 +23,8 @@ def list_runs(as_json: bool) -> int:
         else:
             runs.append(run)
     if as_json:
-        print_json(
-            {"schema": 1, "runs": [run.plan().model_dump(mode="json", exclude={"cells"}) for run in runs]}
-        )
+        plans = [run.plan().model_dump(mode="json", exclude={"cells"}) for run in runs]
+        print_json({"schema": 1, "runs": plans})
     elif runs:
         print_runs(runs)
     elif not damaged:

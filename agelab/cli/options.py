@@ -1,12 +1,15 @@
 """The store, options and output that several verbs share."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
 from agelab import store
 from agelab.errors import InputError
+from agelab.results import run_lookup
+from agelab.results.run_directory import RunDirectory
 from agelab.store import Store
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print a versioned JSON object instead.")
@@ -32,6 +35,17 @@ def replaceable(path: Path) -> Path:
     return path
 
 
+def say(line: str) -> None:
+    """Tell the user how the work goes on, on standard error."""
+    click.echo(line, err=True)
+
+
 def print_json(value: object) -> None:
-    """Print JSON with its keys in the order given."""
-    click.echo(json.dumps(value, indent=1, ensure_ascii=False))
+    """Print JSON with its keys in the order given, and fractions as floats."""
+    click.echo(json.dumps(value, indent=1, ensure_ascii=False, default=float))
+
+
+def find_runs(names: Iterable[str]) -> list[RunDirectory]:
+    """Find runs by their names, their beginnings or ``latest``, each once. Raises InputError for an unknown one."""
+    runs = open_store().runs
+    return list({run.name: run for run in (run_lookup.find(runs, name) for name in names)}.values())

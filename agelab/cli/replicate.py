@@ -1,15 +1,12 @@
 """``agelab replicate``: what of a published study our runs bear out."""
 
-from typing import TYPE_CHECKING
-
 import click
 
-from agelab.cli.options import json_option, open_store, print_json
+from agelab.analysis.cells import RunResult, load
+from agelab.cli.options import find_runs, json_option, print_json
 from agelab.cli.types import SELECTION
-
-if TYPE_CHECKING:
-    from agelab.analysis.cells import RunResult
-    from agelab.results.run_directory import RunDirectory
+from agelab.errors import InputError
+from agelab.results.run_directory import RunDirectory
 
 
 @click.command()
@@ -25,39 +22,28 @@ def replicate(runs: tuple[str, ...], everything: bool, markdown: bool, as_json: 
 
     Exit: 0 whatever the verdicts.
     """
-    from agelab.errors import InputError
     from agelab.published.report import study_reports
-    from agelab.results import run_lookup
+    from agelab.view.replication import print_report, reports_json
+    from agelab.view.replication_markdown import markdown_lines
 
     if as_json and markdown:
         raise click.UsageError("--json and --markdown: one of them")
-    store = open_store().runs
     for words in runs:
         name, colon, _ = words.partition(":")
         if colon:
             raise InputError(f"replicate takes whole runs, not {words!r}", hint=f"agelab replicate {name}")
-    named = {run.name: run for run in (run_lookup.find(store, name) for name in runs)}
-    found = study_reports(loaded(run) for run in named.values())
+    found = study_reports(map(loaded, find_runs(runs)))
     if as_json:
-        from agelab.view.replication_json import SCHEMA, report_json
-
-        print_json({"schema": SCHEMA, "studies": [report_json(report) for report in found]})
+        print_json(reports_json(found))
     elif markdown:
-        from agelab.view.replication_markdown import markdown_lines
-
         click.echo("\n".join(line for report in found for line in markdown_lines(report)))
     else:
-        from agelab.view.replication import print_report
-
         for report in found:
             print_report(report, everything)
 
 
-def loaded(run: "RunDirectory") -> "RunResult":
+def loaded(run: RunDirectory) -> RunResult:
     """Read the run. Raises InputError for one without cells."""
-    from agelab.analysis.cells import load
-    from agelab.errors import InputError
-
     found = load(run)
     if not found.cells:
         raise InputError(f"{run.name} has no cells: there is nothing to put beside a study")

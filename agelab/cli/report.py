@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from agelab.cli.options import open_store, replaceable
+from agelab import atomic
+from agelab.cli.options import find_runs, replaceable
 from agelab.cli.types import SELECTION
 
 
@@ -27,20 +28,11 @@ def report(runs: tuple[str, ...], output: Path) -> None:
     from agelab.analysis.cells import load
     from agelab.report.html import render
     from agelab.report.page import build_page
-    from agelab.results import run_lookup
 
-    store = open_store().runs
-    named = {run.name: run for run in (run_lookup.find(store, name) for name in runs)}
-    text = render(build_page([load(run) for run in named.values()]))
-    _write(output, text)
+    found = find_runs(runs)
+    text = render(build_page(map(load, found)))
+    atomic.write(replaceable(output), text.encode())
     click.echo(
-        f"{output}: {len(named)} run{'s' if len(named) > 1 else ''}, {len(text.encode()) / 1e6:.2f} MB\n"
+        f"{output}: {len(found)} run{'s' if len(found) > 1 else ''}, {len(text.encode()) / 1e6:.2f} MB\n"
         f"open it in any browser: {output.absolute().as_uri()}"
     )
-
-
-def _write(output: Path, text: str) -> None:
-    """Write the file atomically. Raises InputError for a path that cannot hold one."""
-    from agelab import atomic
-
-    atomic.write(replaceable(output), text.encode())

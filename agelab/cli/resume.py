@@ -2,9 +2,11 @@
 
 import click
 
-from agelab.cli.options import open_store
+from agelab.cli.options import find_runs
 from agelab.cli.run_options import execute
 from agelab.cli.types import RUN
+from agelab.errors import InputError
+from agelab.runner.request.options import RunOptions
 
 
 @click.command(epilog="Exit: as agelab run has it.")
@@ -18,13 +20,10 @@ def resume(run: str, jobs: int | None, erase: str | None) -> int:
 
     Ended cells stay as they are. The others start again, from the inputs that the run was begun with.
     """
-    from agelab.errors import InputError
-    from agelab.results import run_lookup
     from agelab.runner.execute import runner
-    from agelab.runner.request.options import RunOptions
     from agelab.view.summary import print_result
 
-    found = run_lookup.find(open_store().runs, run)
+    [found] = find_runs([run])
     if found.is_running():
         raise InputError(f"{found.name} is still going on")
     if found.unfinished() or not found.plan().repeatable:

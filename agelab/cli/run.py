@@ -1,18 +1,16 @@
 """``agelab run``: a scenario, each cell in a fresh guest."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from agelab.cli.options import open_store
 from agelab.cli.run_options import execute, run_options_with_control
 from agelab.cli.types import DISK_KEY
-
-if TYPE_CHECKING:
-    from agelab.errors import AgelabError
-    from agelab.results.run_directory import RunDirectory
-    from agelab.runner.request.options import RunOptions
+from agelab.errors import AgelabError
+from agelab.results.run_directory import RunDirectory
+from agelab.runner.request.options import RunOptions
 
 
 @click.command(
@@ -36,7 +34,6 @@ def run(kernel: tuple[str, ...], **words: Any) -> int:
     With --kernel more than once it is a sweep: a run for each kernel, and one table of all.
     """
     from agelab.runner.execute import runner
-    from agelab.runner.request.options import RunOptions
     from agelab.view.summary import print_result
 
     options = RunOptions(kernel=kernel[0], **words)
@@ -48,9 +45,8 @@ def run(kernel: tuple[str, ...], **words: Any) -> int:
     return 0 if runner.succeeded(finished) else 1
 
 
-def _sweep(options: "RunOptions", kernels: Sequence[str]) -> int:
+def _sweep(options: RunOptions, kernels: Sequence[str]) -> int:
     from agelab.cli.sweep import print_finished_sweep
-    from agelab.errors import AgelabError
     from agelab.runner.execute import runner
 
     done = execute_kernels(options, kernels)
@@ -65,7 +61,7 @@ def _sweep(options: "RunOptions", kernels: Sequence[str]) -> int:
     return 0 if all(map(runner.succeeded, finished)) else 1
 
 
-def execute_kernels(options: "RunOptions", kernels: Sequence[str]) -> "dict[str, RunDirectory | AgelabError]":
+def execute_kernels(options: RunOptions, kernels: Sequence[str]) -> dict[str, RunDirectory | AgelabError]:
     """Run the options on several kernels and show progress. Returns the run of each, or why it has none."""
     from agelab.runner.execute import runner
     from agelab.view.progress import show_progress
@@ -74,5 +70,5 @@ def execute_kernels(options: "RunOptions", kernels: Sequence[str]) -> "dict[str,
         return runner.run_kernels(options, kernels, open_store(), progress)
 
 
-def _print_report_command(runs: "Sequence[RunDirectory]") -> None:
+def _print_report_command(runs: Sequence[RunDirectory]) -> None:
     click.echo(f"a page to read: agelab report {' '.join(run.name for run in runs)} -o report.html")

@@ -1,7 +1,7 @@
 """The options of the verbs that run cells, under the names of ``RunOptions``, and running with progress shown."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -18,11 +18,9 @@ from agelab.cli.types import (
     SCALE,
     SCENARIO,
 )
-
-if TYPE_CHECKING:
-    from agelab.disk import DriveClaim
-    from agelab.results.run_directory import RunDirectory
-    from agelab.runner.request.options import RunOptions
+from agelab.disk import DriveClaim
+from agelab.results.run_directory import RunDirectory
+from agelab.runner.request.options import RunOptions
 
 AnyCommand = TypeVar("AnyCommand", bound=Callable[..., Any])
 
@@ -110,20 +108,6 @@ SHARED = (
 OPTIONS = (*OF_ONE_RUN, *SHARED)
 
 
-def run_options(command: AnyCommand) -> AnyCommand:
-    """Add the scenario argument and all options to a command."""
-    for option in reversed(OPTIONS):
-        command = option(command)
-    return click.argument("name", type=SCENARIO, metavar="SCENARIO[-VARIANT]")(command)
-
-
-def shared_options(command: AnyCommand) -> AnyCommand:
-    """Add the shared options to a command."""
-    for option in reversed(SHARED):
-        command = option(command)
-    return command
-
-
 CONTROL_OPTIONS = (
     click.option(
         "--control",
@@ -136,18 +120,34 @@ CONTROL_OPTIONS = (
 )
 
 
-def run_options_with_control(command: AnyCommand) -> AnyCommand:
-    """Add all options, and a control file's in the place of a scenario, to a command."""
-    for option in reversed((*OPTIONS, *CONTROL_OPTIONS)):
-        command = option(command)
-    return click.argument("name", type=SCENARIO, metavar="[SCENARIO[-VARIANT]]", required=False)(command)
+def _adding(*params: Callable[[AnyCommand], AnyCommand]) -> Callable[[AnyCommand], AnyCommand]:
+    """Return a decorator that adds arguments and options to a command, in this order."""
+
+    def add(command: AnyCommand) -> AnyCommand:
+        for param in reversed(params):
+            command = param(command)
+        return command
+
+    return add
+
+
+run_options = _adding(click.argument("name", type=SCENARIO, metavar="SCENARIO[-VARIANT]"), *OPTIONS)
+"""The scenario argument and all options."""
+shared_options = _adding(*SHARED)
+"""The shared options."""
+run_options_with_control = _adding(
+    click.argument("name", type=SCENARIO, metavar="[SCENARIO[-VARIANT]]", required=False),
+    *OPTIONS,
+    *CONTROL_OPTIONS,
+)
+"""All options, and a control file's in the place of a scenario."""
 
 
 def execute(
-    options: "RunOptions",
-    begun: "RunDirectory | None" = None,
-    claims: "tuple[DriveClaim, ...] | None" = None,
-) -> "RunDirectory":
+    options: RunOptions,
+    begun: RunDirectory | None = None,
+    claims: tuple[DriveClaim, ...] | None = None,
+) -> RunDirectory:
     """Run the options in the user's store, or the unfinished cells of ``begun``, and show progress."""
     from agelab.runner.execute import runner
     from agelab.view.progress import show_progress

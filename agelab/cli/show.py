@@ -2,7 +2,7 @@
 
 import click
 
-from agelab.cli.options import json_option, open_store, print_json
+from agelab.cli.options import find_runs, json_option, print_json
 from agelab.cli.types import RUN
 
 
@@ -11,11 +11,7 @@ from agelab.cli.types import RUN
 @json_option
 def show(run: str, as_json: bool) -> None:
     """Show the samples, keys and digests of RUN (default: the latest)."""
-    from agelab.results import run_lookup
     from agelab.view.run_tables import print_run
 
-    found = run_lookup.find(open_store().runs, run)
-    if as_json:
-        print_json(found.as_json())
-    else:
-        print_run(found, curves=True)
+    [found] = find_runs([run])
+    print_json(found.as_json()) if as_json else print_run(found, curves=True)

@@ -4,6 +4,7 @@ import click
 
 from agelab.cli.options import json_option, open_store, print_json
 from agelab.cli.types import SIZE, STORED_KIND
+from agelab.errors import unknown
 
 
 @click.group(invoke_without_command=True)
@@ -27,7 +28,6 @@ def store(context: click.Context) -> None:
 @json_option
 def list_items(kind: str | None = None, as_json: bool = False) -> None:
     """List number, size and last use of what the store holds, by kind."""
-    from agelab.errors import unknown
     from agelab.store_usage import survey
     from agelab.view.store import items_json, kinds, print_items, print_usage, usage_json
 

@@ -2,18 +2,16 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from agelab.analysis.sweep import Sweep, load_sweep
 from agelab.cli.options import json_option, open_store, print_json
 from agelab.cli.types import SELECTION
-
-if TYPE_CHECKING:
-    from agelab.analysis.sweep import Sweep
-    from agelab.errors import AgelabError
-    from agelab.results.run_directory import RunDirectory
-    from agelab.stats.series import Place
+from agelab.errors import AgelabError, unknown
+from agelab.results import run_lookup
+from agelab.results.run_directory import RunDirectory
+from agelab.stats.series import Place
 
 
 @click.command()
@@ -34,40 +32,30 @@ def sweep(names: tuple[str, ...], asked: tuple[str, ...], plots: Path | None, as
 
     RUN... are runs on different kernels, or of further run seeds, as agelab run --kernel A --kernel B makes them.
     """
-    from agelab.analysis import sweep as results
-    from agelab.results import run_lookup
     from agelab.view.sweep import print_sweep, sweep_json, write_plots
 
     store = open_store()
-    found = results.load_sweep([run_lookup.find(store.runs, name) for name in names])
+    found = load_sweep([run_lookup.find(store.runs, name) for name in names])
     places = _places(found, asked)
-    if as_json:
-        print_json(sweep_json(found, places))
-    else:
-        print_sweep(found, places)
+    print_json(sweep_json(found, places)) if as_json else print_sweep(found, places)
     for path in write_plots(found, places, plots) if plots else ():
         click.echo(f"plot  {path}", err=as_json)
     return 0
 
 
-def print_finished_sweep(
-    runs: "Sequence[RunDirectory]", unfit: "Sequence[tuple[str, AgelabError]]" = ()
-) -> None:
+def print_finished_sweep(runs: Sequence[RunDirectory], unfit: Sequence[tuple[str, AgelabError]] = ()) -> None:
     """Print the table of runs that have just ended, why a kernel (its spec) has none, and how to see it again."""
-    from agelab.analysis import sweep as results
     from agelab.view.sweep import print_sweep
 
-    found = results.load_sweep(runs)
+    found = load_sweep(runs)
     print_sweep(found, found.places())
     for spec, why in unfit:
         click.echo(f"not in the table: kernel {spec}: {str(why).splitlines()[0]}")
     click.echo(f"\nagain, or as JSON or plots: agelab sweep {' '.join(run.name for run in runs)}")
 
 
-def _places(found: "Sweep", asked: Sequence[str]) -> "list[Place]":
+def _places(found: Sweep, asked: Sequence[str]) -> list[Place]:
     """Choose the metrics to show. Raises InputError for one that was not measured."""
-    from agelab.errors import unknown
-
     if not asked:
         return found.places()
     measured = [entry.measured for row in found.entries.values() for entry in row if entry]

@@ -21,12 +21,6 @@ class ClaimSubject(NamedTuple):
     layout: str
     table: str
 
-    def __str__(self) -> str:
-        layout, table = (
-            f"{mark}{word}" if word else "" for mark, word in (("@", self.layout), ("#", self.table))
-        )
-        return f"{self.variant}{layout}{table}"
-
 
 def subject(text: str) -> ClaimSubject:
     """Parse ``xfs``, ``xfs@raid0``, ``xfs#I``; parts left out are empty."""
@@ -255,7 +249,7 @@ class Claims(Frozen):
 
     @model_validator(mode="after")
     def _names_hold_together(self) -> Self:
-        problems = [f"{what} {name!r} is there twice" for what, name in self._twice()]
+        problems = [f"{what} {name!r} is defined twice" for what, name in self._twice()]
         tables = {table.id for table in self.tables}
         ids = {claim.id for claim in self.claims}
         for claim in self.claims:

@@ -22,6 +22,10 @@ SHORTEST = Fraction("0.5")
 """Seconds from which a percentage is known: the kernel counts in ticks of 10 ms, one of which is 2 % of them."""
 
 
+class _NoValue(Exception):
+    """The reason why a cell has no value in a place."""
+
+
 @dataclass(frozen=True)
 class OurValues:
     """The cells of a column in the places of a study's table."""
@@ -51,11 +55,16 @@ class OurValues:
         if not group.counted:
             return Value(why=f"{group.name}: {group.results[-1].ended}")
         steps = self.claims.sums.get(step, (step,))
-        found = [_value(one, steps, metric, use.repetition) for one in group.counted.values()]
-        numbers = tuple(value for value in found if not isinstance(value, str))
+        numbers: list[Fraction] = []
+        reasons: list[str] = []
+        for one in group.counted.values():
+            try:
+                numbers.append(_value(one, steps, metric, use.repetition))
+            except _NoValue as why:
+                reasons.append(str(why))
         if not numbers:
-            return Value(why=next(why for why in found if isinstance(why, str)))
-        return Value(numbers, host=_noise(group.host, steps, metric, use.repetition))
+            return Value(why=reasons[0])
+        return Value(tuple(numbers), host=_noise(group.host, steps, metric, use.repetition))
 
     def _variant(self, variant: str) -> str:
         """Return the variant that runs: a stand-in's, at the same row of the table."""
@@ -74,52 +83,46 @@ def _noise(host: HostNoise, steps: tuple[str, ...], metric: str, repetition: str
     return sum(map(max, known), Fraction()) if known == shares else None
 
 
-def _value(cell: CellResult, steps: tuple[str, ...], metric: str, repetition: str) -> Fraction | str:
-    """Return the sum over the steps, a percentage from such sums; or why there is none."""
-    wanted = PERCENTAGES.get(metric)
-    if wanted is None:
+def _value(cell: CellResult, steps: tuple[str, ...], metric: str, repetition: str) -> Fraction:
+    """Return the sum over the steps, or a percentage from such sums. Raises _NoValue."""
+    if metric not in PERCENTAGES:
         return _sum(cell, steps, (metric,), repetition)
-    busy, elapsed = (_sum(cell, steps, names, repetition) for names in (wanted, ("elapsed",)))
-    if isinstance(busy, str) or isinstance(elapsed, str):
-        return busy if isinstance(busy, str) else str(elapsed)
+    busy = _sum(cell, steps, PERCENTAGES[metric], repetition)
+    elapsed = _sum(cell, steps, ("elapsed",), repetition)
     if _seconds(cell, steps, repetition) < SHORTEST:
-        return "too short for ticks of 10 ms"
+        raise _NoValue("too short for ticks of 10 ms")
     return 100 * busy / elapsed
 
 
 def _seconds(cell: CellResult, steps: tuple[str, ...], repetition: str) -> Fraction:
     """Return the seconds that a percentage is made of: those of every repetition where it is of their mean."""
-    found = [
-        one for one in (_repetitions(cell, step, "elapsed") for step in steps) if not isinstance(one, str)
-    ]
     chosen = {"first": slice(1), "last": slice(-1, None)}.get(repetition, slice(None))
-    return sum((value for one in found for value in one[chosen]), Fraction())
+    found = (value for step in steps for value in _repetitions(cell, step, "elapsed")[chosen])
+    return sum(found, Fraction())
 
 
-def _sum(
-    cell: CellResult, steps: tuple[str, ...], metrics: tuple[str, ...], repetition: str
-) -> Fraction | str:
+def _sum(cell: CellResult, steps: tuple[str, ...], metrics: tuple[str, ...], repetition: str) -> Fraction:
     found = Fraction()
     for step in steps:
         for metric in metrics:
             values = _repetitions(cell, step, metric)
-            if isinstance(values, str):
-                return values
             one = _of_repetitions(values, repetition)
             if one is None:
-                return f"{step} has {len(values)} repetitions with {metric} that is not 0; two are needed"
+                raise _NoValue(
+                    f"{step} has {len(values)} repetitions with {metric} that is not 0; two are needed"
+                )
             found += one
     return found
 
 
-def _repetitions(cell: CellResult, step: str, metric: str) -> list[Fraction] | str:
-    """Return the values of all repetitions in their order, or why one is missing."""
+def _repetitions(cell: CellResult, step: str, metric: str) -> list[Fraction]:
+    """Return the values of all repetitions in their order. Raises _NoValue where one is missing."""
     samples = cell.by_step.get((step, metric))
     if not samples:
-        return f"{cell.cell.label} has no {metric} of step {step}"
+        raise _NoValue(f"{cell.cell.label} has no {metric} of step {step}")
     for number, sample in sorted(samples.items()):
         if sample.value is None:
-            return f"{step} {number} {metric}: {sample.not_measured or 'not measured'}"
+            raise _NoValue(f"{step} {number} {metric}: {sample.not_measured or 'not measured'}")
     return [exact(sample.value or 0) for _, sample in sorted(samples.items())]
 
 

@@ -18,14 +18,11 @@ from agelab.published.claims import (
     Spread,
     subject,
 )
-from agelab.published.tables import Place
 from agelab.published.value_sources import Value, ValueSource, compare_values
 
 
 @dataclass(frozen=True)
 class ClaimComparison:
-    """One comparison of a test."""
-
     where: str
     figure: Fraction | None
     """A ratio, or another number by the kind of test; None where values are missing."""
@@ -77,21 +74,14 @@ class _Spot:
 
     def value(self, ref: str, step: str | None = None, layout: Layout | None = None) -> Value:
         found = subject(ref)
-        place: Place = (
-            found.table or self.table,
-            found.variant,
-            layout or found.layout or self.layout,
-            step or self.step,
-            self.metric,
-        )
-        return self.source.value(place)
+        table, where = found.table or self.table, layout or found.layout or self.layout
+        return self.source.value((table, found.variant, where, step or self.step, self.metric))
 
     def values(self, refs: Sequence[str], layout: Layout | None = None) -> dict[str, Value]:
         return {ref: self.value(ref, layout=layout) for ref in refs}
 
 
 def run_test(test: AnyTest, claims: Claims, source: ValueSource) -> ClaimOutcome:
-    """Make the comparisons of a test."""
     return ClaimOutcome(test.over, tuple(_comparisons(test, claims, source)))
 
 
@@ -99,26 +89,23 @@ def _comparisons(test: AnyTest, claims: Claims, source: ValueSource) -> Iterator
     for layout in test.layouts:
         for step in test.steps:
             spot = _Spot(source, claims.table(test.table).id, test.metric, layout, step)
-            if isinstance(test, ExpectedRatio):
-                yield from (_ratio(spot, test, *couple) for couple in test.couples)
-            elif isinstance(test, Same):
-                yield from (_same(spot, test, *couple) for couple in test.couples)
-            elif isinstance(test, Amount):
-                yield from (_amount(spot, test, ref) for ref in test.of)
-            else:
-                yield _of_sets(spot, test, claims)
-
-
-def _of_sets(
-    spot: _Spot, test: Extreme | ExpectedOrder | Kept | Gain | Spread, claims: Claims
-) -> ClaimComparison:
-    if isinstance(test, Extreme):
-        return _extreme(spot, test, describe_extreme(test, claims))
-    if isinstance(test, ExpectedOrder):
-        return _order(spot, test)
-    if isinstance(test, Kept):
-        return _kept(spot, test)
-    return _gain(spot, test) if isinstance(test, Gain) else _spread(spot, test)
+            match test:
+                case ExpectedRatio():
+                    yield from (_ratio(spot, test, *couple) for couple in test.couples)
+                case Same():
+                    yield from (_same(spot, test, *couple) for couple in test.couples)
+                case Amount():
+                    yield from (_amount(spot, test, ref) for ref in test.of)
+                case Extreme():
+                    yield _extreme(spot, test, describe_extreme(test, claims))
+                case ExpectedOrder():
+                    yield _order(spot, test)
+                case Kept():
+                    yield _kept(spot, test)
+                case Gain():
+                    yield _gain(spot, test)
+                case Spread():
+                    yield _spread(spot, test)
 
 
 def why_missing(*values: Value) -> str:
@@ -135,10 +122,8 @@ def _ratio(spot: _Spot, test: ExpectedRatio, one: str, other: str) -> ClaimCompa
     second = f"{other} {test.to_step}" if test.to_step else other
     where = f"{spot.name}: {one} / {second}"
     left, right = spot.value(one), spot.value(other, test.to_step)
-    if why := why_missing(left, right):
+    if why := why_missing(left, right) or ("" if right.median else f"{second} is 0"):
         return ClaimComparison(where, None, None, why)
-    if not right.median:
-        return ClaimComparison(where, None, None, f"{second} is 0")
     figure, sign = left.median / right.median, compare_values(left, right)
     if not sign and figure != 1:
         # A difference that does not count is none.
@@ -150,10 +135,8 @@ def _ratio(spot: _Spot, test: ExpectedRatio, one: str, other: str) -> ClaimCompa
 def _same(spot: _Spot, test: Same, one: str, other: str) -> ClaimComparison:
     where = f"{spot.name}: {one} / {other}"
     left, right = spot.value(one), spot.value(other)
-    if why := why_missing(left, right):
+    if why := why_missing(left, right) or ("" if right.median else f"{other} is 0"):
         return ClaimComparison(where, None, None, why)
-    if not right.median:
-        return ClaimComparison(where, None, None, f"{other} is 0")
     figure = left.median / right.median
     lower, higher = sorted((left.median, right.median))
     if lower and higher / lower - 1 <= Fraction(str(test.within)):
@@ -165,12 +148,10 @@ def _same(spot: _Spot, test: Same, one: str, other: str) -> ClaimComparison:
 
 
 def _amount(spot: _Spot, test: Amount, ref: str) -> ClaimComparison:
-    value = spot.value(ref)
+    where, value = f"{spot.name}: {ref}", spot.value(ref)
     if why := why_missing(value):
-        return ClaimComparison(f"{spot.name}: {ref}", None, None, why)
-    return ClaimComparison(
-        f"{spot.name}: {ref}", value.median, _in_band(value.median, test.at_least, test.at_most)
-    )
+        return ClaimComparison(where, None, None, why)
+    return ClaimComparison(where, value.median, _in_band(value.median, test.at_least, test.at_most))
 
 
 def describe_extreme(test: Extreme, claims: Claims) -> str:
@@ -239,9 +220,8 @@ def _kept(spot: _Spot, test: Kept) -> ClaimComparison:
         ]
         return ClaimComparison(where, Fraction(len(turned)), not turned, "; ".join(turned))
     one, other = (_at_the_end(values, test.what) for values in (here, there))
-    return ClaimComparison(
-        where, None, bool(one & other), f"{', '.join(sorted(one))} | {', '.join(sorted(other))}"
-    )
+    note = " | ".join(", ".join(sorted(names)) for names in (one, other))
+    return ClaimComparison(where, None, bool(one & other), note)
 
 
 def _at_the_end(values: dict[str, Value], what: str) -> set[str]:
@@ -265,11 +245,10 @@ def _gain(spot: _Spot, test: Gain) -> ClaimComparison:
     if test.of not in gains or not others:
         return ClaimComparison(where, None, None, why)
     most, name = max(others)
-    if gains[test.of] <= most:
-        return ClaimComparison(where, gains[test.of], False, f"{name} gains {float(most):.3g}")
-    return ClaimComparison(
-        where, gains[test.of], None if why else True, why or f"next is {name}: {float(most):.3g}"
-    )
+    gain, next_gain = gains[test.of], f"{float(most):.3g}"
+    if gain <= most:
+        return ClaimComparison(where, gain, False, f"{name} gains {next_gain}")
+    return ClaimComparison(where, gain, None if why else True, why or f"next is {name}: {next_gain}")
 
 
 def _spread(spot: _Spot, test: Spread) -> ClaimComparison:

@@ -19,18 +19,11 @@ SHOWN = 4
 
 def describe_column(column: RunColumn) -> str:
     """Describe a column: scale, clock, defaults, kernel, machines, drives, run seeds."""
-    emulated = ", EMULATED" if column.emulated else ""
-    return ", ".join(
-        [
-            f"scale {column.plan.scale}",
-            f"{column.plan.clock} clock{emulated}",
-            f"{column.first.defaults} defaults",
-            f"kernel {column.first.kernel}",
-            *column.machines,
-            *column.drives,
-            seeds_text(column.seeds),
-        ]
+    plan, first, emulated = column.plan, column.first, ", EMULATED" if column.emulated else ""
+    said = (
+        f"scale {plan.scale}, {plan.clock} clock{emulated}, {first.defaults} defaults, kernel {first.kernel}"
     )
+    return ", ".join([said, *column.machines, *column.drives, seeds_text(column.seeds)])
 
 
 def count_verdicts(report: StudyReport, letter: str) -> str:
@@ -109,25 +102,16 @@ def comparison_rows(judged: Sequence[JudgedClaim], everything: bool) -> list[lis
         ours = [one.ours.comparisons[number] for one in ran if one.ours]
         readings = list(dict.fromkeys(figure_text(one.comparisons[number].figure) for one in theirs))
         against = sum(one.holds is False for one in ours)
-        rows.append(
-            (
-                -against,
-                [
-                    first.where,
-                    "-".join(readings) if readings != ["-"] else _words(first),
-                    *(_figure(one) for one in ours),
-                ],
-            )
-        )
+        printed = "-".join(readings) if readings != ["-"] else _words(first)
+        rows.append((-against, [first.where, printed, *map(_figure, ours)]))
     kept = rows if everything else sorted(rows, key=lambda row: row[0])[:SHOWN]
     return [cells for _, cells in kept]
 
 
 def _figure(one: ClaimComparison) -> str:
     """Format the figure, marked where it speaks against the claim."""
-    return (figure_text(one.figure) if one.figure is not None else _words(one)) + (
-        " no" if one.holds is False else ""
-    )
+    figure = _words(one) if one.figure is None else figure_text(one.figure)
+    return f"{figure} no" if one.holds is False else figure
 
 
 def _words(one: ClaimComparison) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import isnan
 
 from scipy.stats import kendalltau
@@ -45,16 +46,20 @@ class RankedColumn:
     common: int
     """The number of those variants."""
 
+    @cached_property
+    def medians(self) -> Mapping[str, Fraction]:
+        """The value of each variant that has one."""
+        return {name: value.median for name, value in self.values.items() if value.numbers}
+
     def ratio(self, variant: str) -> Fraction | None:
         """Return the variant's value over the lowest one."""
-        known = {name: value.median for name, value in self.values.items() if value.numbers}
-        lowest = min(known.values(), default=Fraction())
-        return known[variant] / lowest if variant in known and lowest else None
+        lowest = min(self.medians.values(), default=Fraction())
+        return self.medians[variant] / lowest if variant in self.medians and lowest else None
 
     def rank(self, variant: str) -> int | None:
         """Return its place among the variants that have a value, 1 for the lowest."""
-        known = {name: value.median for name, value in self.values.items() if value.numbers}
-        return dict(zip(known, competition_ranks(list(known.values())), strict=True)).get(variant)
+        ranks = competition_ranks(list(self.medians.values()))
+        return dict(zip(self.medians, ranks, strict=True)).get(variant)
 
 
 @dataclass(frozen=True)
@@ -90,30 +95,30 @@ class Ranking:
     overall: tuple[Overall | None, ...]
     """One for each side; None where fewer than two steps or two variants are common."""
 
+    @property
+    def measured_rows(self) -> tuple[RankedRow, ...]:
+        """The rows of which a run has a value."""
+        return tuple(row for row in self.rows if any(column.medians for column in row.ours))
+
 
 def rankings(figures: PublishedTables, claims: Claims, sources: Sequence[OurValues]) -> list[Ranking]:
     """Rank every table of the study in which two variants or more can be compared."""
     found = []
+    printed = [PrintedValues(figures, claims, reading) for reading in READINGS]
     for use in claims.tables:
         # Layout, metric and unit of a table to the figures that are one ranking's.
         groups: dict[tuple[str, str, str], list[PublishedFigure]] = {}
         for figure in figures.of(use.id):
             factor = figure.metric in FACTORS
-            key = (
-                (figure.layout, use.compares, "times")
-                if factor
-                else (figure.layout, figure.metric, figure.unit)
-            )
-            groups.setdefault(key, []).append(figure)
+            metric, unit = (use.compares, "times") if factor else (figure.metric, figure.unit)
+            groups.setdefault((figure.layout, metric, unit), []).append(figure)
         for (layout, metric, unit), those in groups.items():
             relative = [use.relative_to] if use.relative_to and unit == "times" else []
             variants = list(dict.fromkeys([*relative, *(figure.variant for figure in those)]))
             rows = []
             for step in dict.fromkeys(figure.step for figure in those):
                 places: dict[str, Place] = {name: (use.id, name, layout, step, metric) for name in variants}
-                row = _row(
-                    step, places, [PrintedValues(figures, claims, reading) for reading in READINGS], sources
-                )
+                row = _row(step, places, printed, sources)
                 rows += [row] if len(row.theirs[0].values) > 1 else []
             if rows:
                 alone = [row for row in rows if row.step not in claims.sums]

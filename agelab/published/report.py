@@ -11,6 +11,7 @@ from agelab.published.ranking import Ranking, rankings
 from agelab.published.run_columns import RunColumn, run_columns
 from agelab.published.study import Study, study_of_scenario
 from agelab.published.verdict import ClaimVerdict, JudgedClaim, judge_claim, stand_ins_run
+from agelab.stats.formatting import letter
 
 
 @dataclass(frozen=True)
@@ -54,30 +55,17 @@ def study_reports(runs: Iterable[RunResult]) -> list[StudyReport]:
 
 
 def _report(study: Study, runs: Iterable[RunResult]) -> StudyReport:
-    lettered = tuple(zip(_letters(), run_columns(runs), strict=False))
+    lettered = tuple((letter(at), column) for at, column in enumerate(run_columns(runs)))
     columns = tuple(
-        StudyColumn(letter, side, name)
-        for letter, side in lettered
+        StudyColumn(side_letter, side, name)
+        for side_letter, side in lettered
         for name in (stand_ins_run(study, side) if study.claims.stand_ins else ("",))
     )
     sources = [OurValues(study.figures, study.claims, column.side, column.stand_in) for column in columns]
-    return StudyReport(
-        study,
-        lettered,
-        columns,
-        tuple(rankings(study.figures, study.claims, sources)),
-        tuple(
-            (
-                claim,
-                tuple((letter, one) for letter, side in lettered for one in judge_claim(study, claim, side)),
-            )
-            for claim in study.claims.claims
-        ),
+    claims = tuple(
+        (claim, tuple((name, one) for name, side in lettered for one in judge_claim(study, claim, side)))
+        for claim in study.claims.claims
     )
-
-
-def _letters() -> Iterable[str]:
-    """A, B, .. Z, AA, AB, ..."""
-    alphabet = [chr(code) for code in range(ord("A"), ord("Z") + 1)]
-    yield from alphabet
-    yield from (one + other for one in alphabet for other in alphabet)
+    return StudyReport(
+        study, lettered, columns, tuple(rankings(study.figures, study.claims, sources)), claims
+    )

@@ -1,10 +1,10 @@
 """Our runs as columns beside a study. Runs that belong together share one: layouts come in runs of their own."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from agelab.analysis.cells import CellResult, RunResult, SeedGroup
+from agelab.analysis.cells import RunResult, SeedGroup, group_cells
 from agelab.analysis.host_noise import HostNoise, noise_of_runs
 from agelab.model.result import Cell, RunPlan
 
@@ -24,15 +24,8 @@ class RunColumn:
     @cached_property
     def groups(self) -> Mapping[Key, SeedGroup]:
         """The cells of all run seeds by scenario, variant and layout."""
-        found: dict[Key, tuple[RunResult, list[CellResult]]] = {}
-        for run in self.runs:
-            for one in run.cells:
-                key = (run.plan.scenario, one.cell.variant, one.cell.layout)
-                found.setdefault(key, (run, []))[1].append(one)
-        return {
-            key: SeedGroup(results[0].cell.label, run, tuple(results), self._noise[key[0]])
-            for key, (run, results) in found.items()
-        }
+        found = group_cells(self.runs, lambda run, cell: (run.plan.scenario, cell.variant, cell.layout))
+        return {key: replace(group, host=self._noise[key[0]]) for key, group in found.items()}
 
     @cached_property
     def _noise(self) -> Mapping[str, HostNoise]:

@@ -18,8 +18,6 @@ DIRECTORY = "published"
 
 @dataclass(frozen=True)
 class Study:
-    """One published study."""
-
     figures: PublishedTables
     claims: Claims
 
@@ -35,7 +33,6 @@ class Study:
 
 
 def study_names() -> list[str]:
-    """List the studies that have published data."""
     return sorted(path.stem for path in (toml_files.SCENARIOS / DIRECTORY).glob("*.csv"))
 
 

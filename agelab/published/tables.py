@@ -65,7 +65,6 @@ class PublishedTables:
         return next(figure.filesystem for figure in self.by_place.values() if figure.variant == variant)
 
     def of(self, table: str) -> list[PublishedFigure]:
-        """Return the figures of one table."""
         return [figure for figure in self.by_place.values() if figure.table == table]
 
 

@@ -36,8 +36,6 @@ class Value:
 
 
 class ValueSource(Protocol):
-    """A source of values."""
-
     @property
     def resolution(self) -> Fraction:
         """The resolution of the source's clock: values that differ by no more count as equal."""

@@ -1,10 +1,8 @@
 """Judge a claim by our runs: replicated, not replicated, or could not be tested; with numbers and the reason."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from fractions import Fraction
 
 from agelab.published.claims import Claim
 from agelab.published.our_values import OurValues
@@ -20,8 +18,6 @@ SCALES = ("quick", "paper")
 
 
 class ClaimVerdict(StrEnum):
-    """The verdict on a claim."""
-
     REPLICATED = "replicated"
     NOT = "not replicated"
     UNTESTED = "could not be tested"
@@ -44,21 +40,16 @@ class JudgedClaim:
     stand_in: bool = False
 
 
-@dataclass
-class _Counting:
-    """Our values, with the fewest run seeds that any of them was made of."""
+@dataclass(frozen=True)
+class _CountedValues(OurValues):
+    """Our values, with the numbers of run seeds that each value asked for was made of."""
 
-    source: OurValues
-    fewest: int | None = None
-
-    @property
-    def resolution(self) -> Fraction:
-        return self.source.resolution
+    counts: list[int] = field(default_factory=list)
 
     def value(self, place: Place) -> Value:
-        found = self.source.value(place)
+        found = super().value(place)
         if found.numbers:
-            self.fewest = min(self.fewest or len(found.numbers), len(found.numbers))
+            self.counts.append(len(found.numbers))
         return found
 
 
@@ -68,14 +59,8 @@ def judge_claim(study: Study, claim: Claim, column: RunColumn) -> list[JudgedCla
     if stand_ins is None:
         return [_judge(study, claim, column)]
     own = ", ".join(dict.fromkeys(figure.filesystem for figure in study.figures.by_place.values()))
-    first = JudgedClaim(
-        claim,
-        ClaimVerdict.UNTESTED,
-        claim.untestable or stand_ins.why,
-        printed_outcomes(study, claim),
-        None,
-        filesystem=own,
-    )
+    why, theirs = claim.untestable or stand_ins.why, printed_outcomes(study, claim)
+    first = JudgedClaim(claim, ClaimVerdict.UNTESTED, why, theirs, None, filesystem=own)
     if claim.untestable:
         return [first]
     return [first, *(_judge(study, claim, column, name) for name in stand_ins_run(study, column))]
@@ -95,22 +80,17 @@ def printed_outcomes(study: Study, claim: Claim) -> tuple[ClaimOutcome, ...]:
     """Run the claim's test on the study's own table, in each reading of its percentages; equal outcomes once."""
     if claim.test is None:
         return ()
-    found = [
-        run_test(claim.test, study.claims, PrintedValues(study.figures, study.claims, one))
-        for one in READINGS
-    ]
-    return tuple(dict.fromkeys(found))
+    readings = (PrintedValues(study.figures, study.claims, one) for one in READINGS)
+    return tuple(dict.fromkeys(run_test(claim.test, study.claims, one) for one in readings))
 
 
 def _judge(study: Study, claim: Claim, column: RunColumn, stand_in: str = "") -> JudgedClaim:
     theirs = printed_outcomes(study, claim)
-    ours = None
-    source = _Counting(OurValues(study.figures, study.claims, column, stand_in))
-    if claim.test:
-        ours = run_test(claim.test, study.claims, source)
+    source = _CountedValues(study.figures, study.claims, column, stand_in)
+    ours = run_test(claim.test, study.claims, source) if claim.test else None
     verdict, reason = _verdict(claim, column, ours)
-    few = verdict is not ClaimVerdict.UNTESTED and (source.fewest or 0) < SEEDS_NEEDED
-    floor = too_few_seeds(source.fewest or 0) if few else ""
+    fewest = min(source.counts, default=0)
+    floor = too_few_seeds(fewest) if verdict is not ClaimVerdict.UNTESTED and fewest < SEEDS_NEEDED else ""
     return JudgedClaim(claim, verdict, reason, theirs, ours, floor, stand_in, bool(stand_in))
 
 
@@ -119,7 +99,8 @@ def _verdict(claim: Claim, column: RunColumn, ours: ClaimOutcome | None) -> tupl
         return ClaimVerdict.UNTESTED, why
     assert ours is not None
     if ours.holds is None:
-        return ClaimVerdict.UNTESTED, _first(ours.missing)
+        more = len(ours.missing) - 1
+        return ClaimVerdict.UNTESTED, ours.missing[0] + (f" (and {more} more reasons)" if more else "")
     return (ClaimVerdict.REPLICATED if ours.holds else ClaimVerdict.NOT), _counted(ours)
 
 
@@ -131,11 +112,6 @@ def _counted(ours: ClaimOutcome) -> str:
     wanted = {"every": "", "most": ", more than half are needed", "some": ", one is needed"}[ours.over]
     left = len(ours.comparisons) - made
     return f"{ours.true} of {made} are so{wanted}" + (f"; {left} could not be compared" if left else "")
-
-
-def _first(reasons: Sequence[str]) -> str:
-    """Return the first reason, and how many more there are."""
-    return reasons[0] + (f" (and {len(reasons) - 1} more reasons)" if len(reasons) > 1 else "")
 
 
 def _out_of_reach(claim: Claim, column: RunColumn) -> str:

@@ -1,6 +1,8 @@
 """Charts of a group of runs: times, aging, curves, and the breakdown of time."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from agelab import vega
 from agelab.analysis.cells import SeedGroup
@@ -18,17 +20,37 @@ from agelab.vega import Bar, ChartLine
 
 MAX_CHARTS = 40
 """Maximum number of charts of one kind; a control file with hundreds of tests has the rest in the table of results."""
-CPU = (
-    ("cpu_user", "user"),
-    ("cpu_system", "system"),
-    ("cpu_iowait", "waiting for a disk"),
-    ("cpu_idle", "idle"),
+
+
+@dataclass(frozen=True)
+class TimeSplit:
+    """The parts of a step's time."""
+
+    title: str
+    note: str
+    parts: tuple[tuple[str, str], ...]
+    """Metric and name of each."""
+
+
+PROCESSOR = TimeSplit(
+    "Processor time of each step",
+    "In ticks of 10 ms: of a short step little is known.",
+    (
+        ("cpu_user", "user"),
+        ("cpu_system", "system"),
+        ("cpu_iowait", "waiting for a disk"),
+        ("cpu_idle", "idle"),
+    ),
 )
-BUSY = (
-    ("busy_overhead", "commands"),
-    ("busy_seek", "moving the arm"),
-    ("busy_rotation", "waiting for the sector"),
-    ("busy_transfer", "moving data"),
+DRIVE = TimeSplit(
+    "Drive time of each step, by cause",
+    "The drive's own time, of modelled drives alone. A write cache works on after its step has ended.",
+    (
+        ("busy_overhead", "commands"),
+        ("busy_seek", "moving the arm"),
+        ("busy_rotation", "waiting for the sector"),
+        ("busy_transfer", "moving data"),
+    ),
 )
 AGED_COLOUR, FIRST_COLOUR = 1, 7
 WHISKERS = "A bar is the median over run seeds; the thin line is the interval that holds it (docs/floor.md)."
@@ -62,10 +84,9 @@ def slowdown_charts(group: RunSet, places: Sequence[Place]) -> Iterator[Charts]:
         ]
         times_of_both += _bars(title, "s", both)
     if charts:
-        note = _left_out(
-            len(places), f"1, the dashed line: no slower than a disk without a history. {WHISKERS}"
-        )
-        yield Charts("Slowdown: time on the aged disk / time on the unaged one", tuple(charts), note=note)
+        note = f"1, the dashed line: no slower than a disk without a history. {WHISKERS}"
+        title = "Slowdown: time on the aged disk / time on the unaged one"
+        yield Charts(title, tuple(charts), note=_left_out(len(places), note))
     if times_of_both:
         legend = (Mark("aged", AGED_COLOUR), Mark("unaged control", 0))
         yield Charts("The two times of each test", tuple(times_of_both), legend)
@@ -117,11 +138,8 @@ def _summary_bar(name: str, summary: Summary, unit: str, kind: int) -> Bar:
 
 
 def _left_out(number: int, note: str) -> str:
-    return (
-        note
-        if number <= MAX_CHARTS
-        else f"{note} {number - MAX_CHARTS} more are in the table of all results."
-    )
+    left = number - MAX_CHARTS
+    return f"{note} {left} more are in the table of all results." if left > 0 else note
 
 
 def history_charts(group: RunSet) -> Iterator[Charts]:
@@ -141,10 +159,9 @@ def history_charts(group: RunSet) -> Iterator[Charts]:
             continue
         title = f"{_named(step)}: {metric.replace('_', ' ')}"
         ends = "; ".join(f"{line.name} from {_end(line, 0)} to {_end(line, -1)}" for line in known)
-        drawn = vega.lines(known, axis, unit_name(unit), shares=metric == "layout_score")
-        charts.append(
-            Chart(title, f"{title}{unit_name(unit) and f', {unit_name(unit)}'}, by {axis}: {ends}", drawn)
-        )
+        name = unit_name(unit)
+        drawn = vega.lines(known, axis, name, shares=metric == "layout_score")
+        charts.append(Chart(title, f"{title}{name and f', {name}'}, by {axis}: {ends}", drawn))
     if charts:
         legend = [Mark(one.name, *_style(number)) for number, one in enumerate(group.groups) if one.counted]
         yield Charts("Over the history", tuple(charts), tuple(legend), "Medians over run seeds.")
@@ -175,51 +192,27 @@ def _end(line: ChartLine, at: int) -> str:
     return f"{values[at]:.4g}"
 
 
-def processor_charts(group: RunSet, steps: Sequence[str]) -> Iterator[Charts]:
-    """Draw how the processor spent the time of each step."""
-    yield from _split(
-        group,
-        steps,
-        CPU,
-        "Processor time of each step",
-        "In ticks of 10 ms: of a short step little is known.",
-    )
-
-
-def drive_charts(group: RunSet, steps: Sequence[str]) -> Iterator[Charts]:
-    """Draw how a modelled drive spent the time of each step."""
-    note = "The drive's own time, of modelled drives alone. A write cache works on after its step has ended."
-    yield from _split(group, steps, BUSY, "Drive time of each step, by cause", note)
-
-
-def _split(
-    group: RunSet, steps: Sequence[str], metrics: Sequence[tuple[str, str]], title: str, note: str
-) -> Iterator[Charts]:
+def split_charts(group: RunSet, steps: Sequence[str], split: TimeSplit) -> Iterator[Charts]:
+    """Draw how the time of each step was spent."""
     charts = []
     for step in steps[:MAX_CHARTS]:
         found: dict[str, dict[int, float]] = {}
         for subject in group.groups:
+            totals = [subject.total([step], metric) for metric, _ in split.parts]
             parts = {
-                kind: float(summary.median)
-                for kind, (metric, _) in enumerate(metrics)
-                if (summary := _median(subject, step, metric))
+                kind: float(one.summary.median) for kind, one in enumerate(totals) if one and one.summary
             }
             if parts and sum(parts.values()):
                 found[subject.name] = parts
         if found:
             words = "; ".join(
-                f"{name} {', '.join(f'{metrics[kind][1]} {value:.3g}' for kind, value in parts.items())}"
+                f"{name} {', '.join(f'{split.parts[kind][1]} {value:.3g}' for kind, value in parts.items())}"
                 for name, parts in found.items()
             )
             charts.append(Chart(step, f"{step}, s: {words}", vega.stacked(found, "s")))
     if charts:
-        legend = tuple(Mark(name, kind) for kind, (_, name) in enumerate(metrics))
-        yield Charts(title, tuple(charts), legend, _left_out(len(steps), note))
-
-
-def _median(subject: SeedGroup, step: str, metric: str) -> Summary | None:
-    total = subject.total([step], metric)
-    return total.summary if total else None
+        legend = tuple(Mark(name, kind) for kind, (_, name) in enumerate(split.parts))
+        yield Charts(split.title, tuple(charts), legend, _left_out(len(steps), split.note))
 
 
 def share_charts(
@@ -230,11 +223,9 @@ def share_charts(
     shown: Callable[[str], str],
 ) -> Iterator[Charts]:
     """Draw shares (chart to name to part to share); the largest parts have their own colours, the others share one."""
-    sums: dict[str, float] = {}
-    for names in found.values():
-        for parts in names.values():
-            for part, share in parts.items():
-                sums[part] = sums.get(part, 0) + share
+    sums: Counter[str] = Counter()
+    for parts in (parts for names in found.values() for parts in names.values()):
+        sums.update(parts)
     large = sorted(sums, key=lambda part: -sums[part])[:most]
     charts = []
     for chart, names in list(found.items())[:MAX_CHARTS]:

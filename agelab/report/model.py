@@ -1,13 +1,12 @@
 """The page as frozen types, ready for the template."""
 
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import ClassVar
 
 
 @dataclass(frozen=True)
 class TableCell:
-    """A cell of a table."""
-
     text: str
     value: float | None = None
     """Sort key within the column; the text if not given."""
@@ -20,6 +19,11 @@ class Heading:
 
     name: str
     number: bool = False
+
+
+def headings(*names: str, numbers: Container[str] = ()) -> tuple[Heading, ...]:
+    """Make the headings of a table, of which ``numbers`` are right-aligned."""
+    return tuple(Heading(name, name in numbers) for name in names)
 
 
 @dataclass(frozen=True)
@@ -178,8 +182,6 @@ class Part:
 
 @dataclass(frozen=True)
 class Page:
-    """The whole page."""
-
     title: str
     parts: tuple[Part, ...]
     version: str

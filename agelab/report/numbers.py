@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 from agelab.report.model import TableCell
-from agelab.stats.formatting import decimals_for_spread, format_decimal, unit_scale
+from agelab.stats.formatting import decimals_for_spread, format_decimal, format_median, unit_scale
 from agelab.stats.noise_floor import SEEDS_NEEDED
 from agelab.stats.order_statistics import Summary
 from agelab.stats.series import Series
@@ -14,9 +14,7 @@ MAX_DECIMALS = 3
 
 def text(summary: Summary, unit: str = "1", most: int = MAX_DECIMALS) -> str:
     """Format the median in the unit of tables."""
-    as_shown = unit_scale(unit)
-    median, spread = summary.median / as_shown.divisor, summary.spread / as_shown.divisor
-    return format_decimal(median, min(most, decimals_for_spread(most, spread, median)))
+    return format_median(summary, unit, most)
 
 
 def with_spread(summary: Summary, unit: str = "1", most: int = MAX_DECIMALS) -> str:
@@ -41,6 +39,11 @@ def median_cell(series: Series | None, most: int = MAX_DECIMALS) -> TableCell:
     if series.summary is None:
         return TableCell("?")
     return TableCell(with_spread(series.summary, series.unit, most), float(series.summary.median))
+
+
+def number_cell(value: Fraction | float | None, places: int, missing: str = "–") -> TableCell:
+    """Format a number for a table, or what stands there where it is missing."""
+    return TableCell(missing) if value is None else TableCell(number(value, places), float(value))
 
 
 def number(value: Fraction | float, places: int = 2) -> str:

@@ -30,7 +30,7 @@ def _part(group: RunSet, where: str) -> Part:
     plan = group.plan
     emulated = ", EMULATED" if plan.emulated else ""
     names = ", ".join(loaded.plan.run for loaded in group.runs)
-    report, unreadable = study.compare_or_reason(group)
+    report, unreadable = study.compare_with_study(group)
     answers = [*headline.answers(group), *([study.study_answer(report)] if report else [])]
     beside = study.study_blocks(report, where) if report else ()
     if unreadable:
@@ -55,28 +55,24 @@ def _sections(
 ) -> Iterator[tuple[str, str, Iterable[Block]]]:
     """Yield name, title and content of each section in order."""
     places = all_tests.last_slowdowns(group)
-    steps = _timed(group, places)
+    tests = (side for step, _, _ in places for side in aged_and_control(step))
+    steps = [*charted_steps(group), *dict.fromkeys(tests)]
     yield "ran", "What was run, and how to run it again", provenance.run_facts(group)
     if places:
         yield "aging", "What aging did", _aging(group, places, where)
     yield "disks", "Where things lie", [*result_tables.layout_tables(group, where), *_pictures(group)]
     yield "curves", "Repetition by repetition", charts.history_charts(group)
     yield "study", "The study and these runs", beside
-    yield (
-        "steps",
-        "Step by step",
-        [*charts.time_charts(group), *step_statistics.step_tables(group, steps, where)],
-    )
-    yield "drive", "What the drive did", charts.drive_charts(group, steps)
-    yield "processor", "What the processor did", charts.processor_charts(group, steps)
+    by_step: list[Block] = [*charts.time_charts(group), *step_statistics.step_tables(group, steps, where)]
+    yield "steps", "Step by step", by_step
+    yield "drive", "What the drive did", charts.split_charts(group, steps, charts.DRIVE)
+    yield "processor", "What the processor did", charts.split_charts(group, steps, charts.PROCESSOR)
     yield "calls", "System calls", result_tables.syscall_tables(group, where)
     yield "doubts", "Doubts", provenance.all_doubts(group)
-    yield "everything", "Every result", _everything(group, where)
-    yield (
-        "provenance",
-        "Provenance",
-        [result_tables.cell_table(group, where), *provenance.all_provenance(group)],
-    )
+    results = result_tables.all_results(group, where)
+    yield "everything", "Every result", [results] if results.rows else []
+    cells = result_tables.cell_table(group, where)
+    yield "provenance", "Provenance", [cells, *provenance.all_provenance(group)]
 
 
 def _aging(group: RunSet, places: Sequence[Place], where: str) -> Iterator[Block]:
@@ -85,18 +81,6 @@ def _aging(group: RunSet, places: Sequence[Place], where: str) -> Iterator[Block
         yield worst
     yield from charts.slowdown_charts(group, places)
     yield from step_statistics.test_tables(group, places, where)
-
-
-def _timed(group: RunSet, places: Sequence[Place]) -> list[str]:
-    """Return the steps whose time is broken down: those that make the disk, and the tests on both disks."""
-    tests = [side for step, _, _ in places for side in aged_and_control(step)]
-    return [*charted_steps(group), *dict.fromkeys(tests)]
-
-
-def _everything(group: RunSet, where: str) -> Iterator[Block]:
-    found = result_tables.all_results(group, where)
-    if found.rows:
-        yield found
 
 
 def _pictures(group: RunSet) -> Iterator[Block]:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import suppress
 
-from agelab.analysis.cells import RunResult
 from agelab.analysis.run_set import RunSet
 from agelab.errors import InputError
 from agelab.history.report import HistoryReport as History
@@ -14,6 +13,7 @@ from agelab.report.model import Block, Command, Facts, Prose
 from agelab.report.step_statistics import list_outliers
 from agelab.results.status import GOING
 from agelab.scenario import selection
+from agelab.stats.formatting import name_some
 from agelab.stats.noise_floor import SEEDS_NEEDED, too_few_seeds
 
 MAX_PLACES = 3
@@ -40,17 +40,15 @@ def run_facts(group: RunSet) -> Iterator[Block]:
         rows.append(
             ("after", f"{cited.author}, “{cited.title}”, {cited.year}; measured on {cited.measured_on}")
         )
-        if plan.scale in scenario.scales and (note := scenario.scales[plan.scale].note):
-            rows.append(("scale", f"{plan.scale}: {note}"))
-        else:
-            rows.append(("scale", plan.scale))
-    else:
-        rows.append(("scale", plan.scale))
+    plans = [one.plan for one in group.runs]
+    kernels = (str(one.kernel or one.provenance.get("kernel", "not stated")) for one in plans)
+    note = scenario.scales[plan.scale].note if scenario and plan.scale in scenario.scales else ""
     rows += [
+        ("scale", f"{plan.scale}: {note}" if note else plan.scale),
         ("clock", f"{plan.clock}{', EMULATED: such times are no machine’s' if plan.emulated else ''}"),
         ("time", str(plan.provenance.get("model", "not stated"))),
         ("filesystems", ", ".join(one.name for one in group.groups) or "none"),
-        ("kernel", "; ".join(dict.fromkeys(str(one.plan.kernel or _kernel(one)) for one in group.runs))),
+        ("kernel", "; ".join(dict.fromkeys(kernels))),
         ("machine", ", ".join(dict.fromkeys(cell.machine for cell in cells)) or "none"),
         ("drives", ", ".join(dict.fromkeys(drive for cell in cells for drive in cell.drives)) or "none"),
         ("defaults", ", ".join(dict.fromkeys(cell.defaults for cell in cells)) or "none"),
@@ -83,10 +81,6 @@ def _summary(scenario: Scenario, scale: str) -> str:
     divided = next((one.history for name, one in scenario.scales.items() if name == scale), 1)
     fewer = f" (at scale {scale} the repetitions are divided by {divided})" if divided > 1 else ""
     return scenario.summary + fewer
-
-
-def _kernel(loaded: RunResult) -> str:
-    return str(loaded.plan.provenance.get("kernel", "not stated"))
 
 
 def main_doubts(group: RunSet) -> Iterator[str]:
@@ -134,19 +128,19 @@ def all_doubts(group: RunSet) -> Iterator[Block]:
         for subject, entry in group.cells
         if not entry.ok
     ]
-    if failed:
-        yield Prose(tuple(failed), True, "Cells that are left out")
-    if twice := list(_repeated_cells(group)):
-        yield Prose(tuple(twice), True, "Cells that are there more than once")
-    if other := list(_other_inputs(group)):
-        yield Prose(tuple(other), True, "These runs differ in more than they say")
-    if far := list_outliers(group):
-        title = "Times that lie far from their other seeds' (Grubbs' test, 5 %); they are in every figure"
-        yield Prose(tuple(far), True, title)
-    if unstated := tuple(dict.fromkeys(line for one in group.runs for line in one.plan.unstated)):
-        yield Prose(unstated, True, "The study leaves open, or is not reproduced")
-    if missing := list(_not_measured(group)):
-        yield Prose(tuple(missing), True, "Not measured")
+    outliers = "Times that lie far from their other seeds' (Grubbs' test, 5 %); they are in every figure"
+    unstated = dict.fromkeys(line for one in group.runs for line in one.plan.unstated)
+    doubts = {
+        "Cells that are left out": failed,
+        "Cells that are there more than once": _repeated_cells(group),
+        "These runs differ in more than they say": _other_inputs(group),
+        outliers: list_outliers(group),
+        "The study leaves open, or is not reproduced": unstated,
+        "Not measured": _not_measured(group),
+    }
+    for title, found in doubts.items():
+        if lines := tuple(found):
+            yield Prose(lines, True, title)
 
 
 def _repeated_cells(group: RunSet) -> Iterator[str]:
@@ -156,11 +150,8 @@ def _repeated_cells(group: RunSet) -> Iterator[str]:
             same = [entry for entry in subject.results if entry.seed == seed and entry.ok]
             digests = {entry.end.digest for entry in same if entry.end}
             if len(same) > 1:
-                said = (
-                    "with the same digest"
-                    if len(digests) == 1
-                    else "with another digest: their inputs differ"
-                )
+                alike = len(digests) == 1
+                said = "with the same digest" if alike else "with another digest: their inputs differ"
                 yield f"{subject.name}, seed {seed}: in {len(same)} cells, {said}; that of {first.run} counts"
 
 
@@ -184,13 +175,10 @@ def _not_measured(group: RunSet) -> Iterator[str]:
             for _, why in series.missing:
                 reasons.setdefault(why, {})[f"{subject.name} {step} {metric}"] = None
     for why, places in reasons.items():
-        named = list(places)
-        more = f" and {len(named) - MAX_PLACES} more" if len(named) > MAX_PLACES else ""
-        yield f"{' '.join(why.split())}: {', '.join(named[:MAX_PLACES])}{more}"
+        yield f"{' '.join(why.split())}: {name_some(list(places), MAX_PLACES)}"
 
 
 def all_provenance(group: RunSet) -> Iterator[Block]:
-    """Return all provenance of the runs."""
     for loaded in group.runs:
         rows = [("run", loaded.plan.run), *((str(k), str(v)) for k, v in loaded.plan.provenance.items())]
         yield Facts(tuple(rows))

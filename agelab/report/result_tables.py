@@ -6,7 +6,7 @@ from agelab.analysis.derived_samples import WAITING
 from agelab.analysis.run_set import RunSet
 from agelab.model.step_id import AGED_MAP, CONTROL_MAP, StepId
 from agelab.report import charts
-from agelab.report.model import Block, Heading, Results, Table, TableCell
+from agelab.report.model import Block, Heading, Results, Table, TableCell, headings
 from agelab.report.numbers import median_cell
 from agelab.report.step_selection import traced_steps
 from agelab.stats.formatting import json_number
@@ -68,10 +68,8 @@ def syscall_tables(group: RunSet, where: str) -> Iterator[Block]:
                         continue
                 elif call not in WAITING:
                     continue
-                others = (
-                    subject.series.get((place[0], place[1], metric))
-                    for metric in ("syscall_calls", "syscall_errors")
-                )
+                counts = ("syscall_calls", "syscall_errors")
+                others = (subject.series.get((place[0], place[1], metric)) for metric in counts)
                 rows.append(
                     (
                         TableCell(step), TableCell(subject.name), TableCell(call, code=True), median_cell(series, 6),
@@ -87,14 +85,10 @@ def syscall_tables(group: RunSet, where: str) -> Iterator[Block]:
         "in the kernel, strace -w (pass strace-w) the time from a call's begin to its end."
     )
     yield from charts.share_charts("System calls of each traced step", parts, MAX_COLOURED_CALLS, note, str)
-    columns = ("pass and step", "filesystem", "call", "s", "%", "calls", "errors")
+    numbers = ("s", "%", "calls", "errors")
+    columns = headings("pass and step", "filesystem", "call", *numbers, numbers=numbers)
     caption = f"System calls with {100 * MIN_SHARE:g} % of their step's time and more"
-    yield Table(
-        f"{where}-traced",
-        caption,
-        tuple(Heading(name, at > 2) for at, name in enumerate(columns)),
-        tuple(rows),
-    )
+    yield Table(f"{where}-traced", caption, columns, tuple(rows))
 
 
 def all_results(group: RunSet, where: str) -> Results:
@@ -117,17 +111,12 @@ def all_results(group: RunSet, where: str) -> Results:
                     shown[3] if summary.n >= SEEDS_NEEDED else None, summary.n, unit, "",
                 )
             )  # fmt: skip
-    columns = (
-        Heading("filesystem"), Heading("step"), Heading("repetition", True), Heading("metric"), Heading("median", True),
-        Heading("from", True), Heading("to", True), Heading("floor", True), Heading("seeds", True), Heading("unit"),
-        Heading("reason"),
+    columns = headings(
+        "filesystem", "step", "repetition", "metric", "median", "from", "to", "floor", "seeds", "unit", "reason",
+        numbers=("repetition", "median", "from", "to", "floor", "seeds"),
     )  # fmt: skip
-    return Results(
-        f"{where}-results",
-        "Every result: the median over run seeds, the interval that holds it, and the floor (from five seeds on)",
-        columns,
-        tuple(rows),
-    )
+    caption = "Every result: the median over run seeds, the interval that holds it, and the floor (from five seeds on)"
+    return Results(f"{where}-results", caption, columns, tuple(rows))
 
 
 def cell_table(group: RunSet, where: str) -> Table:
@@ -144,10 +133,6 @@ def cell_table(group: RunSet, where: str) -> Table:
                 TableCell(f"{entry.run} {entry.number}"),
             )
         )  # fmt: skip
-    columns = ("filesystem", "seed", "status", "reason", "inputs_key", "digest", "run and cell")
-    return Table(
-        f"{where}-cells",
-        "Every cell: equal inputs_key, equal digest, on any host",
-        tuple(Heading(name, name == "seed") for name in columns),
-        tuple(rows),
-    )
+    names = ("filesystem", "seed", "status", "reason", "inputs_key", "digest", "run and cell")
+    caption = "Every cell: equal inputs_key, equal digest, on any host"
+    return Table(f"{where}-cells", caption, headings(*names, numbers=("seed",)), tuple(rows))

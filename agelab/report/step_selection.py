@@ -4,9 +4,6 @@ from agelab.analysis.run_set import RunSet
 from agelab.model.step import IMPLICIT, PREPARING
 from agelab.model.step_id import AGED, CONTROL, StepId
 
-IMPLICIT_STEPS = ("mkfs", "mount")
-"""Steps at the beginning of every cell."""
-
 
 def aged_and_control(step: str) -> tuple[str, str]:
     """Return the steps of a test on the aged disk and on its control."""
@@ -29,11 +26,8 @@ def charted_steps(group: RunSet) -> list[str]:
 
 def traced_steps(group: RunSet) -> list[str]:
     """Return the steps run under strace."""
-    return list(
-        dict.fromkeys(
-            StepId.parse(step).group for step, _, metric in group.places if metric == "syscall_seconds"
-        )
-    )
+    traced = (step for step, _, metric in group.places if metric == "syscall_seconds")
+    return list(dict.fromkeys(StepId.parse(step).group for step in traced))
 
 
 def repeated_steps(group: RunSet) -> list[str]:

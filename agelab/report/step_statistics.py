@@ -7,7 +7,7 @@ from agelab.analysis.judge import judge
 from agelab.analysis.run_set import RunSet
 from agelab.report.answer.all_tests import describe_test
 from agelab.report.model import Heading, Table, TableCell
-from agelab.report.numbers import MAX_DECIMALS, number, text
+from agelab.report.numbers import MAX_DECIMALS, number, number_cell, text
 from agelab.report.step_selection import aged_and_control
 from agelab.stats.bootstrap import Interval, estimate_all
 from agelab.stats.formatting import decimals_for_spread
@@ -16,8 +16,6 @@ from agelab.stats.outliers import outliers
 from agelab.stats.series import MEAN, Place, Series, SeriesPair
 from agelab.stats.verdict import ComparedSeries
 
-HIGHER_WORD = {"higher": "slower", "lower": "faster"}
-"""Word for a higher time."""
 OUTLIER_METRICS = ("elapsed", "slowdown")
 """Metrics whose outliers are listed: among all metrics chance alone would produce some."""
 MAX_OUTLIERS = 40
@@ -57,13 +55,8 @@ def step_tables(group: RunSet, steps: Sequence[str], where: str) -> Iterator[Tab
     if not found:
         return
     against = [at for at, (_, _, best, series) in enumerate(found) if series is not best]
-    judged = dict(
-        zip(
-            against,
-            judge([SeriesPair(found[at][2], found[at][3]) for at in against], group.host),
-            strict=True,
-        )
-    )
+    pairs = [SeriesPair(found[at][2], found[at][3]) for at in against]
+    judged = dict(zip(against, judge(pairs, group.host), strict=True))
     told = estimate_all({at: series for at, (_, _, _, series) in enumerate(found)})
     rows = []
     for at, (step, subject, _, series) in enumerate(found):
@@ -120,26 +113,29 @@ def _both(series: Series) -> tuple[TableCell, TableCell]:
     if (summary := series.summary) is None:
         return TableCell("?"), TableCell("?")
     mean = sum((value for _, value in series.values), exact(0)) / summary.n
-    places = min(MAX_DECIMALS, decimals_for_spread(MAX_DECIMALS, summary.spread, mean))
-    return TableCell(text(summary), float(summary.median)), TableCell(number(mean, places), float(mean))
+    places = decimals_for_spread(MAX_DECIMALS, summary.spread, mean)
+    return TableCell(text(summary), float(summary.median)), number_cell(mean, places)
 
 
 def _between(interval: Interval | None, series: Series) -> TableCell:
-    if interval is None or (summary := series.summary) is None:
+    if (summary := series.summary) is None:
         return TableCell("–")
-    places = min(MAX_DECIMALS, decimals_for_spread(MAX_DECIMALS, summary.spread, summary.median))
-    return TableCell(f"{number(interval.low, places)} to {number(interval.high, places)}", interval.low)
+    return _interval_cell(interval, decimals_for_spread(MAX_DECIMALS, summary.spread, summary.median))
+
+
+def _interval_cell(found: Interval | None, places: int) -> TableCell:
+    if found is None:
+        return TableCell("–")
+    return TableCell(f"{number(found.low, places)} to {number(found.high, places)}", found.low)
 
 
 def _effect(one: ComparedSeries) -> tuple[TableCell, TableCell, TableCell, TableCell]:
     """Format ratio, its interval, Cliff's delta and the corrected p."""
-    ratio, interval, test = one.ratio, one.interval, one.test
+    test = one.test
     return (
-        TableCell("?") if ratio is None else TableCell(number(ratio, 3), float(ratio)),
-        TableCell("–")
-        if interval is None
-        else TableCell(f"{number(interval.low, 3)} to {number(interval.high, 3)}", interval.low),
-        TableCell("–") if test is None else TableCell(number(test.delta, 2), float(test.delta)),
+        number_cell(one.ratio, 3, "?"),
+        _interval_cell(one.interval, 3),
+        number_cell(test.delta if test else None, 2),
         TableCell("–") if test is None else TableCell(f"{test.corrected:.2g}", test.corrected),
     )
 
@@ -148,15 +144,13 @@ def list_outliers(group: RunSet) -> list[str]:
     """List the values far from the others of their series: seed, value, median."""
     found = []
     for subject in group.groups:
-        for step, metric in subject.steps:
-            series = subject.steps.get((step, metric)) if metric in OUTLIER_METRICS else None
-            for seed, value in outliers(series) if series else ():
-                summary = series.summary if series else None
-                if summary:
-                    unit = "" if metric == "slowdown" else " s"
-                    found.append(
-                        f"{subject.name}, {step}, {metric}: seed {seed} has {number(value, 3)}{unit}, the median is "
-                        f"{number(summary.median, 3)}{unit}"
-                    )
+        for (step, metric), series in subject.steps.items():
+            if metric in OUTLIER_METRICS and (summary := series.summary):
+                unit = "" if metric == "slowdown" else " s"
+                found += [
+                    f"{subject.name}, {step}, {metric}: seed {seed} has {number(value, 3)}{unit}, the median is "
+                    f"{number(summary.median, 3)}{unit}"
+                    for seed, value in outliers(series)
+                ]
     more = [f"and {len(found) - MAX_OUTLIERS} more"] if len(found) > MAX_OUTLIERS else []
     return [*found[:MAX_OUTLIERS], *more]

@@ -31,29 +31,29 @@ STUDY_COLOUR = 6
 """Number of the study's colour."""
 
 
-def compare_with_study(group: RunSet) -> StudyReport | None:
-    """Compare the study that the group's scenario follows with its runs; return None if none was published.
+def compare_with_study(group: RunSet) -> tuple[StudyReport | None, str]:
+    """Compare the study that the group's scenario follows with its runs; None if none was published.
 
-    Raises InputError for damaged published data.
+    Returns as well why the study cannot be read, or nothing.
     """
     runs = [run for run in group.runs if run.cells]
-    if not runs or group.plan.scenario not in [name for one in study.all_studies() for name in one.scenarios]:
-        return None
-    return study_reports(runs)[0]
+    try:
+        known = [name for one in study.all_studies() for name in one.scenarios]
+        return (study_reports(runs)[0] if runs and group.plan.scenario in known else None), ""
+    except InputError as error:
+        return None, str(error).splitlines()[0]
 
 
 def study_answer(report: StudyReport) -> Answer:
     """Answer how many of the study's claims hold, for each side."""
     question = f"Does what the study ({report.study.name}) found still hold?"
-    counted = [(letter, side, _counted(report, letter)) for letter, side in report.sides]
-    if len(counted) == 1:
-        [(_, side, words)] = counted
-        return Answer(
-            question,
-            words[0].upper() + words[1:],
-            tuple(f"{line[0].upper()}{line[1:]}." for line in variants_not_run(side)),
-        )
-    lines = tuple(f"{letter} ({describe_column(side)}): {words}" for letter, side, words in counted)
+    if len(report.sides) == 1:
+        [(letter, side)] = report.sides
+        lines = tuple(f"{line[0].upper()}{line[1:]}." for line in variants_not_run(side))
+        return Answer(question, _counted(report, letter).capitalize(), lines)
+    lines = tuple(
+        f"{letter} ({describe_column(side)}): {_counted(report, letter)}" for letter, side in report.sides
+    )
     return Answer(question, "The runs are not of one kind; each kind by itself:", lines)
 
 
@@ -75,13 +75,9 @@ def study_blocks(report: StudyReport, where: str) -> Iterator[Block]:
     yield Prose(tuple(lines), listed=True)
     yield _claims(report, where)
     for number, ranking in enumerate(report.rankings):
-        if rows := [row for row in ranking.rows if _measured(row)]:
+        if rows := ranking.measured_rows:
             yield _table(report, ranking, rows, f"{where}-ranking-{number}")
             yield from _charts(report, ranking, rows)
-
-
-def _measured(row: RankedRow) -> bool:
-    return any(value.numbers for column in row.ours for value in column.values.values())
 
 
 def _claims(report: StudyReport, where: str) -> Table:
@@ -117,10 +113,8 @@ def _table(report: StudyReport, ranking: Ranking, rows: Sequence[RankedRow], id:
     found = []
     for row in rows:
         for variant in row.theirs[0].values:
-            cells = [TableCell(row.step), TableCell(variant), *_cells(row.theirs[0], variant)]
-            for column in row.ours:
-                cells += _cells(column, variant)
-            found.append(tuple(cells))
+            cells = (cell for column in (row.theirs[0], *row.ours) for cell in _cells(column, variant))
+            found.append((TableCell(row.step), TableCell(variant), *cells))
     columns = [Heading("step"), Heading("filesystem")]
     for name in ("study", *(column.name for column in report.columns)):
         columns += [Heading(f"{name}: value", True), Heading("times the lowest", True), Heading("rank", True)]
@@ -154,14 +148,8 @@ def _charts(report: StudyReport, ranking: Ranking, rows: Sequence[RankedRow]) ->
             for kind, column in ((STUDY_COLOUR, row.theirs[0]), *enumerate(row.ours)):
                 ratio = column.ratio(variant)
                 known = "0" if column.values[variant].numbers else "not measured"
-                bars.append(
-                    Bar(
-                        variant,
-                        None if ratio is None else float(ratio),
-                        known if ratio is None else figure_text(ratio),
-                        kind=kind,
-                    )
-                )
+                value, shown = (None, known) if ratio is None else (float(ratio), figure_text(ratio))
+                bars.append(Bar(variant, value, shown, kind=kind))
         agreement = ", ".join(f"tau-b {tau_text(one.tau)}" for one in row.ours)
         words = "; ".join(
             f"{bar.name} {'study' if bar.kind == STUDY_COLOUR else 'ours'} {bar.shown}" for bar in bars
@@ -177,11 +165,3 @@ def _charts(report: StudyReport, ranking: Ranking, rows: Sequence[RankedRow]) ->
             f"Table {ranking.table}, {ranking.layout}, {ranking.metric}: step by step as the study printed it",
             tuple(charts), legend, "Each figure over the lowest of its own source: sizes and machines differ.",
         )  # fmt: skip
-
-
-def compare_or_reason(group: RunSet) -> tuple[StudyReport | None, str]:
-    """Do as ``beside``, or return why the study cannot be read."""
-    try:
-        return compare_with_study(group), ""
-    except InputError as error:
-        return None, str(error).splitlines()[0]

@@ -1,9 +1,11 @@
-"""Numbers with as many digits as their spread leaves them."""
+"""Numbers with as many digits as their spread leaves them, and lists of names cut short."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor, log10
+
+from agelab.stats.order_statistics import Summary
 
 FIGURES = 2
 """Figures of the spread to show."""
@@ -63,6 +65,26 @@ def format_decimal(value: Fraction, places: int) -> str:
     return f"{float(value):z.{places}f}"
 
 
+def format_median(found: Summary, unit: str, most: int | None = None) -> str:
+    """Format a median in the unit of tables, with as many decimals as the spread leaves it, at most ``most``."""
+    scale = unit_scale(unit)
+    median, spread = found.median / scale.divisor, found.spread / scale.divisor
+    return format_decimal(
+        median, decimals_for_spread(scale.decimals if most is None else most, spread, median)
+    )
+
+
 def json_number(value: Fraction) -> int | float:
     """Return the value for JSON."""
     return int(value) if value.denominator == 1 else float(value)
+
+
+def letter(at: int) -> str:
+    """Return the letters of a side by its number: A to Z for 0 to 25, then AA, AB."""
+    return (letter(at // 26 - 1) if at >= 26 else "") + chr(ord("A") + at % 26)
+
+
+def name_some(names: Sequence[str], most: int, separator: str = ", ") -> str:
+    """Join the first names, and say how many more there are: ``a, b and 3 more``."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{separator.join(names[:most])}{more}"

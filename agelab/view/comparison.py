@@ -11,6 +11,7 @@ from agelab.analysis.cell_diff import CellPair, ValueDifference, pair_by_seed
 from agelab.analysis.cells import RunResult, SeedGroup
 from agelab.analysis.comparison import ComparisonTable
 from agelab.analysis.selectors import Comparison, column_names
+from agelab.stats.formatting import letter
 from agelab.stats.series import seeds_text
 from agelab.view.input_diff import differences_json, input_lines, print_samples
 from agelab.view.ratio_table import print_several, print_two, rows_json
@@ -56,22 +57,17 @@ def print_comparison(
 
 def _print_runs(found: Sequence[Comparison]) -> None:
     """Print each run with the letters of its sides."""
-    groups = [(_letter(at), group) for one in found for at, group in enumerate((one.base, *one.others))]
+    groups = [(letter(at), group) for one in found for at, group in enumerate((one.base, *one.others))]
     runs: dict[str, tuple[list[str], RunResult]] = {}
-    for letter, group in groups:
+    for name, group in groups:
         letters, _ = runs.setdefault(group.run.name, ([], group.run))
-        if letter not in letters:
-            letters.append(letter)
+        if name not in letters:
+            letters.append(name)
     for letters, run in runs.values():
         names = f"{letters[0]}-{letters[-1]}" if len(letters) > 2 else ",".join(letters)
         click.echo(f"{names}  {run.name}: {describe_run(run.plan)}")
         if run.running:
             click.echo("   it is still going on: compared as far as it is")
-
-
-def _letter(at: int) -> str:
-    """Return A to Z, then AA, AB."""
-    return (_letter(at // 26 - 1) if at >= 26 else "") + chr(ord("A") + at % 26)
 
 
 def _print_pair(
@@ -103,9 +99,9 @@ def _print_pair(
     several = max(len(one.cells), len(other.cells)) > 1
     table = bool(one.counted and other.counted and (several or differing))
     _print_endings(cells, several, everything, each=not several and (everything or not table))
-    for letter, group in (("A", one), ("B", other)):
+    for side, group in (("A", one), ("B", other)):
         for line in _left_out(group) if several else ():
-            click.echo(f"  left out of the table: {letter}, {line}")
+            click.echo(f"  left out of the table: {side}, {line}")
     if table:
         print_two(console, judged.rows, everything)
 
@@ -150,14 +146,14 @@ def _print_several(
 ) -> None:
     """Print several sides against the base in one table."""
     groups = (one.base, *one.others)
-    letters = [_letter(at) for at in range(len(groups))]
+    letters = [letter(at) for at in range(len(groups))]
     labels = column_names(groups)
     labels = labels if all(labels) else letters
     click.echo("")
     labelled = list(zip(letters, labels, groups, strict=True))
-    for letter, name, group in (one for one in labelled if one[2].begun):
+    for side, name, group in (one for one in labelled if one[2].begun):
         click.echo(
-            f"{letter}  {group.name}{'' if name in (letter, group.variant) else f' ({name})'}: "
+            f"{side}  {group.name}{'' if name in (side, group.variant) else f' ({name})'}: "
             f"{seeds_text(group.cells)}{', the base' if group is one.base else ''}"
         )
         for line in doubts.get(id(group), ()):
@@ -173,7 +169,7 @@ def _print_several(
             _print_endings([pair for pair in cells if pair.broken], True, everything)
         if left_out := _left_out(group):
             print_wrapped(console, f"   left out of the table: {'; '.join(left_out)}", 5)
-    if waiting := [f"{letter} {group.name}" for letter, _, group in labelled if not group.begun]:
+    if waiting := [f"{side} {group.name}" for side, _, group in labelled if not group.begun]:
         print_wrapped(console, f"not begun: {'; '.join(waiting)}", 2)
     counted = [at for at, group in enumerate(one.others) if group.counted]
     if one.base.counted and counted:
@@ -183,14 +179,9 @@ def _print_several(
 
 
 def _chosen(pair: CellPair) -> list[str]:
-    """List what the two runs chose differently."""
     left, right = pair.left.cell.model_dump(), pair.right.cell.model_dump()
-    found = [name for name in CHOSEN if left[name] != right[name]]
-    return [f"{name}: {_plain(left[name])} | {_plain(right[name])}" for name in found]
-
-
-def _plain(value: Any) -> str:
-    return ", ".join(value) if isinstance(value, tuple) else str(value)
+    left["drives"], right["drives"] = (", ".join(side["drives"]) for side in (left, right))
+    return [f"{name}: {left[name]} | {right[name]}" for name in CHOSEN if left[name] != right[name]]
 
 
 def _summary(pair: CellPair) -> str:
@@ -211,13 +202,10 @@ def comparison_json(
     everything: bool,
 ) -> dict[str, Any]:
     def side(group: SeedGroup) -> dict[str, Any]:
-        plan = group.run.plan
-        cells = [
-            {"seed": s, "status": r.end.status if r.end else "interrupted"} for s, r in group.cells.items()
-        ]
+        asked = group.run.plan.model_dump(include={"scenario", "scale", "clock"})
         about = group.cell.model_dump(mode="json", exclude={"seed"})
-        return {"run": group.run.name, "scenario": plan.scenario, "scale": plan.scale, "clock": plan.clock, **about,
-                "going_on": group.run.running, "cells": cells}  # fmt: skip
+        cells = [{"seed": seed, "status": one.end_status} for seed, one in group.cells.items()]
+        return {"run": group.run.name, **asked, **about, "going_on": group.run.running, "cells": cells}
 
     def cells(pair: CellPair) -> dict[str, Any]:
         each = everything or pair.broken or not pair.samples

@@ -39,16 +39,12 @@ def _jsonl(runs: Sequence[RunDirectory]) -> Iterator[str]:
     yield from (json.dumps(row) for run in runs for row in rows.rows(run))
 
 
-def _steps(layout: str, runs: Sequence[RunDirectory]) -> Iterator[str]:
-    return study_tables.LAYOUTS[layout]([study_tables.step_table(run) for run in runs])
-
-
 FORMATS: dict[str, Callable[[Sequence[RunDirectory]], Iterator[str]]] = {
     "csv": _csv,
     "jsonl": _jsonl,
     "junit": junit.junit_lines,
-    "markdown": partial(_steps, "markdown"),
-    "minutes": partial(_steps, "minutes"),
-    "seconds": partial(_steps, "seconds"),
+    "markdown": study_tables.markdown_lines,
+    "minutes": partial(study_tables.text_lines, form=study_tables.minutes),
+    "seconds": partial(study_tables.text_lines, form=study_tables.seconds),
 }
 """Each format, by the name that ``agelab export`` knows it by, with its lines."""

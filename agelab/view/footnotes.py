@@ -2,21 +2,20 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from agelab.stats.formatting import format_ratio, unit_scale
-from agelab.stats.series import seeds_text
+from agelab.stats.formatting import format_ratio, name_some, unit_scale
+from agelab.stats.noise_floor import SEEDS_NEEDED
+from agelab.stats.outliers import outliers
+from agelab.stats.rank_test import LEVEL, seeds_needed
+from agelab.stats.series import Series, seeds_text
+from agelab.stats.verdict import ComparedSeries, DifferenceVerdict
 from agelab.view.series_table import heads
 from agelab.view.terminal import print_table, print_wrapped
 
-if TYPE_CHECKING:
-    from agelab.stats.series import Series
-    from agelab.stats.verdict import ComparedSeries
-
-    Line = tuple[str, str, ComparedSeries]
-    """A row that a table shows: its metric with the unit, its step, and the row."""
+Line = tuple[str, str, ComparedSeries]
+"""A row that a table shows: its metric with the unit, its step, and the row."""
 
 OUTLIERS = 6
 """Outliers to name below a table."""
@@ -30,8 +29,8 @@ REASONS = 4
 
 def print_notes(
     console: Console,
-    found: "Sequence[Sequence[ComparedSeries]]",
-    seen: "Sequence[Sequence[Line]]",
+    found: Sequence[Sequence[ComparedSeries]],
+    seen: Sequence[Sequence[Line]],
     names: Sequence[str],
     everything: bool,
 ) -> None:
@@ -39,8 +38,6 @@ def print_notes(
 
     ``found`` has each side's rows, ``seen`` those that the table shows, ``names`` the base's name and theirs.
     """
-    from agelab.stats.rank_test import LEVEL
-
     every = [one for side in found for one in side]
     for line in (
         *_no_floor(found, names),
@@ -62,41 +59,42 @@ def print_notes(
             _print_short(console, " in short", dict(zip(names[1:], seen, strict=True)), next(metrics, ""))
 
 
-def _no_floor(found: "Sequence[Sequence[ComparedSeries]]", names: Sequence[str]) -> Iterator[str]:
+def _no_floor(found: Sequence[Sequence[ComparedSeries]], names: Sequence[str]) -> Iterator[str]:
     """Name the sides with too few seeds; where only some rows have too few, those rows and why."""
-    from agelab.stats.noise_floor import SEEDS_NEEDED
-    from agelab.stats.verdict import DifferenceVerdict
-
     few: dict[str, None] = {}
     rows: dict[tuple[str, str], list[str]] = {}
-    for name, side in zip(names[1:], found, strict=True):
-        for one in (one for one in side if one.verdict is DifferenceVerdict.NO_FLOOR):
-            for who, series in ((names[0], one.row.left), (name, one.row.right)):
-                if len(series.values) < SEEDS_NEEDED:
-                    has = f"{who} has {seeds_text(seed for seed, _ in series.values)}"
-                    if series.missing:
-                        rows.setdefault((has, _missing(series)), []).append(f"{series.step} {series.metric}")
-                    else:
-                        few[has] = None
+    floorless = [[one for one in side if one.verdict is DifferenceVerdict.NO_FLOOR] for side in found]
+    for who, series in _sides(floorless, names):
+        if len(series.values) < SEEDS_NEEDED:
+            has = f"{who} has {seeds_text(seed for seed, _ in series.values)}"
+            if series.missing:
+                rows.setdefault((has, _missing(series)), []).append(f"{series.step} {series.metric}")
+            else:
+                few[has] = None
     if few:
         yield f"no floor: five run seeds are needed on each side; {', '.join(few)}"
     for (has, why), steps in _first(rows):
-        yield f"no floor of {_first_of(steps)}: {has}, five are needed; {why}"
+        yield f"no floor of {name_some(steps, 1)}: {has}, five are needed; {why}"
 
 
-def _not_measured(seen: "Sequence[Sequence[Line]]", names: Sequence[str]) -> Iterator[str]:
+def _not_measured(seen: Sequence[Sequence[Line]], names: Sequence[str]) -> Iterator[str]:
     rows: dict[tuple[str, str], list[str]] = {}
-    for name, lines in zip(names[1:], seen, strict=True):
-        for _, _, one in lines:
-            for who, series in ((names[0], one.row.left), (name, one.row.right)):
-                if not series.values:
-                    step = f"{series.step} {series.metric}"
-                    rows.setdefault((who, _missing(series)), []).append(step)
+    for who, series in _sides([[one for *_, one in lines] for lines in seen], names):
+        if not series.values:
+            rows.setdefault((who, _missing(series)), []).append(f"{series.step} {series.metric}")
     for (who, why), steps in _first(rows):
-        yield f"not measured: {who}, {_first_of(list(dict.fromkeys(steps)))}: {why}"
+        yield f"not measured: {who}, {name_some(list(dict.fromkeys(steps)), 1)}: {why}"
 
 
-def _missing(series: "Series") -> str:
+def _sides(found: Sequence[Sequence[ComparedSeries]], names: Sequence[str]) -> Iterator[tuple[str, Series]]:
+    """Yield both series of each row, each with the name of its side."""
+    for name, rows in zip(names[1:], found, strict=True):
+        for one in rows:
+            yield names[0], one.row.left
+            yield name, one.row.right
+
+
+def _missing(series: Series) -> str:
     """Name the seeds without a value, and the first reason."""
     if not series.missing:
         return "no sample"
@@ -112,14 +110,7 @@ def _first(rows: dict[tuple[str, str], list[str]]) -> Iterator[tuple[tuple[str, 
         yield (("some", "other reasons"), [f"{rest} more rows"])
 
 
-def _first_of(steps: Sequence[str]) -> str:
-    return steps[0] if len(steps) == 1 else f"{steps[0]} and {len(steps) - 1} more"
-
-
-def _chance(every: "Sequence[ComparedSeries]") -> Iterator[str]:
-    from agelab.stats.rank_test import seeds_needed
-    from agelab.stats.verdict import DifferenceVerdict
-
+def _chance(every: Sequence[ComparedSeries]) -> Iterator[str]:
     tests = [one.test for one in every if one.verdict is DifferenceVerdict.CHANCE and one.test]
     if tests:
         family = max(test.family for test in tests)
@@ -130,15 +121,13 @@ def _chance(every: "Sequence[ComparedSeries]") -> Iterator[str]:
         )
 
 
-def _outliers(seen: "Sequence[Sequence[Line]]", names: Sequence[str]) -> Iterator[str]:
-    from agelab.stats.outliers import outliers
-
+def _outliers(seen: Sequence[Sequence[Line]], names: Sequence[str]) -> Iterator[str]:
     named: dict[tuple[str, str, int, str], str] = {}
-    for name, lines in zip(names[1:], seen, strict=True):
-        for _, _, one in lines:
-            for who, series in ((names[0], one.row.left), (name, one.row.right)):
-                for seed, value in outliers(series):
-                    named[series.step, series.metric, seed, who] = _value(series, value)
+    for who, series in _sides([[one for *_, one in lines] for lines in seen], names):
+        unit = unit_scale(series.unit)
+        for seed, value in outliers(series):
+            text = f"{float(value / unit.divisor):.6g} {unit.name}".removesuffix(" 1")
+            named[series.step, series.metric, seed, who] = text
     for (step, metric, seed, who), text in list(named.items())[:OUTLIERS]:
         yield f"outlier, counted: {who}, seed {seed}: {step} {metric} {text}"
     if len(named) > OUTLIERS:
@@ -146,21 +135,14 @@ def _outliers(seen: "Sequence[Sequence[Line]]", names: Sequence[str]) -> Iterato
         yield f"and {more} more outlier{'s' * (more > 1)}: --json names each"
 
 
-def _value(one: "Series", value: Fraction) -> str:
-    unit = unit_scale(one.unit)
-    return f"{float(value / unit.divisor):.6g} {unit.name}".removesuffix(" 1")
-
-
-def _by_metric(lines: "Sequence[Line]") -> "dict[str, list[Line]]":
+def _by_metric(lines: Sequence[Line]) -> dict[str, list[Line]]:
     found: dict[str, list[Line]] = {}
     for line in lines:
         found.setdefault(line[2].row.left.metric, []).append(line)
     return found
 
 
-def _print_short(
-    console: Console, head: str, kinds: "Mapping[str, Sequence[Line]]", metric: str = ""
-) -> None:
+def _print_short(console: Console, head: str, kinds: Mapping[str, Sequence[Line]], metric: str = "") -> None:
     """Print how many rows of each kind differ how, and the largest ratio, of all or of that metric."""
     said = {name: [line for line in lines if _floored(line)] for name, lines in kinds.items()}
     apart = {name: [line for line in lines if line[2].differs] for name, lines in said.items()}
@@ -181,17 +163,17 @@ def _print_short(
         print_wrapped(console, f"  {none}: {', '.join(alike)}", 4)
 
 
-def _floored(line: "Line") -> bool:
+def _floored(line: Line) -> bool:
     difference = line[2].difference
     return difference is not None and difference.floor is not None
 
 
-def _apart(line: "Line") -> float:
+def _apart(line: Line) -> float:
     value = line[2].ratio
     return float(max(abs(value), 1 / abs(value))) if value else float("inf")
 
 
-def ratio_texts(one: "ComparedSeries") -> list[str]:
+def ratio_texts(one: ComparedSeries) -> list[str]:
     """Format the ratio and the ends of its interval; empty where there are none."""
     if one.ratio is None:
         return ["-", "", ""]

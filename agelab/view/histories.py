@@ -12,7 +12,6 @@ POINTS = 10
 
 
 def print_log(log: LogSummary) -> None:
-    """Print what a log holds."""
     facts: dict[str, object] = {}
     for name, value in asdict(log).items():
         shown = value
@@ -29,7 +28,6 @@ def print_log(log: LogSummary) -> None:
 
 
 def print_profiles(profiles: Sequence[Profile]) -> None:
-    """Print each profile and the study that it comes from."""
     rows = [
         row for one in profiles for row in ((f"{one.name:14}", one.title), ("", f"read by {one.read_by}"))
     ]

@@ -3,12 +3,11 @@
 import json
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-if TYPE_CHECKING:
-    from agelab.analysis.cell_diff import CellPair, ValueDifference
+from agelab.analysis.cell_diff import CellPair, ValueDifference
 
 MAX_PLACES = 2
 """Places to name of an input that differs in several."""
@@ -19,7 +18,7 @@ SHORT_WIDTH = 16
 NOTHING = "nothing"
 
 
-def input_lines(differing: "Sequence[ValueDifference]", every: bool) -> list[str]:
+def input_lines(differing: Sequence[ValueDifference], every: bool) -> list[str]:
     """Make a line for each input that differs, or with ``every`` for each place in it."""
     lines = []
     for name, those in groupby(sorted(differing, key=lambda d: d.name), lambda d: d.name):
@@ -35,7 +34,7 @@ def input_lines(differing: "Sequence[ValueDifference]", every: bool) -> list[str
     return lines
 
 
-def _values(difference: "ValueDifference", width: int) -> str:
+def _values(difference: ValueDifference, width: int) -> str:
     """Format both values; of lists the items that differ."""
     if difference.list_changes is None:
         return _short(difference.left, difference.right, width)
@@ -43,7 +42,7 @@ def _values(difference: "ValueDifference", width: int) -> str:
     return f"only A: {_cut(removed, 0, width)} | only B: {_cut(added, 0, width)}"
 
 
-def print_samples(pair: "CellPair", most: int) -> None:
+def print_samples(pair: CellPair, most: int) -> None:
     """Print the samples that differ, ``most`` of them; where equal inputs broke the promise also the ends."""
     for row in pair.samples[:most]:
         click.echo(f"  sample {row.place}: {_value(row.left)} | {_value(row.right)}")
@@ -74,6 +73,5 @@ def _cut(text: str, start: int, width: int) -> str:
     return before + text[start : start + width] + after
 
 
-def differences_json(found: "Iterable[ValueDifference]") -> list[dict[str, Any]]:
-    """Return the places that differ."""
+def differences_json(found: Iterable[ValueDifference]) -> list[dict[str, Any]]:
     return [{"place": d.place, "left": d.left, "right": d.right} for d in found]

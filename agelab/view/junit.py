@@ -24,7 +24,6 @@ _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 
 
 def junit_lines(runs: Sequence[RunDirectory]) -> Iterator[str]:
-    """Yield the lines of the document."""
     suites = ElementTree.Element("testsuites")
     for run in runs:
         suites.append(_suite(run))
@@ -71,5 +70,4 @@ def _kind(end: End | None) -> str | None:
 
 
 def replace_forbidden(text: str) -> str:
-    """Replace the characters that XML cannot hold."""
     return _FORBIDDEN.sub("\ufffd", text)

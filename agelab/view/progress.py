@@ -18,7 +18,6 @@ from agelab.results.run_directory import RunDirectory
 from agelab.runner.progress import Progress
 from agelab.runner.request.run_request import RunRequest
 from agelab.view import cell_names, eta
-from agelab.view.recent_durations import recent_cells
 from agelab.view.terminal import can_redraw, open_console
 
 REDRAWS = 2
@@ -79,7 +78,7 @@ class CellTracker:
         self.jobs = jobs
         self.cells = [cell for run in runs for cell in run.plan().cells]
         self.waiting = list(waiting)
-        self.before = list(recent_cells(runs[0]))
+        self.before = list(eta.recent_cells(runs[0]))
 
     def begin(self, number: int) -> None:
         self.waiting.remove(number)

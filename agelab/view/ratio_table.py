@@ -2,20 +2,19 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 
+from agelab.stats.bootstrap import Estimate, Interval, estimate_all
 from agelab.stats.formatting import decimals_for_spread, format_decimal, json_number, unit_scale
+from agelab.stats.noise_floor import MedianDifference
+from agelab.stats.outliers import outliers
+from agelab.stats.series import Series
+from agelab.stats.verdict import ComparedSeries
 from agelab.view.footnotes import print_notes, ratio_texts
 from agelab.view.series_table import by_metric, heads, in_order, median_of, place_json, summary_json
 from agelab.view.terminal import Head, print_table
-
-if TYPE_CHECKING:
-    from agelab.stats.bootstrap import Estimate, Interval
-    from agelab.stats.noise_floor import MedianDifference
-    from agelab.stats.series import Series
-    from agelab.stats.verdict import ComparedSeries
 
 MARKS = {"below the floor": "~", "equal": "=", "no floor": "?"}
 """Marks of the commonest verdicts, where there is no room for words."""
@@ -24,7 +23,7 @@ LEAST = Fraction(1, 10)
 BRIEF = {"below the floor": "below floor"}
 
 
-def print_two(console: Console, found: "Sequence[ComparedSeries]", everything: bool) -> None:
+def print_two(console: Console, found: Sequence[ComparedSeries], everything: bool) -> None:
     """Print two sides: a row for each step, below a line for each metric."""
     lines = list(in_order(found, lambda one: one.row.left, everything))
     columns = heads("  step", "A", "B", "B/A", "from", "to", "floor", last="verdict")
@@ -34,7 +33,7 @@ def print_two(console: Console, found: "Sequence[ComparedSeries]", everything: b
 
 
 def print_several(
-    console: Console, found: "Sequence[Sequence[ComparedSeries]]", names: Sequence[str], everything: bool
+    console: Console, found: Sequence[Sequence[ComparedSeries]], names: Sequence[str], everything: bool
 ) -> None:
     """Print several sides against the first: a row for each step, a column for each side.
 
@@ -56,12 +55,11 @@ def print_several(
     print_notes(console, found, tables, names, everything)
 
 
-def _short(one: "ComparedSeries | None") -> str:
-    """Format ratio and verdict."""
+def _short(one: ComparedSeries | None) -> str:
     return "" if one is None else f"{ratio_texts(one)[0]:>6} {MARKS.get(one.verdict.value, one.reader_word)}"
 
 
-def _cells(one: "ComparedSeries") -> list[str]:
+def _cells(one: ComparedSeries) -> list[str]:
     difference = one.difference
     if difference is None:
         missing = [letter for letter, side in (("A", one.row.left), ("B", one.row.right)) if not side.values]
@@ -79,7 +77,7 @@ def _cells(one: "ComparedSeries") -> list[str]:
     ]
 
 
-def _floor(difference: "MedianDifference") -> str:
+def _floor(difference: MedianDifference) -> str:
     """Format the floor as a share of A's median."""
     if difference.floor is None or not difference.left.median:
         return "-"
@@ -89,16 +87,14 @@ def _floor(difference: "MedianDifference") -> str:
     return f"{format_decimal(share, 1 if share < 100 else 0)}%"
 
 
-def rows_json(found: "Sequence[ComparedSeries]") -> list[dict[str, Any]]:
+def rows_json(found: Sequence[ComparedSeries]) -> list[dict[str, Any]]:
     """Return rows as exact numbers in the metric's own unit; intervals and p as floats."""
-    from agelab.stats.bootstrap import estimate_all
-
     lefts = estimate_all(dict(enumerate(one.row.left for one in found)))
     rights = estimate_all(dict(enumerate(one.row.right for one in found)))
     return [_row_json(one, lefts.get(at), rights.get(at)) for at, one in enumerate(found)]
 
 
-def _row_json(one: "ComparedSeries", left: "Estimate | None", right: "Estimate | None") -> dict[str, Any]:
+def _row_json(one: ComparedSeries, left: Estimate | None, right: Estimate | None) -> dict[str, Any]:
     difference, test = one.difference, one.test
     relative = difference.relative if difference else None
     return {
@@ -121,9 +117,7 @@ def _row_json(one: "ComparedSeries", left: "Estimate | None", right: "Estimate |
     }
 
 
-def _side_json(one: "Series", estimate: "Estimate | None") -> dict[str, Any] | None:
-    from agelab.stats.outliers import outliers
-
+def _side_json(one: Series, estimate: Estimate | None) -> dict[str, Any] | None:
     summary = summary_json(one.summary)
     if summary is None or estimate is None:
         return None
@@ -136,5 +130,5 @@ def _side_json(one: "Series", estimate: "Estimate | None") -> dict[str, Any] | N
     }
 
 
-def _between(interval: "Interval | None") -> list[float] | None:
+def _between(interval: Interval | None) -> list[float] | None:
     return [interval.low, interval.high] if interval else None

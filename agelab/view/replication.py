@@ -1,11 +1,13 @@
-"""Print a study beside our runs."""
+"""A study beside our runs, on a terminal and as JSON."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from typing import Any
 
 import click
 
 from agelab.published.claims import Claim
+from agelab.published.outcome import ClaimOutcome
 from agelab.published.phrasing import (
     claim_notes,
     comparison_rows,
@@ -20,10 +22,13 @@ from agelab.published.phrasing import (
     variants_not_run,
     verdict_label,
 )
-from agelab.published.ranking import RankedRow, Ranking
+from agelab.published.ranking import RankedColumn, RankedRow, Ranking
 from agelab.published.report import StudyReport
+from agelab.published.run_columns import RunColumn
 from agelab.published.verdict import JudgedClaim
 from agelab.view.terminal import Head, open_console, print_table
+
+SCHEMA = 1
 
 
 def print_report(report: StudyReport, everything: bool) -> None:
@@ -67,21 +72,16 @@ def _print_ranking(report: StudyReport, ranking: Ranking) -> None:
     click.echo(f" tau-b of the sums: {', '.join(overall)}")
 
 
-def _measured(row: RankedRow) -> bool:
-    """Tell whether a run has a value of it."""
-    return any(value.numbers for column in row.ours for value in column.values.values())
-
-
 def _with_ours(rankings: Iterable[Ranking]) -> Iterator[Ranking]:
     """Yield the tables and steps of which a run has a value."""
     for ranking in rankings:
-        if rows := tuple(filter(_measured, ranking.rows)):
+        if rows := ranking.measured_rows:
             yield replace(ranking, rows=rows)
 
 
 def _without_ours(rankings: Sequence[Ranking]) -> str:
     """Count the tables, and the steps of other tables, of which no run has a value; empty where all have one."""
-    left = [sum(_measured(row) for row in ranking.rows) for ranking in rankings]
+    left = [len(ranking.measured_rows) for ranking in rankings]
     tables = left.count(0)
     steps = sum(len(one.rows) - number for one, number in zip(rankings, left, strict=True) if number)
     found = ((tables, "table"), (steps, "step"))
@@ -125,3 +125,87 @@ def _print_claim(
         number = max(len(one.ours.comparisons) for _, one in judged if one.ours)
         if number > len(lines):
             click.echo(f"     and {number - len(lines)} more; --all shows them")
+
+
+def reports_json(reports: Iterable[StudyReport]) -> dict[str, Any]:
+    return {"schema": SCHEMA, "studies": [_report_json(report) for report in reports]}
+
+
+def _report_json(report: StudyReport) -> dict[str, Any]:
+    return {
+        "study": report.study.name,
+        "sides": [{"letter": letter, **_side_json(side)} for letter, side in report.sides],
+        "columns": [{"letter": one.letter, "stand_in": one.stand_in or None} for one in report.columns],
+        "tables": [_ranking_json(ranking) for ranking in report.rankings],
+        "claims": [
+            {
+                **claim.model_dump(mode="json", exclude={"test"}, exclude_defaults=True),
+                "kind": claim.test.kind if claim.test else None,
+                "scale": claim.scale,
+                "defaults": claim.defaults,
+                "verdicts": [{"letter": letter, **_judged_json(one)} for letter, one in judged],
+            }
+            for claim, judged in report.claims
+        ],
+    }
+
+
+def _side_json(side: RunColumn) -> dict[str, Any]:
+    return {
+        "runs": side.names,
+        "scale": side.plan.scale,
+        "clock": side.plan.clock,
+        "emulated": side.emulated,
+        "defaults": side.first.defaults,
+        "kernel": side.first.kernel,
+        "machines": side.machines,
+        "drives": side.drives,
+        "seeds": side.seeds,
+        "left_out": side.left_out,
+        "labels": side.labels,
+    }
+
+
+def _ranking_json(ranking: Ranking) -> dict[str, Any]:
+    def column(one: RankedColumn) -> dict[str, Any]:
+        values = {}
+        for name, value in one.values.items():
+            known = {} if value.numbers else {"reason": value.why}
+            median = value.median if value.numbers else None
+            ranked = {"ratio": one.ratio(name), "rank": one.rank(name)}
+            values[name] = {"value": median, "seeds": len(value.numbers), **known, **ranked}
+        return {"tau_b": one.tau, "variants": one.common, "values": values}
+
+    def columns(found: Sequence[RankedColumn]) -> list[dict[str, Any]]:
+        return [column(one) for one in found]
+
+    return {
+        "table": ranking.table,
+        "layout": ranking.layout,
+        "metric": ranking.metric,
+        "unit": ranking.unit,
+        "steps": [
+            {"step": row.step, "theirs": columns(row.theirs), "ours": columns(row.ours)}
+            for row in ranking.rows
+        ],
+        "overall": [
+            one and {"steps": list(one.steps), "theirs": column(one.theirs), "ours": column(one.ours)}
+            for one in ranking.overall
+        ],
+    }
+
+
+def _judged_json(one: JudgedClaim) -> dict[str, Any]:
+    return {
+        "filesystem": one.filesystem or None,
+        "stand_in": one.stand_in,
+        "verdict": one.verdict.value,
+        "reason": one.reason,
+        "no_floor": one.no_floor or None,
+        "theirs": [_outcome_json(outcome) for outcome in one.theirs],
+        "ours": one.ours and _outcome_json(one.ours),
+    }
+
+
+def _outcome_json(outcome: ClaimOutcome) -> dict[str, Any]:
+    return {"holds": outcome.holds, **asdict(outcome)}

@@ -30,22 +30,15 @@ def markdown_lines(report: StudyReport) -> Iterator[str]:
     yield from (f"## {report.study.name}", "", f"{report.study.claims.about}.", "")
     for letter, side in report.sides:
         verdicts = count_verdicts(report, letter)
-        yield f"- **{letter}**: {escape_markdown(describe_column(side))}: {verdicts}. {_runs(side.names)}."
+        runs = ", ".join("`{}`".format(name.replace("`", "'")) for name in side.names)
+        runs = f"{'Run' if len(side.names) == 1 else 'Runs'} {runs}"
+        yield f"- **{letter}**: {escape_markdown(describe_column(side))}: {verdicts}. {runs}."
         yield from (f"  - left out: {escape_markdown(line)}" for line in side.left_out)
         yield from (f"  - {line}" for line in floor_notes(report, letter))
     yield ""
     for ranking in report.rankings:
         yield from _ranking(report, ranking)
     yield from _claims(report)
-
-
-def _runs(names: Sequence[str]) -> str:
-    return f"{'Run' if len(names) == 1 else 'Runs'} {', '.join(f'`{_bare(name)}`' for name in names)}"
-
-
-def _bare(name: str) -> str:
-    """Replace the backquotes in a name that stands between them."""
-    return name.replace("`", "'")
 
 
 def _row(cells: Sequence[str]) -> str:
@@ -62,7 +55,7 @@ def _ranking(report: StudyReport, ranking: Ranking) -> Iterator[str]:
     yield from (_row(head), _row(["---"] * len(head)))
     for row in ranking.rows:
         cells = (_cell(row, name) for name in ranking.variants)
-        yield _row([row.step, *cells, *(_tau(one) for one in row.ours)])
+        yield _row([row.step, *cells, *(f"{tau_text(one.tau)} ({one.common})" for one in row.ours)])
     taus = [f"{tau_text(one.ours.tau)} ({len(one.steps)} steps)" if one else "-" for one in ranking.overall]
     yield from (_row(["their sum", *("" for _ in ranking.variants), *taus]), "")
 
@@ -78,10 +71,6 @@ def _ratio(column: RankedColumn, variant: str) -> str:
     ratio = column.ratio(variant)
     # Where the lowest is 0 no ratio says anything.
     return figure_text(ratio) if ratio is not None else value_text(column.values[variant])
-
-
-def _tau(column: RankedColumn) -> str:
-    return f"{tau_text(column.tau)} ({column.common})"
 
 
 def _claims(report: StudyReport) -> Iterator[str]:
@@ -132,12 +121,7 @@ def _figures(outcome: ClaimOutcome) -> str:
 
 def _verdict(one: JudgedClaim) -> str:
     figures = _figures(one.ours) if one.ours else "-"
+    reason = escape_markdown(reason_text(one))
     if one.verdict is ClaimVerdict.UNTESTED:
-        return f"{one.verdict}: {escape_markdown(one.reason)}" + (
-            f"; ours: {figures}" if figures != "-" else ""
-        )
-    return f"**{one.verdict}**: " + (
-        f"{figures} ({escape_markdown(reason_text(one))})"
-        if figures != "-"
-        else escape_markdown(reason_text(one))
-    )
+        return f"{one.verdict}: {reason}" + (f"; ours: {figures}" if figures != "-" else "")
+    return f"**{one.verdict}**: " + (f"{figures} ({reason})" if figures != "-" else reason)

@@ -1,6 +1,6 @@
 """Print runs: one in full, or all of them a line each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -12,24 +12,28 @@ from agelab.model.step import IMPLICIT
 from agelab.model.step_id import DISKS, StepId
 from agelab.results.run_directory import RunDirectory
 from agelab.results.status import WAITING
-from agelab.view import aging_table, cell_names, history_table, recovery, sparkline
+from agelab.view import aging, cell_names, sparkline
+from agelab.view.aging import format_sample
 from agelab.view.syscalls import print_syscalls, traced_steps
 from agelab.view.terminal import Head, open_console, print_table, print_wrapped
 
-RATE, SEEKS = "\nMB/s", "\nseeks"
-COLUMNS = (
-    " step",
-    "elapsed\ns",
-    RATE,
-    "%\nuser",
-    "%\nsys",
-    "%\nwait",
-    "%\nidle",
-    "MB\nread",
-    "MB\nwritten",
-    "MB\nused",
-    SEEKS,
-)
+CPU = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle")
+COLUMNS: dict[str, tuple[str, float, int]] = {
+    "elapsed": ("elapsed\ns", 1, 6),
+    "throughput": ("\nMB/s", 1e6, 1),
+    "cpu_user": ("%\nuser", 1, 0),
+    "cpu_system": ("%\nsys", 1, 0),
+    "cpu_iowait": ("%\nwait", 1, 0),
+    "cpu_idle": ("%\nidle", 1, 0),
+    "bytes_read": ("MB\nread", 1e6, 1),
+    "bytes_written": ("MB\nwritten", 1e6, 1),
+    "space_used": ("MB\nused", 1e6, 1),
+    "seeks": ("\nseeks", 1, 0),
+}
+"""Metric to its heading, divisor and decimals."""
+NOT_ALWAYS = ("throughput", "seeks")
+"""Metrics without a column where nothing has them: not every scenario says what its steps move, and only a modelled
+drive knows its arm."""
 DROPPED = ("drives", "layout", "clock")
 """Columns that the list of runs drops, in this order, where the terminal is narrow; agelab show has them."""
 SPLIT = "its cells"
@@ -38,7 +42,8 @@ DROPPED_LAST = ("scale", "defaults")
 """Columns that are dropped after that."""
 REPORTED = {"space_left": "left for data", "content_bytes": "in all files"}
 """Metrics that steps report themselves, with their labels."""
-CPU = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle")
+PROMISED = ("files_intact", "files_damaged", "files_missing")
+CHANGED = tuple(f"unsynced_{what}" for what in ("whole", "older", "short", "zeros", "garbage", "missing"))
 
 
 def print_run(run: RunDirectory, *, curves: bool = False) -> None:
@@ -111,7 +116,7 @@ def _print_cell(
         2,
     )
     if samples:
-        labels = history_table.drives_at_points(samples)
+        labels = aging.drives_at_points(samples)
         phases = {*DISKS, *labels}
         apart = traced_steps(samples)
         steps = [one for one in samples if phases.isdisjoint(one.step_id.within[:1])]
@@ -122,9 +127,9 @@ def _print_cell(
             console.print(f"  {name}: {curve}", soft_wrap=True)
         print_syscalls(console, samples)
         if labels:
-            history_table.print_points(console, samples, labels)
+            aging.print_points(console, samples, labels)
         else:
-            aging_table.print_measures(console, samples)
+            aging.print_measures(console, samples)
         for sample in samples:
             if sample.metric == "throughput_ratio":
                 text = sample.not_measured if sample.value is None else f"{sample.value:.3f}"
@@ -132,7 +137,7 @@ def _print_cell(
             if sample.metric in REPORTED:
                 text = sample.not_measured if sample.value is None else f"{sample.value / 1e6:.3f} MB"
                 console.print(f"  {sample.step}: {REPORTED[sample.metric]}: {text}", soft_wrap=True)
-        for line in recovery.recovery_lines(samples):
+        for line in recovery_lines(samples):
             console.print(f"  {line}", soft_wrap=True)
     if end is None or status == WAITING:
         why = ": it has no end record" if status == Status.INTERRUPTED else ""
@@ -156,11 +161,9 @@ def _print_cell(
 
 def _print_steps(console: Console, samples: Sequence[Sample]) -> None:
     """Print a row for each step; of a repeated one for its first and last repetition."""
-    # Not every scenario says what its steps move, and only a modelled drive knows its arm.
     measured = {sample.metric for sample in samples}
-    left_out = {name for name, metric in ((RATE, "throughput"), (SEEKS, "seeks")) if metric not in measured}
-    shown = [at for at, name in enumerate(COLUMNS) if name not in left_out]
-    heads: list[Head] = [(COLUMNS[at], "right" if at else "left") for at in shown]
+    shown = {name: column for name, column in COLUMNS.items() if name not in NOT_ALWAYS or name in measured}
+    heads: list[Head] = [(" step", "left"), *((heading, "right") for heading, _, _ in shown.values())]
     by_step: dict[str, dict[int, dict[str, Sample]]] = {}
     for sample in samples:
         repetitions = by_step.setdefault(_shortened(sample.step), {})
@@ -171,8 +174,8 @@ def _print_steps(console: Console, samples: Sequence[Sample]) -> None:
         numbers = sorted(timed)
         for number in dict.fromkeys(numbers[:1] + numbers[-1:]):
             label = " " + step if len(numbers) == 1 else f" {step} {number}/{len(numbers)}"
-            cells = (label, *_row(timed[number]))
-            rows.append([cells[at] for at in shown])
+            cells = (_cell(timed[number], name, scale, places) for name, (_, scale, places) in shown.items())
+            rows.append([label, *cells])
     print_table(console, heads, rows)
 
 
@@ -187,31 +190,41 @@ def _shortened(step: str) -> str:
     return last if last in IMPLICIT else step
 
 
-def _row(metrics: dict[str, Sample]) -> list[str]:
-    cpu = [_value(metrics, name) for name in CPU]
-    total = sum(value for value in cpu if value is not None)
-    shares = [f"{100 * value / total:.0f}" if value is not None and total else "-" for value in cpu]
-    return [
-        _shown(metrics, "elapsed", 1, 6),
-        _shown(metrics, "throughput", 1e6, 1),
-        *shares,
-        _shown(metrics, "bytes_read", 1e6, 1),
-        _shown(metrics, "bytes_written", 1e6, 1),
-        _shown(metrics, "space_used", 1e6, 1),
-        _shown(metrics, "seeks", 1, 0),
-    ]
+def _cell(metrics: Mapping[str, Sample], name: str, divisor: float, decimals: int) -> str:
+    """Format a step's value; of the processor's times their share of all of them in per cent."""
+    if name not in CPU:
+        return format_sample(metrics.get(name), decimals, divisor)
+    times = {one: metrics[one].value for one in CPU if one in metrics}
+    total, value = sum(filter(None, times.values())), times.get(name)
+    return f"{100 * value / total:.0f}" if value is not None and total else "-"
 
 
-def _value(metrics: dict[str, Sample], name: str) -> float | None:
-    return metrics[name].value if name in metrics else None
+def recovery_lines(samples: Sequence[Sample]) -> Iterator[str]:
+    """Yield a line for each cut, recovery and check, and for the files that were checked."""
+    for one in samples:
+        whole, seconds = ("?", "?") if one.value is None else (f"{one.value:.0f}", f"{one.value:.6f}")
+        match one.metric:
+            case "cut_after":
+                after = "?" if one.value is None else f"{one.value:.3f}"
+                yield f"{one.step} {one.repetition}: power cut {after} s after its begin"
+            case "mount_status" if one.value:
+                yield f"{one.step}: the mount failed, exit {whole}"
+            case "recovery_time":
+                yield f"{one.step}: mounted again after {seconds} s"
+            case "fsck_status":
+                yield f"{one.step}: " + (f"exit {whole}" if one.value else "clean")
+            case "files_synced":
+                yield f"{one.step}: {whole} files were synced: {_split(samples, one, PROMISED)}"
+            case "files_unsynced":
+                yield f"{one.step}: {whole} files had changed since: {_split(samples, one, CHANGED)}"
 
 
-def _shown(metrics: dict[str, Sample], name: str, unit: float, decimals: int) -> str:
-    """Format a value: a dash where the step has no such metric, a question mark where it was not measured."""
-    if name not in metrics:
-        return "-"
-    value = metrics[name].value
-    return "?" if value is None else f"{value / unit:.{decimals}f}"
+def _split(samples: Sequence[Sample], of: Sample, metrics: Sequence[str]) -> str:
+    """Format how many files each metric counts."""
+    place = of.step, of.repetition
+    counts = {one.metric: one.value for one in samples if (one.step, one.repetition) == place}
+    words = (f"{counts.get(metric) or 0:.0f} {metric.partition('_')[2]}" for metric in metrics)
+    return ", ".join(words)
 
 
 def print_runs(runs: Sequence[RunDirectory]) -> None:

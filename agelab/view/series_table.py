@@ -3,18 +3,21 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from rich.text import Text
 
-from agelab.stats.formatting import decimals_for_spread, format_decimal, json_number, unit_scale
+from agelab.stats.formatting import (
+    decimals_for_spread,
+    format_decimal,
+    format_median,
+    json_number,
+    unit_scale,
+)
 from agelab.stats.noise_floor import SEEDS_NEEDED, too_few_seeds
-from agelab.stats.series import MEAN
+from agelab.stats.order_statistics import Summary
+from agelab.stats.series import MEAN, Series
 from agelab.view.terminal import Head, Row, open_console, print_table
-
-if TYPE_CHECKING:
-    from agelab.stats.order_statistics import Summary
-    from agelab.stats.series import Series
 
 Item = TypeVar("Item")
 
@@ -34,7 +37,7 @@ HEADLINES = (
 """Metrics to show in a table of statistics, in this order; programs and ``--all`` get every metric."""
 
 
-def print_series(found: "Sequence[Series]", everything: bool) -> None:
+def print_series(found: Sequence[Series], everything: bool) -> None:
     """Print the median, its interval and the floor of each step of each metric of one group of cells."""
     lines = by_metric(
         (metric, [step, *_series_cells(one)])
@@ -44,16 +47,21 @@ def print_series(found: "Sequence[Series]", everything: bool) -> None:
     print_table(open_console(), columns, lines, names_above=True)
 
 
+def metrics_in_order(measured: Iterable[str], everything: bool) -> list[str]:
+    """Return the headline metrics that were measured; with ``everything`` the others after them."""
+    every = dict.fromkeys(measured)
+    headlines = [name for name in HEADLINES if name in every]
+    return list(dict.fromkeys([*headlines, *every])) if everything else headlines
+
+
 def in_order(
-    found: "Sequence[Item]", series: "Callable[[Item], Series]", everything: bool
+    found: Sequence[Item], series: Callable[[Item], Series], everything: bool
 ) -> Iterator[tuple[str, str, Item]]:
     """Yield the items to show by metric and step: the metric with its unit, the step's name, the item.
 
     Without ``everything`` the headline metrics alone, and of a repeated step the first and the last repetition.
     """
-    every = list(dict.fromkeys(series(item).metric for item in found))
-    wanted = [name for name in HEADLINES if name in every]
-    for metric in dict.fromkeys([*wanted, *every]) if everything else wanted:
+    for metric in metrics_in_order((series(item).metric for item in found), everything):
         by_step: dict[str, dict[int, Item]] = {}
         for item in found:
             if series(item).metric == metric:
@@ -67,7 +75,7 @@ def in_order(
                 yield f"{metric}, {unit}".removesuffix(", 1"), label, repetitions[turn]
 
 
-def _series_cells(one: "Series") -> list[str]:
+def _series_cells(one: Series) -> list[str]:
     summary = one.summary
     if summary is None:
         return ["?", "", "", "", "", f"not measured: {one.missing[0][1]}" if one.missing else "not measured"]
@@ -85,13 +93,9 @@ def _series_cells(one: "Series") -> list[str]:
     ]
 
 
-def median_of(one: "Series") -> str:
+def median_of(one: Series) -> str:
     """Format the median; a question mark where there is none."""
-    if one.summary is None:
-        return "?"
-    unit = unit_scale(one.unit)
-    median, spread = one.summary.median / unit.divisor, one.summary.spread / unit.divisor
-    return format_decimal(median, decimals_for_spread(unit.decimals, spread, median))
+    return format_median(one.summary, one.unit) if one.summary else "?"
 
 
 def percent(share: Fraction) -> str:
@@ -113,7 +117,7 @@ def heads(first: str, *others: str, last: str) -> list[Head]:
     return [(first, "left"), *((name, "right") for name in others), (last, "left")]
 
 
-def summary_json(summary: "Summary | None") -> dict[str, Any] | None:
+def summary_json(summary: Summary | None) -> dict[str, Any] | None:
     if summary is None:
         return None
     return {
@@ -126,7 +130,7 @@ def summary_json(summary: "Summary | None") -> dict[str, Any] | None:
     }
 
 
-def series_json(one: "Series") -> dict[str, Any]:
+def series_json(one: Series) -> dict[str, Any]:
     """Return a series as exact numbers in the metric's own unit."""
     summary = one.summary
     enough = summary is not None and summary.n >= SEEDS_NEEDED
@@ -142,5 +146,5 @@ def series_json(one: "Series") -> dict[str, Any]:
     }
 
 
-def place_json(one: "Series") -> dict[str, Any]:
+def place_json(one: Series) -> dict[str, Any]:
     return {"step": one.step, "repetition": one.repetition, "metric": one.metric, "unit": one.unit}

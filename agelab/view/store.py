@@ -1,12 +1,13 @@
 """The store's content on a terminal and as JSON."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import click
 
-from agelab.store_usage import Files, Pruned, StoredItem, StoreUsage, total_size
+from agelab.stats.formatting import name_some
+from agelab.store_usage import Pruned, StoredItem, StoreUsage, total_size
 from agelab.stored_disk import SHORT_KEY
 from agelab.view.terminal import Head, open_console, print_table
 
@@ -27,10 +28,9 @@ def print_usage(usage: StoreUsage) -> None:
     """Print number, size and last use of each kind, and the sum."""
     heads: list[Head] = [(" kind", "left"), ("number", "right"), ("MB", "right"), (" last use", "left")]
     rows = [
-        (f" {kind}", str(len(items)), _megabytes(_size(items)), f" {_day(_last_use(items))}")
-        for kind, items in kinds(usage).items()
+        (f" {name}", "" if number is None else str(number), _megabytes(size), _day(moment))
+        for name, number, size, moment in _usage_rows(usage)
     ]
-    rows += [(f" {name}", "", _megabytes(total_size([files])), "") for name, files in _rest(usage)]
     rows.append((" all", "", _megabytes(usage.size), ""))
     print_table(open_console(), heads, rows)
     if total_size(item.files for item in usage.items) < sum(item.size for item in usage.items):
@@ -44,9 +44,8 @@ def print_items(usage: StoreUsage, items: Sequence[StoredItem]) -> None:
     rows = []
     for item in _by_use(items):
         names = usage.named_by.get(item.path, ())
-        more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
-        said = ", ".join(names[:MAX_NAMED]) + more
-        rows.append((f" {_short(item)}", _megabytes(item.size), f" {_day(item.last_use)}", f" {said}"))
+        said = name_some(names, MAX_NAMED)
+        rows.append((f" {_short(item)}", _megabytes(item.size), _day(item.last_use), f" {said}"))
     print_table(open_console(), heads, rows)
     _print_damaged(usage)
 
@@ -58,7 +57,7 @@ def print_pruned(pruned: Pruned, limit: int, *, dry_run: bool) -> None:
     for item, freed in pruned.removed:
         if item.is_artefact:
             last_use = _day(item.last_use)
-            click.echo(f"{verb} {item.kind} {_short(item)}, {_megabytes(freed)} MB, last used {last_use}")
+            click.echo(f"{verb} {item.kind} {_short(item)}, {_megabytes(freed)} MB, last used{last_use}")
         else:
             downloads.setdefault(item.kind, []).append(freed)
     for kind, sizes in downloads.items():
@@ -78,14 +77,9 @@ def _print_damaged(usage: StoreUsage) -> None:
 
 
 def usage_json(usage: StoreUsage) -> dict[str, Any]:
-    """Return number, bytes and last use of each kind."""
     rows = [
-        {"kind": kind, "number": len(items), "bytes": _size(items), "last_use": _moment(_last_use(items))}
-        for kind, items in kinds(usage).items()
-    ]
-    rows += [
-        {"kind": name, "number": None, "bytes": total_size([files]), "last_use": None}
-        for name, files in _rest(usage)
+        {"kind": name, "number": number, "bytes": size, "last_use": _moment(moment)}
+        for name, number, size, moment in _usage_rows(usage)
     ]
     return {
         "schema": SCHEMA, "bytes": usage.size, "kinds": rows, "damaged_runs": list(usage.damaged_runs)
@@ -93,7 +87,6 @@ def usage_json(usage: StoreUsage) -> dict[str, Any]:
 
 
 def items_json(usage: StoreUsage, items: Sequence[StoredItem]) -> dict[str, Any]:
-    """Return each item with what names it."""
     rows = [
         {**_item_json(item), "named_by": list(usage.named_by.get(item.path, ()))} for item in _by_use(items)
     ]
@@ -101,7 +94,6 @@ def items_json(usage: StoreUsage, items: Sequence[StoredItem]) -> dict[str, Any]
 
 
 def pruned_json(pruned: Pruned, limit: int, *, dry_run: bool) -> dict[str, Any]:
-    """Return what was removed, what that freed, and what stays why."""
     return {
         "schema": SCHEMA,
         "dry_run": dry_run,
@@ -122,19 +114,16 @@ def _item_json(item: StoredItem) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _rest(usage: StoreUsage) -> Iterable[tuple[str, Files]]:
-    """Name what is no item."""
-    return (
-        (f"{name} (never pruned)" if name == "cache" else name, files) for name, files in usage.rest.items()
-    )
+def _usage_rows(usage: StoreUsage) -> Iterator[tuple[str, int | None, int, float | None]]:
+    """Yield name, number, bytes and last use of each kind, then of what is no item; that has no number."""
+    for kind, items in kinds(usage).items():
+        yield kind, len(items), _size(items), max(item.last_use for item in items)
+    for name, files in usage.rest.items():
+        yield f"{name} (never pruned)" if name == "cache" else name, None, total_size([files]), None
 
 
 def _size(items: Sequence[StoredItem]) -> int:
     return total_size(item.files for item in items)
-
-
-def _last_use(items: Sequence[StoredItem]) -> float:
-    return max(item.last_use for item in items)
 
 
 def _by_use(items: Sequence[StoredItem]) -> list[StoredItem]:
@@ -149,10 +138,12 @@ def _megabytes(size: int) -> str:
     return f"{size / 1e6:.1f}"
 
 
-def _day(moment: float) -> str:
-    """Format a moment in this host's time; a damaged artefact has none."""
-    return f"{datetime.fromtimestamp(moment):%Y-%m-%d %H:%M}" if moment else "damaged"
+def _day(moment: float | None) -> str:
+    """Format a moment in this host's time, with a blank before it; a damaged artefact has none."""
+    if moment is None:
+        return ""
+    return f" {datetime.fromtimestamp(moment):%Y-%m-%d %H:%M}" if moment else " damaged"
 
 
-def _moment(moment: float) -> str | None:
+def _moment(moment: float | None) -> str | None:
     return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds") if moment else None

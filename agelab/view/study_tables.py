@@ -33,11 +33,12 @@ def step_table(run: RunDirectory) -> StepTable:
     rows = {
         step: tuple(one.get(step) for one in taken) for step in dict.fromkeys(s for one in taken for s in one)
     }
-    notes = []
-    for group in found:
-        for seed, ran in group.cells.items():
-            if not ran.ok:
-                notes.append(f"{group.cell.short_label}, seed {seed}: {ran.ended}")
+    notes = [
+        f"{group.cell.short_label}, seed {seed}: {ran.ended}"
+        for group in found
+        for seed, ran in group.cells.items()
+        if not ran.ok
+    ]
     title = f"{plan.run}: {plan.scenario}, scale {plan.scale}, {plan.clock} clock"
     if plan.kernel:
         title += f", kernel {plan.kernel.release}"
@@ -69,9 +70,9 @@ def minutes(value: Fraction) -> str:
     return f"{hundredths // 6000}:{hundredths // 100 % 60:02}.{hundredths % 100:02}"
 
 
-def _text(tables: Iterable[StepTable], form: Callable[[Fraction], str]) -> Iterator[str]:
+def text_lines(runs: Iterable[RunDirectory], form: Callable[[Fraction], str]) -> Iterator[str]:
     """Yield plain text in columns, a blank line between two runs."""
-    for number, one in enumerate(tables):
+    for number, one in enumerate(map(step_table, runs)):
         lines = [("step", *one.columns), *((step, *_cells(row, form)) for step, row in one.rows.items())]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         yield from ([""] if number else [])
@@ -82,9 +83,9 @@ def _text(tables: Iterable[StepTable], form: Callable[[Fraction], str]) -> Itera
         yield from one.notes
 
 
-def _markdown(tables: Iterable[StepTable]) -> Iterator[str]:
+def markdown_lines(runs: Iterable[RunDirectory]) -> Iterator[str]:
     """Yield tables of GitHub's Markdown; names and reasons are escaped."""
-    for number, one in enumerate(tables):
+    for number, one in enumerate(map(step_table, runs)):
         yield from ([""] if number else [])
         yield from (f"**{escape_markdown(one.title)}**, seconds of guest time", "")
         if one.rows:
@@ -106,10 +107,3 @@ def _row(cells: Iterable[str]) -> str:
 def escape_markdown(text: str) -> str:
     """Put a text on one line, with Markdown and HTML escaped."""
     return re.sub(r"([\\`*_\[\]<>|#&~])", r"\\\1", " ".join(text.split()))
-
-
-LAYOUTS: Mapping[str, Callable[[Sequence[StepTable]], Iterator[str]]] = {
-    "seconds": lambda tables: _text(tables, seconds),
-    "minutes": lambda tables: _text(tables, minutes),
-    "markdown": _markdown,
-}

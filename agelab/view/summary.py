@@ -67,10 +67,8 @@ def _print_bars(console: Console, group: RunSet) -> None:
     if not order.order:
         return
     most = max(float(summary.median) for _, summary in order.order)
-    drawn = {
-        subject.name: _curves(subject, repeated_steps(group)[:1], console.encoding)
-        for subject, _ in order.order
-    }
+    steps = repeated_steps(group)[:1]
+    drawn = {subject.name: _curves(subject, steps, console.encoding) for subject, _ in order.order}
     curves = list(dict.fromkeys(head for of in drawn.values() for head in of))
     heads: list[Head] = [("", "left"), (name, "right"), ("", "left")]
     heads += [(f" {head}", "left") for head in curves]
@@ -104,14 +102,8 @@ def _print_each(console: Console, run: RunDirectory) -> None:
         digest = end.digest or "" if end else ""
         shown = digest[:SHORT] if console.width < WHOLE else digest
         why = _why(end)
-        reason = "as above" if why and why == above else why
-        rows.append(
-            (
-                f" {cell.short_label}, seed {cell.seed}",
-                status,
-                "; ".join(filter(None, (shown, reason))),
-            )
-        )
+        found = "; ".join(filter(None, (shown, "as above" if why and why == above else why)))
+        rows.append((f" {cell.short_label}, seed {cell.seed}", status, found))
         above = why
     print_table(console, [(" cell", "left"), ("status", "left"), ("digest", "wrapped")], rows)
 

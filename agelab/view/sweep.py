@@ -9,7 +9,7 @@ import click
 
 from agelab import vega
 from agelab.analysis.sweep import Sweep
-from agelab.stats.formatting import UnitScale, decimals_for_spread, format_decimal, json_number, unit_scale
+from agelab.stats.formatting import UnitScale, format_median, json_number, unit_scale
 from agelab.stats.series import Place
 from agelab.stats.verdict import ComparedSeries
 from agelab.view.ratio_table import MARKS
@@ -81,9 +81,7 @@ def _cell(
     entry, there = found.entries[row][column], found.series(row, column, place)
     if there is None or there.summary is None:
         return "" if entry is None else "unsupported" if entry.unsupported else "-"
-    unit = unit_scale(there.unit)
-    median, spread = there.summary.median / unit.divisor, there.summary.spread / unit.divisor
-    text = format_decimal(median, min(4, decimals_for_spread(unit.decimals, spread, median)))
+    text = format_median(there.summary, there.unit, min(4, unit_scale(there.unit).decimals))
     change = changes.get((row, column))
     return f"{text} {_change(change)}" if change else text
 

@@ -19,7 +19,6 @@ Calls = Mapping[str, Mapping[str, Sample]]
 
 
 def traced_steps(samples: Sequence[Sample]) -> set[str]:
-    """Return the steps that ran under strace."""
     return {one.step_id.group for one in samples if one.metric in METRICS}
 
 

@@ -6,7 +6,7 @@ docs/terminal.md tells the user.
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from textwrap import wrap
+from textwrap import TextWrapper
 from typing import Literal
 
 import click
@@ -56,21 +56,12 @@ def print_wrapped(console: Console, line: str, hang: int = 0) -> None:
 
     No word is broken: one that is longer than the terminal is wide can still be copied.
     """
-    rows = [line]
     if console.width < WHOLE:
-        rows = [
-            part
-            for row in line.split("\n")
-            for part in wrap(
-                row,
-                console.width,
-                subsequent_indent=" " * hang,
-                break_long_words=False,
-                break_on_hyphens=False,
-            )
-            or [""]
-        ]
-    console.print("\n".join(rows), soft_wrap=True)
+        words = TextWrapper(
+            console.width, subsequent_indent=" " * hang, break_long_words=False, break_on_hyphens=False
+        )
+        line = "\n".join(words.fill(row) for row in line.split("\n"))
+    console.print(line, soft_wrap=True)
 
 
 def print_facts(facts: Mapping[str, object]) -> None:

@@ -14,7 +14,7 @@ from agelab.capsule.unpack import unpack
 from agelab.errors import AgelabError
 from agelab.model.sanitize import escape_controls
 from agelab.store import Store
-from agelab.view import capsule_content
+from agelab.view import capsule as shown
 from tests.unit.capsule_builder import contents, made_run
 from tests.unit.run_readers import OBEYED
 
@@ -73,7 +73,7 @@ def _read(data: bytes) -> None:
     path.write_bytes(data)
     try:
         found = open_capsule(path)
-        said = [*capsule_content.capsule_lines(found), str(capsule_content.capsule_json(found))]
+        said = [*shown.capsule_lines(found), str(shown.capsule_json(found))]
         assert not any(OBEYED.search(escape_controls(line, kept="")) for line in said)
         with tempfile.TemporaryDirectory(dir=path.parent) as place:
             unpack(found, Path(place, "parts"))

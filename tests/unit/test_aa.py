@@ -133,9 +133,9 @@ def test_the_floor_is_looked_up_by_kind_for_runs_like_it(
 ) -> None:
     wall(said)
     floors = calibration.host_floors(home, ran(home, A).plan())
-    assert floors.floor("write", "elapsed") == FLOOR and floors.why == ""
-    assert floors.floor("write", "seeks") == 0, "the same seven every time"
-    assert floors.floor("read", "elapsed") is None and floors.floor("write", "extents") is None
+    assert floors.shares["write", "elapsed"] == FLOOR and floors.why == ""
+    assert floors.shares["write", "seeks"] == 0, "the same seven every time"
+    assert not {("read", "elapsed"), ("write", "extents")} & floors.shares.keys()
 
 
 def test_the_widest_of_several_calibrations_counts_and_the_same_one_again_replaces(
@@ -146,7 +146,7 @@ def test_the_widest_of_several_calibrations_counts_and_the_same_one_again_replac
     guests.values = [A, A]
     wall(said)
     narrow = Fraction("0.4") / Fraction("1.2")
-    assert calibration.host_floors(home, plan).floor("write", "elapsed") == narrow
+    assert calibration.host_floors(home, plan).shares["write", "elapsed"] == narrow
     store, [known] = Store(home), calibration.read_records(home)
     [one] = known.calibrations
     wider = one.floors[0].widest.model_copy(update={"second": (1.0, 1.2, 1.2, 1.2, 2.4)})
@@ -155,7 +155,7 @@ def test_the_widest_of_several_calibrations_counts_and_the_same_one_again_replac
         store, known.host, one.model_copy(update={"scenario": "other", "floors": (floor,)})
     )
     assert len(calibration.read_records(home)[0].calibrations) == 2
-    assert calibration.host_floors(home, plan).floor("write", "elapsed") == Fraction("1.4") / Fraction("1.2")
+    assert calibration.host_floors(home, plan).shares["write", "elapsed"] == Fraction("1.4") / Fraction("1.2")
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_another_host_or_other_conditions_have_none(
 ) -> None:
     wall(said)
     floors = calibration.host_floors(home, ran(home, A, **more).plan())
-    assert floors.floor("write", "elapsed") is None
+    assert not floors.shares
     assert why in floors.why and floors.why.endswith("--clock wall")
 
 

@@ -21,7 +21,7 @@ from agelab.bisect.question import Symptom
 from agelab.bisect.verdict import Decision
 from agelab.errors import HostError, InputError
 from agelab.store import Store
-from agelab.view.bisect_answer import answer_lines
+from agelab.view.bisect import answer_lines
 from tests.capabilities import needs_root
 from tests.unit import simulated_bisect as simulated
 from tests.unit.simulated_bisect import LAST, planted

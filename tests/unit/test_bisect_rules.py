@@ -18,7 +18,7 @@ from agelab.bisect.verdict import Decision, KernelVerdict
 from agelab.bisect.wall_clock_rule import fewest_rounds
 from agelab.errors import AgelabError, InputError
 from agelab.store import Store
-from agelab.view.bisect_answer import answer_lines
+from agelab.view.bisect import answer_lines
 from tests.unit import simulated_bisect as simulated
 from tests.unit.simulated_bisect import LAST, planted
 

@@ -18,7 +18,7 @@ from agelab.model.result import Sample
 from agelab.model.step_id import StepId
 from agelab.runner.execute import disk_maps, map_images
 from agelab.runner.plan.cell_spec import CellSpec
-from agelab.view.aging_table import print_measures
+from agelab.view.aging import print_measures
 from harness import maps as guest
 from tests.unit.test_scenario import spec
 

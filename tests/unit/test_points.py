@@ -6,7 +6,7 @@ from rich.console import Console
 
 from agelab.model.metrics import METRICS
 from agelab.model.result import Sample
-from agelab.view.history_table import drives_at_points, print_points
+from agelab.view.aging import drives_at_points, print_points
 
 
 def sample(step: str, metric: str, value: float | None, point: int = 1, why: str | None = None) -> Sample:

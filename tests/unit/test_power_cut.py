@@ -25,7 +25,7 @@ from agelab.runner.plan.phases import phases
 from agelab.runner.plan.power_cut import PowerCut
 from agelab.runner.plan.step_plan import StepPlan
 from agelab.scenario import selection
-from agelab.view import recovery as shown
+from agelab.view import run_tables as shown
 from harness import recovery
 from harness.events import Events
 from harness.plan import Disk, Recovery

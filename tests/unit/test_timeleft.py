@@ -6,8 +6,15 @@ import pytest
 
 from agelab.model.result import Cell, End, Status
 from agelab.results.run_directory import RunDirectory
-from agelab.view.eta import TimeLeft, cell_time, format_time_left, time_left
-from agelab.view.recent_durations import RUNS_LOOKED_AT, RUNS_READ, recent_cells
+from agelab.view.eta import (
+    RUNS_LOOKED_AT,
+    RUNS_READ,
+    TimeLeft,
+    cell_time,
+    format_time_left,
+    recent_cells,
+    time_left,
+)
 from tests.unit import run_builder
 
 Took = list[tuple[Cell, End]]

@@ -9,8 +9,8 @@ from agelab.analysis.cells import SeedGroup
 from agelab.analysis.ranking import Ranked, rank_by_median, rank_by_place
 from agelab.analysis.run_set import RunSet
 from agelab.model.step_id import StepId
-from agelab.report.model import Heading, Table, TableCell
-from agelab.report.numbers import number, text
+from agelab.report.model import Table, TableCell, headings
+from agelab.report.numbers import number_cell, text
 from agelab.stats.order_statistics import exact
 from agelab.stats.series import Place, Series
 
@@ -40,7 +40,6 @@ def last_slowdowns(group: RunSet) -> list[Place]:
 
 
 def describe_test(step: str) -> str:
-    """Describe a test in words."""
     test = StepId.parse(step)
     return TEST_DESCRIPTIONS.get(test.name, f"test {test.name}") + (
         f" (drive {test.group})" if test.within else ""
@@ -65,7 +64,6 @@ def mean_slowdown(subject: SeedGroup, places: Sequence[Place]) -> Series:
 
 
 def rank_over_all(subjects: Sequence[SeedGroup], places: Sequence[Place]) -> Ranked:
-    """Rank the subjects by their slowdown over all tests."""
     return rank_by_median([(one, mean_slowdown(one, places)) for one in subjects])
 
 
@@ -138,14 +136,10 @@ def _join(names: Sequence[str]) -> str:
 
 def test_by_test(group: RunSet, places: Sequence[Place], where: str) -> Table:
     """Return for each test, and all together, the highest slowdown, the next, and the verdict on the difference."""
-    found = [
-        (
-            place[0] if place[1] == 1 else f"{place[0]} {place[1]}",
-            describe_test(place[0]),
-            rank_by_place(group.groups, place),
-        )
-        for place in places
-    ]
+    found = []
+    for place in places:
+        name = place[0] if place[1] == 1 else f"{place[0]} {place[1]}"
+        found.append((name, describe_test(place[0]), rank_by_place(group.groups, place)))
     if len(places) > 1:
         found.append(("all tests", "their geometric mean", rank_over_all(group.groups, places)))
     rows = []
@@ -154,20 +148,16 @@ def test_by_test(group: RunSet, places: Sequence[Place], where: str) -> Table:
             continue
         (subject, summary), (following, of) = order.order[:2]
         apart, against = order.lead, order.compared[0]
-        floor = apart.floor
         rows.append(
             (
                 TableCell(name), TableCell(words), TableCell(subject.name),
                 TableCell(text(summary), float(summary.median)), TableCell(f"{following.name} {text(of)}"),
-                TableCell(number(apart.difference, 3), float(apart.difference)),
-                TableCell("–") if floor is None else TableCell(number(floor, 3), float(floor)),
+                number_cell(apart.difference, 3),
+                number_cell(apart.floor, 3),
                 TableCell("above the floor" if against.differs else against.word_or_reason),
             )
         )  # fmt: skip
     columns = ("test", "what it does", "highest slowdown", "times", "next", "difference", "floor", "verdict")
-    return Table(
-        f"{where}-worst",
-        "Test by test: the highest slowdown, and whether it is more than run seeds make",
-        tuple(Heading(name, name in ("times", "difference", "floor")) for name in columns),
-        tuple(rows),
-    )
+    caption = "Test by test: the highest slowdown, and whether it is more than run seeds make"
+    numbers = ("times", "difference", "floor")
+    return Table(f"{where}-worst", caption, headings(*columns, numbers=numbers), tuple(rows))

@@ -12,6 +12,7 @@ from agelab.report.numbers import number, text, unit_name
 from agelab.report.step_selection import aged_and_control, charted_steps
 from agelab.results.status import GOING
 from agelab.stats.noise_floor import SEEDS_NEEDED, FloorVerdict
+from agelab.stats.order_statistics import Summary
 from agelab.stats.series import Place, Series
 
 MAX_REASON = 120
@@ -21,13 +22,10 @@ MAX_REASON = 120
 def answers(group: RunSet) -> Iterator[Answer]:
     """Return the answers of the group's runs, most important first."""
     if not any(subject.counted for subject in group.groups):
-        yield Answer(
-            "What came out?",
-            "Nothing yet: no cell has come to its end."
-            if any(entry.status in GOING for _, entry in group.cells)
-            else "Nothing: no cell ended ok.",
-            tuple(dict.fromkeys(f"{subject.name}: {entry.ended}" for subject, entry in group.cells)),
-        )
+        going = any(entry.status in GOING for _, entry in group.cells)
+        said = "Nothing yet: no cell has come to its end." if going else "Nothing: no cell ended ok."
+        reasons = dict.fromkeys(f"{subject.name}: {entry.ended}" for subject, entry in group.cells)
+        yield Answer("What came out?", said, tuple(reasons))
     elif places := all_tests.last_slowdowns(group):
         yield answer_aged(group, places)
     else:
@@ -40,9 +38,8 @@ def answer_aged(group: RunSet, places: Sequence[Place]) -> Answer:
     several = len({one.variant for one in group.groups}) > 1
     question = f"Which {'filesystem' if several else 'of these'} aged worst, and why?"
     if place is None:
-        reason = next(
-            (why for one in group.groups for at in places for _, why in one.series[at].missing), "no sample"
-        )
+        reasons = (why for one in group.groups for at in places for _, why in one.series[at].missing)
+        reason = next(reasons, "no sample")
         return Answer(question, "That was not measured.", (f"No test has a slowdown: {reason}.",))
     everyone = rank_by_place(group.groups, place)
     order, left_out = everyone.split_by_seeds()
@@ -212,20 +209,18 @@ def _compared(
     unit = next(series.unit for _, series in found if series)
     order, left_out = everyone.split_by_seeds()
     (first, of), following = order.first, order.order[1:]
-    said = words.format(f"{text(of, unit)} {unit_name(unit)}")
-    named = ""
-    nearest = (
-        f"The next is {following[0][0].name} with {text(following[0][1], unit)} {unit_name(unit)}."
-        if following
-        else ""
-    )
+
+    def shown(summary: Summary) -> str:
+        return f"{text(summary, unit)} {unit_name(unit)}"
+
+    said, named = words.format(shown(of)), ""
+    nearest = f"The next is {following[0][0].name} with {shown(following[0][1])}." if following else ""
     if not following:
         named = first.name
         verdict = f"It alone was run: {said}."
     elif not order.floored:
-        verdict = (
-            f"That cannot be said yet: {order.why_no_floor}. As measured, {first.name}: {said}. {nearest}"
-        )
+        measured = f"As measured, {first.name}: {said}. {nearest}"
+        verdict = f"That cannot be said yet: {order.why_no_floor}. {measured}"
     elif order.tied:
         names = ", ".join(one.name for one, _ in order.tied)
         verdict = f"No single one: {first.name} ({said}) is not told by the floor from {names}."
@@ -234,9 +229,7 @@ def _compared(
         verdict = f"{_capital(said)}. {nearest} The difference is more than run seeds make."
     left = [one.name for one, series in found if one.counted and (series is None or series.summary is None)]
     because = [f"Not in this order, for want of some figure: {', '.join(left)}."] if left else []
-    few = ", ".join(
-        f"{one.name} ({text(of, unit)} {unit_name(unit)}, {_seeds(of.n)})" for one, of in left_out
-    )
+    few = ", ".join(f"{one.name} ({shown(of)}, {_seeds(of.n)})" for one, of in left_out)
     doubts = [f"Not in this order, for want of run seeds: {few}."] if left_out else []
     title = "Data held" if highest else "All steps together"
     chart = sort_subjects(title, everyone, group, unit=unit) if following else None

@@ -1,13 +1,21 @@
-"""Print the answer of a bisect."""
+"""The answer of a bisect, and its log while it goes on."""
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 
+import click
+
 from agelab.bisect.answer import BisectAnswer, ValueFormat
+from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.verdict import Decision
+
+POLL_SECONDS = 0.2
+"""Seconds between two reads of the log."""
 
 
 def answer_lines(answer: BisectAnswer) -> list[str]:
-    """Return the answer as lines for a terminal."""
     if answer.found:
         lines = [f"first bad: {answer.names[0]}"]
         lines += [f"  {name:<8} {value}" for name, value in answer.details.items()]
@@ -34,3 +42,31 @@ def answer_lines(answer: BisectAnswer) -> list[str]:
     lines += [f"  {remark}" for remark in answer.remarks]
     lines.append(f"run both neighbours again: sh {answer.script}")
     return lines
+
+
+@contextmanager
+def follow_log(directory: BisectDirectory) -> Iterator[None]:
+    """Show each line that comes into the log, also from the processes that judge steps, on standard error."""
+    over = threading.Event()
+    place = directory.log.stat().st_size if directory.log.exists() else 0
+
+    def follow() -> None:
+        nonlocal place
+        last = False
+        while not last:
+            last = over.wait(POLL_SECONDS)
+            if directory.log.exists():
+                with directory.log.open("rb") as file:
+                    file.seek(place)
+                    text = file.read()
+                whole = text[: text.rfind(b"\n") + 1]
+                place += len(whole)
+                click.echo(whole.decode(errors="replace"), err=True, nl=False)
+
+    follower = threading.Thread(target=follow, daemon=True)
+    follower.start()
+    try:
+        yield
+    finally:
+        over.set()
+        follower.join()
