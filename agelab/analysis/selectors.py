@@ -28,11 +28,13 @@ class Selector:
     """Axis to value."""
 
     def groups(self, more: Mapping[str, str] | None = None) -> list[SeedGroup]:
-        """Return the groups that match, with ``more`` for axes not chosen here. Raises InputError if none does."""
+        """Return the groups that match, with ``more`` for axes not chosen here. Raises InputError for none."""
         taken = {"variant", "filesystem"} if {"variant", "filesystem"} & self.chosen.keys() else set()
         wanted = {axis: value for axis, value in (more or {}).items() if axis not in taken}
         wanted |= self.chosen
         found, narrowed = seed_groups(self.run), ""
+        if not found:
+            raise InputError(f"{self.run.name} has no cells: there is nothing to compare")
         for axis, value in sorted(wanted.items(), key=lambda choice: AXES.index(choice[0])):
             have = [axis_value(group.cell, axis) for group in found]
             found = [group for group in found if matches(group.cell, axis, value)]

@@ -242,6 +242,15 @@ def test_a_variant_that_is_not_there_is_named(home: Path, capsys: pytest.Capture
     assert "'latest:' names no variant" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("others", [[], ["latest"]])
+def test_a_run_without_cells_is_refused(
+    home: Path, capsys: pytest.CaptureFixture[str], others: list[str]
+) -> None:
+    name = run_builder.begin(home, ()).name
+    assert main(["compare", name, *others]) == 2
+    assert f"{name} has no cells: there is nothing to compare" in capsys.readouterr().err
+
+
 def test_runs_without_a_common_variant(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = make(home, {"ext4": ONE}), make(home, {"xfs": ONE})
     assert main(["compare", a, b]) == 2
