@@ -40,11 +40,11 @@ def mounted(image: Path, where: Path, *options: str) -> Iterator[Path]:
 
 
 def until(done: Callable[[], bool]) -> None:
-    """Wait for what another process brings about. Raises TimeoutError after a minute."""
-    end = monotonic() + 60
+    """Wait for what another process brings about. Raises TimeoutError after ten minutes: so long may a builder take."""
+    end = monotonic() + 600
     while not done():
         if monotonic() > end:
-            raise TimeoutError("nothing happened for a minute")
+            raise TimeoutError("nothing happened for ten minutes")
         sleep(0.05)
 
 
