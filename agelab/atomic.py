@@ -6,6 +6,7 @@ holds was left by a process that is gone, and can be removed.
 
 import fcntl
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -13,11 +14,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from agelab import process
+from agelab import fileio, process
 from agelab.errors import HostError
 
 SUFFIX = ".partial"
 MOUNTS = Path("/proc/self/mountinfo")
+_ESCAPED = re.compile(rb"\\([0-7]{3})")
 
 
 def temp_name(path: Path) -> Path:
@@ -152,6 +154,6 @@ def discard(path: Path) -> None:
 
 def mounts(below: Path) -> list[Path]:
     """List the mount points below a directory, the last mounted first (proc(5), mountinfo, field 5)."""
-    lines = MOUNTS.read_text().splitlines()
-    named = (line.split()[4].encode().decode("unicode_escape") for line in lines)
-    return [Path(name) for name in named if name.startswith(f"{below}/")][::-1]
+    lines = fileio.read_bytes(MOUNTS).split(b"\n")[:-1]
+    named = (_ESCAPED.sub(lambda found: bytes((int(found[1], 8),)), line.split(b" ")[4]) for line in lines)
+    return [Path(os.fsdecode(name)) for name in named if name.startswith(os.fsencode(below) + b"/")][::-1]

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from agelab import fileio
+
 VARIABLE = "AGELAB_OWNER"
 DAEMON = "daemon"
 """Owner of a process that outlives the one that started it, as long as anyone uses it (agelab.vm.libvirt_daemon)."""
@@ -48,7 +50,7 @@ def tag() -> str:
 def start_time(pid: int) -> str | None:
     """Return when a process started, in ticks since the host's boot (proc(5), stat, field 22); None if it has ended."""
     try:
-        fields = (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+        fields = fileio.read_text(PROC / str(pid) / "stat", errors="replace").rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
     return None if fields[0] in "ZX" else fields[19]
@@ -63,7 +65,7 @@ def is_dead(owner: str) -> bool:
 def owner_of(pid: int) -> str | None:
     """Return the owner that a process names; None if it names none, has ended, or may not be read by this user."""
     with suppress(OSError):
-        for word in (PROC / str(pid) / "environ").read_bytes().split(b"\0"):
+        for word in fileio.read_bytes(PROC / str(pid) / "environ").split(b"\0"):
             name, _, value = word.partition(b"=")
             if name == VARIABLE.encode():
                 return value.decode("ascii", "replace")
@@ -83,7 +85,7 @@ def tagged(owner: str, text: str) -> list[TaggedProcess]:
     found: list[TaggedProcess] = []
     for place in PROC.glob("[0-9]*"):
         with suppress(OSError):
-            if text.encode() in (place / "cmdline").read_bytes() and owner_of(int(place.name)) == owner:
+            if text.encode() in fileio.read_bytes(place / "cmdline") and owner_of(int(place.name)) == owner:
                 found += _tagged_process(place, owner)
     return found
 
@@ -96,7 +98,11 @@ def _tagged_process(place: Path, owner: str) -> list[TaggedProcess]:
     with suppress(OSError):
         ours = PROC / "self" / "ns"
         if all((place / "ns" / kind).readlink() == (ours / kind).readlink() for kind in ("pid", "time")):
-            return [TaggedProcess(int(place.name), owner, (place / "comm").read_text().strip())]
+            return [
+                TaggedProcess(
+                    int(place.name), owner, fileio.read_text(place / "comm", errors="replace").strip()
+                )
+            ]
     return []
 
 

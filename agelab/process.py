@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from signal import Signals
 
-from agelab import orphans, places
+from agelab import fileio, orphans, places
 from agelab.errors import HostError
 
 SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -70,7 +70,7 @@ class TimedOut(HostError):
 @cache
 def host_packages() -> dict[str, str]:
     """Map each program (or a file of the package) to the Debian package that contains it."""
-    lines = (line.split() for line in PACKAGES_FILE.read_text().splitlines() if line and line[0] != "#")
+    lines = (line.split() for line in fileio.read_text(PACKAGES_FILE).splitlines() if line and line[0] != "#")
     return {program: package for package, program in lines}
 
 
@@ -157,7 +157,7 @@ def _wrapped(argv: Sequence[str], isolated: bool) -> list[str]:
 
 
 def _text(log: Path | None) -> str:
-    return log.read_text(errors="replace") if log else ""
+    return fileio.tail(log) if log else ""
 
 
 def _communicate(

@@ -24,7 +24,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agelab import atomic, places
+from agelab import atomic, fileio, places
 from agelab.errors import DISK_ERRNOS, AgelabError, HostError, InputError
 
 MANIFEST = "manifest.json"
@@ -51,9 +51,9 @@ def key_of(value: object) -> str:
     return hashlib.sha256(canonical_json(value)).hexdigest()
 
 
-def file_hash(path: Path) -> str:
-    """Return the sha256 of a file's content, in hex."""
-    with path.open("rb") as file:
+def file_hash(path: Path, most: int | None = None) -> str:
+    """Return the sha256 of the content of a file of at most so many bytes, in hex."""
+    with fileio.opened(path, most) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -230,7 +230,7 @@ class Store:
         """Return the finished artefact of that key, or None. Raises DamagedArtefact when its manifest is damaged."""
         directory = self.root / kind / key
         try:
-            manifest = Manifest.model_validate_json((directory / MANIFEST).read_bytes())
+            manifest = Manifest.model_validate_json(fileio.read_bytes(directory / MANIFEST))
         except FileNotFoundError:
             return None
         except ValidationError:
@@ -282,7 +282,7 @@ class Store:
             with atomic.locked_directory(directory.with_name(f".{key}{atomic.SUFFIX}")) as partial:
                 build(partial)
                 manifest = Manifest(kind=kind, inputs=dict(inputs), files=tree_hashes(partial, hash_file))
-                (partial / MANIFEST).write_text(manifest.model_dump_json(indent=1) + "\n")
+                (partial / MANIFEST).write_text(manifest.model_dump_json(indent=1) + "\n", encoding="utf-8")
                 os.sync()
                 # Left without a manifest, or damaged: rename needs the name free.
                 shutil.rmtree(directory, ignore_errors=True)
@@ -323,7 +323,7 @@ class Store:
         """Hold the lock of that name for as long as the body runs, waiting for any other holder."""
         path = self.home / "locks" / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w") as file:
+        with path.open("w", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from agelab import atomic, stored_disk
+from agelab import atomic, fileio, stored_disk
 from agelab.errors import InputError
 from agelab.results import run_lookup
 from agelab.results.digest import inputs_key
@@ -268,7 +268,7 @@ def _references(store: Store, items: Sequence[StoredItem]) -> tuple[dict[Path, t
 def _hashes(path: Path) -> set[str]:
     """Read all sha256 that stand in a file, whatever else is in it."""
     try:
-        return {found.decode() for found in HASH.findall(path.read_bytes())}
+        return {found.decode() for found in HASH.findall(fileio.read_bytes(path))}
     except OSError:
         return set()
 
@@ -279,7 +279,7 @@ def _is_readable(run: RunDirectory) -> bool:
         for number in range(len(run.plan().cells)):
             end = run.end(number)
             if end and end.inputs_key:
-                inputs = json.loads((run.path / "cells" / str(number) / "inputs.json").read_bytes())
+                inputs = json.loads(fileio.read_bytes(run.path / "cells" / str(number) / "inputs.json"))
                 if inputs_key(inputs) != end.inputs_key:
                     return False
     except (InputError, OSError, ValueError):

@@ -15,10 +15,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from agelab import atomic, process
+from agelab import atomic, fileio, process
 from agelab.errors import InputError, unknown
 from agelab.model.base import Defaults, Frozen, Layout
 from agelab.model.result import Sample
+from agelab.model.sanitize import require_utf_8
 from agelab.store import MANIFEST, Artefact, DamagedArtefact, Manifest, Store, content_hash, file_hash, key_of
 
 KIND = "disk"
@@ -79,7 +80,7 @@ class StoredDisk:
 
     def samples(self) -> list[Sample]:
         """Read the samples measured while the disk was made."""
-        lines = (self.artefact / SAMPLES).read_text().splitlines()
+        lines = fileio.read_text(self.artefact / SAMPLES, fileio.LINES).splitlines()
         return [Sample.model_validate_json(line) for line in lines]
 
     def verify(self) -> None:
@@ -108,9 +109,9 @@ def save(
     def build(directory: Path) -> None:
         for number, path in enumerate(members):
             sparse_copy(path, directory / MEMBER_FILE.format(number), holes=True)
-        (directory / RECIPE).write_text(recipe.model_dump_json(indent=1) + "\n")
+        (directory / RECIPE).write_text(recipe.model_dump_json(indent=1) + "\n", encoding="utf-8")
         rows = (json.dumps(sample.model_dump()) + "\n" for sample in samples)
-        (directory / SAMPLES).write_text("".join(rows))
+        (directory / SAMPLES).write_text("".join(rows), encoding="utf-8")
 
     return find(store, store.obtain(KIND, inputs, build, _hash, claim=False).key)
 
@@ -188,7 +189,7 @@ def _load(artefact: Artefact) -> StoredDisk | None:
     if not artefact.manifest.files:
         return None
     try:
-        return StoredDisk(artefact, DiskRecipe.model_validate_json((artefact / RECIPE).read_bytes()))
+        return StoredDisk(artefact, DiskRecipe.model_validate_json(fileio.read_bytes(artefact / RECIPE)))
     except (OSError, ValueError):
         return None
 
@@ -221,7 +222,7 @@ def export(disk: StoredDisk, target: Path, image_format: Literal["raw", "qcow2"]
         "files": disk.artefact.manifest.files,
         "inputs": disk.inputs,
     }
-    recipe.write_text(json.dumps(description, indent=1) + "\n")
+    recipe.write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")
     return [*images, recipe]
 
 
@@ -232,6 +233,7 @@ def import_images(
 
     Raises InputError for a file that is not an image, or that refers to another file.
     """
+    require_utf_8(command)
     for image in images:
         if not image.is_file():
             raise InputError(f"{image} is not a file")
@@ -293,14 +295,14 @@ def _format(image: Path) -> str:
 @contextmanager
 def in_use(disk: StoredDisk) -> Iterator[None]:
     """Protect the disk from ``remove`` for as long as the body runs."""
-    with (disk.artefact / MANIFEST).open() as manifest:
+    with (disk.artefact / MANIFEST).open(encoding="utf-8") as manifest:
         fcntl.flock(manifest, fcntl.LOCK_SH)
         yield
 
 
 def remove(artefact: Artefact) -> None:
     """Remove a disk from the store atomically. Raises InputError while it is in use."""
-    with (artefact / MANIFEST).open() as manifest:
+    with (artefact / MANIFEST).open(encoding="utf-8") as manifest:
         if not atomic.try_lock(manifest):
             raise InputError(
                 f"the stored disk {artefact.key[:SHORT_KEY]} is in use by a run", hint="wait for its end"

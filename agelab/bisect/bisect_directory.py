@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from agelab import atomic
+from agelab import atomic, fileio
 from agelab.bisect.question import BisectQuestion
 from agelab.errors import AgelabError, HostError, InputError, unknown
 from agelab.results import checksummed, run_directory, run_lookup
@@ -73,13 +73,13 @@ class BisectDirectory:
 
     def log_line(self, line: str) -> None:
         """Append a line to the log, which is shown to the user."""
-        with self.log.open("a") as file:
+        with self.log.open("a", encoding="utf-8") as file:
             file.write(line.rstrip("\n") + "\n")
 
     @contextmanager
     def lock(self, name: str) -> Iterator[None]:
         """Hold the lock ``bisect`` (to search) or ``step`` (to judge). Raises InputError if it is taken."""
-        with (self.path / f"{name}.lock").open("w") as file:
+        with (self.path / f"{name}.lock").open("w", encoding="utf-8") as file:
             if not atomic.try_lock(file):
                 raise InputError(f"{self.name} is still going on", hint=f"follow it: tail -f {self.log}")
             yield
@@ -101,7 +101,7 @@ class BisectDirectory:
         path = self.path / "conditions.json"
         if not path.exists():
             checksummed.write(path, json.dumps(now, indent=1))
-        return dict(json.loads(path.read_text()))
+        return dict(json.loads(fileio.read_text(path)))
 
     def record_error(self, error: AgelabError) -> None:
         """Store the error that stopped a step for the process that drives git."""

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from agelab import places, process
+from agelab import fileio, places, process
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.next_commit import choose, extra_steps
 from agelab.bisect.question import GitTree
@@ -89,16 +89,16 @@ def search(directory: BisectDirectory, tree: GitTree, step: Sequence[str]) -> Fo
     Raises the error that stopped a step, or HostError where git itself fails.
     """
     log = directory.git / "BISECT_LOG"
-    ended = log.exists() and _ENDED.search(log.read_text())
+    ended = log.exists() and _ENDED.search(fileio.read_text(log))
     if (
         not ended and not (directory.git / "BISECT_HEAD").exists()
     ):  # git starts the log before it chooses a commit
         _start(directory, tree)
-    if not _ENDED.search(log.read_text()):
+    if not _ENDED.search(fileio.read_text(log)):
         _run_git_bisect(directory, step)
     copy_log(directory)
     bad = _git(directory, ["rev-parse", "refs/bisect/bad"])
-    possible = _POSSIBLE.findall((directory.path / "bisect.log").read_text()) or [bad]
+    possible = _POSSIBLE.findall(fileio.read_text(directory.path / "bisect.log")) or [bad]
     before, after, *between = map(tree.kernel_spec, (_last_good(directory, bad), bad, *possible))
     return FoundChange(before, after, tuple(between))
 
@@ -113,9 +113,9 @@ def _run_git_bisect(directory: BisectDirectory, step: Sequence[str]) -> None:
         done = process.run(argv, env=env, cwd=directory.path, ok=range(256), grace=STOP_SECONDS)
     finally:
         copy_log(directory)
-    with (directory.path / "git.log").open("a") as file:
+    with (directory.path / "git.log").open("a", encoding="utf-8") as file:
         file.write(done.stdout + done.stderr)
-    if not _ENDED.search((directory.git / "BISECT_LOG").read_text()):
+    if not _ENDED.search(fileio.read_text(directory.git / "BISECT_LOG")):
         raise directory.take_error() or HostError(
             "git bisect stopped: " + (done.stderr.strip().splitlines() or ["a step was ended"])[-1],
             hint=f"go on: agelab bisect --continue {directory.name}",
@@ -127,7 +127,7 @@ def commit_to_judge(directory: BisectDirectory, steps: int, verdicts: int) -> st
 
     ``steps`` is the expected length of the search, ``verdicts`` the number of commits judged and not skipped.
     """
-    suggested = (directory.git / "BISECT_HEAD").read_text().strip()
+    suggested = fileio.read_text(directory.git / "BISECT_HEAD").strip()
     skipped = _git(directory, ["for-each-ref", "--format=%(objectname)", "refs/bisect/skip-*"]).split()
     if not skipped:
         return suggested

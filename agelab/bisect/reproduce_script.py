@@ -13,7 +13,9 @@ SCRIPT_FILE = "reproduce.sh"
 
 
 def write(directory: BisectDirectory, question: BisectQuestion, before: str, after: str, name: str) -> None:
-    (directory.path / SCRIPT_FILE).write_text(text(directory.path.parents[1], question, before, after, name))
+    (directory.path / SCRIPT_FILE).write_text(
+        text(directory.path.parents[1], question, before, after, name), encoding="utf-8"
+    )
 
 
 def text(home: Path, question: BisectQuestion, before: str, after: str, name: str) -> str:

@@ -1,6 +1,5 @@
 """Pack a run and everything it was made of into one file, reproducibly."""
 
-import gzip
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -8,7 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from agelab import atomic
+from agelab import atomic, fileio
 from agelab.capsule import archive, schema
 from agelab.capsule.archive import MemberContent
 from agelab.capsule.read import Capsule, inputs_of_boots, open_capsule
@@ -50,12 +49,12 @@ def pack(run: RunDirectory, store: Store, path: Path, *, carry: bool = False) ->
     of = read(run.path / run_manifest.MADE_OF, RunManifest)
     scenario = _scenario(run.path / run_manifest.SCENARIO, of)
     image = _artefact(store, "image", str(plan.provenance.get("image")))
-    description = Description.model_validate_json((image / DESCRIPTION).read_bytes())
+    description = Description.model_validate_json(fileio.read_bytes(image / DESCRIPTION))
     kernel = _kernel(plan, of, _artefact(store, "kernel", description.kernel.key))
     found: dict[str, MemberContent] = {
         schema.PLAN: _json(_request(plan)),
         schema.KERNEL: _json(_capsule_kernel(kernel)),
-        schema.IMAGE: (image / DESCRIPTION).read_bytes(),
+        schema.IMAGE: fileio.read_bytes(image / DESCRIPTION),
         run_manifest.MADE_OF: _json(of),
         run_manifest.PROFILES: _json(read(run.path / run_manifest.PROFILES, Profiles)),
         run_manifest.SCENARIO: scenario,
@@ -123,7 +122,7 @@ def _plan_to_pack(run: RunDirectory) -> RunPlan:
 def _scenario(path: Path, of: RunManifest) -> bytes:
     """Return the scenario's text as it was when the run began."""
     try:
-        content = path.read_bytes()
+        content = fileio.read_bytes(path)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
     if of.scenario_sha256 not in (None, hashlib.sha256(content).hexdigest()):
@@ -168,12 +167,16 @@ def _cell_members(run: RunDirectory, number: int) -> Iterator[tuple[str, MemberC
     end = run.end(number)
     assert end is not None
     if (place / schema.INPUTS).exists():
-        yield f"cells/{number}/{schema.INPUTS}", (place / schema.INPUTS).read_bytes()
+        yield f"cells/{number}/{schema.INPUTS}", fileio.read_bytes(place / schema.INPUTS)
     yield f"cells/{number}/{schema.END}", _json(end)
     rows = (sample.model_dump_json() + "\n" for sample in run.samples().get(number, []))
     yield f"cells/{number}/{schema.SAMPLES}", "".join(rows).encode()
     packed = {name: place / map_file(name) for name in end.maps}
-    maps = {name: gzip.decompress(path.read_bytes()) for name, path in packed.items() if path.exists()}
+    maps = {
+        name: b"".join(fileio.unpacked_pieces(path, fileio.MAP))
+        for name, path in packed.items()
+        if path.exists()
+    }
     if sum(map(len, maps.values())) <= schema.MAX_MAPS_BYTES:
         for name, data in maps.items():
             yield f"cells/{number}/maps/{name}", data

@@ -10,6 +10,7 @@ from typing import IO, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from agelab import fileio
 from agelab.analysis.cells import CellResult
 from agelab.capsule import archive, schema
 from agelab.capsule.archive import Member
@@ -53,10 +54,8 @@ class Capsule:
 
 def open_capsule(path: Path) -> Capsule:
     """Open and check a capsule. Raises InputError, in one line, for a file that is no consistent capsule."""
-    if not path.is_file():
-        raise InputError(f"{path} is {'no file' if path.exists() else 'not there'}")
     try:
-        with path.open("rb") as file:
+        with fileio.opened(path) as file:
             return _CapsuleReader(file).capsule(path)
     except InputError as error:
         raise InputError(f"{path} is not a valid capsule: {error}") from error
@@ -81,6 +80,7 @@ class _CapsuleReader:
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self._members: dict[str, Member] = {}
+        self._data = 0
 
     def capsule(self, path: Path) -> Capsule:
         manifest = self._manifest()
@@ -106,6 +106,8 @@ class _CapsuleReader:
     def _manifest(self) -> CapsuleManifest:
         """Read the manifest and locate every member."""
         for member in archive.members(self._file):
+            if len(self._members) >= schema.MAX_MEMBERS:
+                raise InputError(f"it has more than {schema.MAX_MEMBERS:,} members")
             if member.name in self._members:
                 raise InputError(f"{member.name} is in it twice")
             self._members[member.name] = member
@@ -183,7 +185,11 @@ class _CapsuleReader:
     def _bytes(self, name: str) -> bytes:
         if name not in self._members:
             raise InputError(f"it has no {name}")
-        return archive.read(self._file, self._members[name], schema.MAX_DATA_BYTES)
+        found = archive.read(self._file, self._members[name], schema.MAX_DATA_BYTES)
+        self._data += len(found)
+        if self._data > schema.MAX_ALL_DATA_BYTES:
+            raise InputError(f"its data is larger than {schema.MAX_ALL_DATA_BYTES} bytes")
+        return found
 
 
 @dataclass(frozen=True)

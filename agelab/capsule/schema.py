@@ -46,6 +46,9 @@ MEMBER_NAMES = re.compile("|".join(f"(?:{name})" for name in _NAMES), re.ASCII)
 MIB = 1 << 20
 MAX_DATA_BYTES = 64 * MIB
 """Maximum size in bytes of a member that is data."""
+MAX_ALL_DATA_BYTES = 1024 * MIB
+"""Maximum size in bytes of all members that are data, of all cells."""
+MAX_MEMBERS = 500_000
 MAX_MAPS_BYTES = 8 * MIB
 """Maximum size in bytes of a cell's maps; above it a capsule has only their hashes."""
 
@@ -69,7 +72,7 @@ class CapsuleManifest(Frozen):
     capsule: Literal[1]
     agelab: str = Field(max_length=100, description="version of the agelab that made the run")
     run: str = Field(max_length=255)
-    members: dict[str, PackedMember] = Field(max_length=2_000_000)
+    members: dict[str, PackedMember] = Field(max_length=MAX_MEMBERS)
 
 
 class CapsuleRequest(Frozen):

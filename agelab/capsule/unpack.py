@@ -4,6 +4,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from agelab import fileio
 from agelab.capsule import archive, schema
 from agelab.capsule.read import Capsule
 from agelab.corpus import Corpus
@@ -34,7 +35,7 @@ def extract(capsule: Capsule, name: str, target: Path) -> Path:
     """Write the content of a member into a new file."""
     member = _member(capsule, name)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with capsule.path.open("rb") as file, target.open("xb") as written:
+    with fileio.opened(capsule.path) as file, target.open("xb") as written:
         for piece in archive.chunks(file, member):
             written.write(piece)
     return target
@@ -82,7 +83,7 @@ class _Extraction:
         if f"{where}/config" in capsule.members:
             extract(capsule, f"{where}/config", place / "config")
         try:
-            with capsule.path.open("rb") as file:
+            with fileio.opened(capsule.path) as file:
                 raw = archive.read(file, _member(capsule, f"{where}/modules.json"), schema.MAX_DATA_BYTES)
             infos = _INFOS.validate_json(raw)
         except ValidationError as error:

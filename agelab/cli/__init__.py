@@ -17,7 +17,9 @@ import click
 from click.exceptions import NoSuchCommand
 
 from agelab import __version__
+from agelab.cli import encoding
 from agelab.errors import DISK_ERRNOS, AgelabError, HostError, InputError, unknown
+from agelab.fileio import RefusedFile
 from agelab.model.sanitize import escape_controls
 from agelab.view import colour
 
@@ -93,6 +95,9 @@ def agelab() -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line (``sys.argv`` when None) and return its exit code."""
+    if argv is None:
+        encoding.use_utf_8()
+    encoding.replace_what_cannot_be_shown()
     # Whoever ends a run gets the same clean-up as Ctrl-C; what nohup told us to ignore stays ignored.
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
@@ -126,6 +131,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if ASKED in os.environ:  # click has answered a shell
             raise
         return READER_GONE  # it ends by itself for a BrokenPipeError alone, and has seen to the flush
+    except RefusedFile as error:
+        return _complain(InputError(f"{error.filename}: {error.strerror}"))
     except OSError as error:
         if error.errno not in DISK_ERRNOS:
             return _bug()

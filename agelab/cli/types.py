@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.types import StringParamType
 
+from agelab import fileio
+
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
@@ -105,7 +107,7 @@ def _scenarios(incomplete: str) -> Iterator[str]:
     for name in _names(""):
         yield name
         if incomplete.startswith(name):
-            variants = tomllib.loads((SCENARIOS / f"{name}.toml").read_text())["variants"]
+            variants = tomllib.loads(fileio.read_text(SCENARIOS / f"{name}.toml"))["variants"]
             yield from (f"{name}-{variant['name']}" for variant in variants)
 
 
@@ -118,7 +120,7 @@ def _runs(incomplete: str = "") -> Iterator[str]:
 def _plan(name: str) -> Any:
     import json
 
-    return json.loads((_home() / "runs" / name / "plan.json").read_bytes())
+    return json.loads(fileio.read_bytes(_home() / "runs" / name / "plan.json"))
 
 
 def _selections(incomplete: str) -> Iterator[str]:
@@ -127,7 +129,7 @@ def _selections(incomplete: str) -> Iterator[str]:
     if not colon:
         yield from _runs()
         return
-    newest = (_home() / "runs" / "latest").read_text().strip() if name == "latest" else name
+    newest = fileio.read_text(_home() / "runs" / "latest").strip() if name == "latest" else name
     yield from (f"{name}:{cell['variant']}" for cell in _plan(newest)["cells"])
 
 
@@ -139,7 +141,7 @@ def _kernels(incomplete: str) -> Iterator[str]:
         if kernel := _plan(name).get("kernel"):
             yield kernel["spec"]
     for path in sorted((_home() / "store" / "kernel").glob("*/manifest.json")):
-        if package := str(json.loads(path.read_bytes())["inputs"].get("package", "")):
+        if package := str(json.loads(fileio.read_bytes(path))["inputs"].get("package", "")):
             yield "debian:" + package.removeprefix("linux-image-")
     yield from (f"recipe:{name}" for name in _names("kernels"))
 

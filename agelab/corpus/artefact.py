@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
+from agelab import fileio
 from agelab.corpus import cd, iso, study_data, tar, tree
 from agelab.corpus.definition import CD, Cd, StudyCorpus, definition
 from agelab.errors import HostError
@@ -110,7 +111,7 @@ def list_corpora(store: Store) -> list[Corpus]:
 def load(artefact: Artefact) -> Corpus:
     """Load a corpus from its artefact. Raises HostError when it is damaged."""
     try:
-        about = CorpusDescription.model_validate_json((artefact / DESCRIPTION_FILE).read_bytes())
+        about = CorpusDescription.model_validate_json(fileio.read_bytes(artefact / DESCRIPTION_FILE))
         size = (artefact / IMAGE_FILE).stat().st_size
     except (OSError, ValidationError) as error:
         raise damaged(f"the corpus in {artefact.directory}", artefact.directory) from error
@@ -124,7 +125,9 @@ def obtain(store: Store, inputs: Mapping[str, Any], build: Callable[[Path], Corp
 
     def fill(directory: Path) -> None:
         about, image = build(directory), directory / IMAGE_FILE
-        (directory / DESCRIPTION_FILE).write_text(about.model_dump_json(indent=1, exclude_none=True) + "\n")
+        (directory / DESCRIPTION_FILE).write_text(
+            about.model_dump_json(indent=1, exclude_none=True) + "\n", encoding="utf-8"
+        )
         align(image)
 
     return load(store.obtain(KIND, {"recipe": RECIPE, **inputs}, fill))

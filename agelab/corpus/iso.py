@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from agelab import process
+from agelab import fileio, process
 from agelab.errors import HostError, InputError
 
 BLOCK = 2048
@@ -53,7 +53,7 @@ def make(tree: Path, image: Path, *, volume: str, date: int) -> None:
 
 def check(image: Path) -> str:
     """Return the volume name of an ISO 9660 image. Raises InputError when it is not one, or cut short."""
-    with image.open("rb") as file:
+    with fileio.opened(image) as file:
         file.seek(_DESCRIPTOR)
         descriptor = file.read(BLOCK)
         file.seek(0, 2)
@@ -72,7 +72,7 @@ def check(image: Path) -> str:
 
 def is_image(path: Path) -> bool:
     """Return True for a file with the magic of ISO 9660, CD001 at byte 32769."""
-    with path.open("rb") as file:
+    with fileio.opened(path) as file:
         file.seek(_DESCRIPTOR + 1)
         return file.read(len(_MARK)) == _MARK
 

@@ -8,9 +8,11 @@ import stat
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from agelab import fileio
 from agelab.corpus import iso
 from agelab.corpus.artefact import IMAGE_FILE, Corpus, CorpusDescription, obtain, require_space
 from agelab.corpus.definition import definition
@@ -27,6 +29,8 @@ HINT = "give an ISO 9660 image, a directory, or a tar archive (plain, gzip, bzip
 
 _HEADER = 1 << 20
 """Bytes of an extended header (names and times) at most."""
+_ENTRIES = 2_000_000
+"""Files and directories of an archive at most; their bytes are limited by the room on the disk."""
 _READER_ERRORS = (ValueError, OverflowError, AttributeError, TypeError)
 """Errors from the stream reader of tarfile (tarfile._Stream) on truncated or forged headers."""
 _ARCHIVE_ERRORS = (
@@ -119,6 +123,10 @@ def _directory(path: Path, check_top: CheckTop) -> Preparation:
 
 
 def _archive(path: Path, check_top: CheckTop) -> Preparation:
+    with _opened(path) as tar:  # what is no archive is refused before all of it is hashed
+        if tar.next() is None:
+            raise InputError(f"{path} holds no file", hint=HINT)
+
     def build(directory: Path) -> CorpusDescription:
         tree = directory / "tree"
         tree.mkdir()
@@ -186,30 +194,40 @@ def _unpack(archive: Path, tree: Path) -> None:
     Python's own safe unpacking (extraction filters) is not in every Python that this supports.
     """
     links: dict[Path, str] = {}
-    room = shutil.disk_usage(tree).free
-    try:
-        with tarfile.open(archive, "r|*", tarinfo=_Member) as opened:
-            for member in opened:
-                opened.members = []  # type: ignore[attr-defined]  # or all of them would stay in memory
-                target = tree / _inner_path(member.name, archive)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                if member.isdir():
-                    target.mkdir(exist_ok=True)
-                elif member.issym():
-                    links[target] = member.linkname
-                elif member.islnk():
-                    source = tree / _inner_path(member.linkname, archive)
-                    room = _reserve(room, source.stat().st_size, tree)
-                    shutil.copyfile(source, target)
-                elif content := opened.extractfile(member) if member.isreg() else None:
-                    room = _reserve(room, member.size, tree)
-                    with content, target.open("wb") as file:
-                        shutil.copyfileobj(content, file)
-                else:
-                    raise InputError(f"{archive}: {member.name} is neither file, directory nor link")
+    room, left = shutil.disk_usage(tree).free, _ENTRIES
+    with _opened(archive) as tar:
+        for member in tar:
+            tar.members = []  # type: ignore[attr-defined]  # or all of them would stay in memory
+            target = tree / _inner_path(member.name, archive)
+            left -= 1 if target.parent.is_dir() else len(target.parts) - len(tree.parts)
+            if left < 0:
+                raise InputError(f"{archive} holds more than {_ENTRIES:,} files and directories")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if member.isdir():
+                target.mkdir(exist_ok=True)
+            elif member.issym():
+                links[target] = member.linkname
+            elif member.islnk():
+                source = tree / _inner_path(member.linkname, archive)
+                room = _reserve(room, source.stat().st_size, tree)
+                shutil.copyfile(source, target)
+            elif content := tar.extractfile(member) if member.isreg() else None:
+                room = _reserve(room, member.size, tree)
+                with content, target.open("wb") as file:
+                    shutil.copyfileobj(content, file)
+            else:
+                raise InputError(f"{archive}: {member.name} is neither file, directory nor link")
         # Links come last, so that no file can be written through one.
         for target, pointed in links.items():
             target.symlink_to(pointed)
+
+
+@contextmanager
+def _opened(archive: Path) -> Iterator[tarfile.TarFile]:
+    """Open a tar archive as a stream. Raises InputError for what the body finds to be no archive or no sound one."""
+    try:
+        with fileio.opened(archive) as file, tarfile.open(fileobj=file, mode="r|*", tarinfo=_Member) as tar:
+            yield tar
     except _ARCHIVE_ERRORS as error:
         raise InputError(
             f"{archive} is neither ISO 9660 image nor tar archive: {error}", hint=HINT

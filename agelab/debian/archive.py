@@ -208,7 +208,7 @@ class Archive:
             suites |= {f"{base}-updates": main, f"{base}-security": security or ""}
         while True:
             text = "\n".join(_sources_entry(uri, suite) for suite, uri in suites.items() if uri)
-            (self._root / "debian.sources").write_text(text)
+            (self._root / "debian.sources").write_text(text, encoding="utf-8")
             try:
                 process.run(["apt-get", "-c", str(self._root / "apt.conf"), "update", "-qq"])
                 return

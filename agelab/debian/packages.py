@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from agelab import process
+from agelab import fileio, process
 from agelab.errors import AgelabError, HostError
 from agelab.model.base import Frozen
 from agelab.store import file_hash
@@ -50,7 +50,7 @@ def dependencies(depends: str) -> list[Dependency]:
 def host_suite() -> str:
     """Return the codename of the host's Debian release. Raises HostError when it has none."""
     with suppress(OSError):
-        for line in Path("/etc/os-release").read_text().splitlines():
+        for line in fileio.read_text(Path("/etc/os-release")).splitlines():
             if line.startswith("VERSION_CODENAME="):
                 return line.partition("=")[2].strip().strip('"')
     raise HostError(
@@ -87,5 +87,5 @@ def local_repository(directory: Path, debs: Sequence[Path]) -> str:
     packages = "\n".join(entries).encode()
     (directory / "Packages").write_bytes(packages)
     digest = hashlib.sha256(packages).hexdigest()
-    (directory / "Release").write_text(f"SHA256:\n {digest} {len(packages)} Packages\n")
+    (directory / "Release").write_text(f"SHA256:\n {digest} {len(packages)} Packages\n", encoding="utf-8")
     return f"deb [trusted=yes] copy:{directory} ./"

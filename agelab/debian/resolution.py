@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from agelab import atomic
+from agelab import atomic, fileio
 from agelab.store import Store, canonical_json, key_of
 
 Answer = TypeVar("Answer")
@@ -26,7 +26,7 @@ def cached_resolution(
     file = store.cache("resolved") / f"{key}.json"
     if not refresh:
         with suppress(FileNotFoundError, ValidationError):
-            return adapter.validate_json(file.read_bytes())
+            return adapter.validate_json(fileio.read_bytes(file))
     answer = ask()
     atomic.write(file, canonical_json(adapter.dump_python(answer, mode="json")))
     return answer

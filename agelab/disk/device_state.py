@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from agelab import process
+from agelab import fileio, process
 
 MIB = 1 << 20
 SYS = Path("/sys")
@@ -60,7 +60,7 @@ def serial(descriptor: int, sys: Path = SYS) -> str | None:
         if found := _read_text(disk / name):
             return found
     page = disk / "device/vpd_pg80"  # SCSI and ATA: four bytes of header, then the number
-    if page.exists() and (found := page.read_bytes()[4:].decode("ascii", "replace").strip(" \0")):
+    if page.exists() and (found := fileio.read_bytes(page)[4:].decode("ascii", "replace").strip(" \0")):
         return found
     if not (disk / "device").exists():
         return None
@@ -72,7 +72,7 @@ def serial(descriptor: int, sys: Path = SYS) -> str | None:
 
 def _read_text(path: Path) -> str | None:
     try:
-        return path.read_text(errors="replace").strip(" \0\n") or None
+        return fileio.read_text(path, errors="replace").strip(" \0\n") or None
     except OSError:
         return None
 
@@ -145,7 +145,7 @@ def _overlapping_nodes(descriptor: int) -> list[Path]:
 def _unlocked_users(descriptor: int, what: str) -> list[str]:
     found = os.fstat(descriptor)
     uses = [f"{loop} is a loop device over {what}" for loop in _loops_over(found)]
-    for line in Path("/proc/swaps").read_text().splitlines()[1:]:
+    for line in fileio.read_text(Path("/proc/swaps"), errors="surrogateescape").splitlines()[1:]:
         swap = Path(line.split()[0].replace("\\040", " "))
         if swap.exists() and os.path.samestat(swap.stat(), found):
             uses.append(f"{what} is swap space")

@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from agelab import fileio
 from agelab.disk import device_state
 from agelab.errors import HostError, InputError
 
@@ -20,7 +21,7 @@ def _device(address: str, sys: Path) -> Path:
 
 
 def _class(device: Path) -> int:
-    return int((device / "class").read_text(), 16) >> 16
+    return int(fileio.read_text(device / "class"), 16) >> 16
 
 
 def disks(address: str, sys: Path = device_state.SYS, dev: Path = Path("/dev")) -> list[Path]:
@@ -35,7 +36,7 @@ def disks(address: str, sys: Path = device_state.SYS, dev: Path = Path("/dev")) 
             hint="lspci -D -d ::01xx shows them; a disk behind USB is block:<device>",
         )
     found = _disks_below(device)
-    if any((path / "hidden").exists() and (path / "hidden").read_text().strip() == "1" for path in found):
+    if any((path / "hidden").exists() and fileio.read_text(path / "hidden").strip() == "1" for path in found):
         raise HostError(
             f"pci:{address} is one of several paths to its disks (multipath)",
             hint="name the disk as block:<device>, or boot with nvme_core.multipath=N",

@@ -6,6 +6,7 @@ from functools import partial
 from os import W_OK, access
 from pathlib import Path
 
+from agelab import fileio
 from agelab.doctor.finding import Finding, ProbeStatus
 from agelab.store import Store
 from agelab.vm.kvm import DEVICE, probe_kvm
@@ -43,7 +44,7 @@ def space(home: Path) -> Finding:
 
 def memory(meminfo: Path = Path("/proc/meminfo")) -> Finding:
     """Check the memory available to guests."""
-    fields = dict(line.split(":", 1) for line in meminfo.read_text().splitlines() if ":" in line)
+    fields = dict(line.split(":", 1) for line in fileio.read_text(meminfo).splitlines() if ":" in line)
     total, available = (int(fields[name].split()[0]) * 1024 for name in ("MemTotal", "MemAvailable"))
     enough = available >= MEMORY_WANTED
     return Finding(
@@ -63,7 +64,7 @@ def passthrough(sys: Path = Path("/sys"), modules: Path | None = None) -> Findin
     groups = sys / "kernel/iommu_groups"
     count = len(list(groups.iterdir())) if groups.is_dir() else 0
     driver = (sys / "module/vfio_pci").exists() or any(
-        "/vfio-pci.ko" in path.read_text()
+        "/vfio-pci.ko" in fileio.read_text(path)
         for path in (modules / "modules.dep", modules / "modules.builtin")
         if path.exists()
     )

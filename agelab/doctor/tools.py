@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from agelab import process
+from agelab import fileio, process
 from agelab.doctor.finding import Finding, ProbeStatus
 from agelab.errors import HostError
 from agelab.vm import host
@@ -107,7 +107,7 @@ def libvirt(proc: Path = Path("/proc")) -> Finding:
 def _daemon_runs(proc: Path) -> bool:
     for name in proc.glob("[0-9]*/comm"):
         try:
-            if name.read_text().strip() in _DAEMONS:
+            if fileio.read_text(name, errors="replace").strip() in _DAEMONS:
                 return True
         except OSError:  # the process has ended
             continue

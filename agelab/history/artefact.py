@@ -7,6 +7,7 @@ from typing import BinaryIO
 
 from pydantic import ValidationError
 
+from agelab import fileio
 from agelab.corpus import iso
 from agelab.corpus.artefact import IMAGE_FILE, Corpus, CorpusDescription, obtain, require_space
 from agelab.corpus.user import DATE
@@ -39,7 +40,9 @@ def obtain_history(wanted: History, disk: int, seed: int, store: Store) -> Corpu
         iso.make(tree, directory / IMAGE_FILE, volume=VOLUME, date=DATE)
         shutil.rmtree(tree)
         made = reported(log.engine, disk, log.seed, log.record, summary)
-        (directory / REPORT).write_text(made.model_dump_json(by_alias=True, indent=1) + "\n")
+        (directory / REPORT).write_text(
+            made.model_dump_json(by_alias=True, indent=1) + "\n", encoding="utf-8"
+        )
         described = f"history: {log.title}; {summary.operations} operations"
         return CorpusDescription(files=parts, content_bytes=size, description=described, parts=parts)
 
@@ -52,7 +55,7 @@ def read_report(corpus: Corpus) -> HistoryReport:
     """Read the report on a history. Raises HostError for a damaged artefact or one that is no history."""
     path = corpus.image.with_name(REPORT)
     try:
-        return HistoryReport.model_validate_json(path.read_bytes())
+        return HistoryReport.model_validate_json(fileio.read_bytes(path))
     except (OSError, ValidationError) as error:
         raise damaged(f"the history in {path.parent}", path.parent) from error
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
 
-from agelab import atomic
+from agelab import atomic, fileio
 from agelab.corpus.artefact import MB, plan_files
 from agelab.corpus.definition import definition
 from agelab.errors import InputError
@@ -189,7 +189,7 @@ def _churned(wanted: Churned, disk: int, seed: int) -> LogSource:
 def _logged(wanted: Logged, disk: int) -> LogSource:
     path = Path(wanted.log).absolute()
     try:
-        content = file_hash(path)
+        content = file_hash(path, fileio.OPERATIONS)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
     inputs = {"engine": wanted.engine, "sha256": content}

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
+from agelab import fileio
 from agelab.errors import InputError
 
 HEADER = b"agelab-operations 1"
@@ -177,7 +178,7 @@ def read_lines(path: Path) -> Iterator[bytes]:
     Raises InputError if it cannot be read.
     """
     try:
-        with path.open("rb") as log:
+        with fileio.opened(path, fileio.OPERATIONS) as log:
             yield from iter(lambda: log.readline(MAX_LINE_BYTES), b"")
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from agelab import fileio
 from agelab.debian import Package
 from agelab.errors import AgelabError
 from agelab.image.proof import PROOFS, Proof
@@ -55,8 +56,8 @@ def assemble(work: Path) -> None:
 
     Raises AgelabError when the root has changed since the guest booted it.
     """
-    assembly = Assembly.model_validate_json((work / "assembly.json").read_bytes())
-    proofs = PROOFS.validate_json((work / "proof.json").read_bytes()) + assembly.unsupported
+    assembly = Assembly.model_validate_json(fileio.read_bytes(work / "assembly.json"))
+    proofs = PROOFS.validate_json(fileio.read_bytes(work / "proof.json")) + assembly.unsupported
     for name, source in assembly.files.items():
         _link(source, assembly.target / name)
     hashes = {name: file_hash(assembly.target / name) for name in sorted(assembly.files)}
@@ -64,7 +65,7 @@ def assemble(work: Path) -> None:
         raise AgelabError("the root has changed since the guest booted it")
     ordered = tuple(sorted(proofs, key=lambda proof: (proof.filesystem, proof.defaults)))
     description = assembly.description.model_copy(update={"files": hashes, "proof": ordered})
-    (assembly.target / DESCRIPTION).write_text(description.model_dump_json(indent=1) + "\n")
+    (assembly.target / DESCRIPTION).write_text(description.model_dump_json(indent=1) + "\n", encoding="utf-8")
 
 
 def _link(source: Path, target: Path) -> None:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import gettempdir
 
-from agelab import atomic, places, process
+from agelab import atomic, fileio, places, process
 from agelab.errors import HostError
 from agelab.model.console import panic_message
 from agelab.store import canonical_json
@@ -52,7 +52,7 @@ def build(work: Path, variables: Mapping[str, str]) -> None:
     console = work / "console.log"
 
     def guest_ended() -> bool:
-        return console.exists() and _GUEST_ENDED.search(console.read_text(errors="replace")) is not None
+        return console.exists() and _GUEST_ENDED.search(fileio.tail(console)) is not None
 
     if "'" in sys.executable:  # the template quotes it for a shell
         raise HostError(
@@ -94,7 +94,7 @@ def build(work: Path, variables: Mapping[str, str]) -> None:
 
 def _console(work: Path) -> str:
     with suppress(OSError):
-        return (work / "console.log").read_text(errors="replace")
+        return fileio.tail(work / "console.log")
     return ""
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import Field
 
-from agelab import places, process
+from agelab import fileio, places, process
 from agelab.debian import Archive, Package, cached_resolution, local_repository
 from agelab.errors import AgelabError, HostError
 from agelab.model.base import Frozen
@@ -138,7 +138,7 @@ def _tree(definition: RootDefinition, chosen: Sequence[Package], debs: Sequence[
             f"mmdebstrap could not build the guest's root (exit {error.returncode}):\n{tail}",
             hint="it needs root, or unprivileged user namespaces",
         ) from error
-    installed = set((work / "installed").read_text().split("\n")) - {""}
+    installed = set(fileio.read_text(work / "installed").split("\n")) - {""}
     if installed != (asked := {f"{package.name} {package.version}" for package in chosen}):
         raise AgelabError(
             f"the guest's root does not contain the packages asked for; they differ in {sorted(installed ^ asked)}"

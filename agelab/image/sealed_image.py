@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from pydantic import ValidationError
 
-from agelab import places, process
+from agelab import fileio, places, process
 from agelab.debian import Archive, Package
 from agelab.errors import HostError
 from agelab.image import packer, tools
@@ -114,7 +114,7 @@ def build(
             )
         progress(f"assembling the initramfs of {kernel.release}")
         busybox = _busybox(store, definition, chosen.busybox, work)
-        base = initramfs.base(kernel.modules, busybox, INIT.read_bytes())
+        base = initramfs.base(kernel.modules, busybox, fileio.read_bytes(INIT))
         (work / INITRAMFS).write_bytes(base)
         description = Description(
             kernel=ImageKernel(release=kernel.release, version=kernel.version, key=kernel.key),
@@ -129,9 +129,12 @@ def build(
             description=description,
             unsupported=proving.unsupported,
         )
-        (work / "assembly.json").write_text(assembly.model_dump_json())
+        (work / "assembly.json").write_text(assembly.model_dump_json(), encoding="utf-8")
         progress(f"proving {len(proving.items)} ways to make a filesystem on {kernel.release} (packer)")
-        ours = {"busybox": busybox, **{f"tools/{name}": path.read_bytes() for name, path in programs.items()}}
+        ours = {
+            "busybox": busybox,
+            **{f"tools/{name}": fileio.read_bytes(path, fileio.PROGRAM) for name, path in programs.items()},
+        }
         _prove(kernel, proving, work, root / ROOT, base, ours)
         shutil.rmtree(work)
 
@@ -148,7 +151,7 @@ def find(kernel: Kernel, store: Store) -> list[Image]:
 
 def _read(kernel: Kernel, artefact: Artefact) -> Image:
     try:
-        description = Description.model_validate_json((artefact / DESCRIPTION).read_bytes())
+        description = Description.model_validate_json(fileio.read_bytes(artefact / DESCRIPTION))
     except (OSError, ValidationError) as error:
         raise damaged(f"the image's {artefact / DESCRIPTION}", artefact.directory) from error
     return Image(kernel, artefact, description)
@@ -158,7 +161,7 @@ def _busybox(store: Store, definition: roots.RootDefinition, package: Package, w
     [deb] = Archive(store, definition.suite).download([package])
     process.run(["dpkg-deb", "-x", str(deb), str(work / "busybox")])
     paths = [work / "busybox" / top / "busybox" for top in ("bin", "usr/bin")]
-    return next(path for path in paths if path.is_file()).read_bytes()
+    return fileio.read_bytes(next(path for path in paths if path.is_file()), fileio.PROGRAM)
 
 
 def _prove(
@@ -170,8 +173,8 @@ def _prove(
     own = initramfs.cell(
         kernel.modules,
         [*proving.modules, "virtio_pci", "virtio_net"],
-        {"authorized_keys": (work / "key.pub").read_bytes()},
-        {"start": (places.PACKER / "start").read_bytes(), **programs},
+        {"authorized_keys": fileio.read_bytes(work / "key.pub")},
+        {"start": fileio.read_bytes(places.PACKER / "start"), **programs},
     )
     boot = work / "boot-initramfs"
     boot.write_bytes(base + own)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from agelab import atomic, buildroot
+from agelab import atomic, buildroot, fileio
 from agelab.buildroot import BuildFailed, Workshop
 from agelab.errors import HostError, InputError
 from agelab.kernel import config, origin, stored_kernel, unpack
@@ -55,7 +55,7 @@ def resolve(
             _install(shop, inputs, directory)
 
     artefact = store.obtain("kernel", inputs.key_inputs, build)
-    release = (artefact / stored_kernel.RELEASE_FILE).read_text()
+    release = fileio.read_text(artefact / stored_kernel.RELEASE_FILE)
     return Kernel(spec, release, inputs.source.version, artefact, build_inputs=inputs)
 
 
@@ -78,13 +78,13 @@ def built_objects(inputs: BuildInputs, store: Store, progress: Notify) -> Iterat
     """
     with _open_workshop(inputs, store) as shop:
         mark = shop.build / BUILT_MARK
-        if not mark.exists() or mark.read_text() != inputs.source.tree:
+        if not mark.exists() or fileio.read_text(mark) != inputs.source.tree:
             mark.unlink(missing_ok=True)
             with _mark_under_way(shop):
                 _configure(shop, inputs)
                 with _report_progress(shop, inputs, progress):
                     shop.run(make_command("vmlinux", "modules"))
-            mark.write_text(inputs.source.tree)
+            mark.write_text(inputs.source.tree, encoding="utf-8")
         yield shop
 
 
@@ -139,12 +139,12 @@ def make_command(*targets: str) -> list[str]:
 def _configure(shop: Workshop, inputs: BuildInputs) -> None:
     """Write .config. Raises InputError when it lacks options that are needed."""
     if inputs.base is None:
-        (shop.build / "agelab.config").write_text(inputs.config_text)
+        (shop.build / "agelab.config").write_text(inputs.config_text, encoding="utf-8")
         shop.run(make_command("KCONFIG_ALLCONFIG=/build/agelab.config", "allnoconfig"))
     else:
-        (shop.build / ".config").write_text(inputs.config_text)
+        (shop.build / ".config").write_text(inputs.config_text, encoding="utf-8")
         shop.run(make_command("olddefconfig"))
-    config.check((shop.build / ".config").read_text(), inputs.fragments, inputs.source.version)
+    config.check(fileio.read_text(shop.build / ".config"), inputs.fragments, inputs.source.version)
 
 
 @contextmanager
@@ -154,7 +154,7 @@ def _report_progress(shop: Workshop, inputs: BuildInputs, progress: Notify) -> I
 
     def tell() -> None:
         while not over.wait(_PROGRESS_SECONDS):
-            lines = shop.log.read_text(errors="replace").splitlines() if shop.log.exists() else []
+            lines = fileio.tail(shop.log).splitlines() if shop.log.exists() else []
             done = sum(line.startswith("  CC ") for line in lines)
             progress(f"building Linux {inputs.source.version}: {done} files compiled")
 
@@ -170,7 +170,7 @@ def _report_progress(shop: Workshop, inputs: BuildInputs, progress: Notify) -> I
 
 def _install(shop: Workshop, inputs: BuildInputs, directory: Path) -> None:
     """Install a built kernel into ``directory``, with the record of what it was built from."""
-    release = (shop.build / "include/config/kernel.release").read_text().strip()
+    release = fileio.read_text(shop.build / "include/config/kernel.release").strip()
     shop.run(["x86_64-linux-gnu-strip", "-s", "-o", "/build/vmlinux.stripped", "/build/vmlinux"])
     shutil.move(shop.build / "vmlinux.stripped", directory / "vmlinux")
     shop.run(
@@ -178,8 +178,8 @@ def _install(shop: Workshop, inputs: BuildInputs, directory: Path) -> None:
             "INSTALL_MOD_PATH=/build/installed", "INSTALL_MOD_STRIP=1", "DEPMOD=true", "modules_install"
         )
     )
-    text = (shop.build / ".config").read_text()
-    (directory / "config").write_text(text)
+    text = fileio.read_text(shop.build / ".config")
+    (directory / "config").write_text(text, encoding="utf-8")
     tree = shop.build / "installed" / "lib" / "modules" / release
     if not (tree / "modules.builtin").is_file():
         raise HostError(
@@ -187,10 +187,12 @@ def _install(shop: Workshop, inputs: BuildInputs, directory: Path) -> None:
         )
     unpack.prune_modules(tree, directory)
     buildroot.remove_path(shop.build / "installed")
-    (directory / stored_kernel.RELEASE_FILE).write_text(release)
+    (directory / stored_kernel.RELEASE_FILE).write_text(release, encoding="utf-8")
     recorded = origin.BuildRecord(
         sources=(inputs.source.origin,),
         commit=inputs.source.commit,
         patches=inputs.source.patches,
     )
-    (directory / origin.PROVENANCE_FILE).write_text(recorded.model_dump_json(indent=1) + "\n")
+    (directory / origin.PROVENANCE_FILE).write_text(
+        recorded.model_dump_json(indent=1) + "\n", encoding="utf-8"
+    )

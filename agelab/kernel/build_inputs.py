@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from agelab import buildroot
+from agelab import buildroot, fileio
 from agelab.buildroot import BuildRoot, Purpose
 from agelab.debian import Archive, cached_resolution, host_suite
 from agelab.errors import InputError
@@ -68,9 +68,9 @@ class BuildInputs:
     @property
     def config_text(self) -> str:
         """All lines of the configuration; of an option set twice the last line counts."""
-        first = [config.NEEDED.read_text(), config.SMALL.read_text()]
+        first = [fileio.read_text(config.NEEDED), fileio.read_text(config.SMALL)]
         if self.base is not None:
-            first = [self.base, config.DISTRIBUTION.read_text()]
+            first = [self.base, fileio.read_text(config.DISTRIBUTION)]
         return "\n".join([*first, *self.fragments.values()])
 
     @property
@@ -118,7 +118,7 @@ def plan_build(spec: str, store: Store, progress: Notify, *, refresh: bool = Fal
 def _text(path: Path) -> str:
     """Read a configuration file. Raises InputError when it is not text."""
     try:
-        return path.read_text()
+        return fileio.read_text(path)
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path} is not a text file, as a .config is", hint="unpack it first: zcat"

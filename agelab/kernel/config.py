@@ -6,6 +6,7 @@ Format: Documentation/kbuild/kconfig.rst of Linux (.config, KCONFIG_ALLCONFIG).
 import re
 from collections.abc import Mapping
 
+from agelab import fileio
 from agelab.errors import InputError
 from agelab.kernel.recipes import DIRECTORY
 
@@ -39,7 +40,7 @@ def missing_options(text: str, wanted: str) -> dict[str, str]:
 
 def check(text: str, fragments: Mapping[str, str], version: str) -> None:
     """Raise InputError when a .config lacks options that guests need or that the user's fragments set."""
-    if missing := missing_options(text, NEEDED.read_text()):
+    if missing := missing_options(text, fileio.read_text(NEEDED)):
         raise InputError(
             f"the configuration lacks options that a guest needs: {', '.join(sorted(missing))}",
             hint=f"{NEEDED.name} says what for; an option may need others: make menuconfig in the tree tells which",

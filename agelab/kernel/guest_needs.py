@@ -5,6 +5,7 @@ A user's own kernel may come without its list of built-in modules; its configura
 
 from pathlib import Path
 
+from agelab import fileio
 from agelab.errors import InputError
 from agelab.kernel.config import options
 from agelab.kernel.initramfs import BASE_MODULES
@@ -73,7 +74,7 @@ def require_root_support(spec: str, release: str, directory: Path, hint: str, *,
     modules, config = Modules.of(release, directory), directory / "config"
     missing = [f"{name} (CONFIG_{MODULE_OPTIONS[name]})" for name in BASE_MODULES if not modules.has(name)]
     if config.exists():
-        set_to = set_options(config.read_text(errors="replace"))
+        set_to = set_options(fileio.read_text(config, errors="replace"))
         missing += [f"CONFIG_{option}=y" for option in BUILTIN_OPTIONS if set_to.get(option) != "y"]
     if missing:
         unsure = "" if known else ", and what it has built in is not known"

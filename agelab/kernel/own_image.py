@@ -6,6 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
+from agelab import fileio
 from agelab.errors import InputError
 from agelab.kernel import guest_needs, modinfo, vmlinux
 from agelab.kernel.stored_kernel import Kernel
@@ -68,14 +69,14 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Notif
         if elf and vmlinux.has_pvh_entry(elf):
             (directory / "vmlinux").write_bytes(elf)
         if config:
-            (directory / "config").write_text(config)
+            (directory / "config").write_text(config, encoding="utf-8")
         copy = directory / "unpacked"
         for name, file in files.items():
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, copy / name)
         if _BUILTIN not in files:
             copy.mkdir(exist_ok=True)
-            (copy / _BUILTIN).write_text(guest_needs.builtin_list(config) if config else "")
+            (copy / _BUILTIN).write_text(guest_needs.builtin_list(config) if config else "", encoding="utf-8")
         prune_modules(copy, directory)
         shutil.rmtree(copy)
         _require_release(spec, directory / "modules", release)
@@ -86,10 +87,8 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Notif
 
 
 def _read(spec: str, path: Path) -> bytes:
-    if path.exists() and not path.is_file():
-        raise InputError(f"kernel {spec!r}: {str(path)!r} is not a file", hint=_USAGE)
     try:
-        return path.read_bytes()
+        return fileio.read_bytes(path, fileio.PROGRAM)
     except OSError as error:
         raise InputError(
             f"kernel {spec!r}: cannot read {str(path)!r}: {error.strerror}", hint=_USAGE
@@ -134,7 +133,7 @@ def _find_config(path: Path, tree: Path | None, release: str) -> str | None:
         places.append(path.parents[3] / ".config")
     if tree:
         places.append(tree / "config")
-    texts = (place.read_text(errors="replace") for place in places if place.is_file())
+    texts = (fileio.read_text(place, errors="replace") for place in places if place.is_file())
     return next((text for text in texts if _KERNEL_OPTION in text), None)
 
 

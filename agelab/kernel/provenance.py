@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
+from agelab import fileio
 from agelab.kernel import guest_needs, vmlinux
 from agelab.kernel.origin import PROVENANCE_FILE, BuildRecord, KernelPart
 from agelab.kernel.stored_kernel import RELEASE_FILE, Kernel
@@ -43,7 +44,7 @@ def of(kernel: Kernel) -> Provenance:
     text = kernel.config
     set_to = guest_needs.set_options(text) if text else {}
     # boot_image is the ELF image, or else the bzImage that contains it.
-    booted = kernel.boot_image.read_bytes()
+    booted = fileio.read_bytes(kernel.boot_image, fileio.PROGRAM)
     elf = vmlinux.unpack(booted) if kernel.boot_image == kernel.vmlinuz else booted
     banner = vmlinux.banner(elf) if elf else None
     return Provenance(
@@ -65,7 +66,7 @@ def identity(artefact: Artefact) -> tuple[str, str]:
     inputs = artefact.manifest.inputs
     release = inputs.get("release") or str(inputs.get("package", "")).removeprefix("linux-image-")
     if (artefact / RELEASE_FILE).exists():
-        release = (artefact / RELEASE_FILE).read_text()
+        release = fileio.read_text(artefact / RELEASE_FILE)
     return str(release), str(inputs.get("version", ""))
 
 
@@ -86,7 +87,7 @@ def _sources_in_key(inputs: Mapping[str, Any]) -> tuple[str, tuple[KernelPart, .
 def _read_record(artefact: Artefact) -> BuildRecord:
     file = artefact / PROVENANCE_FILE
     try:
-        return BuildRecord.model_validate_json(file.read_bytes())
+        return BuildRecord.model_validate_json(fileio.read_bytes(file))
     except FileNotFoundError:
         return BuildRecord()
     except ValidationError as error:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from agelab import fileio
 from agelab.errors import InputError, unknown
 from agelab.model.base import Frozen, Name
 from agelab.scenario.toml_files import SCENARIOS, read
@@ -104,8 +105,9 @@ def list_recipes() -> list[str]:
 
 
 def _read_recipe(name: str) -> BuildSpec:
-    path = Path(name).expanduser() if name.endswith(".toml") else DIRECTORY / f"{name}.toml"
-    if not path.is_file():
+    named = name.endswith(".toml")
+    path = Path(name).expanduser() if named else DIRECTORY / f"{name}.toml"
+    if not (named or path.is_file()):
         raise unknown("kernel", f"recipe:{name}", [f"recipe:{one}" for one in list_recipes()])
     recipe = read(path, KernelRecipe)
     patches: list[Path] = []
@@ -130,6 +132,6 @@ def _list_patches(path: Path) -> list[Path]:
         return [path]
     series = path / "series"
     if series.is_file():
-        named = (re.sub(r"\s*#.*", "", line).strip() for line in series.read_text().splitlines())
+        named = (re.sub(r"\s*#.*", "", line).strip() for line in fileio.read_text(series).splitlines())
         return [path / line.split()[0] for line in named if line]
     return sorted([*path.glob("*.patch"), *path.glob("*.diff")])

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agelab import atomic, process
+from agelab import atomic, fileio, process
 from agelab.debian import Archive, host_suite, newest
 from agelab.errors import HostError, InputError
 from agelab.kernel.origin import KernelPart
@@ -123,9 +123,9 @@ def from_package(wanted: str, store: Store, progress: Notify, *, refresh: bool =
         if not mark.exists():
             progress(f"unpacking {name} {package.version} (once, half a minute)")
             [deb] = archive.download([package])
-            mark.write_text(_import_package(deb, place))
+            mark.write_text(_import_package(deb, place), encoding="utf-8")
     origin = KernelPart(name=package.name, version=package.version, sha256=package.sha256)
-    return _checked_tree(place, mark.read_text(), origin)
+    return _checked_tree(place, fileio.read_text(mark), origin)
 
 
 def _import_package(deb: Path, place: Path) -> str:
@@ -147,6 +147,7 @@ def apply_patches(source: SourceTree, files: Sequence[Path]) -> SourceTree:
     """
     if not files:
         return source
+    named = tuple(KernelPart(name=file.name, sha256=file_hash(file, fileio.TEXT)) for file in files)
     # A separate index, as another process may be patching the same tree.
     with atomic.temp_dir(source.cache_dir) as directory:
         index = {"GIT_INDEX_FILE": f"{directory}/index"}
@@ -154,7 +155,6 @@ def apply_patches(source: SourceTree, files: Sequence[Path]) -> SourceTree:
         for number, file in enumerate(files):
             _apply_patch(source, file, files[:number], index)
         tree = _git(source.cache_dir, ["write-tree"], index)
-    named = tuple(KernelPart(name=file.name, sha256=file_hash(file)) for file in files)
     return replace(source, tree=tree, patches=named)
 
 
@@ -194,8 +194,8 @@ def init_bare(directory: Path) -> None:
 def borrow_objects(directory: Path, objects: str) -> None:
     """Let a bare repository read the user's git objects (gitrepository-layout(5): objects/info/alternates)."""
     file = directory / "objects" / "info" / "alternates"
-    if not file.exists() or file.read_text() != f"{objects}\n":  # another process may be reading it
-        file.write_text(f"{objects}\n")
+    if not file.exists() or fileio.read_text(file) != f"{objects}\n":  # another process may be reading it
+        file.write_text(f"{objects}\n", encoding="utf-8")
 
 
 def _from_files(path: Path, place: Path, name: str, progress: Notify, head: str | None = None) -> SourceTree:

@@ -9,6 +9,7 @@ from agelab.errors import InputError, unknown
 from agelab.kernel import build, deb_files, debian_kernel, own_image, recipes
 from agelab.kernel.stored_kernel import DEFAULT, Kernel
 from agelab.kernel.versions import is_version
+from agelab.model.sanitize import require_utf_8
 from agelab.notify import Notify, silent
 from agelab.store import Store
 
@@ -56,6 +57,7 @@ def resolve(spec: str, store: Store, *, refresh: bool = False, progress: Notify 
     HostError when it cannot be fetched or built.
     """
     spec = canonical(spec)
+    require_utf_8(spec)
     kind, _, wanted = spec.partition(":")
     resolver = KINDS.get(kind)
     if resolver is None or not wanted:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from agelab import fileio
 from agelab.kernel.build_inputs import BuildInputs
 from agelab.kernel.modules import Modules
 from agelab.store import Artefact
@@ -56,7 +57,7 @@ class Kernel:
     def config(self) -> str | None:
         """The text of its configuration; None if that is unknown."""
         file = self.directory / "config"
-        return file.read_text(errors="replace") if file.exists() else None
+        return fileio.read_text(file, errors="replace") if file.exists() else None
 
     @cached_property
     def modules(self) -> Modules:

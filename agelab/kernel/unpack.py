@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from agelab import process
+from agelab import fileio, process
 from agelab.errors import HostError
 from agelab.kernel import modinfo, vmlinux
 from agelab.kernel.modules import BUILTIN, INDEX, index, soft, walk
@@ -37,6 +37,8 @@ _DRIVERS = (
         "scsi/virtio",
     ),
 )
+_RATIOS = {".gz": 1032, ".xz": 7100}
+"""How many bytes one packed byte can stand for, by the suffix of a packed module."""
 _MAX_ARGUMENTS = 500
 """Files for each zstd command."""
 
@@ -73,8 +75,8 @@ def unpack(debs: Sequence[Path], release: str, directory: Path) -> None:
                 hint=f"for example: {DEFAULT}",
             )
         there.rename(directory / name)
-    if vmlinux.supports_pvh((directory / "config").read_text()):
-        image = vmlinux.unpack((directory / "vmlinuz").read_bytes())
+    if vmlinux.supports_pvh(fileio.read_text(directory / "config")):
+        image = vmlinux.unpack(fileio.read_bytes(directory / "vmlinuz", fileio.PROGRAM))
         if image:
             (directory / "vmlinux").write_bytes(image)
     prune_modules(tree, directory)
@@ -103,6 +105,8 @@ def prune_modules(tree: Path, directory: Path) -> None:
     """
     _decompress(tree)
     paths = sorted(path for path in tree.rglob("*.ko*") if path.is_file())
+    for path in paths:
+        _reject_bomb(path)
     infos = [modinfo.read(path, f"modules/{path.relative_to(tree)}") for path in paths]
     named = {info.name: info for info in infos}
     aliased: dict[str, list[str]] = {}
@@ -118,6 +122,15 @@ def prune_modules(tree: Path, directory: Path) -> None:
     (directory / BUILTIN).parent.mkdir(parents=True, exist_ok=True)
     (tree / "modules.builtin").rename(directory / BUILTIN)
     (directory / INDEX).write_bytes(index(sorted(kept, key=lambda info: info.name)))
+
+
+def _reject_bomb(module: Path) -> None:
+    """Raise RefusedFile for a module that is too large, or would be when it is unpacked."""
+    with fileio.opened(module, fileio.PROGRAM) as file:
+        size = file.seek(0, os.SEEK_END)
+    if size > fileio.PROGRAM // _RATIOS.get(module.suffix, 1):  # a smaller one cannot be
+        for _ in fileio.unpacked_pieces(module, fileio.PROGRAM):
+            pass
 
 
 def _decompress(tree: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Protocol
 
-from agelab import atomic, process
+from agelab import atomic, fileio, process
 
 _MAGIC = b"HdrS"
 _ELF = b"\x7fELF\x02"
@@ -108,7 +108,7 @@ def config(elf: bytes) -> str | None:
     if at < 0:
         return None
     try:
-        return _decompress(zlib.decompressobj(31), elf[at + len(_CONFIG) :]).decode() or None
+        return _decompress(zlib.decompressobj(31), elf[at + len(_CONFIG) :], fileio.TEXT).decode() or None
     except (zlib.error, UnicodeDecodeError):
         return None
 
@@ -123,12 +123,12 @@ class _Decompressor(Protocol):
     @property
     def eof(self) -> bool: ...
 
-    def decompress(self, data: bytes, /) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
 
 
-def _decompress(decompressor: _Decompressor, packed: bytes) -> bytes:
-    """Decompress a stream that other data may follow; empty when its end is missing."""
-    unpacked = decompressor.decompress(packed)
+def _decompress(decompressor: _Decompressor, packed: bytes, most: int = fileio.PROGRAM) -> bytes:
+    """Decompress a stream that other data may follow; empty when its end is not among so many bytes."""
+    unpacked = decompressor.decompress(packed, most)
     return unpacked if decompressor.eof else b""
 
 
@@ -137,4 +137,4 @@ def _decompress_zstd(packed: bytes) -> bytes:
         source, target = place / "packed", place / "unpacked"
         source.write_bytes(packed)
         process.run(["zstd", "-dc", str(source)], stdout=target)
-        return target.read_bytes()
+        return fileio.read_bytes(target, fileio.PROGRAM)

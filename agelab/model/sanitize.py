@@ -7,6 +7,8 @@ such text escaped, so that it can be printed anywhere.
 import unicodedata
 from typing import Any
 
+from agelab.errors import InputError
+
 CONTROL_CATEGORIES = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 """Unicode categories that are acted on, not shown: controls (C0, DEL, C1), formats (direction of writing among them),
 lone surrogates, separators of lines and paragraphs."""
@@ -26,6 +28,18 @@ def escape_controls(text: str, kept: str = LINE_LAYOUT) -> str:
         else one
         for one in text
     )
+
+
+def require_utf_8(name: str) -> None:
+    """Refuse a name with bytes that are no UTF-8, which Python has as lone surrogates (PEP 383).
+
+    For names that results hold, which are text. Raises InputError.
+    """
+    if any("\ud800" <= one <= "\udfff" for one in name):
+        raise InputError(
+            f"{escape_controls(name, kept='')} is a name with bytes that are no UTF-8, and results are UTF-8",
+            hint="rename it, or name a symbolic link to it",
+        )
 
 
 def escape_json(value: Any) -> Any:

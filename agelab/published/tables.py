@@ -10,6 +10,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, ValidationError, model_validator
 
+from agelab import fileio
 from agelab.errors import InputError
 from agelab.model.base import Frozen, Layout, Name
 from agelab.model.metrics import METRICS
@@ -71,7 +72,7 @@ class PublishedTables:
 def read_tables(path: Path) -> PublishedTables:
     """Read the figures of a file. Raises InputError that lists every error with file and line."""
     try:
-        lines = path.read_text().splitlines()
+        lines = fileio.read_text(path, fileio.FORM).splitlines()
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text: {error}") from error
     except OSError as error:

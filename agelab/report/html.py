@@ -4,14 +4,16 @@ import json
 import re
 from base64 import b64encode
 from hashlib import sha256
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from agelab import fileio
 from agelab.report.model import Page, Results
 
+TEMPLATES = Path(__file__).with_name("templates")
 UNSHOWN_CHARACTERS = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
@@ -20,8 +22,7 @@ UNSHOWN_CHARACTERS = re.compile(
 
 def render(page: Page) -> str:
     """Render the whole file. The same page gives the same bytes."""
-    templates = files("agelab.report") / "templates"
-    script = (templates / "page.js").read_text()
+    script = fileio.read_text(TEMPLATES / "page.js")
     environment = Environment(
         loader=PackageLoader("agelab.report"),
         autoescape=True,
@@ -33,7 +34,7 @@ def render(page: Page) -> str:
     environment.filters["data"] = encode_rows
     return environment.get_template("page.html").render(
         page=page,
-        style=Markup((templates / "page.css").read_text()),
+        style=Markup(fileio.read_text(TEMPLATES / "page.css")),
         script=Markup(script),
         script_hash=b64encode(sha256(script.encode()).digest()).decode("ascii"),
         svg=chart_markup,

@@ -3,7 +3,7 @@
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 
-from agelab import __version__
+from agelab import __version__, fileio
 from agelab.analysis.cells import RunResult
 from agelab.analysis.run_set import RunSet, run_sets
 from agelab.report import charts, provenance, result_tables, step_statistics, study
@@ -91,7 +91,7 @@ def _pictures(group: RunSet) -> Iterator[Block]:
         if entry is None:
             continue
         for path in sorted(entry.directory.glob("maps/*.svg")):
-            content = path.read_bytes()
+            content = fileio.read_bytes(path)
             if drawn == MAX_PICTURES or len(content) > MAX_PICTURE_BYTES:
                 left.append(f"{entry.run}/cells/{entry.number}/maps/{path.name}")
                 continue

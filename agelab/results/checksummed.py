@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from agelab import atomic
+from agelab import atomic, fileio
 from agelab.errors import InputError
 from agelab.store import canonical_json, key_of
 
@@ -36,7 +36,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
     """
     content = b""
     with suppress(FileNotFoundError):
-        content = path.read_bytes()
+        content = fileio.read_bytes(path, fileio.LINES)
     return [unseal(json.loads(line)) for line in content.split(b"\n")[:-1]]
 
 
@@ -53,7 +53,7 @@ def write_sealed(path: Path, model: BaseModel, **before: Any) -> None:
 def read(path: Path, kind: type[AnyModel]) -> AnyModel:
     """Read a model from a JSON file. Raises InputError for one that is damaged or missing."""
     with readable(path):
-        return validated(unseal(json.loads(path.read_bytes())), kind)
+        return validated(unseal(json.loads(fileio.read_bytes(path))), kind)
 
 
 def validated(value: Mapping[str, Any], kind: type[AnyModel]) -> AnyModel:

@@ -4,20 +4,18 @@ Each object and each line carries a checksum of its own (agelab.results.checksum
 """
 
 import fcntl
-import gzip
 import hashlib
 import json
 import re
 import shutil
 import time
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from agelab import atomic
+from agelab import atomic, fileio
 from agelab.errors import InputError
 from agelab.model.result import SCHEMA, End, RunKernel, RunPlan, Sample, Status
 from agelab.model.sanitize import escape_controls, escape_json
@@ -70,7 +68,7 @@ class RunDirectory:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Let no other process run these cells meanwhile. Raises InputError where one does."""
-        with (self.path / "lock").open("w") as file:
+        with (self.path / "lock").open("w", encoding="utf-8") as file:
             # ``is_running`` holds it for a moment only.
             for _ in range(LOCK_ATTEMPTS):
                 if atomic.try_lock(file):
@@ -83,7 +81,7 @@ class RunDirectory:
     def is_running(self) -> bool:
         """Return whether a process runs its cells now, without blocking that or any other."""
         try:
-            with (self.path / "lock").open() as file:
+            with (self.path / "lock").open(encoding="utf-8") as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
@@ -124,7 +122,7 @@ class RunDirectory:
         """
         path = self.path / "plan.json"
         with checksummed.readable(path):
-            found = checksummed.unseal(json.loads(path.read_bytes()))
+            found = checksummed.unseal(json.loads(fileio.read_bytes(path)))
             self._check_schema(found.pop("schema", SCHEMA))  # the first runs did not name it
             plan = checksummed.validated(found, RunPlan)
         return plan if plan.kernel else plan.model_copy(update={"kernel": _kernel_in_words(plan)})
@@ -152,7 +150,7 @@ class RunDirectory:
         """Read the end record of a cell; None while it has none."""
         path = self.path / "cells" / str(number) / "end.json"
         with checksummed.readable(path), suppress(FileNotFoundError):
-            return checksummed.validated(checksummed.unseal(json.loads(path.read_bytes())), End)
+            return checksummed.validated(checksummed.unseal(json.loads(fileio.read_bytes(path))), End)
         return None
 
     def inputs(self, number: int) -> dict[str, Any]:
@@ -165,7 +163,7 @@ class RunDirectory:
     def _inputs(self, number: int) -> dict[str, Any]:
         path = self.path / "cells" / str(number) / "inputs.json"
         with checksummed.readable(path), suppress(FileNotFoundError):
-            return dict(json.loads(path.read_bytes()))
+            return dict(json.loads(fileio.read_bytes(path)))
         return {}
 
     def samples(self) -> dict[int, list[Sample]]:
@@ -289,9 +287,11 @@ def map_file(name: str) -> Path:
 def _unpacked_hash(path: Path) -> str | None:
     """Return the sha256 of a packed file's content; None where it cannot be unpacked."""
     try:
-        with gzip.open(path) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except (OSError, EOFError, zlib.error):
+        found = hashlib.sha256()
+        for piece in fileio.unpacked_pieces(path, fileio.MAP):
+            found.update(piece)
+        return found.hexdigest()
+    except OSError:
         return None
 
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from agelab import fileio
 from agelab.errors import InputError, did_you_mean
 from agelab.results.run_directory import LATEST, RunDirectory
 
@@ -84,7 +85,7 @@ def creation_lock(runs: Path, *, exclusive: bool = False) -> Iterator[None]:
 def latest(known: Sequence[AnyDirectory]) -> AnyDirectory:
     """Return the newest of some that exist, given oldest first by their names."""
     note = known[0].path.parent / LATEST
-    named = note.read_text().strip() if note.exists() else ""
+    named = fileio.read_text(note).strip() if note.exists() else ""
     return next((one for one in known if one.path.name == named), known[-1])
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from agelab import fileio
 from agelab.errors import InputError
 from agelab.model.scenario import Scenario, Variant
 from agelab.model.step import Experiment, is_reserved
@@ -82,21 +83,26 @@ class ControlFile:
 def read(path: Path) -> ControlFile:
     """Read a control file and its scripts. Raises InputError with every error and its line."""
     try:
-        text = path.read_text()
+        text = fileio.read_text(path, fileio.FORM)
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no text"
         raise InputError(f"{path}: cannot be read: {why}") from error
 
     def script(name: str) -> bytes | None:
         file = path.parent / name
-        return file.read_bytes() if file.is_file() else None
+        try:
+            return fileio.read_bytes(file, fileio.TEXT)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise InputError(f"{file}: cannot be read: {error.strerror}") from error
 
     return parse(path, text, script)
 
 
 def parse(path: Path, text: str, script: Callable[[str], bytes | None]) -> ControlFile:
     """Parse a control file; ``script`` returns the content of a script beside it, or None. Raises as ``read`` does."""
-    lines: list[ControlLine] = []
+    lines: dict[str, ControlLine] = {}
     scripts: dict[str, bytes] = {}
     wrong: list[str] = []
     for number, raw in enumerate(text.splitlines(), start=1):
@@ -107,10 +113,11 @@ def parse(path: Path, text: str, script: Callable[[str], bytes | None]) -> Contr
             wrong.append(f"{path}:{number}: {problem}")
             continue
         line = ControlLine(number, words[0], words[1], int(words[2]))
-        same = next((one for one in lines if one.variant == line.variant), None)
-        if same:
+        if line.variant in lines:
+            same = lines[line.variant]
             wrong.append(f"{path}:{number}: line {same.number} is {line.variant} in the results already")
-        lines.append(line)
+            continue
+        lines[line.variant] = line
         for name, needed in (
             (f"filesystem-{line.filesystem}.sh", True),
             (f"test-{line.test}-prepare.sh", False),
@@ -125,7 +132,7 @@ def parse(path: Path, text: str, script: Callable[[str], bytes | None]) -> Contr
         wrong.append(f"{path}: it has no test: <Filesystem> <Testname> <Repetitions>")
     if wrong:
         raise InputError("\n".join(dict.fromkeys(wrong)))
-    return ControlFile(path, tuple(lines), scripts, text)
+    return ControlFile(path, tuple(lines.values()), scripts, text)
 
 
 def require_device(path: str) -> None:

@@ -7,7 +7,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from agelab import places
+from agelab import fileio, places
 from agelab.errors import InputError, unknown
 from agelab.model.base import Figure, Frozen, Whole
 
@@ -27,7 +27,7 @@ def read(path: Path, kind: type[AnyFrozen]) -> AnyFrozen:
 def read_text(path: Path) -> str:
     """Read a text file. Raises InputError if it cannot be read or is not UTF-8."""
     try:
-        return path.read_text()
+        return fileio.read_text(path, fileio.FORM)
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text: {error}") from error
     except OSError as error:

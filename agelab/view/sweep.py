@@ -115,7 +115,8 @@ def write_plots(found: Sweep, places: Sequence[Place], directory: Path) -> list[
         if path in drawn:
             path = directory / f"{name}-{len(drawn)}.svg"
         path.write_text(
-            vega.plot(words, "kernel", f"{place[2]}{unit.name and f', {unit.name}'}", lines, found.names)
+            vega.plot(words, "kernel", f"{place[2]}{unit.name and f', {unit.name}'}", lines, found.names),
+            encoding="utf-8",
         )
         drawn.append(path)
     return drawn

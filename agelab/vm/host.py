@@ -6,7 +6,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from agelab import process
+from agelab import fileio, process
 from agelab.errors import HostError
 from agelab.store import file_hash
 from agelab.vm.guest import EMULATOR
@@ -54,8 +54,8 @@ def firmware_hashes() -> dict[str, str]:
 def description() -> str:
     """Describe what determines real-time speed: kernel, processors, clock source."""
     system = f"{platform.system()} {platform.release()} {platform.machine()}"
-    model = cpu_model(Path("/proc/cpuinfo").read_text()) or "unnamed processors"
-    source = CLOCKSOURCE.read_text().strip() if CLOCKSOURCE.exists() else "unknown"
+    model = cpu_model(fileio.read_text(Path("/proc/cpuinfo"))) or "unnamed processors"
+    source = fileio.read_text(CLOCKSOURCE).strip() if CLOCKSOURCE.exists() else "unknown"
     return f"{system}, {os.cpu_count()} x {model}, clocksource {source}"
 
 
@@ -67,7 +67,7 @@ def cpu_model(cpuinfo: str) -> str:
 
 def memory_available() -> int:
     """Return MemAvailable of this host in bytes (proc(5))."""
-    lines = Path("/proc/meminfo").read_text().splitlines()
+    lines = fileio.read_text(Path("/proc/meminfo")).splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
 
 

@@ -12,7 +12,7 @@ from tempfile import gettempdir
 
 from pydantic import Field, ValidationError
 
-from agelab import atomic, process
+from agelab import atomic, fileio, process
 from agelab.errors import AgelabError, HostError
 from agelab.model.base import Frozen
 from agelab.store import Artefact, Store, key_of
@@ -66,7 +66,7 @@ def try_boot(kernel: Path, seconds: float = BOOT_SECONDS, accelerator: str = "kv
             return KvmProbe(boots=False, detail=f"QEMU stops: {last.removeprefix(f'{QEMU}: ')}")
         except HostError:
             pass  # timed out: the console shows how far it came
-        return judge_console(console.read_text(errors="replace") if console.exists() else "")
+        return judge_console(fileio.tail(console) if console.exists() else "")
 
 
 def probe_kvm(store: Store, device: Path = DEVICE, *, again: bool = False) -> KvmProbe:
@@ -105,13 +105,13 @@ def _cached_boot(store: Store, kernel: Artefact, again: bool) -> KvmProbe:
     known = {
         "qemu": host.qemu_version(),
         "host_kernel": platform.release(),
-        "cpu": host.cpu_model(Path("/proc/cpuinfo").read_text()),
+        "cpu": host.cpu_model(fileio.read_text(Path("/proc/cpuinfo"))),
         "kernel": kernel.key,
     }
     remembered = store.cache("doctor") / f"kvm-{key_of(known)}.json"
     if not again:
         with suppress(FileNotFoundError, ValidationError):
-            return KvmProbe.model_validate_json(remembered.read_bytes())
+            return KvmProbe.model_validate_json(fileio.read_bytes(remembered))
     verdict = try_boot(image)
     atomic.write(remembered, verdict.model_dump_json().encode())
     return verdict

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from agelab import atomic, orphans, process
+from agelab import atomic, fileio, orphans, process
 from agelab.errors import HostError
 from agelab.vm import reaper
 
@@ -53,7 +53,7 @@ def keep_running() -> Iterator[None]:
         yield
         return
     STATE.mkdir(mode=0o700, exist_ok=True)  # others must not open, and so hold, the locks
-    with (STATE / "users").open("w") as users:
+    with (STATE / "users").open("w", encoding="utf-8") as users:
         try:
             with _state_lock():
                 fcntl.flock(users, fcntl.LOCK_SH)
@@ -76,7 +76,7 @@ def ensure_running() -> None:
 def unused_pid() -> int | None:
     """Return the process id of a daemon started here that nobody uses, or None."""
     try:
-        with (STATE / "users").open() as users:
+        with (STATE / "users").open(encoding="utf-8") as users:
             return _own_pid() if atomic.try_lock(users) else None
     except FileNotFoundError:
         return None
@@ -84,14 +84,14 @@ def unused_pid() -> int | None:
 
 def stop_unused() -> None:
     """Stop a daemon started here that nobody uses."""
-    with _state_lock(), (STATE / "users").open("w") as users:
+    with _state_lock(), (STATE / "users").open("w", encoding="utf-8") as users:
         if atomic.try_lock(users):
             _stop()
 
 
 @contextmanager
 def _state_lock() -> Iterator[None]:
-    with (STATE / "lock").open("w") as file:
+    with (STATE / "lock").open("w", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
@@ -105,10 +105,12 @@ def _start() -> None:
     before = orphans.tagged(orphans.DAEMON, str(STATE / "libvirtd.conf"))
     orphans.terminate([one for one in before if one.command == "libvirtd"])
     configuration = STATE / "qemu.conf"
-    configuration.write_text(QEMU_CONF)
+    configuration.write_text(QEMU_CONF, encoding="utf-8")
     settings = STATE / "libvirtd.conf"
     settings.write_text(
-        "keepalive_interval = -1\n" + (HOST_LIBVIRTD_CONF.read_text() if HOST_LIBVIRTD_CONF.exists() else "")
+        "keepalive_interval = -1\n"
+        + (fileio.read_text(HOST_LIBVIRTD_CONF) if HOST_LIBVIRTD_CONF.exists() else ""),
+        encoding="utf-8",
     )
     daemon = f"exec libvirtd --config {settings} --pid-file {_pid_file()}"
     private = f"mount --bind {configuration} /etc/libvirt/qemu.conf"
@@ -131,8 +133,8 @@ def _start() -> None:
 def _own_pid() -> int | None:
     """Return the process id of the running daemon that was started here, or None."""
     try:
-        pid = int(_pid_file().read_text())
-        named = Path(f"/proc/{pid}/comm").read_text().strip()
+        pid = int(fileio.read_text(_pid_file()))
+        named = fileio.read_text(Path(f"/proc/{pid}/comm"), errors="replace").strip()
     except (FileNotFoundError, ValueError, ProcessLookupError):
         return None
     return pid if named == "libvirtd" else None  # the process id may have been reused

@@ -36,7 +36,7 @@ def daemonize() -> None:
 
 def _end_unused(users: Path, daemon: int) -> None:
     """Stop the daemon after its last user; new users wait for the lock until this process has ended."""
-    with users.open() as file:
+    with users.open(encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         os.kill(daemon, signal.SIGTERM)
         time.sleep(STOP_SECONDS)

@@ -156,7 +156,7 @@ def test_images_that_cannot_serve_are_one_clear_error(store: Store, tmp_path: Pa
         f"image:{tmp_path}/text": "not an x86 bzImage",
         f"image:{tmp_path}/32": "32-bit",
         f"image:{tmp_path}/nowhere": "cannot read .*No such file",
-        "image:/dev/zero": "not a file",
+        "image:/dev/zero": "not a regular file",
         "image:": "names no file",
     }.items():
         with pytest.raises(InputError, match=said):

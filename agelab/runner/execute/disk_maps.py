@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agelab import fileio
 from agelab.errors import AgelabError
 from agelab.layout import extents, freespace
 from agelab.layout import measures as layout
@@ -128,9 +129,11 @@ def _output(files: Path, name: str) -> tuple[bytes | None, str]:
     """Return the output of a program in the guest, or the reason why there is none."""
     path = files / f"{name}.gz"
     if path.exists():
-        return gzip.decompress(path.read_bytes()), ""
+        return b"".join(fileio.unpacked_pieces(path, fileio.MAP)), ""
     failed = files / f"{name}.error.gz"
-    return None, gzip.decompress(failed.read_bytes()).decode() if failed.exists() else "nothing came back"
+    if not failed.exists():
+        return None, "nothing came back"
+    return None, b"".join(fileio.unpacked_pieces(failed, fileio.TEXT)).decode()
 
 
 def samples(found: DiskMap, wanted: Sequence[str]) -> list[Sample]:

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from agelab import fileio
 from agelab.corpus import Corpus
 from agelab.errors import InputError
 from agelab.image import Image
@@ -73,7 +74,7 @@ class GuestLauncher:
         for file in (guest.console, guest.events):
             file.touch()
         xml = self._domain_xml(guest)
-        (self.directory / f"{boot.name}domain-{boot.number}.xml").write_text(xml)
+        (self.directory / f"{boot.name}domain-{boot.number}.xml").write_text(xml, encoding="utf-8")
         try:
             ending = self.hypervisor.run(
                 guest.name,
@@ -125,13 +126,16 @@ class GuestLauncher:
         """Return the image's archive, followed by the cell's own: modules, harness, tools and plan."""
         module = self.module if any(drive["settings"] for drive in boot.plan["drives"]) else None
         scripts = {f"control/{name}": text for name, text in sorted(self.spec.scripts.items())}
-        programs = {f"tools/{name}": path.read_bytes() for name, path in sorted(self.tools.items())}
-        return self.image.initramfs.read_bytes() + initramfs.cell(
+        programs = {
+            f"tools/{name}": fileio.read_bytes(path, fileio.PROGRAM)
+            for name, path in sorted(self.tools.items())
+        }
+        return fileio.read_bytes(self.image.initramfs, fileio.PROGRAM) + initramfs.cell(
             self.image.kernel.modules,
             self.spec.modules,
             {**cell_inputs.harness_files(), "plan.json": canonical_json(boot.plan)},
             {"start": cell_inputs.harness_start(), **programs, **scripts},
-            {module.stem: module.read_bytes()} if module else {},
+            {module.stem: fileio.read_bytes(module, fileio.PROGRAM)} if module else {},
         )
 
     def guest(self, boot: Boot) -> GuestSpec:

@@ -24,7 +24,7 @@ def draw(directory: Path, spec: CellSpec, maps: Sequence[DiskMap], samples: Sequ
         if kind in at_end
     ]
     (directory / DIRECTORY).mkdir(exist_ok=True)
-    (directory / DIRECTORY / BLOCK_MAP).write_text(picture.draw_disks(title, disks))
+    (directory / DIRECTORY / BLOCK_MAP).write_text(picture.draw_disks(title, disks), encoding="utf-8")
     wanted = spec.scenario.curve
     if wanted is None:
         return
@@ -42,7 +42,7 @@ def draw(directory: Path, spec: CellSpec, maps: Sequence[DiskMap], samples: Sequ
         end = _scores(samples, AGED)
         heading += f"; at its end {end[0][1]:.3f}" if end and end[0][1] is not None else ""
     text = vega.plot(heading, f"repetitions of {wanted.step}", "layout score", series)
-    (directory / DIRECTORY / SCORE).write_text(text)
+    (directory / DIRECTORY / SCORE).write_text(text, encoding="utf-8")
 
 
 def _scores(samples: Sequence[Sample], kind: str) -> list[tuple[float, float | None]]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agelab import places
+from agelab import fileio, places
 from agelab.corpus import Corpus
 from agelab.drive.module import source_files
 from agelab.image import Image
@@ -20,12 +20,12 @@ MANAGEMENT = ("-name", "-mon", "-sandbox", "-msg")
 
 def harness_files() -> dict[str, bytes]:
     """Return the harness as it goes into each boot: path below /run/agelab to content."""
-    return {f"harness/{path.name}": path.read_bytes() for path in sorted(places.HARNESS.glob("*.py"))}
+    return {f"harness/{path.name}": fileio.read_bytes(path) for path in sorted(places.HARNESS.glob("*.py"))}
 
 
 def harness_start() -> bytes:
     """Return the guest's first program."""
-    return (places.HARNESS / "start").read_bytes()
+    return fileio.read_bytes(places.HARNESS / "start")
 
 
 def harness_hash() -> str:

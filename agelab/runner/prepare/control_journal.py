@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from agelab import atomic
+from agelab import atomic, fileio
 from agelab.errors import InputError
 from agelab.model.result import End, Sample, Status
 from agelab.model.step_id import StepId
@@ -35,7 +35,7 @@ class ControlJournal:
         if proceed and not self.path.exists():
             raise InputError(f"{self.path} is not there: nothing to continue")
         try:
-            file = self.path.open("a+" if proceed else "x+")
+            file = self.path.open("a+" if proceed else "x+", encoding="utf-8")
         except FileExistsError as error:
             raise InputError(
                 f"{self.path} is there: a run has been started here",
@@ -53,7 +53,7 @@ class ControlJournal:
     def _ended(self) -> dict[tuple[str, str, int], str]:
         """Read what has ended. Raises InputError where the file is no journal."""
         try:
-            lines = self.path.read_text().splitlines()
+            lines = fileio.read_text(self.path).splitlines()
         except UnicodeDecodeError as error:
             raise InputError(f"{self.path} is no text") from error
         found = {}
@@ -74,7 +74,7 @@ class ControlJournal:
         )
 
     def note(self, line: ControlLine, repetition: int, what: str) -> None:
-        with self.path.open("a") as file:
+        with self.path.open("a", encoding="utf-8") as file:
             file.write(f"{line.filesystem} {line.test} {repetition} {what}\n")
 
     def begin(self, line: ControlLine, repetition: int) -> None:
@@ -91,7 +91,7 @@ class ControlJournal:
         """Note that a cell has ended, and add the seconds of its test to the results."""
         took = [one.value for one in samples if (one.step, one.metric) == (line.test.lower(), "elapsed")]
         if end.status is Status.OK and took and took[0] is not None:
-            with (self.directory / "results.log").open("a") as file:
+            with (self.directory / "results.log").open("a", encoding="utf-8") as file:
                 file.write(f"{line.test} {line.filesystem} {took[0]:.6f}\n")
         why = f": {' '.join(end.reason.split())}" if end.reason else ""
         self.note(line, repetition, f"end {end.status}{why}")

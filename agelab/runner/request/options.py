@@ -25,6 +25,7 @@ from agelab.disk import DriveSpec, parse_list
 from agelab.errors import InputError, unknown
 from agelab.model.base import Defaults, Layout
 from agelab.model.result import RunPlan
+from agelab.model.sanitize import require_utf_8
 from agelab.runner.plan.power_cut import PowerCut
 from agelab.scenario.control_file import require_device
 from agelab.vm.guest import Clock
@@ -214,6 +215,8 @@ class RunOptions(BaseModel):
 
     @model_validator(mode="after")
     def _scenario_or_control_file(self) -> Self:
+        for value in dict(self).values():
+            require_utf_8(str(value))
         if self.control is not None:
             self._fit_control_file()
         elif self.proceed or self.device:
