@@ -47,14 +47,14 @@ def write(path: Path, data: bytes) -> None:
 
 
 @contextmanager
-def locked_directory(path: Path) -> Iterator[Path]:
+def locked_directory(path: Path, mode: int = 0o777) -> Iterator[Path]:
     """Make an empty, locked directory whose name ends in SUFFIX, and remove it after the body unless it was renamed.
 
     Anything left under that name is removed first.
     """
     while True:
         discard(path)
-        path.mkdir(parents=True)
+        path.mkdir(mode, parents=True)
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -71,8 +71,8 @@ def locked_directory(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def temp_dir(parent: Path) -> Iterator[Path]:
-    """Make a temporary directory below ``parent``, removed after the body."""
-    with locked_directory(temp_name(parent / "agelab")) as place:
+    """Make a temporary directory below ``parent`` for this user alone, removed after the body."""
+    with locked_directory(temp_name(parent / "agelab"), 0o700) as place:
         yield place
 
 
@@ -148,6 +148,8 @@ def discard(path: Path) -> None:
             ) from error
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
+        if path.exists() and os.geteuid():  # mmdebstrap's tree has files of this user's other ids
+            process.run([*process.namespaces(), "rm", "-rf", "--", str(path)], ok=range(256))
     else:
         path.unlink(missing_ok=True)
 

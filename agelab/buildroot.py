@@ -138,6 +138,12 @@ def write_tar(tree: Path, tar: Path) -> None:
     process.run(["tar", "-C", str(tree), *same, modes, "-cf", str(tar), "."])
 
 
+def prove_bubblewrap() -> None:
+    """Run a program in bubblewrap, as compilers are. Raises HostError when that cannot be done."""
+    confine = "bwrap --unshare-all --die-with-parent --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp"
+    process.run([*confine.split(), "true"])
+
+
 @dataclass(frozen=True)
 class Workshop:
     """An unpacked build root, and the directories that programs in it can use."""
@@ -185,7 +191,7 @@ class Workshop:
             if lines and lines[-1].startswith("bwrap: ") and "execvp" not in lines[-1]:
                 raise HostError(
                     f"bwrap cannot confine a build here: {lines[-1]}",
-                    hint="it needs root, or unprivileged user namespaces",
+                    hint="agelab doctor tries what it needs, and says what is missing",
                 ) from error
             if short := next((line.strip() for line in lines if _HOST_SHORTAGE.search(line)), None):
                 raise HostError(

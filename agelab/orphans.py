@@ -90,19 +90,21 @@ def tagged(owner: str, text: str) -> list[TaggedProcess]:
     return found
 
 
+def shares_namespaces(place: Path) -> bool:
+    """Return True if a process, by its directory in /proc, is in the pid and time namespaces of this one."""
+    ours = PROC / "self" / "ns"
+    return all((place / "ns" / kind).readlink() == (ours / kind).readlink() for kind in ("pid", "time"))
+
+
 def _tagged_process(place: Path, owner: str) -> list[TaggedProcess]:
     """Return a process of that owner; nothing when it has ended or has pid and time namespaces of its own.
 
     In other namespaces its owner tag means nothing here.
     """
     with suppress(OSError):
-        ours = PROC / "self" / "ns"
-        if all((place / "ns" / kind).readlink() == (ours / kind).readlink() for kind in ("pid", "time")):
-            return [
-                TaggedProcess(
-                    int(place.name), owner, fileio.read_text(place / "comm", errors="replace").strip()
-                )
-            ]
+        if shares_namespaces(place):
+            command = fileio.read_text(place / "comm", errors="replace").strip()
+            return [TaggedProcess(int(place.name), owner, command)]
     return []
 
 

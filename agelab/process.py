@@ -33,8 +33,11 @@ PROXY_VARIABLES = (
     "HTTPS_PROXY",
     "NO_PROXY",
 )
-NAMESPACES = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--")
-"""Prefix that runs a program in pid and mount namespaces of its own, which end with it."""
+_MOUNT_NAMESPACE = ("unshare", "--mount", "--propagation", "slave")
+MOUNTS_APART = (*_MOUNT_NAMESPACE, "--")
+"""Prefix that runs a program in a mount namespace of its own; it sees what the host mounts and unmounts later."""
+_AS_ROOT = ("--map-root-user", "--map-auto")
+"""Options that make a user the root of the namespaces, with the ids of /etc/subuid and /etc/subgid beside."""
 PACKAGES_FILE = places.HOST_PACKAGES
 
 
@@ -65,6 +68,15 @@ class ProcessFailed(HostError):
 
 class TimedOut(HostError):
     """A program did not finish within its timeout."""
+
+
+def namespaces() -> tuple[str, ...]:
+    """Return the prefix that runs a program as root of pid and mount namespaces of its own, which end with it.
+
+    A user who is not root needs newuidmap for that, and ids in /etc/subuid and /etc/subgid.
+    """
+    own = _AS_ROOT if os.geteuid() else ()
+    return (*_MOUNT_NAMESPACE, *own, "--pid", "--fork", "--kill-child", "--mount-proc", "--")
 
 
 @cache
@@ -108,8 +120,8 @@ def run(
     ``grace`` is for a program that has children of its own to end: when it is interrupted or timed out it gets one
     SIGINT and so many seconds. It runs in a session of its own, so that Ctrl-C reaches it only once.
     ``give_up`` is called every second; when it returns True the program is ended.
-    ``isolated`` runs the program in pid and mount namespaces of its own, so that everything it starts or mounts ends
-    with it. That needs root; for another user the program runs as it is.
+    ``isolated`` runs the program as root of pid and mount namespaces of its own, so that everything it starts or mounts
+    ends with it. Where the host does not allow that the program runs as it is.
     Raises HostError when the program is missing, TimedOut, and ProcessFailed on a status not in ``ok`` or a give-up.
     """
     with ExitStack() as stack:
@@ -151,9 +163,10 @@ def _wrapped(argv: Sequence[str], isolated: bool) -> list[str]:
     """
     if shutil.which(argv[0], path=SEARCH_PATH) is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0])
-    namespaces = NAMESPACES if isolated and run([*NAMESPACES, "true"], ok=range(256)).returncode == 0 else ()
+    apart = namespaces() if isolated else ()
+    apart = apart if apart and run([*apart, "true"], ok=range(256)).returncode == 0 else ()
     setpriv = find("setpriv")
-    return [*((str(setpriv), "--pdeathsig", "KILL", "--") if setpriv else ()), *namespaces, *argv]
+    return [*((str(setpriv), "--pdeathsig", "KILL", "--") if setpriv else ()), *apart, *argv]
 
 
 def _text(log: Path | None) -> str:

@@ -24,7 +24,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agelab import atomic, fileio, places
+from agelab import atomic, fileio, places, readers
 from agelab.errors import DISK_ERRNOS, AgelabError, HostError, InputError
 
 MANIFEST = "manifest.json"
@@ -134,6 +134,11 @@ class Artefact:
     def __truediv__(self, name: str) -> Path:
         return self.directory / name
 
+    @property
+    def readable_by(self) -> int:
+        """Its readers (agelab.readers)."""
+        return readers.of_made(self.directory)
+
     def damage(self) -> list[str]:
         """Read every file and describe each that is changed, missing or not listed in the manifest."""
         wanted = self.manifest.files
@@ -233,6 +238,11 @@ class Store:
             manifest = Manifest.model_validate_json(fileio.read_bytes(directory / MANIFEST))
         except FileNotFoundError:
             return None
+        except PermissionError as error:
+            raise HostError(
+                f"the store's {directory} belongs to another user, who keeps it closed",
+                hint="use a store of your own: AGELAB_HOME=<directory>",
+            ) from error
         except ValidationError:
             manifest = None
         if manifest is None or manifest.kind != kind or key_of({"kind": kind, **manifest.inputs}) != key:
@@ -262,27 +272,31 @@ class Store:
         *,
         verify: bool = True,
         claim: bool = True,
+        readable_by: int = readers.EVERYBODY,
     ) -> Artefact:
         """Return the artefact of these inputs, calling ``build`` to fill a directory if it is missing or damaged.
 
         ``hash_file`` makes the manifest's hash of each file. Without ``verify`` the files are not read: for callers
         that need only the artefact's identity. With ``claim`` it is not pruned while this object lives.
+        ``readable_by`` are its readers: it is taken from all others, also where it was there already.
 
         Concurrent callers of one key wait for the first: the work is done once.
         Raises HostError when the disk is full or not writable.
         """
         key = key_of({"kind": kind, **inputs})
         if found := self._find_intact(kind, key, verify, claim):
-            return found
+            return _kept(found, readable_by)
         with _disk_errors(self.root), self.lock(f"{kind}-{key}"):
             if found := self._find_intact(kind, key, verify, claim, self.warn):
-                return found
+                return _kept(found, readable_by)
             directory = self.root / kind / key
             self._claimed.discard(directory)
             with atomic.locked_directory(directory.with_name(f".{key}{atomic.SUFFIX}")) as partial:
+                readers.restrict(partial, readable_by)
                 build(partial)
                 manifest = Manifest(kind=kind, inputs=dict(inputs), files=tree_hashes(partial, hash_file))
                 (partial / MANIFEST).write_text(manifest.model_dump_json(indent=1) + "\n", encoding="utf-8")
+                readers.restrict_tree(partial, readable_by)
                 os.sync()
                 # Left without a manifest, or damaged: rename needs the name free.
                 shutil.rmtree(directory, ignore_errors=True)
@@ -326,6 +340,14 @@ class Store:
         with path.open("w", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
+
+
+def _kept(artefact: Artefact, readable_by: int) -> Artefact:
+    """Take an artefact from all who are not among the readers; in another user's store that is not ours to do."""
+    if artefact.readable_by & ~readable_by:
+        with suppress(PermissionError):
+            readers.restrict_tree(artefact.directory, readable_by)
+    return artefact
 
 
 def _hash_like(path: Path, recorded: str) -> str | None:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from agelab import atomic, fileio, process
+from agelab import atomic, fileio, process, readers
 from agelab.errors import InputError, unknown
 from agelab.model.base import Defaults, Frozen, Layout
 from agelab.model.result import Sample
@@ -103,6 +103,8 @@ def save(
     recipe: DiskRecipe,
     members: Sequence[Path],
     samples: Sequence[Sample],
+    *,
+    readable_by: int = readers.EVERYBODY,
 ) -> StoredDisk:
     """Store copies of these files as the disk that the inputs make, unless the store has it already."""
 
@@ -113,7 +115,8 @@ def save(
         rows = (json.dumps(sample.model_dump()) + "\n" for sample in samples)
         (directory / SAMPLES).write_text("".join(rows), encoding="utf-8")
 
-    return find(store, store.obtain(KIND, inputs, build, _hash, claim=False).key)
+    made = store.obtain(KIND, inputs, build, _hash, claim=False, readable_by=readable_by)
+    return find(store, made.key)
 
 
 def _hash(path: Path) -> str:
@@ -211,6 +214,8 @@ def export(disk: StoredDisk, target: Path, image_format: Literal["raw", "qcow2"]
         if os.path.lexists(path):
             raise InputError(f"{path} exists already", hint="name another file, or remove it")
     disk.verify()
+    for path in (*images, recipe):
+        readers.new_file(path, disk.artefact.readable_by)
     for member, image in zip(disk.members, images, strict=True):
         if image_format == "raw":
             sparse_copy(member, image)
@@ -270,7 +275,7 @@ def import_images(
             "layout": layout,
             "defaults": defaults,
         }
-        return save(store, inputs, recipe, members, [])
+        return save(store, inputs, recipe, members, [], readable_by=readers.of_files(*images))
 
 
 def _format(image: Path) -> str:

@@ -12,6 +12,8 @@ WHY_MISSING = {
     "root": "the tests run as any user; mounts, namespaces and loop devices take root",
     "loop devices": "a container may have no /dev/loop-control",
     "partition nodes": "the /dev of a container does not follow the kernel",
+    "cgroup limits": "a container may not set them, or libvirt may not make cgroups there",
+    "huge pages": "a container may not switch them",
     "swap": "a container may not add swap space",
     "mount": "a kernel may lack the filesystem, a container the right to mount it",
     "tracing": "a container may forbid ptrace",

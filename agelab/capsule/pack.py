@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from agelab import atomic, fileio
+from agelab import atomic, fileio, readers
 from agelab.capsule import archive, schema
 from agelab.capsule.archive import MemberContent
 from agelab.capsule.read import Capsule, inputs_of_boots, open_capsule
@@ -75,13 +75,15 @@ def pack(run: RunDirectory, store: Store, path: Path, *, carry: bool = False) ->
     first = manifest.model_dump_json(indent=1).encode() + b"\n"
     seal = hashlib.sha256(first).hexdigest().encode() + b"\n"
     whole = {schema.MANIFEST: first, schema.SEAL: seal, **{name: found[name] for name in sorted(found)}}
-    return _write_and_verify(path, whole)
+    files = [content for content in found.values() if isinstance(content, Path)]
+    return _write_and_verify(path, whole, readers.of_made(run.path, *files))
 
 
-def _write_and_verify(path: Path, whole: Mapping[str, MemberContent]) -> Capsule:
+def _write_and_verify(path: Path, whole: Mapping[str, MemberContent], readable_by: int) -> Capsule:
     """Write the capsule and read it back, which detects damage from before it was packed."""
     partial = atomic.temp_name(path)
     try:
+        readers.new_file(partial, readable_by)
         archive.write(partial, whole)
         found = open_capsule(partial)
         partial.rename(path)

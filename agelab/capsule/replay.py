@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from agelab import atomic
+from agelab import atomic, readers
 from agelab.analysis.cell_diff import CellPair, ValueDifference
 from agelab.analysis.cells import CellResult, load
 from agelab.capsule.pack import PATH_OPTIONS
@@ -65,7 +65,8 @@ def run(
     if kernel:  # the parts that the capsule carries belong to its own kernel
         capsule = replace(capsule, artefacts=None)
     with atomic.temp_dir(store.cache("capsules")) as place:
-        request = replay_request(capsule, cells, place, jobs=jobs, corpus=corpus, kernel=kernel)
+        asked = replay_request(capsule, cells, place, jobs=jobs, corpus=corpus, kernel=kernel)
+        request = replace(asked, readable_by=readers.of_files(capsule.path))
         provided = unpack(capsule, place / "parts")
         fixed = Store(store.home, store.warn, resolutions={} if kernel else resolutions(capsule))
         try:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from agelab import fileio
+from agelab import fileio, readers
 from agelab.corpus import cd, iso, study_data, tar, tree
 from agelab.corpus.definition import CD, Cd, StudyCorpus, definition
 from agelab.errors import HostError
@@ -120,7 +120,12 @@ def load(artefact: Artefact) -> Corpus:
     return Corpus(artefact.key, artefact / IMAGE_FILE, size, sha256, **facts)
 
 
-def obtain(store: Store, inputs: Mapping[str, Any], build: Callable[[Path], CorpusDescription]) -> Corpus:
+def obtain(
+    store: Store,
+    inputs: Mapping[str, Any],
+    build: Callable[[Path], CorpusDescription],
+    readable_by: int = readers.EVERYBODY,
+) -> Corpus:
     """Return the corpus of these inputs, calling ``build`` to write its image if the store does not have it."""
 
     def fill(directory: Path) -> None:
@@ -130,7 +135,7 @@ def obtain(store: Store, inputs: Mapping[str, Any], build: Callable[[Path], Corp
         )
         align(image)
 
-    return load(store.obtain(KIND, {"recipe": RECIPE, **inputs}, fill))
+    return load(store.obtain(KIND, {"recipe": RECIPE, **inputs}, fill, readable_by=readable_by))
 
 
 def require_space(space: int, directory: Path, what: str) -> None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from agelab import fileio
+from agelab import fileio, readers
 from agelab.corpus import iso
 from agelab.corpus.artefact import IMAGE_FILE, Corpus, CorpusDescription, obtain, require_space
 from agelab.corpus.definition import definition
@@ -59,7 +59,8 @@ class _Member(tarfile.TarInfo):
 def corpus_from_user(path: Path, store: Store, kind: str | None = None) -> Corpus:
     """Return the user's ISO image (as it is), or an image of the user's directory or tar archive, as a corpus.
 
-    The key is the hash of the content, so the same content is stored once, whatever its name. With ``kind`` it must
+    The key is the hash of the content, so the same content is stored once, whatever its name; who may not read all of
+    it may not read the corpus. With ``kind`` it must
     have at its top the names of that stand-in; ISO images are not checked.
     Raises InputError when it is none of these or cannot be read, HostError when the disk is too full.
     """
@@ -77,7 +78,7 @@ def corpus_from_user(path: Path, store: Store, kind: str | None = None) -> Corpu
         inputs, build = _prepare(path, check_top)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
-    corpus = obtain(store, inputs, build)
+    corpus = obtain(store, inputs, build, readers.of_tree(path))
     if corpus.top is not None:  # it may have been stored earlier, for another kind
         check_top(corpus.top)
     return corpus

@@ -6,6 +6,7 @@ its creator would hold a lock on.
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -116,8 +117,9 @@ def _temporary_paths(store: Store) -> Iterator[Path]:
     for pattern in TEMPORARY_PATTERNS:
         yield from sorted(store.home.glob(pattern + atomic.SUFFIX))
     for path in sorted(Path(gettempdir()).glob(f".agelab.*{atomic.SUFFIX}")):
-        if path.lstat().st_uid == os.geteuid():
-            yield path
+        with suppress(FileNotFoundError):  # its owner has ended meanwhile
+            if path.lstat().st_uid == os.geteuid():
+                yield path
 
 
 def _remove_run_without_plan(store: Store, run: RunDirectory) -> bool:

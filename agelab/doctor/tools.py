@@ -1,20 +1,25 @@
 """Probes of the programs that agelab uses."""
 
+import getpass
 import importlib.util
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import gettempdir
 
-from agelab import fileio, process
+from agelab import atomic, buildroot, fileio, process
 from agelab.doctor.finding import Finding, ProbeStatus
 from agelab.errors import HostError
-from agelab.vm import host
+from agelab.image import root as roots
+from agelab.vm import host, libvirt_daemon
 from agelab.vm.kvm import QEMU
 
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*")
 _PROBE_SECONDS = 30.0
+SUBORDINATE_IDS = (Path("/etc/subuid"), Path("/etc/subgid"))
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,6 @@ TOOLS = (
     Tool("apt", ("apt-get", "--version"), "fetches kernels and packages from the host's own mirror"),
     Tool("dpkg-deb", ("dpkg-deb", "--version"), "unpacks kernels without installing them"),
 )
-_DAEMONS = ("libvirtd", "virtqemud")
 
 
 def version_in(text: str) -> str:
@@ -63,7 +67,7 @@ def probe(tool: Tool) -> Finding:
 
 def other_packages() -> Finding:
     """Check the other entries of host-packages.txt: programs and files without a version."""
-    probed = {tool.argv[0] for tool in TOOLS} | {_DAEMONS[0], "-"}
+    probed = {tool.argv[0] for tool in TOOLS} | {libvirt_daemon.DAEMONS[0], "-"}
     rest = {program: package for program, package in process.host_packages().items() if program not in probed}
     absent = sorted(package for program, package in rest.items() if not _exists(program))
     return Finding(
@@ -80,16 +84,42 @@ def _exists(program: str) -> bool:
     return Path(program).exists() if program.startswith("/") else process.find(program) is not None
 
 
+def confinement() -> Finding:
+    """Check that this user may build: mmdebstrap makes an empty root, bubblewrap runs a program."""
+    meaning = "guests' roots and kernel modules are built in namespaces"
+    finding = partial(Finding, name="namespaces", meaning=meaning, required=True)
+    try:
+        with atomic.temp_dir(Path(gettempdir())) as work:
+            roots.prove_mmdebstrap(work)
+        buildroot.prove_bubblewrap()
+    except HostError as error:
+        *_, last = str(error).strip().splitlines()
+        return finding(status=ProbeStatus.MISSING, found=last, fix=_namespace_fix())
+    return finding(status=ProbeStatus.OK, found="mmdebstrap and bubblewrap build as this user")
+
+
+def _namespace_fix() -> str:
+    """Return what lets this user have namespaces."""
+    if os.geteuid() == 0:
+        return "allow this container to mount and to have namespaces (CAP_SYS_ADMIN)"
+    name = getpass.getuser()
+    if process.find("newuidmap") is None:
+        return process.install_hint("newuidmap")
+    if not all(f"\n{name}:" in f"\n{fileio.read_text(path)}" for path in SUBORDINATE_IDS if path.exists()):
+        return f"as root: usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {name}"
+    return "allow user namespaces to users who are not root (sysctl user.max_user_namespaces, AppArmor), or be root"
+
+
 def libvirt(proc: Path = Path("/proc")) -> Finding:
     """Check for a libvirt daemon and its Python binding, and whether a daemon runs."""
-    daemon = next((program for program in _DAEMONS if process.find(program)), None)
+    daemon = next((program for program in libvirt_daemon.DAEMONS if process.find(program)), None)
     if daemon is None or importlib.util.find_spec("libvirt") is None:
         return Finding(
             name="libvirt",
             status=ProbeStatus.MISSING,
             found="" if daemon is None else f"{daemon}, without its Python binding",
             meaning="manages the guests",
-            fix=process.install_hint(_DAEMONS[0]) if daemon is None else host.binding_hint(),
+            fix=process.install_hint(libvirt_daemon.DAEMONS[0]) if daemon is None else host.binding_hint(),
             required=True,
         )
     finding = probe(Tool("libvirt", (daemon, "--version"), "manages the guests"))
@@ -107,7 +137,7 @@ def libvirt(proc: Path = Path("/proc")) -> Finding:
 def _daemon_runs(proc: Path) -> bool:
     for name in proc.glob("[0-9]*/comm"):
         try:
-            if fileio.read_text(name, errors="replace").strip() in _DAEMONS:
+            if fileio.read_text(name, errors="replace").strip() in libvirt_daemon.DAEMONS:
                 return True
         except OSError:  # the process has ended
             continue

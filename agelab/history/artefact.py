@@ -46,9 +46,8 @@ def obtain_history(wanted: History, disk: int, seed: int, store: Store) -> Corpu
         described = f"history: {log.title}; {summary.operations} operations"
         return CorpusDescription(files=parts, content_bytes=size, description=described, parts=parts)
 
-    return obtain(
-        store, {"source": "history", **log.inputs, "disk": disk, "maker": iso.xorriso_versions()}, build
-    )
+    inputs = {"source": "history", **log.inputs, "disk": disk, "maker": iso.xorriso_versions()}
+    return obtain(store, inputs, build, log.readable_by)
 
 
 def read_report(corpus: Corpus) -> HistoryReport:

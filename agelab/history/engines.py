@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
 
-from agelab import atomic, fileio
+from agelab import atomic, fileio, readers
 from agelab.corpus.artefact import MB, plan_files
 from agelab.corpus.definition import definition
 from agelab.errors import InputError
@@ -35,6 +35,8 @@ class LogSource:
     record: EngineRecord = field(default_factory=EngineRecord)
     user_log: str = ""
     """Path of the user's log; empty if an engine generates the log."""
+    readable_by: int = readers.EVERYBODY
+    """Who may read the user's files that it is made of (agelab.readers)."""
 
 
 def log_source(wanted: History, disk: int, seed: int) -> LogSource:
@@ -81,6 +83,7 @@ def write_log(log: LogSource, path: Path) -> HistoryReport:
     check = operations.LogChecker(log.user_log or log.engine)
     partial = atomic.temp_name(path)
     try:
+        readers.new_file(partial, log.readable_by)
         with partial.open("wb") as file:
             for line, _ in checked_lines(log, check):
                 file.write(line)
@@ -154,7 +157,17 @@ def _repository(wanted: Repository, disk: int) -> LogSource:
     inputs = {"engine": wanted.engine, "recipe": tree.RECIPE, "commit": commit, "points": wanted.points}
     # In a shallow clone, or one with grafts, the same commit has other versions before it.
     inputs["versions"] = git.first_parents_hash(repository, commit)
-    return LogSource(wanted.engine, title, disk, None, inputs, lines(), record)
+    kept = [path for path in (repository / ".git/objects", repository / "objects") if path.exists()]
+    return LogSource(
+        wanted.engine,
+        title,
+        disk,
+        None,
+        inputs,
+        lines(),
+        record,
+        readable_by=readers.of_files(repository, *kept),
+    )
 
 
 def _churned(wanted: Churned, disk: int, seed: int) -> LogSource:
@@ -195,7 +208,14 @@ def _logged(wanted: Logged, disk: int) -> LogSource:
     inputs = {"engine": wanted.engine, "sha256": content}
     title = "the user's log"
     return LogSource(
-        wanted.engine, title, disk, None, inputs, operations.read_lines(path), user_log=str(path)
+        wanted.engine,
+        title,
+        disk,
+        None,
+        inputs,
+        operations.read_lines(path),
+        user_log=str(path),
+        readable_by=readers.of_files(path),
     )
 
 

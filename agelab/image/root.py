@@ -114,7 +114,7 @@ def _tree(definition: RootDefinition, chosen: Sequence[Package], debs: Sequence[
     (work / "tmp").mkdir(parents=True)
     source = local_repository(work / "repository", debs)
     argv = [
-        *("mmdebstrap", "--variant=essential", "--format=tar", "--skip=cleanup"),
+        *("--variant=essential", "--format=tar", "--skip=cleanup"),
         # /bin, /lib and so on are links from the start, so that no package has to convert them.
         "--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr",
         "--include=" + ",".join(package.name for package in chosen),
@@ -123,10 +123,20 @@ def _tree(definition: RootDefinition, chosen: Sequence[Package], debs: Sequence[
         *(f"--customize-hook={hook}" for hook in _hooks(definition, work)),
         *("", str(work / "root.tar"), source),
     ]
+    _mmdebstrap(argv, work)
+    installed = set(fileio.read_text(work / "installed").split("\n")) - {""}
+    if installed != (asked := {f"{package.name} {package.version}" for package in chosen}):
+        raise AgelabError(
+            f"the guest's root does not contain the packages asked for; they differ in {sorted(installed ^ asked)}"
+        )
+
+
+def _mmdebstrap(arguments: Sequence[str], work: Path) -> None:
+    """Run mmdebstrap with its files in ``work``. Raises HostError when it fails."""
     try:
         process.run(
             # If killed, mmdebstrap would leave the host's /sys mounted in its tree, and apt running.
-            argv,
+            ["mmdebstrap", *arguments],
             env={**_EPOCH, "TMPDIR": str(work / "tmp")},
             log=work / "mmdebstrap.log",
             grace=20,
@@ -136,13 +146,18 @@ def _tree(definition: RootDefinition, chosen: Sequence[Package], debs: Sequence[
         tail = "\n".join(line[:200] for line in error.stderr.strip().splitlines()[-15:])
         raise HostError(
             f"mmdebstrap could not build the guest's root (exit {error.returncode}):\n{tail}",
-            hint="it needs root, or unprivileged user namespaces",
+            hint="agelab doctor tries what it needs, and says what is missing",
         ) from error
-    installed = set(fileio.read_text(work / "installed").split("\n")) - {""}
-    if installed != (asked := {f"{package.name} {package.version}" for package in chosen}):
-        raise AgelabError(
-            f"the guest's root does not contain the packages asked for; they differ in {sorted(installed ^ asked)}"
-        )
+
+
+def prove_mmdebstrap(work: Path) -> None:
+    """Have mmdebstrap set up an empty root in ``work``, with its mounts. Raises HostError with its last words."""
+    (work / "tmp").mkdir()
+    made = 'mkdir -p "$1/dev/pts" "$1/dev/shm" "$1/proc" "$1/sys"'
+    hooks = [f"--setup-hook={made}", '--customize-hook=test -e "$1/proc/self"']
+    source = "deb [trusted=yes] copy:/nowhere ./"
+    words = ["--variant=custom", "--format=null", "--skip=update", *hooks, definition().suite, "-", source]
+    _mmdebstrap(words, work)
 
 
 def _hooks(definition: RootDefinition, work: Path) -> list[str]:

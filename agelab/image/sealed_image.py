@@ -138,7 +138,7 @@ def build(
         _prove(kernel, proving, work, root / ROOT, base, ours)
         shutil.rmtree(work)
 
-    return _read(kernel, store.obtain("image", inputs, make))
+    return _read(kernel, store.obtain("image", inputs, make, readable_by=kernel.artefact.readable_by))
 
 
 def find(kernel: Kernel, store: Store) -> list[Image]:

@@ -54,7 +54,7 @@ def resolve(
         with built_objects(inputs, store, progress) as shop:
             _install(shop, inputs, directory)
 
-    artefact = store.obtain("kernel", inputs.key_inputs, build)
+    artefact = store.obtain("kernel", inputs.key_inputs, build, readable_by=inputs.readable_by)
     release = fileio.read_text(artefact / stored_kernel.RELEASE_FILE)
     return Kernel(spec, release, inputs.source.version, artefact, build_inputs=inputs)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from agelab import buildroot, fileio
+from agelab import buildroot, fileio, readers
 from agelab.buildroot import BuildRoot, Purpose
 from agelab.debian import Archive, cached_resolution, host_suite
 from agelab.errors import InputError
@@ -64,6 +64,8 @@ class BuildInputs:
     fragments: Mapping[str, str]
     """Name to text of the configuration fragments that the user added, in order."""
     toolchain: Artefact
+    readable_by: int = readers.EVERYBODY
+    """Who may read the user's tree, patches and configuration (agelab.readers)."""
 
     @property
     def config_text(self) -> str:
@@ -101,9 +103,13 @@ def plan_build(spec: str, store: Store, progress: Notify, *, refresh: bool = Fal
     """Read a spec's source, patches and configuration. Raises as ``kernel.build.resolve`` does."""
     wanted = recipes.parse(spec)
     kind, _, what = wanted.source.partition(":")
+    own = [*wanted.fragments, *wanted.patches, *([wanted.base] if wanted.base else ())]
     if kind == "tree":
         path, _, ref = what.partition("@")
-        found = source_tree.from_directory(Path(path).expanduser(), ref, store, progress)
+        tree = Path(path).expanduser()
+        found = source_tree.from_directory(tree, ref, store, progress)
+        readers.restrict(found.cache_dir, readers.of_files(tree))
+        own.append(tree)
     else:
         found = source_tree.from_package(what, store, progress, refresh=refresh)
     fragments = {str(path): _text(path) for path in wanted.fragments}
@@ -111,7 +117,11 @@ def plan_build(spec: str, store: Store, progress: Notify, *, refresh: bool = Fal
         fragments["the recipe"] = "\n".join(wanted.lines)
     base = _text(wanted.base) if wanted.base else None
     return BuildInputs(
-        source_tree.apply_patches(found, wanted.patches), base, fragments, toolchain(store, progress)
+        source_tree.apply_patches(found, wanted.patches),
+        base,
+        fragments,
+        toolchain(store, progress),
+        readers.of_files(*own),
     )
 
 

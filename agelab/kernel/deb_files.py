@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from agelab import process
+from agelab import process, readers
 from agelab.errors import InputError
 from agelab.kernel import guest_needs
 from agelab.kernel.debian_kernel import RECIPE
@@ -56,7 +56,9 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Notif
             ) from error
         guest_needs.require_root_support(spec, first.release, directory, "choose another: agelab kernel list")
 
-    return Kernel(spec, first.release, first.version, store.obtain("kernel", key_inputs(debs), build))
+    readable_by = readers.of_files(*(deb.path for deb in debs))
+    artefact = store.obtain("kernel", key_inputs(debs), build, readable_by=readable_by)
+    return Kernel(spec, first.release, first.version, artefact)
 
 
 def key_inputs(debs: list[Deb]) -> dict[str, object]:

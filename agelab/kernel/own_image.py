@@ -6,7 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
-from agelab import fileio
+from agelab import fileio, readers
 from agelab.errors import InputError
 from agelab.kernel import guest_needs, modinfo, vmlinux
 from agelab.kernel.stored_kernel import Kernel
@@ -83,7 +83,8 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Notif
         known = config is not None or _BUILTIN in files
         guest_needs.require_root_support(spec, release, directory, _hint(tree, known=known), known=known)
 
-    return Kernel(spec, release, version, store.obtain("kernel", inputs, build))
+    readable_by = readers.of_files(path, *([tree, *files.values()] if tree else ()))
+    return Kernel(spec, release, version, store.obtain("kernel", inputs, build, readable_by=readable_by))
 
 
 def _read(spec: str, path: Path) -> bytes:

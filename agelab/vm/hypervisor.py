@@ -6,10 +6,11 @@ import shlex
 import threading
 import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 from inotify_simple import INotify, flags
@@ -266,8 +267,9 @@ def _destroy(domain: Any) -> None:
 
 
 @contextmanager
-def connected() -> Iterator[Hypervisor]:
-    with libvirt_daemon.keep_running():
+def connected(needed: Sequence[Path] = ()) -> Iterator[Hypervisor]:
+    """Yield a connection to a daemon that sees the ``needed`` files and directories. Raises HostError without one."""
+    with libvirt_daemon.keep_running(needed):
         hypervisor = Hypervisor()
         try:
             yield hypervisor

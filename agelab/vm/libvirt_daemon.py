@@ -4,14 +4,18 @@ A daemon of the service manager is used if there is one. A daemon started here g
 the host's in a private mount namespace: as root, libvirt would otherwise run QEMU as a user who may not open
 /dev/kvm, report on every request that KVM has gone, and probe QEMU again for four seconds. Its libvirtd.conf is the
 host's without keepalive: otherwise suspending agelab for a minute (SIGSTOP, a debugger) would end the guests.
+
+Its namespace is a slave of the host's: it sees what is mounted later, and holds nothing that is unmounted, where the
+host's mounts are shared (systemd shares them). Elsewhere a daemon that other runs keep may not see a store: refused.
 """
 
 import fcntl
 import os
+import shlex
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -29,6 +33,8 @@ stdio_handler = "file"
 dynamic_ownership = 0
 remember_owner = 0
 """
+DAEMONS = ("libvirtd", "virtqemud")
+"""Programs that start QEMU's guests: the whole daemon, and the modular one."""
 HOST_LIBVIRTD_CONF = Path("/etc/libvirt/libvirtd.conf")
 START_TIMEOUT = 30.0
 """Seconds within which a new daemon must respond."""
@@ -44,12 +50,13 @@ def is_responding() -> bool:
 
 
 @contextmanager
-def keep_running() -> Iterator[None]:
+def keep_running(needed: Sequence[Path] = ()) -> Iterator[None]:
     """Keep libvirt running for the duration of the body; the last user stops a daemon started here.
 
-    Raises HostError when it does not respond.
+    Raises HostError when it does not respond, and when it cannot see one of the ``needed`` files and directories.
     """
     if os.geteuid() != 0:  # libvirt starts a session daemon on demand, and it exits by itself
+        require_seen(needed)
         yield
         return
     STATE.mkdir(mode=0o700, exist_ok=True)  # others must not open, and so hold, the locks
@@ -58,6 +65,7 @@ def keep_running() -> Iterator[None]:
             with _state_lock():
                 fcntl.flock(users, fcntl.LOCK_SH)
             ensure_running()
+            require_seen(needed)
             yield
         finally:
             with _state_lock():
@@ -71,6 +79,51 @@ def ensure_running() -> None:
         with _state_lock():
             if not is_responding():
                 _start()
+
+
+def require_seen(needed: Sequence[Path], proc: Path = Path("/proc")) -> None:
+    """Raise HostError when a daemon has other mounts than this process and so cannot open what is at these paths.
+
+    A daemon that is out of sight (of another container) is taken to see them.
+    """
+    for pid, name in _daemons(proc).items():
+        for path in needed:
+            if path.exists() and not _is_seen(path.resolve(), proc / str(pid) / "root"):
+                raise _blind(pid, name, path)
+
+
+def _daemons(proc: Path) -> dict[int, str]:
+    """Map process id to program of the daemons that may start this user's guests: of this user, in these namespaces."""
+    found = {}
+    for place in proc.glob("[0-9]*"):
+        with suppress(OSError):
+            ours = place.stat().st_uid == os.geteuid() and orphans.shares_namespaces(place)
+            if ours and (name := fileio.read_text(place / "comm", errors="replace").strip()) in DAEMONS:
+                found[int(place.name)] = name
+    return found
+
+
+def _is_seen(path: Path, root: Path) -> bool:
+    """Return True if a process whose root directory is ``root`` finds the same file or directory at that path."""
+    try:
+        return os.path.samestat(path.stat(), (root / path.relative_to("/")).stat())
+    except PermissionError:  # not ours to ask
+        return True
+    except OSError:
+        return False
+
+
+def _blind(pid: int, name: str, path: Path) -> HostError:
+    if pid == _own_pid():
+        hint = "wait for the end of the other agelab runs, which keep this daemon"
+    elif os.geteuid():
+        hint = f"end it, libvirt starts another: kill {pid}"
+    else:
+        hint = f"restart it (its guests go on): systemctl restart {name}"
+    return HostError(
+        f"libvirt's daemon (process {pid}) does not see {path}: that was mounted after the daemon had started",
+        hint,
+    )
 
 
 def unused_pid() -> int | None:
@@ -115,7 +168,8 @@ def _start() -> None:
     daemon = f"exec libvirtd --config {settings} --pid-file {_pid_file()}"
     private = f"mount --bind {configuration} /etc/libvirt/qemu.conf"
     # Where the host forbids mount namespaces, the daemon uses the host's qemu.conf: slower, equally correct.
-    start = f"if unshare --mount -- {private}; then exec unshare --mount -- sh -c '{private} && {daemon}'; fi; {daemon}"
+    apart = shlex.join(process.MOUNTS_APART)
+    start = f"if {apart} {private}; then exec {apart} sh -c '{private} && {daemon}'; fi; {daemon}"
     process.run(
         ["libvirtd", "--version"]
     )  # report a missing libvirtd here: the reaper runs in the background

@@ -23,28 +23,39 @@ def compiled(program: str, directory: Path, sources: Path = tools.SOURCES) -> Pa
     return made
 
 
-@contextmanager
-def mounted(image: Path, where: Path, *options: str) -> Iterator[Path]:
-    """The filesystem in an image.
+MOUNTED = 'mount -o "$1" "$2" "$3"; echo mounted; read -r end; umount "$3"'
 
-    A process that has begun meanwhile with mounts of its own (another test's builder) keeps a copy of the mount until
-    it ends, and nothing else can be done with the image before.
-    """
+
+@contextmanager
+def mounted(image: Path, *options: str) -> Iterator[Path]:
+    """The filesystem in an image, in a mount namespace that nobody else copies: whoever does holds the image, too."""
+    where = image.with_name("mounted")
     where.mkdir(exist_ok=True)
-    process.run(["mount", "-o", ",".join(("loop", *options)), str(image), str(where)])
+    words = ["sh", "-ec", MOUNTED, "sh", ",".join(("loop", *options)), str(image), str(where)]
+    child = subprocess.Popen(
+        ["unshare", "--mount", "--", *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    begun = child.stdout.readline()
     try:
-        yield where
+        if begun:
+            yield Path(f"/proc/{child.pid}/root{where}")
     finally:
-        process.run(["umount", str(where)])
-        until(lambda: not process.run(["losetup", "--associated", str(image)]).stdout)
+        _, errors = child.communicate("\n")
+    if child.returncode:
+        raise process.ProcessFailed(words, child.returncode, errors)
 
 
 def until(done: Callable[[], bool]) -> None:
-    """Wait for what another process brings about. Raises TimeoutError after ten minutes: so long may a builder take."""
-    end = monotonic() + 600
+    """Wait for what another process brings about. Raises TimeoutError after a minute."""
+    end = monotonic() + 60
     while not done():
         if monotonic() > end:
-            raise TimeoutError("nothing happened for ten minutes")
+            raise TimeoutError("nothing happened for a minute")
         sleep(0.05)
 
 
@@ -63,7 +74,7 @@ def lacking(mib: int, mkfs: Sequence[str]) -> str:
         image = Path(name, "image")
         made(image, mib, mkfs)
         try:
-            with mounted(image, Path(name, "mounted")):
+            with mounted(image):
                 return ""
         except process.ProcessFailed as error:
             return error.stderr.strip()

@@ -143,12 +143,12 @@ def test_every_block_is_where_the_map_says(
     mib, size, mkfs = MKFS[filesystem]
     if why := lacking(mib, mkfs):
         capabilities.skip("mount", why)
-    image, where = tmp_path / "image", tmp_path / "mounted"
+    image = tmp_path / "image"
     made(image, mib, mkfs)
-    with mounted(image, where):
+    with mounted(image) as where:
         history(where, size)
     on_disk = found_on_disk(image, size)
-    with mounted(image, where, "ro"):
+    with mounted(image, "ro") as where:
         found = asked(mapper, where)
         files = [file for file in found.files if file.path in on_disk]
         assert found.block_size == size and files
@@ -170,13 +170,13 @@ def test_files_by_turns_have_the_score_of_their_blocks(mapper: Path, tmp_path: P
     mib, size, mkfs = MKFS[filesystem]
     if why := lacking(mib, mkfs):
         capabilities.skip("mount", why)
-    image, where = tmp_path / "image", tmp_path / "mounted"
+    image = tmp_path / "image"
     made(image, mib, mkfs)
-    with mounted(image, where):
+    with mounted(image) as where:
         interleave(where, size)
         (where / "d/reserved").unlink()
     on_disk = found_on_disk(image, size)
-    with mounted(image, where, "ro"):
+    with mounted(image, "ro") as where:
         found = asked(mapper, where)
     total, share = counted({path: on_disk[path] for path in ("a", "b", "c", "holes", "d/whole")}, size)
     measured = {one.metric: one.value for one in measures.layout_measures(found)}
@@ -188,9 +188,9 @@ def test_free_space_in_single_blocks_makes_files_of_single_blocks(mapper: Path, 
     mib, size, mkfs = MKFS["ext2"]
     if why := lacking(mib, mkfs):
         capabilities.skip("mount", why)
-    image, where = tmp_path / "image", tmp_path / "mounted"
+    image = tmp_path / "image"
     made(image, mib, (*mkfs, "-m", "0", "-N", "64"))
-    with mounted(image, where):
+    with mounted(image) as where:
         with (where / "filler").open("wb", buffering=0) as file:
             blocks = 0
             try:
@@ -205,7 +205,7 @@ def test_free_space_in_single_blocks_makes_files_of_single_blocks(mapper: Path, 
             )
         (where / "pieces").write_bytes(bytes(150 * size))
         (where / "empty").touch()
-    with mounted(image, where, "ro"):
+    with mounted(image, "ro") as where:
         found = asked(mapper, where)
     [pieces] = [file for file in found.files if file.path == "pieces"]
     assert blocks > 30000

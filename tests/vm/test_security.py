@@ -14,7 +14,7 @@ from agelab import process
 from agelab.cli.options import open_store
 from agelab.image.assemble import INITRAMFS, ROOT
 from agelab.store import Artefact
-from tests.vm.cells import agelab, newest, runs, scenario, step
+from tests.vm.cells import agelab, newest, run, runs, scenario, step
 
 pytestmark = pytest.mark.vm
 
@@ -110,6 +110,23 @@ def test_nothing_listens_while_a_cell_runs_and_others_cannot_write_to_what_it_le
     assert not [word for word in words if word.startswith((b"-net", b"-nic", b"-vnc", b"-spice", b"-redir"))]
     for left in newest(path).rglob("*"):
         assert not left.lstat().st_mode & 0o022, left
+
+
+def test_of_files_that_are_closed_to_others_nothing_is_made_that_is_open(tmp_path: Path) -> None:
+    store, closed = open_store(), tmp_path / "closed"
+    (closed / "deep").mkdir(parents=True)
+    (closed / "deep/secret").write_bytes(tmp_path.name.encode() * (1 << 20))
+    (closed / "deep/secret").chmod(0o600)
+    path = scenario(tmp_path, step("copy", 'cp -r "$SOURCE/." .'))
+    [cell] = run(str(path), "--corpus", str(closed), "--keep-disk")
+    corpora = [
+        one.directory for one in store.all("corpus") if "user's directory" in (one / "about.json").read_text()
+    ]
+    capsule = tmp_path / "made.capsule"
+    assert agelab("capsule", "pack", newest(path).name, "-o", str(capsule), "--with-image").returncode == 0
+    for made in (newest(path), corpora[-1], store.root / "disk" / cell["disk"], capsule):
+        assert not made.stat().st_mode & 0o007, made
+    assert agelab("disk", "rm", cell["disk"]).returncode == 0
 
 
 @pytest.mark.full

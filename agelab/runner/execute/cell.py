@@ -119,7 +119,12 @@ class _StartedCell:
         if goals.keep_as and progress.status.ok:
             files = self.boots.forks.files(self.boots.final_fork)
             progress.disk = stored_disk.save(
-                self.cell.store, self.boots.disk_inputs, goals.keep_as, files, progress.samples
+                self.cell.store,
+                self.boots.disk_inputs,
+                goals.keep_as,
+                files,
+                progress.samples,
+                readable_by=goals.readable_by,
             )
 
     def _test_points(self, cleanup: ExitStack) -> None:

@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from agelab import stored_disk
+from agelab import readers, stored_disk
 from agelab.corpus import Corpus
 from agelab.model.step_id import AGED, CONTROL, MAP, ForkName
 from agelab.runner.execute import disk_maps, history_points
@@ -35,6 +35,8 @@ class CellGoals:
     """Go on after the disk is made."""
     curve: bool = False
     """Map the disk at the points of the scenario's curve, too."""
+    readable_by: int = readers.EVERYBODY
+    """Who may read a disk that is kept (agelab.readers)."""
 
 
 @dataclass(frozen=True)

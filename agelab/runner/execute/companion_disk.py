@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from agelab import atomic, stored_disk
+from agelab import atomic, readers, stored_disk
 from agelab.disk import parse
 from agelab.errors import AgelabError
 from agelab.image import tools
@@ -89,7 +89,9 @@ def obtain(prepared: PreparedRun, hypervisor: Hypervisor, store: Store, progress
         run = RunDirectory(work)
         programs = tools.obtain_filesystem_tools(own.filesystem.tools, store, progress)
         launcher = GuestLauncher(run.cell_directory(0), own, image, corpus, hypervisor, clock, None, programs)
-        runner = CellRunner(run, 0, launcher, CellGoals(keep_as=keep, measure=False), store, lambda _: None)
+        readable_by = readers.of_made(corpus.image.parent, image.artefact.directory)
+        goals = CellGoals(keep_as=keep, measure=False, readable_by=readable_by)
+        runner = CellRunner(run, 0, launcher, goals, store, lambda _: None)
         what = f"the {spec.companion.name} beside the disk under test"
         if why := unsupported(own, image):
             raise AgelabError(f"{what}: {why}")

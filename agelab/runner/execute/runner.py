@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from agelab import orphans, stored_disk
+from agelab import orphans, readers, stored_disk
 from agelab.buildroot import BuildFailed
 from agelab.disk import DriveClaim
 from agelab.drive.module import NoHeaders
@@ -137,7 +137,7 @@ def _run_all(
                 progress.stage(f"kernel {request.kernel} is left out: {error}")
         if not prepared:
             return list(unfit.values())
-        hypervisor = held.enter_context(connected())
+        hypervisor = held.enter_context(connected(_opened_by_guests(prepared, store)))
         runs: list[StartedRun] = []
         for one in prepared:
             first = sum(len(run.prepared.specs) for run in runs)
@@ -145,6 +145,14 @@ def _run_all(
         _run_cells(runs, hypervisor, store, progress)
         done = iter(runs)
         return [unfit.get(place) or next(done).directory for place, _ in enumerate(requests)]
+
+
+def _opened_by_guests(prepared: Sequence[PreparedRun], store: Store) -> list[Path]:
+    """Return where the files of the guests are, which may be on several filesystems."""
+    images = [one.image.artefact.directory for one in prepared]
+    corpora = [corpus.image.parent for one in prepared for corpus in one.corpora]
+    libraries = [one.library for one in prepared if one.library]
+    return list(dict.fromkeys((store.home, store.runs, *images, *corpora, *libraries)))
 
 
 def _start(
@@ -163,6 +171,7 @@ def _start(
         held.enter_context(stored_disk.in_use(companion))
     with run_lookup.creation_lock(store.runs):
         directory = begun or RunDirectory.create(store.runs, Path(prepared.request.name).stem)
+        readers.restrict(directory.path, _readers(prepared, companion))
         held.enter_context(directory.lock())
     plan = run_plan(directory.name, prepared)
     if begun:
@@ -171,6 +180,14 @@ def _start(
         run_manifest.write(directory, prepared.request, prepared.specs, prepared.manifest)
         directory.write_plan(plan)
     return StartedRun(prepared, directory, plan, companion, first)
+
+
+def _readers(prepared: PreparedRun, companion: StoredDisk | None) -> int:
+    """Return who may read the run: those who may read everything that it is made of."""
+    disks = [disk.artefact.directory for disk in (prepared.disk, companion) if disk]
+    corpora = [corpus.image.parent for corpus in prepared.corpora]
+    made = (prepared.image.artefact.directory, *corpora, *disks)
+    return prepared.request.readable_by & readers.of_made(*dict.fromkeys(made))
 
 
 def _run_cells(runs: Sequence[StartedRun], hypervisor: Hypervisor, store: Store, progress: Progress) -> None:
@@ -224,7 +241,10 @@ def _run_cell(run: StartedRun, number: int, hypervisor: Hypervisor, store: Store
     if options.keep_disk:
         scale, command = input_data.scale_name(prepared.request), making_command(prepared.request, spec)
         recipe = disk_recipe(spec, prepared.image.kernel.spec, scale, command)
-    goals = CellGoals(prepared.disk, run.companion, recipe, options.measure, options.curve)
+    readable_by = readers.of_made(directory.path)
+    goals = CellGoals(
+        prepared.disk, run.companion, recipe, options.measure, options.curve, readable_by=readable_by
+    )
 
     def end_step(step: str) -> None:
         progress.end_step(told, step)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from agelab import readers
 from agelab.errors import InputError, unknown
 from agelab.kernel import canonical
 from agelab.model.scenario import Scenario
@@ -19,6 +20,7 @@ def resolve(options: RunOptions, source: Selection | ControlFile | None = None) 
 
     Raises InputError for names that there are not, and for options that do not fit the scenario.
     """
+    readable_by = readers.EVERYBODY if source else _readers(options)
     source = source or _read(options)
     file = source if isinstance(source, ControlFile) else None
     selected = source.selection if isinstance(source, ControlFile) else source
@@ -39,7 +41,19 @@ def resolve(options: RunOptions, source: Selection | ControlFile | None = None) 
         corpus=data,
         defaults=options.defaults or scenario.defaults,
         control=file,
+        readable_by=readable_by,
     )
+
+
+def _readers(options: RunOptions) -> int:
+    """Return who may read the user's own scenario file, or control file with the scripts beside it."""
+    if options.control is not None:
+        control = Path(options.control)
+        return (
+            readers.of_files(control, *control.parent.glob("*.sh")) if control.exists() else readers.EVERYBODY
+        )
+    own = Path(options.name or "")
+    return readers.of_files(own) if own.suffix == ".toml" and own.exists() else readers.EVERYBODY
 
 
 def _read(options: RunOptions) -> Selection | ControlFile:

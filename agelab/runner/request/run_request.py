@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
+from agelab import readers
 from agelab.disk import DriveClaim
 from agelab.model.base import Defaults, Layout
 from agelab.model.machine import Machine
@@ -35,6 +36,8 @@ class RunRequest:
     control: ControlFile | None = None
     only: Collection[tuple[str, str, int]] | None = None
     """Variant, layout and run seed of the cells to run; None for all."""
+    readable_by: int = readers.EVERYBODY
+    """Who may read the user's own scenario, control file or capsule (agelab.readers)."""
 
     @property
     def name(self) -> str:
