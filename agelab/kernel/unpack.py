@@ -105,9 +105,7 @@ def prune_modules(tree: Path, directory: Path) -> None:
     """
     _decompress(tree)
     paths = sorted(path for path in tree.rglob("*.ko*") if path.is_file())
-    for path in paths:
-        _reject_bomb(path)
-    infos = [modinfo.read(path, f"modules/{path.relative_to(tree)}") for path in paths]
+    infos = [read_module(path, f"modules/{path.relative_to(tree)}") for path in paths]
     named = {info.name: info for info in infos}
     aliased: dict[str, list[str]] = {}
     for info in infos:
@@ -122,6 +120,15 @@ def prune_modules(tree: Path, directory: Path) -> None:
     (directory / BUILTIN).parent.mkdir(parents=True, exist_ok=True)
     (tree / "modules.builtin").rename(directory / BUILTIN)
     (directory / INDEX).write_bytes(index(sorted(kept, key=lambda info: info.name)))
+
+
+def read_module(path: Path, relative: str) -> modinfo.ModuleInfo:
+    """Read what a module says of itself. Raises RefusedFile, and HostError for a file that is no module."""
+    _reject_bomb(path)
+    try:
+        return modinfo.read(path, relative)
+    except OverflowError as error:
+        raise HostError(f"{path} is not a kernel module: {error}") from error
 
 
 def _reject_bomb(module: Path) -> None:

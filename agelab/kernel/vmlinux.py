@@ -11,6 +11,7 @@ import lzma
 import re
 import struct
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Protocol
@@ -83,11 +84,12 @@ def is_64_bit(image: bytes) -> bool:
 
 def has_pvh_entry(elf: bytes) -> bool:
     """Return True when QEMU can boot an ELF image, from its notes: for kernels of unknown configuration."""
-    table, (width, count) = struct.unpack_from("<Q", elf, 32)[0], struct.unpack_from("<HH", elf, 54)
-    for number in range(count):
-        kind, _, at, _, _, size, *_ = _SEGMENT.unpack_from(elf, table + width * number)
-        if kind == _NOTES and _PVH in _notes(elf[at : at + size]):
-            return True
+    with suppress(struct.error, OverflowError):  # it is cut short, or no image
+        table, (width, count) = struct.unpack_from("<Q", elf, 32)[0], struct.unpack_from("<HH", elf, 54)
+        for number in range(count):
+            kind, _, at, _, _, size, *_ = _SEGMENT.unpack_from(elf, table + width * number)
+            if kind == _NOTES and _PVH in _notes(elf[at : at + size]):
+                return True
     return False
 
 

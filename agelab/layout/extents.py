@@ -7,9 +7,9 @@ from typing import Literal, NoReturn
 from agelab.errors import AgelabError
 from agelab.layout.model import Extent, ExtentMap, FileMap
 
-_HEADER = re.compile(rb"agelab-extents 1 ([1-9]\d*) (fiemap|fibmap)")
-_FILE = re.compile(rb"F (\d+) (\d+) (\d+) (\d+) ((?:[!-\[\]-~]|\\[0-3][0-7]{2})+)")
-_EXTENT = re.compile(rb"E (\d+) (\d+) ([1-9]\d*) ([\da-f]+)")
+_HEADER = re.compile(rb"agelab-extents 1 ([1-9]\d{0,9}) (fiemap|fibmap)")
+_FILE = re.compile(rb"F (\d{1,20}) (\d{1,20}) (\d{1,20}) (\d{1,20}) ((?:[!-\[\]-~]|\\[0-3][0-7]{2})+)")
+_EXTENT = re.compile(rb"E (\d{1,20}) (\d{1,20}) ([1-9]\d{0,19}) ([\da-f]{1,16})")
 _UNMAPPED = re.compile(rb"N ([ -~]+)")
 _ESCAPED = re.compile(rb"\\(\d{3})")
 

@@ -83,7 +83,7 @@ def read_tables(path: Path) -> PublishedTables:
     found: dict[Place, PublishedFigure] = {}
     at: dict[Place, int] = {}
     systems: dict[str, str] = {}
-    for number, row in enumerate(csv.reader(lines[1:]), start=2):
+    for number, row in enumerate(_rows(lines[1:], path), start=2):
         where = f"{path}:{number}"
         if len(row) != len(HEADER):
             wrong.append(f"{where}: has {len(row)} fields, not {len(HEADER)}")
@@ -108,6 +108,13 @@ def read_tables(path: Path) -> PublishedTables:
     if not found:
         raise InputError(f"{path}: has no figures")
     return PublishedTables(path.stem, found)
+
+
+def _rows(lines: list[str], path: Path) -> Iterator[list[str]]:
+    try:
+        yield from csv.reader(lines)
+    except csv.Error as error:  # a field of more than 131,072 characters
+        raise InputError(f"{path}: not valid CSV: {error}") from error
 
 
 def _complaints(error: ValidationError) -> Iterator[str]:

@@ -93,6 +93,7 @@ def test_a_32_bit_kernel_is_told_from_one_too_old_to_say() -> None:
 def test_a_kernel_says_where_it_is_entered_and_who_made_it() -> None:
     assert vmlinux.has_pvh_entry(kernel())
     assert not vmlinux.has_pvh_entry(kernel(entry=False))
+    assert not any(vmlinux.has_pvh_entry(kernel()[:size]) for size in range(5, 144))
     assert vmlinux.banner(kernel()) == f"{BANNER}1 SMP today"
     assert vmlinux.banner(ELF) is None
 

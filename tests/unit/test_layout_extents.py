@@ -51,6 +51,8 @@ def test_a_filesystem_without_a_file_is_a_map() -> None:
         (HEADER + FILE + b"N why\nE 0 4096 4096 0\n", 4),
         (HEADER + FILE + b"N why\nN why\n", 4),
         (HEADER + FILE + b"N \n", 3),
+        (HEADER + FILE + b"E " + b"9" * 5000 + b" 4096 4096 0\n", 3),
+        (b"agelab-extents 1 " + b"9" * 5000 + b" fiemap\n", 1),
         (HEADER + b"F 12 5000 8192 1 a b\n", 2),
         (HEADER + b"F 12 5000 8192 1 a\\09\n", 2),
         (HEADER + b"F 12 5000 8192 1 a\\b\n", 2),

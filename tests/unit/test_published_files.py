@@ -42,6 +42,10 @@ def wrong(path: Path) -> list[str]:
     return [line.removeprefix(f"{path}:") for line in str(error.value).splitlines()]
 
 
+def test_a_field_that_is_too_long_for_csv_is_an_error_of_the_file(tmp_path: Path) -> None:
+    assert wrong(write(tmp_path, GOOD, "x" * 200_000))[0].startswith(" not valid CSV: field larger than")
+
+
 def test_every_line_that_is_wrong_is_named_with_its_number(tmp_path: Path) -> None:
     path = write(
         tmp_path,

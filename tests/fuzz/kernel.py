@@ -1,0 +1,43 @@
+"""Kernels of the user's own: images, modules and configurations, packed and not."""
+
+import lzma
+from collections.abc import Iterator
+from contextlib import suppress
+
+from agelab.errors import AgelabError
+from agelab.fileio import RefusedFile
+from agelab.kernel import config, guest_needs, unpack, vmlinux
+from tests.fuzz._files import directory
+from tests.unit.kernel_builder import module
+from tests.unit.test_kernel_vmlinux import bzimage, gzip, kernel
+
+ELF = b"\x7fELF\x02"
+CONFIG = 'CONFIG_64BIT=y\nCONFIG_EXT4_FS=m\n# CONFIG_XFS_FS is not set\nCONFIG_CC_VERSION_TEXT="gcc"\n'
+
+
+def one(data: bytes) -> None:
+    """Read it as each of them."""
+    if vmlinux.version(data):
+        vmlinux.is_64_bit(data)
+        elf = vmlinux.unpack(data)
+        if elf:
+            vmlinux.has_pvh_entry(elf)
+    if data.startswith(ELF):
+        vmlinux.has_pvh_entry(data)
+    vmlinux.config(data)
+    vmlinux.banner(data)
+    text = data.decode("utf-8", "replace")
+    config.options(text)
+    guest_needs.builtin_list(text)
+    for suffix in ("ko", "ko.xz", "ko.gz"):
+        path = directory() / f"a-b.{suffix}"
+        path.write_bytes(data)
+        with suppress(AgelabError, RefusedFile):
+            unpack.read_module(path, "modules/a.ko")
+
+
+def seeds() -> Iterator[bytes]:
+    """A kernel in each packing, one unpacked, a module and a configuration."""
+    elf = kernel(CONFIG)
+    yield from (elf, bzimage(gzip(elf)), bzimage(lzma.compress(elf)), CONFIG.encode())
+    yield from (module(), gzip(module()), lzma.compress(module()))
