@@ -10,7 +10,6 @@ import fcntl
 import hashlib
 import json
 import os
-import re
 import shutil
 import stat
 import weakref
@@ -26,6 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agelab import atomic, fileio, places, readers
 from agelab.errors import DISK_ERRNOS, AgelabError, HostError, InputError
+from agelab.plain_path import require_plain
 
 MANIFEST = "manifest.json"
 HASH_BLOCK = 1 << 16
@@ -36,8 +36,6 @@ MAX_NAMED = 3
 """Damaged files that an error names."""
 LOST_ERRNOS = (errno.EIO, errno.EBADMSG, errno.EUCLEAN)
 """Errors from reading a file whose data its disk has lost."""
-UNFIT_FOR_QEMU = re.compile(r"[\s,'\"\\{}]")
-"""Characters of a path that QEMU's options cannot carry."""
 Inputs = Mapping[str, Any]
 
 
@@ -380,14 +378,10 @@ def _disk_errors(where: Path) -> Iterator[None]:
 def open_store(home: Path | None = None, warn: Callable[[str], None] = lambda line: None) -> Store:
     """The store below ``home``, by default that of the user; nothing is created yet.
 
-    Raises InputError for a path that is no directory, that QEMU cannot name, or that another user can write to.
+    Raises InputError for a path that is no directory, that programs would misread, or that another user can write to.
     """
     home = home or default_home()
-    if bad := UNFIT_FOR_QEMU.search(str(home)):
-        raise InputError(
-            f"the store cannot be in {home}: QEMU's options cannot carry a path with {bad.group()!r}",
-            hint="move it with AGELAB_HOME=<a directory without spaces, commas and quotes>",
-        )
+    require_plain(home.absolute(), "the store's directory", "move it: AGELAB_HOME=<directory>")
     if home.exists() and not home.is_dir():
         raise InputError(f"the store cannot be in {home}, which is not a directory")
     if why := _writable_by_others(home):

@@ -31,6 +31,10 @@ DISK_ALIGNMENT = 2 << 20
 it."""
 IMPORTABLE_FORMATS = ("raw", "qcow2", "vdi", "vhdx", "vpc")
 """Image formats that can be imported: each image is one file."""
+EXT = ("ext2", "ext3", "ext4")
+SIGNATURES = {**dict.fromkeys(EXT, EXT), "zfs": ("zfs_member",)}
+"""The types by which wipefs knows a filesystem, where they are not its own name alone."""
+RAID_MEMBER = "linux_raid_member"
 SHORT_KEY = 12
 """Digits of a key in messages and tables."""
 
@@ -236,7 +240,7 @@ def import_images(
 ) -> StoredDisk:
     """Store a user's own images (raw, qcow2, ...), one for each member of the disk.
 
-    Raises InputError for a file that is not an image, or that refers to another file.
+    Raises InputError for a file that is not an image of that filesystem, or that refers to another file.
     """
     require_utf_8(command)
     for image in images:
@@ -259,6 +263,7 @@ def import_images(
                     f"{image}: {size} bytes are not a multiple of {DISK_ALIGNMENT}; a member of an array cannot grow"
                 )
             align(member)
+        _require_filesystem(images, members, filesystem)
         if len({member.stat().st_size for member in members}) > 1:
             raise InputError("the members of an array must have the same size")
         recipe = DiskRecipe(
@@ -276,6 +281,20 @@ def import_images(
             "defaults": defaults,
         }
         return save(store, inputs, recipe, members, [], readable_by=readers.of_files(*images))
+
+
+def _require_filesystem(images: Sequence[Path], members: Sequence[Path], filesystem: str) -> None:
+    """Raise InputError where the members have no signature of the filesystem: any file passes for a raw image."""
+    said = [process.run(["wipefs", "--no-act", "--json", str(member)]).stdout for member in members]
+    found = {one["type"] for text in said if text.strip() for one in json.loads(text)["signatures"]}
+    if found.isdisjoint(
+        (*SIGNATURES.get(filesystem, (filesystem,)), *([RAID_MEMBER] if len(members) > 1 else []))
+    ):
+        held = f"there is {', '.join(sorted(found))}" if found else "nothing there is known"
+        raise InputError(
+            f"{' and '.join(map(str, images))}: no {filesystem}; {held}",
+            hint="name the filesystem that is on it; of a disk with partitions take one partition",
+        )
 
 
 def _format(image: Path) -> str:

@@ -7,8 +7,11 @@ from typing import Any
 from agelab.bisect.question import BisectQuestion, GitTree, Symptom
 from agelab.cli.options import open_store, say
 from agelab.errors import InputError, unknown
+from agelab.model.digits import parse_digits
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.run_request import RunRequest
+
+MAX_REPETITION = 10**9
 
 
 def parse_question(words: dict[str, Any]) -> BisectQuestion:
@@ -67,13 +70,14 @@ def _metric(words: dict[str, Any]) -> tuple[str, int, str] | None:
         return None
     step, colon, rest = words["metric"].partition(":")
     metric, _, repetition = rest.partition(":")
-    if not (step and colon) or (repetition and not repetition.isdecimal()):
+    number = parse_digits(repetition or "1", MAX_REPETITION)
+    if not (step and colon) or number is None:
         raise InputError(
             f"--metric {words['metric']}: it is STEP:METRIC or STEP:METRIC:REPETITION, like copy:elapsed"
         )
     if metric not in METRICS:
         raise unknown("metric", metric, list(METRICS))
-    return step, int(repetition or 1), metric
+    return step, number, metric
 
 
 def _step_there(step: str, wanted: RunRequest) -> None:

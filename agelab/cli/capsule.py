@@ -7,6 +7,7 @@ import click
 from agelab.cli.options import find_runs, json_option, open_store, print_json, replaceable
 from agelab.cli.types import FILE_NAME, KERNEL, RUN
 from agelab.errors import AgelabError, InputError
+from agelab.model.digits import parse_digits
 from agelab.results.run_directory import RunDirectory
 
 
@@ -94,6 +95,7 @@ def replay(
 def _numbers(said: str | None, there: int) -> list[int]:
     """Parse --cells. Raises InputError."""
     words = [word.strip() for word in said.split(",")] if said is not None else [str(n) for n in range(there)]
-    if wrong := [word for word in words if not (word.isascii() and word.isdigit() and int(word) < there)]:
-        raise InputError(f"--cells: {wrong[0]!r} is no cell of the capsule: it has 0 to {there - 1}")
-    return sorted({int(word) for word in words})
+    found = {word: parse_digits(word, there - 1) for word in words}
+    if wrong := [word for word, number in found.items() if number is None]:
+        raise InputError(f"--cells: {wrong[0][:20]!r} is no cell of the capsule: it has 0 to {there - 1}")
+    return sorted({number for number in found.values() if number is not None})

@@ -15,7 +15,7 @@ kernel_option = click.option(
     "--kernel",
     "spec",
     type=KERNEL,
-    default="",
+    default=kernels.DEFAULT,
     metavar="SPEC",
     help="The kernel to boot; see agelab kernel --help.",
 )
@@ -39,7 +39,7 @@ def build(spec: str, refresh: bool, as_json: bool) -> None:
     from agelab.scenario.toml_files import read_all
 
     store, filesystems = open_store(), read_all("filesystems", Filesystem)
-    found = kernels.resolve(spec or kernels.DEFAULT, store, refresh=refresh, progress=say)
+    found = kernels.resolve(spec, store, refresh=refresh, progress=say)
     _show([images.build(found, store, filesystems, refresh=refresh, progress=say)], as_json)
 
 
@@ -49,7 +49,7 @@ def build(spec: str, refresh: bool, as_json: bool) -> None:
 def show(spec: str, as_json: bool) -> None:
     """Show the images of a kernel that are in the store, newest last, with what they proved."""
     store = open_store()
-    found = kernels.resolve(spec or kernels.DEFAULT, store)
+    found = kernels.resolve(spec, store)
     made = images.find(found, store)
     if not made:
         raise InputError(f"the store has no image of {found.spec}", hint="make it with: agelab image build")

@@ -92,7 +92,7 @@ def build(
 
 
 @kernel.command()
-@click.argument("spec", type=KERNEL, default="")
+@click.argument("spec", type=KERNEL, default=kernels.DEFAULT)
 @json_option
 def show(spec: str, as_json: bool) -> None:
     """Show where the kernel SPEC came from, and which filesystems it serves."""
@@ -100,7 +100,7 @@ def show(spec: str, as_json: bool) -> None:
     from agelab.model.filesystem import Filesystem
     from agelab.scenario.toml_files import read_all
 
-    found = kernels.resolve(spec or kernels.DEFAULT, open_store(), progress=say)
+    found = kernels.resolve(spec, open_store(), progress=say)
     came = provenance.of(found)
     filesystems = read_all("filesystems", Filesystem)
     served = {one.name: guest_needs.describe_support(found.modules, one.modules) for one in filesystems}

@@ -14,11 +14,13 @@ import click
 from click.types import StringParamType
 
 from agelab import fileio
+from agelab.model.digits import parse_digits
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+MAX_SIZE = 10**18
 MAX_RUNS = 20
 """Runs to read the kernels of."""
 SHORT_KEY = 12
@@ -40,10 +42,10 @@ class Size(click.ParamType[int]):
             return value
         number = value.removesuffix("B")
         unit = number[-1:] if number[-1:] in UNITS else ""
-        digits = number.removesuffix(unit)
-        if not (digits.isascii() and digits.isdigit()):
-            self.fail(f"{value!r} is no number of bytes; say for example 40M", param, ctx)
-        return int(digits) * UNITS[unit]
+        size = parse_digits(number.removesuffix(unit), MAX_SIZE)
+        if size is None:
+            self.fail(f"{value[:20]!r} is no number of bytes; say for example 40M", param, ctx)
+        return size * UNITS[unit]
 
 
 class Text(StringParamType):

@@ -84,11 +84,16 @@ def corpus_from_user(path: Path, store: Store, kind: str | None = None) -> Corpu
     return corpus
 
 
+def require_corpus(path: Path) -> None:
+    """Raise InputError for a path that is neither a directory nor a file."""
+    if not path.is_dir() and not path.is_file():
+        raise InputError(f"{path.absolute()} is {'no file' if path.exists() else 'not there'}", hint=HINT)
+
+
 def _prepare(path: Path, check_top: CheckTop) -> Preparation:
     if path.is_dir():
         return _directory(path, check_top)
-    if not path.is_file():
-        raise InputError(f"{path} is {'no file' if path.exists() else 'not there'}", hint=HINT)
+    require_corpus(path)
     return _image(path) if iso.is_image(path) else _archive(path, check_top)
 
 

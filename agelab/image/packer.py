@@ -5,11 +5,11 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from tempfile import gettempdir
 
 from agelab import atomic, fileio, places, process
 from agelab.errors import HostError
 from agelab.model.console import panic_message
+from agelab.plain_path import temp_parent
 from agelab.store import canonical_json
 
 TEMPLATE = places.PACKER / "guest.pkr.hcl"
@@ -70,7 +70,7 @@ def build(work: Path, variables: Mapping[str, str]) -> None:
     }
     argv = ["packer", "build", "-color=false", f"-var-file={values}", str(TEMPLATE)]
     # Packer's plugins talk over sockets, whose paths have at most 107 bytes: too few for a path in the store.
-    with atomic.temp_dir(Path(gettempdir())) as sockets:
+    with atomic.temp_dir(temp_parent()) as sockets:
         env["TMPDIR"] = str(sockets)
         try:
             log = work / "packer.log"

@@ -26,7 +26,9 @@ def _regular_expression(text: str) -> str:
 Pattern = Annotated[str, AfterValidator(_regular_expression)]
 """A regular expression."""
 
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
+MAX_NAME_LENGTH = 100
+"""Maximum length of a name that becomes part of a file's name."""
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=MAX_NAME_LENGTH)]
 """Name of a thing in a data file."""
 
 Text = Annotated[str, AfterValidator(escape_controls)]

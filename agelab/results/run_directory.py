@@ -19,6 +19,7 @@ from agelab import atomic, fileio
 from agelab.errors import InputError
 from agelab.model.result import SCHEMA, End, RunKernel, RunPlan, Sample, Status
 from agelab.model.sanitize import escape_controls, escape_json
+from agelab.plain_path import plain_label
 from agelab.results import checksummed
 from agelab.results.digest import digest, inputs_key
 
@@ -262,14 +263,14 @@ def _kernel_in_words(plan: RunPlan) -> RunKernel | None:
 
 
 def new_directory(parent: Path, label: str) -> Path:
-    """Make a directory named by the moment and the label; never one that exists."""
-    moment = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    """Make a directory named by the moment and what is plain of the label; never one that exists."""
+    named = f"{datetime.now(UTC).strftime('%Y%m%d-%H%M%S')}-{plain_label(label)}"
     for attempt in range(1000):
-        path = parent / (f"{moment}-{label}" + (f"-{attempt}" if attempt else ""))
+        path = parent / (named + (f"-{attempt}" if attempt else ""))
         with suppress(FileExistsError):
             path.mkdir(parents=True)
             return path
-    raise FileExistsError(parent / f"{moment}-{label}")
+    raise FileExistsError(parent / named)
 
 
 def record_latest(path: Path) -> None:

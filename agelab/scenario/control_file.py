@@ -8,14 +8,17 @@ from pathlib import Path
 
 from agelab import fileio
 from agelab.errors import InputError
+from agelab.model.base import MAX_NAME_LENGTH
+from agelab.model.digits import parse_digits
 from agelab.model.scenario import Scenario, Variant
 from agelab.model.step import Experiment, is_reserved
 from agelab.scenario import selection
 from agelab.scenario.selection import Selection
 
+MAX_REPETITIONS = 9_999
 TEMPLATE = "tum-2005"
 """Scenario that provides machine, drive and memory."""
-NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9_-]*", re.IGNORECASE)
+NAME_PATTERN = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{MAX_NAME_LENGTH - 1}}}")
 DEVICE_PATTERN = re.compile(r"/dev/[A-Za-z0-9]+([/_-][A-Za-z0-9]+)*")
 GUEST_SCRIPTS = "/run/agelab/control"
 """Directory of the scripts in the guest."""
@@ -146,11 +149,11 @@ def _problem(words: list[str]) -> str | None:
     if len(words) != 3:
         return f"<Filesystem> <Testname> <Repetitions> are three words; there are {len(words)}"
     if not all(NAME_PATTERN.fullmatch(word) for word in words[:2]):
-        return "names may contain letters, digits, - and _"
+        return f"names have letters a to z, digits, - and _, {MAX_NAME_LENGTH} at most"
     if is_reserved(words[1].lower()):
         return f"a test cannot be called {words[1]}: the name is reserved for a step before the test"
-    if not (words[2].isascii() and words[2].isdigit() and 0 < int(words[2]) < 10_000):
-        return f"{words[2]!r} is not a number of repetitions"
+    if not parse_digits(words[2], MAX_REPETITIONS):
+        return f"{words[2][:20]!r} is not a number of repetitions: 1 to {MAX_REPETITIONS}"
     if _filesystem_of(words[0]) is None:
         names = ", ".join(_filesystems())
         return f"{words[0]} does not begin with a filesystem's name ({names}): which module would it need?"

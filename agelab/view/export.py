@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
@@ -10,8 +11,11 @@ from agelab.results import rows
 from agelab.results.run_directory import RunDirectory
 from agelab.view import junit, study_tables
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""The first character of a text that a spreadsheet takes for a formula."""
+FORMULA = re.compile(
+    r'^(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])|(?<=[;\t\r\n"])(?=[=+\-@\uff1d\uff0b\uff0d\uff20])'
+)
+"""The place before a formula: at the beginning of a text, and where a spreadsheet whose separator is not the comma
+begins another cell. Full-width signs count, as some languages' spreadsheets take them."""
 
 
 def _csv(runs: Sequence[RunDirectory]) -> Iterator[str]:
@@ -27,11 +31,11 @@ def _csv(runs: Sequence[RunDirectory]) -> Iterator[str]:
 
 
 def _escape_formula(value: object) -> object:
-    """Put an apostrophe before a text that a spreadsheet would run as a formula; leave numbers as they are.
+    """Put an apostrophe before what a spreadsheet would run as a formula in a text; leave numbers as they are.
 
     By OWASP's "CSV Injection": a cell that begins so is run, whether or not it is in quotes.
     """
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+    return FORMULA.sub("'", value) if isinstance(value, str) else value
 
 
 def _jsonl(runs: Sequence[RunDirectory]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from collections.abc import Collection
 
 from agelab import orphans, process
 from agelab.errors import AgelabError, InputError
+from agelab.plain_path import require_plain
 from agelab.stored_disk import DISK_ALIGNMENT
 from agelab.vm import virtual_clock, wall_clock
 from agelab.vm.guest import MACHINE_TYPE, GuestSpec
@@ -32,13 +33,16 @@ BASE_ARGUMENTS = (
 def domain_xml(spec: GuestSpec, uri: str, confined_by: Collection[str]) -> str:
     """Return the domain XML for ``spec`` on a host with these security models (libvirt's capabilities).
 
-    Raises HostError when virt-install is missing or fails, InputError when the disks exceed a guest's address space.
+    Raises HostError when virt-install is missing or fails, InputError when the disks exceed a guest's address space,
+    or when a file has a name that QEMU would misread.
     """
     if spec.clock == "virtual":
         virtual_clock.require_supported(spec)
     for disk in spec.disks:
         if disk.size % DISK_ALIGNMENT:
             raise AgelabError(f"{disk.path}: {disk.size} bytes is not a multiple of {DISK_ALIGNMENT}")
+    for path in spec.paths:
+        require_plain(path, "a file of a guest", "move the store: AGELAB_HOME=<directory>")
     return process.run(virt_install_command(spec, uri, confined_by), timeout=120).stdout.strip() + "\n"
 
 

@@ -68,3 +68,9 @@ class GuestSpec:
     real_disks: tuple[RealDisk, ...] = ()
     passthrough: tuple[str, ...] = ()
     """PCI addresses of host controllers passed through to the guest (wall clock only)."""
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Every path that QEMU is given, but those of claimed disks: these are descriptors' paths."""
+        own = (self.kernel, self.initramfs, self.console, self.events, *(disk.path for disk in self.disks))
+        return (*own, self.preload) if self.preload else own

@@ -8,13 +8,13 @@ import platform
 from contextlib import suppress
 from os import R_OK, W_OK, access
 from pathlib import Path
-from tempfile import gettempdir
 
 from pydantic import Field, ValidationError
 
 from agelab import atomic, fileio, process
 from agelab.errors import AgelabError, HostError
 from agelab.model.base import Frozen
+from agelab.plain_path import temp_parent
 from agelab.store import Artefact, Store, key_of
 from agelab.vm import host
 
@@ -54,7 +54,7 @@ def try_boot(kernel: Path, seconds: float = BOOT_SECONDS, accelerator: str = "kv
     ``seconds`` is the timeout in host time.
     """
     cpu = ("-cpu", "host") if accelerator == "kvm" else ()
-    with atomic.temp_dir(Path(gettempdir())) as directory:
+    with atomic.temp_dir(temp_parent()) as directory:
         console = directory / "console"
         machine = "-machine q35 -smp 1 -m 256 -nodefaults -no-user-config -display none -no-reboot"
         argv = [QEMU, *machine.split(), "-accel", accelerator, *cpu, "-serial", f"file:{console}"]

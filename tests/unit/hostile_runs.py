@@ -24,6 +24,8 @@ HOSTILE = {
     "minus": "-2+3",
     "at": "@SUM(1+1)*cmd",
     "tab-formula": "\t=1+1",
+    "formula-in-another-cell": 'a;=1+1;"=2+2";@b\n=3+3\n"=4+4"\t=5+5',
+    "full-width": "\uff1d1\uff0b1",
     "newlines": "two\r\nlines\nand\x0bmore\x0c\x85\u2028\u2029end",
     "nul": "a\x00b\x01\x02\x7f\x9b31m",
     "ansi": "\x1b[2J\x1b[31mred\x1b[0m\x1b]0;title\x07",

@@ -9,22 +9,15 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Dialog, sync_playwright
 
 import agelab
 from agelab.cli import main
 from agelab.model.sanitize import escape_controls
 from agelab.results.run_directory import RunDirectory
-from bench.example import CHROMIUM, FLAGS
 from tests.unit import hostile_runs
 from tests.unit.hostile_runs import HOSTILE
 from tests.unit.run_readers import OBEYED, PACK, READERS, REFUSED, RESUME, WORDS, good, page, read
 
-STRANGE = (
-    "img:not([src^='data:']), main script:not([type='application/json']), "
-    "iframe, object, base, main b, main style"
-)
-"""Elements that no page of ours has."""
 RUNS = 4
 """Runs that share the hostile texts."""
 
@@ -245,32 +238,3 @@ def test_a_run_is_read_while_it_is_written(home: Path, capsys: pytest.CaptureFix
             looks += 1
         assert writer.returncode == 0 and int(writer.stdout.read()) > 1 and looks > len(readers)
     run.verify()
-
-
-def test_the_page_of_a_hostile_run_is_quiet_in_a_browser(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """No dialog, no request, nothing on the console; the texts are there, and no element that they would be."""
-    run = hostile_runs.hostile(home, *HOSTILE.values())
-    page(run, capsys)
-    heard: list[str] = []
-
-    def refused(dialog: Dialog) -> None:
-        heard.append(dialog.message)
-        dialog.dismiss()
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        shown = browser.new_page()
-        shown.on("console", lambda message: heard.append(message.text))
-        shown.on("pageerror", lambda error: heard.append(str(error)))
-        shown.on("dialog", refused)
-        shown.on("request", lambda request: heard.append(request.url))
-        shown.goto(Path("page.html").absolute().as_uri())
-        words = shown.locator("body").inner_text()
-        strange = shown.locator(STRANGE).count()
-        title = shown.title()
-        browser.close()
-    assert [line for line in heard if not line.startswith("data:")] == [Path("page.html").absolute().as_uri()]
-    assert strange == 0 and "<script>alert" in words and "\\u202e" in words and "{{ 7 * 7 }}" in words
-    assert not OBEYED.search(title)

@@ -213,11 +213,3 @@ def test_what_is_made_is_writable_by_nobody_else_under_any_umask(umask: int, tmp
     modes = {path.stat().st_mode & 0o777 for path in (tmp_path / "home").rglob("*")}
     assert modes and not any(mode & 0o022 for mode in modes)
     assert all(mode & 0o027 == 0 for mode in modes) or umask != 0o027
-
-
-def test_a_store_whose_path_qemu_cannot_take_is_refused(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "my disk"))
-    with pytest.raises(InputError, match="cannot carry a path with ' '"):
-        open_store()

@@ -109,3 +109,16 @@ def test_no_such_version_is_one_line_with_the_nearest(
         "agelab: no kernel 'debian:6.13' in Debian's suites; the nearest are debian:6.12, debian:6.1"
     )
     assert len(said) == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["kernel", "show", ""], ["kernel", "fetch", ""],
+        ["image", "show", "--kernel", ""], ["image", "build", "--kernel", ""],
+        ["run", "aging-ext4", "--kernel", ""],
+    ],
+)  # fmt: skip
+def test_an_empty_name_is_no_kernel(words: list[str], home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(words) == 2
+    assert "no kernel ''; there are: " in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """Control files: what is read of them, what becomes of it, and the journal."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,65 @@ def test_two_runs_do_not_share_a_journal(tmp_path: Path, file: Path) -> None:
         journal.begin(line, 1)
         with pytest.raises(InputError, match="a run is still going on here"):
             opened(journal, proceed=True)
+
+
+@pytest.mark.parametrize("torn", ["b", "begin", "end", "end o", "end failed: the last wor", "end ok"])
+def test_a_line_that_was_cut_off_is_not_joined_with_the_next(tmp_path: Path, file: Path, torn: str) -> None:
+    """Whoever is killed, or has no room, while a line is written: a test whose end it does not tell is run again."""
+    journal, line = ControlJournal(tmp_path), control_file.read(file).lines[0]
+    journal.path.write_text(f"ext3-journal Read1 1 {torn}")
+    journal.results.write_text("Read1 ext3-jour")
+    told = {("ext3-journal", "Read1", 1): torn.split(":")[0].removeprefix("end ")}
+    known = told if torn in ("end failed: the last wor", "end ok") else {}
+    assert opened(journal, proceed=True) == known
+    took = Sample(step="read1", metric="elapsed", value=1, unit="s")
+    journal.begin(line, 2)
+    journal.end(line, 2, End(status=Status.OK, host_seconds=1), [took])
+    assert opened(journal, proceed=True) == {**known, ("ext3-journal", "Read1", 2): "ok"}
+    assert journal.path.read_text().splitlines() == [
+        f"ext3-journal Read1 1 {torn}", "ext3-journal Read1 2 begin", "ext3-journal Read1 2 end ok",
+    ]  # fmt: skip
+    assert journal.results.read_text().splitlines()[1] == "Read1 ext3-journal 1.000000"
+
+
+def test_no_character_of_a_journal_can_be_cut_in_two(tmp_path: Path, file: Path) -> None:
+    """Half of one would make it no text, and nothing could be continued."""
+    journal, line = ControlJournal(tmp_path), control_file.read(file).lines[0]
+    journal.end(
+        line, 1, End(status=Status.FAILED, reason="no such file: Zoë ж\U0001f600", host_seconds=1), []
+    )
+    assert journal.path.read_bytes().isascii()
+    assert opened(journal, proceed=True) == {("ext3-journal", "Read1", 1): "failed"}
+
+
+@pytest.mark.parametrize("proceed", [True, False])
+@pytest.mark.parametrize("name", ["journal.log", "results.log"])
+@pytest.mark.parametrize("kind", ["directory", "pipe", "device"])
+def test_a_journal_that_is_no_file_is_refused_before_anything_is_run(
+    tmp_path: Path, kind: str, name: str, proceed: bool
+) -> None:
+    path = tmp_path / name
+    if name == "results.log" and proceed:
+        (tmp_path / "journal.log").touch()
+    if kind == "directory":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/zero")
+    with pytest.raises(InputError, match=rf"{name} is not a regular file"):
+        opened(ControlJournal(tmp_path), proceed=proceed)
+
+
+@pytest.mark.parametrize("digits", ["9" * 5000, "10000", "٣", "²", "-1", "1.5", "0x1"])
+def test_a_number_that_is_none_of_ours_is_named_with_its_line(tmp_path: Path, digits: str) -> None:
+    """Python's int() raises for thousands of digits, and takes those of other scripts."""
+    (tmp_path / "c.ctl").write_text(f"ext3 write {digits}\n")
+    with pytest.raises(InputError, match=r"c\.ctl:1: '.{1,20}' is not a number of repetitions: 1 to 9999"):
+        control_file.read(tmp_path / "c.ctl")
+    (tmp_path / "journal.log").write_text(f"ext3 write {digits} end ok\n")
+    with pytest.raises(InputError, match=r"journal\.log:1: '.{1,20}' is no repetition"):
+        opened(ControlJournal(tmp_path), proceed=True)
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_a_plan_whose_command_says_more_is_read() -> None:
 
 
 def test_a_home_that_qemu_cannot_name_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot carry a path with ' '"):
+    with pytest.raises(InputError, match="would misread a path with ' '"):
         agelab.run(RunOptions(name="aging-ext4"), home=tmp_path / "my store")
 
 

@@ -11,7 +11,9 @@ from agelab.cli.options import open_store
 from agelab.cli.run import run
 from agelab.errors import InputError
 from agelab.image import DoesNotBoot
+from agelab.kernel.spec import KINDS
 from agelab.runner.execute import runner
+from agelab.runner.prepare import input_data
 from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.run_request import RunRequest
@@ -68,6 +70,7 @@ def test_a_sweep_goes_on_without_a_kernel_that_is_unfit_and_says_so(monkeypatch:
 
     said: list[str] = []
     monkeypatch.setattr(runner, "prepare", prepare)
+    monkeypatch.setattr(runner, "resolve_kernel", lambda spec, store, progress: None)
 
     class Said(Progress):
         def stage(self, line: str) -> None:
@@ -124,3 +127,27 @@ def test_a_list_of_no_drives_is_not_the_machines_drives(monkeypatch: pytest.Monk
     monkeypatch.setattr(runner, "run_request", None)
     with pytest.raises(InputError, match="no drive ''"):
         CliRunner().invoke(run, ["aging-ext4", "--disks", ""], catch_exceptions=False)
+
+
+@pytest.mark.parametrize("kernels", [["image:/nowhere/bzImage"], ["6.1", "image:/nowhere/bzImage"]])
+def test_a_wrong_kernel_is_told_before_any_data_are_made(
+    kernels: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(input_data, "corpora", None)
+    monkeypatch.setattr(input_data, "user_corpus", None)
+    kinds: dict[str, object] = {**KINDS}
+    kinds["debian"] = lambda *_, **__: None
+    monkeypatch.setattr("agelab.kernel.spec.KINDS", kinds)
+    words = [word for kernel in kernels for word in ("--kernel", kernel)]
+    with pytest.raises(InputError, match="cannot read '/nowhere/bzImage': No such file"):
+        CliRunner().invoke(run, ["aging-ext4", *words], catch_exceptions=False)
+
+
+def test_data_that_are_not_there_are_told_before_a_kernel_is_made(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("agelab.kernel.resolve", None)
+    with pytest.raises(InputError, match="/nowhere is not there"):
+        CliRunner().invoke(run, ["aging-ext4", "--corpus", "/nowhere"], catch_exceptions=False)

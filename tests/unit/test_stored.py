@@ -45,6 +45,12 @@ def image(path: Path) -> Path:
     return path
 
 
+def filesystem(path: Path) -> Path:
+    """An image of an empty ext4."""
+    process.run(["mke2fs", "-q", "-F", "-t", "ext4", str(path), "2M"])
+    return path
+
+
 def plainly_hashed(content: bytes) -> str:
     """A disk's hash as docs/design.md has it."""
     digest = hashlib.sha256(len(content).to_bytes(8, "big"))
@@ -226,7 +232,9 @@ def test_export_writes_the_image_and_its_recipe_and_nothing_over_anything(
         stored_disk.export(kept, tmp_path / "none" / "out.img", "raw")
 
 
-def test_a_qcow2_image_comes_back_as_it_went(kept: StoredDisk, store: Store, tmp_path: Path) -> None:
+def test_a_qcow2_image_comes_back_as_it_went(store: Store, tmp_path: Path) -> None:
+    made = [filesystem(tmp_path / "disk-2")]
+    kept = stored_disk.save(store, INPUTS, recipe(sizes=(2 * MIB,)), made, [SAMPLE])
     target = tmp_path / "out.qcow2"
     stored_disk.export(kept, target, "qcow2")
     assert target.read_bytes()[:4] == b"QFI\xfb"
@@ -238,11 +246,40 @@ def test_a_qcow2_image_comes_back_as_it_went(kept: StoredDisk, store: Store, tmp
 
 
 def test_an_odd_size_is_filled_up_with_zeros(store: Store, tmp_path: Path) -> None:
-    raw = tmp_path / "raw"
-    raw.write_bytes(b"x" * (3 * MIB + 512))
+    raw = filesystem(tmp_path / "raw")
+    with raw.open("ab") as file:
+        file.write(b"x" * (MIB + 512))
     taken = stored_disk.import_images(store, [raw], "ext4", "single", "today", "x")
     assert taken.recipe.sizes == (4 * MIB,)
     assert taken.members[0].read_bytes() == raw.read_bytes() + bytes(MIB - 512)
+
+
+def test_a_file_that_holds_another_filesystem_or_none_is_not_taken_in(store: Store, tmp_path: Path) -> None:
+    """Any file passes for a raw image: a run that started from it would tell hours later that it cannot be mounted."""
+    with pytest.raises(InputError, match="/etc/passwd: no ext4; nothing there is known") as raised:
+        stored_disk.import_images(store, [Path("/etc/passwd")], "ext4", "single", "today", "x")
+    assert "name the filesystem that is on it" in raised.value.hint
+    image = filesystem(tmp_path / "image")
+    with pytest.raises(InputError, match="no xfs; there is ext4"):
+        stored_disk.import_images(store, [image], "xfs", "single", "today", "x")
+    with pytest.raises(InputError, match="no xfs; there is ext4"):
+        stored_disk.import_images(store, [image, image], "xfs", "raid0", "today", "x")
+    assert not stored_disk.list_disks(store)
+    # One driver serves them all.
+    assert (
+        stored_disk.import_images(store, [image], "ext2", "single", "today", "x").recipe.filesystem == "ext2"
+    )
+
+
+@pytest.mark.parametrize("name", ["btrfs", "xfs"])
+def test_an_image_of_the_filesystem_that_is_named_is_taken_in(
+    store: Store, tmp_path: Path, name: str
+) -> None:
+    image = tmp_path / "image"
+    with image.open("wb") as file:
+        file.truncate(400 * MIB)
+    process.run([f"mkfs.{name}", "-q", str(image)])
+    assert stored_disk.import_images(store, [image], name, "single", "today", "x").recipe.filesystem == name
 
 
 def test_what_is_no_file_is_not_taken_in(store: Store, tmp_path: Path) -> None:

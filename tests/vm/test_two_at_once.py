@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from agelab.results import run_lookup
+from agelab.results.run_directory import RunDirectory
 from tests.vm.chaos import Chaos, cheap, home, wait_until
 
 pytestmark = pytest.mark.vm
@@ -72,6 +73,19 @@ def test_two_runs_that_need_the_same_things_make_them_once(chaos: Chaos) -> None
     runs = set(chaos.plans()) - known
     assert [chaos.results(run) for run in runs] == [expected] * 2
     assert len(list((chaos.store.root / "corpus").glob("*/manifest.json"))) == 1
+
+
+def test_two_runs_with_two_cells_at_a_time_each_disturb_each_other_in_nothing(chaos: Chaos) -> None:
+    """Four guests, of whom two are of one cell: of the same seeds, and so of the same UUID."""
+    expected = chaos.results(chaos.plans()[0])
+    known = set(chaos.plans())
+    shutil.rmtree(chaos.store.root / "corpus")
+    words = (*chaos.words, "--jobs", "2")
+    children = [chaos.start(*words), chaos.start(*words)]
+    assert [child.wait(600) for child in children] == [0, 0], chaos.said()
+    runs = set(chaos.plans()) - known
+    assert len(runs) == 2 and [chaos.results(run) for run in runs] == [expected] * 2
+    assert not [path for run in runs for path in RunDirectory(run).transient_files()]
 
 
 def test_a_run_that_is_going_on_is_neither_resumed_nor_cleaned_away(chaos: Chaos) -> None:

@@ -13,6 +13,7 @@ from agelab.corpus import Corpus
 from agelab.errors import InputError
 from agelab.image import Image
 from agelab.kernel import initramfs
+from agelab.model.digits import parse_digits
 from agelab.model.result import Sample
 from agelab.runner.execute.boot_events import BootEvents
 from agelab.runner.plan import cell_inputs
@@ -26,6 +27,7 @@ from agelab.vm.hypervisor import Ending, Hypervisor
 
 BOOT_TIMEOUT: dict[Clock, float] = {"virtual": 6 * 3600.0, "wall": 7 * 86400.0}
 """Host seconds for one boot."""
+MAX_TIMEOUT = 10**9
 TIMEOUT_VARIABLE = "AGELAB_PATIENCE"
 """The environment variable that sets them."""
 
@@ -35,11 +37,12 @@ def boot_timeout(clock: Clock) -> float:
     wanted = os.environ.get(TIMEOUT_VARIABLE)
     if not wanted:
         return BOOT_TIMEOUT[clock]
-    if not (wanted.isascii() and wanted.isdigit() and int(wanted)):
+    if not (seconds := parse_digits(wanted, MAX_TIMEOUT)):
         raise InputError(
-            f"{TIMEOUT_VARIABLE} is {wanted!r}: set it to the host's seconds for one boot, a whole number"
+            f"{TIMEOUT_VARIABLE} is {wanted[:20]!r}: set it to the host's seconds for one boot, a whole number from 1 "
+            f"to {MAX_TIMEOUT}"
         )
-    return float(wanted)
+    return float(seconds)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, chdir
+from contextlib import ExitStack, chdir, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from agelab.drive.module import NoHeaders
 from agelab.errors import AgelabError, InputError
 from agelab.image import DoesNotBoot
 from agelab.kernel import canonical
+from agelab.kernel import resolve as resolve_kernel
 from agelab.model.result import RunPlan, Status
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
@@ -77,12 +78,16 @@ def run_kernels(
         raise InputError(
             "several kernels take a scenario on modelled drives: no --control, --disk or real disks"
         )
+    progress = progress or Progress()
     with _in_directory(options):
         specs = [canonical(kernel) for kernel in kernels]
         if twice := [spec for spec in specs if specs.count(spec) > 1]:
             raise InputError(f"--kernel {twice[0]} is named twice")
         requests = [resolve(options.changed(kernel=kernel, prove_all=False)) for kernel in kernels]
-        return dict(zip(specs, _run_all(requests, store, progress or Progress()), strict=True))
+        for spec in specs:  # a wrong one is told before the data of the others are made
+            with suppress(*UNFIT_KERNEL):
+                resolve_kernel(spec, store, progress=progress.stage)
+        return dict(zip(specs, _run_all(requests, store, progress), strict=True))
 
 
 def run_request(

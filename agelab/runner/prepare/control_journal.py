@@ -1,5 +1,6 @@
 """``journal.log`` and ``results.log`` beside a control file: which of its tests have begun and ended, and how."""
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -7,12 +8,15 @@ from pathlib import Path
 
 from agelab import atomic, fileio
 from agelab.errors import InputError
+from agelab.model.digits import parse_digits
 from agelab.model.result import End, Sample, Status
 from agelab.model.step_id import StepId
-from agelab.scenario.control_file import ControlLine
+from agelab.scenario.control_file import MAX_REPETITIONS, ControlLine
 
 STAGES = {"mkfs": "filesystem", "prepare": "prepare"}
 """Last part of a step's name -> the stage that the journal names; the test itself is ``perform``."""
+ENDED = frozenset(Status) - {Status.INTERRUPTED}
+"""The statuses of tests that are not run again."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,10 @@ class ControlJournal:
     def path(self) -> Path:
         return self.directory / "journal.log"
 
+    @property
+    def results(self) -> Path:
+        return self.directory / "results.log"
+
     @contextmanager
     def opened(self, *, proceed: bool) -> Iterator[dict[tuple[str, str, int], str]]:
         """Lock the journal and yield what has ended already: filesystem, test and repetition, to its status.
@@ -32,6 +40,12 @@ class ControlJournal:
         Raises InputError where a new journal would replace one, where there is none to continue, and while another
         run has it.
         """
+        for path in (self.path, self.results):
+            if path.exists() and not path.is_file():
+                raise InputError(
+                    f"{path} is not a regular file: a run's notes cannot go there",
+                    hint="remove it, or rename it",
+                )
         if proceed and not self.path.exists():
             raise InputError(f"{self.path} is not there: nothing to continue")
         try:
@@ -51,7 +65,10 @@ class ControlJournal:
                     self.path.unlink()
 
     def _ended(self) -> dict[tuple[str, str, int], str]:
-        """Read what has ended. Raises InputError where the file is no journal."""
+        """Read what has ended, as far as the status is one: not of a line that was cut off within it.
+
+        Raises InputError where the file is no journal.
+        """
         try:
             lines = fileio.read_text(self.path).splitlines()
         except UnicodeDecodeError as error:
@@ -59,10 +76,11 @@ class ControlJournal:
         found = {}
         for number, line in enumerate(lines, start=1):
             words = line.split()
-            if len(words) > 4 and words[3] == "end" and words[4].rstrip(":") != Status.INTERRUPTED:
-                if not words[2].isdecimal():
-                    raise InputError(f"{self.path}:{number}: {words[2]!r} is no repetition")
-                found[words[0], words[1], int(words[2])] = words[4].rstrip(":")
+            if len(words) > 4 and words[3] == "end" and words[4].rstrip(":") in ENDED:
+                repetition = parse_digits(words[2], MAX_REPETITIONS)
+                if repetition is None:
+                    raise InputError(f"{self.path}:{number}: {words[2][:20]!r} is no repetition")
+                found[words[0], words[1], repetition] = words[4].rstrip(":")
         return found
 
     def nothing_left(self, ended: Mapping[tuple[str, str, int], str]) -> InputError:
@@ -74,8 +92,7 @@ class ControlJournal:
         )
 
     def note(self, line: ControlLine, repetition: int, what: str) -> None:
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(f"{line.filesystem} {line.test} {repetition} {what}\n")
+        _append(self.path, f"{line.filesystem} {line.test} {repetition} {what}")
 
     def begin(self, line: ControlLine, repetition: int) -> None:
         self.note(line, repetition, "begin")
@@ -91,7 +108,13 @@ class ControlJournal:
         """Note that a cell has ended, and add the seconds of its test to the results."""
         took = [one.value for one in samples if (one.step, one.metric) == (line.test.lower(), "elapsed")]
         if end.status is Status.OK and took and took[0] is not None:
-            with (self.directory / "results.log").open("a", encoding="utf-8") as file:
-                file.write(f"{line.test} {line.filesystem} {took[0]:.6f}\n")
+            _append(self.results, f"{line.test} {line.filesystem} {took[0]:.6f}")
         why = f": {' '.join(end.reason.split())}" if end.reason else ""
         self.note(line, repetition, f"end {end.status}{why}")
+
+
+def _append(path: Path, line: str) -> None:
+    """Add a line, of ASCII so that no character of it is cut in two; after a line that was cut off, one of its own."""
+    with path.open("ab+") as file:
+        torn = file.seek(0, os.SEEK_END) and (file.seek(-1, os.SEEK_END), file.read(1))[1] != b"\n"
+        file.write(b"\n" * torn + line.encode("ascii", "backslashreplace") + b"\n")

@@ -8,11 +8,12 @@ from pathlib import Path
 from agelab import image as images
 from agelab import kernel as kernel_specs
 from agelab import stored_disk
-from agelab.corpus import Corpus
+from agelab.corpus import Corpus, require_corpus
 from agelab.disk import DriveClaim, claim_drives
 from agelab.drive import module as modules
 from agelab.errors import InputError
 from agelab.image import Image, tools
+from agelab.kernel import Kernel
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.phases import phases
 from agelab.runner.prepare import capacity, input_data
@@ -82,18 +83,22 @@ def prepare(
     options, scenario = request.options, request.selection.scenario
     if claims is None:
         claims = held.enter_context(claim_drives(options.disks, options.erase))
-    disk = _start_disk(request, store, progress, held)
-    carried = provided.corpora if provided else None
-    own = input_data.user_corpus(request, carried, store, progress.stage)
     journal = ControlJournal(request.control.path.parent) if request.control else None
     ended = held.enter_context(journal.opened(proceed=options.proceed)) if journal else {}
+    carried = provided.corpora if provided else None
+    if request.corpus and not carried:
+        require_corpus(request.corpus)
+    # Before any data are made: that takes minutes, and a wrong kernel is told at once.
+    kernel = provided.image.kernel if provided else _kernel(request, store, progress)
+    disk = _start_disk(request, store, progress, held)
+    own = input_data.user_corpus(request, carried, store, progress.stage)
     cells = cell_requests(request, input_data.shrink(request, own), claims, disk, ended)
     if journal and not cells:
         raise journal.nothing_left(ended)
     specs = [cell.spec for cell in cells]
     corpora = input_data.corpora(request, specs, own, carried, store, progress.stage)
     _check_power_cuts(specs, corpora)
-    image = provided.image if provided else _image(request, specs, store, progress)
+    image = provided.image if provided else _image(request, kernel, specs, store, progress)
     room = capacity.require_capacity(
         specs,
         corpora,
@@ -141,9 +146,14 @@ def _check_companion(specs: Sequence[CellSpec], corpora: Sequence[Corpus]) -> No
             )
 
 
-def _image(request: RunRequest, specs: Sequence[CellSpec], store: Store, progress: Progress) -> Image:
+def _kernel(request: RunRequest, store: Store, progress: Progress) -> Kernel:
     progress.stage(f"kernel {request.kernel}")
-    kernel = kernel_specs.resolve(request.kernel, store, progress=progress.stage)
+    return kernel_specs.resolve(request.kernel, store, progress=progress.stage)
+
+
+def _image(
+    request: RunRequest, kernel: Kernel, specs: Sequence[CellSpec], store: Store, progress: Progress
+) -> Image:
     measured = {spec.filesystem.name: spec.filesystem for spec in specs}
     return images.build(
         kernel,
