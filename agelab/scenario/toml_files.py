@@ -14,6 +14,10 @@ from agelab.model.base import Figure, Frozen, Whole
 SCENARIOS = places.SCENARIOS
 """Directory of the project's data files."""
 
+MAX_DOTS = 100
+"""Dots in one line of a file at most."""
+MAX_ERRORS = 100
+"""Errors to name at most."""
 FIGURES = (Figure.__name__, Whole.__name__)
 
 AnyFrozen = TypeVar("AnyFrozen", bound=Frozen)
@@ -36,6 +40,9 @@ def read_text(path: Path) -> str:
 
 def parse(said: str, path: Path, kind: type[AnyFrozen]) -> AnyFrozen:
     """Parse the text of the file ``path`` as ``kind``. Raises InputError that lists every error with its place."""
+    for number, line in enumerate(said.split("\n"), start=1):
+        if line.count(".") > MAX_DOTS:  # tomllib takes time by the square of a key's length
+            raise InputError(f"{path}:{number}: has more than {MAX_DOTS} dots: no key is that long")
     try:
         raw = tomllib.loads(said)
     except (
@@ -55,10 +62,18 @@ def error_lines(path: Path, error: ValidationError) -> list[str]:
     An error of a whole that only follows from an error of one of its parts is left out.
     """
     found = {_key_path(item["loc"]): item for item in error.errors(include_url=False)}
+    wholes = {
+        whole
+        for place, item in found.items()
+        for length in range(1, len(item["loc"]))
+        if (whole := _key_path(item["loc"][:length])) != place
+    }
     lines = []
     for place, item in found.items():
-        if place and any(other.startswith((f"{place}.", f"{place}[")) for other in found):
+        if place in wholes:
             continue
+        if len(lines) == MAX_ERRORS:
+            return [*lines, f"{path}: and more"]
         lines.append(f"{path}: {place + ': ' if place else ''}{_describe_error(item)}")
     return lines
 

@@ -214,3 +214,20 @@ def test_what_would_fail_later_is_refused_now(tmp_path: Path, before: str, after
 def test_a_name_that_ends_in_a_dash_is_not_every_variant() -> None:
     with pytest.raises(InputError, match="no variant of aging ''"):
         selection.select("aging-")
+
+
+def test_a_file_of_thousands_of_errors_names_the_first_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "many.toml"
+    path.write_text('name = "many"\n' + "[[steps]]\nname = 1\n" * 20_000)
+    with pytest.raises(InputError) as error:
+        selection.select(str(path))
+    lines = str(error.value).splitlines()
+    assert len(lines) == 101 and lines[-1] == f"{path}: and more"
+
+
+@pytest.mark.parametrize("line", ["name{} = 1", "[name{}]"])
+def test_a_key_of_thousands_of_parts_is_refused_before_it_is_parsed(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "deep.toml"
+    path.write_text("\n" + line.format(".a" * 300_000))
+    with pytest.raises(InputError, match=r"deep\.toml:2: has more than 100 dots"):
+        selection.select(str(path))
