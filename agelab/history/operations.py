@@ -21,6 +21,8 @@ MAX_OFFSET = 2**63 - 1
 """Largest file offset in Linux (loff_t)."""
 BLOCK = 4096
 """Block size in bytes of nearly every filesystem; fullness counts a file's last block as a whole one."""
+MAX_ENTRIES = 5_000_000
+"""Files and directories that there may be at one time."""
 MAX_FAULTS = 10
 """Maximum number of errors reported for a log; later ones often follow from the first."""
 
@@ -215,6 +217,8 @@ def _apply(state: FilesystemState, line: bytes) -> tuple[bytes, int]:
     if what == b"mkdir" or what == b"create":
         if there is not None:
             raise LogFault(f"{_quote(words[0])} is there already")
+        if state.files + state.directories >= MAX_ENTRIES:
+            raise LogFault(f"more than {MAX_ENTRIES:,} files and directories at one time")
         if what == b"mkdir":
             parent[name] = {}
             state.directories += 1

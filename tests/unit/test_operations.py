@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from agelab.errors import InputError
+from agelab.history import operations
 from agelab.history.operations import HEADER, LogChecker, check_log, escape_path
 from tests.unit.native_tools import compiled
 
@@ -39,6 +40,16 @@ def log(directory: Path, text: str) -> Path:
     path = directory / "history.log"
     path.write_bytes(text.encode("latin-1"))
     return path
+
+
+def test_a_log_of_more_files_than_memory_has_room_for_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operations, "MAX_ENTRIES", 3)
+    text = "agelab-operations 1\nmkdir a\ncreate a/b\ncreate c\nunlink c\ncreate d\n"
+    assert check_log(log(tmp_path, text)).files == 2
+    with pytest.raises(InputError, match="line 7: more than 3 files and directories at one time"):
+        check_log(log(tmp_path, text + "mkdir e\n"))
 
 
 def test_a_log_in_numbers(tmp_path: Path) -> None:
