@@ -68,7 +68,7 @@ def error_lines(path: Path, error: ValidationError) -> list[str]:
         for length in range(1, len(item["loc"]))
         if (whole := _key_path(item["loc"][:length])) != place
     }
-    lines = []
+    lines: list[str] = []
     for place, item in found.items():
         if place in wholes:
             continue
