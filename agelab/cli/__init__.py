@@ -27,6 +27,10 @@ INTERNAL_ERROR = 70
 INTERRUPTED = 130
 READER_GONE = 128 + signal.SIGPIPE
 """The exit code of a command whose reader (a pager, head) ends before the output, as shells report it."""
+NAME_ERRNOS = (errno.ENAMETOOLONG, errno.ELOOP)
+"""System errors that no file of ours has: the user named one that there cannot be."""
+MAX_NAME_SHOWN = 200
+"""Characters of such a name that the error shows."""
 FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 FULL = "free some space there (AGELAB_HOME, or where its output goes); a run that had begun goes on: agelab resume"
 
@@ -134,9 +138,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except RefusedFile as error:
         return _complain(InputError(f"{error.filename}: {error.strerror}"))
     except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        if error.errno in NAME_ERRNOS:
+            return _complain(InputError(f"{where[:MAX_NAME_SHOWN]}{error.strerror}"))
         if error.errno not in DISK_ERRNOS:
             return _bug()
-        where = f"{error.filename}: " if error.filename else ""
         return _complain(HostError(f"{where}{error.strerror}", FULL if error.errno in FULL_ERRNOS else ""))
     except Exception:
         return _bug()

@@ -8,6 +8,7 @@ import click
 
 from agelab import store
 from agelab.errors import InputError
+from agelab.model.sanitize import escape_controls
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
 from agelab.store import Store
@@ -20,7 +21,7 @@ def open_store() -> Store:
 
     Raises InputError where there can be none.
     """
-    return store.open_store(warn=lambda line: click.echo(f"agelab: {line}", err=True))
+    return store.open_store(warn=lambda line: say(f"agelab: {line}"))
 
 
 def replaceable(path: Path) -> Path:
@@ -36,8 +37,8 @@ def replaceable(path: Path) -> Path:
 
 
 def say(line: str) -> None:
-    """Tell the user how the work goes on, on standard error."""
-    click.echo(line, err=True)
+    """Tell the user how the work goes on, on standard error: files and versions may be called anything."""
+    click.echo(escape_controls(line), err=True)
 
 
 def print_json(value: object) -> None:

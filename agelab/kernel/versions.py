@@ -56,8 +56,8 @@ def nearest(wanted: str, releases: Releases) -> list[str]:
 
 
 def numbers(text: str) -> tuple[int, ...]:
-    """Return the numbers in a release or a version, in order."""
-    return tuple(int(found) for found in re.findall(r"[0-9]+", text.removesuffix(FLAVOUR)))
+    """Return the numbers in a release or a version, in order; one of more than 18 digits counts as several."""
+    return tuple(int(found) for found in re.findall(r"[0-9]{1,18}", text.removesuffix(FLAVOUR)))
 
 
 def sort_key(version: str) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ from rich.progress import Progress as Bars
 from rich.table import Column
 
 from agelab.model.result import Cell, End
+from agelab.model.sanitize import escape_controls
 from agelab.model.step import CONTROL_COPY, IMPLICIT, PREPARING, Cycle
 from agelab.model.step_id import AGED, CONTROL, PREPARED, ForkName, StepId
 from agelab.results.run_directory import RunDirectory
@@ -116,7 +117,7 @@ class PlainProgress(Progress):
         self.cells = CellTracker()
 
     def stage(self, line: str) -> None:
-        self.console.print(f"  {line}", soft_wrap=True)
+        self.console.print(f"  {escape_controls(line)}", soft_wrap=True)
 
     def begin_runs(self, request: RunRequest, runs: Sequence[RunDirectory], waiting: Sequence[int]) -> None:
         self.cells.begin_runs(request.options.jobs, runs, waiting)

@@ -1,21 +1,26 @@
 """Names that a user chose: what of them comes into paths that QEMU, libvirt and others are given."""
 
+import io
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from agelab.cli import main
-from agelab.cli.options import open_store
+from agelab.cli.options import open_store, say
 from agelab.errors import InputError
+from agelab.kernel.versions import nearest
 from agelab.plain_path import misfit, plain_label
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario import control_file
+from agelab.view.progress import PlainProgress
 from agelab.vm import domain, kvm
 from agelab.vm.guest import MemoryDisk
 from tests.golden.test_domain import SPEC
-from tests.unit import hostile_runs
+from tests.unit.hostile_runs import HOSTILE
+from tests.unit.run_readers import OBEYED
 
 ORDERS = 'x",size=1M -gdb tcp::1 -monitor unix:y'
 """A control file of that name put a debugger's port into QEMU's options."""
@@ -61,9 +66,7 @@ def test_qemu_is_given_no_file_that_it_would_misread_wherever_its_name_is_from(w
             domain.domain_xml(spec, "test:///default", [])
 
 
-@pytest.mark.parametrize(
-    "name", [ORDERS, *hostile_runs.HOSTILE.values(), "n" * 300, "ſtudy", "-", "..", "Zoë"]
-)
+@pytest.mark.parametrize("name", [ORDERS, *HOSTILE.values(), "n" * 300, "ſtudy", "-", "..", "Zoë"])
 def test_a_runs_directory_has_of_a_name_what_is_plain(name: str, tmp_path: Path) -> None:
     """A control file or a scenario file may have any name."""
     for path in (RunDirectory.create(tmp_path, name).path, RunDirectory.create(tmp_path, name).path):
@@ -100,3 +103,41 @@ def test_a_directory_for_temporary_files_that_qemu_would_misread_is_refused(
     with pytest.raises(InputError, match="the directory for temporary files cannot be") as raised:
         kvm.try_boot(tmp_path / "vmlinuz", seconds=1)
     assert "TMPDIR=<directory>" in raised.value.hint
+
+
+@pytest.mark.parametrize("name", ["ansi", "osc8", "bidi", "nul"])
+def test_what_is_being_made_is_told_without_orders_for_a_terminal(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A directory of data, a control file's or a scenario's own, may be called anything."""
+    stream = io.StringIO()
+    PlainProgress(Console(file=stream)).stage(f"corpus /home/{HOSTILE[name]}/data")
+    say(f"unpacking {HOSTILE[name]}")
+    told = stream.getvalue() + capsys.readouterr().err
+    assert "corpus /home/" in told and "unpacking" in told and not OBEYED.search(told)
+
+
+LONG = "x" * 5000
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", f"{LONG}.toml"], ["run", "--control", LONG], ["run", "aging-ext4", "--corpus", LONG],
+        ["disk", "import", LONG, "--filesystem", "ext4"], ["bisect", "--continue", LONG],
+        ["disk", "import", "loop", "--filesystem", "ext4"], ["run", "--control", "loop"],
+    ],
+)  # fmt: skip
+def test_a_name_that_no_file_can_have_is_refused_in_one_line(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loop").symlink_to("loop")
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("agelab: ") and "Traceback" not in said and len(said) < 6000
+
+
+def test_a_version_of_thousands_of_digits_has_no_kernel() -> None:
+    assert nearest("9" * 5000, {"6.1.0-50-amd64": "6.1.176-1"})

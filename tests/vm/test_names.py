@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def test_a_control_file_and_a_home_may_have_strange_names_and_none_reaches_qemus
         assert (own / "journal.log").read_text().endswith("ext4 write 1 end ok\n")
         assert (own / "results.log").read_text().startswith("write ext4 ")
         [made] = [path for path in store.runs.iterdir() if path.is_dir()]
-        domains = [path.read_text() for path in made.rglob("*domain-*.xml")]
+        domains = [unescape(path.read_text(encoding="utf-8")) for path in made.rglob("*domain-*.xml")]
         assert domains and not any('value="-gdb"' in text for text in domains)
         assert all(str(store.home) in text for text in domains)
     strange, plain = cells
