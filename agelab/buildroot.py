@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agelab import atomic, process
-from agelab.debian import Archive, Package, PackagesVanished
+from agelab import atomic, confine, process
+from agelab.debian import Archive, Package, PackagesVanished, unpack
 from agelab.errors import AgelabError, HostError
 from agelab.model.base import Frozen
 from agelab.notify import Notify
@@ -88,7 +88,7 @@ def _obtain(chosen: BuildRoot, purpose: Purpose, store: Store, progress: Notify,
         progress(f"unpacking the compiler of {purpose.product}")
         tree = directory / "tree"
         for deb in debs:
-            process.run(["dpkg-deb", "-x", str(deb), str(tree)])
+            unpack(deb, tree)
         finish_root(tree, purpose.unused)
         write_tar(tree, directory / ROOT_TAR)
         remove_path(tree)
@@ -164,6 +164,25 @@ class Workshop:
         """The output so far of the program that runs, both streams."""
         return self.build.with_name("log")
 
+    def give(self, name: str, text: str) -> None:
+        """Write a file at the top of /build, where what ran before may have left a link of that name."""
+        path = self.build / name
+        if os.path.lexists(path):
+            remove_path(path)
+        path.write_text(text, encoding="utf-8")
+
+    def made(self, name: str, below: Path | None = None) -> Path:
+        """Return a file that a program made in /build (or ``below``, a directory of ``writable``).
+
+        Raises BuildFailed for anything but a regular file that is really there: what is built may be hostile, and
+        leave a link to a file of the host.
+        """
+        top = below or self.build
+        path = top / name
+        if path.resolve() != top.resolve() / name or not path.is_file():
+            raise BuildFailed(f"{self.product} does not build: it leaves {name!r} as no file, or as a link")
+        return path
+
     def run(self, argv: Sequence[str]) -> str:
         """Run a program in the build root and return its output, both streams.
 
@@ -171,28 +190,22 @@ class Workshop:
         program fails.
         """
         log = self.log
-        confine = [
-            *("bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", str(self.root), "/"),
-            *("--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--bind", str(self.build), "/build"),
-            *(
-                word
-                for name, path in self.read_only.items()
-                for word in ("--ro-bind", str(path), f"/tmp/{name}")
-            ),
-            *(word for name, path in self.writable.items() for word in ("--bind", str(path), f"/tmp/{name}")),
-            *("--clearenv", "--setenv", "PATH", "/usr/bin:/usr/sbin", "--setenv", "LC_ALL", "C"),
-            *(word for name, value in self.environment.items() for word in ("--setenv", name, value)),
-            *("--chdir", "/build"),
-        ]
+        confined = confine.command(
+            argv,
+            system=("--ro-bind", str(self.root), "/"),
+            read_only={f"/tmp/{name}": path for name, path in self.read_only.items()},
+            writable={
+                "/build": self.build,
+                **{f"/tmp/{name}": path for name, path in self.writable.items()},
+            },
+            environment={"PATH": "/usr/bin:/usr/sbin", "LC_ALL": "C", **self.environment},
+            directory="/build",
+        )
         try:
-            return process.run([*confine, *argv], log=log).stderr
+            return process.run(confined, log=log).stderr
         except process.ProcessFailed as error:
+            confine.raise_unconfined(error, "a build")
             lines = error.stderr.strip().splitlines()
-            if lines and lines[-1].startswith("bwrap: ") and "execvp" not in lines[-1]:
-                raise HostError(
-                    f"bwrap cannot confine a build here: {lines[-1]}",
-                    hint="agelab doctor tries what it needs, and says what is missing",
-                ) from error
             if short := next((line.strip() for line in lines if _HOST_SHORTAGE.search(line)), None):
                 raise HostError(
                     f"{self.product} cannot be built on this host as it is: {short[:200]}",

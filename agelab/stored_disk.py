@@ -7,6 +7,7 @@ that a run that starts from the disk reports the same result as a run that makes
 import fcntl
 import json
 import os
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,8 +16,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from agelab import atomic, fileio, process, readers
-from agelab.errors import InputError, unknown
+from agelab import atomic, confine, fileio, process, readers
+from agelab.errors import HostError, InputError, unknown
 from agelab.model.base import Defaults, Frozen, Layout
 from agelab.model.result import Sample
 from agelab.model.sanitize import require_utf_8
@@ -35,6 +36,9 @@ EXT = ("ext2", "ext3", "ext4")
 SIGNATURES = {**dict.fromkeys(EXT, EXT), "zfs": ("zfs_member",)}
 """The types by which wipefs knows a filesystem, where they are not its own name alone."""
 RAID_MEMBER = "linux_raid_member"
+_MAKE_WHOLE = "make it whole first: qemu-img convert -O qcow2"
+_MAKE_RAW = "make it a raw image first: qemu-img convert -O raw"
+_MEASURE_SECONDS = 60.0
 SHORT_KEY = 12
 """Digits of a key in messages and tables."""
 
@@ -251,10 +255,11 @@ def import_images(
         members = [directory / MEMBER_FILE.format(number) for number, _ in enumerate(images)]
         for image, member in zip(images, members, strict=True):
             try:
-                argv = ["-f", _format(image), "-O", "raw", str(image.absolute()), str(member)]
-                process.run(["qemu-img", "convert", *argv])
+                _convert(image.resolve(), member)
             except process.ProcessFailed as error:
-                raise InputError(f"{image} cannot be read as a disk image: {error.stderr.strip()}") from error
+                raise InputError(
+                    f"{image} cannot be read as a disk image: {error.stderr.strip()}", hint=_MAKE_WHOLE
+                ) from error
             size = member.stat().st_size
             if not size:
                 raise InputError(f"{image} is empty")
@@ -285,7 +290,8 @@ def import_images(
 
 def _require_filesystem(images: Sequence[Path], members: Sequence[Path], filesystem: str) -> None:
     """Raise InputError where the members have no signature of the filesystem: any file passes for a raw image."""
-    said = [process.run(["wipefs", "--no-act", "--json", str(member)]).stdout for member in members]
+    inside = [member.resolve() for member in members]
+    said = [confine.run(["wipefs", "--no-act", "--json", str(one)], read=[one]).stdout for one in inside]
     found = {one["type"] for text in said if text.strip() for one in json.loads(text)["signatures"]}
     if found.isdisjoint(
         (*SIGNATURES.get(filesystem, (filesystem,)), *([RAID_MEMBER] if len(members) > 1 else []))
@@ -297,17 +303,45 @@ def _require_filesystem(images: Sequence[Path], members: Sequence[Path], filesys
         )
 
 
+def _convert(image: Path, member: Path) -> None:
+    """Write an image as a raw file. Raises InputError, ProcessFailed, HostError where there is no room for it."""
+    file_format = _format(image)
+    if file_format != "raw":
+        _require_room(image, file_format, member.parent)
+    member.touch()
+    argv = ["qemu-img", "convert", "-f", file_format, "-O", "raw", str(image), str(member)]
+    confine.run(argv, read=[image], write=[member])
+
+
+def _require_room(image: Path, file_format: str, directory: Path) -> None:
+    """Raise for an image that unpacks to more than there is room for: it may name one packed cluster over and over."""
+    argv = ["qemu-img", "measure", "--output=json", "-f", file_format, "-O", "qcow2", str(image)]
+    try:
+        needed = json.loads(confine.run(argv, read=[image], timeout=_MEASURE_SECONDS).stdout)["required"]
+    except process.TimedOut as error:
+        raise InputError(
+            f"{image}: qemu-img does not say within {_MEASURE_SECONDS:g} s how large its content is",
+            _MAKE_RAW,
+        ) from error
+    free = shutil.disk_usage(directory).free
+    if needed > free:
+        raise HostError(
+            f"{image} unpacks to {needed >> 20} MiB, and {directory.parent} has {free >> 20} MiB free",
+            hint="free some space; AGELAB_HOME=<directory> moves the store",
+        )
+
+
 def _format(image: Path) -> str:
     """Return the format of an image that refers to no other file: qemu-img would read whatever file it names.
 
     Raises InputError, ProcessFailed.
     """
-    info = json.loads(process.run(["qemu-img", "info", "--output=json", str(image.absolute())]).stdout)
+    info = json.loads(confine.run(["qemu-img", "info", "--output=json", str(image)], read=[image]).stdout)
     specific = info.get("format-specific", {}).get("data", {})
     if other := info.get("backing-filename") or specific.get("data-file"):
         raise InputError(
             f"{image} is not whole: the rest is in {str(other)[:200]!r}",
-            hint="make it whole first: qemu-img convert -O qcow2",
+            hint=_MAKE_WHOLE,
         )
     if info["format"] not in IMPORTABLE_FORMATS:
         raise InputError(

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from agelab import process
+from agelab import git
 from agelab.cli.options import open_store
 from agelab.kernel import source_tree
 from agelab.store import Store
@@ -116,8 +116,8 @@ def make(directory: Path, store: Store) -> dict[str, str]:
     Raises InputError where the host's suite has no such source package, HostError where git fails.
     """
     came = source_tree.from_package(PACKAGE, store, _say)
-    source_tree.init_bare(directory)
-    source_tree.borrow_objects(directory, str(came.cache_dir / "git" / "objects"))
+    git.init_bare(directory)
+    git.borrow_objects(directory, came.cache_dir / "git" / "objects")
     repository = _Repository(directory)
     repository.git("read-tree", came.tree)
     commit = repository.commit(0, f"Linux {came.version}", None)
@@ -147,16 +147,10 @@ class _Repository:
         self.directory = directory
 
     def git(self, *argv: str, stdin: Path | None = None, env: dict[str, str] | None = None) -> str:
-        words = ["git", f"--git-dir={self.directory}", *argv]
-        return process.run(
-            words, env={**source_tree.GIT_ENVIRONMENT, **(env or {})}, stdin=stdin
-        ).stdout.strip()
+        return git.run(self.directory, argv, env=env, stdin=stdin).stdout.strip()
 
     def read(self, file: str) -> str:
-        return process.run(
-            ["git", f"--git-dir={self.directory}", "cat-file", "blob", f":{file}"],
-            env=source_tree.GIT_ENVIRONMENT,
-        ).stdout
+        return git.run(self.directory, ["cat-file", "blob", f":{file}"]).stdout
 
     def write(self, file: str, text: str) -> None:
         scratch = self.directory / "scratch"

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from pathlib import Path
 from statistics import median
 from typing import Literal
 
@@ -234,5 +233,5 @@ def _is_earlier(question: BisectQuestion, one: str, other: str) -> bool:
     """Return True if ``one`` comes before ``other``."""
     if question.tree:
         commits = [question.tree.commit_of(kernel) for kernel in (one, other)]
-        return one != other and git_search.is_ancestor(Path(question.tree.path), *commits)
+        return one != other and git_search.is_ancestor(git_search.tree_repository(question.tree), *commits)
     return question.kernels.index(one) < question.kernels.index(other)

@@ -8,12 +8,13 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from agelab import fileio, places, process
+from agelab import fileio, git, places, process
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.next_commit import choose, extra_steps
 from agelab.bisect.question import GitTree
 from agelab.bisect.verdict import Decision, FoundChange
 from agelab.errors import HostError, InputError, did_you_mean
+from agelab.git import GitRepository
 from agelab.kernel import recipes, source_tree
 
 STOP_SECONDS = 120.0
@@ -40,25 +41,27 @@ def resolve_tree(
     path = path.expanduser().absolute()
     if not path.is_dir():
         raise InputError(f"--tree {path}: there is no such directory")
-    if source_tree.find_objects(path) is None:
+    repository = git.at(path)
+    if repository is None:
         raise InputError(f"--tree {path}: it is not the top directory of a git tree")
     if not dirty:
         source_tree.require_clean(
-            path, f"--dirty: search the commits, without these changes; git -C {path} stash: put them away"
+            repository,
+            f"--dirty: search the commits, without these changes; git -C {path} stash: put them away",
         )
     commits = {
-        name: _resolve_commit(path, end, ref)
+        name: _resolve_commit(repository, end, ref)
         for name, end, ref in (("good", "--good", good), ("bad", "--bad", bad))
     }
     for name, commit in commits.items():
-        if lacks := source_tree.missing_markers(path, commit):
+        if lacks := source_tree.missing_markers(repository, commit):
             raise InputError(f"--tree {path}: {name} is no kernel tree: it lacks {', '.join(lacks)}")
     tree = GitTree(path=str(path), options=options, **commits)
     recipes.parse(tree.kernel_spec(tree.bad))
     if tree.good == tree.bad:
         raise InputError(f"good and bad are the same commit: {good}, {bad} = {tree.good[:12]}")
-    if not is_ancestor(path, tree.good, tree.bad):
-        if is_ancestor(path, tree.bad, tree.good):
+    if not is_ancestor(repository, tree.good, tree.bad):
+        if is_ancestor(repository, tree.bad, tree.good):
             raise InputError(
                 f"good and bad are swapped: bad ({bad}) comes before good ({good})",
                 hint="to find an improvement, swap --good and --bad, and read good as bad",
@@ -67,20 +70,21 @@ def resolve_tree(
             f"bad ({bad}) does not descend from good ({good}): what is between them is not known",
             hint=f"a good commit that it descends from: git -C {path} merge-base {good} {bad}",
         )
-    count = _query(path, ["rev-list", "--count", f"{tree.good}..{tree.bad}"])
+    count = _query(repository, ["rev-list", "--count", f"{tree.good}..{tree.bad}"])
     return tree, int(count)
 
 
 def commit_subject(tree: GitTree, commit: str) -> str:
     """Return short name and subject of a commit."""
-    return _query(Path(tree.path), ["log", "-1", '--format=%h "%s"', commit])
+    return _query(tree_repository(tree), ["log", "-1", '--format=%h "%s"', commit])
 
 
 def commit_details(tree: GitTree, commit: str) -> dict[str, str]:
     """Return author, date and name (after the nearest tag) of a commit."""
-    path = Path(tree.path)
-    author, date = _query(path, ["log", "-1", "--format=%an <%ae>%n%as", commit]).splitlines()
-    return {"author": author, "date": date, "name": _query(path, ["describe", "--always", "--tags", commit])}
+    repository = tree_repository(tree)
+    author, date = _query(repository, ["log", "-1", "--format=%an <%ae>%n%as", commit]).splitlines()
+    name = _query(repository, ["describe", "--always", "--tags", commit])
+    return {"author": author, "date": date, "name": name}
 
 
 def search(directory: BisectDirectory, tree: GitTree, step: Sequence[str]) -> FoundChange:
@@ -106,9 +110,9 @@ def search(directory: BisectDirectory, tree: GitTree, step: Sequence[str]) -> Fo
 def _run_git_bisect(directory: BisectDirectory, step: Sequence[str]) -> None:
     """Let git choose commits and run the step for each, to the end. Raises as ``search`` does."""
     # On an interrupt the step ends first, and git after it because of the step's exit status.
-    argv = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *_command(directory), "bisect", "run"]
+    argv = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *git.command(directory.git, ["bisect", "run"])]
     argv += ["sh", "-c", _STEP_WRAPPER, "sh", *step]
-    env = {**source_tree.GIT_ENVIRONMENT, "PYTHONPATH": str(places.IMPORTED_FROM)}
+    env = {**git.ENVIRONMENT, "PYTHONPATH": str(places.IMPORTED_FROM)}
     try:
         done = process.run(argv, env=env, cwd=directory.path, ok=range(256), grace=STOP_SECONDS)
     finally:
@@ -157,14 +161,12 @@ def exit_status(decision: Decision) -> int:
 
 def _start(directory: BisectDirectory, tree: GitTree) -> None:
     """Create the repository, borrow the user's objects, and start git bisect in it."""
-    objects = source_tree.find_objects(Path(tree.path))
-    if objects is None:
-        raise InputError(f"--tree {tree.path}: it is no git tree any more")
+    repository = tree_repository(tree)
     shutil.rmtree(directory.git, ignore_errors=True)
-    source_tree.init_bare(directory.git)
-    source_tree.borrow_objects(directory.git, objects)
-    shallow = Path(objects).parent / "shallow"
-    if shallow.exists():
+    git.init_bare(directory.git)
+    git.borrow_objects(directory.git, repository.objects)
+    shallow = repository.common_dir / "shallow"
+    if shallow.is_file():
         shutil.copyfile(shallow, directory.git / "shallow")
     _git(directory, ["update-ref", "--no-deref", "HEAD", tree.bad])
     _git(directory, ["bisect", "start", "--no-checkout", tree.bad, tree.good])
@@ -173,22 +175,36 @@ def _start(directory: BisectDirectory, tree: GitTree) -> None:
 def _last_good(directory: BisectDirectory, bad: str) -> str:
     """Return the good commit nearest to the first bad one: its parent, if that could be judged."""
     goods = _git(directory, ["for-each-ref", "--format=%(objectname)", "refs/bisect/good-*"]).split()
-    before = [one for one in goods if is_ancestor(directory.git, one, bad)]
+    before = [one for one in goods if _is_before(directory, one, bad)]
     return min(before, key=lambda one: int(_git(directory, ["rev-list", "--count", f"{one}..{bad}"])))
 
 
-def _resolve_commit(path: Path, option: str, ref: str) -> str:
+def _is_before(directory: BisectDirectory, one: str, other: str) -> bool:
+    argv = ["merge-base", "--is-ancestor", one, other]
+    return git.run(directory.git, argv, ok=range(256)).returncode == 0
+
+
+def tree_repository(tree: GitTree) -> GitRepository:
+    """Return the repository of the tree that is searched. Raises InputError where it is gone."""
+    repository = git.at(Path(tree.path))
+    if repository is None:
+        raise InputError(f"--tree {tree.path}: it is no git tree any more")
+    return repository
+
+
+def _resolve_commit(repository: GitRepository, option: str, ref: str) -> str:
     found = source_tree.query_git(
-        path, ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"]
+        repository, ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"]
     )
     if found is None:
         refs = (
             source_tree.query_git(
-                path, ["for-each-ref", "--format=%(refname:short)", "refs/tags", "refs/heads"]
+                repository, ["for-each-ref", "--format=%(refname:short)", "refs/tags", "refs/heads"]
             )
             or ""
         )
         near = did_you_mean(ref, refs.split())
+        path = repository.top
         raise InputError(
             f"{option} {ref}: no such version in {path}" + (f"; {near}" if near else ""),
             hint=f"git -C {path} tag; git -C {path} log --oneline",
@@ -196,22 +212,15 @@ def _resolve_commit(path: Path, option: str, ref: str) -> str:
     return found
 
 
-def is_ancestor(path: Path, one: str, other: str) -> bool:
+def is_ancestor(repository: GitRepository, one: str, other: str) -> bool:
     """Return True if ``other`` is ``one`` or descends from it."""
-    return source_tree.query_git(path, ["merge-base", "--is-ancestor", one, other]) is not None
+    return source_tree.query_git(repository, ["merge-base", "--is-ancestor", one, other]) is not None
 
 
-def _query(path: Path, argv: Sequence[str]) -> str:
+def _query(repository: GitRepository, argv: Sequence[str]) -> str:
     """Query the user's tree with git. Raises HostError where git fails."""
-    # The user's configuration applies: it may declare another user's tree safe.
-    return process.run(["git", "-C", str(path), "-c", "log.showSignature=false", *argv]).stdout.strip()
-
-
-def _command(directory: BisectDirectory) -> list[str]:
-    return ["git", f"--git-dir={directory.git}", "-c", "gc.auto=0"]
+    return repository.query(argv).stdout.strip()
 
 
 def _git(directory: BisectDirectory, argv: Sequence[str]) -> str:
-    return process.run(
-        [*_command(directory), *argv], env=source_tree.GIT_ENVIRONMENT, cwd=directory.path
-    ).stdout.strip()
+    return git.run(directory.git, argv).stdout.strip()

@@ -7,6 +7,7 @@ from typing import Any
 from agelab import kernel as kernels
 from agelab.analysis.cells import CellResult, load
 from agelab.analysis.sweep import with_total
+from agelab.bisect import git_search
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.measurements import KernelOutcome, OutcomeKind
 from agelab.bisect.question import BisectQuestion, metric_name
@@ -14,7 +15,7 @@ from agelab.buildroot import BuildFailed
 from agelab.drive.module import NoHeaders
 from agelab.errors import InputError, unknown
 from agelab.image import DoesNotBoot
-from agelab.kernel import recipes, source_tree
+from agelab.kernel import recipes
 from agelab.model.result import Cell, End, Status
 from agelab.notify import Notify
 from agelab.results.run_directory import RunDirectory
@@ -140,8 +141,7 @@ def require_unchanged(question: BisectQuestion) -> None:
     """
     used: set[Path] = set()
     if question.tree:
-        if source_tree.find_objects(Path(question.tree.path)) is None:
-            raise InputError(f"--tree {question.tree.path}: it is no git tree any more")
+        git_search.tree_repository(question.tree)
         built = recipes.parse(question.tree.kernel_spec(question.tree.bad))
         used = {*([built.base] if built.base else []), *built.fragments, *built.patches}
     for path in sorted({*question.files, *map(str, used)}):

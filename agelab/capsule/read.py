@@ -251,6 +251,8 @@ class _ConsistencyCheck:
         if plan.kernel is None or facts(plan.kernel) != facts(kernel):
             yield f"{schema.KERNEL} is not of the plan's kernel"
         found = self.capsule.run_manifest.kernel
+        if found and not kernel.spec.startswith("debian:"):
+            yield f"{schema.KERNEL} names a kernel of files, and {run_manifest.MADE_OF} packages"
         if found and (
             [found.release, found.package.version, found.package.sha256]
             != [kernel.release, kernel.version, kernel.inputs.get("sha256")]

@@ -164,6 +164,7 @@ def _source(capsule: Capsule, cells: Sequence[int], directory: Path) -> Selectio
     Raises InputError for a text that this agelab cannot read, and for logs that are not in the capsule.
     """
     if capsule.control:
+        _require_data(capsule, {""})
         scripts = capsule.control.scripts
         return control_file.parse(directory / capsule.control.name, capsule.control.text, scripts.get)
     name = capsule.request.plan.scenario
@@ -180,12 +181,22 @@ def _source(capsule: Capsule, cells: Sequence[int], directory: Path) -> Selectio
     if missing := wanted - {variant.name for variant in variants}:
         raise InputError(f"scenario {name} has no variant {min(missing)}")
     used = {variant.history for variant in variants}
+    _require_data(capsule, {variant.history or "" for variant in variants})
     histories = [
-        _history(one, logs, carried=bool(capsule.artefacts)) if one.name in used else one
+        _history(one, logs, carried=capsule.artefacts is not None) if one.name in used else one
         for one in found.scenario.histories
     ]
     scenario = found.scenario.model_copy(update={"histories": tuple(histories)})
     return replace(found, scenario=scenario, variants=variants)
+
+
+def _require_data(capsule: Capsule, used: set[str]) -> None:
+    """Raise InputError if a capsule with artefacts lacks the data of these histories ("": the corpus)."""
+    if capsule.artefacts is None:
+        return
+    for name in sorted(used - {corpus.history for corpus in capsule.artefacts.corpora}):
+        what = f"the data of history {name} are" if name else "the corpus is"
+        raise InputError(f"{what} not in the capsule", hint="pack the run again --with-image")
 
 
 def _history(one: History, logs: Mapping[str, Path], *, carried: bool) -> History:

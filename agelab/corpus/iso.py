@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from agelab import fileio, process
+from agelab import confine, fileio, process
 from agelab.errors import HostError, InputError
 
 BLOCK = 2048
@@ -47,8 +47,9 @@ def make(tree: Path, image: Path, *, volume: str, date: int) -> None:
     argv = ["xorriso", "-no_rc", "-as", "mkisofs", "-quiet", "-iso-level", "3", "-R", "-V", volume]
     argv += ["-uid", "0", "-gid", "0", "-file-mode", "0444", "-dir-mode", "0555"]
     argv += [f"--modification-date={stamp}", "--set_all_file_dates", stamp]
-    argv += ["--old-root-no-ino", "--old-root-no-md5", "-o", str(image), str(tree)]
-    process.run(argv, env={"SOURCE_DATE_EPOCH": str(date)})
+    source, target = tree.resolve(), image.resolve()
+    argv += ["--old-root-no-ino", "--old-root-no-md5", "-o", str(target), str(source)]
+    confine.run(argv, read=[source], write=[target.parent], env={"SOURCE_DATE_EPOCH": str(date)})
 
 
 def check(image: Path) -> str:
@@ -79,10 +80,11 @@ def is_image(path: Path) -> bool:
 
 def listing(image: Path) -> Listing:
     """Count the files of an image and their bytes. Raises InputError when xorriso cannot read it."""
-    argv = ["xorriso", "-no_rc", "-indev", f"stdio:{image}"]
+    file = image.resolve()
+    argv = ["xorriso", "-no_rc", "-indev", f"stdio:{file}"]
     argv += ["-find", "/", "-type", "f", "-exec", "lsdl", "--"]
     try:
-        lines = process.run(argv).stdout
+        lines = confine.run(argv, read=[file]).stdout
     except process.ProcessFailed as error:
         raise InputError(f"{image} cannot be read as an ISO 9660 image: {error}", hint=error.hint) from error
     sizes = [int(size) for size in _FILE_LINE.findall(lines)]

@@ -5,10 +5,12 @@ from agelab.debian.packages import (
     SUITES,
     Dependency,
     Package,
+    control_fields,
     dependencies,
     host_suite,
     local_repository,
     newest,
+    unpack,
 )
 from agelab.debian.resolution import cached_resolution
 
@@ -19,8 +21,10 @@ __all__ = [
     "Package",
     "PackagesVanished",
     "cached_resolution",
+    "control_fields",
     "dependencies",
     "host_suite",
     "local_repository",
     "newest",
+    "unpack",
 ]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from agelab import fileio, process
+from agelab import confine, fileio, process
 from agelab.errors import AgelabError, HostError
 from agelab.model.base import Frozen
 from agelab.store import file_hash
@@ -19,6 +19,10 @@ SUITES = ("bullseye", "bookworm", "bookworm-backports", "trixie", "trixie-backpo
 
 # Of alternatives (a | b) only the first is read: apt prefers it too.
 _DEPENDENCY = re.compile(r"(?P<name>[\w.+-]+)(?::\w+)?(?: \(= (?P<version>[^)]+)\))?")
+
+# Whoever packed it owns nothing here: neither his user ids nor his setuid bits are taken over.
+_UNPACK = """set -o pipefail
+dpkg-deb --fsys-tarfile "$1" | tar -C "$2" --no-same-owner --no-same-permissions -xf -"""
 
 
 class Package(Frozen):
@@ -66,6 +70,20 @@ def newest(versions: Sequence[str]) -> str:
         return -1 if process.run(argv, ok=(0, 1)).returncode else 1
 
     return max(versions, key=cmp_to_key(compare))
+
+
+def unpack(deb: Path, directory: Path) -> None:
+    """Unpack a package below ``directory`` as files of this user, confined. Raises as ``confine.run`` does."""
+    directory.mkdir(parents=True, exist_ok=True)
+    inside = directory.resolve()
+    argv = ["bash", "-c", _UNPACK, "bash", str(deb.resolve()), str(inside)]
+    confine.run(argv, read=[deb.resolve()], write=[inside])
+
+
+def control_fields(deb: Path, fields: str) -> str:
+    """Return what dpkg-deb shows of a package's control data, confined. Raises as ``confine.run`` does."""
+    file = deb.resolve()
+    return confine.run(["dpkg-deb", "--show", "--showformat", fields, str(file)], read=[file]).stdout
 
 
 def local_repository(directory: Path, debs: Sequence[Path]) -> str:

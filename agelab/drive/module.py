@@ -199,4 +199,4 @@ def _strip_and_move(
         raise AgelabError(f"the sources of {PRODUCT} make {len(modules)} modules; it must be one")
     # Debugging information is ten times the size of the code, and would be read into the guest's memory.
     shop.run(["x86_64-linux-gnu-strip", "--strip-debug", f"{mounted_at}/{modules[0].name}"])
-    shutil.move(modules[0], directory / modules[0].name)
+    shutil.move(shop.made(modules[0].name, below=work), directory / modules[0].name)

@@ -10,7 +10,7 @@ from agelab import atomic, fileio, readers
 from agelab.corpus.artefact import MB, plan_files
 from agelab.corpus.definition import definition
 from agelab.errors import InputError
-from agelab.history import churn, git, operations, profile, synthetic, tree
+from agelab.history import churn, git_history, operations, profile, synthetic, tree
 from agelab.history.report import EngineRecord, HistoryReport, report
 from agelab.model.history import Churned, History, Logged, Profiled, Repository, Versions
 from agelab.store import file_hash, key_of
@@ -136,12 +136,12 @@ def _versions(wanted: Versions, disk: int, seed: int) -> LogSource:
 
 def _repository(wanted: Repository, disk: int) -> LogSource:
     repository = Path(wanted.repository).absolute()
-    commit = git.resolve_commit(repository, wanted.revision)
+    commit = git_history.resolve_commit(repository, wanted.revision)
     record = EngineRecord(versions=0)
 
     def lines() -> Iterator[bytes]:
         with atomic.temp_dir(Path(gettempdir())) as work:
-            found = git.changes(repository, commit, work)
+            found = git_history.changes(repository, commit, work)
             bytes_of = [sum(change.size or 0 for change in version) for version in found.versions()]
             if wanted.points > len(bytes_of):
                 raise InputError(
@@ -156,7 +156,7 @@ def _repository(wanted: Repository, disk: int) -> LogSource:
     title = f"versions of the user's repository up to {commit[:12]}"
     inputs = {"engine": wanted.engine, "recipe": tree.RECIPE, "commit": commit, "points": wanted.points}
     # In a shallow clone, or one with grafts, the same commit has other versions before it.
-    inputs["versions"] = git.first_parents_hash(repository, commit)
+    inputs["versions"] = git_history.first_parents_hash(repository, commit)
     kept = [path for path in (repository / ".git/objects", repository / "objects") if path.exists()]
     return LogSource(
         wanted.engine,

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from pydantic import ValidationError
 
 from agelab import fileio, places, process
-from agelab.debian import Archive, Package
+from agelab.debian import Archive, Package, unpack
 from agelab.errors import HostError
 from agelab.image import packer, tools
 from agelab.image import root as roots
@@ -159,7 +159,7 @@ def _read(kernel: Kernel, artefact: Artefact) -> Image:
 
 def _busybox(store: Store, definition: roots.RootDefinition, package: Package, work: Path) -> bytes:
     [deb] = Archive(store, definition.suite).download([package])
-    process.run(["dpkg-deb", "-x", str(deb), str(work / "busybox")])
+    unpack(deb, work / "busybox")
     paths = [work / "busybox" / top / "busybox" for top in ("bin", "usr/bin")]
     return fileio.read_bytes(next(path for path in paths if path.is_file()), fileio.PROGRAM)
 

@@ -6,6 +6,7 @@ that differs in one file costs compiling that file and linking.
 """
 
 import os
+import re
 import shutil
 import threading
 from collections.abc import Iterator
@@ -32,10 +33,12 @@ _ENVIRONMENT = {
     "KBUILD_BUILD_VERSION": "1",
     "PYTHONDONTWRITEBYTECODE": "1",
 }
+# Marks lie beside /build, where what is built cannot write them.
 BUILT_MARK = "agelab-built"
-"""File among the objects that names the source tree which all of them were built from."""
+"""File that names the source tree which all objects were built from."""
 UNDER_WAY = "agelab-under-way"
-"""File among the objects while make runs: a killed make leaves incomplete files that it would later trust."""
+"""File that is there while make runs: a killed make leaves incomplete files that it would later trust."""
+_RELEASE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+~_-]{0,63}")
 _PROGRESS_SECONDS = 20.0
 
 
@@ -65,7 +68,7 @@ def check_configuration(spec: str, store: Store, progress: Notify = silent) -> N
     if store.find("kernel", key_of({"kind": "kernel", **inputs.key_inputs})) is None:
         progress(f"configuring Linux {inputs.source.version}")
         with _open_workshop(inputs, store) as shop:
-            (shop.build / BUILT_MARK).unlink(missing_ok=True)
+            shop.build.with_name(BUILT_MARK).unlink(missing_ok=True)
             with _mark_under_way(shop):
                 _configure(shop, inputs)
 
@@ -77,7 +80,7 @@ def built_objects(inputs: BuildInputs, store: Store, progress: Notify) -> Iterat
     Raises InputError for an unusable configuration, BuildFailed.
     """
     with _open_workshop(inputs, store) as shop:
-        mark = shop.build / BUILT_MARK
+        mark = shop.build.with_name(BUILT_MARK)
         if not mark.exists() or fileio.read_text(mark) != inputs.source.tree:
             mark.unlink(missing_ok=True)
             with _mark_under_way(shop):
@@ -96,13 +99,16 @@ def _open_workshop(inputs: BuildInputs, store: Store) -> Iterator[Workshop]:
         inputs.source.check_out()
         if (objects / UNDER_WAY).exists() or _clock_went_back(objects):
             atomic.remove(objects)  # ccache still has their content
-        objects.mkdir(exist_ok=True)
+        ccache = inputs.source.cache_dir / "ccache"
+        for directory in (objects / "build", ccache):
+            directory.mkdir(parents=True, exist_ok=True)
         yield Workshop(
             buildroot.unpacked_root(inputs.toolchain, store),
-            objects,
+            objects / "build",
             f"Linux {inputs.source.version}",
             read_only={"source": inputs.source.work_tree},
-            writable={"ccache": store.cache("ccache")},
+            # Of this repository alone: what is built can write anything into it.
+            writable={"ccache": ccache},
             environment=_ENVIRONMENT,
         )
 
@@ -110,7 +116,8 @@ def _open_workshop(inputs: BuildInputs, store: Store) -> Iterator[Workshop]:
 def _clock_went_back(objects: Path) -> bool:
     """Return True when the host's clock has gone back since the last build: make would miss changed sources."""
     probe = objects / "agelab-now"
-    built = [mark.stat().st_mtime for name in (BUILT_MARK, ".config") if (mark := objects / name).exists()]
+    marks = (objects / BUILT_MARK, objects / "build" / ".config")
+    built = [mark.lstat().st_mtime for mark in marks if os.path.lexists(mark)]
     if not built:
         return False
     probe.touch()
@@ -120,7 +127,7 @@ def _clock_went_back(objects: Path) -> bool:
 @contextmanager
 def _mark_under_way(shop: Workshop) -> Iterator[None]:
     """Mark the objects while make runs. A make that fails removes incomplete files itself: the mark goes too."""
-    mark = shop.build / UNDER_WAY
+    mark = shop.build.with_name(UNDER_WAY)
     mark.touch()
     try:
         yield
@@ -139,12 +146,12 @@ def make_command(*targets: str) -> list[str]:
 def _configure(shop: Workshop, inputs: BuildInputs) -> None:
     """Write .config. Raises InputError when it lacks options that are needed."""
     if inputs.base is None:
-        (shop.build / "agelab.config").write_text(inputs.config_text, encoding="utf-8")
+        shop.give("agelab.config", inputs.config_text)
         shop.run(make_command("KCONFIG_ALLCONFIG=/build/agelab.config", "allnoconfig"))
     else:
-        (shop.build / ".config").write_text(inputs.config_text, encoding="utf-8")
+        shop.give(".config", inputs.config_text)
         shop.run(make_command("olddefconfig"))
-    config.check(fileio.read_text(shop.build / ".config"), inputs.fragments, inputs.source.version)
+    config.check(fileio.read_text(shop.made(".config")), inputs.fragments, inputs.source.version)
 
 
 @contextmanager
@@ -170,21 +177,29 @@ def _report_progress(shop: Workshop, inputs: BuildInputs, progress: Notify) -> I
 
 def _install(shop: Workshop, inputs: BuildInputs, directory: Path) -> None:
     """Install a built kernel into ``directory``, with the record of what it was built from."""
-    release = fileio.read_text(shop.build / "include/config/kernel.release").strip()
+    release = fileio.read_text(shop.made("include/config/kernel.release")).strip()
+    if not _RELEASE.fullmatch(release):
+        raise BuildFailed(
+            f"{shop.product} calls its release {release[:80]!r}: that is no name of a directory"
+        )
     shop.run(["x86_64-linux-gnu-strip", "-s", "-o", "/build/vmlinux.stripped", "/build/vmlinux"])
-    shutil.move(shop.build / "vmlinux.stripped", directory / "vmlinux")
+    shutil.move(shop.made("vmlinux.stripped"), directory / "vmlinux")
+    if os.path.lexists(shop.build / "installed"):
+        buildroot.remove_path(shop.build / "installed")
     shop.run(
         make_command(
             "INSTALL_MOD_PATH=/build/installed", "INSTALL_MOD_STRIP=1", "DEPMOD=true", "modules_install"
         )
     )
-    text = fileio.read_text(shop.build / ".config")
-    (directory / "config").write_text(text, encoding="utf-8")
-    tree = shop.build / "installed" / "lib" / "modules" / release
-    if not (tree / "modules.builtin").is_file():
+    (directory / "config").write_text(fileio.read_text(shop.made(".config")), encoding="utf-8")
+    place = f"installed/lib/modules/{release}"
+    tree = shop.build / place
+    if not (tree / "modules.builtin").exists():
         raise HostError(
             f"Linux {inputs.source.version} installed its modules in a layout that agelab does not know"
         )
+    shop.made(f"{place}/modules.builtin")
+    unpack.reject_escapes(tree)
     unpack.prune_modules(tree, directory)
     buildroot.remove_path(shop.build / "installed")
     (directory / stored_kernel.RELEASE_FILE).write_text(release, encoding="utf-8")

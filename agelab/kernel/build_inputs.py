@@ -84,7 +84,7 @@ class BuildInputs:
     def object_dir(self) -> Path:
         """The directory of object files for this configuration and compiler."""
         name = key_of({"options": self.options, "toolchain": self.toolchain.key})
-        return self.source.cache_dir / f"objects-{name[:16]}"
+        return self.source.cache_dir / f"built-{name[:16]}"
 
     @property
     def key_inputs(self) -> dict[str, object]:

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from agelab import process, readers
+from agelab.debian import control_fields
 from agelab.errors import InputError
 from agelab.kernel import guest_needs
 from agelab.kernel.debian_kernel import RECIPE
@@ -78,9 +79,7 @@ def _read(spec: str, path: Path) -> Deb:
     if not path.is_file():
         raise InputError(f"kernel {spec!r}: no file {str(path)!r}", hint="deb:<path>, or deb:<path>,<path>")
     try:
-        shown = process.run(
-            ["dpkg-deb", "--show", "--showformat", "${Package}\\n${Version}", str(path)]
-        ).stdout
+        shown = control_fields(path, "${Package}\\n${Version}")
     except process.ProcessFailed as error:
         raise InputError(f"kernel {spec!r}: {path} is not a Debian package") from error
     name, _, version = shown.partition("\n")

@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agelab import atomic, fileio, process
-from agelab.debian import Archive, host_suite, newest
+from agelab import atomic, fileio, git, process
+from agelab.debian import Archive, host_suite, newest, unpack
 from agelab.errors import HostError, InputError
+from agelab.git import GitRepository
 from agelab.kernel.origin import KernelPart
 from agelab.notify import Notify
 from agelab.store import Store, file_hash, key_of
@@ -22,10 +23,8 @@ _MARKERS = ("Makefile", "Kconfig", "kernel", "fs", "arch/x86/Kconfig")
 """Paths in every kernel tree that builds for x86."""
 _VERSION = re.compile(r"^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION)[ \t]*=[ \t]*(.*)$", re.MULTILINE)
 _PACKAGE = re.compile(r"linux-source-(\d+\.\d+)")
-# Neither sync nor strong compression: it is a cache. No line-end conversion, no automatic packing.
-_SETTINGS = ("core.fsync=none", "core.looseCompression=1", "core.autocrlf=false", "gc.auto=0")
-# The user's git configuration must not change what git does here.
-GIT_ENVIRONMENT = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
+# Neither sync nor strong compression: it is a cache. No line-end conversion.
+_SETTINGS = ("-c", "core.fsync=none", "-c", "core.looseCompression=1", "-c", "core.autocrlf=false")
 WORKTREE = "worktree"
 """In place of a ref: the files as they are now, committed or not."""
 
@@ -63,30 +62,30 @@ def from_directory(path: Path, ref: str, store: Store, progress: Notify) -> Sour
     """
     if not path.is_dir():
         raise InputError(f"tree:{path}: there is no such directory")
-    objects = find_objects(path)
-    if objects is None:
+    repository = git.at(path)
+    if repository is None:
         if ref and ref != WORKTREE:
             raise InputError(f"tree:{path}@{ref}: it is not a git tree and has no refs")
         place = _repository(store, {"directory": str(path.absolute())})
         with _import_lock(store, place):
             return _from_files(path, place, f"tree:{path}", progress)
-    place = _repository(store, {"objects": objects})
-    borrow_objects(place / "git", objects)
+    place = _repository(store, {"objects": str(repository.objects)})
+    git.borrow_objects(place / "git", repository.objects)
     if ref == WORKTREE:
-        head = query_git(path, ["rev-parse", "HEAD^{tree}"])
+        head = query_git(repository, ["rev-parse", "HEAD^{tree}"])
         with _import_lock(store, place):
             return _from_files(path, place, f"tree:{path}@{WORKTREE}", progress, head)
     if not ref:
         require_clean(
-            path,
+            repository,
             f"commit them; or tree:{path}@HEAD for the commit, tree:{path}@{WORKTREE} for the files as they are",
         )
     commit = query_git(
-        path, ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref or 'HEAD'}^{{commit}}"]
+        repository, ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref or 'HEAD'}^{{commit}}"]
     )
     if commit is None:
         raise InputError(f"tree:{path}@{ref or 'HEAD'}: no such commit", hint=f"git -C {path} log --oneline")
-    described = query_git(path, ["describe", "--always", "--tags", commit]) or commit
+    described = query_git(repository, ["describe", "--always", "--tags", commit]) or commit
     tree = _git(place, ["rev-parse", f"{commit}^{{tree}}"])
     return _checked_tree(place, tree, KernelPart(name=f"tree:{path}", version=described), commit)
 
@@ -130,7 +129,7 @@ def from_package(wanted: str, store: Store, progress: Notify, *, refresh: bool =
 
 def _import_package(deb: Path, place: Path) -> str:
     """Import the source in a package and return its tree object."""
-    process.run(["dpkg-deb", "-x", str(deb), str(place / "package")])
+    unpack(deb, place / "package")
     [packed] = (place / "package").rglob("linux-source-*.tar.xz")
     unpacked = place / "unpacked"
     unpacked.mkdir(exist_ok=True)
@@ -160,8 +159,8 @@ def apply_patches(source: SourceTree, files: Sequence[Path]) -> SourceTree:
 
 def _apply_patch(source: SourceTree, file: Path, before: Sequence[Path], index: Mapping[str, str]) -> None:
     """Apply one patch to an index. Raises as ``apply_patches`` does."""
-    argv = _command(source.cache_dir, ["apply", "--cached", "--whitespace=nowarn", str(file.absolute())])
-    done = process.run(argv, env={**GIT_ENVIRONMENT, **index}, cwd=source.cache_dir, ok=range(256))
+    argv = ["apply", "--cached", "--whitespace=nowarn", str(file.absolute())]
+    done = git.run(source.cache_dir / "git", [*_SETTINGS, *argv], env=index, ok=range(256))
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
         errors = [line.removeprefix("error: ").removeprefix("patch failed: ") for line in lines]
@@ -175,7 +174,7 @@ def _repository(store: Store, identity: Mapping[str, str]) -> Path:
     place = store.cache("kernels") / key_of(dict(identity))[:16]
     if not (place / "git" / "HEAD").exists():
         place.mkdir(exist_ok=True)
-        init_bare(place / "git")
+        git.init_bare(place / "git")
     return place
 
 
@@ -187,20 +186,14 @@ def _import_lock(store: Store, place: Path) -> Iterator[None]:
         yield
 
 
-def init_bare(directory: Path) -> None:
-    process.run(["git", "init", "--quiet", "--bare", str(directory)], env=GIT_ENVIRONMENT)
-
-
-def borrow_objects(directory: Path, objects: str) -> None:
-    """Let a bare repository read the user's git objects (gitrepository-layout(5): objects/info/alternates)."""
-    file = directory / "objects" / "info" / "alternates"
-    if not file.exists() or fileio.read_text(file) != f"{objects}\n":  # another process may be reading it
-        file.write_text(f"{objects}\n", encoding="utf-8")
-
-
 def _from_files(path: Path, place: Path, name: str, progress: Notify, head: str | None = None) -> SourceTree:
     if missing := [marker for marker in _MARKERS if not (path / marker).exists()]:
         raise _not_a_kernel_tree(name, missing)
+    if inner := git.nested(path):
+        raise InputError(
+            f"{name}: {inner.relative_to(path)} is a git repository of its own",
+            hint="move it out of the tree",
+        )
     progress(f"reading {path}")
     return _checked_tree(place, _write_tree(path, place, head), KernelPart(name=name))
 
@@ -233,41 +226,28 @@ def _not_a_kernel_tree(name: str, missing: Sequence[str]) -> InputError:
     return InputError(f"{name} is not a kernel tree: it lacks {', '.join(missing)}")
 
 
-def require_clean(path: Path, hint: str) -> None:
+def require_clean(repository: GitRepository, hint: str) -> None:
     """Raise InputError when tracked files differ from the commit."""
-    changed = query_git(path, ["--no-optional-locks", "status", "--porcelain", "--untracked-files=no"]) or ""
+    # Of a submodule git would ask a git of its own, which reads the submodule's configuration.
+    words = ["status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all"]
+    changed = query_git(repository, words) or ""
     if lines := changed.splitlines():
         more = f" and {len(lines) - 1} more" if len(lines) > 1 else ""
-        raise InputError(f"tree:{path} has uncommitted changes: {lines[0].split()[-1]}{more}", hint=hint)
+        raise InputError(
+            f"tree:{repository.top} has uncommitted changes: {lines[0].split()[-1]}{more}", hint=hint
+        )
 
 
-def find_objects(path: Path) -> str | None:
-    """Return the objects directory of the git tree at ``path``; None if it is not the top of a git tree."""
-    inside = query_git(
-        path, ["rev-parse", "--path-format=absolute", "--git-path", "objects", "--show-prefix"]
-    )
-    objects, _, prefix = (inside or "").partition("\n")
-    return objects if objects and not prefix.strip() else None
-
-
-def missing_markers(path: Path, commit: str) -> list[str]:
+def missing_markers(repository: GitRepository, commit: str) -> list[str]:
     """List the paths that a commit of the user's tree lacks to be a kernel tree."""
-    listed = query_git(path, ["ls-tree", "--name-only", commit, "--", *_MARKERS]) or ""
+    listed = query_git(repository, ["ls-tree", "--name-only", commit, "--", *_MARKERS]) or ""
     return sorted(set(_MARKERS) - set(listed.splitlines()))
 
 
-def query_git(path: Path, argv: Sequence[str]) -> str | None:
-    """Run git in the user's tree and return its output, or None when it fails."""
-    done = process.run(["git", "-C", str(path), *argv], ok=range(256))
-    if "dubious ownership" in done.stderr:
-        raise InputError(f"tree:{path}: git will not read it: it belongs to another user")
+def query_git(repository: GitRepository, argv: Sequence[str]) -> str | None:
+    """Run git on the user's tree and return its output, or None when it fails."""
+    done = repository.query(argv, ok=range(256))
     return done.stdout.strip() if done.returncode == 0 else None
-
-
-def _command(place: Path, argv: Sequence[str], work: Path | None = None) -> list[str]:
-    work_tree = [f"--work-tree={work.absolute()}"] if work else []
-    settings = [word for setting in _SETTINGS for word in ("-c", setting)]
-    return ["git", f"--git-dir={place / 'git'}", *work_tree, *settings, *argv]
 
 
 def _git(
@@ -275,9 +255,6 @@ def _git(
 ) -> str:
     """Run git in a repository of the cache and return its output. Raises HostError when it fails."""
     try:
-        found = process.run(
-            _command(place, argv, work), env={**GIT_ENVIRONMENT, **(env or {})}, cwd=work or place
-        )
+        return git.run(place / "git", [*_SETTINGS, *argv], work_tree=work, env=env).stdout.strip()
     except process.ProcessFailed as error:
         raise HostError(f"git cannot read the kernel's source: {error}", hint=error.hint) from error
-    return found.stdout.strip()

@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from agelab import fileio, process
+from agelab import confine, debian, fileio
 from agelab.errors import HostError
 from agelab.kernel import modinfo, vmlinux
 from agelab.kernel.modules import BUILTIN, INDEX, index, soft, walk
@@ -62,7 +62,7 @@ def unpack(debs: Sequence[Path], release: str, directory: Path) -> None:
     """
     whole = directory / "unpacked"
     for deb in debs:
-        process.run(["dpkg-deb", "-x", str(deb), str(whole)])
+        debian.unpack(deb, whole)
     reject_escapes(whole)
     trees = [whole / top / "modules" / release for top in ("lib", "usr/lib")]
     tree = next((tree for tree in trees if tree.is_dir()), whole)
@@ -142,6 +142,7 @@ def _reject_bomb(module: Path) -> None:
 
 def _decompress(tree: Path) -> None:
     """Decompress zstd modules; Debian's own kernels have none."""
-    packed = [str(path) for path in sorted(tree.rglob("*.ko.zst"))]
+    inside = tree.resolve()
+    packed = [str(path) for path in sorted(inside.rglob("*.ko.zst"))]
     for first in range(0, len(packed), _MAX_ARGUMENTS):
-        process.run(["zstd", "-dq", "--rm", *packed[first : first + _MAX_ARGUMENTS]])
+        confine.run(["zstd", "-dq", "--rm", "--", *packed[first : first + _MAX_ARGUMENTS]], write=[inside])

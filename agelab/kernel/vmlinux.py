@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Protocol
 
-from agelab import atomic, fileio, process
+from agelab import atomic, confine, fileio, process
 
 _MAGIC = b"HdrS"
 _ELF = b"\x7fELF\x02"
@@ -138,5 +138,5 @@ def _decompress_zstd(packed: bytes) -> bytes:
     with atomic.temp_dir(Path(gettempdir())) as place:
         source, target = place / "packed", place / "unpacked"
         source.write_bytes(packed)
-        process.run(["zstd", "-dc", str(source)], stdout=target)
+        confine.run(["zstd", "-dc", str(source)], read=[source], stdout=target)
         return fileio.read_bytes(target, fileio.PROGRAM)

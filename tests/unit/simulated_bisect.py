@@ -90,11 +90,12 @@ def name_of(question: BisectQuestion, kernel: str) -> str:
     if question.tree is None:
         return kernel
     shown = subprocess.run(
-        ["git", "-C", question.tree.path, "log", "-1", "--format=%s", question.tree.commit_of(kernel)],
+        ["git", "-C", question.tree.path, "-c", "safe.directory=*", "log", "-1", "--format=%s",
+         question.tree.commit_of(kernel)],
         capture_output=True,
         check=True,
         text=True,
-    )
+    )  # fmt: skip
     return shown.stdout.strip()
 
 

@@ -137,7 +137,7 @@ def test_a_program_gets_nothing_of_the_host_but_its_directory(
         monkeypatch.setattr(process, "run", run)
         assert opened.run(["cc", "a.c"]) == "said"
     assert seen[0] == "bwrap" and seen[-2:] == ["cc", "a.c"]
-    assert {"--unshare-all", "--clearenv", "--ro-bind"} <= set(seen)
+    assert {"--unshare-all", "--new-session", "--clearenv", "--ro-bind"} <= set(seen)
     bound = seen.index("--bind")
     assert seen[bound + 1 : bound + 3] == [str(opened.build), "/build"] and seen.count("--bind") == 1
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agelab.errors import InputError
-from agelab.history import git
+from agelab.history import git_history
 from agelab.history.operations import check_log
 from agelab.history.tree import FileChange, Version, operations
 
@@ -56,8 +56,8 @@ def repository(directory: Path) -> Path:
 
 
 def read(repository: Path, work: Path, revision: str = "HEAD") -> tuple[str, list[Version]]:
-    commit = git.resolve_commit(repository, revision)
-    return commit, list(git.changes(repository, commit, work).versions())
+    commit = git_history.resolve_commit(repository, revision)
+    return commit, list(git_history.changes(repository, commit, work).versions())
 
 
 def test_a_repository_leaves_its_newest_tree(tmp_path: Path) -> None:
@@ -73,13 +73,13 @@ def test_what_a_shallow_clone_lacks_makes_it_another_history(tmp_path: Path) -> 
     whole, shallow = repository(tmp_path / "repository"), tmp_path / "shallow"
     words = ["git", "clone", "-q", "--depth", "1", f"file://{whole}", str(shallow)]
     subprocess.run(words, check=True, capture_output=True)
-    commit = git.resolve_commit(whole, "HEAD")
-    assert git.resolve_commit(shallow, "HEAD") == commit
-    assert git.first_parents_hash(shallow, commit) != git.first_parents_hash(whole, commit)
+    commit = git_history.resolve_commit(whole, "HEAD")
+    assert git_history.resolve_commit(shallow, "HEAD") == commit
+    assert git_history.first_parents_hash(shallow, commit) != git_history.first_parents_hash(whole, commit)
 
 
 def test_what_is_no_repository_is_said(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="git cannot read it"):
+    with pytest.raises(InputError, match="it is no git repository"):
         read(tmp_path, tmp_path)
     with pytest.raises(InputError, match="git cannot read it"):
         read(repository(tmp_path / "repository"), tmp_path, "no-such-branch")

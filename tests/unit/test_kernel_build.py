@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -28,16 +29,16 @@ class Make:
     def run(self, shop: Workshop, argv: list[str]) -> str:
         self.said.append(argv)
         if argv[-1] in ("allnoconfig", "olddefconfig"):
-            (shop.build / ".config").write_text(self.config)
+            _renamed_to(shop.build / ".config", self.config)
         elif argv[-1] == "modules" and "vmlinux" in argv:
             if self.fails:
                 raise BuildFailed(self.fails)
             place = shop.build / "include" / "config"
             place.mkdir(parents=True, exist_ok=True)
-            (place / "kernel.release").write_text("6.1.7-rc1\n")
+            _renamed_to(place / "kernel.release", "6.1.7-rc1\n")
             (shop.build / "vmlinux").write_bytes(b"\x7fELF kernel")
         elif argv[0].endswith("strip") and argv[1] == "-s":
-            (shop.build / "vmlinux.stripped").write_bytes(b"\x7fELF")
+            _renamed_to(shop.build / "vmlinux.stripped", "\x7fELF")
         elif argv[-1] == "modules_install":
             tree = shop.build / "installed" / "lib" / "modules" / "6.1.7-rc1"
             tree.mkdir(parents=True)
@@ -49,6 +50,12 @@ class Make:
     @property
     def compiled(self) -> int:
         return sum("vmlinux" in argv for argv in self.said)
+
+
+def _renamed_to(path: Path, text: str) -> None:
+    """Write a file as make's programs do: what was there is replaced, not written through."""
+    path.unlink(missing_ok=True)
+    path.write_text(text)
 
 
 @pytest.fixture
@@ -213,6 +220,58 @@ def test_what_is_said_twice_or_in_a_comment_makes_no_other_kernel(
     fragment.write_text("# how QEMU enters the kernel\nCONFIG_PVH=n\nCONFIG_PVH=y\n")
     keys = {kernel.resolve(f"tree:{tree}{more}", store).key for more in ("", f",config={fragment}")}
     assert len(keys) == 1 and made.compiled == 1
+
+
+LEFT = {
+    "a link in the place of what agelab writes": ("agelab.config", "{host}/overwritten", None),
+    "another": (".config", "{host}/overwritten", r"leaves '\.config'"),
+    "a link in the place of the kernel": ("vmlinux.stripped", "{host}/secret", "leaves 'vmlinux.stripped'"),
+    "a release that leads out": ("include/config/kernel.release", "../../../../../host", "no name of a dir"),
+    "a link in the place of the release": (
+        "include/config/kernel.release",
+        "{host}/secret",
+        r"leaves 'include/config/kernel\.release'",
+    ),
+    "modules elsewhere": ("installed", "{host}", "leaves 'installed/lib/modules"),
+}
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_what_a_hostile_tree_builds_reaches_no_file_of_the_host(
+    made: Make, store: Store, tree: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    host = tmp_path / "host"
+    modules = host / "lib/modules/6.1.7-rc1"
+    modules.mkdir(parents=True)
+    for file in (host / "secret", host / "overwritten", modules / "modules.builtin"):
+        file.write_text("of the host")
+    where, what, said = LEFT[name]
+    run = made.run
+
+    def harmful(shop: Workshop, argv: list[str]) -> str:
+        output = run(shop, argv)
+        place = shop.build / where
+        if argv[-1] in ("modules", "modules_install") or argv[1] == "-s":
+            if place.is_dir() and not place.is_symlink():
+                buildroot.remove_path(place)
+            place.unlink(missing_ok=True)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if what.startswith("{host}"):
+                place.symlink_to(what.format(host=host))
+            else:
+                place.write_text(what)
+        return output
+
+    before = {file: file.read_text() for file in host.rglob("*") if file.is_file()}
+    with monkeypatch.context() as patched:
+        patched.setattr(made, "run", harmful)
+        with pytest.raises(BuildFailed, match=said) if said else nullcontext():
+            kernel.resolve(f"tree:{tree}", store)
+    (tree / "fs/inode.c").write_text("sound again\n")
+    found = kernel.resolve(f"tree:{tree}", store)
+    assert {file: file.read_text() for file in host.rglob("*") if file.is_file()} == before
+    kept = [file for file in found.artefact.directory.rglob("*") if file.is_file()]
+    assert not [file for file in kept if file.is_symlink() or "of the host" in file.read_text()]
 
 
 def test_objects_of_a_clock_that_was_put_back_since_are_not_made_further(tmp_path: Path) -> None:

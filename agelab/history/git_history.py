@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from agelab import process
-from agelab.errors import HostError, InputError
+from agelab import git, process
+from agelab.errors import InputError
 from agelab.history.tree import FileChange, Version
 
 REGULAR = (b"100644", b"100755")
@@ -16,7 +16,7 @@ READ_BYTES = 1 << 20
 
 # Plumbing commands ignore the user's settings: the same repository gives everyone the same history.
 _REVISIONS = ("rev-list", "--first-parent", "--reverse")
-_SIZES = ("cat-file", "--batch-check=%(objectname) %(objectsize)", "--buffer")
+_BATCH_SIZES = ("cat-file", "--batch-check=%(objectname) %(objectsize)", "--buffer")
 _CHANGES = ("diff-tree", "--stdin", "-r", "-z", "--root", "--no-renames", "--diff-merges=first-parent")
 
 
@@ -61,20 +61,33 @@ def changes(repository: Path, commit: str, work: Path) -> RepositoryChanges:
     }
     with (work / "wanted").open("wb") as file:
         file.writelines(blob + b"\n" for blob in sorted(wanted))
-    _git(repository, *_SIZES, source=work / "wanted", to=work / "sizes")
-    with (work / "sizes").open("rb") as file:
-        return RepositoryChanges(work / "changes", {blob: int(size) for blob, size in map(bytes.split, file)})
+    _git(repository, *_BATCH_SIZES, source=work / "wanted", to=work / "sizes")
+    return RepositoryChanges(work / "changes", _sizes(repository, work / "sizes"))
 
 
 def _git(
     repository: Path, *words: str, source: Path | None = None, to: Path | None = None
 ) -> process.Completed:
-    if process.find("git") is None:
-        raise HostError("git is not installed: it reads the repository", hint="apt-get install git")
+    found = git.find(repository)
+    if found is None:
+        raise InputError(f"{repository}: it is no git repository")
     try:
-        return process.run(["git", "-C", str(repository), *words], stdin=source, stdout=to)
+        return found.query(words, stdin=source, stdout=to)
     except process.ProcessFailed as error:
         raise InputError(f"{repository}: git cannot read it: {error.stderr.strip()}") from error
+
+
+def _sizes(repository: Path, listed: Path) -> Mapping[bytes, int]:
+    """Read the size of each file's content. Raises InputError where some are missing: a partial clone has not all."""
+    with listed.open("rb") as file:
+        pairs = [line.split() for line in file]
+    missing = sum(size == b"missing" for _, size in pairs)
+    if missing:
+        raise InputError(
+            f"{repository} lacks the content of {missing} of {len(pairs)} files: it is damaged or a partial clone",
+            hint="agelab fetches nothing for a repository: clone it whole, without --filter",
+        )
+    return {blob: int(size) for blob, size in pairs}
 
 
 def _split_at_nul(raw: Path) -> Iterator[bytes]:

@@ -1,0 +1,117 @@
+"""Capsules that are sound by every hash, and made to have a replay read or do something on this host."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agelab.capsule import replay
+from agelab.capsule.pack import pack
+from agelab.capsule.read import open_capsule
+from agelab.cli import main
+from agelab.errors import InputError
+from agelab.store import Store
+from tests.unit.capsule_builder import SMALL, made_run, resealed
+
+Members = dict[str, bytes]
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "home"))
+    return Store(tmp_path / "home")
+
+
+def made(store: Store, change: Callable[[Members], None], *, carry: bool, **of: Any) -> Path:
+    path = store.home.parent / "sound.capsule"
+    return resealed(pack(made_run(store, **of), store, path, carry=carry).path, change)
+
+
+def edit(members: Members, name: str, change: Callable[[Any], object]) -> None:
+    found = json.loads(members[name])
+    change(found)
+    members[name] = json.dumps(found).encode()
+
+
+def with_repository(members: Members) -> None:
+    """The scenario's data are a git repository of this host's, and the capsule carries none at all."""
+    before, _, rest = SMALL.read_text().partition("[corpus]")
+    after = rest[rest.index("[memory]") :].replace('moves = "corpus"\n', "")
+    history = '[[histories]]\nname = "own"\nengine = "git"\nrepository = "/home/user/private"\npoints = 1\n'
+    members["scenario.toml"] = (before + history + after).encode()
+    edit(members, "made-of.json", lambda made: made["sources"].clear())
+    if members.pop("artefacts/corpora/0", None):
+        edit(members, "artefacts.json", lambda carried: carried.update(corpora=[]))
+    edit(
+        members,
+        "plan.json",
+        lambda request: [cell.update(variant=f"{cell['variant']}-own") for cell in request["plan"]["cells"]],
+    )
+
+
+def without_data(members: Members) -> None:
+    members.pop("artefacts/corpora/0")
+    edit(members, "artefacts.json", lambda carried: carried.update(corpora=[]))
+    edit(members, "made-of.json", lambda made: made["sources"].clear())
+
+
+@pytest.mark.parametrize("carry", [True, False])
+def test_a_capsule_names_no_repository_of_this_host(store: Store, carry: bool) -> None:
+    capsule = open_capsule(made(store, with_repository, carry=carry))
+    with pytest.raises(
+        InputError, match=r"history own (is made of a git repository, which is|are) not in the capsule"
+    ):
+        replay.replay_request(capsule, [0, 1], store.home, jobs=1, corpus=None, kernel=None)
+
+
+def test_a_capsule_with_artefacts_and_without_its_data_is_said_to_lack_them(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["capsule", "replay", str(made(store, without_data, carry=True))]) == 3
+    assert "the corpus is not in the capsule" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("spec", ["tree:/home/user/linux", "deb:/home/user/a.deb", "recipe:/tmp/x.toml"])
+def test_a_capsule_names_no_kernel_of_this_host(store: Store, spec: str) -> None:
+    def change(members: Members) -> None:
+        edit(members, "kernel.json", lambda kernel: kernel.update(spec=spec))
+        edit(members, "plan.json", lambda request: request["plan"]["kernel"].update(spec=spec))
+
+    with pytest.raises(InputError, match=r"kernel\.json names a kernel of files, and made-of\.json packages"):
+        open_capsule(made(store, change, carry=False))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"disks": "block:/dev/sda"},
+        {"disks": "pci:0000:00:1f.2"},
+        {"disks": "file:/home/user/disk", "erase": "a", "clock": "wall"},
+        {"control": "/home/user/control.txt"},
+        {"log": "/home/user/log"},
+        {"corpus": "/home/user/data"},
+        {"machine": "../../../../home/user/machine"},
+        {"filesystem": "../../../../home/user/filesystem"},
+        {"directory": "/home/user"},
+        {"jobs": 10**9},
+    ],
+    ids=str,
+)
+def test_options_of_a_capsule_reach_no_file_of_this_host(
+    store: Store, words: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = made(
+        store, lambda members: edit(members, "plan.json", lambda r: r["words"].update(words)), carry=False
+    )
+    try:
+        request = replay.replay_request(
+            open_capsule(path), [0, 1], tmp_path, jobs=1, corpus=None, kernel=None
+        )
+    except InputError as error:
+        assert "Traceback" not in str(error)
+        return
+    assert request.control is None and request.corpus is None and request.options.jobs == 1
+    assert all(str(drive).startswith("model:") for drive in request.options.disks)
+    assert "home/user" not in repr(request)
