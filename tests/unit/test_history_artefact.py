@@ -145,7 +145,7 @@ def test_points_of_a_repository_come_after_equal_parts_of_its_bytes(tmp_path: Pa
         (wanted("history"), 3 * MIB, "1,572,864 bytes are too few for a source tree"),
         (wanted("churn"), 1 * MIB, "have no room for it"),
         (wanted("log", log="/no/such"), MIB, "/no/such: No such file or directory"),
-        (wanted("git", repository="/no/such"), MIB, "git cannot read it"),
+        (wanted("git", repository="/no/such"), MIB, "it is no git repository"),
     ],
 )
 def test_what_an_engine_cannot_do_is_said(history: History, disk: int, reason: str, tmp_path: Path) -> None:
