@@ -10,9 +10,9 @@ from agelab.debian.packages import (
     host_suite,
     local_repository,
     newest,
-    unpack,
 )
 from agelab.debian.resolution import cached_resolution
+from agelab.debian.unpacking import unpack, unpack_source, unpack_zstd
 
 __all__ = [
     "SUITES",
@@ -27,4 +27,6 @@ __all__ = [
     "local_repository",
     "newest",
     "unpack",
+    "unpack_source",
+    "unpack_zstd",
 ]

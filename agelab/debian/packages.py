@@ -20,10 +20,6 @@ SUITES = ("bullseye", "bookworm", "bookworm-backports", "trixie", "trixie-backpo
 # Of alternatives (a | b) only the first is read: apt prefers it too.
 _DEPENDENCY = re.compile(r"(?P<name>[\w.+-]+)(?::\w+)?(?: \(= (?P<version>[^)]+)\))?")
 
-# Whoever packed it owns nothing here: neither his user ids nor his setuid bits are taken over.
-_UNPACK = """set -o pipefail
-dpkg-deb --fsys-tarfile "$1" | tar -C "$2" --no-same-owner --no-same-permissions -xf -"""
-
 
 class Package(Frozen):
     """One version of a binary package: its file and the file's hash."""
@@ -70,14 +66,6 @@ def newest(versions: Sequence[str]) -> str:
         return -1 if process.run(argv, ok=(0, 1)).returncode else 1
 
     return max(versions, key=cmp_to_key(compare))
-
-
-def unpack(deb: Path, directory: Path) -> None:
-    """Unpack a package below ``directory`` as files of this user, confined. Raises as ``confine.run`` does."""
-    directory.mkdir(parents=True, exist_ok=True)
-    inside = directory.resolve()
-    argv = ["bash", "-c", _UNPACK, "bash", str(deb.resolve()), str(inside)]
-    confine.run(argv, read=[deb.resolve()], write=[inside])
 
 
 def control_fields(deb: Path, fields: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agelab import atomic, fileio, git, process
-from agelab.debian import Archive, host_suite, newest, unpack
+from agelab.debian import Archive, host_suite, newest, unpack, unpack_source
 from agelab.errors import HostError, InputError
 from agelab.git import GitRepository
 from agelab.kernel.origin import KernelPart
@@ -132,8 +132,7 @@ def _import_package(deb: Path, place: Path) -> str:
     unpack(deb, place / "package")
     [packed] = (place / "package").rglob("linux-source-*.tar.xz")
     unpacked = place / "unpacked"
-    unpacked.mkdir(exist_ok=True)
-    process.run(["tar", "-C", str(unpacked), "--strip-components=1", "-xf", str(packed)])
+    unpack_source(packed, unpacked)
     tree = _write_tree(unpacked, place)
     process.run(["rm", "-rf", str(unpacked), str(place / "package")])
     return tree

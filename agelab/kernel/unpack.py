@@ -5,7 +5,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from agelab import confine, debian, fileio
+from agelab import debian, fileio
+from agelab.debian.unpacking import PACKAGE_BYTES
 from agelab.errors import HostError
 from agelab.kernel import modinfo, vmlinux
 from agelab.kernel.modules import BUILTIN, INDEX, index, soft, walk
@@ -142,7 +143,10 @@ def _reject_bomb(module: Path) -> None:
 
 def _decompress(tree: Path) -> None:
     """Decompress zstd modules; Debian's own kernels have none."""
-    inside = tree.resolve()
-    packed = [str(path) for path in sorted(inside.rglob("*.ko.zst"))]
+    packed = sorted(tree.rglob("*.ko.zst"))
+    left = PACKAGE_BYTES
     for first in range(0, len(packed), _MAX_ARGUMENTS):
-        confine.run(["zstd", "-dq", "--rm", "--", *packed[first : first + _MAX_ARGUMENTS]], write=[inside])
+        some = packed[first : first + _MAX_ARGUMENTS]
+        debian.unpack_zstd(some, tree, left)
+        made = (path.with_suffix("") for path in some)
+        left -= sum(path.stat().st_size for path in made if path.is_file())

@@ -128,9 +128,9 @@ class _Decompressor(Protocol):
     def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
 
 
-def _decompress(decompressor: _Decompressor, packed: bytes, most: int = fileio.PROGRAM) -> bytes:
+def _decompress(decompressor: _Decompressor, packed: bytes, most: int | None = None) -> bytes:
     """Decompress a stream that other data may follow; empty when its end is not among so many bytes."""
-    unpacked = decompressor.decompress(packed, most)
+    unpacked = decompressor.decompress(packed, most or fileio.PROGRAM)
     return unpacked if decompressor.eof else b""
 
 
@@ -138,5 +138,6 @@ def _decompress_zstd(packed: bytes) -> bytes:
     with atomic.temp_dir(Path(gettempdir())) as place:
         source, target = place / "packed", place / "unpacked"
         source.write_bytes(packed)
-        confine.run(["zstd", "-dc", str(source)], read=[source], stdout=target)
+        limit = ["prlimit", f"--fsize={fileio.PROGRAM}"]
+        confine.run([*limit, "zstd", "-dc", str(source)], read=[source], stdout=target)
         return fileio.read_bytes(target, fileio.PROGRAM)
