@@ -124,16 +124,25 @@ def _linked(file: Path) -> Path | None:
     if not file.is_file():
         return None
     word, _, named = _text(file).partition(": ")
-    return (file.parent / named.rstrip("\r\n")).resolve() if word == "gitdir" and named else None
+    return _directory(file.parent, named) if word == "gitdir" and named else None
 
 
 def _common_dir(git_dir: Path) -> Path | None:
     """Return where a git directory keeps its objects and refs; None if it is no git directory."""
     if not (git_dir / "HEAD").is_file():
         return None
-    named = _text(git_dir / "commondir").rstrip("\r\n") if (git_dir / "commondir").is_file() else "."
-    common = (git_dir / named).resolve()
-    return common if (common / "objects").is_dir() and (common / "refs").is_dir() else None
+    named = _text(git_dir / "commondir") if (git_dir / "commondir").is_file() else "."
+    common = _directory(git_dir, named)
+    return common if common and (common / "objects").is_dir() and (common / "refs").is_dir() else None
+
+
+def _directory(above: Path, named: str) -> Path | None:
+    """Return the directory that a file of git names; None where there is none, or none can be called so."""
+    try:
+        path = (above / named.rstrip("\r\n")).resolve()
+        return path if path.is_dir() else None
+    except (OSError, ValueError, RuntimeError):  # too long, a zero byte, links in a circle
+        return None
 
 
 def _text(file: Path) -> str:
