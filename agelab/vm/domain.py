@@ -42,7 +42,7 @@ def domain_xml(spec: GuestSpec, uri: str, confined_by: Collection[str]) -> str:
         if disk.size % DISK_ALIGNMENT:
             raise AgelabError(f"{disk.path}: {disk.size} bytes is not a multiple of {DISK_ALIGNMENT}")
     for path in spec.paths:
-        require_plain(path, "a file of a guest", "move the store: AGELAB_HOME=<directory>")
+        require_plain(path, "a file of a guest", "rename the run, or move the store: AGELAB_HOME=<directory>")
     return process.run(virt_install_command(spec, uri, confined_by), timeout=120).stdout.strip() + "\n"
 
 
