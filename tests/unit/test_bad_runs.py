@@ -156,9 +156,12 @@ def test_a_very_long_reason_is_a_reason(home: Path, capsys: pytest.CaptureFixtur
     """A console's last words may be many: no reader takes long over them."""
     long = "Kernel panic - not syncing: " + "x" * hostile_runs.LONG
     run = hostile_runs.write(home, [hostile_runs.cell()], {0: {"status": "panicked", "reason": long}}, [])
-    csv.field_size_limit(2 * hostile_runs.LONG)
-    for reader in ("show", "csv", "junit", "markdown", "sweep", "replicate"):
-        assert long in good(reader, run, capsys)
+    usual = csv.field_size_limit(2 * hostile_runs.LONG)
+    try:
+        for reader in ("show", "csv", "junit", "markdown", "sweep", "replicate"):
+            assert long in good(reader, run, capsys)
+    finally:
+        csv.field_size_limit(usual)
     assert long in " ".join(page(run, capsys).words)
 
 

@@ -20,7 +20,7 @@ from agelab.runner.request.resolve import resolve
 from agelab.store import Store
 from tests.capabilities import needs_root
 from tests.unit.capsule_builder import made_run
-from tests.unit.test_stored import image, recipe
+from tests.unit.test_stored import filesystem, recipe
 
 LOG = b"agelab-operations 1\nmkdir a\npoint 1\n"
 MB = 1_000_000
@@ -157,7 +157,7 @@ def test_a_history_is_for_those_who_may_read_its_log_or_repository(
 def test_a_disk_is_as_closed_as_its_image_and_so_is_its_export(
     place: Path, store: Store, closed: bool
 ) -> None:
-    mine = image(place / "image")
+    mine = filesystem(place / "image")
     mine.chmod(0o600 if closed else 0o644)
     disk = stored_disk.import_images(store, [mine], "ext4", "single", "period", "import")
     assert (rights(disk.artefact.directory) == {0}) is closed
