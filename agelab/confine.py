@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agelab import process
 from agelab.errors import HostError
-from agelab.process import Completed, ProcessFailed
+from agelab.process import Completed, ProcessFailed, TimedOut
 
 # A session of its own, or a program could type into the terminal from which agelab was started (TIOCSTI).
 _ALONE = ("--die-with-parent", "--new-session")
@@ -23,6 +23,7 @@ _ROOT = (
 # For the kernel root's user id is enough to write in /proc/sys, without any capability and in a user namespace: with
 # core_pattern it would be given a command of the host.
 _PROC = ("--proc", "/proc", "--remount-ro", "/proc")
+_SCRATCH = ("--size", str(256 << 20))  # it is memory
 _TOPS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 
 
@@ -35,16 +36,17 @@ def command(
     environment: Mapping[str, str],
     directory: str,
     namespaces: Sequence[str] = _USER,
+    scratch: Sequence[str] = (),
 ) -> list[str]:
     """Return the command that runs ``argv`` confined.
 
     ``system`` are bubblewrap's options for the programs that it sees; ``read_only`` and ``writable`` map its paths to
-    those of the host, ``directory`` is the one that it starts in.
+    those of the host, ``directory`` is the one that it starts in, ``scratch`` bubblewrap's options for its /tmp.
     """
     binds = [("--ro-bind", source, target) for target, source in read_only.items()]
     binds += [("--bind", source, target) for target, source in writable.items()]
     return [
-        *("bwrap", *namespaces, *_ALONE, *system, "--dev", "/dev", *_PROC, "--tmpfs", "/tmp"),
+        *("bwrap", *namespaces, *_ALONE, *system, "--dev", "/dev", *_PROC, *scratch, "--tmpfs", "/tmp"),
         *(str(word) for bind in binds for word in bind),
         "--clearenv",
         *(word for name, value in environment.items() for word in ("--setenv", name, value)),
@@ -63,7 +65,8 @@ def run(
 ) -> Completed:
     """Run a program of the host to its end, confined to these files and directories, under their own names.
 
-    Paths are absolute and without links. Raises as ``process.run`` does, and HostError where bubblewrap cannot run.
+    Paths are absolute and without links; ``timeout`` is in seconds. Raises as ``process.run`` does, and HostError
+    where bubblewrap cannot run.
     """
     if process.find(argv[0]) is None:
         raise process.not_installed(argv[0], FileNotFoundError(2, "", argv[0]))
@@ -81,9 +84,12 @@ def run(
         },
         directory="/tmp",
         namespaces=_ROOT if os.geteuid() == 0 else _USER,
+        scratch=_SCRATCH,
     )
     try:
         return process.run(confined, stdout=stdout, timeout=timeout)
+    except TimedOut as error:
+        raise TimedOut(f"{argv[0]} did not finish within {timeout:g} s", error.hint) from error
     except ProcessFailed as error:
         raise_unconfined(error, argv[0])
         raise ProcessFailed(argv, error.returncode, error.stderr, process.shell_line(confined)) from error

@@ -336,7 +336,8 @@ def _format(image: Path) -> str:
 
     Raises InputError, ProcessFailed.
     """
-    info = json.loads(confine.run(["qemu-img", "info", "--output=json", str(image)], read=[image]).stdout)
+    argv = ["qemu-img", "info", "--output=json", str(image)]
+    info = json.loads(confine.run(argv, read=[image], timeout=_MEASURE_SECONDS).stdout)
     specific = info.get("format-specific", {}).get("data", {})
     if other := info.get("backing-filename") or specific.get("data-file"):
         raise InputError(

@@ -16,6 +16,7 @@ _MARK = b"CD001"
 _PRIMARY = 1
 _NAME_FIELD = slice(40, 72)  # ECMA-119 8.4.7
 _SIZE_FIELD = 80  # ECMA-119 8.4.8: volume space size, a 32 bit number in both byte orders
+_LIST_SECONDS = 300.0
 _VERSIONS = re.compile(r"^(xorriso|libisofs|libburn|libisoburn) (?:version|in use) *: *(\S+)", re.MULTILINE)
 _FILE_LINE = re.compile(r"^-\S+ +\d+ +\S+ +\S+ +(\d+) ", re.MULTILINE)
 
@@ -84,7 +85,12 @@ def listing(image: Path) -> Listing:
     argv = ["xorriso", "-no_rc", "-indev", f"stdio:{file}"]
     argv += ["-find", "/", "-type", "f", "-exec", "lsdl", "--"]
     try:
-        lines = confine.run(argv, read=[file]).stdout
+        lines = confine.run(argv, read=[file], timeout=_LIST_SECONDS).stdout
+    except process.TimedOut as error:
+        raise InputError(
+            f"{image} cannot be read as an ISO 9660 image within {_LIST_SECONDS:g} s",
+            hint="a directory in it may contain itself; or make a tar archive of so many files",
+        ) from error
     except process.ProcessFailed as error:
         raise InputError(f"{image} cannot be read as an ISO 9660 image: {error}", hint=error.hint) from error
     sizes = [int(size) for size in _FILE_LINE.findall(lines)]

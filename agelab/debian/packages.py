@@ -19,6 +19,7 @@ SUITES = ("bullseye", "bookworm", "bookworm-backports", "trixie", "trixie-backpo
 
 # Of alternatives (a | b) only the first is read: apt prefers it too.
 _DEPENDENCY = re.compile(r"(?P<name>[\w.+-]+)(?::\w+)?(?: \(= (?P<version>[^)]+)\))?")
+_SHOW_SECONDS = 60.0
 
 
 class Package(Frozen):
@@ -71,7 +72,8 @@ def newest(versions: Sequence[str]) -> str:
 def control_fields(deb: Path, fields: str) -> str:
     """Return what dpkg-deb shows of a package's control data, confined. Raises as ``confine.run`` does."""
     file = deb.resolve()
-    return confine.run(["dpkg-deb", "--show", "--showformat", fields, str(file)], read=[file]).stdout
+    argv = ["dpkg-deb", "--show", "--showformat", fields, str(file)]
+    return confine.run(argv, read=[file], timeout=_SHOW_SECONDS).stdout
 
 
 def local_repository(directory: Path, debs: Sequence[Path]) -> str:

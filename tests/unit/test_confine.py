@@ -12,11 +12,13 @@ import sys
 import tarfile
 import zlib
 from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 
 import pytest
 
 from agelab import confine, process, stored_disk
+from agelab.corpus import iso
 from agelab.debian import control_fields, unpack
 from agelab.errors import HostError, InputError
 from agelab.store import Store
@@ -136,16 +138,6 @@ def taken(store: Store, image: Path) -> stored_disk.StoredDisk:
     return stored_disk.import_images(store, [image], "ext4", "single", "today", "x")
 
 
-def test_an_image_makes_qemu_img_connect_to_nobody(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(0.5)
-        extent = f"nbd://127.0.0.1:{server.getsockname()[1]}/secret"
-        with pytest.raises(InputError, match="cannot be read as a disk image"):
-            taken(Store(tmp_path), vmdk(tmp_path / "image.vmdk", extent))
-        with pytest.raises(TimeoutError):
-            server.accept()
-
-
 @pytest.mark.parametrize("kind", ["pipe", "file"])
 def test_an_image_makes_qemu_img_open_no_other_file(tmp_path: Path, kind: str) -> None:
     other = tmp_path / "other"
@@ -224,6 +216,73 @@ def test_a_package_makes_no_device(tmp_path: Path, kind: bytes) -> None:
     file = hostile(tmp_path / "evil.deb", ("./device", kind, ""))
     with pytest.raises(process.ProcessFailed, match="Cannot mknod"):
         unpack(file, tmp_path / "out")
+
+
+def test_a_package_whose_control_data_are_endless_is_refused(tmp_path: Path) -> None:
+    """dpkg-deb unpacks them first, into /tmp, which is memory where it is confined."""
+    said = b"Package: linux-image-6.6\nDescription: " + b"x" * (300 * MIB)
+    control, packed = io.BytesIO(), tmp_path / "packed"
+    with tarfile.open(fileobj=control, mode="w:gz", compresslevel=1) as tar:
+        entry = tarfile.TarInfo("./control")
+        entry.size = len(said)
+        tar.addfile(entry, io.BytesIO(said))
+    whole = b"!<arch>\n"
+    for name, content in {"debian-binary": b"2.0\n", "control.tar.gz": control.getvalue()}.items():
+        whole += f"{name:16}{0:<12}{0:<6}{0:<6}{100644:<8}{len(content):<10}`\n".encode() + content
+        whole += b"\n" * (len(content) % 2)
+    packed.write_bytes(whole)
+    assert len(whole) < 2 * MIB
+    with pytest.raises(process.ProcessFailed, match=r"tar: \./control: (Wrote only|Cannot write)"):
+        control_fields(packed, "${Version}")
+
+
+def test_a_cd_with_a_directory_within_itself_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = tmp_path / "tree/a/b"
+    inner.mkdir(parents=True)
+    (inner / "file").write_text("text")
+    image = tmp_path / "loop.iso"
+    iso.make(tmp_path / "tree", image, volume="X", date=0)
+    assert iso.listing(image).files == 1
+    data = bytearray(image.read_bytes())
+    top = bytes(data[16 * iso.BLOCK + 158 : 16 * iso.BLOCK + 166])  # where the root directory is
+    entry = data.index(b"\x01B", 18 * iso.BLOCK) - 32
+    data[entry + 2 : entry + 10] = top
+    image.write_bytes(data)
+    monkeypatch.setattr(iso, "_LIST_SECONDS", 2.0)
+    with pytest.raises(InputError, match="within 2 s"):
+        iso.listing(image)
+
+
+@pytest.mark.parametrize("form", ["qcow2", "vdi", "vhdx", "vpc", "vmdk"])
+def test_a_damaged_image_is_refused_or_taken_and_nothing_else(
+    tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_disk, "_MEASURE_SECONDS", 10.0)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=64 * MIB))
+    sound, changed, member = (tmp_path / name for name in ("sound", "changed", "member"))
+    process.run(["qemu-img", "create", "-q", "-f", form, str(sound), "4M"])
+    with sound.open("r+b") as file:
+        data = bytearray(file.read(4 * MIB))
+    seeds = Random(form)
+    used = [number for number, byte in enumerate(data) if byte]
+    ends = set()
+    for _ in range(25):
+        bad = bytearray(data)
+        for _ in range(seeds.randint(1, 4)):
+            at = seeds.choice((seeds.choice(used), seeds.randrange(4, 120), seeds.randrange(512)))
+            bad[at] = seeds.choice((0, 1, 0x7F, 0x80, 0xFF, seeds.randrange(256)))
+        changed.write_bytes(bad[: seeds.choice((len(bad), len(bad), len(bad) // 2))])
+        try:
+            stored_disk._convert(changed, member)
+            ends.add("taken")
+            assert member.stat().st_blocks * 512 <= 64 * MIB
+        except (InputError, HostError) as error:
+            ends.add("refused")
+            assert "Traceback" not in str(error) and "Assertion" not in str(error)
+    assert "refused" in ends
+    assert {path.name for path in tmp_path.iterdir()} <= {"sound", "changed", "member"}
 
 
 def test_a_package_is_shown(tmp_path: Path) -> None:
