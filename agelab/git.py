@@ -5,6 +5,8 @@ monitor's) that git runs while it reads. So git never reads that configuration: 
 which shows the objects, refs and index of the other one and nothing else of it.
 """
 
+import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +29,7 @@ ENVIRONMENT = {
 _SHOWN = ("packed-refs", "shallow", "info/grafts", "info/exclude")
 """Files of a repository that are data for git; info/attributes and hooks are not among them."""
 _FORMATS = ("sha1", "sha256")
+_HEAD = re.compile(r"(ref: *refs/[^\0\n]+|[0-9a-f]{40}|[0-9a-f]{64})\s*")
 
 
 @dataclass(frozen=True)
@@ -59,10 +62,11 @@ class GitRepository:
             return run(view, argv, work_tree=work_tree, ok=ok, stdin=stdin, stdout=stdout)
 
     def _show_in(self, view: Path) -> None:
-        """Make ``view`` a git directory with what this repository holds."""
+        """Make ``view`` a git directory with what this repository holds, which nobody else can read."""
+        view.chmod(0o700)
         for name in ("objects/info", "info"):
             (view / name).mkdir(parents=True)
-        (view / "HEAD").write_text(_text(self.git_dir / "HEAD"), encoding="utf-8", errors="surrogateescape")
+        (view / "HEAD").write_text(self._head(), encoding="utf-8", errors="surrogateescape")
         (view / "refs").symlink_to(self.common_dir / "refs")
         borrow_objects(view, self.objects)
         shown = [(self.common_dir, name) for name in _SHOWN]
@@ -73,6 +77,13 @@ class GitRepository:
         config = view / "config"
         config.write_text("[core]\n\trepositoryformatversion = 0\n\tbare = true\n", encoding="utf-8")
         config.write_text(self._configuration(view), encoding="utf-8")
+
+    def _head(self) -> str:
+        """Return HEAD, which may be a link to any file of the host. Raises InputError for anything but a head."""
+        text = _text(self.git_dir / "HEAD")
+        if not _HEAD.fullmatch(text):
+            raise InputError(f"{self.git_dir / 'HEAD'} is not a git repository's")
+        return text
 
     def _shared_indexes(self) -> Iterator[Path]:
         return self.git_dir.glob("sharedindex.*")
@@ -101,6 +112,8 @@ class GitRepository:
 def find(path: Path) -> GitRepository | None:
     """Return the repository that a directory belongs to, or None: its own, or the nearest above it."""
     here = path.resolve()
+    if not here.is_dir():
+        return None
     for top in (here, *here.parents):
         for git_dir in (_linked(top / ".git"), top / ".git", top):
             if git_dir and (common := _common_dir(git_dir)):
@@ -116,7 +129,11 @@ def at(path: Path) -> GitRepository | None:
 
 def nested(tree: Path) -> Path | None:
     """Return a repository below the top of a tree, or None: git would run a git in it, with its configuration."""
-    return next((path.parent for path in sorted(tree.rglob(".git")) if path.parent != tree), None)
+    for directory, directories, names in os.walk(tree):
+        # Some filesystems do not tell .GIT from .git.
+        if directory != str(tree) and any(name.lower() == ".git" for name in (*directories, *names)):
+            return Path(directory)
+    return None
 
 
 def _linked(file: Path) -> Path | None:

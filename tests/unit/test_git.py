@@ -254,8 +254,10 @@ def test_a_partial_clone_is_named_and_nothing_is_fetched_for_it(tmp_path: Path, 
     assert "clone it whole" in raised.value.hint
 
 
-def test_a_repository_within_a_tree_is_refused(tmp_path: Path, evil: Path) -> None:
+@pytest.mark.parametrize("name", [".git", ".GIT"])
+def test_a_repository_within_a_tree_is_refused(tmp_path: Path, evil: Path, name: str) -> None:
     path = made(tmp_path / "linux", ATTACKS["a submodule"], evil)
+    (path / "fs/inner/.git").rename(path / "fs/inner" / name)
     with pytest.raises(InputError, match="fs/inner is a git repository of its own"):
         read_files(path, tmp_path)
 
@@ -280,6 +282,11 @@ def test_what_is_not_a_file_is_no_repository(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "linux/.git/HEAD")
     with pytest.raises(InputError, match="it is no git repository"):
         log_of(tmp_path / "linux", tmp_path)
+    (tmp_path / "linux/.git/HEAD").unlink()
+    (tmp_path / "secret").write_text("root:secret:1")
+    (tmp_path / "linux/.git/HEAD").symlink_to(tmp_path / "secret")
+    with pytest.raises(InputError, match=r"\.git/HEAD is not a git repository's"):
+        log_of(tmp_path / "linux", tmp_path)
     (tmp_path / "link").mkdir()
     (tmp_path / "link/.git").write_text("gitdir: /dev/zero\n")
     with pytest.raises(InputError, match="it is no git repository"):
@@ -295,6 +302,13 @@ def test_bare_linked_and_borrowing_repositories_of_either_format_are_read(tmp_pa
     (tmp_path / "linux/kernel/below").mkdir()
     for name in ("linux", "linked", "bare", "shared", "linux/kernel/below"):
         log_of(tmp_path / name, tmp_path, "HEAD")
+    with pytest.raises(InputError, match="it is no git repository"):
+        log_of(tmp_path / "linux/kernel/absent", tmp_path)
+    subprocess.run(
+        [b"git", b"-C", os.fsencode(tmp_path / "linux"), b"checkout", b"-qb", b"\xe4"],
+        env=simulated.ENV, check=True,
+    )  # fmt: skip
+    log_of(tmp_path / "linux", tmp_path, "HEAD")
     other = tmp_path / "other"
     git(tmp_path, "init", "-q", "--object-format=sha256", "other")
     (other / "file").write_text("text")
