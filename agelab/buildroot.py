@@ -139,9 +139,14 @@ def write_tar(tree: Path, tar: Path) -> None:
 
 
 def prove_bubblewrap() -> None:
-    """Run a program in bubblewrap, as compilers are. Raises HostError when that cannot be done."""
-    confine = "bwrap --unshare-all --die-with-parent --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp"
-    process.run([*confine.split(), "true"])
+    """Run a program in bubblewrap as compilers are, and as unpackers are. Raises HostError when that cannot be done."""
+    whole = ("--ro-bind", "/", "/")
+    shown: dict[str, Path] = {}
+    argv = confine.command(
+        ["true"], system=whole, read_only=shown, writable=shown, environment={}, directory="/"
+    )
+    process.run(argv)
+    confine.run(["true"])
 
 
 @dataclass(frozen=True)

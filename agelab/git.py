@@ -28,6 +28,8 @@ ENVIRONMENT = {
 }
 _SHOWN = ("packed-refs", "shallow", "info/grafts", "info/exclude")
 """Files of a repository that are data for git; info/attributes and hooks are not among them."""
+_QUERY_SECONDS = 600.0
+"""Seconds for a short answer: git waits for a pipe in the place of a ref or an object."""
 _FORMATS = ("sha1", "sha256")
 _HEAD = re.compile(r"(ref: *refs/[^\0\n]+|[0-9a-f]{40}|[0-9a-f]{64})\s*")
 
@@ -59,7 +61,8 @@ class GitRepository:
         with atomic.temp_dir(Path(gettempdir())) as view:
             self._show_in(view)
             work_tree = self.top if self.top != self.git_dir else None
-            return run(view, argv, work_tree=work_tree, ok=ok, stdin=stdin, stdout=stdout)
+            timeout = None if stdout else _QUERY_SECONDS
+            return run(view, argv, work_tree=work_tree, ok=ok, stdin=stdin, stdout=stdout, timeout=timeout)
 
     def _show_in(self, view: Path) -> None:
         """Make ``view`` a git directory with what this repository holds, which nobody else can read."""
@@ -199,6 +202,7 @@ def run(
     ok: Sequence[int] = (0,),
     stdin: Path | None = None,
     stdout: Path | None = None,
+    timeout: float | None = None,
 ) -> Completed:
     """Run git in a git directory of ours, and ``work_tree`` if one is given. Raises as ``process.run`` does."""
     if process.find("git") is None:
@@ -210,4 +214,5 @@ def run(
         ok=ok,
         stdin=stdin,
         stdout=stdout,
+        timeout=timeout,
     )

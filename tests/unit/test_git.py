@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agelab.bisect import git_search
-from agelab.errors import AgelabError, InputError
+from agelab.errors import AgelabError, HostError, InputError
 from agelab.history import engines
 from agelab.kernel import source_tree
 from agelab.model.history import Repository
@@ -274,6 +274,16 @@ def test_a_format_that_is_not_known_is_said(config: str, said: str, tmp_path: Pa
     path = made(tmp_path / "linux", Attack(config, ()), evil)
     with pytest.raises(InputError, match=said):
         log_of(path, tmp_path)
+
+
+def test_a_pipe_in_the_place_of_a_ref_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    simulated.history(tmp_path / "linux", 2)
+    os.mkfifo(tmp_path / "linux/.git/refs/heads/pipe")
+    monkeypatch.setattr("agelab.git._QUERY_SECONDS", 2.0)
+    with pytest.raises(HostError, match="git did not finish within 2 s"):
+        log_of(tmp_path / "linux", tmp_path, "pipe")
 
 
 def test_what_is_not_a_file_is_no_repository(tmp_path: Path) -> None:
