@@ -7,7 +7,7 @@ which shows the objects, refs and index of the other one and nothing else of it.
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import gettempdir
@@ -73,13 +73,11 @@ class GitRepository:
         (view / "refs").symlink_to(self.common_dir / "refs")
         borrow_objects(view, self.objects)
         shown = [(self.common_dir, name) for name in _SHOWN]
-        shown += [(self.git_dir, path.name) for path in (self.git_dir / "index", *self._shared_indexes())]
+        shown += [(self.git_dir, name) for name in ("index", *self._shared_indexes())]
         for directory, name in shown:
             if (directory / name).is_file():
                 (view / name).symlink_to(directory / name)
-        config = view / "config"
-        config.write_text("[core]\n\trepositoryformatversion = 0\n\tbare = true\n", encoding="utf-8")
-        config.write_text(self._configuration(view), encoding="utf-8")
+        (view / "config").write_text(self._configuration(view), encoding="utf-8")
 
     def _head(self) -> str:
         """Return HEAD, which may be a link to any file of the host. Raises InputError for anything but a head."""
@@ -88,8 +86,9 @@ class GitRepository:
             raise InputError(f"{self.git_dir / 'HEAD'} is not a git repository's")
         return text
 
-    def _shared_indexes(self) -> Iterator[Path]:
-        return self.git_dir.glob("sharedindex.*")
+    def _shared_indexes(self) -> list[str]:
+        """List the files that hold most of a split index."""
+        return [path.name for path in self.git_dir.glob("sharedindex.*")]
 
     def _configuration(self, view: Path) -> str:
         """Return the configuration for a view: of the repository's own only what says how to read its data."""

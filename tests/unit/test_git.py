@@ -309,6 +309,8 @@ def test_bare_linked_and_borrowing_repositories_of_either_format_are_read(tmp_pa
     git(tmp_path, "clone", "-q", "--bare", "linux", "bare")
     git(tmp_path, "clone", "-q", "--shared", "linux", "shared")
     git(tmp_path / "bare", "pack-refs", "--all")
+    git(tmp_path / "linux", "update-index", "--split-index")
+    read_clean_tree(tmp_path / "linux", tmp_path)
     (tmp_path / "linux/kernel/below").mkdir()
     for name in ("linux", "linked", "bare", "shared", "linux/kernel/below"):
         log_of(tmp_path / name, tmp_path, "HEAD")
