@@ -76,7 +76,7 @@ def own_archive(image: Image) -> bytes:
     return initramfs.cell(
         image.kernel.modules,
         spec.modules,
-        {**cell_inputs.harness_files(), "plan.json": canonical_json(plan)},
+        {**cell_inputs.harness_files(), "plan.json": canonical_json(plan), "secret": b""},
         {"start": cell_inputs.harness_start()},
     )
 

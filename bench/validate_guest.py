@@ -173,7 +173,7 @@ STEPS: dict[str, Callable[..., object]] = {
 
 def main() -> None:
     """Do the job, say each result as it is there, and power off."""
-    events = Events.open(Path("/dev/ttyS1"))
+    events = Events.open(Path("/dev/ttyS1"), b"")  # nothing else runs here that could write to it
     try:
         BUFFER.write(bytes(LARGEST))  # or the first to use a page would wait for it
         job = json.loads(Path("/run/agelab/job.json").read_text())

@@ -10,11 +10,18 @@ from pathlib import Path
 from harness import counters
 from harness.plan import Memory
 
+OUT_OF_MEMORY = {"vm/panic_on_oom": "1"}
+"""The kernel panics where it would begin to end programs: the cell is over then, and the harness may get no memory,
+either, to say so (a fork bomb was ended by the watchdog, after minutes of the host's time)."""
 MLOCKALL = 1 | 2 | 4
 """MCL_CURRENT, MCL_FUTURE, MCL_ONFAULT: mlockall(2)."""
 POWER_OFF = 0x4321FEDC
 """LINUX_REBOOT_CMD_POWER_OFF, reboot(2)."""
 RNDADDENTROPY = 0x40085203
+PR_CAPBSET_DROP, CAP_SYS_PTRACE = 24, 19
+"""prctl(2), capabilities(7)."""
+KERNELS_PROGRAMS = Path("/proc/sys/kernel/usermodehelper/bset")
+"""The capabilities of programs that the kernel starts, as two numbers of 32 bits, the lower first."""
 PAGE = os.sysconf("SC_PAGE_SIZE")
 CLOSE_ENOUGH = 64 * 1024
 """Bytes by which MemAvailable may miss its target."""
@@ -24,6 +31,13 @@ REFRESHES = 32
 SETTLED, PAUSE = 8, 0.025
 """So many more looks, with so many seconds before each, must find it still there: what mounting has left behind is
 freed a moment later (btrfs: 1.5 MB)."""
+
+
+def mount_limited(where: Path, size: int) -> None:
+    """Mount a directory in RAM that takes so many bytes at most (mount(2), tmpfs(5))."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mount(b"limited", bytes(where), b"tmpfs", 0, f"size={size}".encode()):
+        raise OSError(ctypes.get_errno(), f"mounting {where}")
 
 
 def disks() -> list[str]:
@@ -64,6 +78,18 @@ def drop_caches() -> None:
     """Write back what is dirty, then forget pages, dentries and inodes (proc(5), drop_caches)."""
     os.sync()
     Path("/proc/sys/vm/drop_caches").write_text("3")
+
+
+def hide_memory() -> None:
+    """Keep every program that is started from here on out of this process's memory, root's programs too.
+
+    None gets CAP_SYS_PTRACE again, nor do those that the kernel starts (core_pattern): without it nobody reads or
+    writes the memory of a process that has more capabilities than itself (ptrace(2), access mode checking).
+    """
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_CAPBSET_DROP, CAP_SYS_PTRACE, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl")
+    low, high = map(int, KERNELS_PROGRAMS.read_text().split())
+    KERNELS_PROGRAMS.write_text(f"{low & ~(1 << CAP_SYS_PTRACE)} {high}")
 
 
 def stay_in_memory() -> None:

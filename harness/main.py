@@ -21,6 +21,8 @@ from harness.step import Hung, Outcome, Place, command, measure, seconds
 PATIENCE = 600.0
 """Guest seconds for what is not a step of the scenario: mkfs, mount, unmount."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+SAID, SAID_AT_LEAST, SAID_PART = 16 << 20, 4 << 20, 4
+"""Bytes that are kept of what a step says: so many, or a part of the memory that the plan has it find."""
 SOURCE = Path("/run/source")
 AGED = Path("/run/aged")
 BESIDE = Path("/run/beside")
@@ -57,10 +59,14 @@ def read_only(mount: tuple[str, ...]) -> bool:
 class Boot:
     """The state of a boot: its plan, where its steps run and where its events go."""
 
-    def __init__(self, todo: Plan, events: Events, place: Place, reset: Callable[[], None]) -> None:
+    def __init__(
+        self, todo: Plan, events: Events, place: Place, held: Path, reset: Callable[[], None]
+    ) -> None:
         self.plan = todo
         self.events = events
         self.place = place
+        self.held = held
+        """A directory in RAM for files of any size."""
         self.reset = reset
         """Cuts the power."""
         self.attached: Attached
@@ -74,7 +80,7 @@ class Boot:
             "AGED": str(AGED),
             "BESIDE": str(BESIDE),
             "REFUSES": "|".join(todo.refuses),
-            "SAFE": str(place.scratch / SAFE),
+            "SAFE": str(held / SAFE),
             **todo.environment,
         }
 
@@ -117,7 +123,7 @@ class Boot:
         assert self.plan.results is not None, "maps need a disk to be written to"
         results = Path("/dev") / machine.disks()[self.plan.results]
         self._do(["mount", "-o", "remount,size=100%", "/run"], "making room in /run")
-        maps.take(self.plan.maps, attached, results, self.place.scratch, self._do, self.environment)
+        maps.take(self.plan.maps, attached, results, self.held, self._do, self.environment)
         os.sync()
         return None
 
@@ -155,7 +161,7 @@ class Boot:
         if self.plan.start_at is not None:
             machine.wait_until(self.plan.start_at)
         self._mount()
-        ballast = self.place.scratch / "ballast"
+        ballast = self.held / "ballast"
         if self.plan.swap:
             ballast.mkdir()
             self._do(["mount", "-t", "ramfs", "ballast", str(ballast)], "making a place for the ballast")
@@ -184,7 +190,7 @@ class Boot:
             self._must(self._implicit("mkfs", disk.mkfs), "mkfs")
             self.events.emit("step", step="mkfs", repetition=1 + self.on)
         if self.plan.recovery and self.plan.recovery.survived is not None:
-            (self.place.scratch / SAFE).write_text(self.plan.recovery.survived)
+            (self.held / SAFE).write_text(self.plan.recovery.survived)
             todo, calls = self.plan.recovery, (self._implicit, self._do, self._must)
             recovery.recover(disk, todo, self.plan.boot + 1, *calls, self.place.scratch, self.events)
         else:
@@ -230,7 +236,7 @@ class Boot:
         """Mount the source image; held in RAM, the memory it takes away is part of the study's protocol."""
         image = Path("/dev") / machine.disks()[corpus.disk]
         if corpus.held:
-            held = self.place.scratch / "source.iso"
+            held = self.held / "source.iso"
             self._do(["head", "-c", str(corpus.size), str(image)], "copying the corpus into RAM", held)
             image = held
         self.environment["IMAGE"] = str(image)
@@ -312,8 +318,11 @@ class Boot:
         """Tell of the power cut, and of what survives it; then cut it. The step does nothing more from here on."""
         os.killpg(group, signal.SIGSTOP)
         after = seconds(time.monotonic_ns() - began)
-        safe = self.place.scratch / SAFE
-        survived = safe.read_text(errors="replace")[:SAFE_SIZE] if safe.exists() else ""
+        safe = self.held / SAFE
+        survived = ""
+        if safe.is_file():
+            with safe.open(errors="replace") as file:
+                survived = file.read(SAFE_SIZE)
         self.events.sample(step.name, step.repetition, "cut_after", after, "s")
         uptime = time.clock_gettime(time.CLOCK_BOOTTIME)
         self.events.emit(
@@ -330,6 +339,11 @@ class Boot:
             os.killpg(group, signal.SIGKILL)  # where the machine stays
 
 
+def said_at_most(available: int | None) -> int:
+    """How many bytes of what a step says are kept, where the first step finds so much memory."""
+    return SAID if available is None else max(SAID_AT_LEAST, available // SAID_PART)
+
+
 def _stay() -> None:
     raise PowerCut
 
@@ -338,15 +352,19 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the plan. In a guest it powers off at the end; ``--stay`` leaves the machine as it is."""
     parser = argparse.ArgumentParser(prog="harness")
     parser.add_argument("--plan", type=Path, default=Path("/run/agelab/plan.json"))
+    parser.add_argument("--secret", type=Path, default=Path("/run/agelab/secret"))
     parser.add_argument("--events", type=Path, default=Path("/dev/ttyS1"))
     parser.add_argument("--mountpoint", type=Path, default=Path("/mnt"))
     parser.add_argument("--scratch", type=Path, default=Path("/run/agelab"))
     parser.add_argument("--stay", action="store_true")
     options = parser.parse_args(arguments)
-    events = Events.open(options.events)
+    events = Events.open(options.events, options.secret.read_bytes())
+    options.secret.unlink()  # before anything runs that could read it
     todo = plan.read(options.plan)
     guarded, kernel = False, None
     if not options.stay:
+        machine.hide_memory()
+        machine.sysctl(machine.OUT_OF_MEMORY)
         machine.seed_random(bytes.fromhex(todo.entropy))
         guarded = watchdog.start()
         kernel = Kernel.listen(todo.gone)
@@ -355,6 +373,10 @@ def main(arguments: list[str] | None = None) -> None:
         watchdog=guarded,
     )  # fmt: skip
     reset = _stay if options.stay else machine.cut_power
-    Boot(todo, events, Place(options.mountpoint, options.scratch, kernel=kernel), reset).run()
+    place = Place(options.mountpoint, options.scratch / "said", kernel=kernel)
+    place.scratch.mkdir(exist_ok=True)
+    if not options.stay:
+        machine.mount_limited(place.scratch, said_at_most(todo.memory.available))
+    Boot(todo, events, place, options.scratch, reset).run()
     if not options.stay:
         machine.power_off()

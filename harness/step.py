@@ -32,6 +32,9 @@ TIMED = {
 }
 PER_REQUEST = {"sequential_share": "sequential", "queue_depth": "queue_sum"}
 """Metric to a modelled drive's counter: taken as it is, as a time, as a mean over the requests."""
+PRINTED, LINE = 4096, 4096
+"""Characters that are read of what a step prints, and of a line of its error output."""
+EMPTY = " \t\r\n\0"
 QUOTED = 400
 """Bytes of a failed step's last words that go into the event."""
 
@@ -50,7 +53,7 @@ class Place:
 
     mountpoint: Path
     scratch: Path
-    """A directory in RAM for what the commands print."""
+    """A directory in RAM for what the commands print, which takes so much and no more."""
     disk: UnderTest | None = None
     """What is counted of the disk under test."""
     kernel: Kernel | None = None
@@ -107,7 +110,11 @@ def command(
         status = child.wait()
     with errors.open("rb") as stderr:
         stderr.seek(max(0, errors.stat().st_size - QUOTED))
-        said = stderr.read().decode("ascii", "replace").strip()
+        said = stderr.read().decode("ascii", "replace").strip(EMPTY)
+    kept = os.statvfs(place.scratch)
+    if not kept.f_bavail:
+        said = f"it said more than the {kept.f_blocks * kept.f_frsize} bytes that are kept, which end: {said}"
+        refuses = ()  # nobody knows what else it could not do
     only = refused(errors, refuses) if refuses and 0 < status < 128 else None
     return Outcome(status if status >= 0 else 128 - status, said, only)
 
@@ -142,7 +149,7 @@ def refused(errors: Path, refuses: tuple[str, ...]) -> int | None:
     expected = re.compile("|".join(f"(?:{pattern})" for pattern in refuses))
     count = 0
     with errors.open(errors="replace", newline="\n") as lines:
-        for line in filter(None, map(str.strip, lines)):
+        for line in filter(None, map(str.strip, iter(partial(lines.readline, LINE), ""))):
             if not expected.fullmatch(line):
                 return None
             count += 1
@@ -176,7 +183,8 @@ def measure(
     after = counters.read(*counted)
     report(step, before, after, at - before.at, events, place)
     if step.records and printed:
-        record(printed.read_text(errors="replace"), step, events)
+        with printed.open(errors="replace") as file:
+            record(file.read(PRINTED), step, events)
     if step.sync:
         started = time.monotonic_ns()
         os.sync()

@@ -62,6 +62,7 @@ Note = Annotated[str, Field(description="additional remark")]
 
 Defaults = Literal["period", "today"]
 """Behaviour of mkfs and mount: as in the study's days, or as today."""
+ScaleName = Literal["quick", "paper"]
 
 Layout = Literal["single", "raid0"]
 """Structure of the disk under test: one partition, or two striped."""

@@ -10,9 +10,17 @@ KERNEL_ERROR = re.compile(
 )
 KERNEL_ADDRESS = re.compile(r"RIP: 0010:(\w[\w.]*\+0x[0-9a-f]+/0x[0-9a-f]+(?: \[\w+\])?)")
 """Address in kernel code (segment 0x10): function, offset, size, module."""
+HARNESS = "start"
+"""Name of the guest's first program."""
 HARNESS_ENDED = "Attempted to kill init!"
 TRACEBACK = re.compile(r"Traceback \(most recent call last\):\s*?\n(?:[ \t].*\n)+(\w.*)")
 """Python's message about an uncaught exception."""
+OUT_OF_MEMORY = re.compile(
+    r"Kernel panic - not syncing: (?:Out of memory: .*panic_on_oom is enabled|System is deadlocked on memory)"
+)
+"""The panic of a kernel that has no memory left (Linux mm/oom_kill.c)."""
+CURRENT = re.compile(r"CPU: \d+ (?:UID: \d+ )?PID: (\d+) Comm: (.+?) (?:Not t|T)ainted")
+"""The process in which the kernel panics (Linux lib/dump_stack.c)."""
 OOM_KILL = re.compile(r"ut of memory: Killed process (\d+) \((.*?)\)")
 
 
@@ -30,6 +38,18 @@ def panic_message(console: str) -> str | None:
         why.append("the harness, the guest's first process, has ended")
         why += [f"it raised {raised[1].strip()}" for raised in TRACEBACK.finditer(console)][-1:]
     return found.group().strip() + (f" ({'; '.join(why)})" if why else "")
+
+
+def out_of_memory_panic(console: str) -> str | None:
+    """Return which process found no memory in the guest, or None."""
+    found = OUT_OF_MEMORY.search(console)
+    if not found:
+        return None
+    process = CURRENT.search(console, found.end())
+    if not process:
+        return "out of memory: none was left"
+    who = "the harness" if process[2] == HARNESS else f"{process[2]} (process {process[1]})"
+    return f"out of memory: none was left for {who}"
 
 
 def out_of_memory_kill(console: str) -> str | None:

@@ -87,13 +87,6 @@ class FilesystemChecked(Frozen):
     said: str
 
 
-class LinesWritten(Frozen):
-    """Number of lines written before this one, the last but one of a boot."""
-
-    event: Literal["said"]
-    lines: int
-
-
 class RebootRequested(Frozen):
     """The boot ends here; the next one begins with this step."""
 
@@ -119,7 +112,6 @@ Event = Annotated[
     | Mounted
     | PowerIsCut
     | FilesystemChecked
-    | LinesWritten
     | RebootRequested
     | CellEnded,
     Field(discriminator="event"),

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, PlainValidator, model_validator
 
-from agelab.model.base import CorpusKind, Defaults, Figure, Frozen, Layout, Name, Note, Origin
+from agelab.model.base import CorpusKind, Defaults, Figure, Frozen, Layout, Name, Note, Origin, ScaleName
 from agelab.model.history import History
 from agelab.model.metrics import METRICS
 from agelab.model.step import (
@@ -192,7 +192,7 @@ class Scenario(Frozen):
         default={},
         description="MiB at paper scale; the steps find the scaled sizes in the environment, in bytes",
     )
-    scales: dict[Literal["quick", "paper"], Scale] = Field(
+    scales: dict[ScaleName, Scale] = Field(
         default={"quick": Scale(shrink=1), "paper": Scale(shrink=1)},
         description="reduction of sizes; none by default",
     )

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, NamedTuple, Self, TypeVar
 
 from pydantic import AfterValidator, Field, PositiveFloat, model_validator
 
-from agelab.model.base import Defaults, Frozen, Layout, Name
+from agelab.model.base import Defaults, Frozen, Layout, Name, ScaleName
 from agelab.model.metrics import METRICS
 from agelab.published.tables import StepName, TableName
 
@@ -187,7 +187,7 @@ class Claim(Frozen):
     id: Name = Field(description="its name among the study's claims")
     says: str = Field(min_length=1, description="in our own words")
     test: AnyTest | None = Field(default=None, description="what must be true of values")
-    scale: Literal["quick", "paper"] = Field(default="quick", description="the smallest that can show it")
+    scale: ScaleName = Field(default="quick", description="the smallest that can show it")
     defaults: Defaults | Literal["either"] = Field(default="either", description="those that can show it")
     unprinted: str = Field(
         default="", description="why the study's own table cannot show it: a chart without figures, say"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agelab import fileio
 from agelab.errors import InputError
-from agelab.model.base import MAX_NAME_LENGTH
+from agelab.model.base import MAX_NAME_LENGTH, ScaleName
 from agelab.model.digits import parse_digits
 from agelab.model.scenario import Scenario, Variant
 from agelab.model.step import Experiment, is_reserved
@@ -20,6 +20,9 @@ TEMPLATE = "tum-2005"
 """Scenario that provides machine, drive and memory."""
 NAME_PATTERN = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{MAX_NAME_LENGTH - 1}}}")
 DEVICE_PATTERN = re.compile(r"/dev/[A-Za-z0-9]+([/_-][A-Za-z0-9]+)*")
+DEADLINE_WORD, MAX_DEADLINE = "deadline", 2_000_000
+DEADLINES: dict[ScaleName, float] = {"quick": 600, "paper": 7200}
+"""Guest seconds that a preparation and a test have each, where the control file does not say."""
 GUEST_SCRIPTS = "/run/agelab/control"
 """Directory of the scripts in the guest."""
 
@@ -32,6 +35,8 @@ class ControlLine:
     filesystem: str
     test: str
     repetitions: int
+    deadline: float | None = None
+    """Guest seconds that its preparation and its test have each, or None for those of the scale."""
 
     @property
     def variant(self) -> str:
@@ -63,7 +68,7 @@ class ControlFile:
         template = _template()
         return replace(template, scenario=template.scenario.model_copy(update=own), variants=())
 
-    def scenario(self, line: ControlLine) -> Scenario:
+    def scenario(self, line: ControlLine, scale: ScaleName) -> Scenario:
         """Return the scenario of a line's cells."""
         prepare = f"test-{line.test}-prepare.sh"
         experiment = Experiment(
@@ -71,6 +76,7 @@ class ControlFile:
             prepare=f"{GUEST_SCRIPTS}/{prepare}" if prepare in self.scripts else "",
             perform=f"{GUEST_SCRIPTS}/test-{line.test}-perform.sh",
             traced=False,
+            deadline=line.deadline or DEADLINES[scale],
             origin="published",
         )
         variant = Variant(
@@ -108,14 +114,21 @@ def parse(path: Path, text: str, script: Callable[[str], bytes | None]) -> Contr
     lines: dict[str, ControlLine] = {}
     scripts: dict[str, bytes] = {}
     wrong: list[str] = []
+    deadline: float | None = None
     for number, raw in enumerate(text.splitlines(), start=1):
         words = raw.split()
         if not words or words[0].startswith("#"):
             continue
+        if words[0] == DEADLINE_WORD:
+            if problem := _deadline_problem(words):
+                wrong.append(f"{path}:{number}: {problem}")
+            else:
+                deadline = float(words[1])
+            continue
         if problem := _problem(words):
             wrong.append(f"{path}:{number}: {problem}")
             continue
-        line = ControlLine(number, words[0], words[1], int(words[2]))
+        line = ControlLine(number, words[0], words[1], int(words[2]), deadline)
         if line.variant in lines:
             same = lines[line.variant]
             wrong.append(f"{path}:{number}: line {same.number} is {line.variant} in the results already")
@@ -157,6 +170,13 @@ def _problem(words: list[str]) -> str | None:
     if _filesystem_of(words[0]) is None:
         names = ", ".join(_filesystems())
         return f"{words[0]} does not begin with a filesystem's name ({names}): which module would it need?"
+    return None
+
+
+def _deadline_problem(words: list[str]) -> str | None:
+    """Return what is wrong with the words of a deadline, or None."""
+    if len(words) != 2 or not parse_digits(words[1], MAX_DEADLINE):
+        return f"{DEADLINE_WORD} <seconds>: a whole number of the guest's seconds, {MAX_DEADLINE} at most"
     return None
 
 

@@ -19,6 +19,7 @@ from agelab.model.event import (
     StepFailed,
 )
 from agelab.model.metrics import METRICS
+from agelab.runner.execute import event_code
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -63,11 +64,24 @@ def heard(tmp_path: Path, written: dict[str, Any]) -> list[Event]:
     for name in ("mnt", "scratch"):
         (tmp_path / name).mkdir(exist_ok=True)
     program = "import sys; sys.path.insert(0, sys.argv.pop(1)); from harness.main import main; main()"
-    places = {"plan": "plan.json", "events": "events", "mountpoint": "mnt", "scratch": "scratch"}
+    secret = bytes(range(event_code.SECRET_BYTES))
+    (tmp_path / "secret").write_bytes(secret)
+    places = {
+        "plan": "plan.json",
+        "secret": "secret",
+        "events": "events",
+        "mountpoint": "mnt",
+        "scratch": "scratch",
+    }
     words = [word for name, place in places.items() for word in (f"--{name}", str(tmp_path / place))]
     command = ["/usr/bin/python3", "-SB", "-c", program, str(PROJECT), *words, "--stay"]
+    (tmp_path / "events").unlink(missing_ok=True)
     subprocess.run(command, check=True, timeout=60)
-    return [EVENT.validate_json(line) for line in (tmp_path / "events").read_text().splitlines() if line]
+    lines = [line for line in (tmp_path / "events").read_text().splitlines() if line]
+    decoded = [event_code.decode(line, secret) for line in lines]
+    assert [number for number, _ in decoded] == [*range(1, len(lines) + 1)]
+    assert not (tmp_path / "secret").exists()
+    return [EVENT.validate_json(text) for _, text in decoded]
 
 
 def samples(events: list[Event], step: str, metric: str) -> list[SampleSent]:
@@ -155,7 +169,6 @@ def test_a_reboot_ends_the_boot_before_its_step_and_the_next_boot_begins_with_it
     events = heard(tmp_path, plan(*steps))
     assert events[-1] == RebootRequested(event="reboot", next=1)
     assert not samples(events, "two", "elapsed")
-    (tmp_path / "events").unlink()
     events = heard(tmp_path, plan(*steps, boot=1, first_step=1))
     assert [e.step for e in events if isinstance(e, StepDone)] == ["two"]
     assert isinstance(events[-1], CellEnded)

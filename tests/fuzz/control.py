@@ -19,7 +19,7 @@ def one(data: bytes) -> None:
     with suppress(InputError):
         found = control_file.read(path)
         for line in found.lines:
-            found.scenario(line)
+            found.scenario(line, "quick")
 
 
 def seeds() -> Iterator[bytes]:

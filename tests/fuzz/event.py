@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from agelab.model.result import Sample, Status
 from agelab.results.digest import digest
+from agelab.runner.execute import event_code
 from agelab.runner.execute.boot_events import BootEvents
 from agelab.store import canonical_json
 
@@ -22,10 +23,15 @@ LINES = (
 
 
 def one(data: bytes) -> None:
-    """Hear each line; what was measured can be kept and hashed."""
+    """Hear each line, as it is and as the harness's own; what was measured can be kept and hashed."""
     heard, samples = BootEvents(), list[Sample]()
-    for line in data.split(b"\n"):
-        heard.hear(line.decode("ascii", "replace"), "aged", samples.append, lambda step: None)
+    for number, raw in enumerate(data.split(b"\n"), start=1):
+        line = raw.decode("ascii", "replace")
+        heard.hear(line, "aged", samples.append, lambda step: None)
+        if line.startswith("{"):
+            heard.hear(
+                event_code.encode(number, line, heard.secret), "aged", samples.append, lambda step: None
+            )
     digest(Status.OK, samples, {})
     for sample in samples:
         assert Sample.model_validate_json(canonical_json(sample.model_dump())) == sample

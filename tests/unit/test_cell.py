@@ -15,6 +15,7 @@ from agelab.kernel import MissingModule
 from agelab.model.event import CellEnded, RebootRequested, StepFailed
 from agelab.model.result import Sample, Status, StuckTask
 from agelab.results.run_directory import RunDirectory
+from agelab.runner.execute import event_code
 from agelab.runner.execute.boot_events import BootEvents
 from agelab.runner.execute.cell import CellRunner
 from agelab.runner.execute.cell_boots import CellBoots, CellGoals
@@ -166,6 +167,35 @@ def test_a_hung_step_has_its_tasks_and_the_watchdog_names_the_step() -> None:
     assert judge_boot(Ending.STOPPED, hung, [], "").stuck == (STUCK,)
     found = judge_boot(Ending.WATCHDOG, None, [], "", during="step spin, repetition 3")
     assert found.reason == "step spin, repetition 3: the watchdog fired: nothing ran in the guest any more"
+
+
+@pytest.mark.parametrize(
+    ("console", "reason"),
+    [
+        (
+            "[   16.2] Kernel panic - not syncing: Out of memory: system-wide panic_on_oom is enabled\r\n"
+            "[   16.2] CPU: 0 PID: 122 Comm: tail -x Tainted: G           OE      6.1.0-56-amd64 #1\r\n",
+            "out of memory: none was left for tail -x (process 122)",
+        ),
+        (
+            "[   16.2] Kernel panic - not syncing: Out of memory: system-wide panic_on_oom is enabled\r\n"
+            "[   16.2] CPU: 0 UID: 0 PID: 7 Comm: sh Not tainted 6.12.1 #1\r\n",
+            "out of memory: none was left for sh (process 7)",
+        ),
+        (
+            "[   16.2] Kernel panic - not syncing: Out of memory: system-wide panic_on_oom is enabled\r\n"
+            "[   16.2] CPU: 0 PID: 107 Comm: start Not tainted 6.1.0 #1\r\n",
+            "out of memory: none was left for the harness",
+        ),
+        (
+            "[ 9.1] Kernel panic - not syncing: System is deadlocked on memory\r\n",
+            "out of memory: none was left",
+        ),
+    ],
+)
+def test_a_guest_without_memory_has_failed_and_not_panicked(console: str, reason: str) -> None:
+    found = judge_boot(Ending.STOPPED, None, [], console, during="step x, repetition 1")
+    assert found == CellStatus(Status.FAILED, f"step x, repetition 1: {reason}")
 
 
 def test_where_a_flood_was_ended_is_the_hosts_time() -> None:
@@ -408,23 +438,61 @@ def test_the_command_in_the_key_has_neither_this_hosts_paths_nor_libvirts_own() 
     ]  # fmt: skip
 
 
-def heard_of(*lines: str) -> BootEvents:
-    events = BootEvents()
+SECRET = bytes(range(event_code.SECRET_BYTES))
+SAMPLE_LINE = '{"event":"sample","step":"copy","repetition":1,"metric":"elapsed","value":%d,"unit":"s"}'
+BEGIN_LINE = '{"event":"begin","step":"copy","repetition":1}'
+END_LINE = '{"event":"end","status":"ok","reason":null}'
+
+
+def heard_of(*lines: str) -> tuple[BootEvents, list[float | None]]:
+    """What a boot has heard of these lines, and the values of its samples."""
+    events, values = BootEvents(SECRET), list[float | None]()
     for line in lines:
-        events.hear(line, "", lambda sample: None, lambda step: None)
-    return events
+        events.hear(line, "", lambda sample: values.append(sample.value), lambda step: None)
+    return events, values
 
 
-STEP_LINE = '{"event":"step","step":"copy","repetition":%d}'
+def coded(number: int, text: str, secret: bytes = SECRET) -> str:
+    return event_code.encode(number, text, secret)
+
+
+@pytest.mark.parametrize(("numbers", "lost"), [((1, 2, 3), False), ((1, 3), True), ((2,), True), ((), False)])
+def test_lines_that_the_host_has_lost_are_noticed(numbers: tuple[int, ...], lost: bool) -> None:
+    heard, values = heard_of(*(coded(number, SAMPLE_LINE % number) for number in numbers))
+    assert (heard.lost, heard.foreign, values) == (lost, "", [*numbers])
+    ending = Ending.OUTPUT_LOST if lost else Ending.STOPPED
+    found = judge_boot(ending, OK, [], "", foreign=heard.foreign)
+    assert found.status is (Status.INTERRUPTED if lost else Status.OK)
+    assert not lost or "was full" in (found.reason or "")
 
 
 @pytest.mark.parametrize(
-    ("lines", "lost"), [((1, 2, 3), False), ((1, 3), True), ((), True), ((1, 2, 2, 3), False)]
+    "line",
+    [
+        SAMPLE_LINE % 7,
+        coded(3, SAMPLE_LINE % 7, bytes(event_code.SECRET_BYTES)),
+        coded(3, SAMPLE_LINE % 8).replace(":8,", ":7,"),
+        coded(3, SAMPLE_LINE % 7).replace('"line":3', '"line":4'),
+        coded(2, SAMPLE_LINE % 1),
+        coded(1, BEGIN_LINE),
+        END_LINE,
+        '{"event":"reboot","next":1}',
+    ],
+    ids=["bare", "another secret", "altered", "another place", "again", "out of order", "end", "reboot"],
 )
-def test_lines_that_the_host_has_lost_are_noticed(lines: tuple[int, ...], lost: bool) -> None:
-    heard = heard_of(*(STEP_LINE % number for number in lines), '{"event":"said","lines":3}')
-    assert heard.lost is lost
-    ending = Ending.OUTPUT_LOST if lost else Ending.STOPPED
-    found = judge_boot(ending, OK, [], "")
-    assert found.status is (Status.INTERRUPTED if lost else Status.OK)
-    assert not lost or "was full" in (found.reason or "")
+def test_an_event_that_the_harness_did_not_write_fails_the_cell(line: str) -> None:
+    ours = (coded(1, BEGIN_LINE), coded(2, SAMPLE_LINE % 1), coded(3, SAMPLE_LINE % 2), coded(4, END_LINE))
+    for place in (2, 3, 4):
+        heard, values = heard_of(*ours[:place], line, *ours[place:])
+        assert values == [1, 2] and heard.ended == OK and not (heard.reboot or heard.lost)
+        found = judge_boot(Ending.STOPPED, OK, [], "", foreign=heard.foreign)
+        assert (found.status, found.repeatable) == (Status.FAILED, True)
+        assert (found.reason or "").startswith(
+            "step copy, repetition 1: an event came that the harness did not write, or not at this place: {"
+        )
+
+
+@pytest.mark.parametrize("line", ["", "{", '{"event":', "[  1.0] BUG: x", coded(3, "{}"), '{"event":"none"}'])
+def test_what_is_no_event_changes_nothing(line: str) -> None:
+    heard, values = heard_of(coded(1, SAMPLE_LINE % 1), line, coded(4, SAMPLE_LINE % 4))
+    assert (heard.foreign, values) == ("", [1, 4])

@@ -75,6 +75,30 @@ def test_each_repetition_of_a_line_is_a_cell(file: Path) -> None:
     assert set(first.scripts) == set(SCRIPTS)
 
 
+def deadlines(wanted: Any) -> list[float]:
+    return [
+        step.deadline
+        for turn in cell_requests(wanted, 16, (), None)
+        for phase in phases(turn.spec.scenario, CORPUS)
+        for step in phase.steps
+    ]
+
+
+@pytest.mark.parametrize(("scale", "default"), [("quick", 600), ("paper", 7200)])
+def test_a_control_file_says_how_long_its_scripts_may_take(file: Path, scale: str, default: int) -> None:
+    file.write_text("xfs write 1\ndeadline 90\next3-journal Read1 1\ndeadline 40000\nxfs Read1 1\n")
+    assert deadlines(asked(file, scale=scale)) == [default, 90, 90, 40000, 40000]
+
+
+@pytest.mark.parametrize(
+    "words", ["", "0", "-1", "1.5", "soon", "2000001", "9" * 5000, "\N{ARABIC-INDIC DIGIT FIVE}", "5 6"]
+)
+def test_a_deadline_is_a_number_of_seconds(file: Path, words: str) -> None:
+    file.write_text(f"deadline {words}\nxfs write 1\n")
+    with pytest.raises(InputError, match=":1: deadline <seconds>: a whole number of the guest's seconds"):
+        control_file.read(file)
+
+
 def test_what_has_ended_is_not_run_again(file: Path) -> None:
     wanted = asked(file)
     left = cell_requests(wanted, 16, (), None, {("ext3-journal", "Read1", 1), ("xfs", "write", 1)})

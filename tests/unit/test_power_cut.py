@@ -221,7 +221,7 @@ class Heard(Events):
 
     @classmethod
     def none(cls) -> "Heard":
-        heard = cls(-1)
+        heard = cls(-1, b"")
         object.__setattr__(heard, "said", [])
         return heard
 

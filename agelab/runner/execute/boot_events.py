@@ -1,5 +1,6 @@
 """The events that a guest sends during one boot."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -9,7 +10,6 @@ from agelab.model.event import (
     EVENT,
     CellEnded,
     HarnessReady,
-    LinesWritten,
     Mounted,
     PowerIsCut,
     RebootRequested,
@@ -20,12 +20,18 @@ from agelab.model.event import (
 )
 from agelab.model.result import Sample
 from agelab.model.step_id import StepId
+from agelab.runner.execute import event_code
+
+QUOTED = 200
+"""Characters of an event that are quoted in a reason."""
 
 
 @dataclass
 class BootEvents:
     """The events of one boot so far."""
 
+    secret: bytes = field(default_factory=lambda: os.urandom(event_code.SECRET_BYTES))
+    """Known to the host and the boot's harness alone; it takes the guest as many instructions as any other."""
     ended: CellEnded | None = None
     reboot: RebootRequested | None = None
     cut: PowerIsCut | None = None
@@ -34,9 +40,11 @@ class BootEvents:
     """The step that is under way."""
     failures: list[StepFailed] = field(default_factory=list)
     lines: int = 0
-    """Number of events."""
+    """Number of the harness's last line."""
     lost: bool = False
-    """True if the guest has written more of them."""
+    """True if one before it is missing."""
+    foreign: str = ""
+    """The first event that is not the harness's, or not in its place: a reason why the cell failed."""
 
     @property
     def last_word(self) -> CellEnded | RebootRequested | PowerIsCut | None:
@@ -53,20 +61,28 @@ class BootEvents:
     ) -> None:
         """Take in one line of a boot of that phase.
 
-        A line that is no event (a kernel message broke into it, a crash cut it short) changes nothing.
+        A line that is no event (a kernel message broke into it, a crash cut it short) changes nothing. An event that is
+        not the harness's next one is noted, and not taken.
         """
+        number, text = event_code.decode(line, self.secret)
+        is_next = number > self.lines
+        if is_next:
+            self.lost = self.lost or number > self.lines + 1
+            self.lines = number
         try:
-            event = EVENT.validate_json(line)
+            event = EVENT.validate_json(text)
         except ValidationError:
+            return
+        if not is_next:
+            step = f"{self.step_under_way}: " if self.begun else ""
+            why = f"{step}an event came that the harness did not write, or not at this place: {text[:QUOTED]}"
+            self.foreign = self.foreign or why
             return
 
         def in_phase(step: str) -> str:
             return str(StepId.parse(step).inside(phase))
 
-        self.lines += 1
         match event:
-            case LinesWritten():
-                self.lost = self.lines <= event.lines
             case SampleSent():
                 record(event.sample(in_phase(event.step)))
             case StepBegun():

@@ -3,7 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agelab.model.console import KERNEL_ERROR, filesystem_shutdown, out_of_memory_kill, panic_message
+from agelab.model.console import (
+    KERNEL_ERROR,
+    filesystem_shutdown,
+    out_of_memory_kill,
+    out_of_memory_panic,
+    panic_message,
+)
 from agelab.model.event import CellEnded, StepFailed
 from agelab.model.result import Status, StuckTask
 from agelab.vm.hypervisor import Ending
@@ -13,11 +19,15 @@ ENOSPC = "No space left on device"
 INTERRUPTIONS = {
     Ending.TIMEOUT: "the host's patience ended before the guest's work did",
     Ending.PAUSED: "the guest was paused by somebody on the host until the host's patience ended",
-    Ending.OUTPUT_LOST: "the host's filesystem was full: some of what the guest said is lost",
+    Ending.OUTPUT_LOST: (
+        "some of what the harness said is lost: the host's filesystem was full, or a step wrote into it"
+    ),
     Ending.DAEMON_LOST: "libvirt's daemon ended while the guest ran, and the guest with it",
     Ending.CRASHED: "QEMU was killed, or ended by itself; a full host filesystem does that",
 }
 """Ends that the host caused: they say nothing about the guest."""
+BY_GUEST = (Ending.STOPPED, Ending.WATCHDOG)
+"""Ends at a moment of the guest's time."""
 
 
 @dataclass(frozen=True)
@@ -44,17 +54,22 @@ def judge_boot(
     *,
     gone: Sequence[str] = (),
     during: str = "",
+    foreign: str = "",
 ) -> CellStatus:
     """Judge how a boot ended.
 
     ``gone`` are patterns of kernel messages by which its filesystem shuts itself down, ``during`` names the step that
-    was under way.
+    was under way, ``foreign`` why an event was not the harness's.
 
     A limit of host time only interrupts a cell: the host's speed says nothing about the guest.
     """
     step = f"{during}: " if during else ""
     if ending is Ending.OUTPUT_LOST:
         return CellStatus(Status.INTERRUPTED, INTERRUPTIONS[ending])
+    if foreign:
+        return CellStatus(Status.FAILED, foreign, repeatable=ending in BY_GUEST)
+    if none_left := out_of_memory_panic(console):
+        return CellStatus(Status.FAILED, step + none_left)
     if panicked := panic_message(console):
         return CellStatus(Status.PANICKED, step + panicked)
     if ending is Ending.OUTPUT_TOO_LARGE:

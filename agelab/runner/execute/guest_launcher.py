@@ -15,6 +15,7 @@ from agelab.image import Image
 from agelab.kernel import initramfs
 from agelab.model.digits import parse_digits
 from agelab.model.result import Sample
+from agelab.runner.execute import event_code
 from agelab.runner.execute.boot_events import BootEvents
 from agelab.runner.plan import cell_inputs
 from agelab.runner.plan.boot import Boot
@@ -28,6 +29,8 @@ from agelab.vm.hypervisor import Ending, Hypervisor
 BOOT_TIMEOUT: dict[Clock, float] = {"virtual": 6 * 3600.0, "wall": 7 * 86400.0}
 """Host seconds for one boot."""
 MAX_TIMEOUT = 10**9
+NO_SECRET = bytes(event_code.SECRET_BYTES)
+"""Stands for a boot's secret in the inputs: it shapes no digit."""
 TIMEOUT_VARIABLE = "AGELAB_PATIENCE"
 """The environment variable that sets them."""
 
@@ -71,7 +74,7 @@ class GuestLauncher:
     ) -> Ending:
         """Run one boot to its end: ``record`` gets each sample, ``on_step`` each step's name as it ends."""
         guest = self.guest(boot)
-        guest.initramfs.write_bytes(self._initramfs(boot))
+        guest.initramfs.write_bytes(self._initramfs(boot, events.secret))
         limit = guest_output.MAX_EVENT_BYTES + guest_output.EVENT_BYTES_PER_STEP * len(boot.plan["steps"])
         output = guest_output.GuestOutput(guest.events, guest.console, limit)
         for file in (guest.console, guest.events):
@@ -86,10 +89,16 @@ class GuestLauncher:
                 lambda line: events.hear(line, boot.phase, record, on_step),
                 boot_timeout(self.spec.clock),
             )
-            silent = ending is Ending.STOPPED and not events.last_word and host.is_disk_full(self.directory)
-            return Ending.OUTPUT_LOST if events.lost or silent else ending
+            return Ending.OUTPUT_LOST if self._is_output_lost(ending, events) else ending
         finally:
             guest.initramfs.unlink()
+
+    def _is_output_lost(self, ending: Ending, events: BootEvents) -> bool:
+        """Tell whether lines are missing. A full disk may also be why the last one is, or why one has been altered."""
+        if events.lost and not events.foreign:
+            return True
+        silent = ending is Ending.STOPPED and not events.last_word
+        return (silent or bool(events.foreign)) and host.is_disk_full(self.directory)
 
     def inputs(self, boot: Boot, places: Mapping[str, Path]) -> dict[str, Any]:
         """Return all that shapes a boot beside the cell's environment: its plan, initramfs and QEMU command.
@@ -106,7 +115,7 @@ class GuestLauncher:
         }
         return {
             "plan": boot.plan,
-            "initramfs": hashlib.sha256(self._initramfs(boot)).hexdigest(),
+            "initramfs": hashlib.sha256(self._initramfs(boot, NO_SECRET)).hexdigest(),
             "command": cell_inputs.guest_command(command, named),
         }
 
@@ -125,8 +134,8 @@ class GuestLauncher:
             known[guest] = domain.domain_xml(guest, libvirt_daemon.uri(), self.hypervisor.security_models)
         return known[guest]
 
-    def _initramfs(self, boot: Boot) -> bytes:
-        """Return the image's archive, followed by the cell's own: modules, harness, tools and plan."""
+    def _initramfs(self, boot: Boot, secret: bytes) -> bytes:
+        """Return the image's archive, followed by the cell's own: modules, harness, tools, plan and secret."""
         module = self.module if any(drive["settings"] for drive in boot.plan["drives"]) else None
         scripts = {f"control/{name}": text for name, text in sorted(self.spec.scripts.items())}
         programs = {
@@ -136,7 +145,7 @@ class GuestLauncher:
         return fileio.read_bytes(self.image.initramfs, fileio.PROGRAM) + initramfs.cell(
             self.image.kernel.modules,
             self.spec.modules,
-            {**cell_inputs.harness_files(), "plan.json": canonical_json(boot.plan)},
+            {**cell_inputs.harness_files(), "plan.json": canonical_json(boot.plan), "secret": secret},
             {"start": cell_inputs.harness_start(), **programs, **scripts},
             {module.stem: fileio.read_bytes(module, fileio.PROGRAM)} if module else {},
         )

@@ -50,7 +50,13 @@ class BootRunner:
         """Judge a boot by what the harness, the console and the domain tell."""
         console = self.boots.launcher.console(boot)
         return judge_boot(
-            ending, ended, failures, console, gone=boot.plan["gone"], during=events.step_under_way
+            ending,
+            ended,
+            failures,
+            console,
+            gone=boot.plan["gone"],
+            during=events.step_under_way,
+            foreign=events.foreign,
         )
 
 

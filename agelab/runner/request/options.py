@@ -5,7 +5,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Self, get_args
 
 from pydantic import (
     AfterValidator,
@@ -23,7 +23,7 @@ from pydantic_core import ErrorDetails
 
 from agelab.disk import DriveSpec, parse_list
 from agelab.errors import InputError, unknown
-from agelab.model.base import Defaults, Layout
+from agelab.model.base import Defaults, Layout, ScaleName
 from agelab.model.result import RunPlan
 from agelab.model.sanitize import require_utf_8
 from agelab.runner.plan.power_cut import PowerCut
@@ -144,9 +144,7 @@ class RunOptions(BaseModel):
     filesystem: str | None = Field(default=None, description="only variants of these, comma-separated")
     seeds: Annotated[tuple[int, ...], BeforeValidator(_seeds), AfterValidator(_distinct_seeds)] = (1,)
     trace: bool = False
-    scale: Literal["quick", "paper"] | None = Field(
-        default=None, description="None: paper for a control file, else quick"
-    )
+    scale: ScaleName | None = Field(default=None, description="None: paper for a control file, else quick")
     corpus: str | None = Field(default=None, description="the user's own data in place of the seeded ones")
     log: str | None = Field(default=None, description="an operation log in place of the scenario's histories")
     corpus_seed: Annotated[int, AfterValidator(_corpus_seed)] = 1

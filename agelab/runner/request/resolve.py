@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 from agelab import readers
 from agelab.errors import InputError, unknown
 from agelab.kernel import canonical
+from agelab.model.base import ScaleName
 from agelab.model.scenario import Scenario
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.run_request import RunRequest
@@ -24,7 +24,7 @@ def resolve(options: RunOptions, source: Selection | ControlFile | None = None) 
     source = source or _read(options)
     file = source if isinstance(source, ControlFile) else None
     selected = source.selection if isinstance(source, ControlFile) else source
-    scale: Literal["quick", "paper"] = options.scale or ("paper" if file else "quick")
+    scale: ScaleName = options.scale or ("paper" if file else "quick")
     if scale not in selected.scenario.scales:
         raise unknown("scale", scale, [*selected.scenario.scales])
     scenario = selected.scenario if options.corpus else selected.scenario.at_scale(scale)

@@ -4,11 +4,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
 from agelab import readers
 from agelab.disk import DriveClaim
-from agelab.model.base import Defaults, Layout
+from agelab.model.base import Defaults, Layout, ScaleName
 from agelab.model.machine import Machine
 from agelab.model.scenario import Scenario, Variant
 from agelab.runner.plan.cell_spec import CellSpec
@@ -29,7 +28,7 @@ class RunRequest:
     """In place of the scenario's."""
     kernel: str
     """Its spec, with absolute paths."""
-    scale: Literal["quick", "paper"]
+    scale: ScaleName
     corpus: Path | None
     """The user's own data; every size of the scenario follows its size."""
     defaults: Defaults
@@ -55,7 +54,7 @@ class RunRequest:
             return [(whole, variant, seed, None) for variant in variants for seed in self.options.seeds]
         found: list[tuple[Scenario, Variant, int, ControlLine | None]] = []
         for line in self.control.lines:
-            scenario = self.control.scenario(line)
+            scenario = self.control.scenario(line, self.scale)
             for seed in range(1, line.repetitions + 1):
                 found.append((scenario, scenario.variants[0], seed, line))
         return found
