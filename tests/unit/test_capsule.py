@@ -240,6 +240,18 @@ def test_a_member_of_a_size_that_data_does_not_have_is_refused(capsule: Path) ->
         open_capsule(resealed(capsule, lambda members: members.update({"plan.json": large})))
 
 
+@pytest.mark.parametrize(
+    ("limit", "why"),
+    [("MAX_MEMBERS", "more than 5 members"), ("MAX_ALL_DATA_BYTES", "data is larger than 5 bytes")],
+)
+def test_a_capsule_of_more_members_or_data_than_memory_has_room_for_is_refused(
+    capsule: Path, monkeypatch: pytest.MonkeyPatch, limit: str, why: str
+) -> None:
+    monkeypatch.setattr(schema, limit, 5)
+    with pytest.raises(InputError, match=why):
+        open_capsule(capsule)
+
+
 def test_artefacts_are_unpacked_under_names_of_ours(full: Path, tmp_path: Path) -> None:
     members = contents(full)
     infos = json.loads(members["artefacts/kernel/modules.json"])

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agelab import process
-from agelab.corpus import CorpusSpec, corpus_from_user, make
+from agelab.corpus import CorpusSpec, corpus_from_user, make, user
 from agelab.errors import HostError, InputError
 from agelab.store import Store
 
@@ -301,6 +301,18 @@ def test_bombs_are_refused_before_they_go_off(tmp_path: Path, monkeypatch: pytes
     many = tarred(tmp_path / "many.tar", ("a", FILE, ""), *((f"b{n}", HARD, "a") for n in range(10)))
     with pytest.raises(HostError, match="unpacking the archive needs"):
         corpus_from_user(many, Store(tmp_path / "home"))
+
+
+@pytest.mark.parametrize(
+    "names", [[f"a{n}" for n in range(11)], ["/".join("abcdefghijkl")]], ids=["many", "deep"]
+)
+def test_an_archive_of_more_names_than_a_disk_has_inodes_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: list[str]
+) -> None:
+    monkeypatch.setattr(user, "_ENTRIES", 10)
+    archive = tarred(tmp_path / "many.tar", *((name, FILE, "") for name in names))
+    with pytest.raises(InputError, match="holds more than 10 files and directories"):
+        corpus_from_user(archive, Store(tmp_path / "home"))
 
 
 @pytest.mark.parametrize("data", [b"\x1f\x8b\x08\x1f\0", b"\x1f\x8b\x08\xc7" + bytes(600)])
