@@ -11,6 +11,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from signal import Signals
+from typing import IO
 
 from agelab import fileio, orphans, places
 from agelab.errors import HostError
@@ -39,6 +41,9 @@ MOUNTS_APART = (*_MOUNT_NAMESPACE, "--")
 _AS_ROOT = ("--map-root-user", "--map-auto")
 """Options that make a user the root of the namespaces, with the ids of /etc/subuid and /etc/subgid beside."""
 PACKAGES_FILE = places.HOST_PACKAGES
+MAX_OUTPUT = 256 << 20
+"""Bytes of each output stream that are kept in memory at most: a program may be reading what somebody made up."""
+_PIPE_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,10 @@ class ProcessFailed(HostError):
             f"{argv[0]} {how}" + (f":\n{tail}" if tail else ""),
             hint="to see it again: " + (rerun or shlex.join(argv)),
         )
+
+
+class TooMuchOutput(HostError):
+    """A program printed more than is read of it, and was ended."""
 
 
 class TimedOut(HostError):
@@ -122,7 +131,8 @@ def run(
     ``give_up`` is called every second; when it returns True the program is ended.
     ``isolated`` runs the program as root of pid and mount namespaces of its own, so that everything it starts or mounts
     ends with it. Where the host does not allow that the program runs as it is.
-    Raises HostError when the program is missing, TimedOut, and ProcessFailed on a status not in ``ok`` or a give-up.
+    Raises HostError when the program is missing, TimedOut, TooMuchOutput, and ProcessFailed on a status not in ``ok``
+    or a give-up.
     """
     with ExitStack() as stack:
         source = stack.enter_context(stdin.open("rb")) if stdin else subprocess.DEVNULL
@@ -143,13 +153,17 @@ def run(
                 raise ProcessFailed(argv, -signal.SIGINT, _text(log), shell_line(argv, cwd, env))
         except FileNotFoundError as error:
             raise not_installed(argv[0], error) from error
+        except TooMuchOutput as error:
+            raise TooMuchOutput(
+                f"{argv[0]}: {error}", hint=f"to see it: {shell_line(argv, cwd, env)}"
+            ) from error
         except subprocess.TimeoutExpired as error:
             raise TimedOut(
                 f"{argv[0]} did not finish within {timeout:g} s",
                 hint=f"to see it: {shell_line(argv, cwd, env)}",
             ) from error
-    out = (output or b"").decode(errors="replace")
-    err = _text(log) if log else (errors or b"").decode(errors="replace")
+    out = output.decode(errors="replace")
+    err = _text(log) if log else errors.decode(errors="replace")
     if child.returncode not in ok:
         # Some programs write errors to standard output.
         raise ProcessFailed(argv, child.returncode, err or out, shell_line(argv, cwd, env))
@@ -173,19 +187,63 @@ def _text(log: Path | None) -> str:
     return fileio.tail(log) if log else ""
 
 
+class _OutputReader(threading.Thread):
+    """Reads one output stream of a child, and ends the child where it is more than MAX_OUTPUT."""
+
+    def __init__(self, child: subprocess.Popen[bytes], stream: IO[bytes]) -> None:
+        super().__init__(daemon=True)
+        self._child, self._stream = child, stream
+        self._pieces: list[bytes] = []
+        self.too_much = False
+        self.start()
+
+    def run(self) -> None:
+        left = MAX_OUTPUT
+        with self._stream:
+            while piece := os.read(self._stream.fileno(), _PIPE_BYTES):
+                left -= len(piece)
+                if left < 0:
+                    self.too_much = True
+                    self._child.kill()
+                    return
+                self._pieces.append(piece)
+
+    @property
+    def output(self) -> bytes:
+        return b"".join(self._pieces)
+
+
 def _communicate(
     child: subprocess.Popen[bytes], timeout: float | None, give_up: Callable[[], bool] | None
-) -> tuple[bytes | None, bytes | None]:
+) -> tuple[bytes, bytes]:
     """Wait for the child's end and return its output; return early with none when ``give_up`` returns True."""
-    if give_up is None:
-        return child.communicate(timeout=timeout)
+    out, err = (stream and _OutputReader(child, stream) for stream in (child.stdout, child.stderr))
+    readers = [reader for reader in (out, err) if reader]
     until = None if timeout is None else time.monotonic() + timeout
-    while not give_up():
-        with suppress(subprocess.TimeoutExpired):
-            return child.communicate(timeout=1)
-        if until is not None and time.monotonic() > until:
+    while not (give_up and give_up()):
+        waits = [1.0] if give_up else []
+        waits += [] if until is None else [max(0.0, until - time.monotonic())]
+        if _has_ended(child, readers, min(waits, default=None)):
+            if any(reader.too_much for reader in readers):
+                raise TooMuchOutput(f"it printed more than {MAX_OUTPUT >> 20} MiB")
+            return out.output if out else b"", err.output if err else b""
+        if until is not None and time.monotonic() >= until:
             raise subprocess.TimeoutExpired(child.args, timeout or 0)
     return b"", b""
+
+
+def _has_ended(
+    child: subprocess.Popen[bytes], readers: Sequence[_OutputReader], seconds: float | None
+) -> bool:
+    """Wait until the child has ended and all of its output is read, or so many seconds."""
+    until = None if seconds is None else time.monotonic() + seconds
+    for reader in readers:
+        reader.join(None if until is None else max(0.0, until - time.monotonic()))
+        if reader.is_alive():
+            return False
+    with suppress(subprocess.TimeoutExpired):
+        child.wait(None if until is None else max(0.0, until - time.monotonic()))
+    return child.poll() is not None
 
 
 def _end(child: subprocess.Popen[bytes], grace: float | None) -> None:

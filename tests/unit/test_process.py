@@ -17,6 +17,14 @@ def test_both_streams_and_the_status_come_back() -> None:
     assert done == process.Completed(3, "out\n", "err\n")
 
 
+@pytest.mark.parametrize("stream", ["", " >&2"])
+def test_a_program_that_prints_without_an_end_is_ended(monkeypatch: pytest.MonkeyPatch, stream: str) -> None:
+    monkeypatch.setattr(process, "MAX_OUTPUT", 8 << 20)
+    with pytest.raises(process.TooMuchOutput, match="sh: it printed more than 8 MiB"):
+        process.run(["sh", "-c", f"yes{stream}"], timeout=60)
+    assert len(process.run(["head", "-c", str(8 << 20), "/dev/zero"]).stdout) == 8 << 20
+
+
 def test_a_missing_program_names_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(process, "SEARCH_PATH", str(tmp_path))
     with pytest.raises(HostError, match="virt-install is not installed") as caught:
