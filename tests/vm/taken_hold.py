@@ -29,8 +29,8 @@ def undisturbed(directory: Path, more: str = SPIN) -> Iterator[Chaos]:
 
 
 @contextmanager
-def begun(chaos: Chaos) -> Iterator[Begun]:
-    """Yield a run whose first guest is at its second step."""
+def begun(chaos: Chaos, *, early: bool = False) -> Iterator[Begun]:
+    """Yield a run whose first guest is at its second step, or has just been started."""
     known = set(chaos.plans())
     child = chaos.start(*chaos.words)
 
@@ -40,7 +40,7 @@ def begun(chaos: Chaos) -> Iterator[Begun]:
         return any(path.exists() and '"copy"' in path.read_text() for path in samples)
 
     try:
-        assert wait_until(copied, GUEST), chaos.said()
+        assert wait_until(lambda: bool(guests(chaos)) if early else copied(), GUEST), chaos.said()
         [run] = set(chaos.plans()) - known
         yield child, run
     finally:

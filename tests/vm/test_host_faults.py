@@ -77,30 +77,31 @@ def test_a_killed_agelab_leaves_no_guest_and_no_daemon(chaos: Chaos, begun: Begu
 
 
 @pytest.fixture
-def systems_daemon(chaos: Chaos) -> Iterator["subprocess.Popen[bytes]"]:
+def systems_daemon(chaos: Chaos) -> Iterator[None]:
     """A daemon that agelab has not started, with the host's own configuration."""
-    with subprocess.Popen([*chaos.before, "libvirtd"], stderr=subprocess.DEVNULL) as daemon:
-        try:
-            virsh = [*chaos.before, "virsh", "--connect", "qemu:///system", "version"]
-            assert wait_until(lambda: subprocess.run(virsh, capture_output=True, check=False).returncode == 0)
-            yield daemon
-        finally:
-            for pid in processes("libvirtd", chaos):
+    virsh = [*chaos.before, "virsh", "--connect", "qemu:///system", "version"]
+    for daemon in ("virtlogd", "libvirtd"):
+        subprocess.run([*chaos.before, daemon, "--daemon"], check=True)
+    try:
+        assert wait_until(lambda: subprocess.run(virsh, capture_output=True, check=False).returncode == 0)
+        yield
+    finally:
+        for daemon in ("virtlogd", "libvirtd"):
+            for pid in processes(daemon, chaos):
                 os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.usefixtures("systems_daemon")
 @pytest.mark.parametrize("restarted", [False, pytest.param(True, marks=pytest.mark.full)])
-def test_the_systems_own_daemon_may_be_killed_and_restarted(
-    chaos: Chaos, systems_daemon: "subprocess.Popen[bytes]", restarted: bool
-) -> None:
+def test_the_systems_own_daemon_may_be_killed_and_restarted(chaos: Chaos, restarted: bool) -> None:
     """Where nobody restarts it (no service manager does here) agelab starts one of its own."""
     with taken_hold.begun(chaos) as (child, run):
         [guest], [libvirtd] = guests(chaos), processes("libvirtd", chaos)
         os.kill(libvirtd, signal.SIGKILL)
         if restarted:
-            again = subprocess.Popen([*chaos.before, "libvirtd"], stderr=subprocess.DEVNULL)
+            subprocess.run([*chaos.before, "libvirtd", "--daemon"], check=True)
         assert wait_until(lambda: not Path(f"/proc/{guest}").exists())
         interrupted(chaos, run, child, "libvirt's daemon ended while the guest ran, and the guest with it")
         resumed(chaos, run)
     if restarted:
-        assert again.poll() is None, "it is not ours to stop"
+        assert processes("libvirtd", chaos), "it is not ours to stop"

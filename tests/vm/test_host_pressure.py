@@ -10,15 +10,15 @@ import pytest
 from tests import capabilities
 from tests.capabilities import needs_root
 from tests.vm import taken_hold
-from tests.vm.chaos import Chaos
+from tests.vm.chaos import Chaos, wait_until
 from tests.vm.taken_hold import GUEST, guests, interrupted, resumed
 
 pytestmark = [pytest.mark.vm, pytest.mark.full, needs_root]
 
 CGROUPS = Path("/sys/fs/cgroup")
 HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
-MEMORY = 160 << 20
-"""Bytes for a QEMU that takes more: its guest has 448 MiB."""
+LITTLE, TOO_LITTLE = 128 << 20, 64 << 20
+"""Bytes of memory for a QEMU that takes 250 million."""
 CLOCK = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -84,8 +84,8 @@ def set_limit(pid: int, controller: str, old: dict[str, str], new: dict[str, str
         (place / name).write_text(value)
 
 
-def limit_memory(pid: int) -> None:
-    set_limit(pid, "memory", {"memory.limit_in_bytes": str(MEMORY)}, {"memory.max": str(MEMORY)})
+def limit_memory(pid: int, size: int) -> None:
+    set_limit(pid, "memory", {"memory.limit_in_bytes": str(size)}, {"memory.max": str(size)})
 
 
 def limit_processor(pid: int) -> None:
@@ -119,19 +119,18 @@ def swapped(pid: int) -> int:
 
 
 def test_a_guest_that_the_host_swaps_out_has_the_same_digests(chaos: Chaos, tmp_path: Path) -> None:
-    with swap(tmp_path), taken_hold.begun(chaos) as (child, run):
+    with swap(tmp_path), taken_hold.begun(chaos, early=True) as (child, run):
         [guest] = guests(chaos)
-        limit_memory(guest)
-        assert swapped(guest) > 1 << 20
+        limit_memory(guest, LITTLE)
+        assert wait_until(lambda: swapped(guest) > 16 << 20, GUEST)
         assert child.wait(4 * GUEST) == 0, chaos.said()
         assert chaos.results(run) == chaos.results(chaos.plans()[0])
 
 
 def test_a_guest_that_the_host_ends_for_its_memory_is_interrupted(chaos: Chaos) -> None:
-    with taken_hold.begun(chaos) as (child, run):
+    with taken_hold.begun(chaos, early=True) as (child, run):
         [guest] = guests(chaos)
-        (Path("/proc") / str(guest) / "oom_score_adj").write_text("1000")
-        limit_memory(guest)
+        limit_memory(guest, TOO_LITTLE)
         interrupted(
             chaos, run, child, "QEMU was killed, or ended by itself; a full host filesystem does that"
         )

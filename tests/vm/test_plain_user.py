@@ -66,13 +66,9 @@ def as_user(user: tuple[str, Path], clone: Path, *words: str) -> subprocess.Comp
         if one in process.PROXY_VARIABLES or one.startswith("PIP_")
     }
     env = {"HOME": str(home), "USER": name, "PATH": "/usr/local/bin:/usr/bin:/bin", **kept}
+    become = ("setpriv", "--reuid", name, "--regid", name, "--init-groups", "--")
     return subprocess.run(
-        [*ALONE, "runuser", "-u", name, "--", *words],
-        cwd=clone,
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
+        [*ALONE, *become, *words], cwd=clone, env=env, capture_output=True, text=True, check=False
     )
 
 
