@@ -182,7 +182,8 @@ def _hooks(definition: RootDefinition, work: Path) -> list[str]:
 def _pack(tar: Path, root: Path) -> None:
     # Uncompressed: decompression would count in the guest's clock.
     flags = ["-reproducible", "-noI", "-noD", "-noF", "-noX", "-b", "131072", "-no-progress", "-quiet"]
-    process.run(["sqfstar", *flags, str(root)], stdin=tar, env=_EPOCH)
+    # The tar has no entry for the top, which belongs to whoever packs it (sqfstar 4.5 ignores -root-uid): to root.
+    process.run(["sqfstar", *flags, str(root)], stdin=tar, env=_EPOCH, isolated=True)
     align(root)
 
 

@@ -1,8 +1,12 @@
 """Sealed images without a guest: identity, the proof's plan, assembly, and what a failing Packer says."""
 
 import json
+import secrets
+import subprocess
+import sys
 import threading
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -18,6 +22,7 @@ from agelab.kernel.modules import BUILTIN, INDEX, index
 from agelab.model.filesystem import Filesystem
 from agelab.scenario.toml_files import read_all
 from agelab.store import Store
+from tests.capabilities import needs_root
 from tests.unit.native_tools import until
 
 PACKAGE = Package(name="busybox-static", version="1", filename="b.deb", size=1, sha256="0" * 64)
@@ -267,6 +272,33 @@ def test_a_kernel_that_panics_in_its_proof_is_told_from_a_packer_that_fails(
     with pytest.raises(HostError) as failed:
         packer.build(tmp_path, {})
     assert isinstance(failed.value, DoesNotBoot) is slow  # Packer alone failed: the kernel is not to blame
+
+
+PACKS = """
+import sys
+from pathlib import Path
+from agelab.image import root
+root._pack(Path(sys.argv[1]), Path(sys.argv[2]))
+"""
+
+
+@needs_root
+def test_a_root_is_the_same_bytes_whoever_packs_it() -> None:
+    """Its top belongs to root, not to the user: the image of a plain user is root's."""
+    with TemporaryDirectory(dir="/var/tmp") as name:
+        place, user = Path(name), f"agelab-{secrets.token_hex(3)}"
+        place.chmod(0o777)
+        subprocess.run(["useradd", "--no-create-home", "--home-dir", name, user], check=True)
+        try:
+            (place / "file").write_text("content")
+            subprocess.run(["tar", "-C", name, "-cf", str(place / "tar"), "file"], check=True)
+            become = ("setpriv", "--reuid", user, "--regid", user, "--init-groups", "--")
+            for number, before in enumerate(((), become)):
+                words = [*before, sys.executable, "-c", PACKS, str(place / "tar"), str(place / str(number))]
+                subprocess.run(words, cwd="/", check=True)
+        finally:
+            subprocess.run(["userdel", user], check=True)
+        assert (place / "0").read_bytes() == (place / "1").read_bytes()
 
 
 def test_the_guest_definition_is_valid() -> None:
