@@ -182,3 +182,29 @@ def test_a_directory_of_any_bytes_is_no_place_for_runs(tmp_path: Path) -> None:
     environment = {**os.environ, "AGELAB_HOME": str(tmp_path / "home")}
     done = agelab(environment, place, "run", "aging-ext4")
     assert done.returncode == 2 and b"bytes that are no UTF-8" in done.stderr
+
+
+JOURNAL = f"""
+from pathlib import Path
+from agelab.model.result import End
+from agelab.runner.prepare.control_journal import ControlJournal
+from agelab.scenario import control_file
+
+control = control_file.read(Path("control"))
+journal = ControlJournal(Path.cwd())
+with journal.opened(proceed=False):
+    journal.begin(control.lines[0], 1)
+    journal.end(control.lines[0], 1, End(status="failed", reason={TEXT!a}, host_seconds=1), [])
+with journal.opened(proceed=True) as ended:
+    assert ended == {{("ext4", "a", 1): "failed"}}, ended
+"""
+
+
+def test_a_control_file_is_read_and_its_journal_written(environment: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "control").write_text(f"# {TEXT}\next4 a 1\n", encoding="utf-8")
+    for name in ("filesystem-ext4.sh", "test-a-perform.sh"):
+        (tmp_path / name).write_text(f"echo {TEXT}\n", encoding="utf-8")
+    words = [sys.executable, "-c", JOURNAL]
+    done = subprocess.run(words, env=environment, cwd=tmp_path, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert f"end failed: {ascii(TEXT)[1:-1]}\n" in (tmp_path / "journal.log").read_text("ascii")
