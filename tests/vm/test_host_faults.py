@@ -91,8 +91,9 @@ def systems_daemon(chaos: Chaos) -> Iterator[None]:
                 os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("systems_daemon")
-@pytest.mark.parametrize("restarted", [False, pytest.param(True, marks=pytest.mark.full)])
+@pytest.mark.parametrize("restarted", [False, True])
 def test_the_systems_own_daemon_may_be_killed_and_restarted(chaos: Chaos, restarted: bool) -> None:
     """Where nobody restarts it (no service manager does here) agelab starts one of its own."""
     with taken_hold.begun(chaos) as (child, run):
