@@ -21,7 +21,7 @@ from harness import counters, drives, machine
 from harness.events import Events
 
 job = json.loads(Path("/run/agelab/job.json").read_text())
-events = Events.open(Path("/dev/ttyS1"))
+events = Events.open(Path("/dev/ttyS1"), b"")
 [disk] = machine.disks()[1:]
 first, half = 63, job["sectors"] // 2
 edge, end = first + half, first + 2 * half

@@ -26,7 +26,7 @@ from harness import drives, machine
 from harness.events import Events
 
 job = json.loads(Path("/run/agelab/job.json").read_text())
-events = Events.open(Path("/dev/ttyS1"))
+events = Events.open(Path("/dev/ttyS1"), b"")
 [disk] = machine.disks()[1:]
 drives.ADD.write_text(f"{job['settings']} memory=0x{machine.address(disk):x}:0:{job['sectors']}")
 device = os.open("/dev/drive0", os.O_RDWR | os.O_DIRECT)
