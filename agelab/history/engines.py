@@ -157,7 +157,6 @@ def _repository(wanted: Repository, disk: int) -> LogSource:
     inputs = {"engine": wanted.engine, "recipe": tree.RECIPE, "commit": commit, "points": wanted.points}
     # In a shallow clone, or one with grafts, the same commit has other versions before it.
     inputs["versions"] = git_history.first_parents_hash(repository, commit)
-    kept = [path for path in (repository / ".git/objects", repository / "objects") if path.exists()]
     return LogSource(
         wanted.engine,
         title,
@@ -166,7 +165,7 @@ def _repository(wanted: Repository, disk: int) -> LogSource:
         inputs,
         lines(),
         record,
-        readable_by=readers.of_files(repository, *kept),
+        readable_by=git_history.readable_by(repository),
     )
 
 

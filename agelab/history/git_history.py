@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from agelab import git, process
+from agelab import git, process, readers
 from agelab.errors import InputError
 from agelab.history.tree import FileChange, Version
 
@@ -65,14 +65,23 @@ def changes(repository: Path, commit: str, work: Path) -> RepositoryChanges:
     return RepositoryChanges(work / "changes", _sizes(repository, work / "sizes"))
 
 
-def _git(
-    repository: Path, *words: str, source: Path | None = None, to: Path | None = None
-) -> process.Completed:
+def readable_by(repository: Path) -> int:
+    """Return who may read a repository and its objects, wherever they lie (agelab.readers)."""
+    return readers.of_files(repository, _find(repository).objects)
+
+
+def _find(repository: Path) -> git.GitRepository:
     found = git.find(repository)
     if found is None:
         raise InputError(f"{repository}: it is no git repository")
+    return found
+
+
+def _git(
+    repository: Path, *words: str, source: Path | None = None, to: Path | None = None
+) -> process.Completed:
     try:
-        return found.query(words, stdin=source, stdout=to)
+        return _find(repository).query(words, stdin=source, stdout=to)
     except process.ProcessFailed as error:
         raise InputError(f"{repository}: git cannot read it: {error.stderr.strip()}") from error
 

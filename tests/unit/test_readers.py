@@ -142,15 +142,17 @@ def test_a_history_is_for_those_who_may_read_its_log_or_repository(
     repository = place / "repository"
     repository.mkdir()
     subprocess.run(
-        "git init -q . && echo a > a && git add a && git -c user.name=a -c user.email=a commit -q -m a",
+        "git init -q . && echo a > a && git add a && git -c user.name=a -c user.email=a commit -q -m a && "
+        "git worktree add -q ../linked",
         shell=True,
         cwd=repository,
         check=True,
     )
     (repository / ".git/objects").chmod(0o700 if closed else 0o755)
-    of_git = Repository(name="git", engine="git", repository=str(repository), revision="HEAD", points=1)
-    engines.write_log(engines.log_source(of_git, 64 << 20, 1), place / "written")
-    assert (rights(place / "written") == {0}) is closed
+    for path in (repository, place / "linked"):  # a linked work tree has its objects in the first one
+        of_git = Repository(name="git", engine="git", repository=str(path), revision="HEAD", points=1)
+        engines.write_log(engines.log_source(of_git, 64 << 20, 1), place / f"written-{path.name}")
+        assert (rights(place / f"written-{path.name}") == {0}) is closed, path
 
 
 @pytest.mark.parametrize("closed", [False, True])
