@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, CDPSession, Dialog, Page, sync_playwright
+from playwright.sync_api import Browser, CDPSession, Dialog, Page
 
 from agelab.analysis.cells import load
 from agelab.layout.picture import MappedDisk, draw_disks
@@ -17,11 +17,11 @@ from agelab.report.html import render
 from agelab.report.page import build_page
 from agelab.results.run_directory import RunDirectory
 from agelab.vega import plot
-from bench.example import CHROMIUM, FLAGS
 from tests.unit import aging_runs, hostile_runs
 from tests.unit.hostile_runs import HOSTILE
 from tests.unit.run_readers import OBEYED
 
+pytest_plugins = "tests.unit.chromium"
 STRANGE = (
     "img:not([src^='data:']), main script:not([type='application/json']), "
     "iframe, object, embed, base, meta[http-equiv='refresh'], main b, main style, [onerror], [onload], [onclick]"
@@ -63,14 +63,6 @@ class Watched:
     def _note(self, script: dict[str, Any]) -> None:
         if script["executionContextAuxData"]["isDefault"]:
             self.scripts.append(script["hash"])
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield chromium
-        chromium.close()
 
 
 @contextmanager

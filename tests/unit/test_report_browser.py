@@ -1,6 +1,5 @@
 """The page in a real browser: Debian's Chromium, without a window and without a network."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -8,7 +7,7 @@ from struct import unpack
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from agelab.analysis.cells import load
 from agelab.model.result import Status
@@ -16,9 +15,9 @@ from agelab.report.html import render
 from agelab.report.page import build_page as page_of
 from agelab.results.run_directory import RunDirectory
 from bench import example
-from bench.example import CHROMIUM, FLAGS
 from tests.unit import aging_runs
 
+pytest_plugins = "tests.unit.chromium"
 PICTURES = Path(__file__).parents[2] / "docs" / "aging"
 PHONE = {"width": 360, "height": 740}
 CONTRAST = """
@@ -62,14 +61,6 @@ class Opened:
     page: Page
     complaints: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="module")

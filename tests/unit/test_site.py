@@ -2,22 +2,21 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
 from agelab import cli
 from agelab.cli.schema import KINDS, schema_of
 from agelab.model.metrics import METRICS
 from agelab.published import study
 from agelab.scenario import selection
-from bench.example import CHROMIUM, FLAGS
 from tests.unit.test_report_browser import PHONE, opened
 
+pytest_plugins = "tests.unit.chromium"
 PROJECT = Path(__file__).parents[2]
 HOST = "http://agelab.test"
 """A host that is none: the browser is given the site's files for it."""
@@ -74,14 +73,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def pages(site: Path) -> dict[Path, Read]:
     return {path: Read(path) for path in site.rglob("*.html")}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield chromium
-        chromium.close()
 
 
 def test_every_page_is_there(site: Path, pages: dict[Path, Read]) -> None:
