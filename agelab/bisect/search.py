@@ -9,16 +9,18 @@ from agelab.bisect.judges import SymptomJudge, VirtualClockJudge, WallClockJudge
 from agelab.bisect.measurements import KernelMeasurer, MeasurementCache, OutcomeKind
 from agelab.bisect.verdict import Decision, Judge, KernelVerdict
 from agelab.errors import AgelabError
+from agelab.model.jobs import AUTO, Jobs
+from agelab.stats.noise_floor import SEEDS_NEEDED
 
 
-def make_judge(directory: BisectDirectory, measure: KernelMeasurer, seeds_at_once: int = 1) -> Judge:
-    """Return the judge for a bisect; ``seeds_at_once`` run seeds of an end run together."""
+def make_judge(directory: BisectDirectory, measure: KernelMeasurer, jobs: Jobs = 1) -> Judge:
+    """Return the judge for a bisect; so many run seeds of an end run together, with ``auto`` all."""
     question, cache = directory.question(), MeasurementCache(directory, measure)
     if question.symptom:
         return SymptomJudge(question, cache)
     if question.clock == "wall":
         return WallClockJudge(question, cache, directory.log_line)
-    return VirtualClockJudge(question, cache, seeds_at_once)
+    return VirtualClockJudge(question, cache, SEEDS_NEEDED if jobs == AUTO else jobs)
 
 
 def run_search(directory: BisectDirectory, judge: Judge, step: Sequence[str]) -> BisectAnswer:

@@ -18,6 +18,7 @@ from agelab.image import root as roots
 from agelab.image import tools
 from agelab.kernel import debian_kernel
 from agelab.model.history import History, Logged, Repository
+from agelab.model.jobs import Jobs
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
 from agelab.runner.progress import Progress
@@ -54,7 +55,7 @@ def run(
     store: Store,
     progress: Progress,
     *,
-    jobs: int = 1,
+    jobs: Jobs = 1,
     corpus: str | None = None,
     kernel: str | None = None,
 ) -> RunDirectory:
@@ -94,7 +95,7 @@ def resolutions(capsule: Capsule) -> dict[str, Any]:
 
 
 def replay_request(
-    capsule: Capsule, cells: Sequence[int], place: Path, *, jobs: int, corpus: str | None, kernel: str | None
+    capsule: Capsule, cells: Sequence[int], place: Path, *, jobs: Jobs, corpus: str | None, kernel: str | None
 ) -> RunRequest:
     """Make the request for these cells, with no path of another host in it; logs are written into ``place``.
 

@@ -90,7 +90,7 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
     with follow_log(directory):
         directory.log_line(f"bisect {directory.name}")
         measure = KernelRuns(directory, store)
-        judge = search.make_judge(directory, measure, seeds_at_once=question.words["jobs"])
+        judge = search.make_judge(directory, measure, question.words["jobs"])
         try:
             found = search.run_search(directory, judge, [*STEP, str(directory.path)])
         except (KeyboardInterrupt, HostError):

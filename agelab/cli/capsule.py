@@ -5,9 +5,10 @@ from pathlib import Path
 import click
 
 from agelab.cli.options import find_runs, json_option, open_store, print_json, replaceable
-from agelab.cli.types import FILE_NAME, KERNEL, RUN
+from agelab.cli.types import FILE_NAME, JOBS, KERNEL, RUN
 from agelab.errors import AgelabError, InputError
 from agelab.model.digits import parse_digits
+from agelab.model.jobs import Jobs
 from agelab.results.run_directory import RunDirectory
 
 
@@ -56,7 +57,7 @@ def show(file: Path, as_json: bool) -> None:
 )
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--cells", "numbers", default=None, help="Only these cells, by their numbers in show: 0,2.")
-@click.option("--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Cells at a time.")
+@click.option("--jobs", type=JOBS, default=1, show_default=True, help="Cells at a time.")
 @click.option(
     "--corpus", type=FILE_NAME, default=None, help="The data of the run, where they were a user's own."
 )
@@ -65,7 +66,7 @@ def show(file: Path, as_json: bool) -> None:
 )
 @json_option
 def replay(
-    file: Path, numbers: str | None, jobs: int, corpus: str | None, kernel: str | None, as_json: bool
+    file: Path, numbers: str | None, jobs: Jobs, corpus: str | None, kernel: str | None, as_json: bool
 ) -> int:
     """Run what is in the capsule FILE once more, and say of each cell whether it came out the same.
 

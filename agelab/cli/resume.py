@@ -4,18 +4,19 @@ import click
 
 from agelab.cli.options import find_runs
 from agelab.cli.run_options import execute
-from agelab.cli.types import RUN
+from agelab.cli.types import JOBS, RUN
 from agelab.errors import InputError
+from agelab.model.jobs import Jobs
 from agelab.runner.request.options import RunOptions
 
 
 @click.command(epilog="Exit: as agelab run has it.")
 @click.argument("run", default="latest", type=RUN)
-@click.option("--jobs", type=int, default=None, help="Cells at a time, in place of the run's own.")
+@click.option("--jobs", type=JOBS, default=None, help="Cells at a time, in place of the run's own.")
 @click.option(
     "--erase", default=None, help="In place of the run's own: what it left on a real disk may be lost."
 )
-def resume(run: str, jobs: int | None, erase: str | None) -> int:
+def resume(run: str, jobs: Jobs | None, erase: str | None) -> int:
     """Run those cells of RUN (default: the latest) that have not ended, or were interrupted.
 
     Ended cells stay as they are. The others start again, from the inputs that the run was begun with.

@@ -12,6 +12,7 @@ from agelab.cli.types import (
     DRIVES,
     FILE_NAME,
     FILESYSTEMS,
+    JOBS,
     KERNEL,
     LAYOUT,
     MACHINE,
@@ -98,9 +99,10 @@ SHARED = (
     click.option("--machine", type=MACHINE, default=None, help="Another machine than the scenario's."),
     click.option(
         "--jobs",
+        type=JOBS,
         default=1,
         show_default=True,
-        help="Cells at a time. In the wall clock they disturb each other.",
+        help="Cells at a time; auto: as many as this host can run. In the wall clock they disturb each other.",
     ),
 )
 """Options that such runs share."""

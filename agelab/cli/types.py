@@ -15,6 +15,7 @@ from click.types import StringParamType
 
 from agelab import fileio
 from agelab.model.digits import parse_digits
+from agelab.model.jobs import AUTO, Jobs, parse_jobs
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -67,6 +68,24 @@ class Text(StringParamType):
         if found == [FILE]:
             return [CompletionItem(incomplete, type=FILE)]
         return [CompletionItem(word) for word in found if word.startswith(incomplete)]
+
+
+class CellsAtOnce(click.ParamType["Jobs"]):
+    """A number of cells, or ``auto``."""
+
+    name = "number|auto"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Jobs:
+        try:
+            return parse_jobs(value)
+        except ValueError as error:
+            self.fail(f"{str(value)[:20]!r}: {error}", param, ctx)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem[Any]]:
+        """Complete the one word that there is."""
+        return _one_of(AUTO).shell_complete(ctx, param, incomplete)
 
 
 def _one_of(*words: str) -> Text:
@@ -168,6 +187,7 @@ def _stored_kinds(incomplete: str) -> Iterator[str]:
 
 
 SIZE = Size()
+JOBS = CellsAtOnce()
 SCENARIO = Text(_scenarios)
 SCENARIO_NAME = Text(lambda incomplete: _names(""))
 RUN = Text(_runs)

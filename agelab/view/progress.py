@@ -119,8 +119,10 @@ class PlainProgress(Progress):
     def stage(self, line: str) -> None:
         self.console.print(f"  {escape_controls(line)}", soft_wrap=True)
 
-    def begin_runs(self, request: RunRequest, runs: Sequence[RunDirectory], waiting: Sequence[int]) -> None:
-        self.cells.begin_runs(request.options.jobs, runs, waiting)
+    def begin_runs(
+        self, request: RunRequest, runs: Sequence[RunDirectory], waiting: Sequence[int], jobs: int
+    ) -> None:
+        self.cells.begin_runs(jobs, runs, waiting)
 
     def begin_cell(self, cell: Cell, number: int) -> None:
         self.cells.begin(number)
@@ -141,8 +143,10 @@ class MovingProgress(PlainProgress):
         self._known: dict[str, int] | None = None
         self._tasks: dict[int, TaskID] = {}
 
-    def begin_runs(self, request: RunRequest, runs: Sequence[RunDirectory], waiting: Sequence[int]) -> None:
-        super().begin_runs(request, runs, waiting)
+    def begin_runs(
+        self, request: RunRequest, runs: Sequence[RunDirectory], waiting: Sequence[int], jobs: int
+    ) -> None:
+        super().begin_runs(request, runs, waiting, jobs)
         self._known = steps_of_cell(request)
 
     def begin_cell(self, cell: Cell, number: int) -> None:

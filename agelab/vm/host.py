@@ -65,6 +65,11 @@ def cpu_model(cpuinfo: str) -> str:
     return next(names, "")
 
 
+def processors() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
 def memory_available() -> int:
     """Return MemAvailable of this host in bytes (proc(5))."""
     lines = fileio.read_text(Path("/proc/meminfo")).splitlines()

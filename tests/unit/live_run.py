@@ -22,7 +22,7 @@ def main(home: Path, ended: int) -> None:
     with show_progress() as progress:
         progress.stage("kernel debian:6.1")
         left = run.unfinished()
-        progress.begin_runs(wanted, [run], left)
+        progress.begin_runs(wanted, [run], left, jobs=2)
         cells = run.plan().cells
         for pair in zip(left[::2], left[1::2], strict=True):
             for number in pair:

@@ -20,6 +20,7 @@ from agelab.cli import calibrate as verb
 from agelab.cli import main
 from agelab.disk import DriveClaim
 from agelab.errors import InputError
+from agelab.model.jobs import Jobs
 from agelab.model.result import RunKernel, RunPlan, Status
 from agelab.report import provenance, step_statistics
 from agelab.report.answer.headline import answers
@@ -44,7 +45,7 @@ COPY = {"plan": {"steps": [{"name": "copy", "run": "cp -r a b"}]}}
 
 
 def ran(
-    home: Path, values: Values, *, jobs: int = 1, inputs: dict[str, Any] = COPY, **more: Any
+    home: Path, values: Values, *, jobs: Jobs = 1, inputs: dict[str, Any] = COPY, **more: Any
 ) -> RunDirectory:
     """A run of the wall clock on HOST, or on one that differs from it by ``more``."""
     return made(home, {"ext4": values}, jobs=jobs, inputs=inputs, **more)
@@ -54,7 +55,7 @@ def made(
     home: Path,
     values: dict[str, Values],
     *,
-    jobs: int = 1,
+    jobs: Jobs = 1,
     inputs: dict[str, Any] = COPY,
     **more: Any,
 ) -> RunDirectory:

@@ -33,7 +33,7 @@ def test_wrong_options_are_all_named_at_once_and_nothing_is_begun(
         "--seeds '1,x': run seeds are whole numbers separated by commas, like 1,2,3",
         "no layout 'radi0'; did you mean raid0?",
         "--vcpus 'many': input should be a valid integer",
-        "--jobs 0: 1 to 256 cells at a time",
+        "--jobs 0: 1 to 256 cells at a time, or auto",
         "no option of a run 'sedes'; did you mean seeds?",
     ]
     assert not (tmp_path / "home").exists() and capsys.readouterr() == ("", "")
@@ -105,6 +105,7 @@ def test_a_home_that_qemu_cannot_name_is_refused(tmp_path: Path) -> None:
             ),
         ),
         (run, [SMALL, "--crash-at", "copy+1"], RunOptions(name=SMALL, crash_at="copy+1")),
+        (run, ["aging-ext4", "--jobs", "auto"], RunOptions(name="aging-ext4", jobs="auto")),
         (age, ["aging-ext4"], RunOptions(name="aging-ext4", keep_disk=True, measure=False)),
         (calibrate, ["aging-ext4"], RunOptions(name="aging-ext4", seeds=(1, 2, 3, 4, 5))),
     ],

@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from agelab.cli import agelab
 from agelab.cli.age import age
 from agelab.cli.options import open_store
 from agelab.cli.run import run
+from agelab.disk import parse
 from agelab.errors import InputError
 from agelab.image import DoesNotBoot
 from agelab.kernel.spec import KINDS
@@ -34,7 +36,6 @@ SMALL = str(Path(__file__).parents[1] / "vm" / "small.toml")
             ["aging-ext4", "--disks", "file:/x", "--jobs", "2"],
             "--jobs 2: a real disk serves one cell at a time",
         ),
-        (["aging-ext4", "--jobs", "0"], "--jobs 0: 1 to"),
     ],
 )
 def test_what_does_not_go_together_is_refused(
@@ -43,6 +44,18 @@ def test_what_does_not_go_together_is_refused(
     monkeypatch.setattr(runner, "run_request", None)
     with pytest.raises(InputError, match=said):
         CliRunner().invoke(run, words, catch_exceptions=False)
+
+
+@pytest.mark.parametrize("jobs", ["0", "257", "-1", "many", "Auto", "1.5", ""])
+@pytest.mark.parametrize("words", [["run", "aging-ext4"], ["resume"], ["capsule", "replay", "x"]])
+def test_a_number_of_jobs_that_is_none_is_a_wrong_word(words: list[str], jobs: str) -> None:
+    done = CliRunner().invoke(agelab, [*words, "--jobs", jobs])
+    assert done.exit_code == 2
+    assert f"Invalid value for '--jobs': {jobs!r}: 1 to 256 cells at a time, or auto" in done.output
+
+
+def test_auto_jobs_on_a_real_disk_are_one_at_a_time_and_need_no_other_word() -> None:
+    assert RunOptions(name="aging-ext4", disks=(parse("file:/x"),), jobs="auto").jobs == "auto"
 
 
 def test_images_of_several_kernels_prove_what_is_measured_and_a_run_of_them_is_resumed_so(

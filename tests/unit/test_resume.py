@@ -43,6 +43,11 @@ def test_what_was_not_asked_for_is_not_asked_for_again(
     assert [(one.jobs, one.erase, one.keep_disk, one.proceed, one.curve) for one in asked] == [
         (3, ("X",), True, False, False)
     ]
+    CliRunner().invoke(resume, ["latest", "--jobs", "auto"], catch_exceptions=False)
+    command["words"] = {**words, "jobs": "auto"}
+    run.write_plan(run.plan().model_copy(update={"command": command}))
+    CliRunner().invoke(resume, ["latest"], catch_exceptions=False)
+    assert [one.jobs for one in asked] == [3, "auto", "auto"]
     command["directory"] = str(tmp_path / "gone")
     run.write_plan(run.plan().model_copy(update={"command": command}))
     with pytest.raises(InputError, match="which is not there any more"):

@@ -11,7 +11,6 @@ from agelab.runner.plan.cell_inputs import drive_sources, harness_hash
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.prepare import input_data
 from agelab.runner.prepare.prepare import PreparedRun
-from agelab.runner.request.run_request import RunRequest
 from agelab.store import key_of
 from agelab.vm import host
 from agelab.vm.guest import Clock
@@ -50,7 +49,7 @@ def run_plan(name: str, prepared: PreparedRun) -> RunPlan:
             "qemu": host.qemu_version(),
             "host": host.description(),
             "accelerator": cells[0].accelerator,
-            "model": _model(request, cells),
+            "model": _model(options.guest_clock, cells, prepared.jobs),
         },
         histories={
             spec.variant.history: artefact.read_report(corpus).model_dump(mode="json", by_alias=True)
@@ -95,8 +94,8 @@ def _profiles(spec: CellSpec) -> list[Any]:
     return [*(model.model_dump(mode="json") for model in models), *drives, drive_sources()]
 
 
-def _model(request: RunRequest, cells: Sequence[Cell]) -> str:
-    clock, together = request.options.guest_clock, min(request.options.jobs, len(cells))
+def _model(clock: Clock, cells: Sequence[Cell], jobs: int) -> str:
+    together = min(jobs, len(cells))
     disturbed = clock == "wall" and together > 1
     model = MODELS[clock, cells[0].accelerator == "kvm"]
     return model + (f"; {together} cells at a time, which disturbed each other" if disturbed else "")

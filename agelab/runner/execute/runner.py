@@ -200,12 +200,11 @@ def _run_cells(runs: Sequence[StartedRun], hypervisor: Hypervisor, store: Store,
     waiting = [(run, number) for run in runs for number in run.directory.unfinished()]
     # Through FUSE a filesystem takes longest: such cells start first, so that none is waited for at the end.
     waiting.sort(key=lambda cell: "fuse" not in cell[0].prepared.specs[cell[1]].filesystem.modules)
-    request = runs[0].prepared.request
-    progress.begin_runs(
-        request, [run.directory for run in runs], [run.first + number for run, number in waiting]
-    )
+    request, jobs = runs[0].prepared.request, runs[0].prepared.jobs
+    numbers = [run.first + number for run, number in waiting]
+    progress.begin_runs(request, [run.directory for run in runs], numbers, jobs)
     cells = [partial(_run_cell, run, number, hypervisor, store, progress) for run, number in waiting]
-    _at_a_time(request.options.jobs, cells, hypervisor)
+    _at_a_time(jobs, cells, hypervisor)
 
 
 def _at_a_time(jobs: int, cells: Sequence[Callable[[], None]], hypervisor: Hypervisor) -> None:

@@ -1,14 +1,17 @@
-"""Check that the host has room for a run."""
+"""Check that the host has room for a run, and say how many of its cells it can run at a time."""
 
 import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from agelab.corpus import Corpus
 from agelab.errors import HostError
+from agelab.model.jobs import MAX_JOBS
 from agelab.runner.plan.cell_spec import MIB, CellSpec
 from agelab.runner.plan.guest_plan import MAP_MEMORY_MIB
 from agelab.vm import host
+from agelab.vm.guest import Clock
 
 HEADROOM = 512 * MIB
 """Bytes of disk, and of memory, to leave on the host beside what the cells take; QEMU's own memory is part of it."""
@@ -16,43 +19,71 @@ COMPANION_OVERHEAD = 1.2
 """Bytes that the companion disk takes on the host for each byte of data in it, at most."""
 
 
-def require_capacity(
-    specs: Sequence[CellSpec],
-    corpora: Sequence[Corpus],
-    home: Path,
-    *,
-    at_once: int,
-    copies: int,
-    kept: int = 0,
-    kernels: int = 1,
-) -> str:
-    """Return what the cells take of the host, as a text. Raises HostError where the host has less.
+@dataclass(frozen=True)
+class RunNeeds:
+    """The bytes that cells take of the host, at most."""
 
-    A full host kills QEMU in the middle of a run. ``at_once`` cells run side by side, each with ``copies`` copies of
-    its disk, as full as it can be; ``kept`` disks stay when their cells have ended. ``kernels`` is how many times the
-    cells are there.
+    cells: int
+    disks: int
+    """Of disk, while a cell runs: the copies of its disk, as full as they can be."""
+    kept: int
+    """Of disk, beside the cells that run: disks that stay when their cells have ended, and the companion disk."""
+    memory: int
+    """Of memory, while a cell runs."""
+
+    def at_once(self, home: Path, clock: Clock) -> tuple[int, str]:
+        """Return how many cells the host can run at a time, one at least, and a line that says why so many."""
+        if clock == "wall":
+            return 1, "1 at a time: in the wall clock cells disturb each other"
+        processors = host.processors()
+        in_memory = max(0, host.memory_available() - HEADROOM) // self.memory
+        on_disk = max(0, shutil.disk_usage(home).free - HEADROOM - self.kept) // self.disks
+        jobs = max(1, min(self.cells, processors, in_memory, on_disk, MAX_JOBS))
+        bounds = f"processors: {processors}; room for {in_memory} in memory, for {on_disk} on disk"
+        return jobs, f"{jobs} at a time (cells: {self.cells}; {bounds})"
+
+    def require(self, home: Path, jobs: int) -> str:
+        """Return what so many cells at a time take, as a text. Raises HostError where the host has less.
+
+        A full host kills QEMU in the middle of a run.
+        """
+        cells = min(jobs, self.cells)
+        several = f"{cells} cells at once" if cells > 1 else "a cell"
+        needed = cells * self.disks + self.kept + HEADROOM
+        free = shutil.disk_usage(home).free
+        if free < needed:
+            raise HostError(
+                f"{home} has {free / 1e9:.1f} GB free, {several} would take up to {needed / 1e9:.1f} GB",
+                hint="free some space, choose --scale quick, or move the store with AGELAB_HOME=<directory>",
+            )
+        memory = cells * self.memory + HEADROOM
+        available = host.memory_available()
+        if available < memory:
+            raise HostError(
+                f"this host has {available / 1e9:.1f} GB of memory available, {several} would take "
+                f"{memory / 1e9:.1f} GB",
+                hint="end something that uses memory, or choose a smaller scale or fewer --jobs",
+            )
+        return f"{several}: up to {needed / 1e9:.1f} GB of disk and {memory / 1e9:.1f} GB of memory"
+
+
+def needs(
+    specs: Sequence[CellSpec], corpora: Sequence[Corpus], *, copies: int, kept: int = 0, kernels: int = 1
+) -> RunNeeds:
+    """Return what cells need, each with ``copies`` copies of its disk while it runs.
+
+    ``kept`` disks stay when their cells have ended. ``kernels`` is how many times the cells are there.
     """
-    cells = min(at_once, len(specs) * kernels)
-    several = f"{cells} cells at once" if cells > 1 else "a cell"
-    beside = (
-        int(corpora[0].content_bytes * COMPANION_OVERHEAD) if any(spec.companion for spec in specs) else 0
-    )
-    needed = (cells * copies + kept) * max(spec.host_bytes for spec in specs) + beside + HEADROOM
-    free = shutil.disk_usage(home).free
-    if free < needed:
-        raise HostError(
-            f"{home} has {free / 1e9:.1f} GB free, {several} would take up to {needed / 1e9:.1f} GB",
-            hint="free some space, choose --scale quick, or move the store with AGELAB_HOME=<directory>",
-        )
     guests = (
         spec.memory_mib(corpus) + spec.more_memory_at_points(corpus.parts or 0)
         for spec, corpus in zip(specs, corpora, strict=True)
     )
-    memory = cells * max(MAP_MEMORY_MIB, *guests) * MIB + HEADROOM
-    available = host.memory_available()
-    if available < memory:
-        raise HostError(
-            f"this host has {available / 1e9:.1f} GB of memory available, {several} would take {memory / 1e9:.1f} GB",
-            hint="end something that uses memory, or choose a smaller scale or fewer --jobs",
-        )
-    return f"{several}: up to {needed / 1e9:.1f} GB of disk and {memory / 1e9:.1f} GB of memory"
+    disk = max(spec.host_bytes for spec in specs)
+    companions = any(spec.companion for spec in specs)
+    beside = int(corpora[0].content_bytes * COMPANION_OVERHEAD) if companions else 0
+    return RunNeeds(
+        cells=len(specs) * kernels,
+        disks=copies * disk,
+        kept=kept * disk + beside,
+        memory=max(MAP_MEMORY_MIB, *guests) * MIB,
+    )

@@ -14,9 +14,11 @@ from agelab.drive import module as modules
 from agelab.errors import InputError
 from agelab.image import Image, tools
 from agelab.kernel import Kernel
+from agelab.model.jobs import AUTO
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.phases import phases
 from agelab.runner.prepare import capacity, input_data
+from agelab.runner.prepare.capacity import RunNeeds
 from agelab.runner.prepare.control_journal import ControlJournal
 from agelab.runner.prepare.run_manifest import RunManifest, collect
 from agelab.runner.progress import Progress
@@ -63,6 +65,8 @@ class PreparedRun:
     programs: Sequence[Mapping[str, Path]]
     journal: ControlJournal | None
     manifest: RunManifest
+    jobs: int
+    """Cells at a time."""
 
 
 def prepare(
@@ -99,16 +103,15 @@ def prepare(
     corpora = input_data.corpora(request, specs, own, carried, store, progress.stage)
     _check_power_cuts(specs, corpora)
     image = provided.image if provided else _image(request, kernel, specs, store, progress)
-    room = capacity.require_capacity(
+    needs = capacity.needs(
         specs,
         corpora,
-        store.home,
-        at_once=options.jobs,
         copies=_copies(request, corpora),
         kept=len(specs) if options.keep_disk else 0,
         kernels=kernels,
     )
-    progress.stage(room)
+    jobs = _jobs(request, needs, store, progress)
+    progress.stage(needs.require(store.home, jobs))
     library = clock_library.obtain(store) if options.guest_clock == "virtual" else None
     modelled = any(spec.has_modelled_drive for spec in specs)
     module = None
@@ -124,8 +127,18 @@ def prepare(
         provided.manifest if provided else collect(request, specs, image.kernel, corpora, store, **facts)
     )
     return PreparedRun(
-        request, cells, specs, disk, corpora, image, library, module, programs, journal, manifest
+        request, cells, specs, disk, corpora, image, library, module, programs, journal, manifest, jobs
     )
+
+
+def _jobs(request: RunRequest, needs: RunNeeds, store: Store, progress: Progress) -> int:
+    """Return how many cells run at a time: what was asked for, or for ``auto`` what the host can."""
+    asked = request.options.jobs
+    if asked != AUTO:
+        return asked
+    jobs, why = needs.at_once(store.home, request.options.guest_clock)
+    progress.stage(f"--jobs auto: {why}")
+    return jobs
 
 
 def _check_power_cuts(specs: Sequence[CellSpec], corpora: Sequence[Corpus]) -> None:

@@ -14,6 +14,7 @@ from pydantic import (
     ConfigDict,
     Field,
     ModelWrapValidatorHandler,
+    PlainValidator,
     ValidationError,
     ValidationInfo,
     field_validator,
@@ -24,6 +25,7 @@ from pydantic_core import ErrorDetails
 from agelab.disk import DriveSpec, parse_list
 from agelab.errors import InputError, unknown
 from agelab.model.base import Defaults, Layout, ScaleName
+from agelab.model.jobs import AUTO, Jobs, parse_jobs
 from agelab.model.result import RunPlan
 from agelab.model.sanitize import require_utf_8
 from agelab.runner.plan.power_cut import PowerCut
@@ -32,7 +34,6 @@ from agelab.vm.guest import Clock
 
 MAX_VCPUS = 255
 """Limit of QEMU's machine."""
-MAX_JOBS = 256
 IN_MORE = ("disk", "keep_disk", "curve", "measure", "prove_all")
 """Options that a plan keeps under ``more``; the others are its ``words``."""
 ASIDE = ("directory", "name")
@@ -85,12 +86,6 @@ def _corpus_seed(seed: int) -> int:
     if not 0 <= seed < 2**63:
         raise ValueError("a seed is a whole number from 0 to 2**63 - 1")
     return seed
-
-
-def _jobs(jobs: int) -> int:
-    if not 1 <= jobs <= MAX_JOBS:
-        raise ValueError(f"1 to {MAX_JOBS} cells at a time")
-    return jobs
 
 
 def _drives(value: Any, other: ValidationInfo) -> Any:
@@ -159,7 +154,9 @@ class RunOptions(BaseModel):
     )
     vcpus: int = 1
     machine: str | None = Field(default=None, description="None: the scenario's")
-    jobs: Annotated[int, AfterValidator(_jobs)] = Field(default=1, description="cells at a time")
+    jobs: Annotated[Jobs, PlainValidator(parse_jobs)] = Field(
+        default=1, description="cells at a time; auto: as many as the host can run"
+    )
     control: Annotated[str | None, AfterValidator(_refusing(_control))] = Field(
         default=None, description="a control file in a scenario's place"
     )
@@ -265,7 +262,7 @@ class RunOptions(BaseModel):
         if not self.real_disks:
             return self
         real = self.real_disks[0]
-        if self.jobs != 1:
+        if self.jobs not in (1, AUTO):
             raise InputError(f"--jobs {self.jobs}: a real disk serves one cell at a time")
         if self.power_cut:
             raise InputError(
