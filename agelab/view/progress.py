@@ -16,6 +16,7 @@ from agelab.model.sanitize import escape_controls
 from agelab.model.step import CONTROL_COPY, IMPLICIT, PREPARING, Cycle
 from agelab.model.step_id import AGED, CONTROL, PREPARED, ForkName, StepId
 from agelab.results.run_directory import RunDirectory
+from agelab.runner.cell_times import recent_cells
 from agelab.runner.progress import Progress
 from agelab.runner.request.run_request import RunRequest
 from agelab.view import cell_names, eta
@@ -79,7 +80,7 @@ class CellTracker:
         self.jobs = jobs
         self.cells = [cell for run in runs for cell in run.plan().cells]
         self.waiting = list(waiting)
-        self.before = list(eta.recent_cells(runs[0]))
+        self.before = list(recent_cells(runs[0]))
 
     def begin(self, number: int) -> None:
         self.waiting.remove(number)

@@ -1,4 +1,4 @@
-"""The time that is left of a run, by what cells took."""
+"""The time that is left of a run, by what cells took; and which cell is expected to take longest."""
 
 from pathlib import Path
 
@@ -6,16 +6,17 @@ import pytest
 
 from agelab.model.result import Cell, End, Status
 from agelab.results.run_directory import RunDirectory
-from agelab.view.eta import (
+from agelab.runner.cell_times import (
     RUNS_LOOKED_AT,
     RUNS_READ,
-    TimeLeft,
+    TimeRange,
     cell_time,
-    format_time_left,
+    expected_cost,
     recent_cells,
-    time_left,
 )
+from agelab.view.eta import format_time_left, time_left
 from tests.unit import run_builder
+from tests.unit.test_scenario import CORPUS, spec
 
 Took = list[tuple[Cell, End]]
 
@@ -30,35 +31,35 @@ def took(variant: str, *seconds: float, status: Status = Status.OK, drive: str =
 
 def test_a_cell_takes_what_its_kind_took_here_else_before_else_what_others_take() -> None:
     here = took("ext4", 30, 50) + took("ext3", 40)
-    assert cell_time(cell("ext4"), here, took("ext4", 500)) == TimeLeft(30, 50)
-    assert cell_time(cell("xfs"), here, took("xfs", 90, 70)) == TimeLeft(70, 90)
-    assert cell_time(cell("ext4-journal"), here, ()) == TimeLeft(40, 40)  # of its filesystem
-    assert cell_time(cell("xfs"), here, ()) == TimeLeft(40, 40)  # of all: (30 + 50 + 40) / 3
-    assert cell_time(cell("xfs"), (), took("ext4", 10, 20)) == TimeLeft(15, 15)
+    assert cell_time(cell("ext4"), here, took("ext4", 500)) == TimeRange(30, 50)
+    assert cell_time(cell("xfs"), here, took("xfs", 90, 70)) == TimeRange(70, 90)
+    assert cell_time(cell("ext4-journal"), here, ()) == TimeRange(40, 40)  # of its filesystem
+    assert cell_time(cell("xfs"), here, ()) == TimeRange(40, 40)  # of all: (30 + 50 + 40) / 3
+    assert cell_time(cell("xfs"), (), took("ext4", 10, 20)) == TimeRange(15, 15)
     assert cell_time(cell("xfs"), (), ()) is None
 
 
 def test_cells_on_another_drive_are_others_and_one_that_was_cut_short_says_nothing() -> None:
-    assert cell_time(cell("ext4"), took("ext4", 5, drive="model:none"), took("ext4", 60)) == TimeLeft(60, 60)
+    assert cell_time(cell("ext4"), took("ext4", 5, drive="model:none"), took("ext4", 60)) == TimeRange(60, 60)
     for status in (Status.FAILED, Status.HUNG, Status.PANICKED, Status.INTERRUPTED):
         assert cell_time(cell("ext4"), took("ext4", 5, status=status), ()) is None
     unsupported = took("reiser4", 0.5, status=Status.UNSUPPORTED) + took("xfs", 80)
-    assert cell_time(cell("reiser4", 2), unsupported, ()) == TimeLeft(0.5, 0.5)
-    assert cell_time(cell("jfs"), unsupported, ()) == TimeLeft(80, 80)
+    assert cell_time(cell("reiser4", 2), unsupported, ()) == TimeRange(0.5, 0.5)
+    assert cell_time(cell("jfs"), unsupported, ()) == TimeRange(80, 80)
 
 
 def test_cells_run_side_by_side_and_whoever_is_free_takes_the_next() -> None:
     known = took("ext4", 100) + took("zfs", 300)
     four = [cell("ext4", seed) for seed in range(4)]
-    assert time_left(four, [], 1, known) == TimeLeft(400, 400)
-    assert time_left(four, [], 2, known) == TimeLeft(200, 200)
+    assert time_left(four, [], 1, known) == TimeRange(400, 400)
+    assert time_left(four, [], 2, known) == TimeRange(200, 200)
     # zfs has 260 s to go; beside it four of 100 s follow one another on the other place.
-    assert time_left(four[:2], [(cell("zfs"), 40), (four[2], 30)], 2, known) == TimeLeft(270, 270)
-    assert time_left(four, [(cell("zfs"), 0)], 2, known) == TimeLeft(400, 400)
+    assert time_left(four[:2], [(cell("zfs"), 40), (four[2], 30)], 2, known) == TimeRange(270, 270)
+    assert time_left(four, [(cell("zfs"), 0)], 2, known) == TimeRange(400, 400)
 
 
 def test_it_is_a_range_where_cells_of_a_kind_took_more_and_less() -> None:
-    assert time_left([cell("ext4")], [(cell("ext4"), 20)], 1, took("ext4", 60, 90)) == TimeLeft(100, 160)
+    assert time_left([cell("ext4")], [(cell("ext4"), 20)], 1, took("ext4", 60, 90)) == TimeRange(100, 160)
 
 
 def test_nothing_is_said_while_of_some_cell_nothing_is_known() -> None:
@@ -68,8 +69,8 @@ def test_nothing_is_said_while_of_some_cell_nothing_is_known() -> None:
 
 def test_it_never_falls_below_zero() -> None:
     late = time_left([], [(cell("ext4"), 1000)], 1, took("ext4", 60))
-    assert late == TimeLeft(0, 0) and format_time_left(late) == "any moment now, by what cells took before"
-    assert time_left([cell("ext4")], [(cell("ext4"), 1000)], 1, took("ext4", 60)) == TimeLeft(60, 60)
+    assert late == TimeRange(0, 0) and format_time_left(late) == "any moment now, by what cells took before"
+    assert time_left([cell("ext4")], [(cell("ext4"), 1000)], 1, took("ext4", 60)) == TimeRange(60, 60)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,7 @@ def test_it_never_falls_below_zero() -> None:
     ],
 )
 def test_its_words(low: float, high: float, said: str) -> None:
-    assert format_time_left(TimeLeft(low, high)) == said
+    assert format_time_left(TimeRange(low, high)) == said
 
 
 def begun(
@@ -121,3 +122,24 @@ def test_few_runs_are_read_and_a_damaged_one_is_passed_over(tmp_path: Path) -> N
     for _ in range(RUNS_LOOKED_AT):
         begun(tmp_path, "ext4", 3, scale="paper")
     assert list(recent_cells(now)) == []
+
+
+def longest_first(variants: list[str], before: Took) -> list[str]:
+    costs = {one: expected_cost(cell(one), spec(f"aging-{one}"), CORPUS, before) for one in variants}
+    return sorted(variants, key=costs.__getitem__, reverse=True)
+
+
+def test_the_longest_cell_is_told_by_what_its_kind_took_before() -> None:
+    before = took("ext4", 30, 50) + took("xfs", 90) + took("zfs", 60) + took("jfs", 500, status=Status.FAILED)
+    assert longest_first(["ext4", "zfs", "xfs"], before) == ["xfs", "zfs", "ext4"]
+    assert longest_first(["ext4", "jfs", "xfs"], before) == ["xfs", "jfs", "ext4"]  # jfs: the mean of all
+
+
+def test_through_fuse_a_filesystem_of_which_nothing_is_known_is_the_longest() -> None:
+    assert longest_first(["ext4", "zfs", "xfs", "ntfs"], took("xfs", 1000)) == ["zfs", "ntfs", "ext4", "xfs"]
+    assert longest_first(["ext4", "zfs", "xfs"], []) == ["zfs", "ext4", "xfs"]
+
+
+def test_where_nothing_is_known_more_steps_take_longer() -> None:
+    whole, short = spec("aging-ext4"), spec("space-ext4")
+    assert expected_cost(cell("ext4"), whole, CORPUS, ()) > expected_cost(cell("ext4"), short, CORPUS, ())

@@ -18,6 +18,7 @@ from agelab.kernel import resolve as resolve_kernel
 from agelab.model.result import RunPlan, Status
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
+from agelab.runner.cell_times import Took, expected_cost, recent_cells
 from agelab.runner.execute import companion_disk
 from agelab.runner.execute.cell import CellRunner
 from agelab.runner.execute.cell_boots import CellGoals
@@ -198,13 +199,27 @@ def _readers(prepared: PreparedRun, companion: StoredDisk | None) -> int:
 def _run_cells(runs: Sequence[StartedRun], hypervisor: Hypervisor, store: Store, progress: Progress) -> None:
     """Run the unfinished cells of all runs, as many at a time as the requests ask for."""
     waiting = [(run, number) for run in runs for number in run.directory.unfinished()]
-    # Through FUSE a filesystem takes longest: such cells start first, so that none is waited for at the end.
-    waiting.sort(key=lambda cell: "fuse" not in cell[0].prepared.specs[cell[1]].filesystem.modules)
     request, jobs = runs[0].prepared.request, runs[0].prepared.jobs
+    if jobs > 1 and len(waiting) > jobs:
+        waiting = _longest_first(waiting, list(recent_cells(runs[0].directory)))
     numbers = [run.first + number for run, number in waiting]
     progress.begin_runs(request, [run.directory for run in runs], numbers, jobs)
     cells = [partial(_run_cell, run, number, hypervisor, store, progress) for run, number in waiting]
     _at_a_time(jobs, cells, hypervisor)
+
+
+def _longest_first(waiting: Sequence[tuple[StartedRun, int]], before: Took) -> list[tuple[StartedRun, int]]:
+    """Return the cells by what they are expected to take, so that no long one is waited for at the end."""
+
+    def cost(cell: tuple[StartedRun, int]) -> tuple[float, int]:
+        run, number = cell
+        prepared = run.prepared
+        curve = prepared.request.options.curve
+        return expected_cost(
+            run.plan.cells[number], prepared.specs[number], prepared.corpora[number], before, curve=curve
+        )
+
+    return sorted(waiting, key=cost, reverse=True)
 
 
 def _at_a_time(jobs: int, cells: Sequence[Callable[[], None]], hypervisor: Hypervisor) -> None:

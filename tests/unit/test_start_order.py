@@ -1,0 +1,78 @@
+"""Cells that run several at a time start in the order of what they are expected to take; their numbers stay."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from agelab.results.run_directory import RunDirectory
+from agelab.runner.execute import runner
+from agelab.runner.execute.runner import StartedRun
+from agelab.runner.progress import Progress
+from agelab.runner.request.options import RunOptions
+from agelab.store import Store
+from agelab.vm.hypervisor import Hypervisor
+from tests.unit import run_builder
+from tests.unit.test_scenario import CORPUS, spec
+
+VARIANTS = ["ext4", "jfs", "zfs", "xfs"]
+COMMAND: dict[str, Any] = {"directory": "/", "name": "aging", "words": {}, "more": {}}
+
+
+def begun(home: Path, number: int, jobs: int) -> StartedRun:
+    """A run of VARIANTS whose cells wait; it is the ``number``-th of those that go on together."""
+    directory = run_builder.begin(home, run_builder.cells(VARIANTS), command=COMMAND)
+    prepared = SimpleNamespace(
+        request=SimpleNamespace(options=RunOptions(name="aging")),
+        specs=[spec(f"aging-{variant}") for variant in VARIANTS],
+        corpora=[CORPUS] * len(VARIANTS),
+        jobs=jobs,
+    )
+    return StartedRun(cast(Any, prepared), directory, directory.plan(), None, number * len(VARIANTS))
+
+
+def started(runs: list[StartedRun], monkeypatch: pytest.MonkeyPatch) -> tuple[list[int], list[str]]:
+    """Return the cells' numbers in the order that was told, and where each one's end was written."""
+    told: list[int] = []
+    ended: list[str] = []
+
+    class Told(Progress):
+        def begin_runs(self, request: Any, runs: Any, waiting: Any, jobs: int) -> None:
+            told.extend(waiting)
+
+    def run_cell(run: StartedRun, number: int, *_: object) -> None:
+        ended.append(f"{run.plan.cells[number].variant} {run.first + number}")
+
+    monkeypatch.setattr(runner, "_run_cell", run_cell)
+    runner._run_cells(runs, cast(Hypervisor, None), cast(Store, None), Told())
+    return told, ended
+
+
+def earlier(home: Path) -> None:
+    before: RunDirectory = run_builder.begin(home, run_builder.cells(VARIANTS), command=COMMAND)
+    for number, seconds in enumerate((30, 90, 400, 60)):
+        run_builder.end(before, number, host_seconds=seconds)
+
+
+def test_several_at_a_time_start_with_the_longest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    earlier(tmp_path)
+    told, ended = started([begun(tmp_path, 0, jobs=2)], monkeypatch)
+    assert told == [2, 1, 3, 0]
+    assert sorted(ended) == ["ext4 0", "jfs 1", "xfs 3", "zfs 2"]
+
+
+def test_of_several_kernels_all_cells_are_in_one_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    earlier(tmp_path)
+    told, _ = started([begun(tmp_path, 0, jobs=3), begun(tmp_path, 1, jobs=3)], monkeypatch)
+    assert told == [2, 6, 1, 5, 3, 7, 0, 4]
+
+
+def test_one_at_a_time_they_keep_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    earlier(tmp_path)
+    assert started([begun(tmp_path, 0, jobs=1)], monkeypatch) == (
+        [0, 1, 2, 3],
+        ["ext4 0", "jfs 1", "zfs 2", "xfs 3"],
+    )
