@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+PAGE = os.sysconf("SC_PAGE_SIZE")
+ZONEINFO = Path("/proc/zoneinfo")
 SECTOR = 512
 """diskstats counts sectors of 512 bytes, whatever the disk's own size is."""
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -91,6 +93,17 @@ def meminfo(name: str) -> int:
             if line.startswith(name + ":"):
                 return int(line.split()[1]) * 1024
     raise KeyError(name)
+
+
+def on_lists() -> int:
+    """Bytes on processors' lists of free pages, which the kernel does not count as free (proc(5), zoneinfo)."""
+    lines = map(str.split, ZONEINFO.read_text().splitlines())
+    return PAGE * sum(int(words[1]) for words in lines if words[:1] == ["count:"])
+
+
+def memory_available() -> int:
+    """Bytes that a program can have without swapping: MemAvailable, and what lies on processors' lists."""
+    return meminfo("MemAvailable") + on_lists()
 
 
 def space(mountpoint: Path) -> tuple[int, int]:

@@ -22,9 +22,8 @@ PR_CAPBSET_DROP, CAP_SYS_PTRACE = 24, 19
 """prctl(2), capabilities(7)."""
 KERNELS_PROGRAMS = Path("/proc/sys/kernel/usermodehelper/bset")
 """The capabilities of programs that the kernel starts, as two numbers of 32 bits, the lower first."""
-PAGE = os.sysconf("SC_PAGE_SIZE")
 CLOSE_ENOUGH = 64 * 1024
-"""Bytes by which MemAvailable may miss its target."""
+"""Bytes by which the memory available may miss its target."""
 STAT_REFRESH = Path("/proc/sys/vm/stat_refresh")
 REFRESHES = 32
 """After so many a list of freed pages has 1.4 % of its length left."""
@@ -99,7 +98,7 @@ def stay_in_memory() -> None:
 
 
 def take_memory(memory: Memory, ballast: Path) -> None:
-    """Make MemAvailable what the plan says by filling a file in RAM, which nothing can reclaim.
+    """Make the memory available what the plan says by filling a file in RAM, which nothing can reclaim.
 
     It lies in a tmpfs where there is no swap, else in a ramfs: that is never swapped out.
 
@@ -111,7 +110,7 @@ def take_memory(memory: Memory, ballast: Path) -> None:
     size = settled = 0
     for _ in range(64):
         count_freed()
-        excess = counters.meminfo("MemAvailable") - memory.available
+        excess = counters.memory_available() - memory.available
         if abs(excess) <= CLOSE_ENOUGH:
             if settled == SETTLED:
                 break
@@ -119,7 +118,7 @@ def take_memory(memory: Memory, ballast: Path) -> None:
             time.sleep(PAUSE)
             continue
         settled = 0
-        size += excess // PAGE * PAGE
+        size += excess // counters.PAGE * counters.PAGE
         if size < 0:
             raise OSError(
                 f"the guest has {-excess} bytes of memory less available than the scenario asks for"
@@ -132,11 +131,10 @@ def take_memory(memory: Memory, ballast: Path) -> None:
 
 
 def count_freed() -> None:
-    """Have the kernel count what was freed: pages on a per-CPU list are not in MemAvailable.
+    """Have the kernel count what was freed: pages on a processor's list are not in MemAvailable.
 
-    Without it they turn up a second later, when the kernel does so itself. Between Linux 6.1 and 6.12 it came that such
-    a list may grow to an eighth of a zone; each refresh takes an eighth of its length away
-    (mm/page_alloc.c, decay_pcp_high; mm/vmstat.c, vmstat_refresh).
+    Between Linux 6.1 and 6.12 it came that such a list may grow to an eighth of a zone; each refresh takes an eighth of
+    what is above its least length away (mm/page_alloc.c, decay_pcp_high; mm/vmstat.c, vmstat_refresh).
     """
     for _ in range(REFRESHES):
         STAT_REFRESH.write_text("1")

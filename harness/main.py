@@ -269,7 +269,7 @@ class Boot:
         held = counters.meminfo("Shmem")
         if self.plan.swap and ballast.exists():
             held += ballast.stat().st_size  # the kernel does not count a ramfs as shared memory
-        for metric, value in (("memory_available", counters.meminfo("MemAvailable")), ("memory_held", held)):
+        for metric, value in (("memory_available", counters.memory_available()), ("memory_held", held)):
             self.events.sample("boot", self.plan.boot + 1, metric, value, "B")
 
     def _steps(self) -> int | None:

@@ -14,7 +14,7 @@ class Memory:
     """What the guest's memory must look like when the first step starts."""
 
     available: int | None
-    """MemAvailable at the first step, in bytes; None leaves it as it is."""
+    """What is available at the first step, in bytes; None leaves it as it is."""
     sysctl: dict[str, str]
     """Names below /proc/sys (``vm/dirty_ratio``) and what to write to them."""
 

@@ -139,7 +139,11 @@ METRICS: dict[str, Metric] = {
     "slowdown": Metric(
         "1", "elapsed of a test on the aged disk / elapsed on the unaged control", better="lower"
     ),
-    "memory_available": Metric("B", "MemAvailable when the first step starts (proc(5))", better="higher"),
+    "memory_available": Metric(
+        "B",
+        "MemAvailable when the first step starts, and free pages on processors' lists (proc(5))",
+        better="higher",
+    ),
     "memory_held": Metric(
         "B",
         "memory held by files in RAM when the first step starts: Shmem (proc(5)), and the ballast beside swap",

@@ -108,7 +108,7 @@ class CorpusUse(Frozen):
 class MemoryUse(Frozen):
     """Memory available to the first step, and limits on dirty pages."""
 
-    available_mib: Figure = Field(description="MemAvailable at the first step, at paper scale, MiB")
+    available_mib: Figure = Field(description="memory available at the first step, at paper scale, MiB")
     dirty_percent: Figure = Field(description="vm.dirty_ratio")
     dirty_background_percent: Figure = Field(description="vm.dirty_background_ratio")
 
