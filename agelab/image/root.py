@@ -10,12 +10,13 @@ from typing import Any
 
 from pydantic import Field
 
-from agelab import fileio, places, process
+from agelab import atomic, fileio, places, process
 from agelab.debian import Archive, Package, cached_resolution, local_repository
 from agelab.errors import AgelabError, HostError
 from agelab.model.base import Frozen
 from agelab.model.filesystem import Filesystem
 from agelab.notify import Notify
+from agelab.plain_path import temp_parent
 from agelab.scenario.toml_files import read
 from agelab.store import Artefact, Store
 from agelab.stored_disk import align
@@ -112,18 +113,19 @@ def obtain(
 
 def _tree(definition: RootDefinition, chosen: Sequence[Package], debs: Sequence[Path], work: Path) -> None:
     (work / "tmp").mkdir(parents=True)
-    source = local_repository(work / "repository", debs)
-    argv = [
-        *("--variant=essential", "--format=tar", "--skip=cleanup"),
-        # /bin, /lib and so on are links from the start, so that no package has to convert them.
-        "--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr",
-        "--include=" + ",".join(package.name for package in chosen),
-        '--aptopt=APT::Sandbox::User "root"',
-        *(f"--dpkgopt=path-exclude={path}" for path in definition.exclude),
-        *(f"--customize-hook={hook}" for hook in _hooks(definition, work)),
-        *("", str(work / "root.tar"), source),
-    ]
-    _mmdebstrap(argv, work)
+    # apt makes one name, of 255 bytes at most, of a repository's whole path: too few for a path in the store.
+    with atomic.temp_dir(temp_parent()) as repository:
+        argv = [
+            *("--variant=essential", "--format=tar", "--skip=cleanup"),
+            # /bin, /lib and so on are links from the start, so that no package has to convert them.
+            "--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr",
+            "--include=" + ",".join(package.name for package in chosen),
+            '--aptopt=APT::Sandbox::User "root"',
+            *(f"--dpkgopt=path-exclude={path}" for path in definition.exclude),
+            *(f"--customize-hook={hook}" for hook in _hooks(definition, work)),
+            *("", str(work / "root.tar"), local_repository(repository, debs)),
+        ]
+        _mmdebstrap(argv, work)
     installed = set(fileio.read_text(work / "installed").split("\n")) - {""}
     if installed != (asked := {f"{package.name} {package.version}" for package in chosen}):
         raise AgelabError(

@@ -5,9 +5,11 @@ import secrets
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -299,6 +301,21 @@ def test_a_root_is_the_same_bytes_whoever_packs_it() -> None:
         finally:
             subprocess.run(["userdel", user], check=True)
         assert (place / "0").read_bytes() == (place / "1").read_bytes()
+
+
+def test_a_store_may_have_a_long_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """apt names a list after its source's whole path, in one name of 255 bytes, and writes ж as %d0%b6."""
+    work = tmp_path / ("ж" * 100) / ("x" * 200) / "work"
+    sources = []
+
+    def build(arguments: Sequence[str], work: Path) -> None:
+        sources.append(arguments[-1])
+        (work / "installed").write_text("busybox-static 1\n")
+
+    monkeypatch.setattr(roots, "_mmdebstrap", build)
+    roots._tree(roots.definition(), [PACKAGE], [], work)
+    [source] = sources
+    assert len(quote(source)) < 150
 
 
 def test_the_guest_definition_is_valid() -> None:

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from html import unescape
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -70,14 +69,13 @@ def test_a_control_file_and_a_home_may_have_strange_names_and_none_reaches_qemus
 @pytest.mark.full
 def test_everything_is_made_in_a_home_of_a_strange_name(tmp_path: Path) -> None:
     """Packages, root, image, tools, the drive's module, corpus and guests; downloads are those of the tests' store."""
-    with TemporaryDirectory(dir="/tmp") as short:  # apt makes one name of the whole path
-        home = Path(short) / STRANGE
-        (home / "cache").mkdir(parents=True)
-        (open_store().home / "cache" / "debs").mkdir(parents=True, exist_ok=True)
-        (home / "cache" / "debs").symlink_to(open_store().home / "cache" / "debs")
-        path = chaos.cheap(tmp_path)
-        words = (str(path), "--filesystem", "ext4", "--disks", "model:seagate-st380021a")
-        strange, plain = run(home, *words), run(chaos.home(tmp_path / "plain").home, *words)
-        assert (strange["digest"], strange["inputs_key"]) == (plain["digest"], plain["inputs_key"])
-        made = {path.name for path in (home / "store").iterdir()}
-        assert made >= {"kernel", "root", "image", "drive", "corpus", "buildroot"}
+    home = tmp_path / ("x" * 200) / STRANGE
+    (home / "cache").mkdir(parents=True)
+    (open_store().home / "cache" / "debs").mkdir(parents=True, exist_ok=True)
+    (home / "cache" / "debs").symlink_to(open_store().home / "cache" / "debs")
+    path = chaos.cheap(tmp_path)
+    words = (str(path), "--filesystem", "ext4", "--disks", "model:seagate-st380021a")
+    strange, plain = run(home, *words), run(chaos.home(tmp_path / "plain").home, *words)
+    assert (strange["digest"], strange["inputs_key"]) == (plain["digest"], plain["inputs_key"])
+    made = {path.name for path in (home / "store").iterdir()}
+    assert made >= {"kernel", "root", "image", "drive", "corpus", "buildroot"}
