@@ -4,11 +4,10 @@ Formats: ELF-64 Object File Format 1.5 (header, section header table); the secti
 ``key=value`` strings, each ended by NUL (include/linux/moduleparam.h of Linux).
 """
 
-import lzma
 import struct
-import zlib
 from pathlib import Path
 
+from agelab import fileio
 from agelab.errors import HostError
 from agelab.model.base import Frozen
 
@@ -36,11 +35,10 @@ def canonical_name(name: str) -> str:
 
 
 def load(path: Path) -> bytes:
-    """The module's ELF image, unpacked where it is kept as .ko.xz or .ko.gz."""
-    data = path.read_bytes()
-    if path.suffix == ".xz":
-        return lzma.decompress(data)
-    return zlib.decompress(data, 31) if path.suffix == ".gz" else data
+    """Return a module's ELF image, unpacked where it is kept as .ko.xz or .ko.gz. Raises as ``fileio`` does."""
+    if path.suffix in (".xz", ".gz"):
+        return b"".join(fileio.unpacked_pieces(path, fileio.PROGRAM))
+    return fileio.read_bytes(path, fileio.PROGRAM)
 
 
 def unsigned(image: bytes) -> bytes:
@@ -72,11 +70,15 @@ def strings(image: bytes) -> list[tuple[str, str]]:
 
 
 def read(path: Path, relative: str) -> ModuleInfo:
-    """The facts of one module file; ``relative`` is where it is kept in its kernel's tree."""
+    """Return the facts of one module file; ``relative`` is where it is kept in its kernel's tree.
+
+    Raises HostError for a file that is no module, or larger than fileio.PROGRAM.
+    """
     try:
         pairs = strings(load(path))
-    except (ValueError, struct.error, IndexError, lzma.LZMAError, zlib.error) as error:
-        raise HostError(f"{path} is not a kernel module: {error}") from error
+    except (ValueError, struct.error, IndexError, fileio.RefusedFile) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise HostError(f"{path} is not a kernel module: {why}") from error
     depends = [name for key, value in pairs if key == "depends" for name in value.split(",") if name]
     before: list[str] = []
     for value in (value for key, value in pairs if key == "softdep"):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from agelab import fileio
 from agelab.errors import AgelabError
 from agelab.kernel import modinfo
 from agelab.kernel.modinfo import ModuleInfo, canonical_name
@@ -62,7 +63,7 @@ class Modules:
     @classmethod
     def of(cls, release: str, directory: Path) -> "Modules":
         """Read the index of an unpacked kernel's ``directory``."""
-        infos = _INFOS.validate_json((directory / INDEX).read_bytes())
+        infos = _INFOS.validate_json(fileio.read_bytes(directory / INDEX))
         return cls(release, directory, infos, builtin_names(directory / BUILTIN))
 
     @cached_property
@@ -92,7 +93,7 @@ class Modules:
         """Raises MissingOption for the first of these (without ``CONFIG_``) that is neither ``y`` nor ``m``."""
         if not options:
             return
-        lines = set((self.directory / CONFIG).read_text().splitlines())
+        lines = set(fileio.read_text(self.directory / CONFIG).splitlines())
         for option in options:
             if lines.isdisjoint((f"CONFIG_{option}=y", f"CONFIG_{option}=m")):
                 raise MissingOption(option, self.release)
@@ -155,7 +156,7 @@ def soft(name: str, named: dict[str, ModuleInfo], aliased: dict[str, list[str]])
 
 def builtin_names(file: Path) -> frozenset[str]:
     """The module names in a ``modules.builtin`` file (one path for each line)."""
-    paths = (Path(line) for line in file.read_text().splitlines())
+    paths = (Path(line) for line in fileio.read_text(file).splitlines())
     return frozenset(canonical_name(path.name.partition(".")[0]) for path in paths)
 
 

@@ -1,11 +1,13 @@
 """Which modules are inserted, in which order, from what the modules say of themselves."""
 
 import lzma
+import os
 import struct
 from pathlib import Path
 
 import pytest
 
+from agelab import fileio
 from agelab.errors import HostError
 from agelab.kernel import modinfo
 from agelab.kernel.modinfo import ModuleInfo
@@ -59,6 +61,22 @@ def test_a_damaged_module_is_one_clear_error(tmp_path: Path, content: bytes) -> 
     path.write_bytes(content)
     with pytest.raises(HostError, match=r"broken\.ko is not a kernel module"):
         modinfo.read(path, "broken.ko")
+
+
+def test_a_module_has_a_limit_packed_and_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fileio, "PROGRAM", 4 * fileio.MIB)
+    (tmp_path / "large.ko").write_bytes(elf(TEXT) + bytes(fileio.PROGRAM))
+    (tmp_path / "small.ko.xz").write_bytes(lzma.compress(elf(TEXT) + bytes(fileio.PROGRAM)))
+    (tmp_path / "cut.ko.xz").write_bytes(lzma.compress(elf(TEXT))[:-20])
+    os.mkfifo(tmp_path / "pipe.ko")
+    for name, why in (
+        ("large.ko", "more than 4 MiB"),
+        ("small.ko.xz", "more than 4 MiB"),
+        ("cut.ko.xz", "damaged"),
+        ("pipe.ko", "it is a pipe"),
+    ):
+        with pytest.raises(HostError, match=f"{name} is not a kernel module: .*{why}"):
+            modinfo.read(tmp_path / name, name)
 
 
 def info(
