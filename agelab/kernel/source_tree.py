@@ -5,14 +5,16 @@ a hash of all its content: a kernel's key needs nothing else. The work tree is u
 last to the next one, so that make sees new times only on the files that differ.
 """
 
+import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agelab import atomic, fileio, git, process
 from agelab.debian import Archive, host_suite, newest, unpack, unpack_source
+from agelab.debian.unpacking import GIB, MOST_NAMES, SOURCE_BYTES
 from agelab.errors import HostError, InputError
 from agelab.git import GitRepository
 from agelab.kernel.origin import KernelPart
@@ -87,6 +89,7 @@ def from_directory(path: Path, ref: str, store: Store, progress: Notify) -> Sour
         raise InputError(f"tree:{path}@{ref or 'HEAD'}: no such commit", hint=f"git -C {path} log --oneline")
     described = query_git(repository, ["describe", "--always", "--tags", commit]) or commit
     tree = _git(place, ["rev-parse", f"{commit}^{{tree}}"])
+    _require_size(f"tree:{path}", _blob_sizes(place, tree))
     return _checked_tree(place, tree, KernelPart(name=f"tree:{path}", version=described), commit)
 
 
@@ -202,8 +205,41 @@ def _write_tree(path: Path, place: Path, head: str | None = None) -> str:
     index = {"GIT_INDEX_FILE": str(place / "files.index")}
     if head:
         _git(place, ["read-tree", head], index)
+    _require_size(f"tree:{path}", _file_sizes(path, place, index, ignored=not head))
     _git(place, ["add", "--all", *([] if head else ["--force"]), "."], index, work=path)
     return _git(place, ["write-tree"], index)
+
+
+def _file_sizes(path: Path, place: Path, index: Mapping[str, str], *, ignored: bool) -> Iterator[int]:
+    """Yield the bytes of each file that git would import, with those that it is told to ignore or without them."""
+    words = ["ls-files", "-z", "--cached", "--others", *([] if ignored else ["--exclude-standard"])]
+    with atomic.temp_dir(place) as directory:
+        listed = directory / "names"
+        git.run(place / "git", words, work_tree=path, env=index, stdout=listed)
+        names = fileio.read_bytes(listed, fileio.LINES).split(b"\0")[:-1]
+    for name in names:
+        with suppress(FileNotFoundError):  # of the commit, but removed since
+            yield (path / os.fsdecode(name)).lstat().st_size
+
+
+def _blob_sizes(place: Path, tree: str) -> Iterator[int]:
+    """Yield the bytes of each file of a tree object; of what is no file, or not there, none."""
+    for line in _git(place, ["ls-tree", "-r", "-l", tree]).splitlines():
+        size = line.split(maxsplit=4)[3]
+        yield int(size) if size.isdecimal() else 0
+
+
+def _require_size(name: str, sizes: Iterable[int]) -> None:
+    """Raise InputError for files that are more, or larger, than those of any kernel."""
+    total = 0
+    for number, size in enumerate(sizes, 1):
+        total += size
+        if total > SOURCE_BYTES or number > MOST_NAMES:
+            most = f"{SOURCE_BYTES / GIB:g} GiB" if total > SOURCE_BYTES else f"{MOST_NAMES:,} files"
+            raise InputError(
+                f"{name} is too large for a kernel's source: it has more than {most}",
+                hint="is it the tree that you mean? docs/reliability.md lists the limits",
+            )
 
 
 def _checked_tree(place: Path, tree: str, origin: KernelPart, commit: str | None = None) -> SourceTree:

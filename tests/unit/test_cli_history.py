@@ -1,6 +1,7 @@
 """agelab history as a user meets it."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from agelab.cli import main
 from agelab.history.operations import check_log
 from agelab.history.profile import load_profiles
+from tests.unit.test_cli import AGELAB
 
 
 def test_a_log_is_made_reported_and_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -27,6 +29,13 @@ def test_a_log_is_made_reported_and_checked(tmp_path: Path, capsys: pytest.Captu
     assert main(["history", "make", "churn", "--disk", "60M", "--json", "-o", str(tmp_path / "other")]) == 0
     assert json.loads(capsys.readouterr().out)["engine"] == "churn"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["my.log", "other"]
+
+
+def test_a_log_on_standard_input_is_refused_where_it_is_no_file(tmp_path: Path) -> None:
+    words = [*AGELAB, "history", "check", "/dev/stdin"]
+    done = subprocess.run(words, input="x\n" * 9, capture_output=True, text=True, check=False)
+    said = "agelab: /dev/stdin: it is a pipe, not a regular file; name a file that holds the content\n"
+    assert (done.returncode, done.stderr) == (2, said)
 
 
 @pytest.mark.parametrize(

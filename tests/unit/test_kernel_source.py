@@ -166,6 +166,45 @@ def test_a_directory_that_is_no_kernel_tree_is_not_read(tmp_path: Path, store: S
         source_tree.from_directory(tmp_path, "", store, pytest.fail)
 
 
+@pytest.mark.parametrize("ref", ["", source_tree.WORKTREE])
+@pytest.mark.parametrize("most", ["bytes", "names"])
+def test_a_tree_too_large_for_a_kernel_is_not_imported(
+    tree: Path, store: Store, ref: str, most: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_tree, "SOURCE_BYTES", 1 << 20)
+    monkeypatch.setattr(source_tree, "MOST_NAMES", 20)
+    said = "0.0009.* GiB" if most == "bytes" else "20 files"
+    for number in range(1 if most == "bytes" else 20):
+        (tree / f"large{number}").write_bytes(os.urandom(1 << 20) if most == "bytes" else b"")
+    if not ref:
+        git(tree, "add", "-A")
+        git(tree, "commit", "-qm", "large")
+    with pytest.raises(InputError, match=f"^tree:.* is too large for a kernel's source: .* more than {said}"):
+        of(tree, store, ref)
+    assert not any(path.stat().st_size > 1 << 19 for path in store.home.rglob("*") if path.is_file())
+
+
+def test_files_that_git_ignores_do_not_count_as_source(
+    tree: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_tree, "SOURCE_BYTES", 1 << 20)
+    (tree / "vmlinux.o").write_bytes(bytes(2 << 20))
+    (tree / ".gitignore").write_text("*.o\n")
+    assert of(tree, store, source_tree.WORKTREE).version == "6.1.7-rc1"
+
+
+def test_files_without_git_have_the_same_limit(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_tree, "SOURCE_BYTES", 1 << 20)
+    path = files(tmp_path / "plain")
+    (path / ".gitignore").write_text("*.o\n")
+    with (path / "sparse.o").open("wb") as file:
+        file.truncate(5 << 30)
+    with pytest.raises(InputError, match="is too large for a kernel's source"):
+        of(path, store)
+
+
 def test_no_such_directory(tmp_path: Path, store: Store) -> None:
     with pytest.raises(InputError, match="there is no such directory"):
         of(tmp_path / "nowhere", store)
