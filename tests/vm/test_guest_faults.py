@@ -141,18 +141,21 @@ def test_further_faults_are_named(tmp_path: Path) -> None:
 USE = "ls -lR . > /dev/null; cat data/*/* > /dev/null; touch new; rm -rf data; sync"
 
 
-def overwritten(mib: int, first: int = 0, content: str = "/dev/zero") -> str:
-    """Shell that fills so many MiB of the mounted disk with something else, from that one on, and then uses it."""
-    garbage = f"head -c {mib}M {content} | dd of=$DEVICE bs=1M seek={first} iflag=fullblock"
+def overwritten(size: str, first: str = "0", byte: int = 0) -> str:
+    """Shell that fills so much of the mounted disk with one byte, from there on, and then uses it."""
+    garbage = (
+        f"tr '\\0' '\\{byte:o}' < /dev/zero | head -c {size} | "
+        f"dd of=$DEVICE bs=4K seek={first} iflag=fullblock oflag=seek_bytes"
+    )
     return f'cp -r "$SOURCE/." data; sync; {garbage}; sync; echo 3 > /proc/sys/vm/drop_caches; {USE}'
 
 
 GIVES_UP = {
     "xfs": "xfs_io -x -c shutdown .",
-    "btrfs": overwritten(40),
-    "jfs": overwritten(40),
-    "reiserfs": overwritten(8, first=32),  # its journal, which lies before, would be missed with an oops
-    "vfat": overwritten(40, content="/dev/urandom"),
+    "btrfs": overwritten("40M"),
+    "jfs": overwritten("40M"),
+    "reiserfs": overwritten("8M", first="32M"),  # its journal, which lies before, would be missed with an oops
+    "vfat": overwritten("80K", first="16K", byte=0xF0),  # of its table: each cluster leads beyond the last one
 }
 WORDS = {
     "xfs": "XFS (dm-0): User initiated shutdown",
