@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import Field
-from scipy.stats import chisquare
 
 from agelab.history.operations import LogSummary
 from agelab.history.profile import ProducedFiles, Profile
@@ -115,6 +114,8 @@ def fit_distribution(
     upto: Sequence[int], asked: Sequence[float], counts: Mapping[int, int]
 ) -> DistributionFit:
     """Return how well files, counted by class, fit the shares."""
+    from scipy.stats import chisquare
+
     files = sum(counts.values())
     produced = [counts.get(index, 0) / files if files else 0.0 for index in range(len(asked))]
     distance = ours = theirs = 0.0

@@ -14,12 +14,13 @@ from fractions import Fraction
 from functools import cache
 from itertools import combinations_with_replacement
 from math import comb, factorial, prod
-from typing import TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from agelab.stats.series import Series, SeriesPair
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 LEVEL = Fraction(95, 100)
 """The nominal coverage of each interval."""
@@ -34,8 +35,8 @@ AT_ONCE = 1 << 21
 """Numbers to hold at a time."""
 
 Key = TypeVar("Key")
-Floats = NDArray[np.float64]
-Ranks = NDArray[np.int64]
+Floats: TypeAlias = "NDArray[np.float64]"
+Ranks: TypeAlias = "NDArray[np.int64]"
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ def median_ranks(n: int) -> tuple[Ranks, Ranks, Floats]:
     is of rank i or less with chance P(Bin(n, i/n) >= m) (Efron 1979, section 3). Of an even n the middle two are of
     ranks i < j if n/2 draws end at i, and the others begin at j.
     """
+    import numpy as np
 
     m = (n + 1) // 2
 
@@ -85,6 +87,8 @@ def median_ranks(n: int) -> tuple[Ranks, Ranks, Floats]:
 @cache
 def resamples(n: int) -> tuple[Ranks, Floats]:
     """Return the runs in each resample of n, a row each, and how likely it is: all there are, or DRAWN of them."""
+    import numpy as np
+
     if comb(2 * n - 1, n) > DRAWN:
         drawn = np.random.default_rng(GENERATOR).integers(n, size=(DRAWN, n))
         return drawn, np.full(DRAWN, 1 / DRAWN)
@@ -95,6 +99,8 @@ def resamples(n: int) -> tuple[Ranks, Floats]:
 
 def percentile_interval(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """Return, for each row (series by resamples), the two values that leave out at most half of 1 - LEVEL each."""
+    import numpy as np
+
     order = np.argsort(values, axis=1, kind="stable")
     below = np.cumsum(weights[order], axis=1)
     tail = float((1 - LEVEL) / 2)
@@ -106,6 +112,8 @@ def percentile_interval(values: Floats, weights: Floats) -> tuple[Floats, Floats
 
 def medians(values: Floats) -> tuple[Floats, Floats]:
     """Return the medians of all resamples of each row (series by runs), and how likely each is."""
+    import numpy as np
+
     low, high, weights = median_ranks(values.shape[1])
     ordered = np.sort(values, axis=1)
     return (ordered[:, low] + ordered[:, high]) / 2, weights
@@ -113,6 +121,8 @@ def medians(values: Floats) -> tuple[Floats, Floats]:
 
 def means(values: Floats) -> tuple[Floats, Floats]:
     """Return the means of all resamples of each row, and how likely each is."""
+    import numpy as np
+
     runs, weights = resamples(values.shape[1])
     total = np.zeros((len(values), len(runs)))
     for column in runs.T:  # one by one: a sum of floats depends on its order, which no library promises
@@ -162,6 +172,8 @@ def ratio_intervals(rows: Sequence[SeriesPair]) -> list[Interval | None]:
 
 def _alike(found: Mapping[Key, tuple[Series, ...]], most: int) -> Iterator[tuple[list[Key], list[Floats]]]:
     """Batch series of equal length: the keys, and for each of their series an array of key by value."""
+    import numpy as np
+
     by_size: dict[tuple[int, ...], list[Key]] = {}
     for key, several in found.items():
         by_size.setdefault(tuple(len(one.values) for one in several), []).append(key)

@@ -52,6 +52,15 @@ def test_help_is_quick_because_it_loads_no_verb() -> None:
         assert f"\n  {verb} " in done.stdout
 
 
+def test_a_run_computes_no_statistics_before_its_first_guest_and_loads_nothing_for_them() -> None:
+    code = (
+        "import sys, agelab.cli.run, agelab.runner.execute.runner, agelab.view.progress, agelab.view.summary;"
+        "sys.exit(str(sorted({'numpy', 'scipy', 'pandas', 'jinja2'} & set(sys.modules))))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr == "[]\n"
+
+
 @pytest.mark.parametrize("verb", cli.VERBS)
 def test_every_verb_loads_and_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([verb, "--help"]) == 0
