@@ -2,7 +2,8 @@
 
 An artefact lives in ``store/<kind>/<key>/`` where the key is the hash of its inputs. It is built in a
 directory beside it and renamed when complete, so a half-written one can never be taken for finished.
-Each process reads an artefact in full before it first uses it; a damaged one is built again.
+Before a process first uses an artefact it is read in full, unless it is known to be intact (agelab.intact); a damaged
+one is built again.
 """
 
 import errno
@@ -25,6 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agelab import atomic, fileio, places, readers
 from agelab.errors import DISK_ERRNOS, AgelabError, HostError, InputError
+from agelab.intact import FileState, is_remembered, remember
 from agelab.plain_path import require_plain
 
 MANIFEST = "manifest.json"
@@ -319,16 +321,28 @@ class Store:
             if found and claim and not self._claim(found.directory, found / MANIFEST):
                 return None
             if found and verify and found.directory not in self._verified:
-                if wrong := found.damage():
-                    more = f", and {len(wrong) - MAX_NAMED} more" if len(wrong) > MAX_NAMED else ""
-                    raise DamagedArtefact(
-                        f"the store's {kind} {key[:12]} is damaged: {', '.join(wrong[:MAX_NAMED])}{more}"
-                    )
+                self._require_intact(found)
                 self._verified.add(found.directory)
         except DamagedArtefact as error:
             warn(f"{error}: it is made again")
             return None
         return found
+
+    def _require_intact(self, artefact: Artefact) -> None:
+        """Read every file, unless they are known to be intact. Raises DamagedArtefact."""
+        kind, key = artefact.manifest.kind, artefact.key
+        record, state = (
+            self.home / "cache" / "intact" / f"{kind}-{key}.json",
+            FileState.of(artefact.directory),
+        )
+        if is_remembered(record, state):
+            return
+        if wrong := artefact.damage():
+            more = f", and {len(wrong) - MAX_NAMED} more" if len(wrong) > MAX_NAMED else ""
+            raise DamagedArtefact(
+                f"the store's {kind} {key[:12]} is damaged: {', '.join(wrong[:MAX_NAMED])}{more}"
+            )
+        remember(record, state)
 
     @contextmanager
     def lock(self, name: str) -> Iterator[None]:

@@ -154,8 +154,12 @@ GIVES_UP = {
     "xfs": "xfs_io -x -c shutdown .",
     "btrfs": overwritten("40M"),
     "jfs": overwritten("40M"),
-    "reiserfs": overwritten("8M", first="32M"),  # its journal, which lies before, would be missed with an oops
-    "vfat": overwritten("80K", first="16K", byte=0xF0),  # of its table: each cluster leads beyond the last one
+    "reiserfs": overwritten(
+        "8M", first="32M"
+    ),  # its journal, which lies before, would be missed with an oops
+    "vfat": overwritten(
+        "80K", first="16K", byte=0xF0
+    ),  # of its table: each cluster leads beyond the last one
 }
 WORDS = {
     "xfs": "XFS (dm-0): User initiated shutdown",
