@@ -25,7 +25,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agelab import atomic, fileio, places, readers
-from agelab.errors import DISK_ERRNOS, AgelabError, HostError, InputError
+from agelab.disk_errors import naming_disk_errors
+from agelab.errors import AgelabError, HostError, InputError
 from agelab.intact import FileState, is_remembered, remember
 from agelab.plain_path import require_plain
 
@@ -286,7 +287,7 @@ class Store:
         key = key_of({"kind": kind, **inputs})
         if found := self._find_intact(kind, key, verify, claim):
             return _kept(found, readable_by)
-        with _disk_errors(self.root), self.lock(f"{kind}-{key}"):
+        with naming_disk_errors(self.root), self.lock(f"{kind}-{key}"):
             if found := self._find_intact(kind, key, verify, claim, self.warn):
                 return _kept(found, readable_by)
             directory = self.root / kind / key
@@ -374,19 +375,6 @@ def _hash_like(path: Path, recorded: str) -> str | None:
         if error.errno not in LOST_ERRNOS:
             raise
         return None
-
-
-@contextmanager
-def _disk_errors(where: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in DISK_ERRNOS:
-            raise
-        raise HostError(
-            f"cannot write below {where}: {error}",
-            hint="free some space, or move the store with AGELAB_HOME=<directory>",
-        ) from error
 
 
 def open_store(home: Path | None = None, warn: Callable[[str], None] = lambda line: None) -> Store:

@@ -18,6 +18,7 @@ from click.exceptions import NoSuchCommand
 
 from agelab import __version__
 from agelab.cli import encoding
+from agelab.disk_errors import FULL_ERRNOS
 from agelab.errors import DISK_ERRNOS, AgelabError, HostError, InputError, unknown
 from agelab.fileio import RefusedFile
 from agelab.model.sanitize import escape_controls
@@ -31,7 +32,6 @@ NAME_ERRNOS = (errno.ENAMETOOLONG, errno.ELOOP)
 """System errors that no file of ours has: the user named one that there cannot be."""
 MAX_NAME_SHOWN = 200
 """Characters of such a name that the error shows."""
-FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 FULL = "free some space there (AGELAB_HOME, or where its output goes); a run that had begun goes on: agelab resume"
 
 ASKED, COMPLETION = "_AGELAB_COMPLETE", "agelab.cli.completion"

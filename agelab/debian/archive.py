@@ -4,6 +4,8 @@ Nothing here changes the host: lists and downloads are below the store's cache. 
 credentials are the host's; a mirror's address never leaves the private root.
 """
 
+import errno
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +13,7 @@ from urllib.parse import unquote
 
 from agelab import atomic, process
 from agelab.debian.packages import SUITES, Package, host_suite
+from agelab.disk_errors import is_disk_full, naming_disk_errors
 from agelab.errors import HostError, InputError, unknown
 from agelab.store import Store, file_hash
 
@@ -79,7 +82,7 @@ class Archive:
 
     def update(self, *, refresh: bool = True) -> None:
         """Fetch the package lists; without ``refresh`` only if there are none yet."""
-        with self._store.lock(f"apt-{self.suite}"):
+        with naming_disk_errors(self._store.home), self._store.lock(f"apt-{self.suite}"):
             if self.fetched and not refresh:
                 self._configure()  # the store may have been moved since
                 return
@@ -133,7 +136,7 @@ class Archive:
 
         Raises PackagesVanished when the mirror does not have them (any more).
         """
-        with self._store.lock("debs"):
+        with naming_disk_errors(self._store.home), self._store.lock("debs"):
             absent = [package for package in packages if not self._is_cached(package)]
             if absent:
                 self._download(absent)
@@ -149,9 +152,7 @@ class Archive:
             # Names, not addresses: apt checks what it fetches against the signed lists.
             wanted = [f"{package.name}={package.version}" for package in packages]
             try:
-                process.run(
-                    ["apt-get", "-c", str(self._root / "apt.conf"), "download", "-qq", *wanted], cwd=there
-                )
+                self._fetch(["download", "-qq", *wanted], there)
             except process.ProcessFailed as error:
                 why = f"cannot download {len(packages)} packages of Debian {self.suite}: {_error_text(error.stderr)}"
                 hint = "check the network"
@@ -194,11 +195,25 @@ class Archive:
             )
         return found
 
-    def _apt(self, program: str, arguments: Sequence[str]) -> str:
+    def _fetch(self, arguments: Sequence[str], directory: Path | None = None) -> None:
+        """Run apt-get, which would wait without end for a file that it had no room for.
+
+        Raises OSError for a full disk, and as ``process.run`` does.
+        """
+        argv = ["apt-get", "-c", str(self._root / "apt.conf"), *arguments]
         try:
-            return process.run([program, "-c", str(self._root / "apt.conf"), *arguments]).stdout
+            process.run(argv, cwd=directory, give_up=lambda: is_disk_full(self._root))
         except process.ProcessFailed as error:
-            raise HostError(f"Debian {self.suite}: {_error_text(error.stderr)}", hint=error.hint) from error
+            if is_disk_full(self._root):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
+            raise
+
+    def _apt(self, program: str, arguments: Sequence[str]) -> str:
+        with naming_disk_errors(self._store.home):
+            try:
+                return process.run([program, "-c", str(self._root / "apt.conf"), *arguments]).stdout
+            except process.ProcessFailed as error:
+                raise HostError(f"Debian {self.suite}: {_error_text(error.stderr)}", error.hint) from error
 
     def _fetch_lists(self) -> None:
         main, security = mirrors()
@@ -210,7 +225,7 @@ class Archive:
             text = "\n".join(_sources_entry(uri, suite) for suite, uri in suites.items() if uri)
             (self._root / "debian.sources").write_text(text, encoding="utf-8")
             try:
-                process.run(["apt-get", "-c", str(self._root / "apt.conf"), "update", "-qq"])
+                self._fetch(["update", "-qq"])
                 return
             except process.ProcessFailed as error:
                 # A suite may have no updates yet, or no longer: it is used without them.

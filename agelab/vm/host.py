@@ -74,9 +74,3 @@ def memory_available() -> int:
     """Return MemAvailable of this host in bytes (proc(5))."""
     lines = fileio.read_text(Path("/proc/meminfo")).splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
-
-
-def is_disk_full(directory: Path) -> bool:
-    """Return True if the directory's filesystem has no free space for this user."""
-    found = os.statvfs(directory)
-    return (found.f_bavail if os.geteuid() else found.f_bfree) == 0

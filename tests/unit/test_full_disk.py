@@ -7,6 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from agelab import places
+from tests.capabilities import needs_root
+from tests.unit.kernel_builder import linux, package
+from tests.unit.test_kernel_vmlinux import RELEASE
+
 UNSHARE = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"])]
 AGELAB = Path(sys.executable).with_name("agelab")
 
@@ -19,7 +24,7 @@ def inside(home: Path, mount: str, script: str) -> subprocess.CompletedProcess[s
         "from agelab.results.run_directory import RunDirectory\n" + script
     )
     words = [*UNSHARE, "sh", "-euc", f'{mount}; exec "$0" -c "$1"', sys.executable, body]
-    told = {**os.environ, "AGELAB_HOME": str(home)}
+    told = {**os.environ, "AGELAB_HOME": str(home), "PYTHONPATH": str(places.PACKAGE.parent)}
     return subprocess.run(words, env=told, capture_output=True, text=True, check=False)
 
 
@@ -53,6 +58,69 @@ print(store.obtain("tools", {"n": 3}, small).damage())
     said, left, again = done.stdout.splitlines()
     assert "No space left on device" in said and "AGELAB_HOME" in said
     assert (left, again) == ("[True] [] True", "[]")
+
+
+LARGER = 'mount -t tmpfs -o size=4m,mode=755 tmpfs "$AGELAB_HOME"'
+SWEEP = """
+store = Store(HOME)
+def with_room(kib):
+    filler = HOME / "filler"
+    filler.unlink(missing_ok=True)
+    there = os.statvfs(HOME)
+    size = there.f_bavail * there.f_bsize - kib * 1024
+    with filler.open("wb") as file: os.posix_fallocate(file.fileno(), 0, size)
+def make_with_ever_more_room(make, kind, step):
+    for kib in range(0, 2000, step):
+        with_room(kib)
+        try:
+            make()
+        except HostError as error:
+            said, left = str(error), [*(HOME / "store" / kind).iterdir()]
+            told = said.startswith(f"cannot write below {HOME}") and "No space left on device" in said
+            print(error.exit_code, told, len(said.splitlines()), error.hint, left)
+        else:
+            return print([one.damage() for one in Store(HOME).all(kind)])
+"""
+FULL = "3 True 1 free some space, or move the store with AGELAB_HOME=<directory> []"
+KERNEL = """
+from agelab.kernel import resolve
+make_with_ever_more_room(lambda: resolve("deb:{deb}", store), "kernel", 4)
+"""
+ROOT = """
+import io, tarfile
+from agelab.image import root
+with tarfile.open(HOME / "tar", "w") as tar:
+    entry = tarfile.TarInfo("file")
+    entry.size = 300_000
+    tar.addfile(entry, io.BytesIO(os.urandom(entry.size)))
+def pack(directory): root._pack(HOME / "tar", directory / root.ROOT_FILE)
+make_with_ever_more_room(lambda: store.obtain("root", {}, pack), "root", 40)
+"""
+IMAGE = """
+import pytest
+from agelab.image import packer, sealed_image
+from tests.unit import test_image
+test_image.without_packages(store, pytest.MonkeyPatch())
+packer.build = lambda work, variables: test_image.proved(work)
+kernel = test_image.kernel(store)
+sealed_image.roots.obtain()
+make_with_ever_more_room(lambda: sealed_image.build(kernel, store, test_image.FILESYSTEMS), "image", 4)
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "kinds"), [(KERNEL, 10), (ROOT, 5), (IMAGE, 5)], ids=["kernel", "root", "image"]
+)
+def test_what_finds_no_room_at_one_of_its_steps_is_told_in_a_line_and_leaves_nothing_behind(
+    script: str, kinds: int, home: Path, tmp_path: Path
+) -> None:
+    """A kernel is unpacked by a program, indexed and recorded; a root is packed by one; an image has archives."""
+    deb = package(tmp_path, f"linux-image-{RELEASE}", linux())
+    done = inside(home, LARGER, SWEEP + script.replace("{deb}", str(deb)))
+    assert done.returncode == 0, done.stderr
+    *failed, sound = done.stdout.splitlines()
+    assert failed == [FULL] * len(failed) and len(failed) >= kinds
+    assert sound == "[[]]"
 
 
 RUN = """
@@ -137,3 +205,78 @@ def test_every_verb_says_in_a_line_that_it_cannot_write(home: Path, mount: str, 
     wrote = "No space left" in done.stderr or "Read-only" in done.stderr or "MB free" in done.stderr
     looked = done.returncode == 0 or "there are no runs" in done.stderr
     assert (wrote and done.returncode == 3) or looked, done.stderr
+
+
+APT = """
+import shutil
+from agelab.debian import Archive, host_suite
+real = HOME / "apt-get"
+shutil.copy("/usr/bin/apt-get", real)
+false = HOME / "false"
+false.write_text(f'''#!/bin/sh
+case "$*" in *--print-uris*) exec {real} "$@" ;; esac
+cat /dev/zero > {HOME}/filler
+echo "E: Failed to fetch it: write (28: No space left on device)" >&2
+{then}
+''')
+false.chmod(0o755)
+assert os.system(f"mount --bind {false} /usr/bin/apt-get") == 0
+try:
+    Archive(Store(HOME), host_suite()).update()
+except HostError as error:
+    print(error, "|", error.hint)
+"""
+
+
+@pytest.mark.parametrize("then", ["exit 100", "rm {HOME}/filler; exit 100", "sleep 1000"])
+def test_an_apt_that_finds_no_room_is_told_in_a_line_also_where_it_then_waits_without_end(
+    then: str, home: Path
+) -> None:
+    done = inside(home, LARGER, APT.replace("{then}", then))
+    said, advice = done.stdout.split(" | ")
+    assert said.startswith(f"cannot write below {home}: ") and "No space left on device" in said, done.stderr
+    assert advice == "free some space, or move the store with AGELAB_HOME=<directory>\n"
+
+
+REPORT = """
+from tests.unit import run_builder
+run = run_builder.begin(HOME, run_builder.cells(["ext4"]))
+run_builder.end(run, 0, [run_builder.sample()])
+page = HOME / "report.html"
+page.write_text("the old page")
+filled()
+print(cli.main(["report", run.name, "-o", str(page)]))
+print(page.read_text(), sorted(path.name for path in HOME.iterdir()))
+(HOME / "filler").unlink()
+print(cli.main(["report", run.name, "-o", str(page)]), page.read_text().startswith("<!DOCTYPE html>"))
+"""
+
+
+def test_a_page_that_finds_no_room_leaves_the_old_one(home: Path) -> None:
+    done = inside(home, LARGER, RUN + REPORT)
+    assert "Traceback" not in done.stderr and "No space left on device" in done.stderr, done.stderr
+    failed, left, *_, again = done.stdout.splitlines()
+    assert (failed, left) == ("3", "the old page ['filler', 'report.html', 'runs']")
+    assert again == "0 True"
+
+
+FULL_EXT4 = """
+from agelab.disk_errors import is_disk_full
+before = is_disk_full(HOME)
+try:
+    with (HOME / "filler").open("wb", buffering=0) as file:
+        while file.write(bytes(1024)): pass
+except OSError: pass
+print(before, is_disk_full(HOME))
+"""
+
+
+@needs_root
+def test_a_disk_is_full_where_nothing_can_be_written_whatever_it_says_is_free(home: Path) -> None:
+    """ext4 keeps some blocks for itself, which statvfs(3) counts as free."""
+    image = home.with_name("image")
+    with image.open("wb") as file:
+        file.truncate(40 << 20)
+    subprocess.run(["mkfs.ext4", "-q", str(image)], check=True)
+    done = inside(home, f'mount -o loop "{image}" "$AGELAB_HOME"', FULL_EXT4)
+    assert done.stdout == "False True\n", done.stderr

@@ -65,26 +65,38 @@ def filesystem(name: str, module: str) -> Filesystem:
 FILESYSTEMS = [filesystem("ext4", "ext4"), filesystem("reiser4", "reiser4")]
 
 
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    """A store for which roots and proofs are made at once, without packages or a guest."""
-    made = Store(tmp_path / "home")
+def without_packages(made: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have roots of that store made at once, without packages."""
 
     def root(directory: Path) -> None:
         (directory / roots.ROOT_FILE).write_bytes(b"root")
-
-    def prove(kernel: Kernel, proving: proof.ProofPlan, work: Path, *_: object) -> None:
-        answers = [
-            {"filesystem": item.filesystem, "defaults": item.defaults, "status": "ok"}
-            for item in proving.items
-        ]
-        (work / "proof.json").write_text(json.dumps(answers))
-        assemble.assemble(work)
 
     chosen = roots.RootPackages(root=(), busybox=PACKAGE)
     monkeypatch.setattr(roots, "resolve_packages", lambda *_, **__: chosen)
     monkeypatch.setattr(roots, "obtain", lambda *_, **__: made.obtain("root", {}, root))
     monkeypatch.setattr(sealed_image, "_busybox", lambda *_: b"busybox")
+
+
+def proved(work: Path) -> None:
+    """Do what Packer does in ``work``, with a guest that proves whatever it is asked."""
+    items = json.loads((work / "plan.json").read_text())["items"]
+    answers = [
+        {"filesystem": one["filesystem"], "defaults": one["defaults"], "status": "ok"} for one in items
+    ]
+    (work / "proof.json").write_text(json.dumps(answers))
+    assemble.assemble(work)
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """A store for which roots and proofs are made at once, without packages or a guest."""
+    made = Store(tmp_path / "home")
+
+    def prove(kernel: Kernel, proving: proof.ProofPlan, work: Path, *_: object) -> None:
+        (work / "plan.json").write_bytes(proving.for_guest())
+        proved(work)
+
+    without_packages(made, monkeypatch)
     monkeypatch.setattr(sealed_image, "_prove", prove)
     return made
 

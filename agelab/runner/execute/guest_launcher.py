@@ -10,6 +10,7 @@ from typing import Any
 
 from agelab import fileio
 from agelab.corpus import Corpus
+from agelab.disk_errors import is_disk_full
 from agelab.errors import InputError
 from agelab.image import Image
 from agelab.kernel import initramfs
@@ -22,7 +23,7 @@ from agelab.runner.plan.boot import Boot
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.disk_layout import CellDrive
 from agelab.store import canonical_json
-from agelab.vm import domain, guest_output, host, libvirt_daemon
+from agelab.vm import domain, guest_output, libvirt_daemon
 from agelab.vm.guest import REAL_SERIAL, Clock, GuestSpec, MemoryDisk, RealDisk
 from agelab.vm.hypervisor import Ending, Hypervisor
 
@@ -98,7 +99,7 @@ class GuestLauncher:
         if events.lost and not events.foreign:
             return True
         silent = ending is Ending.STOPPED and not events.last_word
-        return (silent or bool(events.foreign)) and host.is_disk_full(self.directory)
+        return (silent or bool(events.foreign)) and is_disk_full(self.directory)
 
     def inputs(self, boot: Boot, places: Mapping[str, Path]) -> dict[str, Any]:
         """Return all that shapes a boot beside the cell's environment: its plan, initramfs and QEMU command.

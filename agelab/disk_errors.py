@@ -1,0 +1,50 @@
+"""The disk of the store, full or not to be written to: told in one line, whoever noticed it."""
+
+import errno
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryFile
+
+from agelab.errors import DISK_ERRNOS, HostError
+
+FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
+PROBE_BYTES = 1 << 16
+MAX_LINE = 300
+"""Characters of a program's line that are quoted."""
+_HINT = "free some space, or move the store with AGELAB_HOME=<directory>"
+# strerror(3) of ENOSPC and EDQUOT in the C locale, which agelab's programs get.
+_FULL = re.compile(r"No space left on device|Disk quota exceeded")
+
+
+@contextmanager
+def naming_disk_errors(where: Path) -> Iterator[None]:
+    """Turn errors of the disk below a directory of the store, also those that a program told of, into one line.
+
+    Raises HostError.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in DISK_ERRNOS:
+            raise
+        raise HostError(f"cannot write below {where}: {error}", _HINT) from error
+    except HostError as error:
+        lines = map(str.strip, str(error).splitlines())
+        if full := next((line for line in lines if _FULL.search(line)), ""):
+            raise HostError(f"cannot write below {where}: {full[:MAX_LINE]}", _HINT) from error
+        raise
+
+
+def is_disk_full(directory: Path) -> bool:
+    """Return True if this user cannot write some blocks to the directory's filesystem.
+
+    What statvfs(3) calls free is not: ext4 keeps some blocks even from root.
+    """
+    try:
+        with TemporaryFile(dir=directory) as probe:
+            probe.write(bytes(PROBE_BYTES))
+    except OSError as error:
+        return error.errno in FULL_ERRNOS
+    return False
