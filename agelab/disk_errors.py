@@ -12,10 +12,10 @@ from agelab.errors import DISK_ERRNOS, HostError
 FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 PROBE_BYTES = 1 << 16
 MAX_LINE = 300
-"""Characters of a program's line that are quoted."""
+"""Characters of a program's line that are quoted: the last ones, which say why."""
 _HINT = "free some space, or move the store with AGELAB_HOME=<directory>"
-# strerror(3) of ENOSPC and EDQUOT in the C locale, which agelab's programs get.
-_FULL = re.compile(r"No space left on device|Disk quota exceeded")
+# A line up to strerror(3) of ENOSPC and EDQUOT in the C locale, which agelab's programs get; Go writes it small.
+_FULL = re.compile(r".*(No space left on device|Disk quota exceeded)", re.IGNORECASE)
 
 
 @contextmanager
@@ -31,10 +31,15 @@ def naming_disk_errors(where: Path) -> Iterator[None]:
             raise
         raise HostError(f"cannot write below {where}: {error}", _HINT) from error
     except HostError as error:
-        lines = map(str.strip, str(error).splitlines())
-        if full := next((line for line in lines if _FULL.search(line)), ""):
-            raise HostError(f"cannot write below {where}: {full[:MAX_LINE]}", _HINT) from error
+        if full := full_disk_line(str(error)):
+            raise HostError(f"cannot write below {where}: {full}", _HINT) from error
         raise
+
+
+def full_disk_line(said: str) -> str:
+    """Return a program's first line that tells of a full disk, up to these words; empty where there is none."""
+    found = _FULL.search(said)
+    return found[0].strip()[-MAX_LINE:] if found else ""
 
 
 def is_disk_full(directory: Path) -> bool:

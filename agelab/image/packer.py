@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from agelab import atomic, fileio, places, process
+from agelab.disk_errors import full_disk_line
 from agelab.errors import HostError
 from agelab.model.console import panic_message
 from agelab.plain_path import temp_parent
@@ -99,6 +100,8 @@ def _console(work: Path) -> str:
 
 
 def _failure(error: process.ProcessFailed, work: Path) -> ProofFailed:
+    if full := full_disk_line(error.stderr):
+        return ProofFailed(f"packer build: {full}")
     log = [line for line in error.stderr.splitlines() if line.strip()]
     how = f"failed (exit {error.returncode})" if error.returncode > 0 else "waits for a guest that has ended"
     console = _console(work)

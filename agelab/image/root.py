@@ -12,6 +12,7 @@ from pydantic import Field
 
 from agelab import atomic, fileio, places, process
 from agelab.debian import Archive, Package, cached_resolution, local_repository
+from agelab.disk_errors import full_disk_line
 from agelab.errors import AgelabError, HostError
 from agelab.model.base import Frozen
 from agelab.model.filesystem import Filesystem
@@ -145,7 +146,8 @@ def _mmdebstrap(arguments: Sequence[str], work: Path) -> None:
             isolated=True,
         )
     except process.ProcessFailed as error:
-        tail = "\n".join(line[:200] for line in error.stderr.strip().splitlines()[-15:])
+        lines = [line[:200] for line in error.stderr.strip().splitlines()[-15:]]
+        tail = full_disk_line(error.stderr) or "\n".join(lines)
         raise HostError(
             f"mmdebstrap could not build the guest's root (exit {error.returncode}):\n{tail}",
             hint="agelab doctor tries what it needs, and says what is missing",

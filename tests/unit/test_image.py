@@ -5,7 +5,7 @@ import secrets
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -242,6 +242,26 @@ def test_a_root_that_changed_while_it_was_proved_is_refused(tmp_path: Path) -> N
     (tmp_path / "assembly.json").write_text(assembly.model_dump_json())
     with pytest.raises(AgelabError, match="root has changed"):
         assemble.assemble(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "build", [lambda work: packer.build(work, {}), lambda work: roots._mmdebstrap([], work)]
+)
+def test_a_builder_that_finds_no_room_is_told_in_a_line(
+    build: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes on after that, and says much."""
+    line = f"copying /{'x' * 400}/disk: no space left on device"
+
+    def run(argv: list[str], **_: object) -> process.Completed:
+        raise process.ProcessFailed(argv, 1, f"{line}\n" + "cleaning up\n" * 30, "the command")
+
+    monkeypatch.setattr(process, "run", run)
+    with pytest.raises(HostError) as raised:
+        Store(tmp_path / "home").obtain("image", {}, build)
+    said = str(raised.value)
+    assert said.startswith(f"cannot write below {tmp_path / 'home/store'}: ") and said.endswith(line[-80:])
+    assert len(said.splitlines()) == 1
 
 
 def test_a_failing_packer_quotes_its_log_and_the_console(
