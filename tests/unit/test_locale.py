@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from agelab.model.result import Status
+from tests.locales import LATIN_1, compile_latin_1
 from tests.unit import run_builder
 from tests.unit.test_cli import AGELAB
 
-LATIN_1 = "de_DE.ISO-8859-1"
 LOCALES = {
     "C without UTF-8": {"LC_ALL": "C", "PYTHONUTF8": "0"},
     "POSIX": {"LC_ALL": "POSIX"},
@@ -35,10 +35,9 @@ summary = "{TEXT}"
 
 @pytest.fixture(scope="module")
 def locales(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with a locale that is not UTF-8, as a host of 2005 had it."""
+    """The directory of a locale that is not UTF-8."""
     place = tmp_path_factory.mktemp("locales")
-    argv = ["localedef", "--no-archive", "-i", "de_DE", "-f", "ISO-8859-1", str(place / LATIN_1)]
-    subprocess.run(argv, check=True, capture_output=True)
+    compile_latin_1(place)
     return place
 
 

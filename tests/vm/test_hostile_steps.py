@@ -22,6 +22,11 @@ for one in b"\\n" + sys.argv[1].encode() + b"\\n":
 """Writes to the second serial line's port (the kernel's driver knows nothing of it)."""
 ENDED = 150
 """Host seconds that such a step costs, at most: the watchdog's minute of guest time, on a busy host."""
+WITHOUT_MEMORY = (
+    ("failed", "step fault, repetition 1: out of memory: none was left"),
+    ("hung", "step fault, repetition 1: the watchdog fired: nothing ran in the guest any more"),
+)
+"""Status and reason, up to the program's name, of a cell whose guest has no memory left."""
 LOOK = """(: < /proc/1/mem) && exit 1
 [ ! -e /run/agelab/secret ]
 """
@@ -74,11 +79,10 @@ def test_no_step_takes_the_guest_with_it(tmp_path: Path) -> None:
     path = faults(tmp_path, commands, deadline=600)
     cells = ran(path)
     found = {name: (cell["status"], (cell["reason"] or "").split(" for ")[0]) for name, cell in cells.items()}
-    without = ("failed", "step fault, repetition 1: out of memory: none was left")
-    busy = ("hung", "step fault, repetition 1: the watchdog fired: nothing ran in the guest any more")
+    without, busy = WITHOUT_MEMORY
     assert found["bomb"] == found["orphans"] == without, found
     # Of files in RAM nothing can be taken back, so the kernel takes programs' pages from each other.
-    assert found["shared"] in (without, busy) and found["root"] in (without, busy), found
+    assert {found["shared"], found["root"]} <= {without, busy}, found
     assert cells["errors"]["status"] == "failed"
     assert cells["errors"]["reason"].startswith(
         "step fault, repetition 1, exited 1: it said more than the 8388608 bytes that are kept, which end:"
@@ -90,3 +94,18 @@ def test_no_step_takes_the_guest_with_it(tmp_path: Path) -> None:
     ends = [newest(path) / "cells" / str(number) / "end.json" for number in range(len(commands))]
     taken = [json.loads(end.read_text())["host_seconds"] for end in ends]
     assert max(taken) - taken[-1] < ENDED, taken
+
+
+@pytest.mark.full
+def test_a_step_that_fills_the_harnesss_own_directory_or_interrupts_it_is_named(tmp_path: Path) -> None:
+    commands = {
+        "filled": "head -c 1G /dev/zero > /run/agelab/file || true",
+        "interrupted": "kill -INT 1; sleep 10",
+        "good": "true",
+    }
+    cells = ran(faults(tmp_path, commands, deadline=600))
+    filled, interrupted = cells["filled"], cells["interrupted"]
+    assert (filled["status"], filled["reason"].split(" for ")[0]) in WITHOUT_MEMORY
+    assert interrupted["status"] == "panicked" and "Attempted to kill init!" in interrupted["reason"]
+    assert interrupted["reason"].endswith("has ended; it raised KeyboardInterrupt)")
+    assert cells["good"]["status"] == "ok" and all(cell["digest"] for cell in cells.values())

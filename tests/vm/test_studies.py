@@ -59,7 +59,8 @@ SCRIPTS = {
     "filesystem-ext2-plain.sh": "#!/bin/bash\nmke2fs -q -F -t ext2 /dev/disk/under-test",
     "test-keep-prepare.sh": "cp -r /export/experiment/data . && echo here > /mnt/mark",
     "test-keep-perform.sh": '[ "$(cat mark)" = here ] && [ -f data/file ] && [ ! -L data ] && '
-    'grep -q " /mnt ext4 .*noatime" /proc/mounts',
+    'grep -q " /mnt ext4 .*noatime" /proc/mounts && bash -c : && awk "BEGIN { exit }" && python3 -c "" && '
+    'perl -MList::Util=sum -MPOSIX -e "exit(sum(1, 2) - 3)" && ! perl -MTime::HiRes -e 1 2> /dev/null',
     "test-half-prepare.sh": "echo not ready >&2; exit 4",
     "test-half-perform.sh": "true",
     "test-fails-perform.sh": "echo broken >&2; exit 3",
