@@ -1,6 +1,7 @@
 """The disk of the store, full or not to be written to: told in one line, whoever noticed it."""
 
 import errno
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,7 +32,10 @@ def naming_disk_errors(where: Path) -> Iterator[None]:
             raise
         raise HostError(f"cannot write below {where}: {error}", _HINT) from error
     except HostError as error:
-        if full := full_disk_line(str(error)):
+        full = full_disk_line(str(error))
+        if not full and is_disk_full(where):  # not every program says why it cannot write
+            full = f"{os.strerror(errno.ENOSPC)}: {str(error).splitlines()[0][:MAX_LINE]}"
+        if full:
             raise HostError(f"cannot write below {where}: {full}", _HINT) from error
         raise
 

@@ -4,8 +4,6 @@ Nothing here changes the host: lists and downloads are below the store's cache. 
 credentials are the host's; a mirror's address never leaves the private root.
 """
 
-import errno
-import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -196,17 +194,9 @@ class Archive:
         return found
 
     def _fetch(self, arguments: Sequence[str], directory: Path | None = None) -> None:
-        """Run apt-get, which would wait without end for a file that it had no room for.
-
-        Raises OSError for a full disk, and as ``process.run`` does.
-        """
+        """Run apt-get, which would wait without end for a file that it had no room for. Raises as ``process.run``."""
         argv = ["apt-get", "-c", str(self._root / "apt.conf"), *arguments]
-        try:
-            process.run(argv, cwd=directory, give_up=lambda: is_disk_full(self._root))
-        except process.ProcessFailed as error:
-            if is_disk_full(self._root):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
-            raise
+        process.run(argv, cwd=directory, give_up=lambda: is_disk_full(self._root))
 
     def _apt(self, program: str, arguments: Sequence[str]) -> str:
         with naming_disk_errors(self._store.home):

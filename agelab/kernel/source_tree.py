@@ -15,6 +15,7 @@ from pathlib import Path
 from agelab import atomic, fileio, git, process
 from agelab.debian import Archive, host_suite, newest, unpack, unpack_source
 from agelab.debian.unpacking import GIB, MOST_NAMES, SOURCE_BYTES
+from agelab.disk_errors import naming_disk_errors
 from agelab.errors import HostError, InputError
 from agelab.git import GitRepository
 from agelab.kernel.origin import KernelPart
@@ -176,7 +177,8 @@ def _repository(store: Store, identity: Mapping[str, str]) -> Path:
     place = store.cache("kernels") / key_of(dict(identity))[:16]
     if not (place / "git" / "HEAD").exists():
         place.mkdir(exist_ok=True)
-        git.init_bare(place / "git")
+        with naming_disk_errors(place):
+            git.init_bare(place / "git")
     return place
 
 
@@ -289,7 +291,8 @@ def _git(
     place: Path, argv: Sequence[str], env: Mapping[str, str] | None = None, work: Path | None = None
 ) -> str:
     """Run git in a repository of the cache and return its output. Raises HostError when it fails."""
-    try:
-        return git.run(place / "git", [*_SETTINGS, *argv], work_tree=work, env=env).stdout.strip()
-    except process.ProcessFailed as error:
-        raise HostError(f"git cannot read the kernel's source: {error}", hint=error.hint) from error
+    with naming_disk_errors(place):
+        try:
+            return git.run(place / "git", [*_SETTINGS, *argv], work_tree=work, env=env).stdout.strip()
+        except process.ProcessFailed as error:
+            raise HostError(f"git cannot read the kernel's source: {error}", hint=error.hint) from error

@@ -9,6 +9,7 @@ import pytest
 
 from agelab import places
 from tests.capabilities import needs_root
+from tests.unit import test_kernel_source
 from tests.unit.kernel_builder import linux, package
 from tests.unit.test_kernel_vmlinux import RELEASE
 
@@ -75,7 +76,7 @@ def make_with_ever_more_room(make, kind, step):
         try:
             make()
         except HostError as error:
-            said, left = str(error), [*(HOME / "store" / kind).iterdir()]
+            said, left = str(error), [*(HOME / "store" / kind).glob("*")]
             told = said.startswith(f"cannot write below {HOME}") and "No space left on device" in said
             print(error.exit_code, told, len(said.splitlines()), error.hint, left)
         else:
@@ -96,6 +97,13 @@ with tarfile.open(HOME / "tar", "w") as tar:
 def pack(directory): root._pack(HOME / "tar", directory / root.ROOT_FILE)
 make_with_ever_more_room(lambda: store.obtain("root", {}, pack), "root", 40)
 """
+TREE = """
+from agelab.kernel import source_tree
+tree = Path("{tree}")
+make_with_ever_more_room(
+    lambda: source_tree.from_directory(tree, "", store, lambda line: None).check_out(), "kernel", 16
+)
+"""
 IMAGE = """
 import pytest
 from agelab.image import packer, sealed_image
@@ -109,18 +117,24 @@ make_with_ever_more_room(lambda: sealed_image.build(kernel, store, test_image.FI
 
 
 @pytest.mark.parametrize(
-    ("script", "kinds"), [(KERNEL, 10), (ROOT, 5), (IMAGE, 5)], ids=["kernel", "root", "image"]
+    ("script", "kinds"),
+    [(KERNEL, 10), (TREE, 5), (ROOT, 5), (IMAGE, 5)],
+    ids=["kernel", "tree", "root", "image"],
 )
 def test_what_finds_no_room_at_one_of_its_steps_is_told_in_a_line_and_leaves_nothing_behind(
     script: str, kinds: int, home: Path, tmp_path: Path
 ) -> None:
-    """A kernel is unpacked by a program, indexed and recorded; a root is packed by one; an image has archives."""
-    deb = package(tmp_path, f"linux-image-{RELEASE}", linux())
-    done = inside(home, LARGER, SWEEP + script.replace("{deb}", str(deb)))
+    """Programs unpack a kernel, import its source, pack a root; agelab writes an index, archives, manifests."""
+    deb, tree = (
+        package(tmp_path, f"linux-image-{RELEASE}", linux()),
+        test_kernel_source.files(tmp_path / "tree"),
+    )
+    (tree / "kernel/large").write_bytes(os.urandom(100_000))
+    done = inside(home, LARGER, SWEEP + script.replace("{deb}", str(deb)).replace("{tree}", str(tree)))
     assert done.returncode == 0, done.stderr
     *failed, sound = done.stdout.splitlines()
     assert failed == [FULL] * len(failed) and len(failed) >= kinds
-    assert sound == "[[]]"
+    assert sound == ("[]" if script == TREE else "[[]]")
 
 
 RUN = """

@@ -97,7 +97,7 @@ def test_no_step_takes_the_guest_with_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_a_step_that_fills_the_harnesss_own_directory_or_interrupts_it_is_named(tmp_path: Path) -> None:
+def test_a_step_that_fills_run_or_interrupts_the_harness_is_named(tmp_path: Path) -> None:
     commands = {
         "filled": "head -c 1G /dev/zero > /run/agelab/file || true",
         "interrupted": "kill -INT 1; sleep 10",
