@@ -74,3 +74,26 @@ def memory_available() -> int:
     """Return MemAvailable of this host in bytes (proc(5))."""
     lines = fileio.read_text(Path("/proc/meminfo")).splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+
+
+def memory_is_limited(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> bool:
+    """Return True if this process is in a control group with less memory than the host has (cgroups(7))."""
+    total = next(
+        int(line.split()[1]) * 1024
+        for line in fileio.read_text(proc / "meminfo").splitlines()
+        if line.startswith("MemTotal:")
+    )
+    for line in fileio.read_text(proc / "self/cgroup").splitlines():
+        _, controllers, name = line.split(":", 2)
+        if controllers not in ("", "memory"):
+            continue
+        top, file = (groups / "memory", "memory.limit_in_bytes") if controllers else (groups, "memory.max")
+        place = top / name.lstrip("/")
+        for directory in (place, *place.parents):
+            if not directory.is_relative_to(top):
+                break
+            if (limit := directory / file).exists():
+                said = fileio.read_text(limit).strip()
+                if said.isdecimal() and int(said) < total:
+                    return True
+    return False

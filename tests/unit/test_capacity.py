@@ -26,6 +26,8 @@ def with_host(
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=int(disk)))
     monkeypatch.setattr(host, "memory_available", lambda: int(memory))
     monkeypatch.setattr(host, "processors", lambda: processors)
+    monkeypatch.setattr(host, "memory_is_limited", lambda: False)
+    monkeypatch.delenv(capacity.DISKS_VARIABLE, raising=False)
 
 
 def test_disks_that_do_not_fit_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,3 +96,56 @@ def test_in_the_wall_clock_auto_lets_no_cell_disturb_another(
     with_host(monkeypatch)
     jobs, why = needed("quick", "quick").at_once(tmp_path, "wall")
     assert (jobs, why) == (1, "1 at a time: in the wall clock cells disturb each other")
+
+
+def test_disks_lie_in_memory_where_half_of_it_holds_them_and_their_guests(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wanted = needed("quick", "quick")  # 1.32 GB each
+    with_host(monkeypatch, memory=2.7e9)
+    assert wanted.fit_in_memory(1, "virtual") == (
+        True,
+        "disks in memory: up to 1.3 GB with the guests, of 2.7 GB",
+    )
+    assert wanted.fit_in_memory(2, "virtual") == (
+        False,
+        "disks in files: in memory they would take up to 2.6 GB with the guests, of 2.7 GB",
+    )
+    with_host(monkeypatch, memory=5.4e9)
+    assert wanted.fit_in_memory(2, "virtual")[0] and wanted.fit_in_memory(99, "virtual")[0]
+
+
+def test_disks_stay_in_files_where_memory_would_be_measured_is_limited_or_is_not_wanted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with_host(monkeypatch)
+    wanted = needed("quick")
+    assert wanted.fit_in_memory(1, "virtual")[0]
+    assert wanted.fit_in_memory(1, "wall")[1].startswith("disks in files: in the wall clock")
+    monkeypatch.setattr(host, "memory_is_limited", lambda: True)
+    assert wanted.fit_in_memory(1, "virtual")[1].startswith("disks in files: a control group")
+    monkeypatch.setenv(capacity.DISKS_VARIABLE, "files")
+    assert wanted.fit_in_memory(1, "virtual") == (False, "disks in files: AGELAB_DISKS asks for it")
+
+
+@pytest.mark.parametrize(
+    ("group", "file", "limit", "limited"),
+    [
+        ("0::/a/b", "a/memory.max", "1000000", True),
+        ("0::/a/b", "a/b/memory.max", "1000000", True),
+        ("0::/a/b", "a/b/memory.max", "max", False),
+        ("0::/a/b", "a/b/memory.max", "9" * 15, False),
+        ("0::/", "other/memory.max", "1000000", False),
+        ("5:memory:/a\n0::/", "memory/a/memory.limit_in_bytes", "1000000", True),
+        ("5:memory:/a\n0::/", "memory/a/memory.limit_in_bytes", "9223372036854771712", False),
+    ],
+)
+def test_a_control_group_that_limits_memory_is_seen(
+    group: str, file: str, limit: str, limited: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "self").mkdir()
+    (tmp_path / "self/cgroup").write_text(group + "\n")
+    (tmp_path / "meminfo").write_text("MemTotal:       24000000 kB\nMemFree: 1 kB\n")
+    (tmp_path / "groups" / file).parent.mkdir(parents=True)
+    (tmp_path / "groups" / file).write_text(limit + "\n")
+    assert host.memory_is_limited(tmp_path, tmp_path / "groups") is limited

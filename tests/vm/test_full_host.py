@@ -20,6 +20,7 @@ def test_a_disk_that_grows_beyond_the_hosts_room_interrupts_its_cell(tmp_path: P
     steps = step("first", "true") + step("grow", "dd if=/dev/zero of=a bs=1M count=120")
     path = scenario(tmp_path, steps)
     script = """
+    export AGELAB_DISKS=files
     code=0; agelab run "$SCENARIO" > "$AGELAB_HOME/said" 2>&1 || code=$?; test $code = 1
     agelab show --json > "$AGELAB_HOME/before"
     mount -o remount,size=1G "$AGELAB_HOME/runs"

@@ -118,7 +118,10 @@ def swapped(pid: int) -> int:
     return int(fields["VmSwap"].split()[0]) << 10
 
 
-def test_a_guest_that_the_host_swaps_out_has_the_same_digests(chaos: Chaos, tmp_path: Path) -> None:
+def test_a_guest_that_the_host_swaps_out_has_the_same_digests(
+    chaos: Chaos, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGELAB_DISKS", "files")  # what is in memory counts for the guest that wrote it
     with swap(tmp_path), taken_hold.begun(chaos, early=True) as (child, run):
         [guest] = guests(chaos)
         limit_memory(guest, LITTLE)

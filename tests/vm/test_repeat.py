@@ -1,5 +1,6 @@
 """The promise: equal inputs, equal digests, on a loaded host and from another directory."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.vm.cells import SMALL, run
+from tests.vm.cells import SMALL, agelab, newest, run, scenario, step
 
 pytestmark = pytest.mark.vm
 
@@ -49,6 +50,27 @@ def _every_step_is_measured(cell: dict[str, list[dict[str, object]]]) -> None:
     assert isinstance(read["bytes_read"], int) and read["bytes_read"] > 40 << 20
     [ratio] = [s for s in cell["samples"] if s["metric"] == "throughput_ratio"]
     assert isinstance(ratio["value"], float) and 0.2 < ratio["value"] < 2
+
+
+def test_disks_in_memory_and_in_files_give_the_same_digests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = step("copy", 'cp -r "$SOURCE" a && sync') + step("read", "cat a/*/* | wc -c", 'caches = "reboot"')
+    path = scenario(tmp_path, steps, "ext4", "xfs")
+    results = []
+    for where, named in (("files", "files of the host"), ("memory", "in the host's memory")):
+        monkeypatch.setenv("AGELAB_DISKS", where)
+        done = agelab("run", str(path), "--keep-disk")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert f"disks in {where}: " in done.stderr
+        run_directory = newest(path)
+        assert json.loads((run_directory / "plan.json").read_text())["provenance"]["disks"] == named
+        assert not list(run_directory.glob("cells/*/*disk-*")) + list(run_directory.glob("cells/*/fork-*"))
+        cells = json.loads(agelab("show", run_directory.name, "--json").stdout)["cells"]
+        results.append([(cell["inputs_key"], cell["digest"], cell["disk"]) for cell in cells])
+        domain = next(run_directory.glob("cells/0/domain-0.xml")).read_text()
+        assert str(run_directory / "cells/0/disk-2") in domain
+    assert results[0] == results[1] and all(digest and disk for _, digest, disk in results[0])
 
 
 def test_another_run_seed_gives_another_digest() -> None:

@@ -18,7 +18,6 @@ from agelab.runner.execute import disk_maps, history_points, map_images
 from agelab.runner.execute.cell_boots import CellBoots, CellGoals
 from agelab.runner.execute.cell_progress import CellProgress, PhaseAborted
 from agelab.runner.execute.cell_status import CellStatus
-from agelab.runner.execute.forks import create_empty
 from agelab.runner.execute.guest_launcher import GuestLauncher
 from agelab.runner.execute.phase_runner import BootRunner, PhaseRunner
 from agelab.runner.plan.boot import Boot
@@ -159,8 +158,8 @@ class _StartedCell:
         progress.require_drives()
         boot = boots.mapping(names)
         results = boot.disks[-1]
-        cleanup.callback(results.path.unlink)
-        create_empty(results)
+        cleanup.callback(boots.disk_files.remove, results.path)
+        boots.disk_files.create(results.path, results.size)
         status = self.runner.run_alone(boot)
         if not status.ok:
             progress.judge(progress.changed_drive() or CellStatus(status.status, f"maps: {status.reason}"))

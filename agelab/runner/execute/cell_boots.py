@@ -10,6 +10,7 @@ from agelab import readers, stored_disk
 from agelab.corpus import Corpus
 from agelab.model.step_id import AGED, CONTROL, MAP, ForkName
 from agelab.runner.execute import disk_maps, history_points
+from agelab.runner.execute.disk_files import DiskFiles
 from agelab.runner.execute.forks import Forks
 from agelab.runner.execute.guest_launcher import GuestLauncher
 from agelab.runner.plan import cell_inputs
@@ -37,6 +38,8 @@ class CellGoals:
     """Map the disk at the points of the scenario's curve, too."""
     readable_by: int = readers.EVERYBODY
     """Who may read a disk that is kept (agelab.readers)."""
+    disks_in_memory: bool = False
+    """The disks lie in the host's memory while the cell runs."""
 
 
 @dataclass(frozen=True)
@@ -75,11 +78,15 @@ class CellBoots:
         names = self.phases[0].forks.values()
         return tuple(number for name in names if (number := ForkName.parse(name).number) is not None)
 
+    @cached_property
+    def disk_files(self) -> DiskFiles:
+        return DiskFiles(self.goals.disks_in_memory)
+
     # ---- forks ----
 
     @cached_property
     def forks(self) -> Forks:
-        return Forks(self.directory, self.spec, self.goals.start_from)
+        return Forks(self.directory, self.spec, self.goals.start_from, self.disk_files)
 
     @cached_property
     def mapped_forks(self) -> tuple[str, ...]:

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from agelab import stored_disk
 from agelab.model.step_id import AGED
+from agelab.runner.execute.disk_files import DiskFiles
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.stored_disk import MEMBER_FILE, StoredDisk
 from agelab.vm.guest import MemoryDisk
@@ -20,6 +20,7 @@ class Forks:
     spec: CellSpec
     starts_from: StoredDisk | None
     """Stands for the fork of the aged disk where the cell does not make one."""
+    disk_files: DiskFiles = field(default_factory=DiskFiles)
 
     def directory_of(self, name: str) -> Path:
         """Return the directory of a fork, whether it exists or not."""
@@ -48,17 +49,17 @@ class Forks:
             if is_last:
                 path.rename(target)
             else:
-                stored_disk.sparse_copy(path, target)
+                self.disk_files.copy(path, target)
 
     def create(self, name: str, cleanup: ExitStack) -> None:
         """Create an empty disk in the place of a fork."""
         self._make_room(name, cleanup)
         for disk in self.attached(name):
-            create_empty(disk)
+            self.disk_files.create(disk.path, disk.size)
 
     def remove(self, name: str) -> None:
         for path in self.files(name):
-            path.unlink(missing_ok=True)
+            self.disk_files.remove(path)
 
     def _make_room(self, name: str, cleanup: ExitStack) -> None:
         """Create a fork's directory, which ``cleanup`` removes with the files in it."""
@@ -66,10 +67,4 @@ class Forks:
         directory.mkdir()
         cleanup.callback(directory.rmdir)
         for path in self.files(name):
-            cleanup.callback(path.unlink, missing_ok=True)
-
-
-def create_empty(disk: MemoryDisk) -> None:
-    """Create a disk's file, a hole from end to end."""
-    with disk.path.open("wb") as file:
-        file.truncate(disk.size)
+            cleanup.callback(self.disk_files.remove, path)

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
-from agelab import stored_disk
 from agelab.model.event import CellEnded, StepFailed
 from agelab.model.result import Status
 from agelab.model.step_id import AGED
@@ -12,7 +11,6 @@ from agelab.runner.execute.boot_events import BootEvents
 from agelab.runner.execute.cell_boots import CellBoots
 from agelab.runner.execute.cell_progress import CellProgress, PhaseAborted
 from agelab.runner.execute.cell_status import CellStatus, judge_boot
-from agelab.runner.execute.forks import create_empty
 from agelab.runner.plan.boot import Boot, BootStart
 from agelab.runner.plan.phases import Phase
 from agelab.vm.hypervisor import Ending
@@ -95,17 +93,17 @@ class PhaseRunner:
     @contextmanager
     def _disks(self) -> Iterator[None]:
         """Make the phase's disks, empty or as copies of its fork, and remove them in the end."""
-        under_test = self.boots.disks_under_test(self.phase)
+        under_test, files = self.boots.disks_under_test(self.phase), self.boots.disk_files
         with ExitStack() as cleanup:
             for disk in self.boots.disks(self.phase):
                 if not disk.written:
                     continue
-                cleanup.callback(disk.path.unlink, missing_ok=True)
+                cleanup.callback(files.remove, disk.path)
                 if disk in under_test and self.phase.fork_of:
                     members = self.boots.forks.files(self.phase.fork_of)
-                    stored_disk.sparse_copy(members[under_test.index(disk)], disk.path)
+                    files.copy(members[under_test.index(disk)], disk.path)
                 else:
-                    create_empty(disk)
+                    files.create(disk.path, disk.size)
             yield
 
     def _run_boot(self, start: BootStart) -> BootStart | None:

@@ -21,6 +21,8 @@ MODELS: dict[tuple[Clock, bool], str] = {
     ("wall", False): "real time of an emulated processor (no KVM here): it says little about this host's",
 }
 """How the times of a run are to be read, by its clock and by whether KVM runs the guest."""
+OF_THE_HOST = ("host", "disks")
+"""What a plan says of its host, and what changes no digit."""
 
 
 def run_plan(name: str, prepared: PreparedRun) -> RunPlan:
@@ -49,6 +51,7 @@ def run_plan(name: str, prepared: PreparedRun) -> RunPlan:
             "qemu": host.qemu_version(),
             "host": host.description(),
             "accelerator": cells[0].accelerator,
+            "disks": "in the host's memory" if prepared.disks_in_memory else "files of the host",
             "model": _model(options.guest_clock, cells, prepared.jobs),
         },
         histories={
@@ -64,7 +67,7 @@ def run_plan(name: str, prepared: PreparedRun) -> RunPlan:
 def refuse_other_inputs(begun: RunPlan, now: RunPlan) -> None:
     """Raise InputError where a run that was begun would be resumed with other inputs."""
     before, after = ({"cells": plan.cells, **plan.provenance} for plan in (begun, now))
-    changed = [name for name in after if name != "host" and before.get(name) != after[name]]
+    changed = [name for name in after if name not in OF_THE_HOST and before.get(name) != after[name]]
     if changed:
         raise InputError(
             f"{begun.run} was begun with other inputs ({', '.join(changed)}): its finished and remaining cells would "

@@ -262,7 +262,13 @@ def _run_cell(run: StartedRun, number: int, hypervisor: Hypervisor, store: Store
         recipe = disk_recipe(spec, prepared.image.kernel.spec, scale, command)
     readable_by = readers.of_made(directory.path)
     goals = CellGoals(
-        prepared.disk, run.companion, recipe, options.measure, options.curve, readable_by=readable_by
+        prepared.disk,
+        run.companion,
+        recipe,
+        options.measure,
+        options.curve,
+        readable_by=readable_by,
+        disks_in_memory=prepared.disks_in_memory,
     )
 
     def end_step(step: str) -> None:

@@ -1,5 +1,6 @@
 """Check that the host has room for a run, and say how many of its cells it can run at a time."""
 
+import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from agelab.vm.guest import Clock
 
 HEADROOM = 512 * MIB
 """Bytes of disk, and of memory, to leave on the host beside what the cells take; QEMU's own memory is part of it."""
+DISKS_VARIABLE = "AGELAB_DISKS"
+"""The environment variable that keeps disks in files."""
 COMPANION_OVERHEAD = 1.2
 """Bytes that the companion disk takes on the host for each byte of data in it, at most."""
 
@@ -65,6 +68,25 @@ class RunNeeds:
                 hint="end something that uses memory, or choose a smaller scale or fewer --jobs",
             )
         return f"{several}: up to {needed / 1e9:.1f} GB of disk and {memory / 1e9:.1f} GB of memory"
+
+    def fit_in_memory(self, jobs: int, clock: Clock) -> tuple[bool, str]:
+        """Return whether the disks of so many cells at a time are to lie in memory, and a line that says why.
+
+        With the guests they take half of what is available at most: what lies there cannot be written out, and other
+        programs want memory, too.
+        """
+        wanted = min(jobs, self.cells) * (self.memory + self.disks)
+        available = host.memory_available()
+        sizes = f"up to {wanted / 1e9:.1f} GB with the guests, of {available / 1e9:.1f} GB"
+        if os.environ.get(DISKS_VARIABLE) == "files":
+            return False, f"disks in files: {DISKS_VARIABLE} asks for it"
+        if clock == "wall":
+            return False, "disks in files: in the wall clock the host's memory would be measured"
+        if host.memory_is_limited():
+            return False, "disks in files: a control group limits the memory of this process"
+        if wanted > available // 2:
+            return False, f"disks in files: in memory they would take {sizes}"
+        return True, f"disks in memory: {sizes}"
 
 
 def needs(

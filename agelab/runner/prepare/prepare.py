@@ -67,6 +67,8 @@ class PreparedRun:
     manifest: RunManifest
     jobs: int
     """Cells at a time."""
+    disks_in_memory: bool
+    """While a cell runs, its disks lie in the host's memory."""
 
 
 def prepare(
@@ -112,6 +114,8 @@ def prepare(
     )
     jobs = _jobs(request, needs, store, progress)
     progress.stage(needs.require(store.home, jobs))
+    in_memory, where = needs.fit_in_memory(jobs, options.guest_clock)
+    progress.stage(where)
     library = clock_library.obtain(store) if options.guest_clock == "virtual" else None
     modelled = any(spec.has_modelled_drive for spec in specs)
     module = None
@@ -127,7 +131,19 @@ def prepare(
         provided.manifest if provided else collect(request, specs, image.kernel, corpora, store, **facts)
     )
     return PreparedRun(
-        request, cells, specs, disk, corpora, image, library, module, programs, journal, manifest, jobs
+        request,
+        cells,
+        specs,
+        disk,
+        corpora,
+        image,
+        library,
+        module,
+        programs,
+        journal,
+        manifest,
+        jobs,
+        in_memory,
     )
 
 
