@@ -168,6 +168,12 @@ def _prove(
     kernel: Kernel, proving: ProofPlan, work: Path, root: Path, base: bytes, programs: Mapping[str, bytes]
 ) -> None:
     """Boot the root with the kernel under Packer, which writes ``proof.json`` and assembles the image."""
+    # QEMU without room for the scratch disk dies of SIGBUS, and Packer says that a script was disconnected.
+    if (free := shutil.disk_usage(work).free) < SCRATCH:
+        raise HostError(
+            f"proving an image takes up to {SCRATCH / 1e6:.0f} MB of disk, and {work} has {free / 1e6:.0f} MB free",
+            hint="free some space, or move the store with AGELAB_HOME=<directory>",
+        )
     # Packer logs in with this key, which is for this build only.
     process.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(work / "key")])
     own = initramfs.cell(

@@ -109,6 +109,11 @@ import pytest
 from agelab.image import packer, sealed_image
 from tests.unit import test_image
 test_image.without_packages(store, pytest.MonkeyPatch())
+try:
+    sealed_image.build(test_image.kernel(store), store, test_image.FILESYSTEMS)
+except HostError as error:
+    assert str(error).startswith("proving an image takes up to 1074 MB of disk, and ") and "4 MB free" in str(error)
+    sealed_image.SCRATCH = 0
 packer.build = lambda work, variables: test_image.proved(work)
 kernel = test_image.kernel(store)
 sealed_image.roots.obtain()
