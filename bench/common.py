@@ -1,8 +1,12 @@
 """Helpers of the benchmarks: wait for a quiet machine, medians, tables."""
 
+import os
+import select
+import signal
 import statistics
+import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from agelab.errors import HostError
@@ -38,6 +42,62 @@ def quietly(start: Callable[[], float], patience: float) -> float:
         f"other guests run on this machine: process {', '.join(map(str, guests()))}",
         hint="wait until they have ended: their load would be part of the measurement",
     )
+
+
+def time_until(
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    log: Path,
+    is_complete: Callable[[bytes], bool],
+    patience: float,
+) -> tuple[float, bytes]:
+    """Return host seconds from the start of a command until its output is complete, and all of the output.
+
+    Waits for the command's end. Raises HostError where that does not come within ``patience`` seconds, or its output
+    is not complete then; the output is in ``log``.
+    """
+    began = time.monotonic()
+    child = subprocess.Popen(
+        argv,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    try:
+        heard, said = _hear(child, log, is_complete, began + patience)
+        child.wait(patience)
+    except subprocess.TimeoutExpired:
+        heard, said = None, b""
+    finally:
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)  # its own session: nothing else is in it
+            child.wait()
+    if heard is None:
+        raise HostError(f"{Path(argv[0]).name} did not say what it should; its output is in {log}")
+    return heard - began, said
+
+
+def _hear(
+    child: "subprocess.Popen[bytes]", log: Path, is_complete: Callable[[bytes], bool], deadline: float
+) -> tuple[float | None, bytes]:
+    """Return when the output was complete, by the host's monotonic clock, or None; and the output to its end."""
+    assert child.stdout
+    poll = select.poll()
+    poll.register(child.stdout, select.POLLIN)
+    said = b""
+    heard = None
+    with log.open("wb") as sink:
+        while poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            piece = os.read(child.stdout.fileno(), 1 << 16)
+            if not piece:
+                break
+            sink.write(piece)
+            said += piece
+            if heard is None and is_complete(said):
+                heard = time.monotonic()
+    return heard, said
 
 
 def spread(values: Sequence[float]) -> str:

@@ -2,29 +2,24 @@
 
 It normally boots the host's own root. What that holds decides how long it takes (and whether it works at
 all: without udev, or without modprobe on the host, it fails), so it gets a small Debian root here, the same
-on every machine: the essential packages, mount, kmod and udev. ``bare`` leaves udev out. The command's
+on every machine: the essential packages, mount, kmod, mkfs.ext4 and udev. ``bare`` leaves udev out. The command's
 output then comes over the console and its exit status is lost, but nothing that we found starts it sooner.
 """
 
-import os
-import select
 import shlex
 import shutil
-import signal
-import subprocess
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from agelab import process
 from agelab.debian import Archive, host_suite, local_repository
-from agelab.errors import HostError
 from agelab.kernel import Kernel
 from agelab.store import Store, file_hash, key_of
+from bench.common import time_until
 
 REQUIREMENTS = Path(__file__).with_name("requirements-virtme.txt")
-PACKAGES = ("kmod", "mount", "usr-is-merged")
+PACKAGES = ("e2fsprogs", "kmod", "mount", "usr-is-merged")
 TOOLS = ("depmod", "modprobe", "modinfo")
 ECHO, MARK = "echo the guest says $((40 + 2))", b"the guest says 42"
 RECIPE = 1
@@ -41,60 +36,27 @@ class Virtme:
     bare: bool
     memory_mib: int
 
-    @property
-    def argv(self) -> list[str]:
-        """The command that is timed."""
+    def argv(self, command: str, disks: Sequence[Path] = (), *options: str) -> list[str]:
+        """The words that run a shell command in a guest with these disks, /dev/vda and so on."""
         root = self.directory / "root"
         argv = [str(self.directory / "venv/bin/vng"), "--run", str(root / "boot" / f"vmlinuz-{self.release}")]
         argv += ["--root", str(root), "--busybox", str(root / "usr/bin/busybox")]
         argv += ["--disable-kvm", "--cpus", "1", "--memory", f"{self.memory_mib}M"]
-        return [*argv, *(["--verbose"] if self.bare else []), "--", ECHO]
+        argv += [word for disk in disks for word in ("--disk", str(disk))]
+        return [*argv, *options, *(["--verbose"] if self.bare else []), "--", command]
+
+    def time(self, argv: Sequence[str], is_complete: Callable[[bytes], bool]) -> tuple[float, bytes]:
+        """Return host seconds from the start of virtme-ng until its output is complete, and the output.
+
+        Raises HostError where that does not come.
+        """
+        env = process.environment({"HOME": str(self.directory)})
+        env["PATH"] = f"{self.directory / 'venv/bin'}:{self.directory / 'tools'}:{env['PATH']}"
+        return time_until(argv, env, self.directory / "output", is_complete, PATIENCE)
 
     def start(self) -> float:
         """Host seconds from the start of the command until the guest's command was heard. Raises HostError."""
-        env = process.environment({"HOME": str(self.directory)})
-        env["PATH"] = f"{self.directory / 'venv/bin'}:{self.directory / 'tools'}:{env['PATH']}"
-        log = self.directory / "output"
-        began = time.monotonic()
-        child = subprocess.Popen(
-            self.argv,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        try:
-            heard = _hear(child, log, began + PATIENCE)
-            child.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            heard = None
-        finally:
-            if child.poll() is None:
-                os.killpg(child.pid, signal.SIGKILL)  # its own session: nothing else is in it
-                child.wait()
-        if heard is None:
-            raise HostError(f"virtme-ng's guest said nothing; its output is in {log}")
-        return heard - began
-
-
-def _hear(child: "subprocess.Popen[bytes]", log: Path, deadline: float) -> float | None:
-    """When the mark came, by the host's monotonic clock; None when the output ended without it."""
-    assert child.stdout
-    poll = select.poll()
-    poll.register(child.stdout, select.POLLIN)
-    said = b""
-    heard = None
-    with log.open("wb") as sink:
-        while poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
-            piece = os.read(child.stdout.fileno(), 1 << 16)
-            if not piece:
-                break
-            sink.write(piece)
-            said += piece
-            if heard is None and MARK in said:
-                heard = time.monotonic()
-    return heard
+        return self.time(self.argv(ECHO), lambda said: MARK in said)[0]
 
 
 def prepare(store: Store, kernel: Kernel, *, bare: bool, memory_mib: int) -> Virtme:
