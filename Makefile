@@ -5,7 +5,7 @@ SHELL := /bin/sh
 
 # `make scenario KERNEL=debian:6.1` and `AGELAB_HOME=/big make test`: what is set here or in the
 # environment reaches the commands as environment variables, so no value needs quoting.
-SCENARIO_OPTIONS := CORPUS LOG KERNEL FS LAYOUT SCALE CLOCK DEFAULTS DISKS ERASE MACHINE VCPUS SEEDS JOBS TRACE DISK KEEP_DISK CURVE CRASH_AT
+SCENARIO_OPTIONS := CORPUS LOG KERNEL FS LAYOUT SCALE CLOCK DEFAULTS DISKS ERASE MACHINE VCPUS SEEDS JOBS TRACE DISK KEEP_DISK CURVE CRASH_AT TIMING
 export AGELAB_HOME NAME KERNELS $(SCENARIO_OPTIONS)
 
 BIN := .venv/bin
@@ -38,15 +38,15 @@ OPTIONS = $${CORPUS:+--corpus "$$CORPUS"} $${LOG:+--log "$$LOG"} $${KERNEL:+--ke
 
 scenario: name-given setup ## run NAME=<scenario>[-<variant>], e.g. make scenario NAME=aging-reiserfs
 	@$(BIN)/agelab run "$$NAME" $(OPTIONS) $${DISK:+--disk "$$DISK"} $${KEEP_DISK:+--keep-disk} $${CURVE:+--curve} \
-	  $${CRASH_AT:+--crash-at "$$CRASH_AT"}
+	  $${CRASH_AT:+--crash-at "$$CRASH_AT"} $${TIMING:+--timing}
 
 sweep: name-given setup ## run NAME=<scenario>[-<variant>] on several kernels, into one table: KERNELS="5.10 6.1 6.12 7.2"
 	@test -n "$$KERNELS" || { echo 'agelab: say which kernels: make sweep NAME=aging-ext4 KERNELS="5.10 6.1 6.12 7.2"' >&2; exit 2; }
 	@set -f; for kernel in $$KERNELS; do set -- "$$@" --kernel "$$kernel"; done; KERNEL=; $(BIN)/agelab run "$$NAME" "$$@" $(OPTIONS)
 
 calibrate: name-given setup ## measure the floor of NAME=<scenario>[-<variant>]: five run seeds, the first twice
-	@test -z "$$DISK$$KEEP_DISK$$CURVE$$CRASH_AT" || { echo "agelab: calibrate makes every disk itself, keeps none, takes no curve" \
-	  "and cuts no power: leave DISK, KEEP_DISK, CURVE and CRASH_AT out" >&2; exit 2; }
+	@test -z "$$DISK$$KEEP_DISK$$CURVE$$CRASH_AT$$TIMING" || { echo "agelab: calibrate makes every disk itself, keeps none, takes no curve" \
+	  "and no times of the host, and cuts no power: leave DISK, KEEP_DISK, CURVE, CRASH_AT and TIMING out" >&2; exit 2; }
 	@$(BIN)/agelab calibrate "$$NAME" $(OPTIONS)
 
 name-given:
@@ -75,7 +75,7 @@ test-full: check ## all checks and all tests
 fuzz: setup-test ## 100,000 made-up inputs for each reader of what comes from outside (tests/fuzz; half an hour)
 	@set -e; for target in tests/fuzz/[!_]*.py; do $(BIN)/python -m tests.fuzz "$$(basename "$$target" .py)"; done
 
-bench: setup-test ## validate the modelled drives and what they cost, make the corpora and histories, judge made-up bisects, make reports, time guest starts, run five variants five times (an hour)
+bench: setup-test ## validate the modelled drives and what they cost, make the corpora and histories, judge made-up bisects, make reports, time guest starts, run five variants five times, do one job beside virtme-ng (an hour)
 	@$(BIN)/python -m bench.validate
 	@$(BIN)/python -m bench.cost
 	@$(BIN)/python -m bench.corpora
@@ -84,6 +84,7 @@ bench: setup-test ## validate the modelled drives and what they cost, make the c
 	@$(BIN)/python -m bench.report
 	@$(BIN)/python -m bench.boot
 	@$(BIN)/python -m bench.repeat --load aging-reiserfs "aging-ext4 --layout raid0" aging-xfs aging-btrfs aging-jfs
+	@$(BIN)/python -m bench.peer
 
 check: setup-test ## lint, format, types and import layers
 	@$(BIN)/ruff check

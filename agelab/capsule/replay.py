@@ -31,7 +31,7 @@ from agelab.scenario.selection import Selection
 from agelab.store import Store, key_of
 
 IN_IMAGE = "or have it packed with --with-image"
-DECIDED_HERE = ("erase", "filesystem", "jobs", "kernel", "keep_disk", "proceed")
+DECIDED_HERE = ("erase", "filesystem", "jobs", "kernel", "keep_disk", "proceed", "timing")
 """Options that a replay does not take from the capsule, beside paths of another host."""
 Outcome = Literal["identical", "differs", "could not be rebuilt"]
 

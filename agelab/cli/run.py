@@ -28,6 +28,9 @@ from agelab.runner.request.options import RunOptions
     help="Cut the power so long after a step has begun; then only the recovery is measured (docs/recovery.md).",
 )
 @click.option("--curve", is_flag=True, help="Map the disk at points on the way, too: the steps stop for it.")
+@click.option(
+    "--timing", is_flag=True, help="Take the host's time of each boot, too; the digits are the same."
+)
 def run(kernel: tuple[str, ...], **words: Any) -> int:
     """Run a scenario: every variant of it, or the one that follows its name.
 
@@ -35,12 +38,15 @@ def run(kernel: tuple[str, ...], **words: Any) -> int:
     """
     from agelab.runner.execute import runner
     from agelab.view.summary import print_result
+    from agelab.view.timing import print_timing
 
     options = RunOptions(kernel=kernel[0], **words)
     if len(kernel) > 1:
         return _sweep(options, kernel)
     finished = execute(options)
     print_result(finished)
+    if options.timing:
+        print_timing(finished)
     _print_report_command([finished])
     return 0 if runner.succeeded(finished) else 1
 

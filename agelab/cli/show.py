@@ -9,9 +9,16 @@ from agelab.cli.types import RUN
 @click.command()
 @click.argument("run", default="latest", type=RUN)
 @json_option
-def show(run: str, as_json: bool) -> None:
+@click.option("--timing", is_flag=True, help="Show the host's time of a run made with --timing, too.")
+def show(run: str, as_json: bool, timing: bool) -> None:
     """Show the samples, keys and digests of RUN (default: the latest)."""
     from agelab.view.run_tables import print_run
+    from agelab.view.timing import print_timing
 
     [found] = find_runs([run])
-    print_json(found.as_json()) if as_json else print_run(found, curves=True)
+    if as_json:
+        print_json(found.as_json())
+        return
+    print_run(found, curves=True)
+    if timing:
+        print_timing(found)

@@ -11,7 +11,7 @@ MAKE_VARIABLES = {
     "corpus": "CORPUS", "log": "LOG", "kernel": "KERNEL", "filesystem": "FS", "layout": "LAYOUT", "scale": "SCALE",
     "clock": "CLOCK", "defaults": "DEFAULTS", "disks": "DISKS", "erase": "ERASE", "machine": "MACHINE",
     "vcpus": "VCPUS", "seeds": "SEEDS", "jobs": "JOBS", "trace": "TRACE", "disk": "DISK", "keep_disk": "KEEP_DISK",
-    "curve": "CURVE",
+    "curve": "CURVE", "timing": "TIMING",
 }  # fmt: skip
 """Option -> variable of ``make scenario``."""
 

@@ -19,6 +19,7 @@ from agelab import atomic, fileio
 from agelab.errors import InputError
 from agelab.model.result import SCHEMA, End, RunKernel, RunPlan, Sample, Status
 from agelab.model.sanitize import escape_controls, escape_json
+from agelab.model.timing import CellTiming
 from agelab.plain_path import plain_label
 from agelab.results import checksummed
 from agelab.results.digest import digest, inputs_key
@@ -111,6 +112,17 @@ class RunDirectory:
         """Write what the cell's key is the hash of, so that two runs can be compared input by input."""
         path = self.cell_directory(number) / "inputs.json"
         checksummed.write(path, json.dumps(inputs, indent=1, sort_keys=True))
+
+    def write_timing(self, number: int, timing: CellTiming) -> None:
+        """Write the host's time that the cell took, beside what it has measured."""
+        checksummed.write_sealed(self.cell_directory(number) / "timing.json", timing)
+
+    def timing(self, number: int) -> CellTiming | None:
+        """Read the host's time that the cell took; None where it was not taken. Raises InputError for damage."""
+        path = self.path / "cells" / str(number) / "timing.json"
+        with checksummed.readable(path), suppress(FileNotFoundError):
+            return checksummed.validated(checksummed.unseal(json.loads(fileio.read_bytes(path))), CellTiming)
+        return None
 
     def finish(self, number: int, end: End) -> None:
         """Write the end record: from here on the cell is finished."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from agelab.results.run_directory import RunDirectory
 from tests.vm.cells import SMALL, agelab, newest, run, scenario, step
 
 pytestmark = pytest.mark.vm
@@ -29,7 +30,7 @@ def both_cores_busy() -> Iterator[None]:
 def test_the_same_inputs_give_the_same_digests(tmp_path: Path) -> None:
     quiet = run(str(SMALL))
     with both_cores_busy():
-        loaded = run(str(SMALL), cwd=tmp_path)
+        loaded = run(str(SMALL), "--timing", cwd=tmp_path)
     assert [cell["status"] for cell in quiet] == ["ok"] * 4
     for one, other in zip(quiet, loaded, strict=True):
         assert one["samples"] == other["samples"], one["variant"]
@@ -38,6 +39,9 @@ def test_the_same_inputs_give_the_same_digests(tmp_path: Path) -> None:
     assert len({cell["digest"] for cell in quiet}) == 4
     assert all(cell["inputs_key"].startswith("sha256:") for cell in quiet)
     _every_step_is_measured(quiet[0])
+    timings = [RunDirectory(newest(SMALL)).timing(number) for number in range(4)]
+    boots = [boot for timing in timings if timing for boot in timing.boots]
+    assert len(boots) == 8 and all(boot.steps and boot.ready and boot.processor for boot in boots)
 
 
 def _every_step_is_measured(cell: dict[str, list[dict[str, object]]]) -> None:

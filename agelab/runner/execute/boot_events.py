@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from agelab.model.event import (
     EVENT,
     CellEnded,
+    Event,
     HarnessReady,
     Mounted,
     PowerIsCut,
@@ -45,6 +46,8 @@ class BootEvents:
     """True if one before it is missing."""
     foreign: str = ""
     """The first event that is not the harness's, or not in its place: a reason why the cell failed."""
+    on_event: Callable[[Event], None] = lambda _: None
+    """Hears each event of the harness as it comes."""
 
     @property
     def last_word(self) -> CellEnded | RebootRequested | PowerIsCut | None:
@@ -78,6 +81,7 @@ class BootEvents:
             why = f"{step}an event came that the harness did not write, or not at this place: {text[:QUOTED]}"
             self.foreign = self.foreign or why
             return
+        self.on_event(event)
 
         def in_phase(step: str) -> str:
             return str(StepId.parse(step).inside(phase))

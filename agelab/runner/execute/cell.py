@@ -19,6 +19,7 @@ from agelab.runner.execute.cell_boots import CellBoots, CellGoals
 from agelab.runner.execute.cell_progress import CellProgress, PhaseAborted
 from agelab.runner.execute.cell_status import CellStatus
 from agelab.runner.execute.guest_launcher import GuestLauncher
+from agelab.runner.execute.host_timing import CellTimer
 from agelab.runner.execute.phase_runner import BootRunner, PhaseRunner
 from agelab.runner.plan.boot import Boot
 from agelab.runner.plan.support import unsupported
@@ -35,6 +36,8 @@ class CellRunner:
     goals: CellGoals
     store: Store
     on_step: Callable[[str], None]
+    timer: CellTimer | None = None
+    """Takes the host's time, where it is asked for."""
 
     @cached_property
     def boots(self) -> CellBoots:
@@ -52,7 +55,10 @@ class CellRunner:
             key = inputs_key(inputs)
             self.run.write_inputs(self.number, inputs)
             _StartedCell(self, progress).run()
-        end = self._end(progress, key, time.monotonic() - started)
+        seconds = round(time.monotonic() - started, 3)
+        end = self._end(progress, key, seconds)
+        if self.timer:
+            self.run.write_timing(self.number, self.timer.timing(seconds))
         self.run.finish(self.number, end)
         return end
 
@@ -70,7 +76,7 @@ class CellRunner:
             disk=progress.disk.key if progress.disk else None,
             maps=progress.maps,
             measured=measured,
-            host_seconds=round(seconds, 3),
+            host_seconds=seconds,
         )
 
 
@@ -87,7 +93,7 @@ class _StartedCell:
 
     @cached_property
     def runner(self) -> BootRunner:
-        return BootRunner(self.boots, self.progress, self.cell.on_step)
+        return BootRunner(self.boots, self.progress, self.cell.on_step, self.cell.timer)
 
     def run(self) -> None:
         """Run all phases, and add the samples that follow from theirs."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from agelab.model.event import CellEnded, StepFailed
 from agelab.model.result import Status
@@ -11,6 +12,7 @@ from agelab.runner.execute.boot_events import BootEvents
 from agelab.runner.execute.cell_boots import CellBoots
 from agelab.runner.execute.cell_progress import CellProgress, PhaseAborted
 from agelab.runner.execute.cell_status import CellStatus, judge_boot
+from agelab.runner.execute.host_timing import CellTimer
 from agelab.runner.plan.boot import Boot, BootStart
 from agelab.runner.plan.phases import Phase
 from agelab.vm.hypervisor import Ending
@@ -27,9 +29,12 @@ class BootRunner:
     progress: CellProgress
     on_step: Callable[[str], None]
     """Hears the name and repetition of each step as it ends."""
+    timer: CellTimer | None = None
+    """Takes the host's time, where it is asked for."""
 
     def run(self, boot: Boot, events: BootEvents) -> Ending:
-        return self.boots.launcher.run(boot, events, self.progress.record, self.on_step)
+        launch = partial(self.boots.launcher.run, boot, events, self.progress.record, self.on_step)
+        return self.timer.run(boot, events, launch) if self.timer else launch()
 
     def run_alone(self, boot: Boot) -> CellStatus:
         """Run a boot that no other follows."""

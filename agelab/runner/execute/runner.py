@@ -24,6 +24,7 @@ from agelab.runner.execute.cell import CellRunner
 from agelab.runner.execute.cell_boots import CellGoals
 from agelab.runner.execute.disk_recipe import disk_recipe, making_command
 from agelab.runner.execute.guest_launcher import GuestLauncher, boot_timeout
+from agelab.runner.execute.host_timing import RunTimer
 from agelab.runner.execute.run_plan import refuse_other_inputs, run_plan
 from agelab.runner.prepare import input_data, run_manifest
 from agelab.runner.prepare.prepare import PreparedRun, ProvidedParts, prepare
@@ -133,6 +134,7 @@ def _run_all(
     for orphan in orphans.terminate_orphans():
         progress.stage(f"ended {orphan}: the agelab that had started it was killed")
     with ExitStack() as held:
+        timer = held.enter_context(RunTimer()) if requests[0].options.timing else None
         unfit: dict[int, AgelabError] = {}
         prepared: list[PreparedRun] = []
         for place, request in enumerate(requests):
@@ -148,7 +150,7 @@ def _run_all(
         for one in prepared:
             first = sum(len(run.prepared.specs) for run in runs)
             runs.append(_start(one, hypervisor, store, progress, held, begun, first))
-        _run_cells(runs, hypervisor, store, progress)
+        _run_cells(runs, hypervisor, store, progress, timer)
         done = iter(runs)
         return [unfit.get(place) or next(done).directory for place, _ in enumerate(requests)]
 
@@ -196,7 +198,13 @@ def _readers(prepared: PreparedRun, companion: StoredDisk | None) -> int:
     return prepared.request.readable_by & readers.of_made(*dict.fromkeys(made))
 
 
-def _run_cells(runs: Sequence[StartedRun], hypervisor: Hypervisor, store: Store, progress: Progress) -> None:
+def _run_cells(
+    runs: Sequence[StartedRun],
+    hypervisor: Hypervisor,
+    store: Store,
+    progress: Progress,
+    timer: RunTimer | None = None,
+) -> None:
     """Run the unfinished cells of all runs, as many at a time as the requests ask for."""
     waiting = [(run, number) for run in runs for number in run.directory.unfinished()]
     request, jobs = runs[0].prepared.request, runs[0].prepared.jobs
@@ -204,7 +212,9 @@ def _run_cells(runs: Sequence[StartedRun], hypervisor: Hypervisor, store: Store,
         waiting = _longest_first(waiting, list(recent_cells(runs[0].directory)))
     numbers = [run.first + number for run, number in waiting]
     progress.begin_runs(request, [run.directory for run in runs], numbers, jobs)
-    cells = [partial(_run_cell, run, number, hypervisor, store, progress) for run, number in waiting]
+    if timer:
+        timer.begin_cells()
+    cells = [partial(_run_cell, run, number, hypervisor, store, progress, timer) for run, number in waiting]
     _at_a_time(jobs, cells, hypervisor)
 
 
@@ -236,7 +246,14 @@ def _at_a_time(jobs: int, cells: Sequence[Callable[[], None]], hypervisor: Hyper
             raise
 
 
-def _run_cell(run: StartedRun, number: int, hypervisor: Hypervisor, store: Store, progress: Progress) -> None:
+def _run_cell(
+    run: StartedRun,
+    number: int,
+    hypervisor: Hypervisor,
+    store: Store,
+    progress: Progress,
+    timer: RunTimer | None = None,
+) -> None:
     """Run one cell, and keep a control file's journal of it."""
     prepared, directory, told = run.prepared, run.directory, run.first + number
     spec, line, journal = prepared.specs[number], prepared.cells[number].line, prepared.journal
@@ -276,7 +293,8 @@ def _run_cell(run: StartedRun, number: int, hypervisor: Hypervisor, store: Store
         if journal and line:
             journal.step(line, spec.run_seed, step)
 
-    end = CellRunner(directory, number, launcher, goals, store, end_step).carry_out()
+    taken = timer.of_cell(launcher.directory) if timer else None
+    end = CellRunner(directory, number, launcher, goals, store, end_step, taken).carry_out()
     progress.end_cell(cell, told, end)
     if journal and line:
         journal.end(line, spec.run_seed, end, directory.samples().get(number, []))

@@ -34,7 +34,7 @@ from agelab.vm.guest import Clock
 
 MAX_VCPUS = 255
 """Limit of QEMU's machine."""
-IN_MORE = ("disk", "keep_disk", "curve", "measure", "prove_all")
+IN_MORE = ("disk", "keep_disk", "curve", "timing", "measure", "prove_all")
 """Options that a plan keeps under ``more``; the others are its ``words``."""
 ASIDE = ("directory", "name")
 """Fields that are no options."""
@@ -170,6 +170,7 @@ class RunOptions(BaseModel):
     disk: str | None = Field(default=None, description="key of a stored disk to start from")
     keep_disk: bool = False
     curve: bool = Field(default=False, description="map the disk at the points of the scenario's curve, too")
+    timing: bool = Field(default=False, description="take the host's time of each boot, too")
     measure: bool = Field(default=True, description="False: make the disk and measure nothing on it")
     prove_all: bool = Field(
         default=True, description="the image proves every filesystem, not only those that are measured"
