@@ -108,7 +108,7 @@ def unpacked_pieces(path: Path, most: int) -> Iterator[bytes]:
                 if left < 0:
                     raise _too_large(path, most)
                 yield piece
-    except (EOFError, zlib.error, lzma.LZMAError) as error:
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
         raise RefusedFile(errno.EBADMSG, f"it is damaged: {error}", str(path)) from error
 
 

@@ -200,7 +200,7 @@ def test_packed_data_is_unpacked_up_to_a_limit(tmp_path: Path) -> None:
     whole = path.read_bytes()
     for damaged in (whole[:-9], b"no gzip", whole[:100] + b"\xff" + whole[101:]):
         path.write_bytes(damaged)
-        with pytest.raises(OSError):
+        with pytest.raises(fileio.RefusedFile):
             list(fileio.unpacked_pieces(path, fileio.MAP))
 
 
