@@ -44,10 +44,12 @@ def owned(tmp_path: Path) -> Iterator["tuple[subprocess.Popen[bytes], int]"]:
     script = f"setsid sh -c 'echo $$ > {mark}.new; mv {mark}.new {mark}; exec sleep 60' & wait"
     agelab = subprocess.Popen([sys.executable, "-c", START, script])
     until = time.monotonic() + 30
-    while not mark.exists():
+    pid = 0
+    # The shell tells its number before it becomes the program.
+    while not pid or Path(f"/proc/{pid}/comm").read_text() != "sleep\n":
         assert time.monotonic() < until
         time.sleep(0.01)
-    pid = int(mark.read_text())
+        pid = int(mark.read_text()) if mark.exists() else 0
     yield agelab, pid
     agelab.kill()
     agelab.wait()
