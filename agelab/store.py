@@ -332,10 +332,8 @@ class Store:
     def _require_intact(self, artefact: Artefact) -> None:
         """Read every file, unless they are known to be intact. Raises DamagedArtefact."""
         kind, key = artefact.manifest.kind, artefact.key
-        record, state = (
-            self.home / "cache" / "intact" / f"{kind}-{key}.json",
-            FileState.of(artefact.directory),
-        )
+        record = self.home / "cache" / "intact" / f"{kind}-{key}.json"
+        state = FileState.of(artefact.directory)
         if is_remembered(record, state):
             return
         if wrong := artefact.damage():
