@@ -30,6 +30,9 @@ MEMBER_FILE = "disk-{}"
 DISK_ALIGNMENT = 2 << 20
 """Bytes; QEMU maps a memory-backed disk in pages of up to this size, and would enlarge a file that is not a multiple of
 it."""
+SLOT_BYTES = (16 << 30, 64 << 30)
+"""Sizes of the slots in which guests find disks. A disk's file is as long as its slot, and where nothing was written
+a hole."""
 IMPORTABLE_FORMATS = ("raw", "qcow2", "vdi", "vhdx", "vpc")
 """Image formats that can be imported: each image is one file."""
 EXT = ("ext2", "ext3", "ext4")
@@ -118,7 +121,9 @@ def save(
 
     def build(directory: Path) -> None:
         for number, path in enumerate(members):
-            sparse_copy(path, directory / MEMBER_FILE.format(number), holes=True)
+            member = directory / MEMBER_FILE.format(number)
+            sparse_copy(path, member, holes=True)
+            os.truncate(member, slot_bytes(recipe.sizes[number]))
         (directory / RECIPE).write_text(recipe.model_dump_json(indent=1) + "\n", encoding="utf-8")
         rows = (json.dumps(sample.model_dump()) + "\n" for sample in samples)
         (directory / SAMPLES).write_text("".join(rows), encoding="utf-8")
@@ -129,6 +134,11 @@ def save(
 
 def _hash(path: Path) -> str:
     return file_hash(path) if path.name in (RECIPE, SAMPLES) else content_hash(path)
+
+
+def slot_bytes(size: int) -> int:
+    """Return the length of the file of a disk of so many bytes."""
+    return next((slot for slot in SLOT_BYTES if size <= slot), size)
 
 
 def align(image: Path) -> None:
@@ -224,11 +234,13 @@ def export(disk: StoredDisk, target: Path, image_format: Literal["raw", "qcow2"]
     disk.verify()
     for path in (*images, recipe):
         readers.new_file(path, disk.artefact.readable_by)
-    for member, image in zip(disk.members, images, strict=True):
+    for member, image, size in zip(disk.members, images, disk.recipe.sizes, strict=True):
         if image_format == "raw":
             sparse_copy(member, image)
+            os.truncate(image, size)
         else:
-            process.run(["qemu-img", "convert", "-f", "raw", "-O", "qcow2", str(member), str(image)])
+            only = f"driver=raw,size={size},file.driver=file,file.filename={member}"
+            process.run(["qemu-img", "convert", "--image-opts", "-O", "qcow2", only, str(image)])
     description = {
         "key": disk.key,
         "recipe": disk.recipe.model_dump(mode="json"),

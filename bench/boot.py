@@ -25,8 +25,9 @@ from agelab.disk import parse
 from agelab.errors import AgelabError
 from agelab.image import Image
 from agelab.kernel import initramfs
+from agelab.runner.execute import plan_disk
 from agelab.runner.plan import cell_inputs
-from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.plan.cell_spec import BASE_MODULES, CellSpec
 from agelab.runner.plan.guest_plan import guest_plan
 from agelab.runner.plan.phases import phases
 from agelab.scenario import selection
@@ -45,8 +46,8 @@ WAIT = 900.0
 """Host seconds to wait for a machine without other guests."""
 
 
-def own_archive(image: Image) -> bytes:
-    """Make the initramfs that a cell of ``aging-ext4`` appends to the image's, with an empty plan."""
+def empty_plan() -> bytes:
+    """Return the plan of a cell of ``aging-ext4`` in which nothing is done."""
     [variant] = selection.select("aging-ext4").variants
     spec = CellSpec(
         scenario=selection.select("aging-ext4").scenario,
@@ -67,18 +68,14 @@ def own_archive(image: Image) -> bytes:
         "swap": None,
         "steps": [],
         "start_at": 0.0,
+        "booted_at": None,
     }
     plan = {
         **guest_plan(spec, no_corpus, phases(spec.scenario, no_corpus)[0]),
         **nothing,
         "memory": {"available": None, "sysctl": {}},
     }
-    return initramfs.cell(
-        image.kernel.modules,
-        spec.modules,
-        {**cell_inputs.harness_files(), "plan.json": canonical_json(plan), "secret": b""},
-        {"start": cell_inputs.harness_start()},
-    )
+    return canonical_json(plan)
 
 
 @dataclass
@@ -99,17 +96,17 @@ class Ours:
             output.write_bytes(b"")
         guest = GuestSpec(
             name="agelab-bench-" + hashlib.sha256(str(self.directory).encode()).hexdigest()[:12],
-            uuid="6167656c-6162-4000-8000-000000000002",
-            seed=1,
             machine=selection.machine(MACHINE),
             memory_mib=MEMORY_MIB,
             kernel=self.image.boot_image,
             initramfs=self.directory / "initramfs",
-            day=0,
-            disks=(MemoryDisk(self.image.root, self.image.root.stat().st_size, written=False),),
+            disks=(
+                MemoryDisk(self.image.root, self.image.root.stat().st_size, written=False, constant=True),
+                MemoryDisk(self.directory / "plan", plan_disk.PLAN_DISK_BYTES, written=False),
+            ),
             console=console,
             events=events,
-            preload=self.clock,
+            preload=(self.clock,),
         )
         heard: list[float] = []
 
@@ -151,9 +148,13 @@ def compare(repetitions: int, spec: str) -> int:
     theirs = virtme.prepare(store, kernel, bare=False, memory_mib=MEMORY_MIB)
     bare = virtme.prepare(store, kernel, bare=True, memory_mib=MEMORY_MIB)
     directory = store.cache("bench-boot")
-    (directory / "initramfs").write_bytes(image.initramfs.read_bytes() + own_archive(image))
+    own = initramfs.cell(
+        kernel.modules, BASE_MODULES, cell_inputs.harness_files(), {"start": cell_inputs.harness_start()}
+    )
+    (directory / "initramfs").write_bytes(image.initramfs.read_bytes() + own)
+    plan_disk.write(directory / "plan", b"", plan_disk.archive(empty_plan(), {}, {}))
     with connected() as hypervisor:
-        ours = Ours(image, hypervisor, directory, clock_library.obtain(store), [])
+        ours = Ours(image, hypervisor, directory, clock_library.obtain(store).clock, [])
         libvirt = hypervisor.version
         starts: dict[str, Callable[[], float]] = {
             "agelab": ours.start,

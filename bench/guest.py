@@ -28,7 +28,6 @@ from agelab.vm.guest_output import GuestOutput
 from agelab.vm.hypervisor import Ending, Hypervisor, connected
 
 MODULES = ("dm_mod", "ext4")
-UUID = "6167656c-6162-4000-8000-000000000002"
 PATIENCE = 900.0
 """Host seconds for one boot."""
 
@@ -79,9 +78,8 @@ class Bench:
         machine: Machine,
         memory_mib: int,
         disks: Sequence[MemoryDisk] = (),
-        number: int = 0,
     ) -> Boot:
-        """Run a guest of the virtual clock to its end; ``number`` is how many boots went before on these disks."""
+        """Run a guest of the virtual clock to its end."""
         console, events = self.directory / "console.log", self.directory / "events.jsonl"
         for output in (console, events):
             output.write_bytes(b"")
@@ -90,20 +88,17 @@ class Bench:
         extra = {self.module.stem: self.module.read_bytes()}
         own = initramfs.cell(self.image.kernel.modules, MODULES, files, {"start": program}, extra)
         archive.write_bytes(self.image.initramfs.read_bytes() + own)
-        root = MemoryDisk(self.image.root, self.image.root.stat().st_size, written=False)
+        root = MemoryDisk(self.image.root, self.image.root.stat().st_size, written=False, constant=True)
         guest = GuestSpec(
             name="agelab-bench-" + hashlib.sha256(str(self.directory).encode()).hexdigest()[:12],
-            uuid=UUID,
-            seed=1,
             machine=machine,
             memory_mib=memory_mib,
             kernel=self.image.boot_image,
             initramfs=archive,
-            day=number,
             disks=(root, *disks),
             console=console,
             events=events,
-            preload=self.clock,
+            preload=(self.clock,),
         )
         xml = domain.domain_xml(guest, libvirt_daemon.uri(), self.hypervisor.security_models)
         said: list[dict[str, Any]] = []
@@ -124,4 +119,4 @@ def bench(store: Store, kernel: str, directory: Path) -> Iterator[Bench]:
     image = images.build(found, store, selection.filesystems())
     built = module.obtain(found, store)
     with connected() as hypervisor:
-        yield Bench(image, built, clock_library.obtain(store), hypervisor, directory)
+        yield Bench(image, built, clock_library.obtain(store).clock, hypervisor, directory)

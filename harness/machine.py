@@ -17,7 +17,7 @@ MLOCKALL = 1 | 2 | 4
 """MCL_CURRENT, MCL_FUTURE, MCL_ONFAULT: mlockall(2)."""
 POWER_OFF = 0x4321FEDC
 """LINUX_REBOOT_CMD_POWER_OFF, reboot(2)."""
-RNDADDENTROPY = 0x40085203
+RNDADDENTROPY, RNDRESEEDCRNG = 0x40085203, 0x5207
 PR_CAPBSET_DROP, CAP_SYS_PTRACE = 24, 19
 """prctl(2), capabilities(7)."""
 KERNELS_PROGRAMS = Path("/proc/sys/kernel/usermodehelper/bset")
@@ -59,9 +59,16 @@ def sysctl(settings: dict[str, str]) -> None:
 
 
 def seed_random(entropy: bytes) -> None:
-    """Fill the kernel's random pool from the plan, so that nothing waits for it (random(4), RNDADDENTROPY)."""
+    """Fill the kernel's random pool from the plan, so that nothing waits for it, and use it from now on (random(4))."""
     with open("/dev/random", "wb", buffering=0) as pool:
         fcntl.ioctl(pool, RNDADDENTROPY, struct.pack("ii", 8 * len(entropy), len(entropy)) + entropy)
+        fcntl.ioctl(pool, RNDRESEEDCRNG)
+
+
+def set_date(booted_at: int) -> None:
+    """Set the clock as if the guest had booted at that moment, in seconds since 1970."""
+    since = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    time.clock_settime_ns(time.CLOCK_REALTIME, booted_at * 10**9 + since)
 
 
 def mounted(where: Path) -> tuple[str, str]:

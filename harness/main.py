@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from harness import counters, drives, machine, plan, recovery, syscalls, watchdog
+from harness import counters, drives, machine, maps, plan, plan_disk, recovery, saved, syscalls, watchdog
 from harness.drives import Attached
 from harness.events import Events
 from harness.kernel import Kernel, Trouble
@@ -117,8 +117,6 @@ class Boot:
 
     def _maps(self) -> int | None:
         """Look at forks of disks, and bring back what was found: there is no boot after it."""
-        from harness import maps  # what it needs takes time to load, in every boot
-
         attached = drives.set_up(self.plan.drives, None, self.plan.boot, self._do, blank=False)
         assert self.plan.results is not None, "maps need a disk to be written to"
         results = Path("/dev") / machine.disks()[self.plan.results]
@@ -352,19 +350,19 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the plan. In a guest it powers off at the end; ``--stay`` leaves the machine as it is."""
     parser = argparse.ArgumentParser(prog="harness")
     parser.add_argument("--plan", type=Path, default=Path("/run/agelab/plan.json"))
-    parser.add_argument("--secret", type=Path, default=Path("/run/agelab/secret"))
+    parser.add_argument("--secret", type=Path)
     parser.add_argument("--events", type=Path, default=Path("/dev/ttyS1"))
     parser.add_argument("--mountpoint", type=Path, default=Path("/mnt"))
     parser.add_argument("--scratch", type=Path, default=Path("/run/agelab"))
     parser.add_argument("--stay", action="store_true")
     options = parser.parse_args(arguments)
-    events = Events.open(options.events, options.secret.read_bytes())
-    options.secret.unlink()  # before anything runs that could read it
+    secret = options.secret.read_bytes() if options.secret else _arrive(options.scratch)
+    events = Events.open(options.events, secret)
     todo = plan.read(options.plan)
     guarded, kernel = False, None
     if not options.stay:
-        machine.hide_memory()
-        machine.sysctl(machine.OUT_OF_MEMORY)
+        if todo.booted_at is not None:
+            machine.set_date(todo.booted_at)
         machine.seed_random(bytes.fromhex(todo.entropy))
         guarded = watchdog.start()
         kernel = Kernel.listen(todo.gone)
@@ -380,3 +378,19 @@ def main(arguments: list[str] | None = None) -> None:
     Boot(todo, events, place, options.scratch, reset).run()
     if not options.stay:
         machine.power_off()
+
+
+def _arrive(where: Path) -> bytes:
+    """Make the guest ready for any boot, be saved where that is wanted, then take what this boot has brought.
+
+    Returns the boot's secret.
+    """
+    machine.hide_memory()
+    disk = Path("/dev") / machine.disks()[plan_disk.PLACE]
+    saved.settle()  # one that boots in full is as one that was saved
+    if saved.is_wanted():
+        saved.stop()
+    machine.sysctl(machine.OUT_OF_MEMORY)
+    secret = plan_disk.take(disk, where)
+    plan_disk.insert_modules(where)
+    return secret

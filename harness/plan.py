@@ -152,6 +152,8 @@ class Plan:
 
     boot: int
     first_step: int
+    booted_at: int | None
+    """The date at which the guest takes itself to have booted, in seconds since 1970; None leaves its clock alone."""
     entropy: str
     """What fills the guest's random pool, in hex: it follows from the run seed."""
     start_at: float | None
@@ -188,6 +190,7 @@ def read(path: Path) -> Plan:
     return Plan(
         boot=raw["boot"],
         first_step=raw["first_step"],
+        booted_at=raw["booted_at"],
         entropy=raw["entropy"],
         start_at=raw["start_at"],
         memory=Memory(**raw["memory"]),

@@ -1,7 +1,7 @@
 """The options of the verbs that run cells, under the names of ``RunOptions``, and running with progress shown."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import click
 
@@ -21,7 +21,7 @@ from agelab.cli.types import (
 )
 from agelab.disk import DriveClaim
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.request.options import RunOptions
+from agelab.runner.request.options import BootKind, RunOptions
 
 AnyCommand = TypeVar("AnyCommand", bound=Callable[..., Any])
 
@@ -44,6 +44,13 @@ OF_ONE_RUN = (
         "--seeds", default="1", show_default=True, help="Run seeds, comma-separated: each is a repetition."
     ),
     click.option("--trace", is_flag=True, help="Do the experiments' passes under strace, too."),
+    click.option(
+        "--boot",
+        type=click.Choice(get_args(BootKind)),
+        default="saved",
+        show_default=True,
+        help="Begin guests in the virtual clock as copies of one that has booted, or boot each in full.",
+    ),
 )
 """Options in which runs that are compared may differ."""
 

@@ -26,7 +26,7 @@ from agelab.results.digest import digest, inputs_key
 
 LATEST = "latest"
 """The name that stands for the newest run, and the file beside all of them that records which it is."""
-TRANSIENT = ("*initramfs", "*disk-[0-9]*", "fork-*", "results*")
+TRANSIENT = ("*initramfs", "*plan", "empty", "*disk-[0-9]*", "fork-*", "results*")
 """Files for a cell's guests, by their names in its directory (guest_launcher, cell_boots and forks)."""
 LOCK_ATTEMPTS = 10
 """Times to try for a lock, 10 ms apart."""

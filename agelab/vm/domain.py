@@ -8,10 +8,12 @@ from agelab.errors import AgelabError, InputError
 from agelab.plain_path import require_plain
 from agelab.stored_disk import DISK_ALIGNMENT
 from agelab.vm import virtual_clock, wall_clock
-from agelab.vm.guest import MACHINE_TYPE, GuestSpec
+from agelab.vm.guest import MACHINE_TYPE, GuestSpec, MemoryDisk, SavedMemory
 
 MEMORY_SLOTS = 32
-"""Maximum number of memory-backed disks: root, corpus, results, and two members of each fork of a curve."""
+"""Maximum number of memory-backed disks: root, plan, corpus, results, and two members of each fork of a curve."""
+UUID = "6167656c-6162-4000-8000-000000000001"
+"""SMBIOS UUID of every guest, which its kernel stirs into its random pool: the plan brings the pool's real content."""
 ADDRESS_SPACES_GIB = (256, 512)
 """GiB for memory and memory-backed disks; a larger one costs the guest nothing. QEMU's processor addresses 1 TiB."""
 UNRESERVED_BYTES = 4 << 30
@@ -28,6 +30,8 @@ BASE_ARGUMENTS = (
     "cryptomgr.notests",
 )
 """Kernel arguments: fail fast, no randomness, no bounce buffers, no crypto self-tests (1.5 s)."""
+SAVE_ARGUMENT = "agelab.save"
+"""Kernel argument by which the harness stops the guest at the moment to be saved (harness/saved.py)."""
 
 
 def domain_xml(spec: GuestSpec, uri: str, confined_by: Collection[str]) -> str:
@@ -46,18 +50,23 @@ def domain_xml(spec: GuestSpec, uri: str, confined_by: Collection[str]) -> str:
     return process.run(virt_install_command(spec, uri, confined_by), timeout=120).stdout.strip() + "\n"
 
 
-def virt_install_command(spec: GuestSpec, uri: str, confined_by: Collection[str]) -> list[str]:
-    """Return the virt-install command for ``spec``; it prints XML and creates nothing."""
-    emulated = (
+def kernel_arguments(spec: GuestSpec) -> list[str]:
+    """Return the kernel arguments of a guest."""
+    of_clock = (
         virtual_clock.KERNEL_ARGUMENTS if spec.clock == "virtual" else wall_clock.kernel_arguments(spec)
     )
-    arguments = " ".join([*BASE_ARGUMENTS, *emulated, *spec.machine.kernel_arguments])
+    saved = [SAVE_ARGUMENT] if spec.saved else []
+    return [*BASE_ARGUMENTS, *of_clock, *spec.machine.kernel_arguments, *saved]
+
+
+def virt_install_command(spec: GuestSpec, uri: str, confined_by: Collection[str]) -> list[str]:
+    """Return the virt-install command for ``spec``; it prints XML and creates nothing."""
     fixed = (
         "--print-xml 1 --arch x86_64 --import --network none "
         "--graphics none --video none --sound none --controller usb,model=none --memballoon none --rng none "
         "--tpm none --console none --channel none --input none --osinfo detect=off,require=off "
         "--watchdog i6300esb,action=poweroff "
-        "--events on_poweroff=destroy,on_reboot=destroy,on_crash=destroy"
+        f"--events on_poweroff=destroy,on_reboot=destroy,on_crash={'preserve' if spec.is_saved else 'destroy'}"
     )
     clock = virtual_clock if spec.clock == "virtual" else wall_clock
     own = virtual_clock.qemu_arguments(spec) if spec.clock == "virtual" else []
@@ -66,7 +75,7 @@ def virt_install_command(spec: GuestSpec, uri: str, confined_by: Collection[str]
         "virt-install", "--connect", uri, *fixed.split(),
         "--name", spec.name, "--memory", str(spec.memory_mib), "--vcpus", str(spec.vcpus),
         "--machine", MACHINE_TYPE, *clock.virt_install_arguments(spec),
-        "--boot", f"kernel={spec.kernel},initrd={spec.initramfs},kernel_args={arguments}",
+        "--boot", f"kernel={spec.kernel},initrd={spec.initramfs},kernel_args={' '.join(kernel_arguments(spec))}",
         *security_labels(confined_by),
         *(f"--qemu-commandline={words}" for words in [*own, whose, *_qemu_arguments(spec)]),
     ]  # fmt: skip
@@ -100,17 +109,38 @@ def _qemu_arguments(spec: GuestSpec) -> list[str]:
     """Return QEMU arguments that libvirt cannot express: identity, memory-backed disks, serial lines."""
     lines = [
         # libvirt needs a unique UUID for each domain; the guest sees the last one given.
-        f"-uuid {spec.uuid} -seed {spec.seed}",
+        f"-uuid {UUID} -seed 1",
         "-no-reboot",
         "-machine nvdimm=on",
         f"-m size={spec.memory_mib * 1024}k,slots={MEMORY_SLOTS},maxmem={address_space_gib(spec)}G",
     ]
     for number, disk in enumerate(spec.disks):
-        share = "on" if disk.written else "off,reserve=off" if disk.size >= UNRESERVED_BYTES else "off"
         lines.append(
-            f"-object memory-backend-file,id=disk{number}-memory,share={share},"
+            f"-object memory-backend-file,id=disk{number}-memory,{_sharing(disk)},"
             f"mem-path={disk.path},size={disk.size}"
         )
-        lines.append(f"-device nvdimm,memdev=disk{number}-memory,id=disk{number}")
+        unarmed = ",unarmed=on" if disk.constant else ""
+        lines.append(f"-device nvdimm,memdev=disk{number}-memory,id=disk{number}{unarmed}")
+    if spec.saved:
+        lines += _saved_arguments(spec.saved, spec.memory_mib)
     # Regular files: with a pipe or a pty the 16550 would wait for a reader, in host time.
     return [*lines, f"-serial file:{spec.console}", f"-serial file:{spec.events}"]
+
+
+def _sharing(disk: MemoryDisk) -> str:
+    """Return the options that say whether the guest's writes reach the file."""
+    if disk.constant:
+        return "share=on,readonly=on"
+    if disk.written:
+        return "share=on"
+    return "share=off,reserve=off" if disk.size >= UNRESERVED_BYTES else "share=off"
+
+
+def _saved_arguments(saved: SavedMemory, memory_mib: int) -> list[str]:
+    """Return the arguments of a guest that stops itself to be saved, or of one that begins where it stopped."""
+    share = "off" if saved.restored else "on"
+    return [
+        "-machine memory-backend=guest-memory",
+        f"-object memory-backend-file,id=guest-memory,share={share},mem-path={saved.path},size={memory_mib}M",
+        "-incoming defer" if saved.restored else "-action panic=pause",
+    ]

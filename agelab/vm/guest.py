@@ -24,6 +24,8 @@ class MemoryDisk:
     """Bytes, a multiple of DISK_ALIGNMENT."""
     written: bool
     """True if the guest's writes reach the file."""
+    constant: bool = False
+    """True if the guest cannot write to the disk at all."""
 
 
 @dataclass(frozen=True)
@@ -40,26 +42,32 @@ class RealDisk:
 
 
 @dataclass(frozen=True)
+class SavedMemory:
+    """The memory of a guest that is saved, or of a copy of it (agelab.vm.saved_guest)."""
+
+    path: Path
+    """The file that is the guest's memory."""
+    restored: bool
+    """True for a copy: its writes do not reach the file, and it does not stop."""
+
+
+@dataclass(frozen=True)
 class GuestSpec:
     """One boot of one guest."""
 
     name: str
-    uuid: str
-    """SMBIOS UUID; also seeds the guest's random pool."""
-    seed: int
-    """Seed of QEMU's own random numbers."""
     machine: Machine
     memory_mib: int
     kernel: Path
     initramfs: Path
-    day: int
-    """Date in days after the cell's first boot; only guests in the virtual clock see it."""
     disks: tuple[MemoryDisk, ...]
     """The root disk comes first."""
     console: Path
     events: Path
-    preload: Path | None = None
-    """LD_PRELOAD library that hides the host clock from QEMU (vm/clock_library); required in the virtual clock."""
+    preload: tuple[Path, ...] = ()
+    """LD_PRELOAD libraries of the virtual clock (agelab.vm.clock_library)."""
+    saved: SavedMemory | None = None
+    """None for a guest that boots and is not saved."""
     clock: Clock = "virtual"
     vcpus: int = 1
     """Number of processors; always 1 in the virtual clock."""
@@ -70,7 +78,12 @@ class GuestSpec:
     """PCI addresses of host controllers passed through to the guest (wall clock only)."""
 
     @property
+    def is_saved(self) -> bool:
+        """True for the guest that stops itself to be saved."""
+        return self.saved is not None and not self.saved.restored
+
+    @property
     def paths(self) -> tuple[Path, ...]:
         """Every path that QEMU is given, but those of claimed disks: these are descriptors' paths."""
         own = (self.kernel, self.initramfs, self.console, self.events, *(disk.path for disk in self.disks))
-        return (*own, self.preload) if self.preload else own
+        return (*own, *self.preload, *([self.saved.path] if self.saved else []))

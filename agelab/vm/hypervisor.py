@@ -17,11 +17,12 @@ from inotify_simple import INotify, flags
 
 from agelab import orphans
 from agelab.errors import HostError
-from agelab.vm import host, libvirt_daemon
+from agelab.vm import host, libvirt_daemon, saved_guest
 from agelab.vm.guest_output import GuestOutput, LineReader
 
 try:
     import libvirt
+    import libvirt_qemu
 except ImportError as error:
     raise HostError(f"libvirt's Python binding cannot be used: {error}", host.binding_hint()) from error
 
@@ -33,6 +34,9 @@ ALREADY_ENDED = (
     libvirt.VIR_ERR_INVALID_CONN,
 )
 """libvirt errors which mean that the domain has ended already."""
+BOOT_SECONDS = 600.0
+"""Host seconds for a guest that is to be saved to boot."""
+POLL_SECONDS = 0.05
 SETTLE_SECONDS = 0.05
 """Seconds between the first byte of output and reading it: the serial line is written byte by byte."""
 
@@ -155,9 +159,17 @@ class Hypervisor:
         return words[first:]
 
     def run(
-        self, name: str, xml: str, output: GuestOutput, on_line: Callable[[str], None], patience: float
+        self,
+        name: str,
+        xml: str,
+        output: GuestOutput,
+        on_line: Callable[[str], None],
+        patience: float,
+        state: Path | None = None,
     ) -> Ending:
         """Run a transient domain to its end and pass on each line of its events once it is complete.
+
+        With ``state`` it begins as a copy of the guest that was saved there; raises NotRestored where it cannot.
 
         Waits for kernel notifications that a file or the domain changed; ``patience`` is the timeout in host seconds.
         The domain is gone on return, also after an error. Raises HostError when it cannot be started, and
@@ -177,7 +189,8 @@ class Hypervisor:
             stack.callback(_end_process, name)
             try:
                 _end_earlier_domain(connection, name)
-                domain = connection.createXML(xml, libvirt.VIR_DOMAIN_START_AUTODESTROY)
+                paused = libvirt.VIR_DOMAIN_START_PAUSED if state else 0
+                domain = connection.createXML(xml, libvirt.VIR_DOMAIN_START_AUTODESTROY | paused)
             except libvirt.libvirtError as error:
                 if not _alive(connection):
                     return Ending.DAEMON_LOST
@@ -185,8 +198,40 @@ class Hypervisor:
                     f"libvirt cannot start the guest: {error}", hint="run: agelab doctor"
                 ) from error
             stack.callback(_destroy, domain)
+            if state:
+                try:
+                    saved_guest.restore(_monitor(domain), state)
+                    domain.resume()
+                except libvirt.libvirtError as error:
+                    if not _alive(connection):
+                        return Ending.DAEMON_LOST
+                    raise saved_guest.NotRestored(
+                        f"libvirt does not take the saved guest: {error}"
+                    ) from error
             ending = _wait(watched, watch, lines, output, time.monotonic() + patience)
             return Ending.PAUSED if ending is Ending.TIMEOUT and _paused(domain) else ending
+
+    def save(self, name: str, xml: str, state: Path) -> None:
+        """Boot a guest that stops itself, and save it there. Raises HostError where it does not come so far."""
+        connection = self._connected()
+        with ExitStack() as stack:
+            stack.callback(_end_process, name)
+            try:
+                _end_earlier_domain(connection, name)
+                domain = connection.createXML(xml, libvirt.VIR_DOMAIN_START_AUTODESTROY)
+                stack.callback(_destroy, domain)
+                monitor, deadline = _monitor(domain), time.monotonic() + BOOT_SECONDS
+                while not saved_guest.has_stopped(monitor):
+                    if self._abandoned:
+                        raise KeyboardInterrupt
+                    if time.monotonic() > deadline:
+                        raise HostError(f"the guest was not ready to be saved within {BOOT_SECONDS:g} s")
+                    time.sleep(POLL_SECONDS)
+                saved_guest.save(monitor, state)
+            except libvirt.libvirtError as error:
+                raise HostError(
+                    f"libvirt cannot save the guest: {error}", hint="run: agelab doctor"
+                ) from error
 
     def abandon(self) -> None:
         """End every running domain and refuse to start others: the user wants to stop."""
@@ -226,6 +271,18 @@ def _wait(
                 return Ending.TIMEOUT
     finally:
         lines.drain()  # an interrupt must not lose completed lines
+
+
+def _monitor(domain: Any) -> saved_guest.Monitor:
+    """Return what sends commands to the domain's QEMU."""
+
+    def send(command: str, files: list[Any]) -> str:
+        answer, _ = libvirt_qemu.qemuMonitorCommandWithFiles(
+            domain, command, [file.fileno() for file in files]
+        )
+        return str(answer)
+
+    return send
 
 
 def _paused(domain: Any) -> bool:

@@ -5,14 +5,12 @@ asynchronous and no input from the host: its disks are memory-backed (nvdimm), i
 and it has no network, balloon or source of randomness.
 """
 
-from datetime import UTC, datetime
-
 from agelab.errors import AgelabError
 from agelab.vm.guest import GuestSpec
 
 EPOCH = 1577836800
-"""Guest time of a cell's first boot: 2020-01-01 UTC, in seconds."""
-DAY_SECONDS = 86400
+"""Date at which every guest boots: 2020-01-01 UTC, in seconds. The harness then sets the date of its boot's plan."""
+EPOCH_DATE = "2020-01-01"
 TIMERS = ("rtc", "pit", "hpet")
 """Timers for which virt-install writes policies; these would catch up with lost ticks in host time."""
 
@@ -36,7 +34,7 @@ can cause this here.
 
 def require_supported(spec: GuestSpec) -> None:
     """Raise AgelabError for a guest with real disks, several processors or no clock library."""
-    if spec.real_disks or spec.passthrough or spec.vcpus != 1 or spec.preload is None:
+    if spec.real_disks or spec.passthrough or spec.vcpus != 1 or not spec.preload:
         raise AgelabError(
             "the virtual clock has one processor, the clock library and no real disks",
             hint="use the wall clock",
@@ -48,18 +46,21 @@ def virt_install_arguments(spec: GuestSpec) -> list[str]:
     cpu = [spec.machine.cpu_model, *(f"disable={name}" for name in spec.machine.cpu_without), "check=none"]
     return [
         "--virt-type", "qemu", "--cpu", ",".join(cpu), "--disk", "none",
-        "--clock", "offset=absolute", "--xml", f"./clock/@start={EPOCH + spec.day * DAY_SECONDS}",
+        "--clock", "offset=absolute", "--xml", f"./clock/@start={EPOCH}",
         *["--xml", "xpath.delete=./clock/timer"] * len(TIMERS),
     ]  # fmt: skip
 
 
 def qemu_arguments(spec: GuestSpec) -> list[str]:
     """Return the QEMU arguments of the instruction counter."""
-    moment = datetime.fromtimestamp(EPOCH + spec.day * DAY_SECONDS, UTC).strftime("%Y-%m-%d")
+    # Recording (to /dev/null) keeps QEMU's main loop from reading the clock while the guest runs: it could see a
+    # processor that has just halted and not yet accounted for its last instructions. A recorded guest cannot be
+    # saved: there a library keeps the main loop out (main_loop.c).
+    recording = "" if spec.saved else ",rr=record,rrfile=/dev/null"
     return [
-        f"env=LD_PRELOAD={spec.preload}",
-        # Recording (to /dev/null) keeps QEMU's main loop from reading the clock while the guest runs: it could
-        # see a processor that has just halted and not yet accounted for its last instructions.
-        f"-icount shift={spec.machine.shift},sleep=off,align=off,rr=record,rrfile=/dev/null",
-        f"-rtc base={moment},clock=vm",
+        f"env=LD_PRELOAD={':'.join(str(library) for library in spec.preload)}",
+        f"-icount shift={spec.machine.shift},sleep=off,align=off{recording}",
+        f"-rtc base={EPOCH_DATE},clock=vm",
+        # By it a guest stops itself to be saved (harness/saved.py). Others have it to be the same machine.
+        "-device pvpanic",
     ]

@@ -17,30 +17,28 @@ from agelab import orphans, process
 from agelab.errors import AgelabError, InputError
 from agelab.scenario import selection
 from agelab.vm import domain, libvirt_daemon
-from agelab.vm.guest import REAL_SERIAL, GuestSpec, MemoryDisk, RealDisk
+from agelab.vm.guest import REAL_SERIAL, GuestSpec, MemoryDisk, RealDisk, SavedMemory
 from agelab.vm.hypervisor import Hypervisor, connected
 from tests import capabilities
 
 HERE = Path(__file__).parent
 SPEC = GuestSpec(
     name="agelab-golden",
-    uuid="6167656c-6162-4000-8000-00000000601d",
-    seed=1,
     machine=selection.machine("pentium4-2800"),
     memory_mib=256,
     kernel=Path("/agelab/image/vmlinux"),
     initramfs=Path("/agelab/cell/initramfs"),
-    day=1,
     disks=(
-        MemoryDisk(Path("/agelab/image/root.squashfs"), 100 << 20, written=False),
-        MemoryDisk(Path("/agelab/corpus/corpus.iso"), 42 << 20, written=False),
+        MemoryDisk(Path("/agelab/image/root.squashfs"), 100 << 20, written=False, constant=True),
+        MemoryDisk(Path("/agelab/cell/plan"), 256 << 20, written=False),
+        MemoryDisk(Path("/agelab/corpus/corpus.iso"), 42 << 20, written=False, constant=True),
         MemoryDisk(Path("/agelab/cell/disk"), 640 << 20, written=True),
     ),
     console=Path("/agelab/cell/console-1.log"),
     events=Path("/agelab/cell/events-1.jsonl"),
-    preload=Path("/agelab/clock/clock.so"),
+    preload=(Path("/agelab/clock/clock.so"),),
 )
-WALL = replace(SPEC, clock="wall", vcpus=2, preload=None, disks=SPEC.disks[:2])
+WALL = replace(SPEC, clock="wall", vcpus=2, preload=(), disks=SPEC.disks[:3])
 # virt-install wants to see what it is given: devices that every host has stand in for disks, its host bridge for a
 # controller.
 REAL = (
@@ -48,8 +46,11 @@ REAL = (
     RealDisk("/dev/zero", "file", REAL_SERIAL.format(1), "writeback", "threads"),
 )
 BRIDGE = "0000:00:00.0"
+MEMORY = Path("/agelab/saved/memory")
 SPECS = {
     "virtual": SPEC,
+    "saved": replace(SPEC, saved=SavedMemory(MEMORY, restored=False)),
+    "restored": replace(SPEC, saved=SavedMemory(MEMORY, restored=True)),
     "wall": replace(WALL, real_disks=REAL),
     "wall-kvm": replace(WALL, real_disks=REAL[:1], accelerator="kvm"),
     "wall-pci": replace(WALL, passthrough=(BRIDGE,)),
@@ -111,7 +112,7 @@ def test_libvirts_schema_accepts_it(text: str, name: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     "change",
-    [{"real_disks": REAL}, {"passthrough": (BRIDGE,)}, {"vcpus": 2}, {"preload": None}],
+    [{"real_disks": REAL}, {"passthrough": (BRIDGE,)}, {"vcpus": 2}, {"preload": ()}],
     ids=lambda change: next(iter(change)),
 )
 def test_the_virtual_clock_refuses_what_has_its_own_time(change: dict[str, Any]) -> None:

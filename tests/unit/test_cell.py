@@ -358,7 +358,7 @@ def test_a_boot_with_fewer_forks_than_planned_has_a_domain_of_its_own(
     monkeypatch.setattr(domain, "domain_xml", lambda guest, *_: str([disk.path.name for disk in guest.disks]))
     image = SimpleNamespace(root=tmp_path, boot_image=tmp_path)
     hypervisor = cast(Hypervisor, SimpleNamespace(security_models=()))
-    launcher = GuestLauncher(tmp_path, spec(), cast(Image, image), CORPUS, hypervisor, None, None, {})
+    launcher = GuestLauncher(tmp_path, spec(), cast(Image, image), CORPUS, hypervisor, None, None, None, {})
     boots = CellBoots(launcher, CellGoals())
     planned, started = (launcher.guest(boots.mapping(names)) for names in (("aged", "control"), ("aged",)))
     assert launcher._domain_xml(planned) != launcher._domain_xml(started)

@@ -60,7 +60,7 @@ def test_qemu_is_given_no_file_that_it_would_misread_wherever_its_name_is_from(w
     disk = MemoryDisk(path, 2 << 20, written=True)
     for spec in (
         replace(SPEC, disks=(*SPEC.disks, disk)), replace(SPEC, console=path), replace(SPEC, events=path),
-        replace(SPEC, kernel=path), replace(SPEC, initramfs=path), replace(SPEC, preload=path),
+        replace(SPEC, kernel=path), replace(SPEC, initramfs=path), replace(SPEC, preload=(path,)),
     ):  # fmt: skip
         with pytest.raises(InputError, match="a file of a guest cannot be"):
             domain.domain_xml(spec, "test:///default", [])

@@ -70,7 +70,7 @@ print(json.dumps({
     "image": {path.name: file_hash(path) for path in sealed_image._PROVISIONING_FILES},
     "root": root.definition().model_dump(mode="json"),
     "filesystems": [one.model_dump(mode="json") for one in selection.filesystems()],
-    "clock": file_hash(clock_library.SOURCE),
+    "libraries": clock_library.sources(),
     "plans": [guest_plan(one.spec, corpus, phase) for one in aging for phase in phases(one.spec.scenario, corpus)],
 }))
 """

@@ -59,9 +59,7 @@ machine.power_off()
 """
 
 
-def boot(
-    place: Bench, number: int, disk: MemoryDisk, writes: Sequence[str] = (), *, cut: bool = False
-) -> dict[str, str]:
+def boot(place: Bench, disk: MemoryDisk, writes: Sequence[str] = (), *, cut: bool = False) -> dict[str, str]:
     """Return the drive's content as the guest found it; the guest then makes these writes, and ends."""
     job = {
         "settings": geometry.module_parameters(DRIVE, name="drive0", run_seed=1, index=0),
@@ -70,7 +68,7 @@ def boot(
         "writes": writes,
         "cut": cut,
     }
-    done = place.boot(PROGRAM, job, MACHINE, 256, [disk], number)
+    done = place.boot(PROGRAM, job, MACHINE, 256, [disk])
     line = done.only("found")
     return {name: line[name] for name in PLACES}
 
@@ -79,7 +77,7 @@ def test_a_power_cut_loses_what_was_not_flushed_and_an_orderly_end_nothing(tmp_p
     nothing = dict.fromkeys(PLACES, "zeros")
     with bench(open_store(), kernel.DEFAULT, tmp_path) as place:
         disk = place.disk(MIB)
-        assert boot(place, 0, disk, ["flushed", "unflushed"], cut=True) == nothing
-        left = boot(place, 1, disk, ["before an orderly end"])
+        assert boot(place, disk, ["flushed", "unflushed"], cut=True) == nothing
+        left = boot(place, disk, ["before an orderly end"])
         assert left == {**nothing, "flushed": "written"}
-        assert boot(place, 2, disk) == {**left, "before an orderly end": "written"}
+        assert boot(place, disk) == {**left, "before an orderly end": "written"}

@@ -57,13 +57,10 @@ def test_a_guest_has_its_real_disks_and_sees_an_error_when_one_goes(tmp_path: Pa
         hypervisor = stack.enter_context(connected())
         guest = GuestSpec(
             name=f"agelab-real-disks-{os.getpid()}",
-            uuid="6167656c-6162-4000-8000-000000000003",
-            seed=1,
             machine=selection.machine("pentium4-2800"),
             memory_mib=256,
             kernel=image.boot_image,
             initramfs=tmp_path / "initramfs",
-            day=0,
             disks=(MemoryDisk(image.root, image.root.stat().st_size, written=False),),
             console=tmp_path / "console",
             events=tmp_path / "events",

@@ -11,6 +11,7 @@ from agelab.model.scenario import DiskUse, Scenario, Variant
 from agelab.model.step import Action
 from agelab.notify import Notify
 from agelab.results.run_directory import RunDirectory
+from agelab.runner.execute import saved_guests
 from agelab.runner.execute.cell import CellRunner
 from agelab.runner.execute.cell_boots import CellGoals
 from agelab.runner.execute.disk_recipe import disk_recipe, making_command
@@ -84,11 +85,14 @@ def obtain(prepared: PreparedRun, hypervisor: Hypervisor, store: Store, progress
     assert spec.companion is not None
     own = companion_cell(spec)
     keep = disk_recipe(own, image.kernel.spec, None, making_command(prepared.request, spec, "run"))
-    clock = prepared.library or clock_library.obtain(store)
+    libraries = prepared.libraries or clock_library.obtain(store)
+    saved = saved_guests.of_run(prepared, hypervisor, store, progress) if prepared.libraries else None
     with atomic.temp_dir(store.cache("beside")) as work:
         run = RunDirectory(work)
         programs = tools.obtain_filesystem_tools(own.filesystem.tools, store, progress)
-        launcher = GuestLauncher(run.cell_directory(0), own, image, corpus, hypervisor, clock, None, programs)
+        launcher = GuestLauncher(
+            run.cell_directory(0), own, image, corpus, hypervisor, libraries, saved, None, programs
+        )
         readable_by = readers.of_made(corpus.image.parent, image.artefact.directory)
         goals = CellGoals(keep_as=keep, measure=False, readable_by=readable_by)
         runner = CellRunner(run, 0, launcher, goals, store, lambda _: None)

@@ -23,9 +23,9 @@ class DiskFiles:
     in_memory: bool = False
 
     def create(self, path: Path, size: int) -> None:
-        """Create a disk of so many bytes, a hole from end to end."""
+        """Create a disk of so many bytes, a hole from end to end, as long as its slot."""
         self._begin(path)
-        os.truncate(path, size)
+        os.truncate(path, stored_disk.slot_bytes(size))
 
     def copy(self, source: Path, path: Path) -> None:
         """Copy a disk, without its holes."""

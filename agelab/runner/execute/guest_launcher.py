@@ -1,4 +1,4 @@
-"""Starts the guests of one cell: domain, disks and initramfs of each boot."""
+"""Starts the guests of one cell: domain and disks of each boot."""
 
 import hashlib
 import os
@@ -16,22 +16,26 @@ from agelab.image import Image
 from agelab.kernel import initramfs
 from agelab.model.digits import parse_digits
 from agelab.model.result import Sample
-from agelab.runner.execute import event_code
+from agelab.runner.execute import plan_disk, saved_guests
 from agelab.runner.execute.boot_events import BootEvents
+from agelab.runner.execute.plan_disk import ModuleFile
+from agelab.runner.execute.saved_guests import SavedGuests
 from agelab.runner.plan import cell_inputs
 from agelab.runner.plan.boot import Boot
-from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.plan.cell_spec import BASE_MODULES, CellSpec
 from agelab.runner.plan.disk_layout import CellDrive
 from agelab.store import canonical_json
 from agelab.vm import domain, guest_output, libvirt_daemon
+from agelab.vm.clock_library import ClockLibraries
 from agelab.vm.guest import REAL_SERIAL, Clock, GuestSpec, MemoryDisk, RealDisk
 from agelab.vm.hypervisor import Ending, Hypervisor
+from agelab.vm.slots import SlotLayout, layout_for
+from agelab.vm.virtual_clock import EPOCH
 
 BOOT_TIMEOUT: dict[Clock, float] = {"virtual": 6 * 3600.0, "wall": 7 * 86400.0}
 """Host seconds for one boot."""
 MAX_TIMEOUT = 10**9
-NO_SECRET = bytes(event_code.SECRET_BYTES)
-"""Stands for a boot's secret in the inputs: it shapes no digit."""
+DAY_SECONDS = 86400
 TIMEOUT_VARIABLE = "AGELAB_PATIENCE"
 """The environment variable that sets them."""
 
@@ -59,8 +63,10 @@ class GuestLauncher:
     image: Image
     corpus: Corpus
     hypervisor: Hypervisor
-    clock: Path | None
-    """The library that takes the host's clock away from QEMU, in the virtual clock."""
+    clock: ClockLibraries | None
+    """The libraries of the virtual clock."""
+    saved: SavedGuests | None
+    """Where boots begin with a saved guest; None where each boots in full."""
     module: Path | None
     """The modelled drive's kernel module, for cells that have one."""
     tools: Mapping[str, Path]
@@ -74,14 +80,15 @@ class GuestLauncher:
         on_step: Callable[[str], None],
     ) -> Ending:
         """Run one boot to its end: ``record`` gets each sample, ``on_step`` each step's name as it ends."""
-        guest = self.guest(boot)
-        guest.initramfs.write_bytes(self._initramfs(boot, events.secret))
+        guest, state = self._guest_to_run(boot)
         limit = guest_output.MAX_EVENT_BYTES + guest_output.EVENT_BYTES_PER_STEP * len(boot.plan["steps"])
         output = guest_output.GuestOutput(guest.events, guest.console, limit)
         for file in (guest.console, guest.events):
             file.touch()
         xml = self._domain_xml(guest)
         (self.directory / f"{boot.name}domain-{boot.number}.xml").write_text(xml, encoding="utf-8")
+        plan = self._plan_disk(boot)
+        plan_disk.write(plan, events.secret, self._archive(boot))
         try:
             ending = self.hypervisor.run(
                 guest.name,
@@ -89,10 +96,24 @@ class GuestLauncher:
                 output,
                 lambda line: events.hear(line, boot.phase, record, on_step),
                 boot_timeout(self.spec.clock),
+                state,
             )
             return Ending.OUTPUT_LOST if self._is_output_lost(ending, events) else ending
         finally:
-            guest.initramfs.unlink()
+            for file in (plan, self._empty_slot, self.directory / f"{boot.name}initramfs"):
+                file.unlink(missing_ok=True)
+
+    def _guest_to_run(self, boot: Boot) -> tuple[GuestSpec, Path | None]:
+        """Return the guest of a boot, and the state in which it begins where it is a copy of a saved one."""
+        guest, layout = self.guest(boot), self._layout(boot)
+        if layout:
+            with self._empty_slot.open("wb") as file:
+                file.truncate(layout.size)
+        if self.saved and layout:
+            made = self.saved.obtain(guest, self._initramfs)
+            return self.saved.restored(guest, made.directory), made / saved_guests.STATE
+        guest.initramfs.write_bytes(self._initramfs)
+        return guest, None
 
     def _is_output_lost(self, ending: Ending, events: BootEvents) -> bool:
         """Tell whether lines are missing. A full disk may also be why the last one is, or why one has been altered."""
@@ -102,21 +123,26 @@ class GuestLauncher:
         return (silent or bool(events.foreign)) and is_disk_full(self.directory)
 
     def inputs(self, boot: Boot, places: Mapping[str, Path]) -> dict[str, Any]:
-        """Return all that shapes a boot beside the cell's environment: its plan, initramfs and QEMU command.
+        """Return all that shapes a boot beside the cell's environment: its plan and files, initramfs and QEMU command.
 
         ``places`` names directories of the host that the command speaks of.
         """
-        command = self.hypervisor.command_line(self._domain_xml(self.guest(boot)))
+        guest = self.guest(boot)
+        if self.saved and self._layout(boot):
+            guest = self.saved.restored(guest)
+        command = self.hypervisor.command_line(self._domain_xml(guest))
         named = {
             "cell": self.directory,
             "image": self.image.artefact.directory,
             "corpus": self.corpus.image.parent,
+            "saved": saved_guests.SOMEWHERE,
             **{f"drive{n}": Path(drive.claim.source) for n, drive in self._real_drives() if drive.claim},
             **places,
         }
         return {
-            "plan": boot.plan,
-            "initramfs": hashlib.sha256(self._initramfs(boot, NO_SECRET)).hexdigest(),
+            "plan": self._plan(boot),
+            "archive": hashlib.sha256(self._archive(boot)).hexdigest(),
+            "initramfs": hashlib.sha256(self._initramfs).hexdigest(),
             "command": cell_inputs.guest_command(command, named),
         }
 
@@ -135,42 +161,67 @@ class GuestLauncher:
             known[guest] = domain.domain_xml(guest, libvirt_daemon.uri(), self.hypervisor.security_models)
         return known[guest]
 
-    def _initramfs(self, boot: Boot, secret: bytes) -> bytes:
-        """Return the image's archive, followed by the cell's own: modules, harness, tools, plan and secret."""
+    @cached_property
+    def _initramfs(self) -> bytes:
+        """The image's archive, followed by the modules of every cell and the harness."""
+        return fileio.read_bytes(self.image.initramfs, fileio.PROGRAM) + initramfs.cell(
+            self.image.kernel.modules,
+            BASE_MODULES,
+            cell_inputs.harness_files(),
+            {"start": cell_inputs.harness_start()},
+        )
+
+    def _plan(self, boot: Boot) -> dict[str, Any]:
+        """Return the boot's plan with its date."""
+        virtual = self.spec.clock == "virtual"
+        return {
+            **boot.plan,
+            "booted_at": EPOCH + (boot.day + boot.number) * DAY_SECONDS if virtual else None,
+        }
+
+    def _archive(self, boot: Boot) -> bytes:
+        """Return what the plan disk holds beside the secret: plan, programs of the cell, and its kernel modules."""
         module = self.module if any(drive["settings"] for drive in boot.plan["drives"]) else None
+        drive = {module.stem: ModuleFile(fileio.read_bytes(module, fileio.PROGRAM))} if module else {}
+        plan = canonical_json(self._plan(boot))
+        return plan_disk.archive(plan, self._programs, self._modules | drive)
+
+    @cached_property
+    def _programs(self) -> dict[str, bytes]:
+        """The content of the tools and of the user's scripts, by their paths in the archive."""
         scripts = {f"control/{name}": text for name, text in sorted(self.spec.scripts.items())}
-        programs = {
+        return scripts | {
             f"tools/{name}": fileio.read_bytes(path, fileio.PROGRAM)
             for name, path in sorted(self.tools.items())
         }
-        return fileio.read_bytes(self.image.initramfs, fileio.PROGRAM) + initramfs.cell(
-            self.image.kernel.modules,
-            self.spec.modules,
-            {**cell_inputs.harness_files(), "plan.json": canonical_json(boot.plan), "secret": secret},
-            {"start": cell_inputs.harness_start(), **programs, **scripts},
-            {module.stem: fileio.read_bytes(module, fileio.PROGRAM)} if module else {},
-        )
+
+    @cached_property
+    def _modules(self) -> dict[str, ModuleFile]:
+        """The kernel modules that not every cell has, in the order of their insertion."""
+        modules = self.image.kernel.modules
+        there = {one.name for one in modules.closure((*initramfs.BASE_MODULES, *BASE_MODULES))}
+        own = [one for one in modules.closure(self.spec.modules) if one.name not in there]
+        return {one.name: ModuleFile(one.read(), one.optional) for one in own}
+
+    def _plan_disk(self, boot: Boot) -> Path:
+        return self.directory / f"{boot.name}plan"
 
     def guest(self, boot: Boot) -> GuestSpec:
+        """Return the guest of a boot that boots in full."""
+        layout = self._layout(boot)
+        disks = self._disks(boot)
         own = hashlib.sha256(str(self.directory).encode()).hexdigest()[:12]
         real = [(number, drive) for number, drive in self._real_drives() if boot.plan["drives"][number:]]
         return GuestSpec(
             name=f"agelab-{own}",
-            uuid=self.spec.uuid,
-            seed=self.spec.run_seed,
             machine=self.spec.machine,
             memory_mib=boot.memory_mib,
             kernel=self.image.boot_image,
             initramfs=self.directory / f"{boot.name}initramfs",
-            day=boot.day + boot.number,
-            disks=(
-                MemoryDisk(self.image.root, self.image.root.stat().st_size, written=False),
-                MemoryDisk(self.corpus.image, self.corpus.size, written=False),
-                *boot.disks,
-            ),
+            disks=layout.fill(disks, self._empty_slot) if layout else disks,
             console=self.directory / f"{boot.name}console-{boot.number}.log",
             events=self.directory / f"{boot.name}events-{boot.number}.jsonl",
-            preload=self.clock,
+            preload=(self.clock.clock,) if self.clock else (),
             clock=self.spec.clock,
             vcpus=self.spec.vcpus,
             accelerator=self.spec.accelerator,
@@ -189,6 +240,23 @@ class GuestLauncher:
                 drive.claim.source for _, drive in real if drive.claim and drive.spec.kind == "pci"
             ),
         )
+
+    def _disks(self, boot: Boot) -> tuple[MemoryDisk, ...]:
+        return (
+            MemoryDisk(self.image.root, self.image.root.stat().st_size, written=False, constant=True),
+            MemoryDisk(self._plan_disk(boot), plan_disk.PLAN_DISK_BYTES, written=False),
+            MemoryDisk(self.corpus.image, self.corpus.size, written=False, constant=True),
+            *boot.disks,
+        )
+
+    def _layout(self, boot: Boot) -> SlotLayout | None:
+        """Return the slots of a boot's disks; None in the wall clock, and for more disks than any layout holds."""
+        return layout_for(self._disks(boot)) if self.spec.clock == "virtual" else None
+
+    @property
+    def _empty_slot(self) -> Path:
+        """The file behind each slot without a disk."""
+        return self.directory / "empty"
 
     def _real_drives(self) -> Iterator[tuple[int, CellDrive]]:
         """Return the real drives, with their numbers among all."""

@@ -19,7 +19,7 @@ from agelab.model.result import RunPlan, Status
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.cell_times import Took, expected_cost, recent_cells
-from agelab.runner.execute import companion_disk
+from agelab.runner.execute import companion_disk, saved_guests
 from agelab.runner.execute.cell import CellRunner
 from agelab.runner.execute.cell_boots import CellGoals
 from agelab.runner.execute.disk_recipe import disk_recipe, making_command
@@ -159,7 +159,7 @@ def _opened_by_guests(prepared: Sequence[PreparedRun], store: Store) -> list[Pat
     """Return where the files of the guests are, which may be on several filesystems."""
     images = [one.image.artefact.directory for one in prepared]
     corpora = [corpus.image.parent for one in prepared for corpus in one.corpora]
-    libraries = [one.library for one in prepared if one.library]
+    libraries = [one.libraries.clock for one in prepared if one.libraries]
     return list(dict.fromkeys((store.home, store.runs, *images, *corpora, *libraries)))
 
 
@@ -268,7 +268,8 @@ def _run_cell(
         prepared.image,
         prepared.corpora[number],
         hypervisor,
-        prepared.library,
+        prepared.libraries,
+        saved_guests.of_run(prepared, hypervisor, store, progress.stage),
         prepared.module,
         prepared.programs[number],
     )

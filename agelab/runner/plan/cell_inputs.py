@@ -66,7 +66,7 @@ def collect(
         "qemu": {
             "version": host.qemu_version(),
             "firmware": host.firmware_hashes(),
-            "clock": file_hash(clock_library.SOURCE),
+            "libraries": clock_library.sources(),
         },
     }
 

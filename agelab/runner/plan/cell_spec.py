@@ -196,12 +196,6 @@ class CellSpec:
         return round(first + (last - first) * (self.run_seed * GOLDEN % 1), 3)
 
     @property
-    def uuid(self) -> str:
-        """The guest's SMBIOS UUID, which the kernel stirs into its random pool."""
-        digest = self.entropy
-        return f"{digest[:8]}-{digest[8:12]}-4{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"
-
-    @property
     def start_at(self) -> float | None:
         """Guest seconds at which the first step starts; None in the wall clock.
 

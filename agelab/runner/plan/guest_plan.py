@@ -25,8 +25,8 @@ from agelab.runner.plan.disk_plans import (
 from agelab.runner.plan.phases import Phase
 from agelab.runner.plan.step_plan import StepPlan
 
-CORPUS_DISK, DATA_DISK = 1, 2
-"""Places of the corpus and of the first data disk among the memory-backed disks; the root is 0."""
+PLAN_DISK, CORPUS_DISK, DATA_DISK = 1, 2, 3
+"""Places of the plan, the corpus and the first data disk among the memory-backed disks; the root is 0."""
 AGED_MOUNT, MAP_MOUNT = "/run/aged", "/run/map"
 """Mount points of the disk that a control is copied from, and of a disk that is mapped."""
 MAP_MEMORY_MIB = 512

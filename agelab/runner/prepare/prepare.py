@@ -27,6 +27,7 @@ from agelab.scenario import selection
 from agelab.store import Store
 from agelab.stored_disk import StoredDisk
 from agelab.vm import clock_library, kvm
+from agelab.vm.clock_library import ClockLibraries
 from agelab.vm.guest import Accelerator, Clock
 
 MOST_OF_COMPANION = 0.9
@@ -58,8 +59,8 @@ class PreparedRun:
     """The stored disk to start from."""
     corpora: Sequence[Corpus]
     image: Image
-    library: Path | None
-    """The library that gives QEMU the virtual clock."""
+    libraries: ClockLibraries | None
+    """The libraries that give QEMU the virtual clock."""
     module: Path | None
     """The modelled drive's."""
     programs: Sequence[Mapping[str, Path]]
@@ -116,7 +117,9 @@ def prepare(
     progress.stage(needs.require(store.home, jobs))
     in_memory, where = needs.fit_in_memory(jobs, options.guest_clock)
     progress.stage(where)
-    library = clock_library.obtain(store) if options.guest_clock == "virtual" else None
+    libraries = clock_library.obtain(store) if options.guest_clock == "virtual" else None
+    if libraries and libraries.unfit and options.boot == "saved":
+        progress.stage(f"every guest boots in full, as with --boot full: {libraries.unfit}")
     modelled = any(spec.has_modelled_drive for spec in specs)
     module = None
     if modelled:
@@ -137,7 +140,7 @@ def prepare(
         disk,
         corpora,
         image,
-        library,
+        libraries,
         module,
         programs,
         journal,

@@ -5,7 +5,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     AfterValidator,
@@ -34,6 +34,7 @@ from agelab.vm.guest import Clock
 
 MAX_VCPUS = 255
 """Limit of QEMU's machine."""
+BootKind = Literal["saved", "full"]
 IN_MORE = ("disk", "keep_disk", "curve", "timing", "measure", "prove_all")
 """Options that a plan keeps under ``more``; the others are its ``words``."""
 ASIDE = ("directory", "name")
@@ -152,6 +153,7 @@ class RunOptions(BaseModel):
     erase: Annotated[tuple[str, ...], BeforeValidator(_serials)] = Field(
         default=(), description="serials or tokens of real disks whose content may be lost"
     )
+    boot: BootKind = Field(default="saved", description="how guests in the virtual clock begin")
     vcpus: int = 1
     machine: str | None = Field(default=None, description="None: the scenario's")
     jobs: Annotated[Jobs, PlainValidator(parse_jobs)] = Field(

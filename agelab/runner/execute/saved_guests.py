@@ -1,0 +1,112 @@
+"""Saved guests in the store: each has booted once, up to the moment at which a boot's plan, date and disks come in."""
+
+import hashlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agelab import process
+from agelab.image import Image
+from agelab.notify import Notify
+from agelab.runner.prepare.prepare import PreparedRun
+from agelab.store import Artefact, Store, content_hash
+from agelab.vm import domain, host, libvirt_daemon
+from agelab.vm.clock_library import ClockLibraries, sources
+from agelab.vm.guest import GuestSpec, SavedMemory
+from agelab.vm.hypervisor import Hypervisor
+
+KIND = "guest"
+MEMORY, STATE, EMPTY, INITRAMFS = "memory", "state", "empty", "initramfs"
+"""Files of a saved guest: its memory, its devices, the hole that was its disks, and what it booted."""
+SOMEWHERE = Path("/agelab/saved")
+"""Stands for a saved guest's directory in what its key and a cell's inputs are made of."""
+
+
+@dataclass(frozen=True)
+class SavedGuests:
+    """The saved guests for the cells of a run."""
+
+    store: Store
+    hypervisor: Hypervisor
+    image: Image
+    libraries: ClockLibraries
+    progress: Notify
+
+    def restored(self, guest: GuestSpec, directory: Path = SOMEWHERE) -> GuestSpec:
+        """Return the guest that begins as a copy of the one saved in ``directory``, with the disks of ``guest``."""
+        return replace(
+            guest,
+            initramfs=directory / INITRAMFS,
+            preload=(self.libraries.clock, self.libraries.main_loop),
+            saved=SavedMemory(directory / MEMORY, restored=True),
+        )
+
+    def obtain(self, guest: GuestSpec, initramfs: bytes) -> Artefact:
+        """Return the saved guest of which ``guest``, with its disks in slots, can be a copy; made now if there is none.
+
+        Raises HostError or AgelabError where it cannot be made.
+        """
+        plain = self._to_save(guest, SOMEWHERE)
+        inputs = {
+            "kernel": self.image.kernel.key,
+            "image": self.image.content,
+            "initramfs": hashlib.sha256(initramfs).hexdigest(),
+            "machine": guest.machine.model_dump(mode="json"),
+            "memory_mib": guest.memory_mib,
+            "slots": [[disk.size, disk.constant] for disk in plain.disks],
+            "arguments": domain.kernel_arguments(plain),
+            "qemu": {"version": host.qemu_version(), "firmware": host.firmware_hashes()},
+            "libraries": sources(),
+        }
+
+        def build(directory: Path) -> None:
+            self.progress(f"booting a guest of {guest.memory_mib} MiB to be saved")
+            self._make(self._to_save(guest, directory), directory, initramfs)
+
+        return self.store.obtain(KIND, inputs, build, content_hash)
+
+    def _to_save(self, guest: GuestSpec, directory: Path) -> GuestSpec:
+        """Return the guest that is saved in ``directory``.
+
+        Each of its disks is a shared mapping: the content of any other would be part of the saved state.
+        """
+        empty = directory / EMPTY
+        root, plan, corpus, *data = guest.disks
+        return replace(
+            guest,
+            name=f"agelab-saved-{hashlib.sha256(str(directory).encode()).hexdigest()[:12]}",
+            initramfs=directory / INITRAMFS,
+            disks=(
+                root,
+                replace(plan, path=empty, written=True),
+                replace(corpus, path=empty),
+                *(replace(disk, path=empty, written=True) for disk in data),
+            ),
+            console=directory / "console.log",
+            events=directory / "events",
+            preload=(self.libraries.clock, self.libraries.main_loop),
+            saved=SavedMemory(directory / MEMORY, restored=False),
+        )
+
+    def _make(self, guest: GuestSpec, directory: Path, initramfs: bytes) -> None:
+        guest.initramfs.write_bytes(initramfs)
+        for file in (guest.console, guest.events):
+            file.touch()
+        with (directory / EMPTY).open("wb") as empty:
+            empty.truncate(max(disk.size for disk in guest.disks))
+        self.hypervisor.save(
+            guest.name,
+            domain.domain_xml(guest, libvirt_daemon.uri(), self.hypervisor.security_models),
+            directory / STATE,
+        )
+        guest.events.unlink()
+        process.run(["fallocate", "--dig-holes", str(directory / MEMORY)])
+
+
+def of_run(
+    prepared: PreparedRun, hypervisor: Hypervisor, store: Store, progress: Notify
+) -> SavedGuests | None:
+    """Return the saved guests of a run; None where its guests boot in full."""
+    libraries = prepared.libraries
+    if libraries is None or libraries.unfit or prepared.request.options.boot == "full":
+        return None
+    return SavedGuests(store, hypervisor, prepared.image, libraries, progress)
