@@ -310,6 +310,13 @@ class Store:
         self._verified.add(made.directory)
         return made
 
+    def discard(self, artefact: Artefact) -> None:
+        """Remove an artefact that turned out to be of no use, so that ``obtain`` makes it again."""
+        with self.lock(f"{artefact.manifest.kind}-{artefact.key}"):
+            self._verified.discard(artefact.directory)
+            self._claimed.discard(artefact.directory)
+            shutil.rmtree(artefact.directory, ignore_errors=True)
+
     def _find_intact(
         self, kind: str, key: str, verify: bool, claim: bool, warn: Callable[[str], None] = lambda line: None
     ) -> Artefact | None:

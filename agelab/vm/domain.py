@@ -1,7 +1,11 @@
 """Domain XML of a guest, written by virt-install: the part common to both clocks, plus that of each."""
 
 import os
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
 
 from agelab import orphans, process
 from agelab.errors import AgelabError, InputError
@@ -30,6 +34,10 @@ BASE_ARGUMENTS = (
     "cryptomgr.notests",
 )
 """Kernel arguments: fail fast, no randomness, no bounce buffers, no crypto self-tests (1.5 s)."""
+ANY_NAME = "agelab-guest"
+STANDING_FOR = re.compile(r"/agelab/(\d+)\.file")
+"""Names that stand for a guest and for its files."""
+OWN_UUID = re.compile(r"\n *<uuid>[^<]*</uuid>")
 SAVE_ARGUMENT = "agelab.save"
 """Kernel argument by which the harness stops the guest at the moment to be saved (harness/saved.py)."""
 
@@ -47,7 +55,34 @@ def domain_xml(spec: GuestSpec, uri: str, confined_by: Collection[str]) -> str:
             raise AgelabError(f"{disk.path}: {disk.size} bytes is not a multiple of {DISK_ALIGNMENT}")
     for path in spec.paths:
         require_plain(path, "a file of a guest", "rename the run, or move the store: AGELAB_HOME=<directory>")
-    return process.run(virt_install_command(spec, uri, confined_by), timeout=120).stdout.strip() + "\n"
+    # Most guests differ in their names and those of their files alone, and virt-install takes half a second.
+    places = {path: Path(f"/agelab/{number}.file") for number, path in enumerate(dict.fromkeys(spec.paths))}
+    xml = _printed_by(tuple(virt_install_command(_moved(spec, places), uri, confined_by)))
+    paths = list(places)
+    named = xml.replace(f"<name>{ANY_NAME}</name>", f"<name>{spec.name}</name>", 1)
+    return STANDING_FOR.sub(lambda found: str(paths[int(found[1])]), named)
+
+
+@cache
+def _printed_by(virt_install: tuple[str, ...]) -> str:
+    """Return what virt-install prints, without the UUID of its own for the domain: libvirt gives each another."""
+    return OWN_UUID.sub("", process.run(virt_install, timeout=120).stdout.strip()) + "\n"
+
+
+def _moved(spec: GuestSpec, places: Mapping[Path, Path]) -> GuestSpec:
+    """Return the guest with its files in other places, and any name."""
+    saved = spec.saved
+    return replace(
+        spec,
+        name=ANY_NAME,
+        kernel=places[spec.kernel],
+        initramfs=places[spec.initramfs],
+        disks=tuple(replace(disk, path=places[disk.path]) for disk in spec.disks),
+        console=places[spec.console],
+        events=places[spec.events],
+        preload=tuple(places[path] for path in spec.preload),
+        saved=saved and replace(saved, path=places[saved.path]),
+    )
 
 
 def kernel_arguments(spec: GuestSpec) -> list[str]:

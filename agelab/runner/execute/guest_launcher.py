@@ -24,11 +24,12 @@ from agelab.runner.plan import cell_inputs
 from agelab.runner.plan.boot import Boot
 from agelab.runner.plan.cell_spec import BASE_MODULES, CellSpec
 from agelab.runner.plan.disk_layout import CellDrive
-from agelab.store import canonical_json
+from agelab.store import Artefact, canonical_json
 from agelab.vm import domain, guest_output, libvirt_daemon
 from agelab.vm.clock_library import ClockLibraries
 from agelab.vm.guest import REAL_SERIAL, Clock, GuestSpec, MemoryDisk, RealDisk
 from agelab.vm.hypervisor import Ending, Hypervisor
+from agelab.vm.saved_guest import NotRestored
 from agelab.vm.slots import SlotLayout, layout_for
 from agelab.vm.virtual_clock import EPOCH
 
@@ -80,38 +81,55 @@ class GuestLauncher:
         on_step: Callable[[str], None],
     ) -> Ending:
         """Run one boot to its end: ``record`` gets each sample, ``on_step`` each step's name as it ends."""
-        guest, state = self._guest_to_run(boot)
+        try:
+            guest, saved = self._guest_to_run(boot)
+            try:
+                ending = self._run_guest(guest, saved, boot, events, record, on_step)
+            except NotRestored as error:
+                if not self.saved or not saved:
+                    raise
+                self.saved.discard(saved, error)
+                guest, saved = self._guest_to_run(boot)
+                ending = self._run_guest(guest, saved, boot, events, record, on_step)
+            return Ending.OUTPUT_LOST if self._is_output_lost(ending, events) else ending
+        finally:
+            for file in (self._plan_disk(boot), self._empty_slot, self._initramfs_file(boot)):
+                file.unlink(missing_ok=True)
+
+    def _run_guest(
+        self,
+        guest: GuestSpec,
+        saved: Artefact | None,
+        boot: Boot,
+        events: BootEvents,
+        record: Callable[[Sample], None],
+        on_step: Callable[[str], None],
+    ) -> Ending:
         limit = guest_output.MAX_EVENT_BYTES + guest_output.EVENT_BYTES_PER_STEP * len(boot.plan["steps"])
         output = guest_output.GuestOutput(guest.events, guest.console, limit)
         for file in (guest.console, guest.events):
             file.touch()
         xml = self._domain_xml(guest)
         (self.directory / f"{boot.name}domain-{boot.number}.xml").write_text(xml, encoding="utf-8")
-        plan = self._plan_disk(boot)
-        plan_disk.write(plan, events.secret, self._archive(boot))
-        try:
-            ending = self.hypervisor.run(
-                guest.name,
-                xml,
-                output,
-                lambda line: events.hear(line, boot.phase, record, on_step),
-                boot_timeout(self.spec.clock),
-                state,
-            )
-            return Ending.OUTPUT_LOST if self._is_output_lost(ending, events) else ending
-        finally:
-            for file in (plan, self._empty_slot, self.directory / f"{boot.name}initramfs"):
-                file.unlink(missing_ok=True)
+        plan_disk.write(self._plan_disk(boot), events.secret, self._archive(boot))
+        return self.hypervisor.run(
+            guest.name,
+            xml,
+            output,
+            lambda line: events.hear(line, boot.phase, record, on_step),
+            boot_timeout(self.spec.clock),
+            saved / saved_guests.STATE if saved else None,
+        )
 
-    def _guest_to_run(self, boot: Boot) -> tuple[GuestSpec, Path | None]:
-        """Return the guest of a boot, and the state in which it begins where it is a copy of a saved one."""
+    def _guest_to_run(self, boot: Boot) -> tuple[GuestSpec, Artefact | None]:
+        """Return the guest of a boot, and the saved guest of which it is a copy, if it is one."""
         guest, layout = self.guest(boot), self._layout(boot)
         if layout:
             with self._empty_slot.open("wb") as file:
                 file.truncate(layout.size)
         if self.saved and layout:
-            made = self.saved.obtain(guest, self._initramfs)
-            return self.saved.restored(guest, made.directory), made / saved_guests.STATE
+            saved = self.saved.obtain(guest, self._initramfs)
+            return self.saved.restored(guest, saved.directory), saved
         guest.initramfs.write_bytes(self._initramfs)
         return guest, None
 
@@ -206,6 +224,9 @@ class GuestLauncher:
     def _plan_disk(self, boot: Boot) -> Path:
         return self.directory / f"{boot.name}plan"
 
+    def _initramfs_file(self, boot: Boot) -> Path:
+        return self.directory / f"{boot.name}initramfs"
+
     def guest(self, boot: Boot) -> GuestSpec:
         """Return the guest of a boot that boots in full."""
         layout = self._layout(boot)
@@ -217,7 +238,7 @@ class GuestLauncher:
             machine=self.spec.machine,
             memory_mib=boot.memory_mib,
             kernel=self.image.boot_image,
-            initramfs=self.directory / f"{boot.name}initramfs",
+            initramfs=self._initramfs_file(boot),
             disks=layout.fill(disks, self._empty_slot) if layout else disks,
             console=self.directory / f"{boot.name}console-{boot.number}.log",
             events=self.directory / f"{boot.name}events-{boot.number}.jsonl",

@@ -13,6 +13,7 @@ from agelab.vm import domain, host, libvirt_daemon
 from agelab.vm.clock_library import ClockLibraries, sources
 from agelab.vm.guest import GuestSpec, SavedMemory
 from agelab.vm.hypervisor import Hypervisor
+from agelab.vm.saved_guest import NotRestored
 
 KIND = "guest"
 MEMORY, STATE, EMPTY, INITRAMFS = "memory", "state", "empty", "initramfs"
@@ -63,6 +64,11 @@ class SavedGuests:
             self._make(self._to_save(guest, directory), directory, initramfs)
 
         return self.store.obtain(KIND, inputs, build, content_hash)
+
+    def discard(self, made: Artefact, error: NotRestored) -> None:
+        """Remove a saved guest that does not start, so that it is made anew."""
+        self.progress(f"{error}: it is made anew")
+        self.store.discard(made)
 
     def _to_save(self, guest: GuestSpec, directory: Path) -> GuestSpec:
         """Return the guest that is saved in ``directory``.
