@@ -58,8 +58,8 @@ def file_hash(path: Path, most: int | None = None) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def content_hash(path: Path) -> str:
-    """Hash a disk image: the sha256 of its size and of each block that is not all zeros.
+def content_hash(path: Path, size: int | None = None) -> str:
+    """Hash a disk image, or its first ``size`` bytes: the sha256 of the size and of each block that is not all zeros.
 
     Each block is preceded by its offset; numbers are 8 bytes, big-endian. Holes are skipped, so 5 GB are read of a
     300 GB disk that holds 5 GB. Holes and zeros give the same hash.
@@ -67,7 +67,7 @@ def content_hash(path: Path) -> str:
     digest = hashlib.sha256()
     zeros = bytes(HASH_BLOCK)
     with path.open("rb", buffering=0) as file:
-        size = os.fstat(file.fileno()).st_size
+        size = os.fstat(file.fileno()).st_size if size is None else size
         digest.update(size.to_bytes(8, "big"))
         at = 0
         while at < size:
@@ -78,7 +78,7 @@ def content_hash(path: Path) -> str:
                     raise
                 break  # there is a hole from here to the end
             at = max(at, data // HASH_BLOCK * HASH_BLOCK)
-            piece = os.pread(file.fileno(), HASH_BLOCK, at)
+            piece = os.pread(file.fileno(), min(HASH_BLOCK, size - at), at)
             if piece != zeros[: len(piece)]:
                 digest.update(at.to_bytes(8, "big") + piece)
             at += HASH_BLOCK

@@ -89,6 +89,16 @@ class StoredDisk:
     def occupied_bytes(self) -> int:
         return sum(512 * path.stat().st_blocks for path in self.members)
 
+    def require_slots(self) -> None:
+        """Raise InputError for a disk of an earlier agelab, whose files are no longer than the disk."""
+        for path, size in zip(self.members, self.recipe.sizes, strict=True):
+            if path.stat().st_size < slot_bytes(size):
+                raise InputError(
+                    f"the stored disk {self.key[:SHORT_KEY]} is of an earlier agelab",
+                    hint="export it and import that (agelab disk export, agelab disk import), or make it again: "
+                    + self.recipe.command,
+                )
+
     def samples(self) -> list[Sample]:
         """Read the samples measured while the disk was made."""
         lines = fileio.read_text(self.artefact / SAMPLES, fileio.LINES).splitlines()
@@ -234,7 +244,8 @@ def export(disk: StoredDisk, target: Path, image_format: Literal["raw", "qcow2"]
     disk.verify()
     for path in (*images, recipe):
         readers.new_file(path, disk.artefact.readable_by)
-    for member, image, size in zip(disk.members, images, disk.recipe.sizes, strict=True):
+    sizes = disk.recipe.sizes
+    for member, image, size in zip(disk.members, images, sizes, strict=True):
         if image_format == "raw":
             sparse_copy(member, image)
             os.truncate(image, size)
@@ -244,7 +255,8 @@ def export(disk: StoredDisk, target: Path, image_format: Literal["raw", "qcow2"]
     description = {
         "key": disk.key,
         "recipe": disk.recipe.model_dump(mode="json"),
-        "files": disk.artefact.manifest.files,
+        "files": disk.artefact.manifest.files
+        | {path.name: content_hash(path, size) for path, size in zip(disk.members, sizes, strict=True)},
         "inputs": disk.inputs,
     }
     recipe.write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")

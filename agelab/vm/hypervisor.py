@@ -205,9 +205,7 @@ class Hypervisor:
                 except libvirt.libvirtError as error:
                     if not _alive(connection):
                         return Ending.DAEMON_LOST
-                    raise saved_guest.NotRestored(
-                        f"libvirt does not take the saved guest: {error}"
-                    ) from error
+                    raise saved_guest.NotRestored(f"QEMU does not take the saved guest: {error}") from error
             ending = _wait(watched, watch, lines, output, time.monotonic() + patience)
             return Ending.PAUSED if ending is Ending.TIMEOUT and _paused(domain) else ending
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from agelab import fileio
 from agelab.errors import AgelabError
 
 IGNORE_SHARED = {"capability": "x-ignore-shared", "state": True}
@@ -57,7 +58,7 @@ def restore(monitor: Monitor, state: Path) -> None:
 
 def hide_host_clocks(state: Path) -> None:
     """Make what is of the host's clocks zeros: the same guest then has the same bytes on every host."""
-    data = bytearray(state.read_bytes())
+    data = bytearray(fileio.read_bytes(state, fileio.PROGRAM))
     if data.count(TIMER_SECTION) != 1:
         raise AgelabError("the saved guest has no section of clocks that agelab knows")
     at = data.index(TIMER_SECTION) + len(TIMER_SECTION) + 8

@@ -239,9 +239,7 @@ def _runner(
 ) -> CellRunner:
     run = RunDirectory.create(tmp_path, "aging")
     nobody = cast(Hypervisor, None)
-    machine = guest(
-        run.cell_directory(0), spec(), cast(Image, image), CORPUS, nobody, Path("clock.so"), None, {}
-    )
+    machine = guest(run.cell_directory(0), spec(), cast(Image, image), CORPUS, nobody, None, None, None, {})
     return CellRunner(run, 0, machine, CellGoals(measure=measure), Store(tmp_path), print)
 
 

@@ -12,6 +12,7 @@ import pytest
 from agelab.runner.execute.disk_files import DiskFiles
 from agelab.runner.execute.forks import Forks
 from agelab.store import content_hash
+from agelab.stored_disk import SLOT_BYTES
 from tests.unit.test_scenario import spec
 
 MIB = 1 << 20
@@ -39,12 +40,12 @@ def files(request: pytest.FixtureRequest) -> Iterator[DiskFiles]:
 def test_a_disk_is_created_copied_renamed_and_removed(files: DiskFiles, tmp_path: Path) -> None:
     one, other, last = tmp_path / "disk-2", tmp_path / "aged-disk-2", tmp_path / "disk-0"
     files.create(one, 300 * MIB)
-    assert one.stat().st_size == 300 * MIB and one.stat().st_blocks == 0
+    assert one.stat().st_size == SLOT_BYTES[0] and one.stat().st_blocks == 0
     with one.open("r+b") as disk:
         disk.seek(200 * MIB)
         disk.write(b"content")
     files.copy(one, other)
-    assert content_hash(other) == content_hash(one) and other.stat().st_size == 300 * MIB
+    assert content_hash(other) == content_hash(one) and other.stat().st_size == SLOT_BYTES[0]
     assert other.stat().st_blocks * 512 < MIB
     with other.open("r+b") as disk:
         disk.write(b"more")
@@ -84,7 +85,7 @@ def test_forks_are_taken_created_and_removed(files: DiskFiles, tmp_path: Path) -
         forks.remove("control-1")
         forks.take("aged", [disk], cleanup, is_last=True)
         assert [forks.exists(name) for name in ("curve-1", "control-1", "aged")] == [True, False, True]
-        assert [content_hash(*forks.files(name)) for name in ("curve-1", "aged")] == [wanted] * 2
+        assert [content_hash(forks.files(name)[0]) for name in ("curve-1", "aged")] == [wanted] * 2
         assert not disk.exists()
     assert list(tmp_path.iterdir()) == []
 
@@ -104,4 +105,4 @@ def test_another_program_of_this_user_finds_it_by_its_name_and_none_when_agelab_
     assert (done.returncode, done.stdout.split(), done.stderr) == (-9, ["5000"], "")
     assert path.is_symlink() and not path.exists()
     DiskFiles().create(path, MIB)  # the cell begins again
-    assert not path.is_symlink() and path.stat().st_size == MIB
+    assert not path.is_symlink() and path.stat().st_size == SLOT_BYTES[0]

@@ -242,7 +242,7 @@ def test_the_plan_names_the_swap_space_at_the_scale_of_everything() -> None:
     plan = made(cell)
     assert plan["swap"] == [1, 0] and SWAPPING.swap
     [swap] = plan["drives"][1]["partitions"]
-    assert swap["disk"] == 3 and swap["sectors"] % 4096 == 0
+    assert swap["disk"] == 4 and swap["sectors"] % 4096 == 0
     assert 0 <= swap["sectors"] * 512 - SWAPPING.swap.mib * MIB / cell.shrink < 2 * MIB
 
 
@@ -281,9 +281,9 @@ def test_the_plan_names_drives_partitions_and_members() -> None:
     plan = made(spec(layout="raid0", drives=(OWN, "model:none")))
     modelled, bare = plan["drives"]
     assert modelled["settings"].startswith("name=drive0 kind=disk ")
-    assert modelled["partitions"][0]["disk"] == 2 and modelled["partitions"][0]["first"] == 63
+    assert modelled["partitions"][0]["disk"] == 3 and modelled["partitions"][0]["first"] == 63
     assert (bare["name"], bare["settings"]) == ("drive1", None)
-    assert bare["partitions"] == [{"disk": 3, "first": 0, "sectors": modelled["partitions"][0]["sectors"]}]
+    assert bare["partitions"] == [{"disk": 4, "first": 0, "sectors": modelled["partitions"][0]["sectors"]}]
     assert plan["disks"][0]["members"] == [[0, 0], [1, 0]]
     assert plan["disks"][0]["raid"] == {"chunk_kib": 64, "metadata": "1.0", "uuid": ARRAY_UUID["making"]}
     assert "/dev/disk/under-test" in plan["disks"][0]["mkfs"]

@@ -94,7 +94,7 @@ def test_the_control_is_copied_from_a_fork_on_bare_memory_that_is_read_only_and_
     assert all(drive["settings"] for drive in modelled) and not any(drive["settings"] for drive in bare)
     source = plan["disks"][0]["source"]
     assert source["members"] == [[2, 0], [3, 0]]
-    assert [drive["partitions"][0]["disk"] for drive in bare] == [4, 5]
+    assert [drive["partitions"][0]["disk"] for drive in bare] == [5, 6]
     assert "ro" in source["mount"][source["mount"].index("-o") + 1].split(",")
     later = guest_plan(cell, CORPUS, control, BootStart(1, 1))
     assert later["disks"][0]["source"] is None and len(later["drives"]) == 2
@@ -103,8 +103,8 @@ def test_the_control_is_copied_from_a_fork_on_bare_memory_that_is_read_only_and_
 def test_the_map_boot_has_every_fork_in_turn_and_the_results_last() -> None:
     plan = map_plan(spec(layout="raid0"), ("aged", "control"))
     assert [entry["members"] for entry in plan["maps"]] == [[[0, 0], [1, 0]], [[2, 0], [3, 0]]]
-    assert plan["results"] == 6
-    assert [drive["partitions"][0]["disk"] for drive in plan["drives"]] == [2, 3, 4, 5]
+    assert plan["results"] == 7
+    assert [drive["partitions"][0]["disk"] for drive in plan["drives"]] == [3, 4, 5, 6]
     assert {entry["extents"] for entry in plan["maps"]} == {"fibmap"}
     assert "/dev/disk/control" in plan["maps"][1]["free"]
 

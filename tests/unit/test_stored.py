@@ -16,7 +16,7 @@ from agelab.cli.disk import disk as command
 from agelab.errors import HostError, InputError
 from agelab.model.result import Sample
 from agelab.store import Store, content_hash, file_hash
-from agelab.stored_disk import DiskRecipe, StoredDisk
+from agelab.stored_disk import SLOT_BYTES, DiskRecipe, StoredDisk
 
 MIB = 1 << 20
 SIZE = 8 * MIB
@@ -75,7 +75,8 @@ def test_what_is_kept_is_the_content_without_its_zeros_and_the_samples(
     kept: StoredDisk, tmp_path: Path
 ) -> None:
     [member] = kept.members
-    assert member.read_bytes() == (tmp_path / "disk-2").read_bytes()
+    assert member.stat().st_size == SLOT_BYTES[0]
+    assert content_hash(member, SIZE) == content_hash(tmp_path / "disk-2")
     assert kept.occupied_bytes <= 2 * MIB + 65536
     assert kept.samples() == [SAMPLE]
     assert kept.inputs == INPUTS
@@ -122,7 +123,7 @@ def test_a_disk_that_was_stored_with_plain_hashes_is_sound(kept: StoredDisk) -> 
 def test_a_fork_is_equal_and_sparse_and_leaves_the_disk_alone(kept: StoredDisk, tmp_path: Path) -> None:
     fork = tmp_path / "fork"
     stored_disk.sparse_copy(kept.members[0], fork)
-    assert fork.read_bytes() == kept.members[0].read_bytes()
+    assert content_hash(fork) == content_hash(kept.members[0])
     assert 512 * fork.stat().st_blocks <= 2 * MIB + 65536
     with fork.open("r+b") as file:
         file.write(b"written")
@@ -223,7 +224,7 @@ def test_export_writes_the_image_and_its_recipe_and_nothing_over_anything(
     target = tmp_path / "out.img"
     written = stored_disk.export(kept, target, "raw")
     assert written == [target, tmp_path / "out.img.recipe.json"]
-    assert target.read_bytes() == kept.members[0].read_bytes()
+    assert target.read_bytes() == (tmp_path / "disk-2").read_bytes()
     told = json.loads(written[1].read_text())
     assert told["recipe"]["command"] == "agelab age aging-ext4" and told["inputs"] == INPUTS
     assert told["files"]["disk-0"] == plainly_hashed(target.read_bytes())
@@ -242,7 +243,7 @@ def test_a_qcow2_image_comes_back_as_it_went(store: Store, tmp_path: Path) -> No
     back = stored_disk.import_images(
         store, [target], "ext4", "single", "today", "agelab disk import out.qcow2"
     )
-    assert back.members[0].read_bytes() == kept.members[0].read_bytes()
+    assert content_hash(back.members[0]) == content_hash(kept.members[0])
     assert back.key != kept.key and back.recipe.scenario is None and back.samples() == []
 
 
@@ -252,7 +253,18 @@ def test_an_odd_size_is_filled_up_with_zeros(store: Store, tmp_path: Path) -> No
         file.write(b"x" * (MIB + 512))
     taken = stored_disk.import_images(store, [raw], "ext4", "single", "today", "x")
     assert taken.recipe.sizes == (4 * MIB,)
-    assert taken.members[0].read_bytes() == raw.read_bytes() + bytes(MIB - 512)
+    whole = raw.read_bytes() + bytes(MIB - 512)
+    assert content_hash(taken.members[0], 4 * MIB) == plainly_hashed(whole)
+
+
+def test_a_disk_of_an_earlier_agelab_is_refused_for_a_run_and_can_be_exported(
+    kept: StoredDisk, tmp_path: Path
+) -> None:
+    kept.require_slots()
+    os.truncate(kept.members[0], SIZE)
+    with pytest.raises(InputError, match="is of an earlier agelab") as raised:
+        kept.require_slots()
+    assert "agelab disk export" in raised.value.hint and kept.recipe.command in raised.value.hint
 
 
 def test_a_file_that_holds_another_filesystem_or_none_is_not_taken_in(store: Store, tmp_path: Path) -> None:

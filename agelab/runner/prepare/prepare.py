@@ -221,6 +221,7 @@ def _start_disk(request: RunRequest, store: Store, progress: Progress, held: Exi
     if request.options.disk is None:
         return None
     disk = stored_disk.find(store, request.options.disk)
+    disk.require_slots()
     recipe, short = disk.recipe, disk.key[: stored_disk.SHORT_KEY]
     wanted = {
         (variant.filesystem, layout, request.defaults)

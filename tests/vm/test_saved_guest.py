@@ -1,0 +1,83 @@
+"""Guests that begin as copies of one that has booted: what full boots give, and made anew where they do not start."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agelab.cli.options import open_store
+from agelab.runner.execute import saved_guests
+from agelab.store import MANIFEST, Artefact, content_hash
+from tests.vm.cells import agelab, newest, run, scenario, step
+from tests.vm.test_repeat import both_cores_busy
+
+pytestmark = pytest.mark.vm
+
+STEPS = step("copy", 'cp -r "$SOURCE" a && sync') + step("read", "cat a/*/* | wc -c", 'caches = "reboot"')
+MADE_FIRST = ("kernel", "root", "image", "corpus", "buildroot", "tools", "drive", "clock")
+NEARLY = 0.05
+"""Most by which a time may differ, as it may between run seeds: timers fire at other moments (docs/architecture.md)."""
+SHORT = 0.01
+"""Seconds that are one tick more or less."""
+
+
+@pytest.fixture
+def store_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests' store without its saved guests."""
+    shared, home = open_store(), tmp_path / "home"
+    (home / "store").mkdir(parents=True)
+    for kind in MADE_FIRST:
+        (shared.root / kind).mkdir(parents=True, exist_ok=True)
+        (home / "store" / kind).symlink_to(shared.root / kind)
+    shared.cache("debs")
+    (home / "cache").symlink_to(shared.home / "cache")
+    monkeypatch.setenv("AGELAB_HOME", str(home))
+
+
+def saved() -> list[Artefact]:
+    return open_store().all(saved_guests.KIND)
+
+
+def elapsed(cell: dict[str, Any]) -> dict[tuple[str, int], float]:
+    samples = cell["samples"]
+    return {(one["step"], one["repetition"]): one["value"] for one in samples if one["metric"] == "elapsed"}
+
+
+@pytest.mark.usefixtures("store_of_its_own")
+def test_it_has_the_same_bytes_whenever_it_is_made_and_is_made_anew_where_it_does_not_start(
+    tmp_path: Path,
+) -> None:
+    path = scenario(tmp_path, STEPS)
+    [first] = run(str(path))
+    [guest] = saved()
+    shutil.rmtree(guest.directory)
+    with both_cores_busy():
+        [loaded] = run(str(path))
+    assert [(one.key, one.manifest) for one in saved()] == [(guest.key, guest.manifest)]
+
+    (guest / saved_guests.STATE).write_bytes(b"no state at all")
+    manifest = json.loads((guest / MANIFEST).read_text())
+    manifest["files"][saved_guests.STATE] = content_hash(guest / saved_guests.STATE)
+    (guest / MANIFEST).write_text(json.dumps(manifest))  # so that only QEMU finds it damaged
+    done = agelab("run", str(path))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr.count("QEMU does not take the saved guest") == done.stderr.count("is made anew") == 1
+    [anew] = json.loads(agelab("show", newest(path).name, "--json").stdout)["cells"]
+    assert [(one.key, one.manifest) for one in saved()] == [(guest.key, guest.manifest)]
+    for cell in (loaded, anew):
+        assert (cell["status"], cell["inputs_key"], cell["digest"]) == (
+            "ok",
+            first["inputs_key"],
+            first["digest"],
+        )
+
+
+def test_full_boots_have_other_keys_and_nearly_the_same_times(tmp_path: Path) -> None:
+    path = scenario(tmp_path, STEPS, "ext4", "reiserfs")
+    copies, booted = run(str(path)), run(str(path), "--boot", "full")
+    for one, other in zip(copies, booted, strict=True):
+        assert one["inputs_key"] != other["inputs_key"]
+        for measured, value in elapsed(one).items():
+            assert elapsed(other)[measured] == pytest.approx(value, rel=NEARLY, abs=SHORT), measured
