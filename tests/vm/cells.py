@@ -9,12 +9,12 @@ from typing import Any
 from agelab.cli.options import open_store
 
 SMALL = Path(__file__).with_name("small.toml")
+PROGRAM = str(Path(sys.executable).with_name("agelab"))
 
 
 def agelab(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """One command line of agelab, in the store that the tests use."""
-    program = str(Path(sys.executable).with_name("agelab"))
-    return subprocess.run([program, *words], cwd=cwd, capture_output=True, text=True, check=False)
+    return subprocess.run([PROGRAM, *words], cwd=cwd, capture_output=True, text=True, check=False)
 
 
 def run(*words: str, cwd: Path | None = None, code: int = 0) -> list[dict[str, Any]]:

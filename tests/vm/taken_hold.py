@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.vm import private
@@ -64,7 +64,13 @@ def processes(name: str, chaos: Chaos) -> list[int]:
 
 
 def guests(chaos: Chaos) -> list[int]:
-    return processes("qemu-system", chaos)
+    """The guests of cells; libvirt starts QEMU without any, too, to ask what it can do."""
+    found = []
+    for pid in processes("qemu-system", chaos):
+        with suppress(OSError):
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            found += [pid] if any(word.startswith(b"guest=agelab-") for word in words) else []
+    return found
 
 
 def resumed(chaos: Chaos, run: Path) -> None:

@@ -4,7 +4,6 @@ import base64
 import gzip
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -21,7 +20,7 @@ from agelab import process
 from agelab.cli.options import open_store
 from agelab.drive import module
 from agelab.vm import libvirt_daemon
-from tests.vm.cells import SMALL, agelab, run, runs, scenario, step
+from tests.vm.cells import PROGRAM, SMALL, agelab, newest, run, runs, scenario, step
 
 pytestmark = pytest.mark.vm
 
@@ -227,8 +226,13 @@ def test_a_flood_ends_its_guest_and_takes_no_memory(tmp_path: Path) -> None:
         "console": "yes > /dev/ttyS0",
         "good": "true",
     }
-    cells = ran(faults(tmp_path, commands, deadline=100_000))
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10
+    path = faults(tmp_path, commands, deadline=100_000)
+    child = os.posix_spawn(PROGRAM, [PROGRAM, "run", str(path)], os.environ)
+    _, status, usage = os.wait4(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 1
+    listed = json.loads(agelab("show", newest(path).name, "--json").stdout)["cells"]
+    cells = {cell["variant"]: cell for cell in listed}
+    peak = usage.ru_maxrss << 10
     for name in ("zeros", "samples", "console"):
         cell = cells[name]
         assert (cell["status"], cell["digest"]) == ("failed", None), cell["reason"]
