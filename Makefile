@@ -83,7 +83,7 @@ bench: setup-test ## validate the modelled drives and what they cost, make the c
 	@$(BIN)/python -m bench.decide
 	@$(BIN)/python -m bench.report
 	@$(BIN)/python -m bench.boot
-	@$(BIN)/python -m bench.repeat --load aging-reiserfs "aging-ext4 --layout raid0" aging-xfs aging-btrfs aging-jfs
+	@$(BIN)/python -m bench.repeat --load --pauses aging-reiserfs "aging-ext4 --layout raid0" aging-xfs aging-btrfs aging-jfs
 	@$(BIN)/python -m bench.peer
 
 check: setup-test ## lint, format, types and import layers

@@ -1,10 +1,12 @@
 """Check that a scenario gives the same digits every time, whatever else the host is doing.
 
-    .venv/bin/python -m bench.repeat aging-reiserfs ["aging-ext4 --layout raid0" ...] [--runs 5] [--load] [--rebuild]
+    .venv/bin/python -m bench.repeat aging-reiserfs ["aging-ext4 --layout raid0" ...]
+        [--runs 5] [--load] [--pauses] [--rebuild]
 
 Runs each scenario, with the options behind its name, so many times with run seed 1: the second one from another
-working directory, with --load every other one while every core of the host is busy, with --rebuild the last one in a
-new AGELAB_HOME, where kernel, image and corpus are made from scratch. Then once with run seed 2. All of the first
+working directory, with --load every other one while every core of the host is busy, with --pauses every third one
+while its guests are stopped (SIGSTOP) again and again, with --rebuild the last one in a new AGELAB_HOME, where kernel,
+image, corpus and saved guests are made from scratch. Then once with run seed 2. All of the first
 must have equal inputs keys and digests, the last one others.
 """
 
@@ -13,18 +15,21 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from agelab.cli.options import open_store
 from agelab.errors import AgelabError
+from agelab.vm.guest import EMULATOR
 from bench.common import table
 
 AGELAB = Path(sys.executable).with_name("agelab")
@@ -37,12 +42,14 @@ class Condition:
 
     seed: int = 1
     loaded: bool = False
+    paused: bool = False
     elsewhere: bool = False
     rebuilt: bool = False
 
     def __str__(self) -> str:
         said = {
             "all cores busy": self.loaded,
+            "guests paused": self.paused,
             "another directory": self.elsewhere,
             "all rebuilt": self.rebuilt,
         }
@@ -68,11 +75,12 @@ class Outcome:
         return [(cell["inputs_key"], cell["digest"]) for cell in self.cells]
 
 
-def conditions(runs: int, load: bool, rebuild: bool) -> list[Condition]:
+def conditions(runs: int, *, load: bool, pauses: bool, rebuild: bool) -> list[Condition]:
     """The variations, one for each run; the last has another seed."""
     first = [
         Condition(
             loaded=load and number % 2 == 1,
+            paused=pauses and number % 3 == 2,
             elsewhere=number == 1,
             rebuilt=rebuild and number == runs - 1,
         )
@@ -92,6 +100,8 @@ def carry_out(name: str, condition: Condition, home: Path) -> Outcome:
         )
         if condition.loaded:
             stack.enter_context(busy())
+        if condition.paused:
+            stack.enter_context(pausing(home))
         environment = {**os.environ, "AGELAB_HOME": str(home)}
         argv = [str(AGELAB), "run", *shlex.split(name), "--seeds", str(condition.seed)]
         began = time.monotonic()
@@ -115,6 +125,39 @@ def busy() -> Iterator[None]:
             child = stack.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
             stack.callback(child.kill)
         yield
+
+
+@contextmanager
+def pausing(home: Path) -> Iterator[None]:
+    """Stop every guest of a store for a quarter of a second in each second."""
+    end = threading.Event()
+
+    def pause() -> None:
+        while not end.wait(0.75):
+            for signal_number in (signal.SIGSTOP, signal.SIGCONT):
+                for pid in guests(home):
+                    with suppress(ProcessLookupError):
+                        os.kill(pid, signal_number)
+                time.sleep(0.25 if signal_number == signal.SIGSTOP else 0)
+
+    thread = threading.Thread(target=pause)
+    thread.start()
+    try:
+        yield
+    finally:
+        end.set()
+        thread.join()
+
+
+def guests(home: Path) -> list[int]:
+    """List the processes of a store's guests."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            words = (place / "cmdline").read_bytes()
+            if words.startswith(EMULATOR.encode()) and b"guest=agelab-" in words and bytes(home) in words:
+                found.append(int(place.name))
+    return found
 
 
 def complaints(name: str, outcomes: list[Outcome]) -> list[str]:
@@ -149,6 +192,7 @@ def main() -> int:
     parser.add_argument("names", nargs="+", metavar="SCENARIO[-VARIANT]")
     parser.add_argument("--runs", type=int, default=5, metavar="N")
     parser.add_argument("--load", action="store_true", help="keep all cores busy during every other run")
+    parser.add_argument("--pauses", action="store_true", help="pause the guests of every third run")
     parser.add_argument(
         "--rebuild", action="store_true", help="make everything from scratch for the last run"
     )
@@ -162,7 +206,10 @@ def main() -> int:
     try:
         for name in options.names:
             outcomes = []
-            for condition in conditions(options.runs, options.load, options.rebuild):
+            varied = conditions(
+                options.runs, load=options.load, pauses=options.pauses, rebuild=options.rebuild
+            )
+            for condition in varied:
                 print(f"{name}: {condition}", file=sys.stderr)
                 outcomes.append(carry_out(name, condition, home))
                 lines += rows(name, outcomes[-1])
