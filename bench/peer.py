@@ -12,8 +12,7 @@ image on; virtme-ng has its virtio disks in the host's page cache, and the clock
 
 Debian's kernels have virtio, 9p, overlay and ext4 as modules. virtme-ng's own ways serve them: it makes an initramfs
 with the modules of 9p and overlay for each start, and the script loads the others with modprobe from the root, which
-holds the kernel's. Its disks are its own ``--disk``: virtio-blk. ``--force-9p``: it would first wait for a virtiofsd,
-which Debian 12's QEMU has no fitting one of. Its root is the small one of bench/virtme.py; without udev (*bare root*)
+holds the kernel's. Its disks are its own ``--disk``: virtio-blk. Its root is the small one of bench/virtme.py; without udev (*bare root*)
 is the fastest start of virtme-ng that we found.
 """
 
@@ -119,7 +118,7 @@ class Theirs:
         script.write_text(SCRIPT)
         with self.disk.open("wb") as file:
             file.truncate(DISK_BYTES)
-        argv = self.virtme.argv("bash /job", (self.disk, self.tree), "--force-9p")
+        argv = self.virtme.argv("bash /job", (self.disk, self.tree))
         return self.virtme.time(argv, is_complete)
 
 

@@ -36,14 +36,15 @@ class Virtme:
     bare: bool
     memory_mib: int
 
-    def argv(self, command: str, disks: Sequence[Path] = (), *options: str) -> list[str]:
+    def argv(self, command: str, disks: Sequence[Path] = ()) -> list[str]:
         """The words that run a shell command in a guest with these disks, /dev/vda and so on."""
         root = self.directory / "root"
         argv = [str(self.directory / "venv/bin/vng"), "--run", str(root / "boot" / f"vmlinuz-{self.release}")]
         argv += ["--root", str(root), "--busybox", str(root / "usr/bin/busybox")]
-        argv += ["--disable-kvm", "--cpus", "1", "--memory", f"{self.memory_mib}M"]
+        # Without --force-9p it waits for a virtiofsd; Debian 12's QEMU has no fitting one.
+        argv += ["--force-9p", "--disable-kvm", "--cpus", "1", "--memory", f"{self.memory_mib}M"]
         argv += [word for disk in disks for word in ("--disk", str(disk))]
-        return [*argv, *options, *(["--verbose"] if self.bare else []), "--", command]
+        return [*argv, *(["--verbose"] if self.bare else []), "--", command]
 
     def time(self, argv: Sequence[str], is_complete: Callable[[bytes], bool]) -> tuple[float, bytes]:
         """Return host seconds from the start of virtme-ng until its output is complete, and the output.
