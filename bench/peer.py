@@ -12,8 +12,8 @@ image on; virtme-ng has its virtio disks in the host's page cache, and the clock
 
 Debian's kernels have virtio, 9p, overlay and ext4 as modules. virtme-ng's own ways serve them: it makes an initramfs
 with the modules of 9p and overlay for each start, and the script loads the others with modprobe from the root, which
-holds the kernel's. Its disks are its own ``--disk``: virtio-blk. Its root is the small one of bench/virtme.py; without udev (*bare root*)
-is the fastest start of virtme-ng that we found.
+holds the kernel's. Its disks are its own ``--disk``: virtio-blk. Its root is the small one of bench/virtme.py;
+without udev (*bare root*) is the fastest start of virtme-ng that we found.
 """
 
 import argparse
