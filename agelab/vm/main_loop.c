@@ -32,7 +32,6 @@ extern void *dlsym(void *handle, const char *name);
 extern void *dlvsym(void *handle, const char *name, const char *version);
 extern int pthread_mutex_lock(void *mutex);
 extern int pthread_mutex_unlock(void *mutex);
-extern int pthread_cond_broadcast(void *condition);
 extern long syscall(long number, ...);
 extern int getpid(void);
 extern int gettid(void);
@@ -47,11 +46,12 @@ static int main_loop_pauses;
 /* Whether the main thread waits for a condition: it has asked a processor to stop, and waits until it has. */
 
 typedef int wait_function(void *condition, void *mutex);
+typedef int broadcast_function(void *condition);
 
 static void *found(void *symbol)
 {
     if (!symbol)
-        abort(); /* never wrong: agelab/vm/main_loop.py lets no other QEMU come here */
+        abort(); /* never wrong: agelab/vm/clock_library.py lets no other QEMU come here */
     return symbol;
 }
 
@@ -64,13 +64,28 @@ static void *in_module(const char *name)
     return found(dlsym(module, name));
 }
 
+/* By its version: without one the linker takes the function of 2.2.5, whose condition is a pointer to another. */
+static void *of_conditions(const char *name)
+{
+    return found(dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2"));
+}
+
 static wait_function *original_wait(void)
 {
     static wait_function *original;
 
     if (!original)
-        original = (wait_function *)found(dlvsym(RTLD_NEXT, "pthread_cond_wait", "GLIBC_2.3.2"));
+        original = (wait_function *)of_conditions("pthread_cond_wait");
     return original;
+}
+
+static void tell_everybody(void *condition)
+{
+    static broadcast_function *broadcast;
+
+    if (!broadcast)
+        broadcast = (broadcast_function *)of_conditions("pthread_cond_broadcast");
+    broadcast(condition);
 }
 
 static int in_main_thread(void)
@@ -162,7 +177,7 @@ int pthread_cond_wait(void *condition, void *mutex)
     pthread_mutex_unlock(&running);
     pthread_mutex_lock(&pause_lock);
     main_loop_pauses = 1;
-    pthread_cond_broadcast(&pause_begins);
+    tell_everybody(&pause_begins);
     pthread_mutex_unlock(&pause_lock);
     result = original_wait()(condition, mutex);
     pthread_mutex_lock(&pause_lock);
