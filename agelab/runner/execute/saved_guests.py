@@ -2,15 +2,17 @@
 
 import hashlib
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from agelab import process
 from agelab.image import Image
 from agelab.notify import Notify
+from agelab.runner.plan import cell_inputs
 from agelab.runner.prepare.prepare import PreparedRun
 from agelab.store import Artefact, Store, content_hash
-from agelab.vm import domain, host, libvirt_daemon
-from agelab.vm.clock_library import ClockLibraries, sources
+from agelab.vm import clock_library, domain, host, libvirt_daemon
+from agelab.vm.clock_library import ClockLibraries
 from agelab.vm.guest import GuestSpec, SavedMemory
 from agelab.vm.hypervisor import Hypervisor
 from agelab.vm.saved_guest import NotRestored
@@ -46,17 +48,16 @@ class SavedGuests:
 
         Raises HostError or AgelabError where it cannot be made.
         """
-        plain = self._to_save(guest, SOMEWHERE)
         inputs = {
             "kernel": self.image.kernel.key,
             "image": self.image.content,
             "initramfs": hashlib.sha256(initramfs).hexdigest(),
-            "machine": guest.machine.model_dump(mode="json"),
-            "memory_mib": guest.memory_mib,
-            "slots": [[disk.size, disk.constant] for disk in plain.disks],
-            "arguments": domain.kernel_arguments(plain),
-            "qemu": {"version": host.qemu_version(), "firmware": host.firmware_hashes()},
-            "libraries": sources(),
+            "command": self._command(self._to_save(guest, SOMEWHERE)),
+            "qemu": {
+                "version": host.qemu_version(),
+                "firmware": host.firmware_hashes(),
+                "libraries": clock_library.sources(),
+            },
         }
 
         def build(directory: Path) -> None:
@@ -64,6 +65,22 @@ class SavedGuests:
             self._make(self._to_save(guest, directory), directory, initramfs)
 
         return self.store.obtain(KIND, inputs, build, content_hash)
+
+    def _command(self, guest: GuestSpec) -> list[str]:
+        """Return the QEMU command of a guest, with names for this host's directories."""
+        if guest not in self._commands:
+            command = self.hypervisor.command_line(self._domain_xml(guest))
+            places = {"saved": SOMEWHERE, "image": self.image.artefact.directory}
+            self._commands[guest] = cell_inputs.guest_command(command, places)
+        return self._commands[guest]
+
+    @cached_property
+    def _commands(self) -> dict[GuestSpec, list[str]]:
+        """The commands that are known: each boot asks for one."""
+        return {}
+
+    def _domain_xml(self, guest: GuestSpec) -> str:
+        return domain.domain_xml(guest, libvirt_daemon.uri(), self.hypervisor.security_models)
 
     def discard(self, made: Artefact, error: NotRestored) -> None:
         """Remove a saved guest that does not start, so that it is made anew."""
@@ -101,7 +118,7 @@ class SavedGuests:
             empty.truncate(max(disk.size for disk in guest.disks))
         self.hypervisor.save(
             guest.name,
-            domain.domain_xml(guest, libvirt_daemon.uri(), self.hypervisor.security_models),
+            self._domain_xml(guest),
             directory / STATE,
         )
         guest.events.unlink()
