@@ -1,0 +1,38 @@
+"""Slots: which layout holds a guest's disks, and what stands in a slot without one."""
+
+from pathlib import Path
+
+from agelab.stored_disk import SLOT_BYTES, slot_bytes
+from agelab.vm.guest import MemoryDisk
+from agelab.vm.slots import LAYOUTS, layout_for
+
+GIB = 1 << 30
+FIXED = tuple(MemoryDisk(Path(name), GIB, written=False) for name in ("root", "plan", "corpus"))
+
+
+def disks(count: int, size: int = GIB) -> tuple[MemoryDisk, ...]:
+    return (*FIXED, *(MemoryDisk(Path(f"disk-{number}"), size, written=True) for number in range(count)))
+
+
+def test_the_cheapest_layout_that_holds_the_disks_is_taken() -> None:
+    few, many, large = LAYOUTS
+    assert layout_for(FIXED) == layout_for(disks(9)) == layout_for(disks(1, 16 * GIB)) == few
+    assert layout_for(disks(10)) == layout_for(disks(28)) == many
+    assert layout_for(disks(1, 17 * GIB)) == layout_for(disks(6, 64 * GIB)) == large
+    assert layout_for(disks(29)) is layout_for(disks(7, 17 * GIB)) is layout_for(disks(1, 65 * GIB)) is None
+
+
+def test_every_slot_has_a_disk_of_its_size_or_the_hole() -> None:
+    empty = Path("empty")
+    filled = LAYOUTS[0].fill(disks(2), empty)
+    assert filled[:3] == FIXED and {disk.size for disk in filled[3:]} == {16 * GIB}
+    assert [str(disk.path) for disk in filled[3:]] == ["disk-0", "disk-1", *["empty"] * 7]
+    assert [disk.written for disk in filled[3:]] == [True, True, *[False] * 7]
+
+
+def test_a_disks_file_is_as_long_as_its_slot_or_as_the_disk_where_none_holds_it() -> None:
+    assert [slot_bytes(size) for size in (1, 16 * GIB, 16 * GIB + 1, 64 * GIB, 65 * GIB)] == [
+        *[SLOT_BYTES[0]] * 2,
+        *[SLOT_BYTES[1]] * 2,
+        65 * GIB,
+    ]
