@@ -14,8 +14,8 @@ ARGUMENT = "agelab.save"
 PORTS = Path("/dev/port")
 PANIC_PORT, PANICKED = 0x505, 1
 """QEMU's pvpanic device (docs/specs/pvpanic.txt): with ``-action panic=pause`` the guest stops at this instruction."""
-SPARED = 8 << 20
-"""Bytes of free memory that are left alone."""
+SPARED, PART_SPARED = 16 << 20, 32
+"""Bytes of free memory that are left alone, and the part beside them: the kernel keeps some for itself."""
 
 
 def is_wanted() -> bool:
@@ -26,7 +26,8 @@ def is_wanted() -> bool:
 def settle() -> None:
     """Forget what was read, and make free memory zeros: the saved file has holes there."""
     machine.drop_caches()
-    size = counters.meminfo("MemFree") - SPARED
+    free = counters.meminfo("MemFree")
+    size = free - SPARED - free // PART_SPARED
     if size > 0:
         mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE).close()
 

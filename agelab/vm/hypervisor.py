@@ -228,7 +228,7 @@ class Hypervisor:
                 saved_guest.save(monitor, state)
             except libvirt.libvirtError as error:
                 raise HostError(
-                    f"libvirt cannot save the guest: {error}", hint="run: agelab doctor"
+                    f"the guest that is to be saved has ended: {error}", hint="boot in full: --boot full"
                 ) from error
 
     def abandon(self) -> None:

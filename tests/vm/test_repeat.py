@@ -73,7 +73,7 @@ def test_disks_in_memory_and_in_files_give_the_same_digests(
         cells = json.loads(agelab("show", run_directory.name, "--json").stdout)["cells"]
         results.append([(cell["inputs_key"], cell["digest"], cell["disk"]) for cell in cells])
         domain = next(run_directory.glob("cells/0/domain-0.xml")).read_text()
-        assert str(run_directory / "cells/0/disk-2") in domain
+        assert str(run_directory / "cells/0/disk-3") in domain
     assert results[0] == results[1] and all(digest and disk for _, digest, disk in results[0])
 
 

@@ -6,12 +6,13 @@ from functools import cached_property
 from pathlib import Path
 
 from agelab import process
+from agelab.errors import HostError
 from agelab.image import Image
 from agelab.notify import Notify
 from agelab.runner.plan import cell_inputs
 from agelab.runner.prepare.prepare import PreparedRun
 from agelab.store import Artefact, Store, content_hash
-from agelab.vm import clock_library, domain, host, libvirt_daemon
+from agelab.vm import clock_library, domain, guest_output, host, libvirt_daemon
 from agelab.vm.clock_library import ClockLibraries
 from agelab.vm.guest import GuestSpec, SavedMemory
 from agelab.vm.hypervisor import Hypervisor
@@ -20,6 +21,7 @@ from agelab.vm.saved_guest import NotRestored
 KIND = "guest"
 MEMORY, STATE, EMPTY, INITRAMFS = "memory", "state", "empty", "initramfs"
 """Files of a saved guest: its memory, its devices, the hole that was its disks, and what it booted."""
+LAST_LINES = 5
 SOMEWHERE = Path("/agelab/saved")
 """Stands for a saved guest's directory in what its key and a cell's inputs are made of."""
 
@@ -116,11 +118,11 @@ class SavedGuests:
             file.touch()
         with (directory / EMPTY).open("wb") as empty:
             empty.truncate(max(disk.size for disk in guest.disks))
-        self.hypervisor.save(
-            guest.name,
-            self._domain_xml(guest),
-            directory / STATE,
-        )
+        try:
+            self.hypervisor.save(guest.name, self._domain_xml(guest), directory / STATE)
+        except HostError as error:
+            words = " ".join(guest_output.console_text(guest.console).splitlines()[-LAST_LINES:])
+            raise HostError(f"{error}; it said last: {words or 'nothing'}", error.hint) from error
         guest.events.unlink()
         process.run(["fallocate", "--dig-holes", str(directory / MEMORY)])
 
