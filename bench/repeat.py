@@ -103,7 +103,9 @@ def carry_out(name: str, condition: Condition, home: Path) -> Outcome:
         if condition.paused:
             stack.enter_context(pausing(home))
         environment = {**os.environ, "AGELAB_HOME": str(home)}
-        argv = [str(AGELAB), "run", *shlex.split(name), "--seeds", str(condition.seed)]
+        scenario, *words = shlex.split(name)
+        scenario = str(Path(scenario).absolute()) if Path(scenario).is_file() else scenario
+        argv = [str(AGELAB), "run", scenario, *words, "--seeds", str(condition.seed)]
         began = time.monotonic()
         child = subprocess.Popen(argv, cwd=place, env=environment, stdout=subprocess.DEVNULL)
         _, status, usage = os.wait4(child.pid, 0)

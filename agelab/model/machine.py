@@ -40,7 +40,7 @@ class Machine(Frozen):
     clock_mhz: Figure = Field(description="the processor's clock, MHz")
     instructions_per_cycle: Figure = Field(description="mean for kernel code of a filesystem")
     cpu_model: str = Field(description="libvirt's name of the processor model")
-    cpu_without: tuple[str, ...] = Field(description="features removed from the model")
+    cpu_without: tuple[str, ...] = Field(default=(), description="features removed from the model")
     kernel_arguments: tuple[str, ...] = Field(
         default=(), description="additional kernel arguments of its guests"
     )
