@@ -67,6 +67,7 @@ def empty_plan() -> bytes:
         "disk": None,
         "swap": None,
         "steps": [],
+        "dilation": 1.0,
         "start_at": 0.0,
         "booted_at": None,
     }

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness import machine
+from harness.dilation import Dilation
 from harness.plan import Drive, Fork, Partition, Raid, Real
 
 ADD = Path("/sys/module/agedrive/parameters/add")
@@ -77,13 +78,19 @@ class UnderTest:
 
 
 def set_up(
-    drives: tuple[Drive, ...], swap: tuple[int, int] | None, boot: int, do: Do, *, blank: bool
+    drives: tuple[Drive, ...],
+    swap: tuple[int, int] | None,
+    boot: int,
+    do: Do,
+    dilation: Dilation,
+    *,
+    blank: bool,
 ) -> "Attached":
     """Make the drives, and switch swap on. ``blank``: nothing is left of what was on real ones.
 
     Raises OSError for a drive that the kernel refuses, and what ``do`` raises.
     """
-    attached = Attached(drives, attach(drives, do, blank=blank), do)
+    attached = Attached(drives, attach(drives, do, dilation, blank=blank), do)
     if swap:
         space = f"/dev/{attached.names[swap[0]][swap[1]]}"
         if boot == 0:
@@ -92,7 +99,7 @@ def set_up(
     return attached
 
 
-def attach(drives: tuple[Drive, ...], do: Do, *, blank: bool) -> list[list[str]]:
+def attach(drives: tuple[Drive, ...], do: Do, dilation: Dilation, *, blank: bool) -> list[list[str]]:
     """Make the drives; the block devices of their partitions. ``blank``: nothing is left of what was on real ones."""
     disks = machine.disks()
     mapped = 0
@@ -106,7 +113,7 @@ def attach(drives: tuple[Drive, ...], do: Do, *, blank: bool) -> list[list[str]]
                 do(linear(f"{drive.name}p{number + 1}", part, disks), "setting up the disk under test")
             mapped += len(drive.partitions)
         else:
-            names.append(_model(drive, disks))
+            names.append(_model(drive, disks, dilation))
     return names
 
 
@@ -158,19 +165,22 @@ def _behind(part: Partition, disks: list[str]) -> str:
     return disks[part.disk]
 
 
-def _model(drive: Drive, disks: list[str]) -> list[str]:
+def _model(drive: Drive, disks: list[str], dilation: Dilation) -> list[str]:
     """Add a modelled drive and its partitions, behind which alone memory stands; the partitions' names."""
     behind = ",".join(
         f"0x{machine.address(_behind(part, disks)):x}:{part.first}:{part.sectors}"
         for part in drive.partitions
     )
+    dilation.tell_module()
     try:
         ADD.write_text(f"{drive.settings} memory={behind}")
     except OSError as error:
         raise OSError(
             f"the module refuses {drive.name}: {error.strerror}; the console may say why"
         ) from error
-    Path("/sys/block", drive.name, "queue/nr_requests").write_text(ELEVATOR_REQUESTS)
+    queue = Path("/sys/block", drive.name, "queue")
+    (queue / "nr_requests").write_text(ELEVATOR_REQUESTS)
+    dilation.scale_scheduler(queue)
     return partition(drive.name, drive.partitions)
 
 

@@ -16,7 +16,7 @@ from harness.drives import Attached
 from harness.events import Events
 from harness.kernel import Kernel, Trouble
 from harness.plan import Disk, Plan, Step
-from harness.step import Hung, Outcome, Place, command, measure, seconds
+from harness.step import Hung, Outcome, Place, command, measure
 
 PATIENCE = 600.0
 """Guest seconds for what is not a step of the scenario: mkfs, mount, unmount."""
@@ -117,7 +117,8 @@ class Boot:
 
     def _maps(self) -> int | None:
         """Look at forks of disks, and bring back what was found: there is no boot after it."""
-        attached = drives.set_up(self.plan.drives, None, self.plan.boot, self._do, blank=False)
+        bare, boot, dilation = self.plan.drives, self.plan.boot, self.plan.dilation
+        attached = drives.set_up(bare, None, boot, self._do, dilation, blank=False)
         assert self.plan.results is not None, "maps need a disk to be written to"
         results = Path("/dev") / machine.disks()[self.plan.results]
         self._do(["mount", "-o", "remount,size=100%", "/run"], "making room in /run")
@@ -138,7 +139,7 @@ class Boot:
         if self.plan.disks:
             new = self.plan.boot == 0 and any(disk.mkfs for disk in self.plan.disks)
             self.attached = drives.set_up(
-                self.plan.drives, self.plan.swap, self.plan.boot, self._do, blank=new
+                self.plan.drives, self.plan.swap, self.plan.boot, self._do, self.plan.dilation, blank=new
             )
             following = self.plan.steps[self.plan.first_step :]
             self._take_up(
@@ -291,7 +292,7 @@ class Boot:
         elif step.caches == "remount" and self.disk:
             self._do(list(self.disk.umount), "unmounting between steps")
             self._do(list(self.disk.mount), "mounting between steps")
-        time.sleep(step.pause)
+        time.sleep(self.place.dilation.guest_seconds(step.pause))
         environment = {**self.environment, "REPETITION": str(step.repetition)}
         argv = ["sh", "-ec", step.run]
         counts = self.place.scratch / "strace"
@@ -303,7 +304,7 @@ class Boot:
             cut = partial(self._cut, step, following)
             measure(step, argv, self.place, environment, self.events, where, self.plan.refuses, cut)
             if step.trace:
-                syscalls.report(counts.read_text(errors="replace"), step, self.events)
+                syscalls.report(counts.read_text(errors="replace"), step, self.events, self.place.dilation)
             self._writable()
         self.events.emit("step", step=step.name, repetition=step.repetition)
         if step.cut_after is not None:
@@ -315,7 +316,7 @@ class Boot:
     def _cut(self, step: Step, following: int, began: int, group: int) -> None:
         """Tell of the power cut, and of what survives it; then cut it. The step does nothing more from here on."""
         os.killpg(group, signal.SIGSTOP)
-        after = seconds(time.monotonic_ns() - began)
+        after = self.place.dilation.machine_seconds(time.monotonic_ns() - began)
         safe = self.held / SAFE
         survived = ""
         if safe.is_file():
@@ -371,7 +372,7 @@ def main(arguments: list[str] | None = None) -> None:
         watchdog=guarded,
     )  # fmt: skip
     reset = _stay if options.stay else machine.cut_power
-    place = Place(options.mountpoint, options.scratch / "said", kernel=kernel)
+    place = Place(options.mountpoint, options.scratch / "said", kernel=kernel, dilation=todo.dilation)
     place.scratch.mkdir(exist_ok=True)
     if not options.stay:
         machine.mount_limited(place.scratch, said_at_most(todo.memory.available))

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.dilation import Dilation
+
 
 @dataclass(frozen=True)
 class Memory:
@@ -156,6 +158,8 @@ class Plan:
     """The date at which the guest takes itself to have booted, in seconds since 1970; None leaves its clock alone."""
     entropy: str
     """What fills the guest's random pool, in hex: it follows from the run seed."""
+    dilation: Dilation
+    """Between the guest's clock and the times of this plan."""
     start_at: float | None
     """Guest seconds since boot at which the first step starts; None is as soon as it can."""
     memory: Memory
@@ -192,6 +196,7 @@ def read(path: Path) -> Plan:
         first_step=raw["first_step"],
         booted_at=raw["booted_at"],
         entropy=raw["entropy"],
+        dilation=Dilation(raw["dilation"]),
         start_at=raw["start_at"],
         memory=Memory(**raw["memory"]),
         corpus=Corpus(**raw["corpus"]) if raw["corpus"] else None,

@@ -7,11 +7,12 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from harness import counters, tasks
+from harness.dilation import Dilation
 from harness.drives import UnderTest
 from harness.events import Events
 from harness.kernel import Kernel, Trouble
@@ -58,6 +59,8 @@ class Place:
     """What is counted of the disk under test."""
     kernel: Kernel | None = None
     """Whom to listen to meanwhile."""
+    dilation: Dilation = field(default_factory=Dilation)
+    """Between the guest's clock and the times of plan and samples."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,7 @@ def command(
 ) -> Outcome:
     """Run ``argv`` to its end, or to the moment of a power cut.
 
-    Raises Hung after ``deadline`` seconds of guest time, Trouble as soon as the kernel says that it is in some.
+    Raises Hung after ``deadline`` seconds, Trouble as soon as the kernel says that it is in some.
 
     Waiting is a blocking poll on a pidfd: subprocess's own timeout wakes up to look, which would be measured.
     """
@@ -103,7 +106,7 @@ def command(
             stderr=stderr, start_new_session=True,
         )  # fmt: skip
         try:
-            wait(child.pid, deadline, place.kernel, cut)
+            wait(child.pid, deadline, place, cut)
         except (Hung, Trouble):
             os.killpg(child.pid, signal.SIGKILL)
             raise
@@ -119,14 +122,15 @@ def command(
     return Outcome(status if status >= 0 else 128 - status, said, only)
 
 
-def wait(pid: int, deadline: float, kernel: Kernel | None, cut: Cut | None = None) -> None:
+def wait(pid: int, deadline: float, place: Place, cut: Cut | None = None) -> None:
     """Return when the process has ended, or cut the power. Raises Hung and Trouble."""
+    kernel, after = place.kernel, place.dilation.guest_seconds(deadline)
     descriptor = os.pidfd_open(pid)
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     if kernel:
         poll.register(kernel.descriptor, select.POLLIN)
-    until = time.monotonic_ns() + round(deadline * 1e9) if cut is None else cut.at
+    until = time.monotonic_ns() + round(after * 1e9) if cut is None else cut.at
     try:
         while True:
             ready = [found for found, _ in poll.poll(max(0, until - time.monotonic_ns()) / 1e6)]
@@ -176,19 +180,21 @@ def measure(
     printed = place.scratch / "printed" if step.records else None
     cutting = None
     if cut and step.cut_after is not None:
-        cutting = Cut(before.at + round(step.cut_after * 1e9), partial(cut, before.at))
+        after = place.dilation.guest_seconds(step.cut_after)
+        cutting = Cut(before.at + round(after * 1e9), partial(cut, before.at))
     refuses = (*refuses, *step.refuses)
     outcome = command(argv, place, environment, step.deadline, cwd, refuses, printed, cutting)
     at = time.monotonic_ns()
-    after = counters.read(*counted)
-    report(step, before, after, at - before.at, events, place)
+    end = counters.read(*counted)
+    report(step, before, end, at - before.at, events, place)
     if step.records and printed:
         with printed.open(errors="replace") as file:
             record(file.read(PRINTED), step, events)
     if step.sync:
         started = time.monotonic_ns()
         os.sync()
-        events.sample(step.name, step.repetition, "sync_elapsed", seconds(time.monotonic_ns() - started), "s")
+        synced = place.dilation.machine_seconds(time.monotonic_ns() - started)
+        events.sample(step.name, step.repetition, "sync_elapsed", synced, "s")
     if outcome.refused:
         events.sample(step.name, step.repetition, "refused", outcome.refused, "1")
     elif outcome.status not in step.expect:
@@ -219,12 +225,13 @@ def report(
     def sample(metric: str, value: float, unit: str) -> None:
         events.sample(step.name, step.repetition, metric, value, unit)
 
-    sample("elapsed", seconds(elapsed), "s")
+    took = place.dilation.machine_seconds
+    sample("elapsed", took(elapsed), "s")
     if step.moves is not None:
-        sample("throughput", round(step.moves * 1e9 / elapsed, 3), "B/s")
+        sample("throughput", round(step.moves * 1e9 / (elapsed * place.dilation.factor), 3), "B/s")
     for name in ("user", "system", "iowait", "idle"):
         ticks = getattr(after.cpu, name) - getattr(before.cpu, name)
-        sample(f"cpu_{name}", round(ticks / counters.TICKS, 6), "s")
+        sample(f"cpu_{name}", took(ticks * 1e9 / counters.TICKS), "s")
     for metric, unit in (("requests", "1"), ("bytes_read", "B"), ("bytes_written", "B")):
         if before.disk and after.disk:
             sample(metric, getattr(after.disk, metric) - getattr(before.disk, metric), unit)
@@ -273,5 +280,5 @@ def modelled(
 
 
 def seconds(nanoseconds: int) -> float:
-    """To the microsecond, which is what a result promises."""
+    """Return a drive's time, which is the machine's, to the microsecond."""
     return round(nanoseconds / 1e9, 6)

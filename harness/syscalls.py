@@ -1,5 +1,6 @@
 """What strace -c counts: a table, a line for each system call (strace(1))."""
 
+from harness.dilation import Dilation
 from harness.events import Events
 from harness.plan import Step
 
@@ -18,10 +19,10 @@ def counted(table: str) -> list[tuple[str, float, int, int]]:
     return found
 
 
-def report(table: str, step: Step, events: Events) -> None:
+def report(table: str, step: Step, events: Events, dilation: Dilation) -> None:
     """Emit what is in the table, each system call as a step of its own: ``strace/read1/getdents64``."""
     for name, seconds, calls, errors in counted(table):
         where = f"{step.name}/{name}"
-        events.sample(where, step.repetition, "syscall_seconds", seconds, "s")
+        events.sample(where, step.repetition, "syscall_seconds", dilation.machine_seconds(seconds * 1e9), "s")
         events.sample(where, step.repetition, "syscall_calls", calls, "1")
         events.sample(where, step.repetition, "syscall_errors", errors, "1")

@@ -1,7 +1,7 @@
 """Profile of a filesystem: how to install, load, make, mount and check it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
@@ -90,6 +90,15 @@ class Filesystem(Frozen):
     repair_first: bool = Field(
         default=False,
         description="whether to repair before mounting after a power cut: the mount does not replay a journal",
+    )
+    commit_seconds: int | None = Field(
+        default=None,
+        ge=1,
+        description="seconds between two commits, where the mount option commit= sets them: the kernel's default",
+    )
+    timers: Mapping[str, int] = Field(
+        default_factory=dict,
+        description="its timers below /proc/sys, in hundredths of a second: the kernel's defaults",
     )
     limits: tuple[str, ...] = Field(default=(), description="known limits, one sentence each")
     period: Tooling = Field(description="commands as in the studies' days")

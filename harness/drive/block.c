@@ -9,6 +9,7 @@
 #include <linux/blk-mq.h>
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
+#include <linux/math64.h>
 #include <linux/module.h>
 #include <linux/reboot.h>
 #include <linux/slab.h>
@@ -27,6 +28,24 @@ static LIST_HEAD(drives);
 static DEFINE_MUTEX(drives_lock);
 
 #define block_of(the_drive) container_of(the_drive, struct block, drive)
+
+/* ---- time: the drive's is the machine's, of which the guest's clock is a multiple (harness/dilation.py) ---- */
+
+#define PARTS 1000000
+static unsigned int dilation = PARTS;
+module_param(dilation, uint, 0600);
+MODULE_PARM_DESC(dilation, "nanoseconds of the machine in a million of the guest's clock, set before drives are made");
+
+static u64 machine_now(void)
+{
+	return mul_u64_u32_div(ktime_get_ns(), dilation, PARTS);
+}
+
+/* The first moment of the guest's clock at which the machine's is not before ``ns``. */
+static ktime_t guest_time(u64 ns)
+{
+	return ns_to_ktime(mul_u64_u32_div(ns, PARTS, dilation) + (dilation != PARTS));
+}
 
 static void prepare_timer(struct hrtimer *timer, enum hrtimer_restart (*expired)(struct hrtimer *))
 {
@@ -65,10 +84,10 @@ static void take_up(struct block *block, struct request *rq, u64 now)
 		block->drive.stat.queue_sum += block->depth;
 		command->status = store_copy(&block->store, rq, back);
 	}
-	now = ktime_get_ns();
+	now = machine_now();
 	if (now > done)
 		block->drive.stat.copy_late_ns += now - done;
-	hrtimer_start(&command->timer, ns_to_ktime(done), HRTIMER_MODE_ABS);
+	hrtimer_start(&command->timer, guest_time(done), HRTIMER_MODE_ABS);
 }
 
 /* Positioning time that a request is let off for the time that it has waited: or a stream would starve the others. */
@@ -131,7 +150,7 @@ static void schedule_background(struct block *block, u64 now)
 	u64 next = block->drive.set.kind == DISK ? write_cache_next(&block->drive) : 0;
 
 	if (next && !block->serving)
-		hrtimer_start(&block->background, ns_to_ktime(greater(next, now + PACE_NS)), HRTIMER_MODE_ABS);
+		hrtimer_start(&block->background, guest_time(greater(next, now + PACE_NS)), HRTIMER_MODE_ABS);
 }
 
 static enum hrtimer_restart command_done(struct hrtimer *timer)
@@ -139,7 +158,7 @@ static enum hrtimer_restart command_done(struct hrtimer *timer)
 	struct command *command = container_of(timer, struct command, timer);
 	struct request *rq = blk_mq_rq_from_pdu(command);
 	struct block *block = rq->q->queuedata;
-	u64 now = ktime_get_ns();
+	u64 now = machine_now();
 	unsigned long flags;
 
 	spin_lock_irqsave(&block->lock, flags);
@@ -167,7 +186,7 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_que
 	prepare_timer(&command->timer, command_done);
 	blk_mq_start_request(rq);
 	spin_lock_irqsave(&block->lock, flags);
-	command->arrived = ktime_get_ns();
+	command->arrived = machine_now();
 	block->depth++;
 	if (block->drive.set.kind == FLASH) {
 		take_up(block, rq, command->arrived);
@@ -183,7 +202,7 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_que
 static enum hrtimer_restart background_done(struct hrtimer *timer)
 {
 	struct block *block = container_of(timer, struct block, background);
-	u64 now = ktime_get_ns();
+	u64 now = machine_now();
 	unsigned long flags;
 
 	spin_lock_irqsave(&block->lock, flags);

@@ -41,6 +41,7 @@ def plan(*steps: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "first_step": 0,
         "booted_at": None,
         "entropy": "00" * 32,
+        "dilation": 1.0,
         "start_at": None,
         "memory": {"available": None, "sysctl": {}},
         "corpus": None,
@@ -102,6 +103,22 @@ def test_elapsed_covers_the_command_and_not_the_pause(tmp_path: Path) -> None:
     [elapsed] = samples(events, "it", "elapsed")
     assert isinstance(elapsed.value, float)
     assert 0.3 <= elapsed.value <= whole - 0.4
+
+
+def test_times_of_plan_and_samples_are_the_machines(tmp_path: Path) -> None:
+    """A second of the guest's clock is half a second of this machine."""
+    started = time.monotonic()
+    step = {"run": "sleep 0.4", "pause": 0.2, "moves": 1000}
+    events = heard(tmp_path, plan(step, dilation=0.5))
+    assert time.monotonic() - started >= 0.8
+    [elapsed], [throughput] = (samples(events, "it", metric) for metric in ("elapsed", "throughput"))
+    assert isinstance(elapsed.value, float) and isinstance(throughput.value, float)
+    assert 0.2 <= elapsed.value < 0.4
+    assert abs(throughput.value * elapsed.value - 1000) < 1
+    hung = heard(tmp_path, plan({"run": "sleep 1.2", "deadline": 0.5}, dilation=0.5))[-1]
+    assert isinstance(hung, CellEnded) and "no end within 0.5 s" in (hung.reason or "")
+    ended = heard(tmp_path, plan({"run": "sleep 0.7", "deadline": 0.5}, dilation=0.5))[-1]
+    assert ended == CellEnded(event="end", status="ok", reason=None)
 
 
 def test_a_path_leads_elsewhere_unless_something_is_there(tmp_path: Path) -> None:

@@ -118,14 +118,14 @@ def test_a_wrong_figure_is_told_with_its_place(tmp_path: Path, before: str, afte
     assert said in complaint(tmp_path, example().replace(before, after, 1))
 
 
-def test_a_machines_shift_follows_from_its_clock(tmp_path: Path) -> None:
+def test_a_dilation_that_no_timer_survives_is_refused(tmp_path: Path) -> None:
     text = (toml_files.SCENARIOS / "machines" / "pentium4-2800.toml").read_text()
     path = tmp_path / "pentium4-2800.toml"
-    path.write_text(text.replace("shift = 1", "shift = 2"))
-    with pytest.raises(
-        InputError, match=r"shift is 2: .* make 1\.98 ns an instruction, .* nearest to 2\*\*1"
-    ):
+    path.write_text(text.replace("shift = 1", "shift = 5"))
+    with pytest.raises(InputError, match=r"shift is 5: .* stand for 0\.062004 s\. .* the nearest shift is 1"):
         toml_files.read(path, Machine)
+    path.write_text(text.replace("shift = 1", "shift = 0"))
+    assert toml_files.read(path, Machine).dilation == 1.984127
 
 
 def test_a_machines_swap_is_on_one_of_its_drives(tmp_path: Path) -> None:

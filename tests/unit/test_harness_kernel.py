@@ -4,12 +4,13 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from harness.kernel import Kernel, Trouble
 from harness.main import read_only
-from harness.step import wait
+from harness.step import Place, wait
 
 GONE = (r"EXT4-fs error \(device [^)]*\): ", r"Aborting journal on device ")
 ERROR = "EXT4-fs error (device dm-0): ext4_lookup:1855: inode #2: comm sh: iget: bad extra_isize"
@@ -69,7 +70,7 @@ def test_a_step_ends_as_soon_as_the_kernel_is_in_trouble(log: tuple[socket.socke
         began = time.monotonic()
         says.send(f"2,2,1,-;{ERROR}\n".encode())
         with pytest.raises(Trouble, match="bad extra_isize"):
-            wait(sleeps.pid, 60, kernel)
+            wait(sleeps.pid, 60, Place(Path(), Path(), kernel=kernel))
         assert time.monotonic() - began < 30
     finally:
         sleeps.kill()

@@ -31,6 +31,8 @@ LARGE_MIB, LARGE_SHARE = 256, 4
 """Beyond so many MiB of a guest the kernel takes up to a quarter: page descriptors, reserves, tables of jfs."""
 PROCESSOR_MIB = 8
 """Memory that the kernel takes for each further processor, rounded up."""
+WRITE_BACK = {"vm/dirty_expire_centisecs": 3000, "vm/dirty_writeback_centisecs": 500}
+"""The kernel's own timers of writing back, at their defaults (Documentation/admin-guide/sysctl/vm.rst)."""
 BASE_MODULES = ("loop", "isofs", "dm_mod", "i6300esb")
 """The modules of every cell: for the corpus's mount, the disk under test, and the watchdog."""
 REAL_MODULES = {
@@ -194,6 +196,19 @@ class CellSpec:
     def cut_at(self, first: float, last: float) -> float:
         """Return the moment of a power cut in a window of seconds: far apart for run seeds that follow each other."""
         return round(first + (last - first) * (self.run_seed * GOLDEN % 1), 3)
+
+    # ---- time ----
+
+    @property
+    def dilation(self) -> float:
+        """Seconds of the machine for one second of the guest's clock."""
+        return self.machine.dilation if self.clock == "virtual" else 1.0
+
+    @property
+    def kernel_timers(self) -> dict[str, int]:
+        """The kernel's timers below /proc/sys, in hundredths of a second of the machine."""
+        own = (self.filesystem.timers, self.companion.timers if self.companion else {})
+        return {**WRITE_BACK, **{name: value for timers in own for name, value in timers.items()}}
 
     @property
     def start_at(self) -> float | None:

@@ -92,11 +92,19 @@ def _mount_and_umount(
     mount_point: str,
     read_only: bool,
 ) -> dict[str, list[str]]:
+    options = options if read_only else (*options, *_commit(filesystem, spec.dilation))
     mount = filesystem.mount_command(spec.defaults, options, read_only=read_only)
     return {
         "mount": fill_in(mount, name, mount_point=mount_point),
         "umount": fill_in(filesystem.tooling(spec.defaults).umount, name, mount_point=mount_point),
     }
+
+
+def _commit(filesystem: Filesystem, dilation: float) -> list[str]:
+    """Return the mount option for commits as often as on the machine, where the kernel's default is something else."""
+    seconds = filesystem.commit_seconds
+    wanted = round(seconds / dilation) if seconds else None
+    return [] if wanted == seconds else [f"commit={wanted}"]
 
 
 def fork_on_memory(

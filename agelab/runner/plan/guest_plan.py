@@ -73,12 +73,14 @@ def plan_with_disks(
         "boot": 0,
         "first_step": 0,
         "entropy": spec.entropy,
+        "dilation": spec.dilation,
         "start_at": spec.start_at,
         "memory": {
             "available": spec.available_bytes,
             "sysctl": {
                 "vm/dirty_ratio": f"{memory.dirty_percent.value:g}",
                 "vm/dirty_background_ratio": f"{memory.dirty_background_percent.value:g}",
+                **{name: f"{value / spec.dilation:.0f}" for name, value in spec.kernel_timers.items()},
             },
         },
         "corpus": None if scenario.beside else image,
@@ -144,6 +146,7 @@ def map_plan(spec: CellSpec, names: Sequence[str]) -> dict[str, Any]:
         "boot": 0,
         "first_step": 0,
         "entropy": spec.entropy,
+        "dilation": 1.0,
         "start_at": None,
         "memory": {"available": None, "sysctl": {}},
         "corpus": None,
