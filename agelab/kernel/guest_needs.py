@@ -84,6 +84,16 @@ def require_root_support(spec: str, release: str, directory: Path, hint: str, *,
         )
 
 
+def cannot_stop_itself(kernel: str, config: str | None) -> str:
+    """Return why a kernel's guest cannot stop itself to be saved (harness/saved.py); nothing where it can.
+
+    A kernel whose configuration is unknown is taken to have what every distribution has.
+    """
+    if config is None or set_options(config).get("DEVPORT") == "y":
+        return ""
+    return f"kernel {kernel} was built without CONFIG_DEVPORT"
+
+
 def describe_support(modules: Modules, names: tuple[str, ...]) -> str:
     """Describe how a kernel has these modules: "module", "built in", or the names it lacks."""
     absent = [name for name in names if not modules.has(name)]

@@ -52,8 +52,11 @@ JsonDetails = Annotated[dict[str, Any], AfterValidator(escape_json)]
 """Untrusted JSON object whose texts are escaped for one line each."""
 
 Origin = Annotated[
-    Literal["published", "inferred", "estimated"],
-    Field(description="the study or a data sheet states it; it follows from such a statement; an estimate"),
+    Literal["published", "inferred", "calibrated", "estimated"],
+    Field(
+        description="the study or a data sheet states it; it follows from such a statement; it is fitted to published "
+        "measurements that are not the study's; an estimate"
+    ),
 ]
 """Origin of a figure."""
 

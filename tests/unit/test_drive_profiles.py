@@ -138,7 +138,7 @@ def test_a_machines_swap_is_on_one_of_its_drives(tmp_path: Path) -> None:
 
 def marked(figure: Sourced, value: object) -> str:
     """A value with its origin's mark."""
-    return f"{value}{ {'published': '', 'inferred': ' *i*', 'estimated': ' *e*'}[figure.origin] }"
+    return f"{value}{ {'published': '', 'inferred': ' *i*', 'calibrated': ' *c*', 'estimated': ' *e*'}[figure.origin] }"
 
 
 def drive_table() -> list[str]:

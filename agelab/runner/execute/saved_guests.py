@@ -131,7 +131,6 @@ def of_run(
     prepared: PreparedRun, hypervisor: Hypervisor, store: Store, progress: Notify
 ) -> SavedGuests | None:
     """Return the saved guests of a run; None where its guests boot in full."""
-    libraries = prepared.libraries
-    if libraries is None or libraries.unfit or prepared.request.options.boot == "full":
+    if prepared.libraries is None or not prepared.saves_guests:
         return None
-    return SavedGuests(store, hypervisor, prepared.image, libraries, progress)
+    return SavedGuests(store, hypervisor, prepared.image, prepared.libraries, progress)

@@ -13,7 +13,7 @@ from agelab.disk import DriveClaim, claim_drives
 from agelab.drive import module as modules
 from agelab.errors import InputError
 from agelab.image import Image, tools
-from agelab.kernel import Kernel
+from agelab.kernel import Kernel, guest_needs
 from agelab.model.jobs import AUTO
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.phases import phases
@@ -70,6 +70,8 @@ class PreparedRun:
     """Cells at a time."""
     disks_in_memory: bool
     """While a cell runs, its disks lie in the host's memory."""
+    saves_guests: bool
+    """Guests begin as copies of saved ones."""
 
 
 def prepare(
@@ -118,8 +120,13 @@ def prepare(
     in_memory, where = needs.fit_in_memory(jobs, options.guest_clock)
     progress.stage(where)
     libraries = clock_library.obtain(store) if options.guest_clock == "virtual" else None
-    if libraries and libraries.unfit and options.boot == "saved":
-        progress.stage(f"every guest boots in full, as with --boot full: {libraries.unfit}")
+    saves = libraries is not None and options.boot == "saved"
+    if libraries and saves:
+        config = image.kernel.config
+        unfit = libraries.unfit or guest_needs.cannot_stop_itself(image.kernel.release, config)
+        if unfit:
+            progress.stage(f"every guest boots in full, as with --boot full: {unfit}")
+            saves = False
     modelled = any(spec.has_modelled_drive for spec in specs)
     module = None
     if modelled:
@@ -147,6 +154,7 @@ def prepare(
         manifest,
         jobs,
         in_memory,
+        saves,
     )
 
 

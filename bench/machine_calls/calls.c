@@ -1,0 +1,176 @@
+/*
+ * What lmbench times of a kernel, with its own definitions (lmbench 3: lat_syscall, lat_sig, lat_proc, lat_pipe,
+ * bw_file_rd, bw_mem), in as few lines. Prints a line for each: the name, and nanoseconds of the monotonic clock for one
+ * call, or for one byte. Usage: calls FILE, a file of FILE_BYTES on a filesystem in RAM.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FILE_BYTES (4 << 20)
+#define BUFFER_BYTES (64 << 10)
+#define TIMES 3
+
+static const char *path;
+static int zero, null, to_child[2], from_child[2];
+static char *buffer, *first, *second;
+
+static void must(int done)
+{
+	if (!done)
+		abort();
+}
+
+static double now(void)
+{
+	struct timespec at;
+
+	clock_gettime(CLOCK_MONOTONIC, &at);
+	return at.tv_sec * 1e9 + at.tv_nsec;
+}
+
+/* lmbench reports the mean of reading a byte and of writing one. */
+static void null_io(void)
+{
+	char byte = 0;
+
+	must(read(zero, &byte, 1) == 1);
+	must(write(null, &byte, 1) == 1);
+}
+
+static void stat_file(void)
+{
+	struct stat found;
+
+	must(stat(path, &found) == 0);
+}
+
+static void open_close(void)
+{
+	int file = open(path, O_RDONLY);
+
+	must(file >= 0 && close(file) == 0);
+}
+
+static void handler(int number)
+{
+	(void)number;
+}
+
+static void install(void)
+{
+	struct sigaction action = {.sa_handler = handler};
+
+	must(sigaction(SIGUSR1, &action, NULL) == 0);
+}
+
+static void handle(void)
+{
+	must(kill(getpid(), SIGUSR1) == 0);
+}
+
+static void fork_exit(void)
+{
+	int status;
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(0);
+	must(child > 0 && waitpid(child, &status, 0) == child);
+}
+
+static void pipe_there_and_back(void)
+{
+	char byte = 0;
+
+	must(write(to_child[1], &byte, 1) == 1);
+	must(read(from_child[0], &byte, 1) == 1);
+}
+
+static void reread(void)
+{
+	int file = open(path, O_RDONLY);
+	ssize_t size, sum = 0;
+
+	while ((size = read(file, buffer, BUFFER_BYTES)) > 0)
+		sum += size;
+	must(sum == FILE_BYTES && close(file) == 0);
+}
+
+static void copy(void)
+{
+	memcpy(second, first, FILE_BYTES);
+}
+
+static int before(const void *one, const void *other)
+{
+	double difference = *(const double *)one - *(const double *)other;
+
+	return difference < 0 ? -1 : difference > 0;
+}
+
+/* The median of TIMES means over so many calls, divided by the units in a call. */
+static void measure(const char *name, void (*call)(void), int calls, double units)
+{
+	double found[TIMES];
+	int turn, number;
+
+	call();
+	for (turn = 0; turn < TIMES; turn++) {
+		double began = now();
+
+		for (number = 0; number < calls; number++)
+			call();
+		found[turn] = (now() - began) / calls / units;
+	}
+	qsort(found, TIMES, sizeof(*found), before);
+	printf("%s %.4f\n", name, found[TIMES / 2]);
+}
+
+/* The child echoes, as lat_pipe's does. */
+static void start_child(void)
+{
+	char byte;
+
+	must(pipe(to_child) == 0 && pipe(from_child) == 0);
+	if (fork() == 0) {
+		close(to_child[1]);
+		while (read(to_child[0], &byte, 1) == 1)
+			must(write(from_child[1], &byte, 1) == 1);
+		_exit(0);
+	}
+}
+
+int main(int count, char **words)
+{
+	must(count == 2);
+	path = words[1];
+	zero = open("/dev/zero", O_RDONLY);
+	null = open("/dev/null", O_WRONLY);
+	must(zero >= 0 && null >= 0);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	measure("null_io", null_io, 2000, 2);
+	measure("stat", stat_file, 2000, 1);
+	measure("open_close", open_close, 2000, 1);
+	measure("sig_install", install, 2000, 1);
+	install();
+	measure("sig_handle", handle, 2000, 1);
+	measure("fork_exit", fork_exit, 100, 1);
+	start_child();
+	measure("pipe", pipe_there_and_back, 1000, 1);
+	/* Not before the fork: a child would have as many pages more to take over. */
+	buffer = malloc(BUFFER_BYTES);
+	first = malloc(FILE_BYTES);
+	second = malloc(FILE_BYTES);
+	must(buffer && first && second);
+	memset(first, 1, FILE_BYTES);
+	measure("file_reread", reread, 4, FILE_BYTES);
+	measure("bcopy", copy, 4, FILE_BYTES);
+	return 0;
+}

@@ -1,0 +1,219 @@
+"""Find what an instruction costs on the studies' processors, from lmbench figures that people published for them.
+
+    .venv/bin/python -m bench.machines [--kernel debian:6.1] [--write]
+
+Counts the guest instructions of each call of bench/machine_calls/calls.c, which does what lmbench times, and divides
+the cycles of bench/machine_calls/published.csv by them. A processor's cycles an instruction are the geometric mean
+over the calls of its family's figures; the range is that of the systems that were measured. Two figures are no part of
+the mean, and shown: null I/O is mostly the entry into the kernel, which is microcode of its time, and bcopy is the C
+library's. None of the figures comes from a study. --write rewrites instructions_per_cycle in scenarios/machines/ and
+the table of docs/machines.md.
+"""
+
+import argparse
+import base64
+import csv
+import re
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log2
+from pathlib import Path
+from statistics import geometric_mean
+
+from agelab import kernel as kernels
+from agelab.cli.options import open_store
+from agelab.errors import AgelabError
+from agelab.image import tools
+from agelab.model.machine import Machine
+from agelab.scenario import selection, toml_files
+from bench.common import table
+from bench.guest import Bench, bench
+
+CALLS = Path(__file__).with_name("machine_calls")
+PUBLISHED = CALLS / "published.csv"
+PROGRAM = Path(__file__).with_name("machines_guest.py")
+PAGE = Path(__file__).parents[1] / "docs" / "machines.md"
+PLACE = re.compile(r"(<!-- made by: python -m bench\.machines --write -->\n).*?(<!-- end -->)", re.DOTALL)
+MEMORY_MIB = 256
+FITTED = {
+    "stat": "stat",
+    "open/close": "open_close",
+    "sig install": "sig_install",
+    "sig handle": "sig_handle",
+    "fork+exit": "fork_exit",
+    "pipe latency": "pipe",
+    "file reread": "file_reread",
+}
+"""lmbench's name of each figure in the mean, and the program's."""
+SHOWN = {"null I/O": "null_io", "bcopy libc": "bcopy"}
+FAMILIES = {
+    "P6": ("Pentium III", "550 MHz P6"),
+    "NetBurst": ("2400 MHz, CPU unnamed (P4", "2765 MHz, CPU unnamed (Northwood", "Xeon 2.4 GHz (NetBurst)"),
+    "K7": ("Athlon 1333",),
+    "K8": ("1993 MHz x86_64, CPU unnamed (K8",),
+}
+"""How the processors of each family begin in the table; Celerons, with a quarter of a Pentium III's cache, are none."""
+FAMILY_OF = {
+    "pentium3-500": "P6",
+    "pentium4-2530": "NetBurst",
+    "pentium4-2660": "NetBurst",
+    "pentium4-2800": "NetBurst",
+    "athlonxp-2600": "K7",
+    "athlon64-3200": "K8",
+    "core2duo-3000": "K8",
+}
+EXTRAPOLATED = {
+    "athlonxp-2600": "the same core at 1333 MHz with slower memory: at a higher clock a miss costs more cycles",
+    "core2duo-3000": "no figure of its family: as many cycles an instruction as the latest processor that has one",
+}
+
+
+@dataclass(frozen=True)
+class PublishedFigure:
+    """One figure of the table: cycles of a call, or of a byte."""
+
+    cpu: str
+    system: str
+    """Processor, kernel and source: one system that was measured."""
+    metric: str
+    cycles: float
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What an instruction costs on a family of processors."""
+
+    cycles: float
+    """Mean cycles of an instruction."""
+    low: float
+    high: float
+    """The same of single systems: the range."""
+    residuals: Mapping[str, float]
+    """Metric to the cycles of its instructions, as multiples of the mean."""
+
+
+def published(path: Path = PUBLISHED) -> list[PublishedFigure]:
+    """Read the table. Raises AgelabError with every line that is none."""
+    found, wrong = [], []
+    with path.open(encoding="utf-8", newline="") as file:
+        for number, row in enumerate(csv.DictReader(file), start=2):
+            try:
+                mhz, value = float(row["mhz"]), float(row["value"])
+                cycles = {"us": value * mhz, "ns": value * mhz / 1e3, "MB/s": mhz / value}[row["unit"]]
+            except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+                wrong.append(f"{path.name}, line {number}: {error!r}")
+                continue
+            system = f"{row['cpu']}, {row['kernel']}, {row['source']}"
+            found.append(PublishedFigure(row["cpu"], system, row["metric"].removeprefix("lmbench "), cycles))
+    if wrong:
+        raise AgelabError("; ".join(wrong))
+    return found
+
+
+def instructions(place: Bench, program: Path, machine: Machine) -> dict[str, float]:
+    """Return the guest instructions of each call. Raises AgelabError where the guest does not finish."""
+    job = {"program": base64.b64encode(program.read_bytes()).decode()}
+    boot = place.boot(PROGRAM.read_bytes(), job, machine, MEMORY_MIB)
+    if reason := boot.only("end")["reason"]:
+        raise AgelabError(f"the guest failed: {reason}\n{boot.tail}")
+    calls = [line for line in boot.said if line["event"] == "call"]
+    return {line["name"]: line["ns"] / (1 << machine.shift) for line in calls}
+
+
+def cost(counted: Mapping[str, float], figures: Sequence[PublishedFigure]) -> Cost:
+    """Return what an instruction costs by the figures of a family."""
+    by_call: dict[str, list[float]] = defaultdict(list)
+    by_system: dict[str, list[float]] = defaultdict(list)
+    for one in figures:
+        if call := (FITTED | SHOWN).get(one.metric):
+            ratio = one.cycles / counted[call]
+            by_call[one.metric].append(ratio)
+            if one.metric in FITTED:
+                by_system[one.system].append(ratio)
+    means = {metric: geometric_mean(ratios) for metric, ratios in by_call.items()}
+    mean = geometric_mean([means[metric] for metric in FITTED if metric in means])
+    systems = [geometric_mean(ratios) for ratios in by_system.values()]
+    return Cost(mean, min(systems), max(systems), {name: ratio / mean for name, ratio in means.items()})
+
+
+def write(machine: Machine, of_family: Cost) -> None:
+    """Rewrite instructions_per_cycle in the machine's file, and shift: the nearest, so that little is dilated."""
+    path = toml_files.SCENARIOS / "machines" / f"{machine.name}.toml"
+    how = EXTRAPOLATED.get(machine.name, "")
+    spread = f"{1 / of_family.high:.2f} to {1 / of_family.low:.2f} by single systems"
+    note = f"bench/machines.py, lmbench figures of {FAMILY_OF[machine.name]}: {spread}{how and '; '}{how}"
+    figure = f'[instructions_per_cycle]\nvalue = {1 / of_family.cycles:.3f}\norigin = "calibrated"\nnote = "{note}"\n'
+    text = path.read_text(encoding="utf-8")
+    shift = max(0, round(log2(of_family.cycles * 1000 / machine.clock_mhz.value)))
+    text = re.sub(r"^shift = \d+$", f"shift = {shift}", text, flags=re.MULTILINE)
+    path.write_text(re.sub(r"\[instructions_per_cycle\]\n(?:\w.*\n)+", figure, text), encoding="utf-8")
+
+
+def report(counted: Mapping[str, float], costs: Mapping[str, Cost]) -> tuple[list[str], list[list[str]]]:
+    """Return head and rows of the table: a call in each row."""
+    head = ["call", "instructions", *(f"{family}: cycles an instruction" for family in costs)]
+    rows = []
+    for metric, call in (FITTED | SHOWN).items():
+        beside = "" if metric in FITTED else " (not in the mean)"
+        own = [
+            f"{one.cycles * one.residuals[metric]:.2f}" if metric in one.residuals else "-"
+            for one in costs.values()
+        ]
+        size = f"{counted[call]:.0f}" if counted[call] > 10 else f"{counted[call]:.2f} a byte"
+        rows.append([f"{metric}{beside}", size, *own])
+    rows.append(
+        [
+            "mean, and its range",
+            "",
+            *(f"{one.cycles:.2f} ({one.low:.2f}-{one.high:.2f})" for one in costs.values()),
+        ]
+    )
+    return head, rows
+
+
+def main() -> int:
+    """Count, print the tables, write."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kernel", default=kernels.DEFAULT)
+    parser.add_argument(
+        "--write", action="store_true", help="rewrite the machines' files and docs/machines.md"
+    )
+    options = parser.parse_args()
+    store = open_store()
+    try:
+        figures = published()
+        program = tools.obtain(store, sources=CALLS)["calls"]
+        with (
+            tempfile.TemporaryDirectory() as directory,
+            bench(store, options.kernel, Path(directory)) as place,
+        ):
+            counted = instructions(place, program, selection.machine("pentium4-2800"))
+            release = place.image.kernel.release
+    except AgelabError as error:
+        print(f"bench/machines.py: {error}\n  {error.hint}".rstrip(), file=sys.stderr)
+        return error.exit_code
+    costs = {
+        family: cost(counted, [one for one in figures if one.cpu.startswith(names)])
+        for family, names in FAMILIES.items()
+    }
+    head, rows = report(counted, costs)
+    print(table(tuple(head), rows))
+    print(f"\nLinux {release}")
+    for name, family in FAMILY_OF.items():
+        machine = selection.machine(name)
+        ns = costs[family].cycles * 1000 / machine.clock_mhz.value
+        print(f"{name}: {ns:.3f} ns an instruction; the file has {machine.instruction_ns:.3f}")
+        if options.write:
+            write(machine, costs[family])
+    if options.write:
+        lines = [head, ["---"] * len(head), *rows]
+        text = "".join(f"| {' | '.join(row)} |\n" for row in lines)
+        PAGE.write_text(PLACE.sub(lambda found: f"{found[1]}{text}{found[2]}", PAGE.read_text()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
