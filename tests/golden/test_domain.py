@@ -197,7 +197,7 @@ def test_nothing_asynchronous_or_fed_by_the_host_is_in_it(written: str, hypervis
     assert [word for word in command if ASYNCHRONOUS.search(word)] == []
     words = " ".join(command)
     assert "-serial file:/agelab/cell/console-1.log -serial file:/agelab/cell/events-1.jsonl" in words
-    assert "-icount shift=1,sleep=off,align=off,rr=record,rrfile=/dev/null" in words
+    assert "-icount shift=0,sleep=off,align=off,rr=record,rrfile=/dev/null" in words
     assert words.count("-rtc") == 2 and "base=2020-01-01,clock=vm" in words and "driftfix" not in words
 
 

@@ -121,11 +121,15 @@ def test_a_wrong_figure_is_told_with_its_place(tmp_path: Path, before: str, afte
 def test_a_dilation_that_no_timer_survives_is_refused(tmp_path: Path) -> None:
     text = (toml_files.SCENARIOS / "machines" / "pentium4-2800.toml").read_text()
     path = tmp_path / "pentium4-2800.toml"
-    path.write_text(text.replace("shift = 1", "shift = 5"))
-    with pytest.raises(InputError, match=r"shift is 5: .* stand for 0\.062004 s\. .* the nearest shift is 1"):
+    path.write_text(text.replace("shift = 0", "shift = 5"))
+    with pytest.raises(
+        InputError, match=r"shift is 5: .* stand for 0\.0243\d+ s\. .* the nearest shift is 0"
+    ):
         toml_files.read(path, Machine)
-    path.write_text(text.replace("shift = 1", "shift = 0"))
-    assert toml_files.read(path, Machine).dilation == 1.984127
+    path.write_text(text.replace("shift = 0", "shift = 1"))
+    one, other = toml_files.read(path, Machine), selection.machine("pentium4-2800")
+    wanted = pytest.approx(other.instruction_ns, abs=2e-6)
+    assert other.dilation == wanted and 2 * one.dilation == wanted
 
 
 def test_a_machines_swap_is_on_one_of_its_drives(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """One machine as two pairs of shift and dilation: the same times, bound by the disk, by the processor, and by both."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -32,7 +33,9 @@ def elapsed(directory: Path, path: Path, shift: int) -> dict[str, float]:
     scenarios = directory / f"scenarios-{shift}"
     shutil.copytree(toml_files.SCENARIOS, scenarios)
     machine = scenarios / "machines/pentium4-2800.toml"
-    machine.write_text(machine.read_text().replace("shift = 1\n", f"shift = {shift}\n"))
+    text, count = re.subn(r"^shift = \d+$", f"shift = {shift}", machine.read_text(), flags=re.MULTILINE)
+    assert count == 1
+    machine.write_text(text)
     words = [
         sys.executable,
         "-c",
