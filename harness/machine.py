@@ -99,7 +99,7 @@ def hide_memory() -> None:
 
 
 def stay_in_memory() -> None:
-    """Keep this process from being swapped out: fetching it back would be measured as part of a step."""
+    """Keep this process in memory: fetching it back would be measured, and where none is left it has to say so."""
     if ctypes.CDLL(None, use_errno=True).mlockall(MLOCKALL):
         raise OSError(ctypes.get_errno(), "mlockall")
 

@@ -165,7 +165,6 @@ class Boot:
             ballast.mkdir()
             self._do(["mount", "-t", "ramfs", "ballast", str(ballast)], "making a place for the ballast")
             ballast /= "file"
-            machine.stay_in_memory()
         machine.take_memory(self.plan.memory, ballast)
         self._note_memory(ballast)
 
@@ -365,6 +364,7 @@ def main(arguments: list[str] | None = None) -> None:
         if todo.booted_at is not None:
             machine.set_date(todo.booted_at)
         machine.seed_random(bytes.fromhex(todo.entropy))
+        machine.stay_in_memory()
         guarded = watchdog.start()
         kernel = Kernel.listen(todo.gone)
     events.emit(
