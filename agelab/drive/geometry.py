@@ -7,6 +7,8 @@ import hashlib
 from dataclasses import dataclass
 from math import sqrt
 
+from agelab.model.base import Figure, Flag, Whole
+from agelab.model.disk_tables import ZoneTable
 from agelab.model.drive import SECTOR, Drive, Flash, RotatingDisk
 
 ZONES = 16
@@ -60,11 +62,13 @@ def zones(drive: Drive, disk: RotatingDisk) -> list[tuple[int, int]]:
 
     Constant bit density makes the rate fall linearly with the track; all zones have the same number of tracks
     to within one, so the zones' rates are equally spaced from the outer figure to the inner one. A track holds
-    what the sustained rate moves in one revolution: ``rate * revolution / 512`` sectors. Every zone is a
-    whole number of tracks; the last ends where the drive does, within a track.
+    what the sustained rate moves in one revolution and the skew to the next track: ``rate * time / 512`` sectors.
+    Every zone is a whole number of tracks; the last ends where the drive does, within a track.
     """
-    revolution = revolution_ns(disk) / 1e9
-    outer, inner = (figure.value * 1e6 * revolution / SECTOR for figure in (disk.outer_mb_s, disk.inner_mb_s))
+    if disk.zones:
+        return _measured_zones(drive, disk, disk.zones)
+    track = (revolution_ns(disk) + mean_skew_ns(disk)) / 1e9
+    outer, inner = (figure.value * 1e6 * track / SECTOR for figure in (disk.outer_mb_s, disk.inner_mb_s))
     per_track = [max(1, round(outer + (inner - outer) * zone / (ZONES - 1))) for zone in range(ZONES)]
     tracks, left = divmod(drive.sectors.value, sum(per_track))
     table, first = [], 0
@@ -74,6 +78,43 @@ def zones(drive: Drive, disk: RotatingDisk) -> list[tuple[int, int]]:
         left -= extra * spt
         first += (tracks + extra) * spt
     return table
+
+
+def mean_skew_ns(disk: RotatingDisk) -> float:
+    """Return the mean skew from one track to the next; 0 where the file has none, and the rates contain it."""
+    if not disk.track_skew_ms or not disk.cylinder_skew_ms:
+        return 0
+    heads = max(1, disk.heads.value)
+    return ((heads - 1) * disk.track_skew_ms.value + disk.cylinder_skew_ms.value) / heads * 1e6
+
+
+def _data_share(drive: Drive, disk: RotatingDisk, measured: ZoneTable) -> float:
+    """Return the share of the sectors that hold data: the others are spares, or hold the drive's own programs.
+
+    Where they lie differs by maker. The module knows only cylinders of data: there are so many fewer of them, and
+    the distances of a measured seek curve shrink with them.
+    """
+    return drive.sectors.value / measured.capacity(disk.heads.value)
+
+
+def _measured_zones(drive: Drive, disk: RotatingDisk, measured: ZoneTable) -> list[tuple[int, int]]:
+    """Return first sector and sectors per track of each measured zone, without its spares."""
+    table, first, share = [], 0, _data_share(drive, disk, measured)
+    for begins, ends, per_track in measured.table:
+        table.append((first, per_track))
+        first += max(1, round((ends - begins + 1) * disk.heads.value * share)) * per_track
+    return table
+
+
+def seek_points(drive: Drive, disk: RotatingDisk) -> list[tuple[int, int]]:
+    """Return the measured seek curve as cylinders and nanoseconds; none where the file has no curve."""
+    if not disk.seek:
+        return []
+    share = _data_share(drive, disk, disk.zones) if disk.zones else 1
+    found: dict[int, int] = {}
+    for cylinders, ms in disk.seek.points:
+        found.setdefault(max(1, round(cylinders * share)), round(ms * 1e6))
+    return list(found.items())
 
 
 def count_tracks(drive: Drive, table: list[tuple[int, int]]) -> int:
@@ -94,11 +135,14 @@ def phase(run_seed: int, index: int, revolution: int) -> int:
 
 
 def write_cache_bytes(drive: Drive) -> int:
-    """Return the bytes of a disk's write cache in the module: all segments but one, 16 MiB at most (drive.h)."""
+    """Return the bytes of a disk's write cache in the module, 16 MiB at most (drive.h): all segments but one."""
     if not isinstance(drive.medium, RotatingDisk) or not drive.cache.write_back.value:
         return 0
-    whole = drive.cache.kib.value << 10
-    return min(whole - whole // drive.cache.segments.value, WRITE_CACHE_MOST)
+    whole, segments = drive.cache.kib.value << 10, drive.cache.segments.value
+    segment = whole // segments
+    if drive.cache.write_segments:
+        return min(segment * drive.cache.write_segments.value, WRITE_CACHE_MOST)
+    return min(whole - segment if segments > 1 else segment, WRITE_CACHE_MOST)
 
 
 def module_parameters(
@@ -126,6 +170,7 @@ def module_parameters(
         "write_back": int(drive.cache.write_back.value),
         "depth": min(depth, queue_depth or depth),
         "max_request": drive.max_request_kib.value << 10,
+        **_optional_parameters(drive),
     }
     return " ".join(f"{key}={value}" for key, value in words.items())
 
@@ -144,6 +189,28 @@ def _disk_parameters(drive: Drive, disk: RotatingDisk) -> dict[str, int | str]:
         "write_settle_ns": round(settle * 1e6),
         "head_switch_ns": round(disk.head_switch_ms.value * 1e6),
     }
+
+
+def _optional_parameters(drive: Drive) -> dict[str, int | str]:
+    """Return the words for the figures that a file need not have: without a word the module has its default."""
+    disk, cache = drive.medium, drive.cache
+    found: dict[str, tuple[Figure | Whole | Flag | None, float]] = {
+        "hit_overhead_ns": (drive.hit_overhead_us, 1000),
+        "write_overhead_ns": (drive.write_overhead_us, 1000),
+    }
+    words: dict[str, int | str] = {}
+    if isinstance(disk, RotatingDisk):
+        found |= {
+            "track_skew_ns": (disk.track_skew_ms, 1e6),
+            "cylinder_skew_ns": (disk.cylinder_skew_ms, 1e6),
+            "any_order": (disk.reads_any_order, 1),
+            "write_segments": (cache.write_segments, 1),
+            "read_ahead_after": (cache.read_ahead_after, 1),
+            "bus_after_percent": (cache.bus_after_percent, 1),
+        }
+        if disk.seek:
+            words["seek"] = ",".join(f"{cylinders}:{ns}" for cylinders, ns in seek_points(drive, disk))
+    return words | {name: round(figure.value * factor) for name, (figure, factor) in found.items() if figure}
 
 
 def _flash_parameters(flash: Flash) -> dict[str, int | str]:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from agelab.model.base import Figure, Flag, Frozen, Sourced, Whole
+from agelab.model.disk_tables import SeekTable, ZoneTable
 
 SECTOR = 512
 """Bytes of a logical sector."""
@@ -13,6 +14,8 @@ MAX_CACHE_SEGMENTS = 32
 """Maximum number of cache segments in the kernel module (harness/drive)."""
 MAX_CHANNELS = 64
 """Maximum number of channels of a flash drive in the kernel module."""
+MIN_SEGMENT_KIB = 4
+"""Smallest segment of a cache in the kernel module: its grain."""
 MIN_REQUEST_KIB = 4
 """Smallest limit of a request in the kernel module: a page."""
 
@@ -31,17 +34,34 @@ class Cache(Frozen):
     segments: Whole = Field(description="number of streams it can hold at once")
     read_ahead_kib: Whole = Field(description="size of read-ahead, KiB")
     write_back: Flag = Field(description="whether a write completes in the cache, as the drive is shipped")
+    write_segments: Whole | None = Field(
+        default=None, description="segments for writes; if omitted all but one"
+    )
+    read_ahead_after: Whole | None = Field(
+        default=None, description="reads in sequence after which the drive reads ahead: 1, the default, or 2"
+    )
+    bus_after_percent: Whole | None = Field(
+        default=None,
+        description="share of a read in the cache before the drive takes the bus (SCSI's buffer full ratio); 0, the "
+        "default: from the first sector on",
+    )
 
-    def problems(self, request_kib: int) -> Iterator[str]:
-        """Yield contradictions between the figures, or with the largest request."""
+    def problems(self) -> Iterator[str]:
+        """Yield contradictions between the figures."""
         if not 1 <= self.segments.value <= MAX_CACHE_SEGMENTS:
             yield f"segments must be 1 to {MAX_CACHE_SEGMENTS}"
             return
         segment = self.kib.value // self.segments.value
         if segment < self.read_ahead_kib.value:
             yield f"a segment ({segment} KiB) must hold read_ahead_kib ({self.read_ahead_kib.value})"
-        if self.write_back.value and self.kib.value - segment < 2 * request_kib:
-            yield "all segments but one must hold two requests of max_request_kib: the write cache has those"
+        if segment < MIN_SEGMENT_KIB:
+            yield f"a segment ({segment} KiB) must have {MIN_SEGMENT_KIB} KiB"
+        if self.write_segments and not 1 <= self.write_segments.value <= self.segments.value:
+            yield f"write_segments must be 1 to segments ({self.segments.value})"
+        if self.read_ahead_after and self.read_ahead_after.value not in (1, 2):
+            yield f"read_ahead_after {self.read_ahead_after.value} is not 1 or 2"
+        if self.bus_after_percent and self.bus_after_percent.value > 100:
+            yield f"bus_after_percent {self.bus_after_percent.value} is more than 100"
 
 
 class RotatingDisk(Frozen):
@@ -57,6 +77,22 @@ class RotatingDisk(Frozen):
     full_stroke_ms: Figure = Field(description="seek from the first cylinder to the last")
     write_average_ms: Figure = Field(description="as average_ms, for a write: the arm settles longer")
     head_switch_ms: Figure = Field(description="switch to another surface of the same cylinder")
+    track_skew_ms: Figure | None = Field(
+        default=None, description="by which a track begins later than the one before it on the same cylinder"
+    )
+    cylinder_skew_ms: Figure | None = Field(
+        default=None, description="by which a cylinder's first track begins later than the track before it"
+    )
+    reads_any_order: Flag | None = Field(
+        default=None,
+        description="whether a read within a track begins with whichever of its sectors comes first",
+    )
+    seek: SeekTable | None = Field(
+        default=None, description="measured seek curve, in place of the one through the three seek times"
+    )
+    zones: ZoneTable | None = Field(
+        default=None, description="measured zones, in place of those from the two rates"
+    )
 
     def problems(self) -> Iterator[str]:
         """Yield contradictions between the figures.
@@ -82,6 +118,14 @@ class RotatingDisk(Frozen):
             )
         if self.write_average_ms.value < average:
             yield f"write_average_ms {self.write_average_ms.value:g} is less than average_ms {average:g}"
+        if bool(self.track_skew_ms) != bool(self.cylinder_skew_ms):
+            yield "track_skew_ms and cylinder_skew_ms are given together, or neither"
+        for name in ("track_skew_ms", "cylinder_skew_ms"):
+            skew = getattr(self, name)
+            if skew and self.rpm.value and skew.value >= 60_000 / self.rpm.value:
+                yield f"{name} {skew.value:g} is a revolution or more"
+        for table in (self.seek, self.zones):
+            yield from table.problems() if table else ()
 
 
 class Flash(Frozen):
@@ -125,6 +169,12 @@ class Drive(Frozen):
     sources: dict[str, str] = Field(description="documents named by published figures: title and number")
     sectors: Whole = Field(description="addressable sectors of 512 bytes")
     overhead_us: Figure = Field(description="time of the electronics for a command, microseconds")
+    hit_overhead_us: Figure | None = Field(
+        default=None, description="the same for a read from the cache, if it is not overhead_us"
+    )
+    write_overhead_us: Figure | None = Field(
+        default=None, description="the same for a write, if it is not overhead_us"
+    )
     queue_depth: Whole = Field(description="commands accepted at once: 1 without NCQ")
     max_request_kib: Whole = Field(description="largest request from the kernel, KiB")
     interface: Interface = Field(description="interface to the host")
@@ -135,8 +185,11 @@ class Drive(Frozen):
     def _figures_hold_together(self) -> Self:
         problems = [f"medium: {problem}" for problem in self.medium.problems()]
         if isinstance(self.medium, RotatingDisk):
-            requests = self.max_request_kib.value
-            problems += [f"cache: {problem}" for problem in self.cache.problems(requests)]
+            problems += [f"cache: {problem}" for problem in self.cache.problems()]
+            problems += self._zones_hold_the_sectors(self.medium)
+        for name in ("hit_overhead_us", "write_overhead_us"):
+            figure = getattr(self, name)
+            problems += [f"{name} must be more than 0"] if figure and not figure.value else []
         if self.max_request_kib.value < MIN_REQUEST_KIB:
             problems.append(f"max_request_kib must be at least {MIN_REQUEST_KIB}")
         for name in ("sectors", "queue_depth"):
@@ -150,6 +203,12 @@ class Drive(Frozen):
         if problems:
             raise ValueError("; ".join(problems))
         return self
+
+    def _zones_hold_the_sectors(self, disk: RotatingDisk) -> Iterator[str]:
+        if disk.zones and not any(disk.zones.problems()):
+            held = disk.zones.capacity(disk.heads.value)
+            if held < self.sectors.value:
+                yield f"medium: zones.table: {held} sectors, fewer than the drive's {self.sectors.value}"
 
     def figures(self) -> list[tuple[str, Sourced]]:
         """Return every figure with its place in the file."""

@@ -73,11 +73,16 @@ static u64 service(struct block *block, struct request *rq, u64 now)
 	}
 }
 
+static bool stays_in_cache(struct block *block, struct request *rq)
+{
+	return write_cache_takes(&block->drive, blk_rq_pos(rq), blk_rq_sectors(rq), rq->cmd_flags & REQ_FUA);
+}
+
 static void take_up(struct block *block, struct request *rq, u64 now)
 {
 	struct command *command = blk_mq_rq_to_pdu(rq);
 	u64 done = service(block, rq, now);
-	bool back = block->drive.set.write_back && !(rq->cmd_flags & REQ_FUA);
+	bool back = stays_in_cache(block, rq);
 
 	command->status = BLK_STS_OK;
 	if (req_op(rq) != REQ_OP_FLUSH) {
@@ -98,7 +103,7 @@ static s64 cost(struct block *block, struct command *command, u64 now)
 	struct request *rq = blk_mq_rq_from_pdu(command);
 	s64 waited = (now - command->arrived) / PATIENCE;
 
-	if (req_op(rq) == REQ_OP_WRITE && block->drive.set.write_back && !(rq->cmd_flags & REQ_FUA))
+	if (req_op(rq) == REQ_OP_WRITE && stays_in_cache(block, rq))
 		return -waited;
 	return (s64)drive_reach(&block->drive, blk_rq_pos(rq), now) - waited;
 }

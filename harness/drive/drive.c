@@ -6,6 +6,10 @@ const char *drive_init(struct drive *drive)
 {
 	struct settings *set = &drive->set;
 
+	if (!set->hit_overhead_ns)
+		set->hit_overhead_ns = set->overhead_ns;
+	if (!set->write_overhead_ns)
+		set->write_overhead_ns = set->overhead_ns;
 	if (!set->sectors || !set->depth || !set->interface || set->max_request < 4096)
 		return "sectors, depth, interface and max_request (4096 at least) must be given";
 	if (set->kind == FLASH) {
@@ -16,24 +20,31 @@ const char *drive_init(struct drive *drive)
 		return "segments must be 1 to 32";
 	if (set->cache_bytes / set->segments < set->read_ahead_bytes)
 		return "a segment of the cache must hold the read-ahead";
-	if (set->write_back && write_cache_size(drive) < 2 * set->max_request / SECTOR_BYTES)
-		return "the write cache must hold two of the largest requests";
+	if (set->write_segments > set->segments)
+		return "write_segments must be segments at most";
+	if (set->write_back && !write_cache_size(drive))
+		return "the write cache must hold something";
+	if (set->bus_after_percent > 100)
+		return "bus_after_percent must be 100 at most";
 	return geometry_init(set);
 }
 
-static u64 begin(struct drive *drive, u64 now)
+static u64 begin(struct drive *drive, u64 now, u64 overhead_ns)
 {
-	write_cache_advance(drive, now);
-	drive->stat.busy_overhead_ns += drive->set.overhead_ns;
-	return now + drive->set.overhead_ns;
+	drive->stat.busy_overhead_ns += overhead_ns;
+	return now + overhead_ns;
 }
 
-static void count(struct drive *drive, u64 first, u64 sectors)
+/* Returns whether it starts where the one before ended. */
+static bool count(struct drive *drive, u64 first, u64 sectors)
 {
+	bool sequential = first == drive->next_sector;
+
 	drive->stat.requests++;
-	drive->stat.sequential += first == drive->next_sector;
+	drive->stat.sequential += sequential;
 	drive->stat.blocks += (sectors + 7) / 8;
 	drive->next_sector = first + sectors;
+	return sequential;
 }
 
 static u64 complete(struct drive *drive, u64 when)
@@ -53,45 +64,66 @@ static u64 moved(struct drive *drive, u64 sectors, u64 start)
 
 u64 drive_read(struct drive *drive, u64 first, u64 sectors, u64 now)
 {
-	u64 end = first + sectors, start = begin(drive, now), ready, done;
+	const struct settings *set = &drive->set;
+	u64 end = first + sectors, start, done, came;
+	bool sequential = count(drive, first, sectors), hit;
 
-	count(drive, first, sectors);
+	write_cache_advance(drive, now);
 	drive->stat.reads++;
 	drive->stat.sectors_read += sectors;
-	if (drive->set.kind == FLASH)
-		return complete(drive, flash_serve(drive, sectors, drive->set.read_ns, drive->set.read_rate, start));
-	if (write_cache_has(drive, first, end) || read_cache_has(drive, first, end, start)) {
-		drive->stat.cache_hits++;
-		return complete(drive, moved(drive, sectors, start));
+	if (set->kind == FLASH) {
+		start = begin(drive, now, set->overhead_ns);
+		return complete(drive, flash_serve(drive, sectors, set->read_ns, set->read_rate, start));
 	}
-	ready = start + interface_ns(&drive->set, sectors);
-	done = read_cache_stream(drive, first, end, start, ready);
+	hit = write_cache_has(drive, first, end) || read_cache_has(drive, first, end, now);
+	if (hit) {
+		drive->stat.cache_hits++;
+		return complete(drive, moved(drive, sectors, begin(drive, now, set->hit_overhead_ns)));
+	}
+	came = read_cache_reach(drive, first, now);
+	start = begin(drive, now, came == OUT_OF_REACH ? set->overhead_ns : set->hit_overhead_ns);
+	done = read_cache_stream(drive, first, end, start);
 	if (done)
 		return complete(drive, done);
 	start = write_cache_yield(drive, start);
-	done = arm_pass(drive, first, end, false, start);
-	read_cache_start(drive, first, end, done);
+	came = arm_pass(drive, first, end, false, start, 0);
+	done = read_moved(drive, sectors, start, drive->data_begins, came);
+	read_cache_start(drive, first, end, came, sequential || set->read_ahead_after < 2);
+	write_cache_resume(drive, came);
+	return complete(drive, done);
+}
+
+/* On to the platters: the arm goes there at once, and the last sector must have come before it is written. */
+static u64 write_through(struct drive *drive, u64 first, u64 end, u64 start)
+{
+	u64 bus = interface_ns(&drive->set, end - first);
+	u64 pass = geometry_behind(&drive->set, end) - geometry_turn(&drive->set, first), done;
+	u64 ready = start + bus - lesser(bus, pass);
+
+	start = write_cache_yield(drive, start);
+	done = arm_pass(drive, first, end, true, start, ready);
 	write_cache_resume(drive, done);
-	return complete(drive, greater(done, ready));
+	return done;
 }
 
 u64 drive_write(struct drive *drive, u64 first, u64 sectors, bool through, u64 now)
 {
-	u64 end = first + sectors, start = begin(drive, now), done;
-	u64 from = first / UNIT * UNIT, to = lesser((end + UNIT - 1) / UNIT * UNIT, drive->set.sectors);
+	const struct settings *set = &drive->set;
+	u64 end = first + sectors, start, done;
+	u64 from = first / UNIT * UNIT, to = lesser((end + UNIT - 1) / UNIT * UNIT, set->sectors);
 
 	count(drive, first, sectors);
+	write_cache_advance(drive, now);
 	drive->stat.writes++;
 	drive->stat.sectors_written += sectors;
-	if (drive->set.kind == FLASH)
-		return complete(drive, flash_serve(drive, sectors, drive->set.write_ns, drive->set.write_rate, start));
+	start = begin(drive, now, set->write_overhead_ns);
+	if (set->kind == FLASH)
+		return complete(drive, flash_serve(drive, sectors, set->write_ns, set->write_rate, start));
 	read_cache_forget(drive, first, end, start);
-	if (through || !drive->set.write_back) {
-		done = start + interface_ns(&drive->set, sectors);
-		start = write_cache_yield(drive, start);
-		done = greater(done, arm_pass(drive, first, end, true, start));
-		write_cache_resume(drive, done);
-		return complete(drive, done);
+	if (!write_cache_takes(drive, first, sectors, through)) {
+		if (!through)	/* What the cache has of these sectors is older, and must not come after them. */
+			start = write_cache_flush(drive, start);
+		return complete(drive, write_through(drive, first, end, start));
 	}
 	done = moved(drive, sectors, write_cache_room(drive, to - from, start));
 	write_cache_add(drive, from, to, done);
@@ -100,8 +132,10 @@ u64 drive_write(struct drive *drive, u64 first, u64 sectors, bool through, u64 n
 
 u64 drive_flush(struct drive *drive, u64 now)
 {
-	u64 start = begin(drive, now);
+	u64 start;
 
+	write_cache_advance(drive, now);
+	start = begin(drive, now, drive->set.overhead_ns);
 	drive->stat.flushes++;
 	return complete(drive, write_cache_flush(drive, start));
 }
@@ -116,6 +150,6 @@ u64 drive_reach(const struct drive *drive, u64 first, u64 now)
 	reach = read_cache_reach(drive, first, now);
 	if (reach != OUT_OF_REACH)
 		return reach;
-	move = arm_movement(drive, first, false, greater(now, drive->arm_free));
+	move = arm_movement(drive, first, false, greater(now, drive->arm_free), 0);
 	return move.seek_ns + move.rotation_ns;
 }

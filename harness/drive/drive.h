@@ -23,11 +23,13 @@ typedef int64_t s64;
 #define NS_PER_S 1000000000ULL
 #define UNIT 8ULL			/* sectors: the grain of the write cache */
 #define ZONES_MOST 64
+#define SEEK_POINTS_MOST 128
 #define SEGMENTS_MOST 32
 #define EXTENTS_MOST 256
 #define CHANNELS_MOST 64
 #define WRITE_CACHE_MOST (16ULL << 20)	/* bytes: what a larger cache keeps for writes */
 #define PIECE 256ULL			/* sectors written back in one movement of the arm */
+#define NEAR 4				/* extents of the write cache on either side of the head among which the quickest is next */
 #define BATCH 8			/* pieces of a filling cache that are written back before a waiting read gets the arm */
 
 enum kind { DISK, FLASH };
@@ -38,16 +40,31 @@ struct disk_zone {
 	u64 per_track;		/* sectors that pass in one revolution */
 };
 
+/* A seek over so many cylinders takes so long; between two points of the curve the time rises evenly. */
+struct seek_point {
+	u64 cylinders, ns;
+};
+
 /* What the drive is: one word of the module's settings each. */
 struct settings {
 	enum kind kind;
-	u64 sectors, depth, max_request, interface, overhead_ns;
+	u64 sectors, depth, max_request, interface;
+	u64 overhead_ns;	/* the electronics' time for a command; */
+	u64 hit_overhead_ns;	/* for a read from the cache, */
+	u64 write_overhead_ns;	/* and for a write: as the first where 0 */
 	/* a disk's */
 	u64 revolution_ns, phase_ns, heads, cylinders;
 	u64 seek_min_ns;
 	s64 seek_sqrt_ns, seek_linear_ns;
+	u64 seek_point_count;	/* without any the curve is that of the three figures above */
+	struct seek_point seek_points[SEEK_POINTS_MOST];
 	u64 write_settle_ns, head_switch_ns;
+	u64 track_skew_ns, cylinder_skew_ns;	/* by which the next track, or the first of the next cylinder, begins later */
+	u64 any_order;		/* a read within a track begins with whichever of its sectors comes first */
 	u64 cache_bytes, segments, read_ahead_bytes, write_back;
+	u64 write_segments;	/* for writes; all but one where 0 */
+	u64 read_ahead_after;	/* reads in sequence before the head reads on: 1 or, where a single read is no sign, 2 */
+	u64 bus_after_percent;	/* of a read are in the cache before the drive takes the bus */
 	u64 zone_count;
 	struct disk_zone zones[ZONES_MOST];
 	/* flash's */
@@ -85,6 +102,7 @@ struct drive {
 	void (*written)(struct drive *drive, u64 first, u64 end);
 
 	u64 arm_free;		/* when the arm's last movement ends */
+	u64 data_begins;	/* when its first sector began to pass */
 	u64 head;		/* the sector it ends at */
 	u64 idle_since;		/* when the last command completed */
 	u64 next_sector;	/* where the next sequential request would start */
@@ -116,10 +134,15 @@ u64 drive_flush(struct drive *drive, u64 now);
 /* Nanoseconds until the data of a request would begin to come at `now`: the shortest of a queue goes first. */
 u64 drive_reach(const struct drive *drive, u64 first, u64 now);
 
-/* geometry.c: tracks follow one another like a spiral; a point of it is track * revolution + angle, in ns. */
+/*
+ * geometry.c: tracks follow one another like a spiral; a point of it is the time in ns from sector 0, skews between
+ * tracks included, so that it is an angle, too.
+ */
 
 const char *geometry_init(struct settings *set);
 u64 geometry_turn(const struct settings *set, u64 sector);
+/* Where the sector before has passed: as geometry_turn, less the skew where a track begins. */
+u64 geometry_behind(const struct settings *set, u64 end);
 u64 geometry_sector(const struct settings *set, u64 turn);
 u64 geometry_track(const struct settings *set, u64 sector);
 u64 geometry_seek_ns(const struct settings *set, u64 cylinders);
@@ -132,21 +155,20 @@ struct movement {
 	u64 cylinders, seek_ns, rotation_ns;
 };
 
-struct movement arm_movement(const struct drive *drive, u64 first, bool write, u64 start);
-/* Move and pass over the sectors; returns when the head is behind the last of them. */
-u64 arm_pass(struct drive *drive, u64 first, u64 end, bool write, u64 start);
+struct movement arm_movement(const struct drive *drive, u64 first, bool write, u64 start, u64 ready);
+/* Move and pass over the sectors, not before `ready`; returns when the head is behind the last of them. */
+u64 arm_pass(struct drive *drive, u64 first, u64 end, bool write, u64 start, u64 ready);
 
 /* read_cache.c: after a read the head reads on, until its segment is full or the arm must go. */
 
 bool read_cache_has(struct drive *drive, u64 first, u64 end, u64 now);
 void read_cache_forget(struct drive *drive, u64 first, u64 end, u64 now);
-/*
- * When a read is done that the head, reading on, soon comes to or has come to, if the interface is done at
- * `moved`; 0 when it does not come to it soon.
- */
-u64 read_cache_stream(struct drive *drive, u64 first, u64 end, u64 start, u64 moved);
-/* The head is behind `end` at that time and reads on. */
-void read_cache_start(struct drive *drive, u64 first, u64 end, u64 behind);
+/* When a read is done that the head, reading on, soon comes to or has come to; 0 when it does not come to it soon. */
+u64 read_cache_stream(struct drive *drive, u64 first, u64 end, u64 start);
+/* The head is behind `end` at that time and, if it is to, reads on. */
+void read_cache_start(struct drive *drive, u64 first, u64 end, u64 behind, bool on);
+/* When the interface has moved what passes the head from `begins` to `behind`. */
+u64 read_moved(const struct drive *drive, u64 sectors, u64 start, u64 begins, u64 behind);
 /* Nanoseconds until a sector has come that is in a segment or that the head soon comes to; or OUT_OF_REACH. */
 #define OUT_OF_REACH (~0ULL)
 u64 read_cache_reach(const struct drive *drive, u64 sector, u64 now);
@@ -158,6 +180,8 @@ void read_cache_stop(struct drive *drive, u64 now);
 /* Sectors it holds; 0 without write-back. */
 u64 write_cache_size(const struct drive *drive);
 bool write_cache_has(const struct drive *drive, u64 first, u64 end);
+/* Whether a write stays in it: not one that goes `through`, nor one that is larger than the cache. */
+bool write_cache_takes(const struct drive *drive, u64 first, u64 sectors, bool through);
 void write_cache_add(struct drive *drive, u64 first, u64 end, u64 ready);
 /* Let the drive write back by itself until `now`; when it will next have done so, or 0. */
 void write_cache_advance(struct drive *drive, u64 now);

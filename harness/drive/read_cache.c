@@ -40,18 +40,25 @@ static void move_limit(struct drive *drive, u64 end)
 		drive->stream->first = drive->stream_limit - segment_size(drive);
 }
 
-void read_cache_start(struct drive *drive, u64 first, u64 end, u64 behind)
+void read_cache_start(struct drive *drive, u64 first, u64 end, u64 behind, bool on)
 {
+	const struct settings *set = &drive->set;
 	struct segment *segment = drive->segments;
-	u64 i;
+	u64 i, comes = behind + geometry_turn(set, end) - geometry_behind(set, drive->head);
 
 	for (i = 1; i < drive->set.segments; i++)
 		if (drive->segments[i].used < segment->used)
 			segment = drive->segments + i;
-	*segment = (struct segment){ first, end, behind };
+	/* Of a read that is larger, the segment holds the end. */
+	*segment = (struct segment){ greater(first, end - lesser(end, segment_size(drive))), end, behind };
+	if (!on)
+		return;
+	/* A read that began in its midst: its end comes round once more. */
+	if (drive->head < end)
+		comes = behind + geometry_turn(set, end) - geometry_turn(set, drive->head);
 	drive->stream = segment;
 	drive->stream_limit = 0;
-	read_on(drive, end, behind);
+	read_on(drive, end, comes);
 	move_limit(drive, end);
 }
 
@@ -112,10 +119,18 @@ u64 read_cache_reach(const struct drive *drive, u64 sector, u64 now)
 	return when > now ? when - now : 0;
 }
 
-u64 read_cache_stream(struct drive *drive, u64 first, u64 end, u64 start, u64 moved)
+u64 read_moved(const struct drive *drive, u64 sectors, u64 start, u64 begins, u64 behind)
+{
+	u64 bus = interface_ns(&drive->set, sectors), one = bus / sectors;
+	u64 there = greater((behind - begins) * drive->set.bus_after_percent / 100, (behind - begins) / sectors);
+
+	return greater(greater(start, begins + there) + bus, behind + one);
+}
+
+u64 read_cache_stream(struct drive *drive, u64 first, u64 end, u64 start)
 {
 	const struct settings *set = &drive->set;
-	u64 there, wait = 0, done = moved;
+	u64 there, wait = 0, done, begins;
 
 	there = read_cache_head(drive, start);
 	if (!comes_to(drive, first, there))
@@ -129,9 +144,12 @@ u64 read_cache_stream(struct drive *drive, u64 first, u64 end, u64 start, u64 mo
 	move_limit(drive, end);
 	if (end <= there) {
 		drive->stat.cache_hits++;
+		done = start + interface_ns(set, end - first);
 		wait = 0;	/* the head's, not the read's */
 	} else {
-		done = greater(moved, drive->stream_time + geometry_turn(set, end) - drive->stream_turn);
+		begins = drive->stream_time + geometry_turn(set, greater(first, there)) - drive->stream_turn;
+		done = drive->stream_time + geometry_behind(set, end) - drive->stream_turn;
+		done = read_moved(drive, end - first, start, lesser(begins, done), done);
 	}
 	drive->stat.busy_rotation_ns += wait;
 	drive->stat.busy_transfer_ns += done - start - wait;

@@ -12,10 +12,12 @@ struct word {
 #define WORD(field) { #field, offsetof(struct settings, field) }
 
 static const struct word words[] = {
-	WORD(sectors), WORD(depth), WORD(max_request), WORD(interface), WORD(overhead_ns), WORD(revolution_ns),
-	WORD(phase_ns), WORD(heads), WORD(cylinders), WORD(seek_min_ns), WORD(seek_sqrt_ns), WORD(seek_linear_ns),
-	WORD(write_settle_ns), WORD(head_switch_ns), WORD(cache_bytes), WORD(segments), WORD(read_ahead_bytes),
-	WORD(write_back), WORD(read_ns), WORD(write_ns), WORD(channels), WORD(read_rate), WORD(write_rate),
+	WORD(sectors), WORD(depth), WORD(max_request), WORD(interface), WORD(overhead_ns), WORD(hit_overhead_ns),
+	WORD(write_overhead_ns), WORD(revolution_ns), WORD(phase_ns), WORD(heads), WORD(cylinders), WORD(seek_min_ns),
+	WORD(seek_sqrt_ns), WORD(seek_linear_ns), WORD(write_settle_ns), WORD(head_switch_ns), WORD(track_skew_ns),
+	WORD(cylinder_skew_ns), WORD(any_order), WORD(cache_bytes), WORD(segments), WORD(read_ahead_bytes),
+	WORD(write_back), WORD(write_segments), WORD(read_ahead_after), WORD(bus_after_percent), WORD(read_ns),
+	WORD(write_ns), WORD(channels), WORD(read_rate), WORD(write_rate),
 };
 
 /* `a:b:c` into numbers; returns how many there were, or an error. */
@@ -47,6 +49,19 @@ static int zones(struct settings *set, char *list)
 		if (set->zone_count == ZONES_MOST || numbers(entry, two, 2) != 2)
 			return -EINVAL;
 		set->zones[set->zone_count++] = (struct disk_zone){ .first = two[0], .per_track = two[1] };
+	}
+	return 0;
+}
+
+static int seek(struct settings *set, char *list)
+{
+	char *entry;
+	u64 two[2];
+
+	while ((entry = strsep(&list, ","))) {
+		if (set->seek_point_count == SEEK_POINTS_MOST || numbers(entry, two, 2) != 2)
+			return -EINVAL;
+		set->seek_points[set->seek_point_count++] = (struct seek_point){ .cylinders = two[0], .ns = two[1] };
 	}
 	return 0;
 }
@@ -100,6 +115,8 @@ int settings_parse(struct block *block, char *text)
 			error = kind(&block->drive.set, value);
 		else if (!strcmp(name, "zones"))
 			error = zones(&block->drive.set, value);
+		else if (!strcmp(name, "seek"))
+			error = seek(&block->drive.set, value);
 		else if (!strcmp(name, "memory"))
 			error = memory(&block->store, value);
 		else

@@ -5,7 +5,11 @@
 u64 write_cache_size(const struct drive *drive)
 {
 	const struct settings *set = &drive->set;
-	u64 bytes = set->cache_bytes - set->cache_bytes / set->segments;
+	u64 segment = set->cache_bytes / set->segments;
+	u64 bytes = set->segments > 1 ? set->cache_bytes - segment : segment;
+
+	if (set->write_segments)
+		bytes = segment * set->write_segments;
 
 	return set->write_back ? lesser(bytes, WRITE_CACHE_MOST) / SECTOR_BYTES / UNIT * UNIT : 0;
 }
@@ -25,6 +29,13 @@ static bool filling(const struct drive *drive)
 static bool eased(const struct drive *drive)
 {
 	return drive->dirty_sectors <= write_cache_size(drive) / 4 && drive->dirty_count <= EXTENTS_MOST / 4;
+}
+
+bool write_cache_takes(const struct drive *drive, u64 first, u64 sectors, bool through)
+{
+	u64 units = (first + sectors + UNIT - 1) / UNIT - first / UNIT;
+
+	return drive->set.write_back && !through && units * UNIT <= write_cache_size(drive);
 }
 
 bool write_cache_has(const struct drive *drive, u64 first, u64 end)
@@ -80,21 +91,54 @@ void write_cache_add(struct drive *drive, u64 first, u64 end, u64 ready)
 		drain(drive, ready);
 }
 
-/* The next extent in the direction of travel, the outermost when there is none. */
-static u32 next_extent(const struct drive *drive)
+/* The first extent from the head on, in the direction of travel; the number of extents when there is none. */
+static u32 first_ahead(const struct drive *drive, u64 from)
 {
-	u64 from = drive->stream ? drive->stream_limit : drive->head;
-	u32 i;
+	u32 low = 0, high = drive->dirty_count;
 
-	for (i = 0; i < drive->dirty_count; i++)
-		if (drive->dirty[i].first >= from)
-			return i;
-	return 0;
+	while (low < high) {
+		u32 middle = (low + high) / 2;
+
+		if (drive->dirty[middle].first >= from)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/*
+ * The extent that the arm reaches soonest at `when`, of those near the head on both sides: an arm that knows where the
+ * platters are loses less rotation than one that goes by distance alone. Of those whose data has come; when none
+ * has, the one whose data comes first.
+ */
+static u32 next_extent(const struct drive *drive, u64 when)
+{
+	u32 ahead = first_ahead(drive, read_cache_head(drive, when)), best = EXTENTS_MOST, i;
+	u64 least = 0;
+
+	for (i = ahead > NEAR ? ahead - NEAR : 0; i < drive->dirty_count && i < ahead + NEAR; i++) {
+		struct movement move;
+
+		if (drive->dirty[i].ready > when)
+			continue;
+		move = arm_movement(drive, drive->dirty[i].first, true, when, 0);
+		if (best == EXTENTS_MOST || move.seek_ns + move.rotation_ns < least) {
+			least = move.seek_ns + move.rotation_ns;
+			best = i;
+		}
+	}
+	if (best < EXTENTS_MOST)
+		return best;
+	for (best = 0, i = 1; i < drive->dirty_count; i++)
+		if (drive->dirty[i].ready < drive->dirty[best].ready)
+			best = i;
+	return best;
 }
 
 static void write_piece(struct drive *drive, u64 start)
 {
-	u32 at = next_extent(drive);
+	u32 at = next_extent(drive, start);
 	struct extent *extent = drive->dirty + at;
 	u64 end = lesser(extent->end, extent->first + PIECE);
 
@@ -104,7 +148,7 @@ static void write_piece(struct drive *drive, u64 start)
 		remove_extents(drive, at, 1);
 	if (drive->batch)
 		drive->batch--;
-	arm_pass(drive, drive->writing.first, drive->writing.end, true, start);
+	arm_pass(drive, drive->writing.first, drive->writing.end, true, start, 0);
 }
 
 static void finish_piece(struct drive *drive)
@@ -121,9 +165,11 @@ static void finish_piece(struct drive *drive)
 /* When the next piece begins by itself: one after the other once it drains, else after a revolution of rest. */
 static u64 piece_begins(const struct drive *drive)
 {
+	u64 when = greater(drive->arm_free, drive->draining_since);
+
 	if (!drive->draining)
 		return greater(drive->arm_free, drive->idle_since + drive->set.revolution_ns);
-	return greater(drive->arm_free, greater(drive->draining_since, drive->dirty[next_extent(drive)].ready));
+	return greater(when, drive->dirty[next_extent(drive, when)].ready);
 }
 
 void write_cache_advance(struct drive *drive, u64 now)

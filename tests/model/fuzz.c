@@ -10,6 +10,7 @@ void probe_free(struct probe *probe);
 bool probe_set(struct probe *probe, const char *name, s64 value);
 void probe_flash(struct probe *probe);
 bool probe_zone(struct probe *probe, u64 first, u64 per_track);
+bool probe_seek(struct probe *probe, u64 cylinders, u64 ns);
 
 static u64 state = 88172645463325252ULL;
 
@@ -32,6 +33,9 @@ static void word(struct probe *probe, char *text)
 	} else if (!strcmp(text, "zones")) {
 		for (zone = strtok(value, ","); zone; zone = strtok(NULL, ","))
 			probe_zone(probe, strtoull(zone, NULL, 10), strtoull(strchr(zone, ':') + 1, NULL, 10));
+	} else if (!strcmp(text, "seek")) {
+		for (zone = strtok(value, ","); zone; zone = strtok(NULL, ","))
+			probe_seek(probe, strtoull(zone, NULL, 10), strtoull(strchr(zone, ':') + 1, NULL, 10));
 	} else {
 		probe_set(probe, text, strtoll(value, NULL, 10));
 	}
@@ -61,7 +65,8 @@ static void serve(struct drive *drive, u64 count)
 			done = drive_read(drive, at, size, now);
 		else
 			done = drive_write(drive, at, size, !below(20), now);
-		require(done >= now + drive->set.overhead_ns, "a request completes before the overhead");
+		require(done >= now + lesser(drive->set.overhead_ns, lesser(drive->set.hit_overhead_ns,
+				drive->set.write_overhead_ns)), "a request completes before the overhead");
 		require(drive->dirty_count < EXTENTS_MOST, "too many extents");
 		require(drive->set.kind == FLASH || drive->dirty_sectors <= write_cache_size(drive), "too much in the cache");
 		at += size;

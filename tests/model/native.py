@@ -58,6 +58,7 @@ class Library:
             ("probe_get", u64, [pointer, ctypes.c_char_p]),
             ("probe_flash", None, [pointer]),
             ("probe_zone", ctypes.c_bool, [pointer, u64, u64]),
+            ("probe_seek", ctypes.c_bool, [pointer, u64, u64]),
             ("probe_extents", u64, [pointer]),
             ("probe_written", u64, [pointer, rows]),
             ("probe_passes", u64, [pointer, rows]),
@@ -67,6 +68,7 @@ class Library:
             ("drive_flush", u64, [pointer, u64]),
             ("drive_reach", u64, [pointer, u64, u64]),
             ("geometry_turn", u64, [pointer, u64]),
+            ("geometry_behind", u64, [pointer, u64]),
             ("geometry_sector", u64, [pointer, u64]),
             ("geometry_track", u64, [pointer, u64]),
             ("geometry_seek_ns", u64, [pointer, u64]),
@@ -106,6 +108,10 @@ class Native:
             for zone in value.split(","):
                 if not self._dll.probe_zone(self._at, *map(int, zone.split(":"))):
                     raise ValueError("too many zones")
+        elif name == "seek":
+            for point in value.split(","):
+                if not self._dll.probe_seek(self._at, *map(int, point.split(":"))):
+                    raise ValueError("too many points of a seek curve")
         elif name not in ("name", "kind") and not self._dll.probe_set(self._at, name.encode(), int(value)):
             raise KeyError(name)
 
@@ -144,6 +150,10 @@ class Native:
     def turn(self, sector: int) -> int:
         """The point of the spiral at which a sector begins."""
         return int(self._dll.geometry_turn(self._at, sector))
+
+    def behind(self, end: int) -> int:
+        """The point at which the sector before it has passed."""
+        return int(self._dll.geometry_behind(self._at, end))
 
     def sector(self, turn: int) -> int:
         """The sector at a point of the spiral."""

@@ -35,12 +35,12 @@ static void written(struct drive *drive, u64 first, u64 end)
 	note(&((struct probe *)drive)->written, (u64[WIDTH]){ first, end });
 }
 
-u64 __real_arm_pass(struct drive *drive, u64 first, u64 end, bool write, u64 start);
-u64 __wrap_arm_pass(struct drive *drive, u64 first, u64 end, bool write, u64 start);
+u64 __real_arm_pass(struct drive *drive, u64 first, u64 end, bool write, u64 start, u64 ready);
+u64 __wrap_arm_pass(struct drive *drive, u64 first, u64 end, bool write, u64 start, u64 ready);
 
-u64 __wrap_arm_pass(struct drive *drive, u64 first, u64 end, bool write, u64 start)
+u64 __wrap_arm_pass(struct drive *drive, u64 first, u64 end, bool write, u64 start, u64 ready)
 {
-	u64 done = __real_arm_pass(drive, first, end, write, start);
+	u64 done = __real_arm_pass(drive, first, end, write, start, ready);
 
 	note(&((struct probe *)drive)->passes, (u64[WIDTH]){ start, done, first, end, write });
 	return done;
@@ -72,7 +72,9 @@ struct word {
 #define STATE(field) { #field, offsetof(struct drive, field) }
 
 static const struct word words[] = {
-	SET(sectors), SET(depth), SET(max_request), SET(interface), SET(overhead_ns), SET(revolution_ns),
+	SET(sectors), SET(depth), SET(max_request), SET(interface), SET(overhead_ns), SET(hit_overhead_ns),
+	SET(write_overhead_ns), SET(track_skew_ns), SET(cylinder_skew_ns), SET(any_order), SET(write_segments),
+	SET(read_ahead_after), SET(bus_after_percent), SET(revolution_ns),
 	SET(phase_ns), SET(heads), SET(cylinders), SET(seek_min_ns), SET(seek_sqrt_ns), SET(seek_linear_ns),
 	SET(write_settle_ns), SET(head_switch_ns), SET(cache_bytes), SET(segments), SET(read_ahead_bytes),
 	SET(write_back), SET(read_ns), SET(write_ns), SET(channels), SET(read_rate), SET(write_rate),
@@ -121,6 +123,16 @@ bool probe_zone(struct probe *probe, u64 first, u64 per_track)
 	if (set->zone_count == ZONES_MOST)
 		return false;
 	set->zones[set->zone_count++] = (struct disk_zone){ .first = first, .per_track = per_track };
+	return true;
+}
+
+bool probe_seek(struct probe *probe, u64 cylinders, u64 ns)
+{
+	struct settings *set = &probe->drive.set;
+
+	if (set->seek_point_count == SEEK_POINTS_MOST)
+		return false;
+	set->seek_points[set->seek_point_count++] = (struct seek_point){ .cylinders = cylinders, .ns = ns };
 	return true;
 }
 
