@@ -1,0 +1,139 @@
+"""The modelled disk against traces of real drives: how far apart the distributions of response times are.
+
+    .venv/bin/python -m bench.demerit DIRECTORY [--measured] [--write]
+
+Replays every trace of a directory (bench/drive_traces.py has the format) through the drive's C files, compiled for
+the host: no guest. A request arrives when the one before has completed and the trace's time has passed. The profile
+is made of what a data sheet states or, with --measured, of the measured seek curve, zones and skews as well
+(bench/traced_profile.py has the rules).
+
+Printed are the mean measured and modelled, the root mean square of the horizontal distance between the two
+distributions of response times, and that in percent of the measured mean: the demerit figure of C. Ruemmler and
+J. Wilkes, "An Introduction to Disk Drive Modeling", IEEE Computer 27(3), 1994.
+
+Where the platters were is in no trace, and the times between requests do not tell it: they are many revolutions long
+and known to a microsecond, the speed to a few per mille. So each trace is replayed from PHASES angles, evenly spaced,
+and the modelled distribution is that of all of them.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from pathlib import Path
+from statistics import fmean
+
+from agelab.drive import geometry
+from agelab.errors import AgelabError
+from agelab.model.drive import Drive
+from bench.common import table
+from bench.drive_traces import Request, TracedDrive, read_all
+from bench.page import DOCS, line, put
+from bench.traced_profile import profile
+from tests.model.native import Library, compiled
+
+PHASES = 8
+PAGE = DOCS / "validation.md"
+KINDS = ("all", "reads", "writes")
+_US = 1000
+
+
+@dataclass(frozen=True)
+class Demerit:
+    """One comparison; times are in milliseconds."""
+
+    measured: float
+    modelled: float
+    distance: float
+    """Root mean square of the horizontal distance."""
+
+    @property
+    def percent(self) -> float:
+        """The demerit figure."""
+        return self.distance / self.measured * 100
+
+
+@dataclass(frozen=True)
+class Result:
+    """A drive's demerits, of all requests, reads and writes; None where there are none of that kind."""
+
+    name: str
+    demerits: tuple[Demerit | None, ...]
+
+
+def replay(library: Library, drive: Drive, requests: Sequence[Request], phase: float) -> list[float]:
+    """Return the modelled response times in milliseconds; ``phase`` is a share of a revolution."""
+    text = geometry.module_parameters(drive, name="drive0", run_seed=1, index=0)
+    words = dict(word.split("=", 1) for word in text.split())
+    words["phase_ns"] = str(int(int(words["revolution_ns"]) * phase))
+    native = library.drive(" ".join(f"{key}={value}" for key, value in words.items()))
+    now, took = 0, []
+    for request in requests:
+        serve = native.write if request.write else native.read
+        done = serve(request.first, request.sectors, now)
+        took.append((done - now) / 1e6)
+        now = done + round(request.gap * _US)
+    return took
+
+
+def demerit(measured: Sequence[float], modelled: Sequence[float]) -> Demerit:
+    """Compare two distributions; of the second there may be a multiple of the first's."""
+    times = len(modelled) // len(measured)
+    real = [time for time in sorted(measured) for _ in range(times)]
+    squares = ((one - other) ** 2 for one, other in zip(real, sorted(modelled), strict=True))
+    return Demerit(fmean(measured), fmean(modelled), sqrt(fmean(squares)))
+
+
+def compare(library: Library, traced: TracedDrive, drive: Drive) -> Result:
+    """Replay a drive's trace from each angle and compare."""
+    runs = [replay(library, drive, traced.requests, number / PHASES) for number in range(PHASES)]
+    found: list[Demerit | None] = []
+    for kind in KINDS:
+        chosen = [
+            at
+            for at, request in enumerate(traced.requests)
+            if kind == "all" or request.write == (kind == "writes")
+        ]
+        measured = [traced.requests[at].response / _US for at in chosen]
+        found.append(demerit(measured, [run[at] for run in runs for at in chosen]) if chosen else None)
+    return Result(traced.name, tuple(found))
+
+
+def rows(results: Sequence[Result]) -> Iterator[list[str]]:
+    """Each drive's figures, and the mean of the drives' demerits."""
+    for result in results:
+        for kind, one in zip(KINDS, result.demerits, strict=True):
+            if one:
+                times = [f"{one.measured:.3f}", f"{one.modelled:.3f}", f"{one.distance:.3f}"]
+                yield [result.name if kind == "all" else "", kind, *times, f"{one.percent:.2f}"]
+    for at, kind in enumerate(KINDS):
+        found = [one.percent for result in results if (one := result.demerits[at])]
+        if found:
+            yield ["mean" if kind == "all" else "", kind, "", "", "", f"{fmean(found):.2f}"]
+
+
+HEAD = ("drive", "requests", "measured, ms", "modelled, ms", "distance, ms", "demerit, %")
+
+
+def main() -> int:
+    """Return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--measured", action="store_true", help="with the measured curve, zones and skews")
+    options = parser.parse_args()
+    try:
+        traced = read_all(options.directory)
+        with tempfile.TemporaryDirectory() as directory:
+            library = Library(compiled(Path(directory) / "drive.so", "-O2", "-shared", "-fPIC"))
+            results = [compare(library, one, profile(one, measured=options.measured)) for one in traced]
+    except AgelabError as error:
+        print(f"bench.demerit: {error}", file=sys.stderr)
+        return error.exit_code
+    print(table(HEAD, list(rows(results))))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,188 @@
+"""The profile of a drive that was traced: from the figures that a data sheet states, or from all that was measured.
+
+**The data sheet's** is made by one rule for all drives:
+
+- seek times to the next cylinder, of the full stroke, and their mean over random pairs of cylinders, from the ends
+  and the mean of the measured curve; a sheet states these three. Where no curve of Lee and Katz rises through them,
+  the full stroke is the nearest through which one does.
+- capacity, surfaces, revolutions; rates at the edges from sectors per track of the outermost and innermost zone.
+- what a write's mean seek is longer than a read's (the settling delay).
+- size and number of the cache's segments, read-ahead, whether writes are cached, and the electronics' time for a
+  read that misses, a read that hits and a write.
+- a switch of the head takes what a seek to the next cylinder takes: on both the head has to settle on a new track.
+  Skews are what these take.
+
+**The measured one** has besides the whole seek curve, all zones, skews, the head switch, and how the cache was found
+to work. Measured curves fall here and there by what the measurement scatters: neighbours that fall are replaced by
+their mean.
+
+The bus is neither's: it is the host's. Its rate comes from the trace (`bus_rate`).
+"""
+
+from itertools import combinations
+from statistics import median
+
+from agelab.model.base import Figure, Flag, Whole
+from agelab.model.disk_tables import MAX_SEEK_POINTS, SeekTable, ZoneTable
+from agelab.model.drive import SECTOR, Cache, Drive, Interface, RotatingDisk
+from bench.drive_traces import Mechanics, Request, TracedDrive
+
+_KIB = 1024 // SECTOR
+_ADAPTIVE = 4
+"""`Buffer continuous read` of drives that read ahead once it pays."""
+
+
+def _figure(value: float) -> Figure:
+    return Figure(value=value, origin="inferred")
+
+
+def _whole(value: float) -> Whole:
+    return Whole(value=round(value), origin="inferred")
+
+
+def _flag(value: bool) -> Flag:
+    return Flag(value=value, origin="inferred")
+
+
+def rising(points: tuple[tuple[int, float], ...]) -> list[tuple[int, float]]:
+    """Return the curve that never falls and is nearest to these points (pool adjacent violators)."""
+    pools: list[list[float]] = []
+    for _, time in points:
+        pools.append([time])
+        while len(pools) > 1 and _mean(pools[-2]) > _mean(pools[-1]):
+            last = pools.pop()
+            pools[-1] += last
+    times = [_mean(pool) for pool in pools for _ in pool]
+    return [(distance, time) for (distance, _), time in zip(points, times, strict=True)]
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def time_at(curve: list[tuple[int, float]], distance: int) -> float:
+    """Return a curve's time over a distance: between two points it rises evenly."""
+    before = curve[0]
+    for point in curve:
+        if point[0] >= distance:
+            run = point[0] - before[0]
+            return before[1] + (point[1] - before[1]) * (distance - before[0]) / run if run else point[1]
+        before = point
+    return before[1]
+
+
+def mean_seek(curve: list[tuple[int, float]], cylinders: int) -> float:
+    """Return the mean over all pairs of different cylinders."""
+    weights = [(cylinders - distance, distance) for distance in range(1, cylinders)]
+    total = sum(weight for weight, _ in weights)
+    return sum(weight * time_at(curve, distance) for weight, distance in weights) / total
+
+
+def bus_rate(requests: tuple[Request, ...]) -> float:
+    """Return the rate of the host's bus, bytes a microsecond, from the trace.
+
+    The quickest reads of each size come from the drive's cache: what a larger one takes longer is the bus. It is the
+    median over pairs of sizes, so that sizes without a hit do not matter.
+    """
+    quickest: dict[int, float] = {}
+    for request in requests:
+        if not request.write:
+            quickest[request.sectors] = min(quickest.get(request.sectors, request.response), request.response)
+    slopes = [
+        (quickest[more] - quickest[less]) / (more - less)
+        for less, more in combinations(sorted(quickest), 2)
+        if more - less >= 4 and more <= 64
+    ]
+    slope = median(slopes) if slopes else 0
+    return SECTOR / slope if slope > 0 else 1000
+
+
+def profile(drive: TracedDrive, *, measured: bool) -> Drive:
+    """Return the drive's profile."""
+    electronics, mechanics = drive.electronics, drive.mechanics
+    settling = min(0.0, mechanics.write_settling)
+    miss = electronics.read_miss + electronics.completion_read
+    write = electronics.write + electronics.completion_write + settling
+    segment = electronics.segment_sectors // 8 * 8
+    return Drive(
+        name=drive.name.lower().replace("_", "-"),
+        summary=drive.name,
+        sources={},
+        sectors=_whole(max([mechanics.sectors, *(one.first + one.sectors for one in drive.requests)])),
+        overhead_us=_figure(max(1, miss * 1000)),
+        hit_overhead_us=_figure(max(1, (electronics.read_hit + electronics.completion_read) * 1000)),
+        write_overhead_us=_figure(max(1, write * 1000)),
+        queue_depth=_whole(1),
+        max_request_kib=_whole(max(4, *(-(-one.sectors // _KIB) for one in drive.requests))),
+        interface=Interface(name="SCSI", mb_per_s=_figure(bus_rate(drive.requests))),
+        cache=Cache(
+            kib=_whole(electronics.segments * segment // _KIB),
+            segments=_whole(electronics.segments),
+            read_ahead_kib=_whole(min(electronics.read_ahead_sectors, segment) // _KIB),
+            write_back=_flag(electronics.write_back),
+            write_segments=_whole(min(electronics.write_segments, electronics.segments)),
+            read_ahead_after=_whole(2 if electronics.reads_ahead == _ADAPTIVE else 1),
+            bus_after_percent=_whole(electronics.bus_after * 100),
+        ),
+        medium=_measured_disk(mechanics, electronics.reads_any_order)
+        if measured
+        else _sheet_disk(mechanics, electronics.reads_any_order),
+    )
+
+
+def _sheet_disk(mechanics: Mechanics, reads_any_order: bool) -> RotatingDisk:
+    curve = rising(mechanics.seek)
+    least, average = curve[0][1], mean_seek(curve, mechanics.cylinders)
+    low, high = (15 * average - 4 * least) / 11, 3 * average - 2 * least
+    full = min(max(time_at(curve, mechanics.cylinders - 1), low + 0.001), high - 0.001)
+    outer, inner = mechanics.zones[0].per_track, mechanics.zones[-1].per_track
+    revolution = 60 / mechanics.rpm
+    mb_s = SECTOR / 1e6 / (revolution + least / 1000)
+    return RotatingDisk(
+        kind="disk",
+        rpm=_whole(mechanics.rpm),
+        heads=_whole(mechanics.surfaces),
+        outer_mb_s=_figure(outer * mb_s),
+        inner_mb_s=_figure(inner * mb_s),
+        track_to_track_ms=_figure(least),
+        average_ms=_figure(average),
+        full_stroke_ms=_figure(full),
+        write_average_ms=_figure(average + max(0, mechanics.write_settling)),
+        head_switch_ms=_figure(least),
+        track_skew_ms=_figure(least),
+        cylinder_skew_ms=_figure(least),
+        reads_any_order=_flag(reads_any_order),
+    )
+
+
+def _measured_disk(mechanics: Mechanics, reads_any_order: bool) -> RotatingDisk:
+    revolution = 60_000 / mechanics.rpm
+    zones = mechanics.zones
+    ends = [zone.first - 1 for zone in zones[1:]] + [mechanics.cylinders - 1]
+    skews = [(zone.track_skew / zone.per_track, zone.cylinder_skew / zone.per_track) for zone in zones]
+    track, cylinder = (revolution * sum(column) / len(column) for column in zip(*skews, strict=True))
+    sheet = _sheet_disk(mechanics, reads_any_order)
+    return sheet.model_copy(
+        update={
+            "head_switch_ms": _figure(mechanics.head_switch),
+            "track_skew_ms": _figure(track),
+            "cylinder_skew_ms": _figure(cylinder),
+            "seek": SeekTable(origin="inferred", points=tuple(_thinned(rising(mechanics.seek)))),
+            "zones": ZoneTable(
+                origin="inferred",
+                table=tuple((zone.first, end, zone.per_track) for zone, end in zip(zones, ends, strict=True)),
+            ),
+        }
+    )
+
+
+def _thinned(curve: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    """Return at most as many points as the module takes, without those that the others say best."""
+    kept = list(curve)
+    while len(kept) > MAX_SEEK_POINTS:
+        least = min(
+            range(1, len(kept) - 1),
+            key=lambda at: abs(time_at([kept[at - 1], kept[at + 1]], kept[at][0]) - kept[at][1]),
+        )
+        del kept[least]
+    return kept
