@@ -30,7 +30,8 @@ from agelab.errors import AgelabError
 from agelab.model.drive import Drive
 from bench.common import table
 from bench.drive_traces import Request, TracedDrive, read_all
-from bench.page import DOCS, line, put
+from bench.gap_line import stands_before
+from bench.page import DOCS
 from bench.traced_profile import profile
 from tests.model.native import Library, compiled
 
@@ -63,18 +64,28 @@ class Result:
     demerits: tuple[Demerit | None, ...]
 
 
-def replay(library: Library, drive: Drive, requests: Sequence[Request], phase: float) -> list[float]:
+def gaps_before(traced: TracedDrive) -> list[float]:
+    """Return the microseconds between each request's arrival and the completion of the one before."""
+    gaps = [request.gap for request in traced.requests]
+    own = stands_before(traced.mechanics, traced.requests, writes_tell=not traced.electronics.write_back)
+    return gaps if own else [0, *gaps[:-1]]
+
+
+def replay(
+    library: Library, drive: Drive, requests: Sequence[Request], gaps: Sequence[float], phase: float
+) -> list[float]:
     """Return the modelled response times in milliseconds; ``phase`` is a share of a revolution."""
     text = geometry.module_parameters(drive, name="drive0", run_seed=1, index=0)
     words = dict(word.split("=", 1) for word in text.split())
     words["phase_ns"] = str(int(int(words["revolution_ns"]) * phase))
     native = library.drive(" ".join(f"{key}={value}" for key, value in words.items()))
     now, took = 0, []
-    for request in requests:
+    for request, gap in zip(requests, gaps, strict=True):
+        now += round(gap * _US)
         serve = native.write if request.write else native.read
         done = serve(request.first, request.sectors, now)
         took.append((done - now) / 1e6)
-        now = done + round(request.gap * _US)
+        now = done
     return took
 
 
@@ -88,7 +99,8 @@ def demerit(measured: Sequence[float], modelled: Sequence[float]) -> Demerit:
 
 def compare(library: Library, traced: TracedDrive, drive: Drive) -> Result:
     """Replay a drive's trace from each angle and compare."""
-    runs = [replay(library, drive, traced.requests, number / PHASES) for number in range(PHASES)]
+    gaps = gaps_before(traced)
+    runs = [replay(library, drive, traced.requests, gaps, number / PHASES) for number in range(PHASES)]
     found: list[Demerit | None] = []
     for kind in KINDS:
         chosen = [
@@ -119,7 +131,9 @@ HEAD = ("drive", "requests", "measured, ms", "modelled, ms", "distance, ms", "de
 
 def main() -> int:
     """Return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("directory", type=Path)
     parser.add_argument("--measured", action="store_true", help="with the measured curve, zones and skews")
     options = parser.parse_args()

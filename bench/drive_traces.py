@@ -5,7 +5,7 @@ Of a drive ``<name>`` a directory has ``<name>.trace`` (requests with measured r
 perhaps ``<name>.seek`` (the measured seek curve). Every error of a file is told at once, with its place.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import isfinite, sqrt
@@ -28,7 +28,7 @@ class Request:
     sectors: int
     response: float
     gap: float
-    """From its completion to the next request's arrival."""
+    """From its completion to the next request's arrival, or from the last one's to its own (bench/gap_line.py)."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,10 @@ class Zone:
     per_track: int
     track_skew: float
     cylinder_skew: float
+
+    def tracks(self, surfaces: int) -> int:
+        """Return the number of its tracks."""
+        return (self.last - self.first + 1) * surfaces
 
 
 @dataclass(frozen=True)
@@ -71,12 +75,12 @@ class Electronics:
     reads_any_order: bool
     bus_after: float
     """Share of a read in the cache when the bus is taken."""
+    write_after: float
+    """Share of a write in the cache when the head begins to write."""
     read_hit: float
     read_miss: float
     write: float
-    completion_read: float
-    completion_write: float
-    """What a command takes besides, to reconnect and to end."""
+    """To its completion, without what passes while the arm moves."""
 
 
 @dataclass(frozen=True)
@@ -296,7 +300,9 @@ def _hpl(mechanics: _Fields, kind: str, cylinders: int) -> tuple[tuple[int, floa
     if len(values) < 5:
         raise InputError("HPL seek equation values are not five numbers")
     border, base, root, start, slope = values[:5]
-    distances = sorted({*range(1, 11), *(round(1.12**n) for n in range(21, 120)), cylinders - 1, round(border)})
+    distances = sorted(
+        {*range(1, 11), *(round(1.12**n) for n in range(21, 120)), cylinders - 1, round(border)}
+    )
 
     def time(distance: int) -> float:
         if distance <= len(first):
@@ -309,7 +315,9 @@ def _hpl(mechanics: _Fields, kind: str, cylinders: int) -> tuple[tuple[int, floa
 def _numbers(mechanics: _Fields, key: str) -> list[float]:
     listed = mechanics.block.entries.get(key)
     try:
-        return [float(one.text) for one in listed if isinstance(one, Scalar)] if isinstance(listed, list) else []
+        return (
+            [float(one.text) for one in listed if isinstance(one, Scalar)] if isinstance(listed, list) else []
+        )
     except ValueError:
         raise InputError(f"{key}: holds something that is no number") from None
 
@@ -318,20 +326,11 @@ def _electronics(directory: Path, name: str) -> Electronics:
     path = directory / f"{name}.diskspecs"
     errors = _Errors(path)
     top = _only_block(path, errors)
-    number: Callable[[str], float] = top.number
+    read_end = top.number("Read completion overhead")
+    # A read that misses gives up the bus and has to take it again.
     reconnect = sum(
         top.number(key, default=0)
         for key in ("Data preparation overhead", "First reselect overhead", "Read disconnect afterread")
-    )
-    disconnects = sum(
-        top.number(key, default=0)
-        for key in (
-            "Write disconnect overhead",
-            "Extradisc command overhead",
-            "Extradisc disconnect overhead",
-            "Extradisc inter-disconnect delay",
-            "Extradisc 2nd disconnect overhead",
-        )
     )
     found = Electronics(
         segments=top.whole("Number of buffer segments", least=1),
@@ -341,12 +340,14 @@ def _electronics(directory: Path, name: str) -> Electronics:
         reads_ahead=top.whole("Buffer continuous read"),
         write_back=top.whole("Fast write level") > 0,
         reads_any_order=top.whole("Immediate buffer read") > 0,
-        bus_after=min(1.0, number("High (read) water mark")),
-        read_hit=top.mean("Read hit over. after read", "Read hit over. after write"),
-        read_miss=top.mean("Read miss over. after read", "Read miss over. after write"),
-        write=top.mean("Write miss over. after read", "Write miss over. after write"),
-        completion_read=number("Read completion overhead") + reconnect,
-        completion_write=number("Write completion overhead") + disconnects,
+        bus_after=min(1.0, top.number("High (read) water mark")),
+        write_after=min(1.0, top.number("Low (write) water mark")),
+        read_hit=read_end + top.mean("Read hit over. after read", "Read hit over. after write"),
+        read_miss=read_end
+        + reconnect
+        + top.mean("Read miss over. after read", "Read miss over. after write"),
+        write=top.number("Write completion overhead")
+        + top.mean("Write miss over. after read", "Write miss over. after write"),
     )
     errors.tell()
     return found

@@ -19,6 +19,7 @@ their mean.
 The bus is neither's: it is the host's. Its rate comes from the trace (`bus_rate`).
 """
 
+from collections import Counter
 from itertools import combinations
 from statistics import median
 
@@ -28,8 +29,10 @@ from agelab.model.drive import SECTOR, Cache, Drive, Interface, RotatingDisk
 from bench.drive_traces import Mechanics, Request, TracedDrive
 
 _KIB = 1024 // SECTOR
-_ADAPTIVE = 4
-"""`Buffer continuous read` of drives that read ahead once it pays."""
+_TO_THE_TRACK_S_END, _ADAPTIVE = 1, 4
+"""`Buffer continuous read` of drives that read ahead to the end of a track, and of those that do once it pays."""
+_OFTEN = 30
+"""Requests of a size from which on the quickest of them was served by the cache."""
 
 
 def _figure(value: float) -> Figure:
@@ -84,14 +87,15 @@ def bus_rate(requests: tuple[Request, ...]) -> float:
     The quickest reads of each size come from the drive's cache: what a larger one takes longer is the bus. It is the
     median over pairs of sizes, so that sizes without a hit do not matter.
     """
+    sizes = Counter(request.sectors for request in requests if not request.write)
     quickest: dict[int, float] = {}
     for request in requests:
-        if not request.write:
+        if not request.write and sizes[request.sectors] >= _OFTEN:
             quickest[request.sectors] = min(quickest.get(request.sectors, request.response), request.response)
     slopes = [
         (quickest[more] - quickest[less]) / (more - less)
         for less, more in combinations(sorted(quickest), 2)
-        if more - less >= 4 and more <= 64
+        if more - less >= 4
     ]
     slope = median(slopes) if slopes else 0
     return SECTOR / slope if slope > 0 else 1000
@@ -100,29 +104,30 @@ def bus_rate(requests: tuple[Request, ...]) -> float:
 def profile(drive: TracedDrive, *, measured: bool) -> Drive:
     """Return the drive's profile."""
     electronics, mechanics = drive.electronics, drive.mechanics
-    settling = min(0.0, mechanics.write_settling)
-    miss = electronics.read_miss + electronics.completion_read
-    write = electronics.write + electronics.completion_write + settling
     segment = electronics.segment_sectors // 8 * 8
     return Drive(
         name=drive.name.lower().replace("_", "-"),
         summary=drive.name,
         sources={},
         sectors=_whole(max([mechanics.sectors, *(one.first + one.sectors for one in drive.requests)])),
-        overhead_us=_figure(max(1, miss * 1000)),
-        hit_overhead_us=_figure(max(1, (electronics.read_hit + electronics.completion_read) * 1000)),
-        write_overhead_us=_figure(max(1, write * 1000)),
+        overhead_us=_figure(max(1, electronics.read_miss * 1000)),
+        hit_overhead_us=_figure(max(1, electronics.read_hit * 1000)),
+        write_overhead_us=_figure(max(1, electronics.write * 1000)),
         queue_depth=_whole(1),
         max_request_kib=_whole(max(4, *(-(-one.sectors // _KIB) for one in drive.requests))),
         interface=Interface(name="SCSI", mb_per_s=_figure(bus_rate(drive.requests))),
         cache=Cache(
             kib=_whole(electronics.segments * segment // _KIB),
             segments=_whole(electronics.segments),
-            read_ahead_kib=_whole(min(electronics.read_ahead_sectors, segment) // _KIB),
+            read_ahead_kib=_whole(
+                min(electronics.read_ahead_sectors, segment) // _KIB if electronics.reads_ahead else 0
+            ),
             write_back=_flag(electronics.write_back),
             write_segments=_whole(min(electronics.write_segments, electronics.segments)),
             read_ahead_after=_whole(2 if electronics.reads_ahead == _ADAPTIVE else 1),
+            read_ahead_in_track=_flag(electronics.reads_ahead == _TO_THE_TRACK_S_END),
             bus_after_percent=_whole(electronics.bus_after * 100),
+            write_after_percent=_whole(electronics.write_after * 100),
         ),
         medium=_measured_disk(mechanics, electronics.reads_any_order)
         if measured
@@ -164,7 +169,7 @@ def _measured_disk(mechanics: Mechanics, reads_any_order: bool) -> RotatingDisk:
     sheet = _sheet_disk(mechanics, reads_any_order)
     return sheet.model_copy(
         update={
-            "head_switch_ms": _figure(mechanics.head_switch),
+            "head_switch_ms": _figure(min(track, sheet.track_to_track_ms.value)),
             "track_skew_ms": _figure(track),
             "cylinder_skew_ms": _figure(cylinder),
             "seek": SeekTable(origin="inferred", points=tuple(_thinned(rising(mechanics.seek)))),

@@ -206,7 +206,9 @@ def _optional_parameters(drive: Drive) -> dict[str, int | str]:
             "any_order": (disk.reads_any_order, 1),
             "write_segments": (cache.write_segments, 1),
             "read_ahead_after": (cache.read_ahead_after, 1),
+            "read_ahead_in_track": (cache.read_ahead_in_track, 1),
             "bus_after_percent": (cache.bus_after_percent, 1),
+            "write_after_percent": (cache.write_after_percent, 1),
         }
         if disk.seek:
             words["seek"] = ",".join(f"{cylinders}:{ns}" for cylinders, ns in seek_points(drive, disk))

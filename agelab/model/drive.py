@@ -40,10 +40,18 @@ class Cache(Frozen):
     read_ahead_after: Whole | None = Field(
         default=None, description="reads in sequence after which the drive reads ahead: 1, the default, or 2"
     )
+    read_ahead_in_track: Flag | None = Field(
+        default=None, description="whether it reads ahead to the end of a track at most"
+    )
     bus_after_percent: Whole | None = Field(
         default=None,
         description="share of a read in the cache before the drive takes the bus (SCSI's buffer full ratio); 0, the "
         "default: from the first sector on",
+    )
+    write_after_percent: Whole | None = Field(
+        default=None,
+        description="share of a write that goes to the platters which must have come over the bus before the head "
+        "begins; 0, the default: so much that the head does not overtake the bus",
     )
 
     def problems(self) -> Iterator[str]:
@@ -60,8 +68,10 @@ class Cache(Frozen):
             yield f"write_segments must be 1 to segments ({self.segments.value})"
         if self.read_ahead_after and self.read_ahead_after.value not in (1, 2):
             yield f"read_ahead_after {self.read_ahead_after.value} is not 1 or 2"
-        if self.bus_after_percent and self.bus_after_percent.value > 100:
-            yield f"bus_after_percent {self.bus_after_percent.value} is more than 100"
+        for name in ("bus_after_percent", "write_after_percent"):
+            percent = getattr(self, name)
+            if percent and percent.value > 100:
+                yield f"{name} {percent.value} is more than 100"
 
 
 class RotatingDisk(Frozen):

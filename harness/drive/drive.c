@@ -24,8 +24,8 @@ const char *drive_init(struct drive *drive)
 		return "write_segments must be segments at most";
 	if (set->write_back && !write_cache_size(drive))
 		return "the write cache must hold something";
-	if (set->bus_after_percent > 100)
-		return "bus_after_percent must be 100 at most";
+	if (set->bus_after_percent > 100 || set->write_after_percent > 100)
+		return "bus_after_percent and write_after_percent must be 100 at most";
 	return geometry_init(set);
 }
 
@@ -93,12 +93,15 @@ u64 drive_read(struct drive *drive, u64 first, u64 sectors, u64 now)
 	return complete(drive, done);
 }
 
-/* On to the platters: the arm goes there at once, and the last sector must have come before it is written. */
-static u64 write_through(struct drive *drive, u64 first, u64 end, u64 start)
+/*
+ * On to the platters. The bus brings the data while the arm moves: the head begins when so much has come as the drive
+ * wants, and not so early that it would overtake the bus.
+ */
+static u64 write_through(struct drive *drive, u64 first, u64 end, u64 start, u64 bus_begins)
 {
-	u64 bus = interface_ns(&drive->set, end - first);
-	u64 pass = geometry_behind(&drive->set, end) - geometry_turn(&drive->set, first), done;
-	u64 ready = start + bus - lesser(bus, pass);
+	const struct settings *set = &drive->set;
+	u64 bus = interface_ns(set, end - first), pass = geometry_behind(set, end) - geometry_turn(set, first), done;
+	u64 ready = bus_begins + greater(bus * set->write_after_percent / 100, bus - lesser(bus, pass));
 
 	start = write_cache_yield(drive, start);
 	done = arm_pass(drive, first, end, true, start, ready);
@@ -121,9 +124,10 @@ u64 drive_write(struct drive *drive, u64 first, u64 sectors, bool through, u64 n
 		return complete(drive, flash_serve(drive, sectors, set->write_ns, set->write_rate, start));
 	read_cache_forget(drive, first, end, start);
 	if (!write_cache_takes(drive, first, sectors, through)) {
-		if (!through)	/* What the cache has of these sectors is older, and must not come after them. */
+		if (set->write_back && !through)	/* what the cache has of these sectors must not come after them */
 			start = write_cache_flush(drive, start);
-		return complete(drive, write_through(drive, first, end, start));
+		now += lesser(set->hit_overhead_ns, set->write_overhead_ns);	/* no more than to take in a command */
+		return complete(drive, write_through(drive, first, end, start, now));
 	}
 	done = moved(drive, sectors, write_cache_room(drive, to - from, start));
 	write_cache_add(drive, from, to, done);

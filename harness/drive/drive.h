@@ -64,7 +64,9 @@ struct settings {
 	u64 cache_bytes, segments, read_ahead_bytes, write_back;
 	u64 write_segments;	/* for writes; all but one where 0 */
 	u64 read_ahead_after;	/* reads in sequence before the head reads on: 1 or, where a single read is no sign, 2 */
+	u64 read_ahead_in_track;	/* the head reads on to the end of its track at most */
 	u64 bus_after_percent;	/* of a read are in the cache before the drive takes the bus */
+	u64 write_after_percent;	/* of a write are in the cache before the head begins with it */
 	u64 zone_count;
 	struct disk_zone zones[ZONES_MOST];
 	/* flash's */
@@ -145,6 +147,7 @@ u64 geometry_turn(const struct settings *set, u64 sector);
 u64 geometry_behind(const struct settings *set, u64 end);
 u64 geometry_sector(const struct settings *set, u64 turn);
 u64 geometry_track(const struct settings *set, u64 sector);
+u64 geometry_track_end(const struct settings *set, u64 sector);
 u64 geometry_seek_ns(const struct settings *set, u64 cylinders);
 u64 geometry_rotation_ns(const struct settings *set, u64 sector, u64 now);
 u64 interface_ns(const struct settings *set, u64 sectors);

@@ -50,6 +50,14 @@ u64 geometry_track(const struct settings *set, u64 sector)
 	return zone->track + (sector - zone->first) / zone->per_track;
 }
 
+/* The sector behind the last one of its track. */
+u64 geometry_track_end(const struct settings *set, u64 sector)
+{
+	const struct disk_zone *zone = zone_of(set, sector);
+
+	return sector - (sector - zone->first) % zone->per_track + zone->per_track;
+}
+
 static u64 track_begins(const struct settings *set, u64 track)
 {
 	u64 cylinder = track / set->heads;

@@ -35,6 +35,8 @@ static void move_limit(struct drive *drive, u64 end)
 {
 	u64 ahead = lesser(end + drive->set.read_ahead_bytes / SECTOR_BYTES, drive->set.sectors);
 
+	if (drive->set.read_ahead_in_track)
+		ahead = lesser(ahead, greater(end, geometry_track_end(&drive->set, end - 1)));
 	drive->stream_limit = greater(drive->stream_limit, ahead);
 	if (drive->stream_limit > drive->stream->first + segment_size(drive))
 		drive->stream->first = drive->stream_limit - segment_size(drive);
