@@ -62,10 +62,23 @@ static u64 moved(struct drive *drive, u64 sectors, u64 start)
 	return start + ns;
 }
 
+/* When the arm, in its last movement, had read all before a sector. */
+static u64 read_before(const struct drive *drive, u64 first, u64 wanted)
+{
+	const struct settings *set = &drive->set;
+	u64 begun = drive->head;	/* of a read that began in its midst */
+
+	if (begun < wanted)
+		return drive->arm_free;
+	if (begun < drive->next_sector)
+		return drive->arm_free - (geometry_turn(set, begun) - geometry_behind(set, wanted));
+	return drive->data_begins + geometry_behind(set, wanted) - geometry_turn(set, first);
+}
+
 u64 drive_read(struct drive *drive, u64 first, u64 sectors, u64 now)
 {
 	const struct settings *set = &drive->set;
-	u64 end = first + sectors, start, done, came;
+	u64 end = first + sectors, start, done, behind, came;
 	bool sequential = count(drive, first, sectors), hit;
 
 	write_cache_advance(drive, now);
@@ -80,16 +93,16 @@ u64 drive_read(struct drive *drive, u64 first, u64 sectors, u64 now)
 		drive->stat.cache_hits++;
 		return complete(drive, moved(drive, sectors, begin(drive, now, set->hit_overhead_ns)));
 	}
-	came = read_cache_reach(drive, first, now);
-	start = begin(drive, now, came == OUT_OF_REACH ? set->overhead_ns : set->hit_overhead_ns);
+	start = begin(drive, now, read_cache_comes(drive, first, now) ? set->hit_overhead_ns : set->overhead_ns);
 	done = read_cache_stream(drive, first, end, start);
 	if (done)
 		return complete(drive, done);
 	start = write_cache_yield(drive, start);
-	came = arm_pass(drive, first, end, false, start, 0);
-	done = read_moved(drive, sectors, start, drive->data_begins, came);
-	read_cache_start(drive, first, end, came, sequential || set->read_ahead_after < 2);
-	write_cache_resume(drive, came);
+	behind = arm_pass(drive, first, end, false, start, 0);
+	came = read_before(drive, first, read_wanted(drive, first, end));
+	done = read_moved(drive, sectors, start, came, behind);
+	read_cache_start(drive, first, end, behind, sequential || set->read_ahead_after < 2);
+	write_cache_resume(drive, behind);
 	return complete(drive, done);
 }
 

@@ -166,12 +166,16 @@ u64 arm_pass(struct drive *drive, u64 first, u64 end, bool write, u64 start, u64
 
 bool read_cache_has(struct drive *drive, u64 first, u64 end, u64 now);
 void read_cache_forget(struct drive *drive, u64 first, u64 end, u64 now);
+/* Whether the head, reading on, has come to a sector or soon does. */
+bool read_cache_comes(const struct drive *drive, u64 first, u64 now);
 /* When a read is done that the head, reading on, soon comes to or has come to; 0 when it does not come to it soon. */
 u64 read_cache_stream(struct drive *drive, u64 first, u64 end, u64 start);
 /* The head is behind `end` at that time and, if it is to, reads on. */
 void read_cache_start(struct drive *drive, u64 first, u64 end, u64 behind, bool on);
-/* When the interface has moved what passes the head from `begins` to `behind`. */
-u64 read_moved(const struct drive *drive, u64 sectors, u64 start, u64 begins, u64 behind);
+/* The sector before which all must be in the cache when the drive takes the bus for a read. */
+u64 read_wanted(const struct drive *drive, u64 first, u64 end);
+/* When the interface has moved a read of which so much had come at `came`, and all at `behind`. */
+u64 read_moved(const struct drive *drive, u64 sectors, u64 start, u64 came, u64 behind);
 /* Nanoseconds until a sector has come that is in a segment or that the head soon comes to; or OUT_OF_REACH. */
 #define OUT_OF_REACH (~0ULL)
 u64 read_cache_reach(const struct drive *drive, u64 sector, u64 now);

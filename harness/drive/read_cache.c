@@ -36,7 +36,7 @@ static void move_limit(struct drive *drive, u64 end)
 	u64 ahead = lesser(end + drive->set.read_ahead_bytes / SECTOR_BYTES, drive->set.sectors);
 
 	if (drive->set.read_ahead_in_track)
-		ahead = lesser(ahead, greater(end, geometry_track_end(&drive->set, end - 1)));
+		ahead = lesser(ahead, geometry_track_end(&drive->set, end - 1));
 	drive->stream_limit = greater(drive->stream_limit, ahead);
 	if (drive->stream_limit > drive->stream->first + segment_size(drive))
 		drive->stream->first = drive->stream_limit - segment_size(drive);
@@ -100,6 +100,11 @@ static bool comes_to(const struct drive *drive, u64 sector, u64 there)
 	return sector <= there || geometry_turn(set, sector) - geometry_turn(set, there) <= set->revolution_ns;
 }
 
+bool read_cache_comes(const struct drive *drive, u64 first, u64 now)
+{
+	return comes_to(drive, first, read_cache_head(drive, now));
+}
+
 u64 read_cache_reach(const struct drive *drive, u64 sector, u64 now)
 {
 	u64 i, there = read_cache_head(drive, now), when;
@@ -121,18 +126,22 @@ u64 read_cache_reach(const struct drive *drive, u64 sector, u64 now)
 	return when > now ? when - now : 0;
 }
 
-u64 read_moved(const struct drive *drive, u64 sectors, u64 start, u64 begins, u64 behind)
+u64 read_wanted(const struct drive *drive, u64 first, u64 end)
 {
-	u64 bus = interface_ns(&drive->set, sectors), one = bus / sectors;
-	u64 there = greater((behind - begins) * drive->set.bus_after_percent / 100, (behind - begins) / sectors);
+	return first + greater((end - first) * drive->set.bus_after_percent / 100, 1);
+}
 
-	return greater(greater(start, begins + there) + bus, behind + one);
+u64 read_moved(const struct drive *drive, u64 sectors, u64 start, u64 came, u64 behind)
+{
+	u64 bus = interface_ns(&drive->set, sectors);
+
+	return greater(greater(start, came) + bus, behind + bus / sectors);
 }
 
 u64 read_cache_stream(struct drive *drive, u64 first, u64 end, u64 start)
 {
 	const struct settings *set = &drive->set;
-	u64 there, wait = 0, done, begins;
+	u64 there, wait = 0, done, wanted, came;
 
 	there = read_cache_head(drive, start);
 	if (!comes_to(drive, first, there))
@@ -149,9 +158,10 @@ u64 read_cache_stream(struct drive *drive, u64 first, u64 end, u64 start)
 		done = start + interface_ns(set, end - first);
 		wait = 0;	/* the head's, not the read's */
 	} else {
-		begins = drive->stream_time + geometry_turn(set, greater(first, there)) - drive->stream_turn;
+		wanted = geometry_behind(set, read_wanted(drive, first, end));
+		came = wanted > drive->stream_turn ? drive->stream_time + wanted - drive->stream_turn : 0;
 		done = drive->stream_time + geometry_behind(set, end) - drive->stream_turn;
-		done = read_moved(drive, end - first, start, lesser(begins, done), done);
+		done = read_moved(drive, end - first, start, came, done);
 	}
 	drive->stat.busy_rotation_ns += wait;
 	drive->stat.busy_transfer_ns += done - start - wait;

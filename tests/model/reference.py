@@ -4,66 +4,19 @@ Written from docs/design.md ("Drives and machines") and the words of harness/dri
 the description: a sector begins at a whole nanosecond of its track, rounded down.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass, field
-from math import isqrt
 
 from tests.model.native import STATISTICS, Pass
+from tests.model.reference_geometry import Geometry
 
-SECOND, SECTOR, UNIT, PIECE, BATCH, EXTENTS = 10**9, 512, 8, 256, 8, 256
+SECOND, SECTOR, UNIT, PIECE, BATCH, EXTENTS, NEAR = 10**9, 512, 8, 256, 8, 256, 4
 WRITES_MOST = 16 << 20
-
-
-class Geometry:
-    """Where sectors are."""
-
-    def __init__(self, words: dict[str, str]) -> None:
-        number = {name: int(value) for name, value in words.items() if value.lstrip("-").isdigit()}
-        self.sectors, self.revolution = number["sectors"], number["revolution_ns"]
-        self.phase, self.heads, self.cylinders = number["phase_ns"], number["heads"], number["cylinders"]
-        self.curve = number["seek_min_ns"], number["seek_sqrt_ns"], number["seek_linear_ns"]
-        self.settle, self.switch = number["write_settle_ns"], number["head_switch_ns"]
-        self.firsts: list[int] = []
-        self.tracks: list[int] = []
-        self.widths: list[int] = []
-        for text in words["zones"].split(","):
-            first, width = map(int, text.split(":"))
-            whole = (first - self.firsts[-1]) // self.widths[-1] if self.firsts else 0
-            self.tracks.append(self.tracks[-1] + whole if self.tracks else 0)
-            self.firsts.append(first)
-            self.widths.append(width)
-
-    def place(self, sector: int) -> tuple[int, int]:
-        """The track and the angle, in ns of a revolution, at which a sector begins."""
-        zone = bisect_right(self.firsts, sector) - 1
-        track, inside = divmod(sector - self.firsts[zone], self.widths[zone])
-        return self.tracks[zone] + track, inside * self.revolution // self.widths[zone]
-
-    def turn(self, sector: int) -> int:
-        """The same as one number that grows with the sector."""
-        track, angle = self.place(sector)
-        return track * self.revolution + angle
-
-    def at(self, turn: int) -> int:
-        """The last sector that has begun by that point of the spiral."""
-        track, angle = divmod(turn, self.revolution)
-        zone = bisect_right(self.tracks, track) - 1
-        width = self.widths[zone]
-        begun = bisect_right(range(width), angle, key=lambda inside: inside * self.revolution // width) - 1
-        return self.firsts[zone] + (track - self.tracks[zone]) * width + begun
-
-    def seek(self, cylinders: int) -> int:
-        """Lee and Katz's curve, the share of the full stroke in 32 bits and its root in 16."""
-        if not cylinders:
-            return 0
-        least, root, linear = self.curve
-        share = (cylinders - 1 << 32) // (self.cylinders - 2)
-        return least + (root * isqrt(share) >> 16) + (linear * (share >> 8) >> 24)
-
-    def wait(self, sector: int, now: int) -> int:
-        """Until the sector comes round."""
-        return (self.place(sector)[1] - now - self.phase) % self.revolution
+_OPTIONAL = (
+    *("hit_overhead_ns", "write_overhead_ns", "bus_after_percent", "write_after_percent", "any_order"),
+    *("read_ahead_in_track", "read_ahead_after", "write_segments"),
+)
 
 
 @dataclass
@@ -116,20 +69,29 @@ class Reference:
     stream: Stream | None = None
     head: int = 0
     free: int = 0
+    begins: int = 0
     idle: int = 0
     following: int = 0
 
     def __post_init__(self) -> None:
         words = dict(word.split("=", 1) for word in self.text.split())
         self.place = Geometry(words)
+        given = {name: int(words.get(name, 0)) for name in _OPTIONAL}
         self.overhead, self.interface = int(words["overhead_ns"]), int(words["interface"])
+        self.hit_overhead = given["hit_overhead_ns"] or self.overhead
+        self.write_overhead = given["write_overhead_ns"] or self.overhead
+        self.bus_after, self.write_after = given["bus_after_percent"], given["write_after_percent"]
+        self.any_order, self.in_track = given["any_order"], given["read_ahead_in_track"]
+        self.single_ahead = given["read_ahead_after"] < 2
         cache, segments = int(words["cache_bytes"]), int(words["segments"])
         self.ahead = int(words["read_ahead_bytes"]) // SECTOR
         self.segment = cache // segments // SECTOR
         self.segments = [Segment() for _ in range(segments)]
         self.back = words["write_back"] == "1"
-        room = min(cache - cache // segments, WRITES_MOST) // SECTOR // UNIT * UNIT
-        self.room = room if self.back else 0
+        room = cache - cache // segments if segments > 1 else cache
+        if given["write_segments"]:
+            room = cache // segments * given["write_segments"]
+        self.room = min(room, WRITES_MOST) // SECTOR // UNIT * UNIT if self.back else 0
 
     def statistics(self) -> dict[str, int]:
         """All that both implementations count."""
@@ -149,21 +111,36 @@ class Reference:
             self.head = self.stream.segment.end = self.position(now)
             self.stream = None
 
-    def _pass(self, first: int, end: int, start: int, *, write: bool) -> int:
+    def _movement(self, first: int, start: int, *, write: bool, ready: int = 0) -> tuple[int, int, int, int]:
+        """Cylinders, seek, rotation, and when the first sector begins to pass."""
         at = self.position(start)
-        seek = wait = distance = 0
         (here, _), (there, _) = self.place.place(at), self.place.place(first)
         distance = abs(there // self.place.heads - here // self.place.heads)
-        along = self.place.turn(first) - self.place.turn(at)
-        if not self.stream and start == self.free and 0 <= along < self.place.revolution:
-            wait = along
-        else:
-            if here != there:
-                seek = (self.place.seek(distance) or self.place.switch) + (self.place.settle if write else 0)
-            wait = self.place.wait(first, start + seek)
-        transfer = self.place.turn(end) - self.place.turn(first)
+        along = self.place.turn(first) - self.place.behind(at)
+        goes_on = not self.stream and start == self.free and start >= ready and at <= first
+        if goes_on and along < self.place.revolution:
+            return distance, 0, along, start + along
+        seek = 0
+        if here != there:
+            seek = (self.place.seek(distance) or self.place.switch) + (self.place.settle if write else 0)
+        may = max(ready, start + seek)
+        begins = may + self.place.wait(first, may)
+        return distance, seek, begins - start - seek, begins
+
+    def _pass(self, first: int, end: int, start: int, *, write: bool, ready: int = 0) -> int:
+        distance, seek, wait, begins = self._movement(first, start, write=write, ready=ready)
+        transfer = self.place.behind(end) - self.place.turn(first)
+        self.head = end
+        if self.any_order and not write and self.place.place(first)[0] == self.place.place(end - 1)[0]:
+            # The head stands at some point of the track: it begins with the next sector that is wanted.
+            stands = self.place.turn(first) - wait % self.place.revolution + self.place.revolution
+            entered = next((s for s in range(first + 1, end) if self.place.turn(s) >= stands), None)
+            if wait and entered:
+                begins = begins - wait + self.place.turn(entered) - stands
+                wait, transfer, self.head = self.place.turn(entered) - stands, self.place.revolution, entered
+        head = self.head
         self._stop(start)
-        self.head, self.free = end, start + seek + wait + transfer
+        self.head, self.begins, self.free = head, begins, begins + transfer
         self.count.update(
             seeks=int(distance > 0),
             seek_cylinders=distance,
@@ -191,17 +168,22 @@ class Reference:
     def _eased(self) -> bool:
         return self.waiting <= self.room // 4 and len(self.dirty) <= EXTENTS // 4
 
-    def _next(self) -> Extent:
-        ahead = self.stream.limit if self.stream else self.head
-        return next((extent for extent in self.dirty if extent.first >= ahead), self.dirty[0])
+    def _next(self, when: int) -> Extent:
+        """The quickest to reach of those near the head whose data has come; else the one that comes first."""
+        ahead = bisect_left(self.dirty, self.position(when), key=lambda extent: extent.first)
+        near = [one for one in self.dirty[max(0, ahead - NEAR) : ahead + NEAR] if one.ready <= when]
+        if not near:
+            return min(self.dirty, key=lambda extent: extent.ready)
+        return min(near, key=lambda one: self._movement(one.first, when, write=True)[3])
 
     def _begins(self) -> int:
         if not self.draining:
             return max(self.free, self.idle + self.place.revolution)
-        return max(self.free, self.draining.since, self._next().ready)
+        when = max(self.free, self.draining.since)
+        return max(when, self._next(when).ready)
 
     def _begin(self, start: int) -> None:
-        extent = self._next()
+        extent = self._next(start)
         self.piece = extent.first, min(extent.end, extent.first + PIECE)
         extent.first = self.piece[1]
         self.dirty = [extent for extent in self.dirty if extent.first < extent.end]
@@ -246,14 +228,14 @@ class Reference:
         if not self.draining and self._filling:
             self.draining = Draining(ready)
 
-    def _arm_for(self, first: int, end: int, start: int, *, write: bool) -> int:
-        """A command of its own: what the arm is at ends first, and of a cache that was filling a batch of pieces."""
+    def _yielded(self, start: int) -> int:
+        """When a command of its own may have the arm: after its piece and, of a cache that was filling, a batch."""
         if self.piece:
             start = self._one(start)
         while self.draining and self.draining.batch and not self._eased:
             start = self._one(start)
         self.draining = None
-        return self._pass(first, end, max(start, self.free), write=write)
+        return max(start, self.free)
 
     def _arm_back(self, now: int) -> None:
         if self._filling:
@@ -264,39 +246,64 @@ class Reference:
     def _moved(self, sectors: int) -> int:
         return sectors * SECTOR * SECOND // self.interface
 
-    def _taken(self, kind: str, first: int, sectors: int, now: int) -> int:
+    def _taken(self, kind: str, first: int, sectors: int, now: int) -> bool:
+        """Count a command; True if it starts where the one before ended."""
+        sequential = first == self.following
         self.advance(now)
-        sequential = int(first == self.following)
         self.following = first + sectors
-        self.count.update(
-            requests=1, busy_overhead_ns=self.overhead, sequential=sequential, blocks=-(-sectors // 8)
-        )
+        self.count.update(requests=1, sequential=int(sequential), blocks=-(-sectors // 8))
         self.count.update({f"{kind}s": 1, f"sectors_{'read' if kind == 'read' else 'written'}": sectors})
-        return now + self.overhead
+        return sequential
+
+    def _thought(self, now: int, overhead: int) -> int:
+        self.count.update(busy_overhead_ns=overhead)
+        return now + overhead
+
+    def _over_the_bus(self, sectors: int, start: int, came: int, behind: int) -> int:
+        """When the host has a read of which enough for the bus had come, and all of it."""
+        bus = self._moved(sectors)
+        return max(max(start, came) + bus, behind + bus // sectors)
+
+    def _wanted(self, first: int, end: int) -> int:
+        """The point of the spiral at which enough for the bus has passed."""
+        return self.place.behind(first + max(1, (end - first) * self.bus_after // 100))
 
     def read(self, first: int, sectors: int, now: int) -> int:
         """When a read sent then completes."""
-        start = self._taken("read", first, sectors, now)
-        self.idle = self._read(first, first + sectors, start)
+        sequential = self._taken("read", first, sectors, now)
+        self.idle = self._read(first, first + sectors, now, sequential or self.single_ahead)
         return self.idle
 
-    def _read(self, first: int, end: int, start: int) -> int:
-        moved = self._moved(end - first)
-        if self._cached(first, end, start):
-            self.count.update(cache_hits=1, busy_transfer_ns=moved)
-            return start + moved
-        stream = self.stream
-        if stream and first >= stream.segment.first:
-            here = self.position(start)
-            if self.place.turn(first) <= self.place.turn(here) + self.place.revolution:
-                return self._read_on(stream, end, here, start, moved)
-        behind = self._arm_for(first, end, start, write=False)
+    def _read(self, first: int, end: int, now: int, ahead: bool) -> int:
+        if self._cached(first, end, now):
+            self.count.update(cache_hits=1, busy_transfer_ns=self._moved(end - first))
+            return self._thought(now, self.hit_overhead) + self._moved(end - first)
+        soon = self._comes_to(first, now)
+        start = self._thought(now, self.hit_overhead if soon else self.overhead)
+        if self.stream and self._comes_to(first, start):
+            return self._read_on(self.stream, first, end, self.position(start), start)
+        start = self._yielded(start)
+        behind = self._pass(first, end, start, write=False)
+        begins, turned = self.begins, self.head
         oldest = min(self.segments, key=lambda segment: segment.used)
-        oldest.first, oldest.end, oldest.used = first, end, behind
-        self.stream = Stream(oldest, end, behind, 0)
-        self._promise(self.stream, end)
+        oldest.first, oldest.end, oldest.used = max(first, end - self.segment), end, behind
+        if ahead:
+            passed = self.place.behind(end) if turned == end else self.place.turn(turned)
+            self.stream = Stream(oldest, end, behind + self.place.turn(end) - passed, 0)
+            self._promise(self.stream, end)
         self._arm_back(behind)
-        return max(behind, start + moved)
+        if turned == end:
+            came = begins + self._wanted(first, end) - self.place.turn(first)
+        else:
+            came = behind - max(0, self.place.turn(turned) - self._wanted(first, end))
+        return self._over_the_bus(end - first, start, came, behind)
+
+    def _comes_to(self, first: int, now: int) -> bool:
+        """The head, reading on, has read that sector or comes to it within a revolution."""
+        if not self.stream or first < self.stream.segment.first:
+            return False
+        here = self.position(now)
+        return first <= here or self.place.turn(first) <= self.place.turn(here) + self.place.revolution
 
     def _cached(self, first: int, end: int, now: int) -> bool:
         held = [(extent.first, extent.end) for extent in self.dirty] + ([self.piece] if self.piece else [])
@@ -311,10 +318,13 @@ class Reference:
 
     def _promise(self, stream: Stream, end: int) -> None:
         """The host has had all before ``end``: the head may read so much further, and old sectors make room."""
-        stream.limit = max(stream.limit, min(end + self.ahead, self.place.sectors))
+        ahead = min(end + self.ahead, self.place.sectors)
+        if self.in_track:
+            ahead = min(ahead, self.place.track_end(end - 1))
+        stream.limit = max(stream.limit, ahead)
         stream.segment.first = max(stream.segment.first, stream.limit - self.segment)
 
-    def _read_on(self, stream: Stream, end: int, here: int, start: int, moved: int) -> int:
+    def _read_on(self, stream: Stream, first: int, end: int, here: int, start: int) -> int:
         stream.segment.used = start
         hit, wait = end <= here, 0
         if here == stream.limit:
@@ -322,34 +332,50 @@ class Reference:
             stream.sector, stream.since = here, start + wait
         self._promise(stream, end)
         if hit:
+            moved = self._moved(end - first)
             self.count.update(cache_hits=1, busy_transfer_ns=moved)
             return start + moved
-        behind = stream.since + self.place.turn(end) - self.place.turn(stream.sector)
-        done = max(start + moved, behind)
+        since = stream.since - self.place.turn(stream.sector)
+        behind = since + self.place.behind(end)
+        wanted = self._wanted(first, end)
+        came = since + wanted if wanted > self.place.turn(stream.sector) else 0
+        done = self._over_the_bus(end - first, start, came, behind)
         self.count.update(busy_rotation_ns=wait, busy_transfer_ns=done - start - wait)
         return done
 
     def write(self, first: int, sectors: int, now: int, *, through: bool = False) -> int:
         """When a write sent then completes."""
-        end, start = first + sectors, self._taken("write", first, sectors, now)
+        end = first + sectors
+        self._taken("write", first, sectors, now)
+        start = self._thought(now, self.write_overhead)
         stream = self.stream
         if stream and first < stream.limit and stream.segment.first < end:
             self._stop(start)
         for segment in self.segments:
             if first < segment.end and segment.first < end:
                 segment.end = segment.first
-        moved = self._moved(sectors)
-        if through or not self.back:
-            done = max(start + moved, self._arm_for(first, end, start, write=True))
-            self._arm_back(done)
+        low, high = first // UNIT * UNIT, -(-end // UNIT) * UNIT
+        if through or high - low > self.room:
+            done = self._write_through(first, end, now, start, flushed=self.back and not through)
         else:
-            low, high = first // UNIT * UNIT, min(-(-end // UNIT) * UNIT, self.place.sectors)
+            high = min(high, self.place.sectors)
             while self.waiting + high - low > self.room or len(self.dirty) >= EXTENTS - 1:
                 start = self._one(start)
-            done = start + moved
-            self.count.update(busy_transfer_ns=moved)
+            done = start + self._moved(sectors)
+            self.count.update(busy_transfer_ns=self._moved(sectors))
             self._add(low, high, done)
         self.idle = done
+        return done
+
+    def _write_through(self, first: int, end: int, now: int, start: int, *, flushed: bool) -> int:
+        """The bus brings the data while the arm moves: so much of it as is wanted, and never less than is needed."""
+        while flushed and (self.dirty or self.piece):
+            start = self._one(start)
+        bus, passing = self._moved(end - first), self.place.behind(end) - self.place.turn(first)
+        begun = now + min(self.hit_overhead, self.write_overhead)
+        ready = begun + max(bus * self.write_after // 100, bus - passing)
+        done = self._pass(first, end, self._yielded(start), write=True, ready=ready)
+        self._arm_back(done)
         return done
 
     def flush(self, now: int) -> int:

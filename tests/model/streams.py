@@ -13,11 +13,24 @@ DISKS = [name for name, drive in _DRIVES.items() if isinstance(drive.medium, Rot
 FLASHES = [name for name, drive in _DRIVES.items() if isinstance(drive.medium, Flash)]
 
 
+OPTIONAL = {
+    *("hit_overhead_ns", "write_overhead_ns", "track_skew_ns", "cylinder_skew_ns", "any_order", "seek"),
+    *(
+        "write_segments",
+        "read_ahead_after",
+        "read_ahead_in_track",
+        "bus_after_percent",
+        "write_after_percent",
+    ),
+}
+"""Words that only some drives have."""
+
+
 def settings(name: str, **changed: int | str) -> str:
     """The module's words for a drive of scenarios/drives/, some of them changed."""
     text = geometry.module_parameters(_DRIVES[name], name="drive0", run_seed=1, index=0)
     words = dict(word.split("=", 1) for word in text.split())
-    assert words.keys() >= changed.keys()
+    assert words.keys() | OPTIONAL >= changed.keys()
     return " ".join(f"{key}={value}" for key, value in (words | changed).items())
 
 
@@ -53,6 +66,36 @@ HUGE = settings(
     cylinders=1_150_000,
     heads=10,
 )
+
+
+NINETIES = settings(
+    # SCSI: a slow bus, skews, a measured curve, segments smaller than the largest request.
+    "maxtor-96147u8",
+    sectors=205_000,
+    heads=5,
+    cylinders=285,
+    zones="0:186,74400:163,139600:119",
+    interface=5_000_000,
+    overhead_ns=600_000,
+    hit_overhead_ns=340_000,
+    write_overhead_ns=930_000,
+    track_skew_ns=1_650_000,
+    cylinder_skew_ns=2_300_000,
+    head_switch_ns=1_600_000,
+    seek="1:1940000,2:1956000,10:2400000,100:5100000,284:9000000",
+    cache_bytes=3 * 281 * 512,
+    segments=3,
+    write_segments=1,
+    read_ahead_bytes=281 * 512,
+    max_request=192 << 10,
+)
+
+
+def old_scsi(**changed: int) -> str:
+    """That drive with other policies."""
+    words = dict(word.split("=", 1) for word in NINETIES.split())
+    assert words.keys() | OPTIONAL >= changed.keys()
+    return " ".join(f"{key}={value}" for key, value in (words | changed).items())
 
 
 @dataclass(frozen=True)

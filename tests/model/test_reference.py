@@ -4,7 +4,7 @@ import pytest
 
 from tests.model.native import Library, Native
 from tests.model.reference import Reference
-from tests.model.streams import DISKS, HUGE, SMALL, Request, number, requests, settings
+from tests.model.streams import DISKS, HUGE, NINETIES, SMALL, Request, number, old_scsi, requests, settings
 
 TEXTS = {name: settings(name) for name in DISKS} | {
     "small": SMALL,
@@ -13,6 +13,14 @@ TEXTS = {name: settings(name) for name in DISKS} | {
     "no-overhead": SMALL.replace("overhead_ns=300000", "overhead_ns=0"),
     "no-read-ahead": SMALL.replace("read_ahead_bytes=65536", "read_ahead_bytes=0"),
     "slow-interface": settings("seagate-st380021a", interface=16_600_000),
+    "nineties": NINETIES,
+    "any-order": old_scsi(any_order=1, write_back=0, read_ahead_in_track=1, write_after_percent=0),
+    "adaptive": old_scsi(read_ahead_after=2, write_segments=2),
+    "late-bus": old_scsi(
+        write_back=0, bus_after_percent=75, write_after_percent=100, write_settle_ns=650_000
+    ),
+    "one-segment": SMALL.replace("segments=4", "segments=1"),
+    "skewed": SMALL + " track_skew_ns=1200000 cylinder_skew_ns=2000000 any_order=1",
 }
 
 

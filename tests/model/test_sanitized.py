@@ -6,9 +6,15 @@ import pytest
 
 from agelab import process
 from tests.model.native import Library, compiled
-from tests.model.streams import DISKS, FLASHES, HUGE, SMALL, settings
+from tests.model.streams import DISKS, FLASHES, HUGE, NINETIES, SMALL, old_scsi, settings
 
-TEXTS = {name: settings(name) for name in [*DISKS, *FLASHES]} | {"small": SMALL, "huge": HUGE}
+TEXTS = {name: settings(name) for name in [*DISKS, *FLASHES]} | {
+    "small": SMALL,
+    "huge": HUGE,
+    "nineties": NINETIES,
+    "any-order": old_scsi(any_order=1, write_back=0, read_ahead_in_track=1),
+    "adaptive": old_scsi(read_ahead_after=2, write_segments=2, bus_after_percent=100),
+}
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +38,13 @@ def test_nothing_undefined(fuzz: Path, name: str) -> None:
         ({"segments": 0}, "segments must be 1 to 32"),
         ({"segments": 33}, "segments must be 1 to 32"),
         ({"read_ahead_bytes": 16 << 20}, "hold the read-ahead"),
-        ({"segments": 1}, "two of the largest requests"),
+        ({"write_segments": 9}, "segments at most"),
+        ({"cache_bytes": 4096, "segments": 2, "read_ahead_bytes": 0}, "must hold something"),
+        ({"bus_after_percent": 101}, "100 at most"),
+        ({"write_after_percent": 101}, "100 at most"),
+        ({"seek": "2:1000"}, "must begin at 1 cylinder and rise"),
+        ({"seek": "1:1000,5:999"}, "must begin at 1 cylinder and rise"),
+        ({"seek": "1:1000,1:1000"}, "must begin at 1 cylinder and rise"),
         ({"cylinders": 2}, "cylinders"),
         ({"zones": "8:100"}, "start at sector 0"),
         ({"zones": "0:100,150:90"}, "whole tracks"),
