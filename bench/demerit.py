@@ -1,25 +1,25 @@
 """The modelled disk against traces of real drives: how far apart the distributions of response times are.
 
-    .venv/bin/python -m bench.demerit DIRECTORY [--measured] [--write]
+    .venv/bin/python -m bench.demerit DIRECTORY [--figures brochure|manual|measured] [--write]
 
 Replays every trace of a directory (bench/drive_traces.py has the format) through the drive's C files, compiled for
 the host: no guest. A request arrives when the one before has completed and the trace's time has passed. The profile
-is made of what a data sheet states or, with --measured, of the measured seek curve, zones and skews as well
-(bench/traced_profile.py has the rules).
+is made of what a maker states or, with ``--figures measured``, of the measured seek curve, zones, skews and cache as
+well (bench/traced_profile.py has the rules). With --write the table of all three goes into docs/validation.md.
 
 Printed are the mean measured and modelled, the root mean square of the horizontal distance between the two
 distributions of response times, and that in percent of the measured mean: the demerit figure of C. Ruemmler and
 J. Wilkes, "An Introduction to Disk Drive Modeling", IEEE Computer 27(3), 1994.
 
-Where the platters were is in no trace, and the times between requests do not tell it: they are many revolutions long
-and known to a microsecond, the speed to a few per mille. So each trace is replayed from PHASES angles, evenly spaced,
-and the modelled distribution is that of all of them.
+Where the platters stood at the first request is in no trace, and a drive's true speed, by which their angle could be
+followed from one request to the next, differs from the nominal one by a few per mille. So each trace is replayed from
+PHASES angles, evenly spaced, and the modelled distribution is that of all of them.
 """
 
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
@@ -31,12 +31,13 @@ from agelab.model.drive import Drive
 from bench.common import table
 from bench.drive_traces import Request, TracedDrive, read_all
 from bench.gap_line import stands_before
-from bench.page import DOCS
-from bench.traced_profile import profile
+from bench.page import DOCS, line, put
+from bench.traced_profile import Figures, profile
 from tests.model.native import Library, compiled
 
 PHASES = 8
 PAGE = DOCS / "validation.md"
+MAKER = "python -m bench.demerit --write"
 KINDS = ("all", "reads", "writes")
 _US = 1000
 
@@ -129,23 +130,52 @@ def rows(results: Sequence[Result]) -> Iterator[list[str]]:
 HEAD = ("drive", "requests", "measured, ms", "modelled, ms", "distance, ms", "demerit, %")
 
 
+def page_table(results: Mapping[Figures, Sequence[Result]]) -> str:
+    """Write the table of docs/validation.md: each drive's demerits by what the profile is made of."""
+    names = [f"{figures.value}: {kind}" for figures in Figures for kind in KINDS]
+    lines = [line(["drive", "measured mean, ms", *names]), line(["---", *["---:"] * (1 + len(names))])]
+    for at, first in enumerate(results[Figures.MANUAL]):
+        cells = [_percent(one) for figures in Figures for one in results[figures][at].demerits]
+        mean = first.demerits[0].measured if first.demerits[0] else 0
+        lines.append(line([f"`{first.name}`", f"{mean:.2f}", *cells]))
+    means = [
+        f"{fmean(one.percent for result in results[figures] if (one := result.demerits[at])):.2f}"
+        for figures in Figures
+        for at in range(len(KINDS))
+    ]
+    lines.append(line(["mean", "", *means]))
+    return "\n".join(lines) + "\n"
+
+
+def _percent(one: Demerit | None) -> str:
+    return f"{one.percent:.2f}" if one else "-"
+
+
 def main() -> int:
     """Return the exit code."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("directory", type=Path)
-    parser.add_argument("--measured", action="store_true", help="with the measured curve, zones and skews")
+    parser.add_argument("--figures", choices=[one.value for one in Figures], default=Figures.MANUAL.value)
+    parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
+    asked = list(Figures) if options.write else [Figures(options.figures)]
     try:
         traced = read_all(options.directory)
         with tempfile.TemporaryDirectory() as directory:
             library = Library(compiled(Path(directory) / "drive.so", "-O2", "-shared", "-fPIC"))
-            results = [compare(library, one, profile(one, measured=options.measured)) for one in traced]
+            results = {
+                figures: [compare(library, one, profile(one, figures)) for one in traced] for figures in asked
+            }
+        for figures, found in results.items():
+            print(f"figures: {figures.value}")
+            print(table(HEAD, list(rows(found))))
+        if options.write:
+            put(PAGE, MAKER, page_table(results))
     except AgelabError as error:
         print(f"bench.demerit: {error}", file=sys.stderr)
         return error.exit_code
-    print(table(HEAD, list(rows(results))))
     return 0
 
 

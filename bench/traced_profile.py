@@ -1,32 +1,49 @@
-"""The profile of a drive that was traced: from the figures that a data sheet states, or from all that was measured.
+"""The profile of a drive that was traced: of what a brochure states, a product manual, or a measurement.
 
-**The data sheet's** is made by one rule for all drives:
+One rule for all drives, and for each kind of figures; none is fitted to the response times.
 
-- seek times to the next cylinder, of the full stroke, and their mean over random pairs of cylinders, from the ends
-  and the mean of the measured curve; a sheet states these three. Where no curve of Lee and Katz rises through them,
-  the full stroke is the nearest through which one does.
-- capacity, surfaces, revolutions; rates at the edges from sectors per track of the outermost and innermost zone.
-- what a write's mean seek is longer than a read's (the settling delay).
-- size and number of the cache's segments, read-ahead, whether writes are cached, and the electronics' time for a
-  read that misses, a read that hits and a write.
-- a switch of the head takes what a seek to the next cylinder takes: on both the head has to settle on a new track.
-  Skews are what these take.
+**Brochure**: seek times to the next cylinder and of the full stroke, the ends of the measured curve, and their mean
+over random pairs of cylinders (where no curve of Lee and Katz rises through the three, the full stroke is the nearest
+through which one does); what a write's mean seek is longer than a read's; capacity, surfaces, revolutions; rates at
+the edges from the sectors per track of the outermost and innermost zone; size and number of the cache's segments,
+read-ahead, whether writes are cached; the electronics' time for a read that misses, one that hits, and a write.
 
-**The measured one** has besides the whole seek curve, all zones, skews, the head switch, and how the cache was found
-to work. Measured curves fall here and there by what the measurement scatters: neighbours that fall are replaced by
-their mean.
+What it does not state follows from it: a switch of the head takes what a seek to the next cylinder takes, for after
+both the head has to settle on a new track; skews are what these take, as makers choose them.
 
-The bus is neither's: it is the host's. Its rate comes from the trace (`bus_rate`).
+**Manual**, as SCSI drives have one with the defaults of their mode pages: besides, when the drive reads ahead and how
+far, how full its buffer is when it takes the bus or begins to write, and how many segments writes may have.
+
+**Measured**: besides, the whole seek curve, all zones, the skews, and whether a read within a track begins with
+whichever sector comes first. Curves fall here and there by what a measurement scatters: neighbours that fall are
+replaced by their mean. A switch of the head takes what the skew allows for it, and no more than a seek does.
+
+The bus is not the drive's but the host's: its rate comes from the trace (`bus_rate`).
 """
 
 from collections import Counter
+from enum import Enum
 from itertools import combinations
+from pathlib import Path
 from statistics import median
 
+from pydantic import ValidationError
+
+from agelab.errors import InputError
 from agelab.model.base import Figure, Flag, Whole
 from agelab.model.disk_tables import MAX_SEEK_POINTS, SeekTable, ZoneTable
 from agelab.model.drive import SECTOR, Cache, Drive, Interface, RotatingDisk
-from bench.drive_traces import Mechanics, Request, TracedDrive
+from agelab.scenario.toml_files import error_lines
+from bench.drive_traces import Electronics, Mechanics, Request, TracedDrive
+
+
+class Figures(Enum):
+    """What a profile is made of."""
+
+    BROCHURE = "brochure"
+    MANUAL = "manual"
+    MEASURED = "measured"
+
 
 _KIB = 1024 // SECTOR
 _TO_THE_TRACK_S_END, _ADAPTIVE = 1, 4
@@ -101,8 +118,15 @@ def bus_rate(requests: tuple[Request, ...]) -> float:
     return SECTOR / slope if slope > 0 else 1000
 
 
-def profile(drive: TracedDrive, *, measured: bool) -> Drive:
-    """Return the drive's profile."""
+def profile(drive: TracedDrive, figures: Figures) -> Drive:
+    """Return the drive's profile. Raises InputError where its files make none."""
+    try:
+        return _profile(drive, figures)
+    except ValidationError as error:
+        raise InputError("\n".join(error_lines(Path(drive.name), error))) from error
+
+
+def _profile(drive: TracedDrive, figures: Figures) -> Drive:
     electronics, mechanics = drive.electronics, drive.mechanics
     segment = electronics.segment_sectors // 8 * 8
     return Drive(
@@ -123,19 +147,25 @@ def profile(drive: TracedDrive, *, measured: bool) -> Drive:
                 min(electronics.read_ahead_sectors, segment) // _KIB if electronics.reads_ahead else 0
             ),
             write_back=_flag(electronics.write_back),
-            write_segments=_whole(min(electronics.write_segments, electronics.segments)),
-            read_ahead_after=_whole(2 if electronics.reads_ahead == _ADAPTIVE else 1),
-            read_ahead_in_track=_flag(electronics.reads_ahead == _TO_THE_TRACK_S_END),
-            bus_after_percent=_whole(electronics.bus_after * 100),
-            write_after_percent=_whole(electronics.write_after * 100),
-        ),
+        ).model_copy(update={} if figures is Figures.BROCHURE else _policies(electronics)),
         medium=_measured_disk(mechanics, electronics.reads_any_order)
-        if measured
-        else _sheet_disk(mechanics, electronics.reads_any_order),
+        if figures is Figures.MEASURED
+        else _sheet_disk(mechanics),
     )
 
 
-def _sheet_disk(mechanics: Mechanics, reads_any_order: bool) -> RotatingDisk:
+def _policies(electronics: Electronics) -> dict[str, Whole | Flag]:
+    """Return what a manual states of how the cache works."""
+    return {
+        "read_ahead_after": _whole(2 if electronics.reads_ahead == _ADAPTIVE else 1),
+        "read_ahead_in_track": _flag(electronics.reads_ahead == _TO_THE_TRACK_S_END),
+        "write_segments": _whole(min(electronics.write_segments, electronics.segments)),
+        "bus_after_percent": _whole(electronics.bus_after * 100),
+        "write_after_percent": _whole(electronics.write_after * 100),
+    }
+
+
+def _sheet_disk(mechanics: Mechanics) -> RotatingDisk:
     curve = rising(mechanics.seek)
     least, average = curve[0][1], mean_seek(curve, mechanics.cylinders)
     low, high = (15 * average - 4 * least) / 11, 3 * average - 2 * least
@@ -156,7 +186,6 @@ def _sheet_disk(mechanics: Mechanics, reads_any_order: bool) -> RotatingDisk:
         head_switch_ms=_figure(least),
         track_skew_ms=_figure(least),
         cylinder_skew_ms=_figure(least),
-        reads_any_order=_flag(reads_any_order),
     )
 
 
@@ -166,12 +195,13 @@ def _measured_disk(mechanics: Mechanics, reads_any_order: bool) -> RotatingDisk:
     ends = [zone.first - 1 for zone in zones[1:]] + [mechanics.cylinders - 1]
     skews = [(zone.track_skew / zone.per_track, zone.cylinder_skew / zone.per_track) for zone in zones]
     track, cylinder = (revolution * sum(column) / len(column) for column in zip(*skews, strict=True))
-    sheet = _sheet_disk(mechanics, reads_any_order)
+    sheet = _sheet_disk(mechanics)
     return sheet.model_copy(
         update={
             "head_switch_ms": _figure(min(track, sheet.track_to_track_ms.value)),
             "track_skew_ms": _figure(track),
             "cylinder_skew_ms": _figure(cylinder),
+            "reads_any_order": _flag(reads_any_order),
             "seek": SeekTable(origin="inferred", points=tuple(_thinned(rising(mechanics.seek)))),
             "zones": ZoneTable(
                 origin="inferred",

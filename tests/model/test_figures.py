@@ -9,7 +9,8 @@ from agelab.drive import geometry
 from agelab.model.drive import RotatingDisk
 from agelab.scenario import selection
 from tests.model.native import Library, Native
-from tests.model.reference import BATCH, PIECE, Geometry
+from tests.model.reference import BATCH, PIECE
+from tests.model.reference_geometry import Geometry
 from tests.model.streams import DISKS, HUGE, SMALL, number, settings, zones
 
 MEDIA = {drive.name: drive.medium for drive in selection.drives()}
