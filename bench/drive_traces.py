@@ -15,7 +15,7 @@ from agelab import fileio
 from agelab.errors import InputError
 from bench.disksim_text import Block, Malformed, Scalar, blocks
 
-_SHOWN = 20
+_SHOWN = 100
 """Errors of one file that are shown; of more their number is."""
 
 
@@ -99,14 +99,17 @@ class _Errors:
 
     path: Path
     found: list[str] = field(default_factory=list)
+    elsewhere: list[str] = field(default_factory=list)
+    """Errors of other files that it needs, with their places."""
 
     def tell(self) -> None:
         """Raise InputError with all of them, if there are any."""
-        if not self.found:
+        if not (self.found or self.elsewhere):
             return
         more = len(self.found) - _SHOWN
-        shown = self.found[:_SHOWN] + ([f"and {more} more"] if more > 0 else [])
-        raise InputError(f"{self.path}: " + "; ".join(shown))
+        shown = [f"{self.path}: {problem}" for problem in self.found[:_SHOWN]]
+        shown += [f"{self.path}: and {more} more"] if more > 0 else []
+        raise InputError("\n".join(shown + self.elsewhere))
 
 
 def read_all(directory: Path) -> list[TracedDrive]:
@@ -139,12 +142,12 @@ def _text(path: Path) -> str:
 def _requests(directory: Path, name: str) -> tuple[Request, ...]:
     path = directory / f"{name}.trace"
     errors, found = _Errors(path), []
-    for number, line in enumerate(_text(path).splitlines(), 1):
+    for number, line in enumerate(_text(path).rstrip().splitlines(), 1):
         try:
             found.append(_request(line))
         except ValueError as error:
             errors.found.append(f"line {number}: {error}")
-    if not found:
+    if not (found or errors.found):
         errors.found.append("has no request")
     errors.tell()
     return tuple(found)
@@ -154,8 +157,10 @@ def _request(line: str) -> Request:
     words = line.split()
     if len(words) != 6 or words[0] not in ("R", "W"):
         raise ValueError(f"is no request: {line[:60]!r}")
-    first, sectors = int(words[2]), int(words[3])
-    response, gap = float(words[4]), float(words[5])
+    try:
+        first, sectors, response, gap = int(words[2]), int(words[3]), float(words[4]), float(words[5])
+    except ValueError:
+        raise ValueError(f"has something that is no number: {line[:60]!r}") from None
     if first < 0 or sectors < 1:
         raise ValueError(f"has no sectors: {line[:60]!r}")
     if not (isfinite(response) and isfinite(gap) and response > 0 and gap >= 0):
@@ -226,8 +231,8 @@ def _mechanics(directory: Path, name: str) -> Mechanics:
     try:
         seek = _seek(directory / f"{name}.seek", mechanics, cylinders)
     except InputError as error:
-        errors.found.append(str(error))
         seek = ()
+        errors.elsewhere.append(str(error))
     found = Mechanics(
         surfaces=top.whole("Number of data surfaces", least=1),
         cylinders=cylinders,
@@ -274,7 +279,9 @@ def _seek(path: Path, mechanics: _Fields, cylinders: int) -> tuple[tuple[int, fl
     if kind in ("hpl", "hplplus10"):
         return _hpl(mechanics, kind, cylinders)
     if kind != "extracted":
-        raise InputError(f"Seek type {kind!r} is not extracted, hpl or hplplus10")
+        raise InputError(
+            f"{path.with_suffix('.model')}: Seek type {kind!r} is not extracted, hpl or hplplus10"
+        )
     errors = _Errors(path)
     found: list[tuple[int, float]] = []
     for number, line in enumerate(_text(path).splitlines(), 1):
@@ -298,7 +305,8 @@ def _hpl(mechanics: _Fields, kind: str, cylinders: int) -> tuple[tuple[int, floa
     values = _numbers(mechanics, "HPL seek equation values")
     first = _numbers(mechanics, "First ten seek times") if kind == "hplplus10" else []
     if len(values) < 5:
-        raise InputError("HPL seek equation values are not five numbers")
+        mechanics.errors.found.append("HPL seek equation values: are not five numbers")
+        return ()
     border, base, root, start, slope = values[:5]
     distances = sorted(
         {*range(1, 11), *(round(1.12**n) for n in range(21, 120)), cylinders - 1, round(border)}
@@ -319,7 +327,8 @@ def _numbers(mechanics: _Fields, key: str) -> list[float]:
             [float(one.text) for one in listed if isinstance(one, Scalar)] if isinstance(listed, list) else []
         )
     except ValueError:
-        raise InputError(f"{key}: holds something that is no number") from None
+        mechanics.errors.found.append(f"{key}: holds something that is no number")
+        return []
 
 
 def _electronics(directory: Path, name: str) -> Electronics:

@@ -70,7 +70,14 @@ def test_figures_reach_the_module() -> None:
 
 
 def test_a_drive_without_them_has_none_of_their_words() -> None:
-    optional = {"seek", "any_order", "write_segments", "hit_overhead_ns", "track_skew_ns", "bus_after_percent"}
+    optional = {
+        "seek",
+        "any_order",
+        "write_segments",
+        "hit_overhead_ns",
+        "track_skew_ns",
+        "bus_after_percent",
+    }
     for drive in selection.drives():
         assert not optional & words(drive).keys()
 
@@ -93,7 +100,9 @@ def test_a_segment_may_be_smaller_than_a_request() -> None:
     """As in drives of the nineties."""
     drive = made(cache={"kib": 96, "segments": 3, "read_ahead_kib": 32})
     assert geometry.write_cache_bytes(drive) == 64 << 10
-    assert geometry.write_cache_bytes(made(cache={"kib": 96, "segments": 1, "read_ahead_kib": 32})) == 96 << 10
+    assert (
+        geometry.write_cache_bytes(made(cache={"kib": 96, "segments": 1, "read_ahead_kib": 32})) == 96 << 10
+    )
     one = made(cache={"kib": 96, "segments": 3, "read_ahead_kib": 32, "write_segments": 1})
     assert geometry.write_cache_bytes(one) == 32 << 10
 
@@ -106,7 +115,12 @@ def test_every_error_is_told_with_its_place() -> None:
             "seek": {"points": [(1, 2.0), (3, 1.5), (3, 4.0), (9, 3.0)], **ESTIMATED},
             "zones": {"table": [(0, 99, 500), (90, 199, 400), (250, 240, 0)], **ESTIMATED},
         },
-        cache={"write_segments": 40, "read_ahead_after": 3, "bus_after_percent": 101, "write_after_percent": 200},
+        cache={
+            "write_segments": 40,
+            "read_ahead_after": 3,
+            "bus_after_percent": 101,
+            "write_after_percent": 200,
+        },
     )
     for problem in (
         "hit_overhead_us must be more than 0",

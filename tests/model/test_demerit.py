@@ -1,0 +1,92 @@
+"""Traces are replayed through the drive's C files, and compared by their distributions."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from bench import demerit
+from bench.drive_traces import Request, TracedDrive, read_all
+from bench.traced_profile import Figures, profile
+from tests.model.native import Library
+from tests.unit import traced_drive
+
+
+def recorded(library: Library, directory: Path, figures: Figures) -> TracedDrive:
+    """A drive whose trace is the model's own answer, from an angle that is none of those of the replay."""
+    [traced] = read_all(traced_drive.write(directory))
+    random, requests = Random(3), []
+    for _ in range(1500):
+        first = random.randrange(770_000)
+        for part in range(random.choice((1, 1, 3))):
+            write = random.random() < 0.3
+            requests.append(Request(write, first + 8 * part, 8, 1.0, random.uniform(3e3, 40e3)))
+    drive = profile(traced, figures)
+    took = demerit.replay(library, drive, requests, [0.0, *(one.gap for one in requests[:-1])], 0.31)
+    requests = [replace(one, response=time * 1000) for one, time in zip(requests, took, strict=True)]
+    return replace(traced, requests=tuple(requests))
+
+
+@pytest.mark.parametrize("figures", Figures)
+def test_the_model_is_near_itself(library: Library, tmp_path: Path, figures: Figures) -> None:
+    """What is left is the unknown angle, and the bus, of which the trace tells the rate."""
+    traced = recorded(library, tmp_path, figures)
+    drive = profile(traced, figures).model_copy(update={"interface": profile_bus(tmp_path, figures)})
+    [everything, reads, writes] = demerit.compare(library, traced, drive).demerits
+    assert everything and reads and writes
+    assert everything.percent < 1.5
+    assert everything.modelled == pytest.approx(everything.measured, rel=0.01)
+    assert max(reads.percent, writes.percent) < 4
+
+
+def profile_bus(directory: Path, figures: Figures) -> object:
+    """The bus with which the trace was made."""
+    [traced] = read_all(directory)
+    return profile(traced, figures).interface
+
+
+def test_other_times_are_further_away(library: Library, tmp_path: Path) -> None:
+    traced = recorded(library, tmp_path, Figures.MEASURED)
+    slower = replace(
+        traced, requests=tuple(replace(one, response=one.response * 1.2) for one in traced.requests)
+    )
+    near, far = (
+        demerit.compare(library, one, profile(one, Figures.MEASURED)).demerits[0] for one in (traced, slower)
+    )
+    assert near and far
+    assert far.percent > near.percent + 10
+
+
+def test_the_distance_is_between_the_distributions() -> None:
+    found = demerit.demerit([3.0, 1.0, 2.0], [4.0, 2.0, 3.0, 4.0, 2.0, 3.0])
+    assert (found.measured, found.modelled, found.distance) == (2.0, 3.0, 1.0)
+    assert found.percent == 50
+
+
+def test_the_command_prints_a_drive_that_it_never_saw(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    traced_drive.write(tmp_path, trace=traced_drive.lines(200))
+    page = tmp_path / "validation.md"
+    page.write_text(f"before\n<!-- made by: {demerit.MAKER} -->\nold\n<!-- end -->\nafter\n")
+    monkeypatch.setattr(demerit, "PAGE", page)
+    monkeypatch.setattr(sys, "argv", ["bench.demerit", str(tmp_path), "--write"])
+    assert demerit.main() == 0
+    said = capsys.readouterr().out
+    for figures in Figures:
+        assert f"figures: {figures.value}" in said
+    assert said.count("made-up  ") == 3
+    assert "| `made-up` |" in page.read_text()
+    assert page.read_text().startswith("before\n")
+    assert page.read_text().endswith("<!-- end -->\nafter\n")
+
+
+def test_the_command_tells_the_line_that_is_no_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    traced_drive.write(tmp_path, trace=traced_drive.lines(3) + "and so on\n")
+    monkeypatch.setattr(sys, "argv", ["bench.demerit", str(tmp_path)])
+    assert demerit.main() == 2
+    assert "made-up.trace: line 4: is no request: 'and so on'" in capsys.readouterr().err
