@@ -48,6 +48,15 @@ def put(page: Path, maker: str, text: str) -> None:
     page.write_text(head + begin + wrapped(text) + END + tail)
 
 
+def between(page: Path, maker: str) -> str:
+    """Return the text between the mark of ``maker`` and the next end. Raises AgelabError without marks."""
+    _, begin, rest = page.read_text().partition(f"<!-- made by: {maker} -->\n")
+    text, end, _ = rest.partition(END)
+    if not (begin and end):
+        raise AgelabError(f"{page} has no place for the table of {maker}")
+    return text
+
+
 def command(
     doc: str | None,
     scenario: str,

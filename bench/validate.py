@@ -22,8 +22,10 @@ from agelab.runner.plan import cell_inputs
 from agelab.scenario import selection
 from agelab.store import Store, key_of
 from agelab.vm import host
+from bench import demerit
 from bench.common import table
 from bench.guest import Bench, bench
+from bench.page import between
 from bench.validate_job import (
     DEEP_READS,
     PLACE,
@@ -199,7 +201,8 @@ def main() -> int:
     head = ("drive", "figure", "profile", "measured", "deviation")
     print(table(head, [one.row for one in report.figures]))
     if options.write:
-        (PROJECT / "docs/validation.md").write_text(document(report))
+        page = PROJECT / "docs/validation.md"
+        page.write_text(document(report, between(page, demerit.MAKER)))
         (PROJECT / "docs/validation.svg").write_text(figure(report.curves))
     for one in report.beyond:
         print(f"{one.drive}: {one.name} is {one.deviation:+.2%} off", file=sys.stderr)

@@ -135,7 +135,8 @@ def phase(run_seed: int, index: int, revolution: int) -> int:
 
 
 def write_cache_bytes(drive: Drive) -> int:
-    """Return the bytes of a disk's write cache in the module, 16 MiB at most (drive.h): all segments but one."""
+    """Return the bytes of a disk's write cache in the module, 16 MiB at most (drive.h): all but one segment,
+    or those that the file states."""
     if not isinstance(drive.medium, RotatingDisk) or not drive.cache.write_back.value:
         return 0
     whole, segments = drive.cache.kib.value << 10, drive.cache.segments.value
