@@ -21,8 +21,11 @@ replaced by their mean. A switch of the head takes what the skew allows for it, 
 The bus is not the drive's but the host's: its rate comes from the trace (`bus_rate`).
 """
 
+from bisect import bisect_left
 from collections import Counter
+from collections.abc import Sequence
 from enum import Enum
+from heapq import heappop, heappush
 from itertools import combinations
 from pathlib import Path
 from statistics import median
@@ -80,15 +83,16 @@ def _mean(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
-def time_at(curve: list[tuple[int, float]], distance: int) -> float:
-    """Return a curve's time over a distance: between two points it rises evenly."""
-    before = curve[0]
-    for point in curve:
-        if point[0] >= distance:
-            run = point[0] - before[0]
-            return before[1] + (point[1] - before[1]) * (distance - before[0]) / run if run else point[1]
-        before = point
-    return before[1]
+def time_at(curve: Sequence[tuple[int, float]], distance: int) -> float:
+    """Return a curve's time over a distance: between two points it rises evenly, beyond its ends it is level."""
+    at = bisect_left(curve, distance, key=lambda point: point[0])
+    if at == len(curve):
+        return curve[-1][1]
+    far, most = curve[at]
+    if at == 0 or far == distance:
+        return most
+    near, least = curve[at - 1]
+    return least + (most - least) * (distance - near) / (far - near)
 
 
 def mean_seek(curve: list[tuple[int, float]], cylinders: int) -> float:
@@ -212,12 +216,23 @@ def _measured_disk(mechanics: Mechanics, reads_any_order: bool) -> RotatingDisk:
 
 
 def _thinned(curve: list[tuple[int, float]]) -> list[tuple[int, float]]:
-    """Return at most as many points as the module takes, without those that the others say best."""
-    kept = list(curve)
-    while len(kept) > MAX_SEEK_POINTS:
-        least = min(
-            range(1, len(kept) - 1),
-            key=lambda at: abs(time_at([kept[at - 1], kept[at + 1]], kept[at][0]) - kept[at][1]),
-        )
-        del kept[least]
-    return kept
+    """Return at most as many points as the module takes: always the one next that lies furthest from those before."""
+    kept = {0, len(curve) - 1}
+    spans = [_furthest(curve, 0, len(curve) - 1)]
+    while len(kept) < min(MAX_SEEK_POINTS, len(curve)):
+        _, at, first, last = heappop(spans)
+        if not first < at < last:
+            break
+        kept.add(at)
+        heappush(spans, _furthest(curve, first, at))
+        heappush(spans, _furthest(curve, at, last))
+    return [curve[at] for at in sorted(kept)]
+
+
+def _furthest(curve: list[tuple[int, float]], first: int, last: int) -> tuple[float, int, int, int]:
+    """Return the point between two that lies furthest from their line: minus how far, which, and the two."""
+    ends = (curve[first], curve[last])
+    return min(
+        (-abs(time_at(ends, curve[at][0]) - curve[at][1]), at, first, last)
+        for at in (range(first + 1, last) or (first,))
+    )

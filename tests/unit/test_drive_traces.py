@@ -117,7 +117,8 @@ def test_a_measured_curve_rises() -> None:
 def test_a_curve_of_too_many_points_keeps_those_that_matter() -> None:
     curve = [(distance, 1.0 + (distance >= 100) * 3.0) for distance in range(1, 201)]
     thinned = traced_profile._thinned(curve)
-    assert len(thinned) == 128
+    assert len(thinned) <= 128
+    assert len(traced_profile._thinned([(n, n**0.5) for n in range(1, 5000)])) == 128
     assert all(time_at(thinned, distance) == pytest.approx(time) for distance, time in curve)
 
 
