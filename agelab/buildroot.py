@@ -4,6 +4,7 @@ The packages are unpacked, not installed, into a build root that the store keeps
 bubblewrap: no network, no root needed, nothing of the host, the same paths each time.
 """
 
+import errno
 import os
 import re
 import shutil
@@ -15,6 +16,7 @@ from typing import Any
 
 from agelab import atomic, confine, process
 from agelab.debian import Archive, Package, PackagesVanished, unpack
+from agelab.disk_errors import is_disk_full
 from agelab.errors import AgelabError, HostError
 from agelab.model.base import Frozen
 from agelab.notify import Notify
@@ -211,7 +213,10 @@ class Workshop:
         except process.ProcessFailed as error:
             confine.raise_unconfined(error, "a build")
             lines = error.stderr.strip().splitlines()
-            if short := next((line.strip() for line in lines if _HOST_SHORTAGE.search(line)), None):
+            short = next((line.strip() for line in lines if _HOST_SHORTAGE.search(line)), None)
+            if short is None and is_disk_full(self.build):  # strip does not say why it fails
+                short = os.strerror(errno.ENOSPC)
+            if short:
                 raise HostError(
                     f"{self.product} cannot be built on this host as it is: {short[:200]}",
                     hint="free some space or memory; AGELAB_HOME=<directory> moves the store",

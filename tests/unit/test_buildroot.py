@@ -142,6 +142,20 @@ def test_a_program_gets_nothing_of_the_host_but_its_directory(
     assert seen[bound + 1 : bound + 3] == [str(opened.build), "/build"] and seen.count("--bind") == 1
 
 
+def test_a_program_that_fails_on_a_full_disk_without_a_word_is_no_fault_of_the_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(argv: list[str], log: Path) -> process.Completed:
+        raise process.ProcessFailed(argv, 1, "")  # strip(1) on a disk that fills while it writes
+
+    tar, files = shop(tmp_path, [])
+    with buildroot.open_workshop(tar, files, tmp_path / "made", "a test") as opened:
+        monkeypatch.setattr(process, "run", run)
+        monkeypatch.setattr(buildroot, "is_disk_full", lambda directory: directory == opened.build)
+        with pytest.raises(HostError, match="on this host as it is: No space left on device"):
+            opened.run(["strip", "a.ko"])
+
+
 @pytest.mark.parametrize(
     "text, kind, said",
     [
