@@ -19,24 +19,30 @@ _HINT = "free some space, or move the store with AGELAB_HOME=<directory>"
 _FULL = re.compile(r".*(No space left on device|Disk quota exceeded)", re.IGNORECASE)
 
 
+class DiskError(HostError):
+    """The disk of the store is full, or not to be written to."""
+
+
 @contextmanager
 def naming_disk_errors(where: Path) -> Iterator[None]:
     """Turn errors of the disk below a directory of the store, also those that a program told of, into one line.
 
-    Raises HostError.
+    Raises DiskError.
     """
     try:
         yield
+    except DiskError:
+        raise
     except OSError as error:
         if error.errno not in DISK_ERRNOS:
             raise
-        raise HostError(f"cannot write below {where}: {error}", _HINT) from error
+        raise DiskError(f"cannot write below {where}: {error}", _HINT) from error
     except HostError as error:
         full = full_disk_line(str(error))
         if not full and is_disk_full(where):  # not every program says why it cannot write
             full = f"{os.strerror(errno.ENOSPC)}: {str(error).splitlines()[0][:MAX_LINE]}"
         if full:
-            raise HostError(f"cannot write below {where}: {full}", _HINT) from error
+            raise DiskError(f"cannot write below {where}: {full}", _HINT) from error
         raise
 
 

@@ -122,24 +122,22 @@ def from_package(wanted: str, store: Store, progress: Notify, *, refresh: bool =
     package = archive.package(name, there[name])
     place = _repository(store, {"package": package.name, "sha256": package.sha256})
     mark = place / "tree"
-    with _import_lock(store, place):
+    with _import_lock(store, place), naming_disk_errors(place):
         if not mark.exists():
             progress(f"unpacking {name} {package.version} (once, half a minute)")
             [deb] = archive.download([package])
-            mark.write_text(_import_package(deb, place), encoding="utf-8")
+            atomic.write(mark, _import_package(deb, place).encode())
     origin = KernelPart(name=package.name, version=package.version, sha256=package.sha256)
     return _checked_tree(place, fileio.read_text(mark), origin)
 
 
 def _import_package(deb: Path, place: Path) -> str:
     """Import the source in a package and return its tree object."""
-    unpack(deb, place / "package")
-    [packed] = (place / "package").rglob("linux-source-*.tar.xz")
-    unpacked = place / "unpacked"
-    unpack_source(packed, unpacked)
-    tree = _write_tree(unpacked, place)
-    process.run(["rm", "-rf", str(unpacked), str(place / "package")])
-    return tree
+    with atomic.temp_dir(place) as directory, naming_disk_errors(place):  # while the disk still is full
+        unpack(deb, directory / "package")
+        [packed] = (directory / "package").rglob("linux-source-*.tar.xz")
+        unpack_source(packed, directory / "unpacked")
+        return _write_tree(directory / "unpacked", place)
 
 
 def apply_patches(source: SourceTree, files: Sequence[Path]) -> SourceTree:
@@ -215,7 +213,7 @@ def _write_tree(path: Path, place: Path, head: str | None = None) -> str:
 def _file_sizes(path: Path, place: Path, index: Mapping[str, str], *, ignored: bool) -> Iterator[int]:
     """Yield the bytes of each file that git would import, with those that it is told to ignore or without them."""
     words = ["ls-files", "-z", "--cached", "--others", *([] if ignored else ["--exclude-standard"])]
-    with atomic.temp_dir(place) as directory:
+    with atomic.temp_dir(place) as directory, naming_disk_errors(place):  # while the disk still is full
         listed = directory / "names"
         git.run(place / "git", words, work_tree=path, env=index, stdout=listed)
         names = fileio.read_bytes(listed, fileio.LINES).split(b"\0")[:-1]

@@ -104,6 +104,21 @@ make_with_ever_more_room(
     lambda: source_tree.from_directory(tree, "", store, lambda line: None).check_out(), "kernel", 16
 )
 """
+SOURCE = """
+from agelab.debian import Package
+from agelab.kernel import source_tree
+FILE = dict(filename="linux-source-6.6.deb", size=1, sha256="0" * 64)
+class Mirror:
+    suite = "bookworm"
+    def __init__(self, store, suite): pass
+    def versions(self, prefix): return {"linux-source-6.6": "6.6-1"}
+    def package(self, name, version): return Package(name=name, version=version, **FILE)
+    def download(self, packages): return [Path("{source}")]
+source_tree.Archive = Mirror
+make_with_ever_more_room(
+    lambda: source_tree.from_package("6.6", store, lambda line: None).check_out(), "kernel", 16
+)
+"""
 IMAGE = """
 import pytest
 from agelab.image import packer, sealed_image
@@ -122,12 +137,12 @@ make_with_ever_more_room(lambda: sealed_image.build(kernel, store, test_image.FI
 
 
 @pytest.mark.parametrize(
-    ("script", "kinds"),
-    [(KERNEL, 10), (TREE, 5), (ROOT, 5), (IMAGE, 5)],
-    ids=["kernel", "tree", "root", "image"],
+    ("script", "kinds", "stored"),
+    [(KERNEL, 10, "[[]]"), (TREE, 5, "[]"), (SOURCE, 5, "[]"), (ROOT, 5, "[[]]"), (IMAGE, 5, "[[]]")],
+    ids=["kernel", "tree", "source", "root", "image"],
 )
 def test_what_finds_no_room_at_one_of_its_steps_is_told_in_a_line_and_leaves_nothing_behind(
-    script: str, kinds: int, home: Path, tmp_path: Path
+    script: str, kinds: int, stored: str, home: Path, tmp_path: Path
 ) -> None:
     """Programs unpack a kernel, import its source, pack a root; agelab writes an index, archives, manifests."""
     deb, tree = (
@@ -135,11 +150,16 @@ def test_what_finds_no_room_at_one_of_its_steps_is_told_in_a_line_and_leaves_not
         test_kernel_source.files(tmp_path / "tree"),
     )
     (tree / "kernel/large").write_bytes(os.urandom(100_000))
-    done = inside(home, LARGER, SWEEP + script.replace("{deb}", str(deb)).replace("{tree}", str(tree)))
+    packed = subprocess.run(["tar", "-C", tmp_path, "-cJf", "-", "tree"], check=True, capture_output=True)
+    name = "usr/src/linux-source-6.6.tar.xz"
+    made = {"{deb}": deb, "{tree}": tree, "{source}": package(tmp_path, "source", {name: packed.stdout})}
+    for word, path in made.items():
+        script = script.replace(word, str(path))
+    done = inside(home, LARGER, SWEEP + script)
     assert done.returncode == 0, done.stderr
     *failed, sound = done.stdout.splitlines()
     assert failed == [FULL] * len(failed) and len(failed) >= kinds
-    assert sound == ("[]" if script == TREE else "[[]]")
+    assert sound == stored
 
 
 RUN = """
