@@ -111,6 +111,8 @@ def test_a_disk_of_which_little_is_used_is_hashed_at_once(tmp_path: Path) -> Non
 
 
 def test_a_disk_that_was_stored_with_plain_hashes_is_sound(kept: StoredDisk) -> None:
+    for member in kept.members:
+        os.truncate(member, 4 * MIB)  # disks of then had no slots
     plain = {name: file_hash(kept.artefact / name) for name in kept.artefact.manifest.files}
     manifest = kept.artefact.manifest.model_copy(update={"files": plain})
     older = replace(kept, artefact=replace(kept.artefact, manifest=manifest))
