@@ -1,5 +1,6 @@
 """A cell's verdict, its inputs, and what is unsupported."""
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,9 +28,11 @@ from agelab.runner.plan.boot import Boot
 from agelab.runner.plan.cell_inputs import guest_command
 from agelab.store import Store
 from agelab.vm import domain
+from agelab.vm.guest import MemoryDisk
 from agelab.vm.hypervisor import Ending, Hypervisor
 from tests.unit.test_scenario import CORPUS, spec
 
+GIB = 1 << 30
 OK = CellEnded(event="end", status="ok", reason=None)
 HUNG = CellEnded(event="end", status="hung", reason="step x, repetition 1: no end within 5 s of guest time")
 FAILED = StepFailed(event="failed", step="fill", repetition=2, status=1, said="alas")
@@ -360,6 +363,30 @@ def test_a_boot_with_fewer_forks_than_planned_has_a_domain_of_its_own(
     boots = CellBoots(launcher, CellGoals())
     planned, started = (launcher.guest(boots.mapping(names)) for names in (("aged", "control"), ("aged",)))
     assert launcher._domain_xml(planned) != launcher._domain_xml(started)
+
+
+def test_beside_a_disk_of_a_larger_slot_every_file_is_as_long_as_the_slot(tmp_path: Path) -> None:
+    """QEMU takes no file that is shorter; what is in the store stays as it is."""
+    image = SimpleNamespace(root=tmp_path / "root", boot_image=tmp_path)
+    for name, size in (("root", 1), ("stored", GIB), ("small", GIB), ("large", 17 * GIB)):
+        (tmp_path / name).write_bytes(b"data")
+        os.truncate(tmp_path / name, size)
+    launcher = GuestLauncher(
+        tmp_path, spec(), cast(Image, image), CORPUS, cast(Hypervisor, None), None, None, None, {}
+    )
+    launcher.__dict__["_initramfs"] = b""
+    disks = (
+        MemoryDisk(tmp_path / "stored", GIB, written=False),
+        MemoryDisk(tmp_path / "small", GIB, written=True),
+        MemoryDisk(tmp_path / "large", 17 * GIB, written=True),
+    )
+    boot = replace(CellBoots(launcher, CellGoals()).mapping(("aged",)), disks=disks)
+    guest, _ = launcher._guest_to_run(boot)
+    attached = guest.disks[3:]
+    assert {disk.path.stat().st_size for disk in attached} == {disk.size for disk in attached} == {64 * GIB}
+    assert [disk.path.name for disk in attached[:3]] == ["slot-stored", "small", "large"]
+    assert attached[0].path.open("rb").read(4) == b"data"
+    assert (tmp_path / "stored").stat().st_size == GIB
 
 
 def test_the_hosts_patience_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:

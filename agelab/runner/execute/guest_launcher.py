@@ -3,12 +3,12 @@
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from agelab import fileio
+from agelab import fileio, stored_disk
 from agelab.corpus import Corpus
 from agelab.disk_errors import is_disk_full
 from agelab.errors import InputError
@@ -30,13 +30,15 @@ from agelab.vm.clock_library import ClockLibraries
 from agelab.vm.guest import REAL_SERIAL, Clock, GuestSpec, MemoryDisk, RealDisk
 from agelab.vm.hypervisor import Ending, Hypervisor
 from agelab.vm.saved_guest import NotRestored
-from agelab.vm.slots import SlotLayout, layout_for
+from agelab.vm.slots import FIRST, SlotLayout, layout_for
 from agelab.vm.virtual_clock import EPOCH
 
 BOOT_TIMEOUT: dict[Clock, float] = {"virtual": 6 * 3600.0, "wall": 7 * 86400.0}
 """Host seconds for one boot."""
 MAX_TIMEOUT = 10**9
 DAY_SECONDS = 86400
+SLOT_COPY = "slot-"
+"""How the copies begin of disks that are shorter than their slots."""
 TIMEOUT_VARIABLE = "AGELAB_PATIENCE"
 """The environment variable that sets them."""
 
@@ -93,7 +95,8 @@ class GuestLauncher:
                 ending = self._run_guest(guest, saved, boot, events, record, on_step)
             return Ending.OUTPUT_LOST if self._is_output_lost(ending, events) else ending
         finally:
-            for file in (self._plan_disk(boot), self._empty_slot, self._initramfs_file(boot)):
+            files = [self._plan_disk(boot), self._empty_slot, self._initramfs_file(boot)]
+            for file in (*files, *self.directory.glob(f"{SLOT_COPY}*")):
                 file.unlink(missing_ok=True)
 
     def _run_guest(
@@ -127,11 +130,28 @@ class GuestLauncher:
         if layout:
             with self._empty_slot.open("wb") as file:
                 file.truncate(layout.size)
+            data = map(self._lengthened, guest.disks[FIRST:])
+            guest = replace(guest, disks=(*guest.disks[:FIRST], *data))
         if self.saved and layout:
             saved = self.saved.obtain(guest, self._initramfs)
             return self.saved.restored(guest, saved.directory), saved
         guest.initramfs.write_bytes(self._initramfs)
         return guest, None
+
+    def _lengthened(self, disk: MemoryDisk) -> MemoryDisk:
+        """Return a disk whose file is as long as its slot: QEMU takes no shorter one.
+
+        Disks of 16 GiB and less have shorter files than the slots that a larger one beside them takes. What is not
+        written is an artefact of the store, which never changes: of it a copy is made longer.
+        """
+        if disk.path.stat().st_size >= disk.size:
+            return disk
+        path = disk.path
+        if not disk.written:
+            path = self.directory / f"{SLOT_COPY}{disk.path.name}"
+            stored_disk.sparse_copy(disk.path, path)
+        os.truncate(path, disk.size)
+        return replace(disk, path=path)
 
     def _is_output_lost(self, ending: Ending, events: BootEvents) -> bool:
         """Tell whether lines are missing. A full disk may also be why the last one is, or why one has been altered."""
