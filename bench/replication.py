@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from agelab.cli.options import open_store
 from agelab.cli.replicate import loaded
 from agelab.errors import AgelabError
-from agelab.published.phrasing import describe_column, tau_text
+from agelab.published.phrasing import agreement_text, describe_column
 from agelab.published.report import StudyReport, study_reports
 from agelab.published.verdict import ClaimVerdict
 from agelab.results import run_lookup
@@ -21,7 +21,7 @@ from agelab.view.replication_markdown import markdown_lines
 from bench.page import DOCS, line, put
 
 PAGE = DOCS / "replication.md"
-HEAD = ("study", "", *(verdict.value for verdict in ClaimVerdict), "tau-b of the sums")
+HEAD = ("study", "", *(verdict.value for verdict in ClaimVerdict), "tau-b of the sums", "25 % / x 2 / beyond")
 
 
 def summary(found: Sequence[StudyReport]) -> Iterator[str]:
@@ -36,6 +36,7 @@ def summary(found: Sequence[StudyReport]) -> Iterator[str]:
                     f"{letter}: {describe_column(side)}",
                     *counts,
                     _taus(report, letter),
+                    _bands(report, letter),
                 ]
             )
     yield ""
@@ -55,7 +56,18 @@ def _taus(report: StudyReport, letter: str) -> str:
                 where = " ".join(
                     filter(None, (ranking.table, ranking.layout, ranking.metric, column.stand_in))
                 )
-                said.append(f"{where} {tau_text(one.ours.tau)}")
+                said.append(f"{where} {agreement_text(one.ours)}")
+    return ", ".join(said) or "-"
+
+
+def _bands(report: StudyReport, letter: str) -> str:
+    """Count the cells of each table and layout that lie within 25 % of the study's, within a factor of 2, beyond."""
+    said = []
+    for ranking in report.rankings:
+        for column, found in zip(report.columns, ranking.deviations, strict=True):
+            if column.letter == letter and found.bands.cells:
+                where = filter(None, (ranking.table, ranking.layout, ranking.metric, column.stand_in))
+                said.append(f"{' '.join(where)} {' / '.join(map(str, found.bands))}")
     return ", ".join(said) or "-"
 
 
@@ -63,7 +75,8 @@ def _replicated(report: StudyReport) -> Iterator[str]:
     """List the claims that replicated on every side that could test them, and those that did on some."""
     always, sometimes = [], []
     for claim, judged in report.claims:
-        verdicts = [one.verdict for _, one in judged if one.verdict is not ClaimVerdict.UNTESTED]
+        tested = (ClaimVerdict.REPLICATED, ClaimVerdict.NOT)
+        verdicts = [one.verdict for _, one in judged if one.verdict in tested]
         if verdicts and all(verdict is ClaimVerdict.REPLICATED for verdict in verdicts):
             always.append(f"`{claim.id}`")
         elif ClaimVerdict.REPLICATED in verdicts:

@@ -15,7 +15,8 @@ from agelab.results.run_directory import RunDirectory
 @click.option("--markdown", is_flag=True, help="Print Markdown, as in docs/replication.md.")
 @json_option
 def replicate(runs: tuple[str, ...], everything: bool, markdown: bool, as_json: bool) -> None:
-    """Put RUN beside the study that its scenario follows: rankings, and a verdict on each of the study's claims.
+    """Put RUN beside the study that its scenario follows: seconds beside seconds and how far they are off, rankings,
+    and a verdict on each of the study's claims.
 
     RUN is a name of agelab list, its beginning, or latest. Runs that differ in variants, layouts and run seeds
     alone are one column; those of another scale, kernel or set of defaults stand side by side.
@@ -23,7 +24,8 @@ def replicate(runs: tuple[str, ...], everything: bool, markdown: bool, as_json: 
     Exit: 0 whatever the verdicts.
     """
     from agelab.published.report import study_reports
-    from agelab.view.replication import print_report, reports_json
+    from agelab.view.replication import print_report
+    from agelab.view.replication_json import reports_json
     from agelab.view.replication_markdown import markdown_lines
 
     if as_json and markdown:

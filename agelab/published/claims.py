@@ -225,6 +225,22 @@ class TableUse(Frozen):
     untestable: str = Field(default="", description="why no run of ours stands beside it")
 
 
+class Circle(Frozen):
+    """Steps whose figures in the study settled an input of ours: that ours come near them says nothing."""
+
+    steps: tuple[StepName, ...] = Field(min_length=1, description="whose figures they are")
+    metric: str = Field(default="elapsed", description="which of their figures")
+    why: str = Field(min_length=1, description="what was derived from them")
+
+
+class Disproportionate(Frozen):
+    """Steps whose time does not follow the size of the data, so that a smaller one cannot stand for it."""
+
+    steps: tuple[StepName, ...] = Field(min_length=1, description="which")
+    variants: tuple[Name, ...] = Field(default=(), description="of which variants; none: of all")
+    why: str = Field(min_length=1, description="how it follows")
+
+
 class StandIns(Frozen):
     """Filesystems of ours in place of one that no run can have."""
 
@@ -245,6 +261,10 @@ class Claims(Frozen):
         default={}, description="steps that are the sum of others, where a test or a table has them"
     )
     stand_ins: StandIns | None = Field(default=None, description="where its own filesystem cannot be run")
+    circles: tuple[Circle, ...] = Field(default=(), description="figures that settled an input of ours")
+    disproportionate: tuple[Disproportionate, ...] = Field(
+        default=(), description="steps that a smaller scale does not shorten in proportion"
+    )
     claims: tuple[Claim, ...] = Field(min_length=1, description="its findings")
 
     @model_validator(mode="after")
@@ -277,6 +297,19 @@ class Claims(Frozen):
         """The variants that any test compares for the lowest or highest."""
         tests = [claim.test for claim in self.claims if isinstance(claim.test, Extreme)]
         return frozenset(subject(ref).variant for test in tests for ref in (*test.of, *test.among))
+
+    def circle(self, step: str, metric: str) -> str:
+        """Return what was derived from the study's figures of that step and metric; empty where nothing was."""
+        return next((one.why for one in self.circles if step in one.steps and metric == one.metric), "")
+
+    def out_of_proportion(self, step: str, variant: str) -> str:
+        """Return why the step does not follow the size of the data on that variant; empty where it does."""
+        found = (
+            one.why
+            for one in self.disproportionate
+            if step in one.steps and (not one.variants or variant in one.variants)
+        )
+        return next(found, "")
 
     def table(self, name: str | None) -> TableUse:
         """Return the table of that name; the first one without a name."""

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 from agelab.analysis.cells import CellResult
 from agelab.analysis.host_noise import HostNoise
+from agelab.model.metrics import METRICS
 from agelab.published.claims import Claims
 from agelab.published.run_columns import RunColumn
 from agelab.published.tables import Place, PublishedTables
@@ -20,6 +21,9 @@ PERCENTAGES = {
 """Metrics that are 100 times the sum of others over ``elapsed``."""
 SHORTEST = Fraction("0.5")
 """Seconds from which a percentage is known: the kernel counts in ticks of 10 ms, one of which is 2 % of them."""
+LEAD = Fraction("0.05")
+"""The lead that a time, or a share of one, must have without a floor of its own: about the smallest floors that five
+run seeds have shown of steps that copy, read or delete (docs/floor.md). Seeds hardly move counts and bytes."""
 
 
 class _NoValue(Exception):
@@ -40,6 +44,10 @@ class OurValues:
     def resolution(self) -> Fraction:
         """Zero: a guest's clock has six decimals, so no two values are one for its coarseness."""
         return Fraction()
+
+    def circle(self, step: str, metric: str) -> str:
+        """Return what of ours was derived from the study's figures there; empty where nothing was."""
+        return self.claims.circle(step, metric)
 
     def value(self, place: Place) -> Value:
         """Return one number for each run seed whose cell ended ok and has it, or why there is none."""
@@ -64,7 +72,8 @@ class OurValues:
                 reasons.append(str(why))
         if not numbers:
             return Value(why=reasons[0])
-        return Value(tuple(numbers), host=_noise(group.host, steps, metric, use.repetition))
+        lead = LEAD if METRICS[metric].unit in ("s", "%") else Fraction()
+        return Value(tuple(numbers), "", _noise(group.host, steps, metric, use.repetition), lead)
 
     def _variant(self, variant: str) -> str:
         """Return the variant that runs: a stand-in's, at the same row of the table."""

@@ -1,7 +1,7 @@
 """Run a claim's test on a source of values: a study's own table, or our runs."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from agelab.model.base import Layout
@@ -18,7 +18,7 @@ from agelab.published.claims import (
     Spread,
     subject,
 )
-from agelab.published.value_sources import Value, ValueSource, compare_values
+from agelab.published.value_sources import Value, ValueSource, compare_values, too_close
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,12 @@ class ClaimComparison:
     figure: Fraction | None
     """A ratio, or another number by the kind of test; None where values are missing."""
     holds: bool | None
-    """None where something is missing without which it cannot be said."""
+    """None where it cannot be said, or nothing would follow from it."""
     note: str = ""
+    close: bool = False
+    """True if it cannot be said because values lie too close to each other for so few run seeds."""
+    circle: bool = False
+    """True if nothing would follow: an input of ours was derived from the study's figures."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +48,15 @@ class ClaimOutcome:
 
     @property
     def holds(self) -> bool | None:
-        """True if enough comparisons are true; None where missing ones could change the answer."""
-        unknown = sum(one.holds is None for one in self.comparisons)
-        number = len(self.comparisons)
+        """True if enough comparisons are true; None where those that are not known could change the answer.
+
+        Those in a circle are not counted: None where no other is there.
+        """
+        counted = [one for one in self.comparisons if not one.circle]
+        unknown = sum(one.holds is None for one in counted)
+        number = len(counted)
+        if not number:
+            return None
         fewest = {"every": number, "most": number // 2 + 1, "some": 1}[self.over]
         if self.true >= fewest:
             return True
@@ -54,8 +64,14 @@ class ClaimOutcome:
 
     @property
     def missing(self) -> list[str]:
-        """The reasons why comparisons cannot be made, each once."""
-        return list(dict.fromkeys(one.note for one in self.comparisons if one.holds is None))
+        """The reasons why comparisons cannot be made, each once; those of a circle where there is nothing else."""
+        made = [one for one in self.comparisons if not one.circle] or self.comparisons
+        return list(dict.fromkeys(one.note for one in made if one.holds is None and not one.close))
+
+    @property
+    def close(self) -> list[str]:
+        """The reasons why comparisons were made and say nothing, each once."""
+        return list(dict.fromkeys(one.note for one in self.comparisons if one.close and not one.circle))
 
 
 @dataclass(frozen=True)
@@ -89,23 +105,30 @@ def _comparisons(test: AnyTest, claims: Claims, source: ValueSource) -> Iterator
     for layout in test.layouts:
         for step in test.steps:
             spot = _Spot(source, claims.table(test.table).id, test.metric, layout, step)
-            match test:
-                case ExpectedRatio():
-                    yield from (_ratio(spot, test, *couple) for couple in test.couples)
-                case Same():
-                    yield from (_same(spot, test, *couple) for couple in test.couples)
-                case Amount():
-                    yield from (_amount(spot, test, ref) for ref in test.of)
-                case Extreme():
-                    yield _extreme(spot, test, describe_extreme(test, claims))
-                case ExpectedOrder():
-                    yield _order(spot, test)
-                case Kept():
-                    yield _kept(spot, test)
-                case Gain():
-                    yield _gain(spot, test)
-                case Spread():
-                    yield _spread(spot, test)
+            other = getattr(test, "to_step", None) or step
+            why = source.circle(step, test.metric) or source.circle(other, test.metric)
+            for one in _at(spot, test, claims):
+                yield replace(one, holds=None, note=f"in a circle: {why}", circle=True) if why else one
+
+
+def _at(spot: _Spot, test: AnyTest, claims: Claims) -> Iterator[ClaimComparison]:
+    match test:
+        case ExpectedRatio():
+            yield from (_ratio(spot, test, *couple) for couple in test.couples)
+        case Same():
+            yield from (_same(spot, test, *couple) for couple in test.couples)
+        case Amount():
+            yield from (_amount(spot, test, ref) for ref in test.of)
+        case Extreme():
+            yield _extreme(spot, test, describe_extreme(test, claims))
+        case ExpectedOrder():
+            yield _order(spot, test)
+        case Kept():
+            yield _kept(spot, test)
+        case Gain():
+            yield _gain(spot, test)
+        case Spread():
+            yield _spread(spot, test)
 
 
 def why_missing(*values: Value) -> str:
@@ -125,11 +148,18 @@ def _ratio(spot: _Spot, test: ExpectedRatio, one: str, other: str) -> ClaimCompa
     if why := why_missing(left, right) or ("" if right.median else f"{second} is 0"):
         return ClaimComparison(where, None, None, why)
     figure, sign = left.median / right.median, compare_values(left, right)
-    if not sign and figure != 1:
-        # A difference that does not count is none.
-        holds = _in_band(Fraction(1), test.at_least, test.at_most)
-        return ClaimComparison(where, figure, holds, "below the floor")
-    return ClaimComparison(where, figure, _in_band(figure, test.at_least, test.at_most))
+    # A difference that does not count is none.
+    measured, none = (_in_band(one, test.at_least, test.at_most) for one in (figure, Fraction(1)))
+    if sign is None and measured is not none:
+        return _unknown(where, figure, too_close((left.median, right.median), left, right))
+    if sign == 0 and figure != 1:
+        return ClaimComparison(where, figure, none, "below the floor")
+    return ClaimComparison(where, figure, measured)
+
+
+def _unknown(where: str, figure: Fraction | None, why: str) -> ClaimComparison:
+    """Return a comparison of which the run seeds are too few to say how it comes out."""
+    return ClaimComparison(where, figure, None, why, close=True)
 
 
 def _same(spot: _Spot, test: Same, one: str, other: str) -> ClaimComparison:
@@ -143,8 +173,10 @@ def _same(spot: _Spot, test: Same, one: str, other: str) -> ClaimComparison:
         return ClaimComparison(where, figure, True)
     if higher - lower <= spot.source.resolution:
         return ClaimComparison(where, figure, True, "closer than the clock could tell")
-    equal = compare_values(left, right) == 0
-    return ClaimComparison(where, figure, equal, "below the floor" if equal else "")
+    sign = compare_values(left, right)
+    if sign is None:
+        return _unknown(where, figure, too_close((left.median, right.median), left, right))
+    return ClaimComparison(where, figure, sign == 0, "" if sign else "below the floor")
 
 
 def _amount(spot: _Spot, test: Amount, ref: str) -> ClaimComparison:
@@ -167,42 +199,56 @@ def _extreme(spot: _Spot, test: Extreme, said: str) -> ClaimComparison:
     lowest = test.kind == "lowest"
     where = f"{spot.name}: {said}"
     ours, others = spot.values(test.of), spot.values(test.among)
-    near: list[tuple[Fraction, bool, str]] = []
+    margin = Fraction(str(test.margin))
+    near: list[tuple[Fraction, str]] = []
+    against: list[tuple[Fraction, str]] = []
+    close: list[tuple[Fraction, str, str]] = []
     for one in ours.values():
         for name, other in others.items():
             if one.numbers and other.numbers:
                 low, high = (one, other) if lowest else (other, one)
-                far = high.median / low.median if low.median else Fraction(0)
-                near.append((far, compare_values(high, low) == 1 and far >= Fraction(str(test.margin)), name))
+                far, sign = high.median / low.median if low.median else Fraction(0), compare_values(high, low)
+                near.append((far, name))
+                if sign is None and (margin == 1 or far >= margin):
+                    close.append((far, name, too_close((low.median, high.median), low, high)))
+                elif sign != 1 or far < margin:
+                    against.append((far, name))
     why = why_missing(*ours.values(), *others.values())
     if not near:
         return ClaimComparison(where, None, None, why)
-    figure, _, name = min(near)
-    holds = all(good for _, good, _ in near)
-    note = f"next is {name}" if holds else f"against {min(n for n in near if not n[1])[2]}"
-    if why and holds:
+    figure, name = min(near)
+    if against:
+        return ClaimComparison(where, figure, False, f"against {min(against)[1]}")
+    if why:
         return ClaimComparison(where, figure, None, why)
-    return ClaimComparison(where, figure, holds, note)
+    if close:
+        _, other_name, reason = min(close)
+        return _unknown(where, figure, f"against {other_name} {reason}")
+    return ClaimComparison(where, figure, True, f"next is {name}")
 
 
 def _order(spot: _Spot, test: ExpectedOrder) -> ClaimComparison:
     """Check an order; the figure is the smallest ratio of a later value to an earlier one."""
     where = f"{spot.name}: " + " <= ".join(", ".join(group) for group in test.groups)
     groups = [spot.values(group) for group in test.groups]
-    ratios: list[tuple[Fraction, bool, str]] = []
+    ratios: list[tuple[Fraction, int | None, str, str, str]] = []
     for number, group in enumerate(groups):
         for later in groups[number + 1 :]:
             for one, low in group.items():
                 for other, high in later.items():
                     if low.numbers and high.numbers and low.median:
-                        good = compare_values(low, high) != 1
-                        ratios.append((high.median / low.median, good, f"{one} is above {other}"))
+                        near = too_close((low.median, high.median), low, high)
+                        ratios.append((high.median / low.median, compare_values(low, high), one, other, near))
+    ratios.sort(key=lambda row: row[0])
     why = why_missing(*(value for group in groups for value in group.values()))
-    wrong = [words for _, good, words in sorted(ratios) if not good]
-    figure = min(ratios)[0] if ratios else None
+    wrong = [f"{one} is above {other}" for _, sign, one, other, _ in ratios if sign == 1]
+    close = [f"{one} and {other}: {near}" for _, sign, one, other, near in ratios if sign is None]
+    figure = ratios[0][0] if ratios else None
     if wrong:
         return ClaimComparison(where, figure, False, wrong[0])
-    return ClaimComparison(where, figure, None if why else True, why)
+    if why:
+        return ClaimComparison(where, figure, None, why)
+    return _unknown(where, figure, close[0]) if close else ClaimComparison(where, figure, True)
 
 
 def _kept(spot: _Spot, test: Kept) -> ClaimComparison:
@@ -212,22 +258,39 @@ def _kept(spot: _Spot, test: Kept) -> ClaimComparison:
     if why := why_missing(*here.values(), *there.values()):
         return ClaimComparison(where, None, None, why)
     if test.what == "order":
-        turned = [
-            f"{one} and {other}"
-            for number, one in enumerate(test.among)
-            for other in test.among[number + 1 :]
-            if compare_values(here[one], here[other]) * compare_values(there[one], there[other]) < 0
-        ]
-        return ClaimComparison(where, Fraction(len(turned)), not turned, "; ".join(turned))
-    one, other = (_at_the_end(values, test.what) for values in (here, there))
-    note = " | ".join(", ".join(sorted(names)) for names in (one, other))
+        return _kept_order(where, here, there)
+    ends = [_at_the_end(values, test.what) for values in (here, there)]
+    note = " | ".join(", ".join(sorted(sure | maybe)) for sure, maybe in ends)
+    (one, one_maybe), (other, other_maybe) = ends
+    if (one_maybe or other_maybe) and (one | one_maybe) & (other | other_maybe):
+        return _unknown(where, None, f"{note}: too few run seeds tell them apart")
     return ClaimComparison(where, None, bool(one & other), note)
 
 
-def _at_the_end(values: dict[str, Value], what: str) -> set[str]:
-    """Return the names with the lowest or highest value, and those that cannot be told from it."""
+def _kept_order(where: str, here: dict[str, Value], there: dict[str, Value]) -> ClaimComparison:
+    """Check that no pair changes places; the figure is the number of those that do."""
+    turned: list[str] = []
+    close: list[str] = []
+    names = list(here)
+    for number, one in enumerate(names):
+        for other in names[number + 1 :]:
+            before, after = (compare_values(values[one], values[other]) for values in (here, there))
+            if before is None or after is None:
+                close.append(f"{one} and {other}")
+            elif before * after < 0:
+                turned.append(f"{one} and {other}")
+    figure = Fraction(len(turned))
+    if close and not turned:
+        return _unknown(where, figure, f"{'; '.join(close)}: too few run seeds tell them apart")
+    return ClaimComparison(where, figure, not turned, "; ".join(turned))
+
+
+def _at_the_end(values: dict[str, Value], what: str) -> tuple[set[str], set[str]]:
+    """Return the names with the lowest or highest value or one as good, and those that few seeds leave as possible."""
     end = (min if what == "lowest" else max)(values.values(), key=lambda value: value.median)
-    return {name for name, value in values.items() if compare_values(value, end) == 0}
+    signs = {name: compare_values(value, end) for name, value in values.items()}
+    sure = {name for name, value in values.items() if value is end or signs[name] == 0}
+    return sure, {name for name, sign in signs.items() if sign is None} - sure
 
 
 def _gain(spot: _Spot, test: Gain) -> ClaimComparison:
@@ -246,6 +309,9 @@ def _gain(spot: _Spot, test: Gain) -> ClaimComparison:
         return ClaimComparison(where, None, None, why)
     most, name = max(others)
     gain, next_gain = gains[test.of], f"{float(most):.3g}"
+    made = [values[ref] for values in (first, second) for ref in gains]
+    if near := too_close((max(gain, Fraction()), max(most, Fraction())), *made):
+        return _unknown(where, gain, f"against {name} {near}")
     if gain <= most:
         return ClaimComparison(where, gain, False, f"{name} gains {next_gain}")
     return ClaimComparison(where, gain, None if why else True, why or f"next is {name}: {next_gain}")
@@ -264,4 +330,6 @@ def _spread(spot: _Spot, test: Spread) -> ClaimComparison:
             return ClaimComparison(where, None, None, "a value is 0")
         spreads.append(max(medians) / min(medians))
     figure = spreads[0] / spreads[1]
+    if why := too_close((spreads[0], spreads[1]), *one.values(), *other.values()):
+        return _unknown(where, figure, why)
     return ClaimComparison(where, figure, figure < 1)

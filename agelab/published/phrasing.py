@@ -4,12 +4,14 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from agelab.published.claims import Claim
+from agelab.published.deviation import Bands, TableDeviation
+from agelab.published.our_values import LEAD
 from agelab.published.outcome import ClaimComparison
-from agelab.published.ranking import Ranking
+from agelab.published.ranking import RankedColumn, Ranking
 from agelab.published.report import StudyReport
 from agelab.published.run_columns import RunColumn
 from agelab.published.value_sources import Value
-from agelab.published.verdict import JudgedClaim
+from agelab.published.verdict import ClaimVerdict, JudgedClaim
 from agelab.scenario import selection
 from agelab.stats.series import seeds_text
 
@@ -58,9 +60,83 @@ def tau_text(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
 
 
+def chance_text(chance: Fraction | None) -> str:
+    """Format the chance of a tau-b with two figures, or a dash."""
+    return "-" if chance is None else f"{float(chance):.2g}"
+
+
+def agreement_text(column: RankedColumn) -> str:
+    """Format tau-b with the chance of it: ``0.33 (chance 0.38)``."""
+    if column.tau is None:
+        return "-"
+    return f"{tau_text(column.tau)} (chance {chance_text(column.chance)})"
+
+
+def bands_text(bands: Bands) -> str:
+    """Say how many cells lie how near to the study's."""
+    return (
+        f"{bands.near} of {bands.cells} {'cell' if bands.cells == 1 else 'cells'} within 25 %, "
+        f"{bands.fair} more within a factor of 2, {bands.far} beyond"
+    )
+
+
+def factor_text(factor: float | None) -> str:
+    """Format ours over theirs, or a dash."""
+    return "-" if factor is None else figure_text(Fraction(factor))
+
+
+def times_text(found: TableDeviation) -> str:
+    """Name ours as it stands over theirs, and say where it is brought to the study's size."""
+    if found.times is None or found.times == 1:
+        return "ours / theirs"
+    return f"{found.times} x ours / theirs, as if all grew with the size of the data"
+
+
+def deviation_counts(report: StudyReport, letter: str) -> list[str]:
+    """Say for each table and stand-in of a side how many of its cells lie how near to the study's."""
+    found = []
+    for ranking in report.rankings:
+        for column, one in zip(report.columns, ranking.deviations, strict=True):
+            if column.letter == letter and one.bands.cells:
+                where = f"table {ranking.table}, {ranking.layout}, {ranking.metric}"
+                stand_in = f", {column.stand_in}" if column.stand_in else ""
+                found.append(f"{where}{stand_in}: {bands_text(one.bands)}")
+    return found
+
+
+def deviation_lines(found: TableDeviation, what: str) -> Iterator[str]:
+    """Say how near the cells are, how large the parts of steps and ``what`` are, and what is left out and why."""
+    if found.bands.cells:
+        yield bands_text(found.bands)
+    if found.typical_step and found.typical_rest:
+        yield (
+            f"half of the cells are off by a factor of {factor_text(found.typical)} or more; half of the steps, in "
+            f"what all have in common, by {factor_text(found.typical_step)}; half of what is left, the {what}'s own, "
+            f"by {factor_text(found.typical_rest)}"
+        )
+    if found.own:
+        parts = ", ".join(f"{name} {factor_text(part)}" for name, part in found.own.items())
+        yield f"each {what}'s own part, the median over the steps: {parts}"
+    reasons: dict[str, dict[str, list[str]]] = {}
+    for step in found.steps:
+        for name, why in step.left_out.items():
+            reasons.setdefault(why, {}).setdefault(name, []).append(step.step)
+    for why, names in reasons.items():
+        alike: dict[tuple[str, ...], list[str]] = {}
+        for name, steps in names.items():
+            alike.setdefault(tuple(steps), []).append(name)
+        cells = "; ".join(f"{', '.join(steps)} of {', '.join(those)}" for steps, those in alike.items())
+        yield f"not counted: {cells}: {why}"
+
+
+def apart(report: StudyReport) -> str:
+    """Name what the columns of a study's table differ in."""
+    return "drive" if report.study.claims.stand_ins else "filesystem"
+
+
 def reason_text(one: JudgedClaim) -> str:
-    """Return the reason, marked where no floor stands under it."""
-    return one.reason + (" (no floor)" if one.no_floor else "")
+    """Return the reason, marked where no floor stands under it; a verdict that is not known says so itself."""
+    return one.reason + (" (no floor)" if one.no_floor and one.verdict is not ClaimVerdict.UNKNOWN else "")
 
 
 def floor_notes(report: StudyReport, letter: str) -> list[str]:
@@ -69,8 +145,9 @@ def floor_notes(report: StudyReport, letter: str) -> list[str]:
         one.no_floor for _, judged in report.claims for side, one in judged if side == letter and one.no_floor
     ]
     column = dict(report.sides)[letter]
-    least = "if the host's noise does not hide it" if column.noise_known else "by however little"
-    return [*([f"{min(without)}: an order counts as it is, {least}"] if without else []), *column.labels]
+    least = " and above the host's noise" if column.noise_known else ""
+    lead = f"an order of times counts from a lead of {float(1 + LEAD):.2f} on{least}"
+    return [*([f"{min(without)}: {lead}"] if without else []), *column.labels]
 
 
 def verdict_label(letter: str, one: JudgedClaim) -> str:
@@ -111,12 +188,16 @@ def comparison_rows(judged: Sequence[JudgedClaim], everything: bool) -> list[lis
 def _figure(one: ClaimComparison) -> str:
     """Format the figure, marked where it speaks against the claim."""
     figure = _words(one) if one.figure is None else figure_text(one.figure)
+    if one.circle:
+        return f"{figure} circle"
+    if one.close:
+        return f"{figure} close"
     return f"{figure} no" if one.holds is False else figure
 
 
 def _words(one: ClaimComparison) -> str:
     """Format a comparison without a figure: two names, or a question mark where something is missing."""
-    return "?" if one.holds is None else one.note or "-"
+    return "?" if one.holds is None and not one.close else one.note or "-"
 
 
 def variants_not_run(column: RunColumn) -> Iterator[str]:

@@ -1,38 +1,19 @@
 """Our ranking beside the study's: Kendall's tau-b, and each variant against the fastest."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from math import isnan
 
-from scipy.stats import kendalltau
-
-from agelab.published.claims import Claims
+from agelab.published.claims import Claims, TableUse
+from agelab.published.deviation import RowValues, TableDeviation, table_deviation
 from agelab.published.our_values import OurValues
 from agelab.published.tables import Place, PublishedFigure, PublishedTables
 from agelab.published.value_sources import READINGS, PrintedValues, Value, sum_values
+from agelab.stats.kendall import competition_ranks, tau_b, tau_b_chance
 
 FACTORS = ("slower_percent", "more_percent")
 """Metrics that compare one value with another: a ranking takes them as that factor."""
-
-
-def tau_b(one: Sequence[Fraction], other: Sequence[Fraction]) -> float | None:
-    """Return Kendall's tau-b of two rankings of the same things; None for fewer than two, or all ties on a side.
-
-    (concordant - discordant pairs) / sqrt((pairs not tied in the one) * (pairs not tied in the other)): M. G. Kendall,
-    "The treatment of ties in ranking problems", Biometrika 33 (1945), 239-251.
-    """
-    if len(one) < 2 or len(set(one)) < 2 or len(set(other)) < 2:
-        return None
-    # Ranks, not the values themselves: two fractions never become one float.
-    found = float(kendalltau(competition_ranks(one), competition_ranks(other), variant="b").statistic)
-    return None if isnan(found) else found
-
-
-def competition_ranks(values: Sequence[Fraction]) -> list[int]:
-    """Rank values from 1, the lowest; equal values have equal ranks, and the next counts them all: 1, 2, 2, 4."""
-    return [1 + sum(other < value for other in values) for value in values]
 
 
 @dataclass(frozen=True)
@@ -45,6 +26,8 @@ class RankedColumn:
     """The agreement with the study, over the variants that both have."""
     common: int
     """The number of those variants."""
+    chance: Fraction | None = None
+    """The share of all orders of its values that agree with the study at least as well."""
 
     @cached_property
     def medians(self) -> Mapping[str, Fraction]:
@@ -71,6 +54,8 @@ class RankedRow:
     """One; of percentages that can be read in two ways, two."""
     ours: tuple[RankedColumn, ...]
     """One for each side."""
+    circle: str = ""
+    """What of ours was derived from the study's row; empty where nothing was."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +79,8 @@ class Ranking:
     rows: tuple[RankedRow, ...]
     overall: tuple[Overall | None, ...]
     """One for each side; None where fewer than two steps or two variants are common."""
+    deviations: tuple[TableDeviation, ...]
+    """One for each side: how far its figures are from the study's."""
 
     @property
     def measured_rows(self) -> tuple[RankedRow, ...]:
@@ -118,13 +105,28 @@ def rankings(figures: PublishedTables, claims: Claims, sources: Sequence[OurValu
             rows = []
             for step in dict.fromkeys(figure.step for figure in those):
                 places: dict[str, Place] = {name: (use.id, name, layout, step, metric) for name in variants}
-                row = _row(step, places, printed, sources)
+                row = replace(_row(step, places, printed, sources), circle=claims.circle(step, metric))
                 rows += [row] if len(row.theirs[0].values) > 1 else []
             if rows:
-                alone = [row for row in rows if row.step not in claims.sums]
+                alone = [row for row in rows if row.step not in claims.sums and not row.circle]
                 overall = tuple(_overall(alone, number) for number in range(len(sources)))
-                found.append(Ranking(use.id, layout, metric, unit, tuple(variants), tuple(rows), overall))
+                found.append(
+                    Ranking(
+                        use.id, layout, metric, unit, tuple(variants), tuple(rows), overall,
+                        tuple(_deviation(rows, number, unit, use, source) for number, source in enumerate(sources)),
+                    )
+                )  # fmt: skip
     return found
+
+
+def _deviation(
+    rows: Sequence[RankedRow], side: int, unit: str, use: TableUse, source: OurValues
+) -> TableDeviation:
+    values = [
+        RowValues(row.step, row.circle, [column.values for column in row.theirs], row.ours[side].values)
+        for row in rows
+    ]
+    return table_deviation(values, unit, use, source.claims, source.column.shrink)
 
 
 def _row(
@@ -144,8 +146,8 @@ def _row(
 
 def _against(theirs: Mapping[str, Value], ours: Mapping[str, Value]) -> RankedColumn:
     both = [name for name in theirs if ours[name].numbers]
-    tau = tau_b([theirs[name].median for name in both], [ours[name].median for name in both])
-    return RankedColumn(ours, tau, len(both))
+    sides = [theirs[name].median for name in both], [ours[name].median for name in both]
+    return RankedColumn(ours, tau_b(*sides), len(both), tau_b_chance(*sides))
 
 
 def _overall(rows: Sequence[RankedRow], side: int) -> Overall | None:

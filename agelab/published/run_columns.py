@@ -7,6 +7,7 @@ from functools import cached_property
 from agelab.analysis.cells import RunResult, SeedGroup, group_cells
 from agelab.analysis.host_noise import HostNoise, noise_of_runs
 from agelab.model.result import Cell, RunPlan
+from agelab.scenario import selection
 
 SHARED = ("kernel", "qemu", "image", "corpus_sha256", "harness", "vcpus", "model")
 """Provenance that the runs of one column have in common."""
@@ -57,6 +58,12 @@ class RunColumn:
     @property
     def names(self) -> list[str]:
         return [run.plan.run for run in self.runs]
+
+    @cached_property
+    def shrink(self) -> int | None:
+        """The divisor of every size of the study at its scale; None for a scale that the scenario does not have."""
+        scales = selection.select(self.plan.scenario).scenario.scales
+        return scales[self.plan.scale].shrink if self.plan.scale in scales else None
 
     @property
     def emulated(self) -> bool:

@@ -75,6 +75,18 @@ def _strangers(figures: PublishedTables, claims: Claims) -> Iterator[str]:
     for table in dict.fromkeys(figure.table for figure in figures.by_place.values()):
         if table not in known:
             yield f"tables: {table!r} is not there, and the figures have it"
+    printed = list(figures.by_place.values())
+    measured = {(figure.step, figure.metric) for figure in printed}
+    for number, circle in enumerate(claims.circles):
+        for step in circle.steps:
+            if (step, circle.metric) not in measured:
+                yield f"circles[{number}].steps: the figures have no {circle.metric} of {step!r}"
+    steps, variants = {figure.step for figure in printed}, {figure.variant for figure in printed}
+    for number, one in enumerate(claims.disproportionate):
+        for what, named, known in (("steps", one.steps, steps), ("variants", one.variants, variants)):
+            for name in named:
+                if name not in known:
+                    yield f"disproportionate[{number}].{what}: the figures have no {name!r}"
     for number, claim in enumerate(claims.claims):
         if claim.test and not claim.unprinted:
             for why in run_test(claim.test, claims, PrintedValues(figures, claims)).missing:

@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 from agelab.analysis.judge import order
 from agelab.published.claims import Claims
 from agelab.published.tables import Place, PublishedTables
+from agelab.stats.noise_floor import SEEDS_NEEDED
 from agelab.stats.order_statistics import Summary, summary
 
 Reading = Literal["time", "speed"]
@@ -24,6 +25,8 @@ class Value:
     why: str = ""
     host: Fraction | None = None
     """The noise of the host that measured it, as a share of its median, where that is known."""
+    lead: Fraction = Fraction(0)
+    """The share by which the higher of two must exceed the lower to be called so, where too few seeds make no floor."""
 
     @cached_property
     def summary(self) -> Summary:
@@ -40,14 +43,37 @@ class ValueSource(Protocol):
     def resolution(self) -> Fraction:
         """The resolution of the source's clock: values that differ by no more count as equal."""
 
+    def circle(self, step: str, metric: str) -> str:
+        """Return why a value of that step says nothing of the study's; empty where it does."""
+
     def value(self, place: Place) -> Value:
         """Return the value of that place."""
 
 
-def compare_values(one: Value, other: Value) -> int:
-    """Return 1 where the one is higher, -1 where it is lower, 0 where a floor hides the difference."""
+def compare_values(one: Value, other: Value) -> int | None:
+    """Return 1 where the one is higher, -1 where it is lower, 0 where a floor hides the difference.
+
+    None where no floor is there, and the lead too small to count without.
+    """
     noise = [value.host for value in (one, other) if value.host is not None]
-    return order(one.summary, other.summary, max(noise, default=None))
+    found = order(one.summary, other.summary, max(noise, default=None))
+    hidden = not found and bool(noise)
+    return None if not hidden and too_close((one.median, other.median), one, other) else found
+
+
+def too_close(figures: tuple[Fraction, Fraction], *values: Value) -> str:
+    """Return why nothing can be said of the order of two figures made of these values; empty where it can.
+
+    With fewer run seeds than make a floor, a difference may be one seed's: only a lead counts.
+    """
+    low, high = sorted(figures)
+    fewest = min(len(value.numbers) for value in values)
+    needed = 1 + max(value.lead for value in values)
+    if fewest >= SEEDS_NEEDED or needed == 1 or high >= needed * low > 0 or (high > 0 >= low):
+        return ""
+    seeds = "one run seed" if fewest == 1 else f"{fewest} run seeds"
+    lead = f"it is {float(high / low):.3f}" if low > 0 else "there is none"
+    return f"{seeds} must show a lead of {float(needed):.2f}, and {lead}"
 
 
 @dataclass(frozen=True)
@@ -61,6 +87,10 @@ class PrintedValues:
     @property
     def resolution(self) -> Fraction:
         return Fraction(str(self.claims.resolution))
+
+    def circle(self, step: str, metric: str) -> str:
+        """Nothing: these are the study's own values."""
+        return ""
 
     def value(self, place: Place) -> Value:
         """Return the figure, the sum of figures, or the factor of a percentage."""

@@ -1,4 +1,4 @@
-"""Judge a claim by our runs: replicated, not replicated, or could not be tested; with numbers and the reason."""
+"""Judge a claim by our runs: replicated, not replicated, not known, or could not be tested; with the reason."""
 
 import re
 from dataclasses import dataclass, field
@@ -20,6 +20,7 @@ SCALES = ("quick", "paper")
 class ClaimVerdict(StrEnum):
     REPLICATED = "replicated"
     NOT = "not replicated"
+    UNKNOWN = "not known"
     UNTESTED = "could not be tested"
 
 
@@ -99,19 +100,27 @@ def _verdict(claim: Claim, column: RunColumn, ours: ClaimOutcome | None) -> tupl
         return ClaimVerdict.UNTESTED, why
     assert ours is not None
     if ours.holds is None:
-        more = len(ours.missing) - 1
-        return ClaimVerdict.UNTESTED, ours.missing[0] + (f" (and {more} more reasons)" if more else "")
+        verdict = ClaimVerdict.UNTESTED if ours.missing else ClaimVerdict.UNKNOWN
+        why, *more = ours.missing or ours.close
+        return verdict, why + (f" (and {len(more)} more reasons)" if more else "")
     return (ClaimVerdict.REPLICATED if ours.holds else ClaimVerdict.NOT), _counted(ours)
 
 
 def _counted(ours: ClaimOutcome) -> str:
     """Count the comparisons that are true among those made; for a single one say how it came out."""
-    made = sum(one.holds is not None for one in ours.comparisons)
-    if len(ours.comparisons) == 1:
-        return ours.comparisons[0].note or ("it is so" if ours.holds else "it is not so")
+    counted = [one for one in ours.comparisons if not one.circle]
+    made = sum(one.holds is not None for one in counted)
+    if len(counted) == 1:
+        return counted[0].note or ("it is so" if ours.holds else "it is not so")
     wanted = {"every": "", "most": ", more than half are needed", "some": ", one is needed"}[ours.over]
-    left = len(ours.comparisons) - made
-    return f"{ours.true} of {made} are so{wanted}" + (f"; {left} could not be compared" if left else "")
+    close = sum(one.close for one in counted)
+    left = {
+        "could not be compared": len(counted) - made - close,
+        "too close to tell": close,
+        "left out, in a circle": len(ours.comparisons) - len(counted),
+    }
+    said = [f"{ours.true} of {made} are so{wanted}", *(f"{n} {what}" for what, n in left.items() if n)]
+    return "; ".join(said)
 
 
 def _out_of_reach(claim: Claim, column: RunColumn) -> str:

@@ -7,6 +7,7 @@ from agelab.analysis.run_set import RunSet
 from agelab.errors import InputError
 from agelab.published import study
 from agelab.published.phrasing import (
+    agreement_text,
     claim_notes,
     comparison_rows,
     describe_column,
@@ -14,7 +15,6 @@ from agelab.published.phrasing import (
     floor_notes,
     ranking_title,
     reason_text,
-    tau_text,
     value_text,
     variants_not_run,
     verdict_label,
@@ -61,7 +61,8 @@ def _counted(report: StudyReport, letter: str) -> str:
     found = report.counted(letter)
     return (
         f"of its {sum(found.values())} claims {found[ClaimVerdict.REPLICATED]} replicated, "
-        f"{found[ClaimVerdict.NOT]} not replicated, {found[ClaimVerdict.UNTESTED]} could not be tested."
+        f"{found[ClaimVerdict.NOT]} not replicated, {found[ClaimVerdict.UNKNOWN]} not known, "
+        f"{found[ClaimVerdict.UNTESTED]} could not be tested."
     )
 
 
@@ -99,7 +100,7 @@ def _claims(report: StudyReport, where: str) -> Table:
             )
             found.append((verdict, cells))
     # Tested claims come first, among them those that do not hold.
-    order = (ClaimVerdict.NOT, ClaimVerdict.REPLICATED, ClaimVerdict.UNTESTED)
+    order = (ClaimVerdict.NOT, ClaimVerdict.REPLICATED, ClaimVerdict.UNKNOWN, ClaimVerdict.UNTESTED)
     rows = [cells for _, cells in sorted(found, key=lambda row: order.index(row[0]))]
     columns = ("claim", "what the study says", "side", "verdict", "why", "some figures: theirs / ours")
     return Table(
@@ -119,7 +120,7 @@ def _table(report: StudyReport, ranking: Ranking, rows: Sequence[RankedRow], id:
     for name in ("study", *(column.name for column in report.columns)):
         columns += [Heading(f"{name}: value", True), Heading("times the lowest", True), Heading("rank", True)]
     said = "; ".join(
-        f"{column.name}: tau-b of the sums {tau_text(one.ours.tau)} "
+        f"{column.name}: tau-b of the sums {agreement_text(one.ours)} "
         f"({one.ours.common} variants, {len(one.steps)} steps)"
         for column, one in zip(report.columns, ranking.overall, strict=True)
         if one
@@ -150,7 +151,7 @@ def _charts(report: StudyReport, ranking: Ranking, rows: Sequence[RankedRow]) ->
                 known = "0" if column.values[variant].numbers else "not measured"
                 value, shown = (None, known) if ratio is None else (float(ratio), figure_text(ratio))
                 bars.append(Bar(variant, value, shown, kind=kind))
-        agreement = ", ".join(f"tau-b {tau_text(one.tau)}" for one in row.ours)
+        agreement = ", ".join(f"tau-b {agreement_text(one)}" for one in row.ours)
         words = "; ".join(
             f"{bar.name} {'study' if bar.kind == STUDY_COLOUR else 'ours'} {bar.shown}" for bar in bars
         )

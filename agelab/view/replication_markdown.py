@@ -3,16 +3,22 @@
 from collections.abc import Iterator, Sequence
 
 from agelab.published.claims import Claim, Claims, Extreme
+from agelab.published.deviation import StepDeviation
 from agelab.published.outcome import ClaimOutcome, describe_extreme
 from agelab.published.phrasing import (
+    agreement_text,
+    apart,
     claim_notes,
     count_verdicts,
     describe_column,
+    deviation_counts,
+    deviation_lines,
+    factor_text,
     figure_text,
     floor_notes,
     ranking_title,
     reason_text,
-    tau_text,
+    times_text,
     value_text,
     verdict_label,
 )
@@ -34,7 +40,9 @@ def markdown_lines(report: StudyReport) -> Iterator[str]:
         runs = f"{'Run' if len(side.names) == 1 else 'Runs'} {runs}"
         yield f"- **{letter}**: {escape_markdown(describe_column(side))}: {verdicts}. {runs}."
         yield from (f"  - left out: {escape_markdown(line)}" for line in side.left_out)
-        yield from (f"  - {line}" for line in floor_notes(report, letter))
+        yield from (
+            f"  - {line}" for line in (*deviation_counts(report, letter), *floor_notes(report, letter))
+        )
     yield ""
     for ranking in report.rankings:
         yield from _ranking(report, ranking)
@@ -46,31 +54,50 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _ranking(report: StudyReport, ranking: Ranking) -> Iterator[str]:
-    """Yield a table of steps by variants; each cell has the ratios to the lowest, theirs and ours."""
+    """Yield a table with a row for the study and each of ours, step by step; then how far ours are off."""
     names = [column.name for column in report.columns]
-    head = ["step", *ranking.variants, *(f"tau-b, {name}" for name in names)]
-    legend = " / ".join(["theirs", *names])
+    head = ["step", "", *ranking.variants, "tau-b", "25 %", "x 2", "beyond", "step's", "own"]
     yield from (f"### {ranking_title(report, ranking)}", "")
-    yield from (f"In each cell the value over the lowest of its row: {legend}.", "")
-    yield from (_row(head), _row(["---"] * len(head)))
+    for name, found in zip(names, ranking.deviations, strict=True):
+        yield f"- {name}, behind each value in brackets: {times_text(found)}"
+        yield from (f"  - {line}" for line in deviation_lines(found, apart(report)))
+    yield from ("", _row(head), _row(["---"] * len(head)))
     for row in ranking.rows:
-        cells = (_cell(row, name) for name in ranking.variants)
-        yield _row([row.step, *cells, *(f"{tau_text(one.tau)} ({one.common})" for one in row.ours)])
-    taus = [f"{tau_text(one.ours.tau)} ({len(one.steps)} steps)" if one else "-" for one in ranking.overall]
-    yield from (_row(["their sum", *("" for _ in ranking.variants), *taus]), "")
+        theirs = ["-".join(_readings(row, name)) for name in ranking.variants]
+        mark = " (in a circle)" if row.circle else ""
+        yield _row([f"{row.step}{mark}", "theirs", *theirs, *[""] * 6])
+        for name, column, found in zip(names, row.ours, ranking.deviations, strict=True):
+            step = found.step(row.step)
+            ours = [_cell(column, step, variant) for variant in ranking.variants]
+            tau = f"{agreement_text(column)}, {column.common}" if column.tau is not None else "-"
+            yield _row(["", name, *ours, tau, *_off(step)])
+    for name, one, found in zip(names, ranking.overall, ranking.deviations, strict=True):
+        tau = f"{agreement_text(one.ours)}, {len(one.steps)} steps" if one else "-"
+        bands = [str(number) if found.bands.cells else "" for number in found.bands]
+        parts = [factor_text(found.typical_step), factor_text(found.typical_rest)]
+        yield _row(["in all", name, *("" for _ in ranking.variants), tau, *bands, *parts])
+    yield ""
 
 
-def _cell(row: RankedRow, variant: str) -> str:
+def _readings(row: RankedRow, variant: str) -> list[str]:
+    """List the study's value, percentages in each reading."""
     if variant not in row.theirs[0].values:
+        return []
+    return list(dict.fromkeys(value_text(one.values[variant]) for one in row.theirs))
+
+
+def _cell(column: RankedColumn, step: StepDeviation | None, variant: str) -> str:
+    """Format our value, and how far it is off where that is known."""
+    if variant not in column.values:
         return ""
-    theirs = "-".join(dict.fromkeys(figure_text(one.ratio(variant)) for one in row.theirs))
-    return " / ".join([theirs, *(_ratio(one, variant) for one in row.ours)])
+    off = step.ratios.get(variant) if step else None
+    return value_text(column.values[variant]) + (f" ({figure_text(off)})" if off is not None else "")
 
 
-def _ratio(column: RankedColumn, variant: str) -> str:
-    ratio = column.ratio(variant)
-    # Where the lowest is 0 no ratio says anything.
-    return figure_text(ratio) if ratio is not None else value_text(column.values[variant])
+def _off(step: StepDeviation | None) -> list[str]:
+    if step is None or not step.ratios:
+        return [""] * 5
+    return [*map(str, step.bands), factor_text(step.common), factor_text(step.typical_rest)]
 
 
 def _claims(report: StudyReport) -> Iterator[str]:

@@ -51,7 +51,7 @@ def open_console(*, stderr: bool = False) -> Console:
     )
 
 
-def print_wrapped(console: Console, line: str, hang: int = 0) -> None:
+def print_wrapped(console: Console, line: str, hang: int = 0, style: str = "") -> None:
     """Print a line of words, on a terminal as several lines; those after the first are indented by ``hang``.
 
     No word is broken: one that is longer than the terminal is wide can still be copied.
@@ -61,7 +61,7 @@ def print_wrapped(console: Console, line: str, hang: int = 0) -> None:
             console.width, subsequent_indent=" " * hang, break_long_words=False, break_on_hyphens=False
         )
         line = "\n".join(words.fill(row) for row in line.split("\n"))
-    console.print(line, soft_wrap=True)
+    console.print(line, soft_wrap=True, style=style)
 
 
 def print_facts(facts: Mapping[str, object]) -> None:

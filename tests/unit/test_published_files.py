@@ -125,6 +125,31 @@ def test_what_the_claims_say_wrongly_is_named(tmp_path: Path, change: tuple[str,
     assert said in claims(tmp_path, text.replace(*change))
 
 
+def test_circles_and_steps_out_of_proportion_that_the_figures_do_not_have_are_all_named(
+    tmp_path: Path,
+) -> None:
+    wrong = """
+[[circles]]
+steps = ["copy", "list"]
+why = "its size"
+[[circles]]
+steps = ["copy"]
+metric = "cpu_percent"
+why = "its size"
+[[disproportionate]]
+steps = ["copy", "find"]
+variants = ["ext2", "xfs"]
+why = "squares"
+"""
+    said = claims(tmp_path, CLAIMS + wrong + CLAIM)
+    assert [line.partition("small.claims.toml: ")[2] for line in said.splitlines()] == [
+        "circles[0].steps: the figures have no elapsed of 'list'",
+        "circles[1].steps: the figures have no cpu_percent of 'copy'",
+        "disproportionate[0].steps: the figures have no 'find'",
+        "disproportionate[0].variants: the figures have no 'xfs'",
+    ]
+
+
 def test_names_that_are_there_twice_and_claims_without_a_test_are_named(tmp_path: Path) -> None:
     assert "claim 'first' is defined twice" in claims(tmp_path, CLAIMS + CLAIM + CLAIM)
     bare = '\n[[claims]]\nid = "second"\nsays = "so it is"\n'

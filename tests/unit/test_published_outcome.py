@@ -19,6 +19,7 @@ CLAIMS = Claims.model_validate(
         "study": "small",
         "about": "a small one",
         "tables": [{"id": "1", "about": "its table"}, {"id": "2", "about": "another"}],
+        "circles": [{"steps": ["read"], "why": "the size"}],
         "claims": [{"id": "none", "says": "nothing", "untestable": "it is none"}],
     }
 )
@@ -31,6 +32,10 @@ class Given:
 
     values: Values
     resolution: Fraction = Fraction()
+    lead: Fraction = Fraction()
+
+    def circle(self, step: str, metric: str) -> str:
+        return CLAIMS.circle(step, metric)
 
     def value(self, place: Place) -> Value:
         table, variant, layout, step, _ = place
@@ -39,7 +44,7 @@ class Given:
         if found is None:
             return Value(why=f"no {name}")
         numbers = found if isinstance(found, Sequence) else [found]
-        return Value(tuple(exact(number) for number in numbers))
+        return Value(tuple(exact(number) for number in numbers), lead=self.lead)
 
 
 def made(kind: str, **words: Any) -> AnyTest:
@@ -285,3 +290,78 @@ def test_a_lowest_that_is_not_of_all_says_among_whom() -> None:
         "copy: xfs below ext2@raid0, ext3": made("lowest", of=["xfs"], among=["ext2@raid0", "ext3"]),
     }
     assert [run_test(test, claims, values).comparisons[0].where for test in some.values()] == [*some]
+
+
+FIVE: Values = {"ext2": five(1, 0), "xfs": five(1.01, 0)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "values", "holds"),
+    [
+        ("lowest", {"of": ["ext2"], "among": ["xfs"]}, {"ext2": 1, "xfs": 1.01}, None),
+        ("lowest", {"of": ["ext2"], "among": ["xfs"]}, {"ext2": 1, "xfs": 0.99}, None),
+        ("lowest", {"of": ["ext2"], "among": ["xfs"]}, {"ext2": 1, "xfs": 1}, None),
+        ("lowest", {"of": ["ext2"], "among": ["xfs"]}, {"ext2": 1, "xfs": 1.05}, True),
+        ("lowest", {"of": ["ext2"], "among": ["xfs"]}, {"ext2": 1.05, "xfs": 1}, False),
+        ("lowest", {"of": ["ext2"], "among": ["xfs"]}, FIVE, True),
+        ("lowest", {"of": ["ext2"], "among": ["xfs"], "margin": 1.5}, {"ext2": 1, "xfs": 1.01}, False),
+        ("lowest", {"of": ["ext2"], "among": ["xfs", "jfs"]}, {"ext2": 1, "xfs": 1.01, "jfs": 0.5}, False),
+        ("order", {"groups": [["ext2"], ["xfs"]]}, {"ext2": 1, "xfs": 1.01}, None),
+        ("order", {"groups": [["ext2"], ["xfs"]]}, {"ext2": 1.01, "xfs": 1}, None),
+        ("order", {"groups": [["ext2"], ["xfs"]]}, {"ext2": 1, "xfs": 1.1}, True),
+        ("order", {"groups": [["ext2"], ["xfs"], ["jfs"]]}, {"ext2": 1, "xfs": 1.01, "jfs": 0.5}, False),
+        ("ratio", {"of": ["xfs"], "to": ["ext2"], "at_least": 1.01}, {"ext2": 1, "xfs": 1.02}, None),
+        ("ratio", {"of": ["xfs"], "to": ["ext2"], "at_least": 0.5}, {"ext2": 1, "xfs": 1.02}, True),
+        ("ratio", {"of": ["xfs"], "to": ["ext2"], "at_least": 1.5}, {"ext2": 1, "xfs": 1.02}, False),
+        ("same", {"of": ["xfs"], "to": ["ext2"], "within": 0.05}, {"ext2": 1, "xfs": 1.02}, True),
+        ("same", {"of": ["xfs"], "to": ["ext2"], "within": 0.01}, {"ext2": 1, "xfs": 1.02}, None),
+        ("spread", {"of": ["a", "b"], "than": ["c", "d"]}, {"a": 1, "b": 2, "c": 1, "d": 2.02}, None),
+        ("spread", {"of": ["a", "b"], "than": ["c", "d"]}, {"a": 1, "b": 2, "c": 1, "d": 3}, True),
+        ("gain", {"of": "a", "among": ["b"]}, both(a=(4, 2), b=(4, 2.02)), None),
+        ("gain", {"of": "a", "among": ["b"]}, both(a=(4, 2), b=(4, 3)), True),
+        ("kept", {"what": "lowest", "among": ["a", "b"]}, both(a=(1, 1), b=(2, 1.01)), None),
+        ("kept", {"what": "lowest", "among": ["a", "b", "c"]}, both(a=(1, 3), b=(2, 1), c=(3, 1.01)), False),
+        ("kept", {"what": "order", "among": ["a", "b"]}, both(a=(1, 1), b=(2, 1.01)), None),
+        ("kept", {"what": "order", "among": ["a", "b", "c"]}, both(a=(1, 3), b=(2, 1), c=(3, 1.01)), False),
+        ("value", {"of": ["a"], "at_most": 1}, {"a": 1.01}, False),
+    ],
+)
+def test_without_a_floor_a_small_lead_says_nothing(
+    kind: str, words: dict[str, Any], values: Values, holds: bool | None
+) -> None:
+    found = run_test(made(kind, **words), CLAIMS, Given(values, lead=exact(0.05)))
+    [one] = found.comparisons
+    assert (found.holds, one.close) == (holds, holds is None)
+    assert found.missing == [] and bool(found.close) is (holds is None)
+
+
+def test_a_small_lead_is_named_with_the_one_that_counts() -> None:
+    test = made("lowest", of=["ext2"], among=["xfs"])
+    [found] = run_test(test, CLAIMS, Given({"ext2": 1, "xfs": 1.01}, lead=exact(0.05))).comparisons
+    assert found.note == "against xfs one run seed must show a lead of 1.05, and it is 1.010"
+    [same] = run_test(test, CLAIMS, Given({"ext2": [1, 1], "xfs": [1, 1]}, lead=exact(0.05))).comparisons
+    assert same.note == "against xfs 2 run seeds must show a lead of 1.05, and it is 1.000"
+
+
+def test_what_is_missing_is_named_before_what_is_close() -> None:
+    found = run_test(
+        made("ratio", of=["a", "b"], to=["c"], at_least=1.01),
+        CLAIMS,
+        Given({"a": 1.02, "c": 1}, lead=exact(0.05)),
+    )
+    assert (found.holds, found.missing, len(found.close)) == (None, ["no b"], 1)
+
+
+def test_a_comparison_in_a_circle_is_made_and_does_not_count() -> None:
+    values = {"a": 2, "b": 1, "a read": 1, "b read": 2}
+    test = made("ratio", steps=["copy", "read"], of=["a"], to=["b"], at_least=1.5)
+    found = run_test(test, CLAIMS, Given(values))
+    assert found.holds is True and found.missing == []
+    assert [(one.holds, one.circle, one.figure) for one in found.comparisons] == [
+        (True, False, 2),
+        (None, True, Fraction(1, 2)),
+    ]
+    alone = run_test(made("ratio", steps=["read"], of=["a"], to=["b"], at_least=1.5), CLAIMS, Given(values))
+    assert (alone.holds, alone.missing) == (None, ["in a circle: the size"])
+    other = run_test(made("ratio", of=["a"], to=["b"], to_step="read", at_least=1), CLAIMS, Given(values))
+    assert other.missing == ["in a circle: the size"]

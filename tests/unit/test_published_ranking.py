@@ -1,7 +1,6 @@
-"""Tau-b against values worked out by hand, and the rankings of a small table."""
+"""The rankings of a small table, and how far our figures are from it."""
 
 from fractions import Fraction
-from math import sqrt
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ from agelab.analysis.cells import CellResult, RunResult
 from agelab.model.result import End, Status
 from agelab.published import study
 from agelab.published.our_values import OurValues
-from agelab.published.ranking import Ranking, competition_ranks, rankings, tau_b
+from agelab.published.ranking import Ranking, rankings
 from agelab.published.run_columns import RunColumn
 from agelab.published.study import Study
 from agelab.published.tables import HEADER
@@ -37,37 +36,9 @@ TABLE = {
 }
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "expected"),
-    [
-        ([1, 2, 3, 4], [10, 20, 30, 40], 1),
-        ([1, 2, 3, 4], [4, 3, 2, 1], -1),
-        ([1, 2, 3, 4], [1, 2, 4, 3], 4 / 6),  # five pairs agree, one does not
-        ([1, 2, 3], [1, 1, 2], 2 / sqrt(3 * 2)),  # two agree, one is tied in the other
-        ([1, 1, 2, 3], [2, 1, 1, 3], (3 - 1) / 5),  # a tie on either side: five pairs untied on each
-        ([1, 1, 2, 2], [1, 2, 1, 2], 0),
-        ([1], [1], None),
-        ([1, 1, 1], [1, 2, 3], None),
-        ([1, 2, 3], [1, 1, 1], None),
-    ],
-)
-def test_tau_b(one: list[int], other: list[int], expected: float | None) -> None:
-    found = tau_b([Fraction(value) for value in one], [Fraction(value) for value in other])
-    assert found == (None if expected is None else pytest.approx(expected))
-
-
-def test_tau_b_tells_apart_what_no_float_can() -> None:
-    near = [Fraction(1), Fraction(1) + Fraction(1, 10**20), Fraction(2)]
-    assert tau_b(near, [Fraction(2), Fraction(1), Fraction(3)]) == pytest.approx(1 / 3)
-
-
-def test_equal_values_have_equal_ranks() -> None:
-    assert competition_ranks([Fraction(v) for v in (3, 1, 3, 2)]) == [3, 1, 3, 2]
-    assert competition_ranks([Fraction(v) for v in (1, 2, 2, 4)]) == [1, 2, 2, 4]
-
-
 @pytest.fixture
-def small(tmp_path: Path) -> Study:
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
+    monkeypatch.setattr(RunColumn, "shrink", 10)
     rows = [
         f"small,1,{name},{name},single,{step},elapsed,{value},s"
         for step, values in TABLE.items()
@@ -150,3 +121,27 @@ def test_a_cell_that_failed_has_no_value(small: Study) -> None:
     found = ranked(small, side({"a": {"copy": [3.0]}}, Status.HUNG))
     assert found.rows[0].ours[0].values["a"].why == "a, single: hung"
     assert found.rows[0].ours[0].tau is None
+
+
+def test_seconds_stand_beside_seconds_in_the_studys_size_and_sums_are_no_cells(small: Study) -> None:
+    values: dict[str, dict[str, list[float]]] = {
+        "a": {"copy": [1.0], "list": [0.4]},
+        "b": {"copy": [4.0], "list": [0.3]},
+        "c": {"copy": [7.0], "list": [2.0]},
+    }
+    [found] = ranked(small, side(values)).deviations
+    assert (found.times, [step.step for step in found.steps]) == (10, ["copy", "list"])
+    copied, listed = found.steps
+    assert copied.ratios == {"a": 1, "b": 2, "c": Fraction(7, 3)}
+    assert copied.bands == (1, 1, 1) and listed.bands == (2, 0, 1) and found.bands == (3, 1, 2)
+    assert copied.common == pytest.approx(2) and copied.farthest == "a"
+    assert copied.rest == {"a": pytest.approx(1 / 2), "b": pytest.approx(1), "c": pytest.approx(7 / 6)}
+
+
+def test_a_scale_that_is_not_the_studys_has_seconds_and_no_distance(
+    small: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RunColumn, "shrink", None)
+    [found] = ranked(small, side({"a": {"copy": [1.0]}, "b": {"copy": [2.0]}})).deviations
+    assert found.times is None and found.bands.cells == 0
+    assert found.steps[0].left_out == dict.fromkeys("ab", "at this scale the data are not the study's")
