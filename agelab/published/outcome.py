@@ -223,7 +223,7 @@ def _extreme(spot: _Spot, test: Extreme, said: str) -> ClaimComparison:
         return ClaimComparison(where, figure, None, why)
     if close:
         _, other_name, reason = min(close)
-        return _unknown(where, figure, f"against {other_name} {reason}")
+        return _unknown(where, figure, f"against {other_name}: {reason}")
     return ClaimComparison(where, figure, True, f"next is {name}")
 
 
@@ -311,7 +311,7 @@ def _gain(spot: _Spot, test: Gain) -> ClaimComparison:
     gain, next_gain = gains[test.of], f"{float(most):.3g}"
     made = [values[ref] for values in (first, second) for ref in gains]
     if near := too_close((max(gain, Fraction()), max(most, Fraction())), *made):
-        return _unknown(where, gain, f"against {name} {near}")
+        return _unknown(where, gain, f"against {name}: {near}")
     if gain <= most:
         return ClaimComparison(where, gain, False, f"{name} gains {next_gain}")
     return ClaimComparison(where, gain, None if why else True, why or f"next is {name}: {next_gain}")

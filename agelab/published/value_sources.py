@@ -72,8 +72,8 @@ def too_close(figures: tuple[Fraction, Fraction], *values: Value) -> str:
     if fewest >= SEEDS_NEEDED or needed == 1 or high >= needed * low > 0 or (high > 0 >= low):
         return ""
     seeds = "one run seed" if fewest == 1 else f"{fewest} run seeds"
-    lead = f"it is {float(high / low):.3f}" if low > 0 else "there is none"
-    return f"{seeds} must show a lead of {float(needed):.2f}, and {lead}"
+    apart = f"differ by a factor of {float(high / low):.3f}" if low > 0 else "are both 0"
+    return f"they {apart}, and with {seeds} less than {float(needed):.2f} says nothing"
 
 
 @dataclass(frozen=True)

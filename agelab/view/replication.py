@@ -50,7 +50,9 @@ def print_report(report: StudyReport, everything: bool) -> None:
     for ranking in report.rankings if everything else _with_ours(report.rankings):
         _print_ranking(report, ranking)
     if not everything and (without := _without_ours(report.rankings)):
-        click.echo(f"\nleft out, as no run here has a figure of them: {without}; --all shows them")
+        print_wrapped(
+            console, f"\nleft out, as no run here has a figure of them: {without}; --all shows them"
+        )
     click.secho("\nclaims", bold=True)
     for claim, judged in report.claims:
         _print_claim(report, claim, judged, everything)
@@ -127,7 +129,7 @@ def _row_lines(row: RankedRow, deviations: Sequence[TableDeviation]) -> list[lis
         found.append(cells)
     taus = [word for column in row.ours for word in ("", tau_text(column.tau), "", "")]
     chances = [word for column in row.ours for word in ("", chance_text(column.chance), "", "")]
-    return [*found, ["   tau-b", "", "", "", *taus], ["   chance of it", "", "", "", *chances]]
+    return [*found, ["   tau-b", "", "", "", *taus], ["   chance", "", "", "", *chances]]
 
 
 def _print_columns(

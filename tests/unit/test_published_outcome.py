@@ -338,9 +338,15 @@ def test_without_a_floor_a_small_lead_says_nothing(
 def test_a_small_lead_is_named_with_the_one_that_counts() -> None:
     test = made("lowest", of=["ext2"], among=["xfs"])
     [found] = run_test(test, CLAIMS, Given({"ext2": 1, "xfs": 1.01}, lead=exact(0.05))).comparisons
-    assert found.note == "against xfs one run seed must show a lead of 1.05, and it is 1.010"
+    assert (
+        found.note
+        == "against xfs: they differ by a factor of 1.010, and with one run seed less than 1.05 says nothing"
+    )
     [same] = run_test(test, CLAIMS, Given({"ext2": [1, 1], "xfs": [1, 1]}, lead=exact(0.05))).comparisons
-    assert same.note == "against xfs 2 run seeds must show a lead of 1.05, and it is 1.000"
+    assert (
+        same.note
+        == "against xfs: they differ by a factor of 1.000, and with 2 run seeds less than 1.05 says nothing"
+    )
 
 
 def test_what_is_missing_is_named_before_what_is_close() -> None:
