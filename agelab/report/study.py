@@ -115,7 +115,8 @@ def _table(report: StudyReport, ranking: Ranking, rows: Sequence[RankedRow], id:
     for row in rows:
         for variant in row.theirs[0].values:
             cells = (cell for column in (row.theirs[0], *row.ours) for cell in _cells(column, variant))
-            found.append((TableCell(row.step), TableCell(variant), *cells))
+            step = f"{row.step} (in a circle)" if row.circle else row.step
+            found.append((TableCell(step), TableCell(variant), *cells))
     columns = [Heading("step"), Heading("filesystem")]
     for name in ("study", *(column.name for column in report.columns)):
         columns += [Heading(f"{name}: value", True), Heading("times the lowest", True), Heading("rank", True)]
