@@ -4,10 +4,10 @@
 
 Counts the guest instructions of each call of bench/machine_calls/calls.c, which does what lmbench times, and divides
 the cycles of bench/machine_calls/published.csv by them. A processor's cycles an instruction are the geometric mean
-over the calls of its family's figures; the range is that of the systems that were measured. Two figures are no part of
-the mean, and shown: null I/O is mostly the entry into the kernel, which is microcode of its time, and bcopy is the C
-library's. None of the figures comes from a study. --write rewrites instructions_per_cycle in scenarios/machines/ and
-the table of docs/machines.md.
+over the calls of its family's figures; the band is the range of the systems that were measured, or wider where the
+processor has no figure of its own. Two figures are no part of the mean, and shown: null I/O is mostly the entry into
+the kernel, which is microcode of its time, and bcopy is the C library's. None of the figures comes from a study.
+--write rewrites instructions_per_cycle in scenarios/machines/ and the tables of docs/machines.md.
 """
 
 import argparse
@@ -22,12 +22,13 @@ from dataclasses import dataclass
 from math import log2
 from pathlib import Path
 from statistics import geometric_mean
+from typing import Literal
 
 from agelab import kernel as kernels
 from agelab.cli.options import open_store
 from agelab.errors import AgelabError
 from agelab.image import tools
-from agelab.model.machine import Machine
+from agelab.model.machine import Band, Machine
 from agelab.scenario import selection, toml_files
 from bench.common import table
 from bench.guest import Bench, bench
@@ -37,6 +38,7 @@ PUBLISHED = CALLS / "published.csv"
 PROGRAM = Path(__file__).with_name("machines_guest.py")
 PAGE = Path(__file__).parents[1] / "docs" / "machines.md"
 PLACE = re.compile(r"(<!-- made by: python -m bench\.machines --write -->\n).*?(<!-- end -->)", re.DOTALL)
+BAND_PLACE = re.compile(r"(<!-- bands: python -m bench\.machines --write -->\n).*?(<!-- end -->)", re.DOTALL)
 MEMORY_MIB = 256
 FITTED = {
     "stat": "stat",
@@ -69,6 +71,10 @@ EXTRAPOLATED = {
     "athlonxp-2600": "the same core at 1333 MHz with slower memory: at a higher clock a miss costs more cycles",
     "core2duo-3000": "no figure of its family: as many cycles an instruction as the latest processor that has one",
 }
+
+
+MEASURED_MHZ = {"athlonxp-2600": 1333}
+"""The clock at which the family's figures were measured, where it is far from the machine's."""
 
 
 @dataclass(frozen=True)
@@ -139,13 +145,38 @@ def cost(counted: Mapping[str, float], figures: Sequence[PublishedFigure]) -> Co
     return Cost(mean, min(systems), max(systems), {name: ratio / mean for name, ratio in means.items()})
 
 
-def write(machine: Machine, of_family: Cost) -> None:
+def band(machine: Machine, costs: Mapping[str, Cost]) -> Band:
+    """Return the band of a machine's instructions in a cycle: its low end is the dear one.
+
+    It is the range of its family's systems. A processor without figures of its own gets a wider one (docs/machines.md):
+    ``apart`` is the factor by which the system farthest from its family's mean lies from it.
+    """
+    own = costs[FAMILY_OF[machine.name]]
+    apart = max(max(one.cycles / one.low, one.high / one.cycles) for one in costs.values())
+    origin: Literal["calibrated", "estimated"] = "estimated"
+    if machine.name in MEASURED_MHZ:
+        faster = machine.clock_mhz.value / MEASURED_MHZ[machine.name]
+        cheap, dear = own.cycles / apart, own.cycles * apart * faster
+        why = f"one system alone: {apart:.2f} each way; dear: {faster:.2f} times the clock gains nothing"
+    elif machine.name in EXTRAPOLATED:
+        cheap, dear = min(one.low for one in costs.values()) / apart, own.high
+        why = f"cheap: {apart:.2f} times better than the best system of any family; dear: as the worst K8"
+    else:
+        cheap, dear, origin, why = own.low, own.high, "calibrated", "single systems of its family"
+    return Band(low=round(1 / dear, 3), high=round(1 / cheap, 3), origin=origin, note=why)
+
+
+def write(machine: Machine, costs: Mapping[str, Cost]) -> None:
     """Rewrite instructions_per_cycle in the machine's file, and shift: the nearest, so that little is dilated."""
+    of_family, ends = costs[FAMILY_OF[machine.name]], band(machine, costs)
     path = toml_files.SCENARIOS / "machines" / f"{machine.name}.toml"
     how = EXTRAPOLATED.get(machine.name, "")
     spread = f"{1 / of_family.high:.2f} to {1 / of_family.low:.2f} by single systems"
     note = f"bench/machines.py, lmbench figures of {FAMILY_OF[machine.name]}: {spread}{how and '; '}{how}"
-    figure = f'[instructions_per_cycle]\nvalue = {1 / of_family.cycles:.3f}\norigin = "calibrated"\nnote = "{note}"\n'
+    figure = (
+        f'[instructions_per_cycle]\nvalue = {1 / of_family.cycles:.3f}\norigin = "calibrated"\nnote = "{note}"\n'
+        f'band = {{ low = {ends.low}, high = {ends.high}, origin = "{ends.origin}", note = "{ends.note}" }}\n'
+    )
     text = path.read_text(encoding="utf-8")
     shift = max(0, round(log2(of_family.cycles * 1000 / machine.clock_mhz.value)))
     text = re.sub(r"^shift = \d+$", f"shift = {shift}", text, flags=re.MULTILINE)
@@ -171,6 +202,17 @@ def report(counted: Mapping[str, float], costs: Mapping[str, Cost]) -> tuple[lis
             *(f"{one.cycles:.2f} ({one.low:.2f}-{one.high:.2f})" for one in costs.values()),
         ]
     )
+    return head, rows
+
+
+def band_rows(costs: Mapping[str, Cost]) -> tuple[list[str], list[list[str]]]:
+    """Return head and rows of the machines' bands."""
+    head = ["machine", "instructions a cycle", "band", "origin", "how"]
+    rows = []
+    for name, family in FAMILY_OF.items():
+        ends = band(selection.machine(name), costs)
+        value = f"{1 / costs[family].cycles:.3f}"
+        rows.append([f"`{name}`", value, f"{ends.low:g}-{ends.high:g}", ends.origin, ends.note])
     return head, rows
 
 
@@ -207,12 +249,21 @@ def main() -> int:
         ns = costs[family].cycles * 1000 / machine.clock_mhz.value
         print(f"{name}: {ns:.3f} ns an instruction; the file has {machine.instruction_ns:.3f}")
         if options.write:
-            write(machine, costs[family])
+            write(machine, costs)
+    bands = band_rows(costs)
+    print(table(tuple(bands[0]), bands[1]))
     if options.write:
-        lines = [head, ["---"] * len(head), *rows]
-        text = "".join(f"| {' | '.join(row)} |\n" for row in lines)
-        PAGE.write_text(PLACE.sub(lambda found: f"{found[1]}{text}{found[2]}", PAGE.read_text()))
+        page = PAGE.read_text(encoding="utf-8")
+        for where, made in ((PLACE, (head, rows)), (BAND_PLACE, bands)):
+            page = _put(page, where, *made)
+        PAGE.write_text(page, encoding="utf-8")
     return 0
+
+
+def _put(page: str, place: re.Pattern[str], head: list[str], rows: list[list[str]]) -> str:
+    """Return the page with a table in its place."""
+    text = "".join(f"| {' | '.join(row)} |\n" for row in [head, ["---"] * len(head), *rows])
+    return place.sub(lambda found: f"{found[1]}{text}{found[2]}", page)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import click
 
 from agelab.cli.options import open_store
 from agelab.cli.types import (
+    BAND_END,
     CLOCK,
     DEFAULTS,
     DRIVES,
@@ -104,6 +105,12 @@ SHARED = (
     ),
     click.option("--vcpus", default=1, show_default=True, help="The guest's processors (wall clock)."),
     click.option("--machine", type=MACHINE, default=None, help="Another machine than the scenario's."),
+    click.option(
+        "--machine-band",
+        type=BAND_END,
+        default=None,
+        help="The cheap (low) or the dear end of the band of what an instruction costs, in place of its middle.",
+    ),
     click.option(
         "--jobs",
         type=JOBS,

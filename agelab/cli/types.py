@@ -186,6 +186,22 @@ def _stored_kinds(incomplete: str) -> Iterator[str]:
     yield from (path.parent.parent.name for path in sorted((_home() / "store").glob("*/*/manifest.json")))
 
 
+def _claims(incomplete: str) -> Iterator[str]:
+    """List the claims of every study: which run is meant is not known here."""
+    import tomllib
+
+    from agelab.scenario.toml_files import SCENARIOS
+
+    for path in sorted((SCENARIOS / "published").glob("*.claims.toml")):
+        yield from (claim["id"] for claim in tomllib.loads(fileio.read_text(path))["claims"])
+
+
+def _factors(incomplete: str) -> list[str]:
+    from agelab.why.factors import FACTORS
+
+    return [factor.name for factor in FACTORS]
+
+
 SIZE = Size()
 JOBS = CellsAtOnce()
 SCENARIO = Text(_scenarios)
@@ -204,4 +220,7 @@ SCALE = _one_of("quick", "paper")
 DEFAULTS = _one_of("period", "today")
 LAYOUT = _one_of("single", "raid0")
 CLOCK = _one_of("virtual", "wall")
+BAND_END = _one_of("low", "high")
+CLAIM = Text(_claims)
+FACTORS = _list_of(_factors)
 FILE_NAME = _one_of(FILE)

@@ -1,7 +1,7 @@
 """Profile of a machine: processor, memory and drives."""
 
 from math import log2
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -26,6 +26,27 @@ class Swap(Sourced):
     drive: int = Field(ge=0, description="index in the machine's drives, from 0")
 
 
+BandEnd = Literal["low", "high"]
+"""An end of the band of what an instruction costs: low is the cheap end, high the dear one."""
+
+
+class Band(Sourced):
+    """Range in which a figure lies."""
+
+    low: float = Field(gt=0, allow_inf_nan=False, description="lower end, in the unit of the figure")
+    high: float = Field(gt=0, allow_inf_nan=False, description="upper end")
+
+
+class BandedFigure(Figure):
+    """A number with its origin, and how far off it may be. The band shapes no digit, so no key has it."""
+
+    band: Band | None = Field(
+        default=None,
+        exclude=True,
+        description="range in which it lies, for --machine-band; none is known if omitted",
+    )
+
+
 MIN_DILATION, MAX_DILATION = 0.125, 8.0
 """Bounds of a dilation: a tick of 4 ms of the guest's clock is 0.5 to 32 ms of the machine then."""
 
@@ -44,7 +65,7 @@ class Machine(Frozen):
         ge=0, le=10, description="an instruction takes 2**shift nanoseconds of the guest's clock"
     )
     clock_mhz: Figure = Field(description="the processor's clock, MHz")
-    instructions_per_cycle: Figure = Field(description="mean for kernel code of a filesystem")
+    instructions_per_cycle: BandedFigure = Field(description="mean for kernel code of a filesystem")
     cpu_model: str = Field(description="libvirt's name of the processor model")
     cpu_without: tuple[str, ...] = Field(default=(), description="features removed from the model")
     kernel_arguments: tuple[str, ...] = Field(
@@ -64,9 +85,34 @@ class Machine(Frozen):
         return float(1000 / (self.clock_mhz.value * self.instructions_per_cycle.value))
 
     @property
+    def band_ns(self) -> tuple[float, float] | None:
+        """Nanoseconds of an instruction at the cheap and at the dear end of the band; None without one."""
+        band = self.instructions_per_cycle.band
+        if band is None:
+            return None
+        return 1000 / (self.clock_mhz.value * band.high), 1000 / (self.clock_mhz.value * band.low)
+
+    @property
     def dilation(self) -> float:
         """Seconds of the machine for one second of the guest's clock, in millionths."""
         return round(self.instruction_ns / (1 << self.shift), 6)
+
+    @property
+    def plain_name(self) -> str:
+        """The name of its file, also at an end of its band."""
+        return self.name.partition(":")[0]
+
+    def at_band(self, end: BandEnd) -> Self:
+        """Return the machine at an end of the band of what an instruction costs, which its name then says.
+
+        Low is the cheap end: most instructions in a cycle. Raises ValueError where the file has no band.
+        """
+        band = self.instructions_per_cycle.band
+        if band is None:
+            raise ValueError(f"machine {self.name} has no band of instructions_per_cycle")
+        value = band.high if end == "low" else band.low
+        figure = BandedFigure(value=value, origin=band.origin, source=band.source, note=band.note)
+        return self.model_copy(update={"name": f"{self.name}:{end}", "instructions_per_cycle": figure})
 
     @model_validator(mode="after")
     def _timers_survive_the_dilation(self) -> Self:
@@ -79,6 +125,25 @@ class Machine(Frozen):
                 f"clock would stand for {self.dilation:g} s. Its timers survive {MIN_DILATION:g} to {MAX_DILATION:g}; "
                 f"the nearest shift is {nearest}"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _band_is_about_the_figure(self) -> Self:
+        figure, ends = self.instructions_per_cycle, self.band_ns
+        if figure.band is None or ends is None:
+            return self
+        problems = []
+        if not figure.band.low <= figure.value <= figure.band.high:
+            problems.append(
+                f"{figure.value:g} is not in its band, {figure.band.low:g} to {figure.band.high:g}"
+            )
+        for end, ns in zip(("high", "low"), ends, strict=True):
+            if not MIN_DILATION <= ns / (1 << self.shift) <= MAX_DILATION:
+                problems.append(
+                    f"at band.{end} an instruction takes {ns:.3g} ns: no timer survives that with shift {self.shift}"
+                )
+        if problems:
+            raise ValueError("instructions_per_cycle: " + "; ".join(problems))
         return self
 
     @model_validator(mode="after")

@@ -61,7 +61,9 @@ class Cell(Frozen):
     filesystem: Label = Field(description="a file of scenarios/filesystems")
     layout: Label = Field(description="single or raid0")
     kernel: Label = Field(description="output of uname -r")
-    machine: Label = Field(description="a file of scenarios/machines")
+    machine: Label = Field(
+        description="a file of scenarios/machines; at an end of its band with :low or :high behind it"
+    )
     drives: tuple[Label, ...] = Field(description="drives under test, as specs: model:seagate-st3120026as")
     defaults: Defaults = Field(description="defaults of mkfs and mount: the studies' or today's")
     seed: Count = Field(description="run seed")

@@ -7,7 +7,7 @@ from agelab.analysis.cells import CellResult
 from agelab.analysis.host_noise import HostNoise
 from agelab.model.metrics import METRICS
 from agelab.published.claims import Claims
-from agelab.published.run_columns import RunColumn
+from agelab.published.run_columns import Key, RunColumn
 from agelab.published.tables import Place, PublishedTables
 from agelab.published.value_sources import Value
 from agelab.stats.order_statistics import exact
@@ -55,9 +55,8 @@ class OurValues:
         use = self.claims.table(table)
         if use.untestable:
             return Value(why=use.untestable)
-        variant = self._variant(variant)
-        scenario = use.scenario or self.claims.study
-        group = self.column.groups.get((scenario, variant, layout))
+        key = scenario, variant, layout = self.key(place)
+        group = self.column.groups.get(key)
         if not group:
             return Value(why=f"{variant}, {layout} of scenario {scenario} is in none of the runs")
         if not group.counted:
@@ -74,6 +73,11 @@ class OurValues:
             return Value(why=reasons[0])
         lead = LEAD if METRICS[metric].unit in ("s", "%") else Fraction()
         return Value(tuple(numbers), "", _noise(group.host, steps, metric, use.repetition), lead)
+
+    def key(self, place: Place) -> Key:
+        """Return which of our cells have the values of a place: scenario, variant and layout."""
+        table, variant, layout, _, _ = place
+        return self.claims.table(table).scenario or self.claims.study, self._variant(variant), layout
 
     def _variant(self, variant: str) -> str:
         """Return the variant that runs: a stand-in's, at the same row of the table."""

@@ -120,7 +120,14 @@ class RunColumn:
 
 def _choices(plan: RunPlan) -> tuple[object, ...]:
     first = plan.cells[0]
-    return (first.defaults, first.kernel, first.accelerator, *(plan.provenance.get(name) for name in SHARED))
+    band_end = first.machine.partition(":")[2]
+    return (
+        first.defaults,
+        first.kernel,
+        first.accelerator,
+        band_end,
+        *(plan.provenance.get(name) for name in SHARED),
+    )
 
 
 def run_columns(runs: Iterable[RunResult]) -> list[RunColumn]:

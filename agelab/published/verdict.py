@@ -96,7 +96,8 @@ def _judge(study: Study, claim: Claim, column: RunColumn, stand_in: str = "") ->
 
 
 def _verdict(claim: Claim, column: RunColumn, ours: ClaimOutcome | None) -> tuple[ClaimVerdict, str]:
-    if why := claim.untestable or _out_of_reach(claim, column):
+    plan, first = column.plan, column.first
+    if why := claim.untestable or out_of_reach(claim, plan.scale, first.defaults, first.kernel):
         return ClaimVerdict.UNTESTED, why
     assert ours is not None
     if ours.holds is None:
@@ -123,15 +124,15 @@ def _counted(ours: ClaimOutcome) -> str:
     return "; ".join(said)
 
 
-def _out_of_reach(claim: Claim, column: RunColumn) -> str:
-    """Return why this column cannot show the claim, whatever it measured; nothing where it can."""
-    if column.plan.scale not in SCALES:
-        return f"scale {column.plan.scale}: the data are not the study's"
-    if SCALES.index(column.plan.scale) < SCALES.index(claim.scale):
+def out_of_reach(claim: Claim, scale: str, defaults: str, kernel: str) -> str:
+    """Return why no run of this kind can show the claim, whatever it measures; nothing where one can."""
+    if scale not in SCALES:
+        return f"scale {scale}: the data are not the study's"
+    if SCALES.index(scale) < SCALES.index(claim.scale):
         return f"it takes scale {claim.scale}"
-    if claim.defaults not in ("either", column.first.defaults):
+    if claim.defaults not in ("either", defaults):
         return f"it takes {claim.defaults} defaults"
-    if claim.gone and _release(column.first.kernel) >= _release(claim.gone.since):
+    if claim.gone and _release(kernel) >= _release(claim.gone.since):
         return f"since Linux {claim.gone.since}: {claim.gone.why}"
     return ""
 

@@ -1,11 +1,14 @@
 """What an instruction costs: the published figures as they are read, and the mean over calls and systems."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from agelab.errors import AgelabError
-from agelab.scenario import selection
+from agelab.model.machine import Machine
+from agelab.scenario import selection, toml_files
+from agelab.scenario.toml_files import SCENARIOS
 from bench import machines
 from bench.machines import PublishedFigure
 
@@ -60,3 +63,46 @@ def test_each_machine_has_a_family_with_figures_and_says_how_it_was_calibrated()
     for name, family in machines.FAMILY_OF.items():
         figure = selection.machine(name).instructions_per_cycle
         assert figure.origin == "calibrated" and family in figure.note
+
+
+def costs(**families: tuple[float, float, float]) -> dict[str, machines.Cost]:
+    """Mean, low and high cycles of an instruction by family."""
+    return {name: machines.Cost(*ends, residuals={}) for name, ends in families.items()}
+
+
+COSTS = costs(P6=(1.0, 0.8, 1.25), NetBurst=(2.0, 1.0, 2.5), K7=(1.5, 1.5, 1.5), K8=(1.6, 1.5, 1.8))
+
+
+def test_a_band_is_the_range_of_its_familys_systems() -> None:
+    found = machines.band(selection.machine("pentium4-2800"), COSTS)
+    assert (found.low, found.high, found.origin) == (0.4, 1.0, "calibrated")
+
+
+def test_a_processor_without_figures_of_its_own_has_a_wider_band_that_is_estimated() -> None:
+    # The farthest system is NetBurst's best: twice better than its family's mean.
+    xp = machines.band(selection.machine("athlonxp-2600"), COSTS)
+    assert (xp.high, xp.origin) == (round(2 / 1.5, 3), "estimated")
+    assert xp.low == pytest.approx(1333 / 2083 / (2 * 1.5), abs=0.001)
+    core2 = machines.band(selection.machine("core2duo-3000"), COSTS)
+    assert (core2.low, core2.high, core2.origin) == (round(1 / 1.8, 3), 2.5, "estimated")
+
+
+def test_what_is_written_is_a_machine_with_its_band(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toml_files, "SCENARIOS", tmp_path)
+    (tmp_path / "machines").mkdir()
+    text = (SCENARIOS / "machines/core2duo-3000.toml").read_text()
+    machine = Machine.model_validate(tomllib.loads(text))
+    path = tmp_path / "machines/core2duo-3000.toml"
+    path.write_text(text)
+    machines.write(machine, COSTS)
+    once = path.read_text()
+    made = Machine.model_validate(tomllib.loads(once))
+    assert made.instructions_per_cycle.band == machines.band(machine, COSTS)
+    assert made.drives == machine.drives
+    machines.write(made, COSTS)
+    assert path.read_text() == once
+
+
+def test_every_machine_has_a_band() -> None:
+    for name in machines.FAMILY_OF:
+        assert selection.machine(name).band_ns

@@ -172,6 +172,17 @@ def test_runs_of_other_inputs_are_columns_of_their_own(
     assert [side["runs"] for side in found["sides"]] == [[one] for one in names]
 
 
+def test_an_end_of_a_machines_band_is_a_column_of_its_own(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [
+        make(home, "tum-2005", {variant: printed("tum-2005")[variant]}, machine=machine)
+        for variant, machine in (("ext3", "m"), ("xfs", "m:low"), ("jfs", "m:high"), ("reiserfs", "m:low"))
+    ]
+    [one] = json.loads(said(capsys, *names, "--json"))["studies"]
+    assert [side["runs"] for side in one["sides"]] == [[names[0]], [names[1], names[3]], [names[2]]]
+
+
 def test_run_seeds_of_several_runs_are_one_column(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = [make(home, "tum-2005", {name: dict.fromkeys(STEPS, 1.0)}) for name in ("ext3", "jfs")]
     [one] = json.loads(said(capsys, *names, "--json"))["studies"]

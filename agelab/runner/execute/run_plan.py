@@ -7,6 +7,7 @@ from agelab.errors import InputError
 from agelab.history import artefact
 from agelab.image import Image
 from agelab.model.result import Cell, RunKernel, RunPlan
+from agelab.model.scenario import Scenario
 from agelab.runner.plan.cell_inputs import drive_sources, harness_hash
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.prepare import input_data
@@ -45,7 +46,7 @@ def run_plan(name: str, prepared: PreparedRun) -> RunPlan:
             "corpus": "; ".join(content.values()),
             "corpus_sha256": "; ".join(content),
             "harness": harness_hash(),
-            "scenario": key_of(scenario.model_dump(mode="json", exclude={"variants", "traces"})),
+            "scenario": scenario_hash(scenario),
             "profiles": key_of([_profiles(spec) for spec in specs]),
             "vcpus": options.vcpus,
             "qemu": host.qemu_version(),
@@ -62,6 +63,11 @@ def run_plan(name: str, prepared: PreparedRun) -> RunPlan:
         unstated=scenario.unstated,
         command=options.to_plan(),
     )
+
+
+def scenario_hash(scenario: Scenario) -> str:
+    """Return the hash of what all cells of a scenario share."""
+    return key_of(scenario.model_dump(mode="json", exclude={"variants", "traces"}))
 
 
 def refuse_other_inputs(begun: RunPlan, now: RunPlan) -> None:

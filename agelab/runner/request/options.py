@@ -26,6 +26,7 @@ from agelab.disk import DriveSpec, parse_list
 from agelab.errors import InputError, unknown
 from agelab.model.base import Defaults, Layout, ScaleName
 from agelab.model.jobs import AUTO, Jobs, parse_jobs
+from agelab.model.machine import BandEnd
 from agelab.model.result import RunPlan
 from agelab.model.sanitize import require_utf_8
 from agelab.runner.plan.power_cut import PowerCut
@@ -156,6 +157,9 @@ class RunOptions(BaseModel):
     boot: BootKind = Field(default="saved", description="how guests in the virtual clock begin")
     vcpus: int = 1
     machine: str | None = Field(default=None, description="None: the scenario's")
+    machine_band: BandEnd | None = Field(
+        default=None, description="an end of the band of what an instruction costs; None: the middle"
+    )
     jobs: Annotated[Jobs, PlainValidator(parse_jobs)] = Field(
         default=1, description="cells at a time; auto: as many as the host can run"
     )
@@ -178,7 +182,7 @@ class RunOptions(BaseModel):
         default=True, description="the image proves every filesystem, not only those that are measured"
     )
 
-    @field_validator("scale", "defaults", "layout", "clock", mode="before")
+    @field_validator("scale", "defaults", "layout", "clock", "machine_band", mode="before")
     @classmethod
     def _empty_is_not_given(cls, value: Any) -> Any:
         """Take an empty word, also of an older plan, as an option that is not given."""
@@ -248,6 +252,14 @@ class RunOptions(BaseModel):
             raise InputError(
                 f"--clock virtual: {real.kind}:{real.name} has a time of its own",
                 hint="real disks take --clock wall, which is their default; modelled ones take either",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _band_of_clock(self) -> Self:
+        if self.machine_band and self.guest_clock == "wall":
+            raise InputError(
+                f"--machine-band {self.machine_band}: in the wall clock an instruction takes what it takes this host"
             )
         return self
 

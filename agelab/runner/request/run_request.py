@@ -7,6 +7,7 @@ from pathlib import Path
 
 from agelab import readers
 from agelab.disk import DriveClaim
+from agelab.errors import InputError
 from agelab.model.base import Defaults, Layout, ScaleName
 from agelab.model.machine import Machine
 from agelab.model.scenario import Scenario, Variant
@@ -45,6 +46,19 @@ class RunRequest:
 
     def layouts(self, variant: Variant) -> tuple[Layout, ...]:
         return (self.options.layout,) if self.options.layout else variant.layouts
+
+    def machine_of(self, scenario: Scenario, variant: Variant) -> Machine:
+        """Return the machine of a variant's cells. Raises InputError where it has no band, and an end is asked for."""
+        found = self.machine or selection.machine(variant.machine or scenario.machine)
+        if self.options.machine_band is None:
+            return found
+        try:
+            return found.at_band(self.options.machine_band)
+        except ValueError as error:
+            raise InputError(
+                f"--machine-band {self.options.machine_band}: {error}",
+                hint="its file says how far off the figure may be: instructions_per_cycle.band (docs/machines.md)",
+            ) from error
 
     @cached_property
     def seeded_variants(self) -> list[tuple[Scenario, Variant, int, ControlLine | None]]:
@@ -97,7 +111,7 @@ def cell_requests(
                 defaults=request.defaults,
                 run_seed=seed,
                 corpus_seed=options.corpus_seed,
-                machine=request.machine or selection.machine(variant.machine or scenario.machine),
+                machine=request.machine_of(scenario, variant),
                 layout=layout,
                 drives=options.disks,
                 claims=claims,
