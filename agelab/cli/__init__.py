@@ -56,6 +56,7 @@ VERBS = {
     "bisect": "Find the kernel that changed a result.",
     "capsule": "Pack a run into one file; replay such a file.",
     "replicate": "Put runs beside the published study that they follow, claim by claim.",
+    "why": "Run a claim's cells again, one factor changed at a time: which flips it?",
     "report": "Write runs as one page: the answer, tables, charts, doubts.",
     "calibrate": "Measure the floor under every difference of a scenario.",
     "schema": "Print the JSON Schema of a scenario, drive, ..., or a result.",

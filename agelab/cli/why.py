@@ -1,0 +1,64 @@
+"""``agelab why``: which factor flips the verdict on a claim."""
+
+import click
+
+from agelab.cli.options import find_runs, json_option, open_store, print_json, say
+from agelab.cli.types import CLAIM, FACTORS, JOBS, RUN
+from agelab.model.jobs import Jobs
+from agelab.results.run_directory import RunDirectory
+from agelab.runner.request.options import RunOptions
+
+
+@click.command(
+    epilog="Exit: 0 whatever the answer, 2 wrong input, 3 the host cannot do it, 130 interrupted: ask again, and what "
+    "has ended is not run again."
+)
+@click.argument("run", type=RUN)
+@click.option(
+    "--claim", type=CLAIM, required=True, help="A claim of the run's study, as agelab replicate names it."
+)
+@click.option("--factors", type=FACTORS, default=None, help="Only these: cpu,kernel,defaults,drive.")
+@click.option(
+    "--filesystem", default=None, help="Which one is judged, where several stand in for the study's own."
+)
+@click.option(
+    "--jobs", type=JOBS, default=1, show_default=True, help="Cells at a time; auto: as many as fit."
+)
+@json_option
+def why(run: str, claim: str, factors: str | None, filesystem: str | None, jobs: Jobs, as_json: bool) -> None:
+    """Run the cells of a claim of RUN again with one factor changed at a time, and say which flips the verdict.
+
+    Cells that a run of the store has with the same options are taken from it.
+    """
+    from agelab.analysis.cells import load
+    from agelab.runner.cell_times import recent_cells
+    from agelab.runner.execute import runner
+    from agelab.view.progress import show_progress
+    from agelab.view.why import answer_json, plan_lines, print_answer
+    from agelab.why.answer import ClaimAnswer
+    from agelab.why.baseline import find_baseline
+    from agelab.why.factors import choose_factors
+    from agelab.why.known_cells import KnownCells
+    from agelab.why.trials import carry_out, plan_trial
+
+    chosen = choose_factors(factors)
+    store = open_store()
+    [directory] = find_runs([run])
+    baseline = find_baseline(load(directory), claim, filesystem)
+    known = KnownCells(store, baseline)
+    settings = [(factor, one) for factor in chosen for one in factor.settings(baseline, store, say)]
+    planned = [plan_trial(baseline, factor, one, known, jobs) for factor, one in settings]
+    for line in plan_lines(planned, jobs, list(recent_cells(directory))):
+        say(line)
+
+    def run_one(options: RunOptions) -> RunDirectory:
+        with show_progress() as progress:
+            return runner.run(options, store, progress)
+
+    trials = []
+    for one in planned:
+        if one.to_run:
+            say(f"{one.setting.factor} {one.setting.to}")
+        trials.append(carry_out(baseline, one, run_one))
+    answer = ClaimAnswer(baseline, tuple(trials))
+    print_json(answer_json(answer)) if as_json else print_answer(answer)

@@ -1,0 +1,139 @@
+"""The factors that ``agelab why`` changes, one at a time. A new one is one entry of FACTORS."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+from agelab.errors import AgelabError, InputError, unknown
+from agelab.kernel import debian_kernel
+from agelab.model.base import Defaults
+from agelab.model.drive import Drive, RotatingDisk
+from agelab.notify import Notify
+from agelab.scenario import selection
+from agelab.store import Store
+from agelab.why.baseline import Baseline, planned_cells
+
+KERNELS = ("5.10", "6.1", "6.12", "7.2")
+"""Versions to try: those of Debian's suites that a guest can boot."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One change of one factor."""
+
+    factor: str
+    to: str
+    """What it is changed to, for the table."""
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    """The options of the run that change."""
+    release: str = ""
+    """The kernel's release, where that changes."""
+    reason: str = ""
+    """The reason why it cannot be tried; empty where it can."""
+
+
+Settings = Callable[[Baseline, Store, Notify], Iterable[Setting]]
+
+
+@dataclass(frozen=True)
+class Factor:
+    """Something in which a run may differ from the study."""
+
+    name: str
+    about: str
+    settings: Settings
+    """Lists its settings for a run, without the run's own."""
+    moves: frozenset[str] = frozenset()
+    """The inputs of a cell, among those that are watched, which differ when it is changed."""
+    known: bool = True
+    """False where the run's own value is no better known than the settings are."""
+
+
+def _ends_of_band(baseline: Baseline, store: Store, say: Notify) -> Iterator[Setting]:
+    if baseline.options.guest_clock == "wall":
+        yield Setting("cpu", "-", reason="the wall clock has no cost of an instruction")
+        return
+    for end, what in (("low", "cheap"), (None, "middle"), ("high", "dear")):
+        if end != baseline.options.machine_band:
+            figures = " / ".join(dict.fromkeys(_per_cycle(baseline, end)))
+            yield Setting("cpu", f"{what}: {figures} a cycle", {"machine_band": end})
+
+
+def _per_cycle(baseline: Baseline, end: str | None) -> Iterator[str]:
+    """Yield the instructions in a cycle of each machine of the cells, at an end of its band."""
+    for name in dict.fromkeys(one.cell.machine.partition(":")[0] for one in baseline.cells):
+        figure = selection.machine(name).instructions_per_cycle
+        band = figure.band
+        value = figure.value if end is None or band is None else band.high if end == "low" else band.low
+        yield f"{value:g}"
+
+
+def _kernels(baseline: Baseline, store: Store, say: Notify) -> Iterator[Setting]:
+    own = baseline.cells[0].cell.kernel
+    for version in KERNELS:
+        if own.startswith(f"{version}."):
+            continue
+        try:
+            release = debian_kernel.release_of(version, store, progress=say)
+        except AgelabError as error:
+            yield Setting("kernel", version, reason=str(error).splitlines()[0])
+        else:
+            yield Setting("kernel", version, {"kernel": version, "prove_all": False}, release=release)
+
+
+def _other_defaults(baseline: Baseline, store: Store, say: Notify) -> Iterator[Setting]:
+    own = baseline.cells[0].cell.defaults
+    for other in get_args(Defaults):
+        if other != own:
+            yield Setting("defaults", other, {"defaults": other})
+
+
+def _other_drives(baseline: Baseline, store: Store, say: Notify) -> Iterator[Setting]:
+    """Yield the nearest slower and the nearest faster disk that is large enough, by the rate at the outer edge."""
+    used = list(
+        dict.fromkeys(drive.removeprefix("model:") for one in baseline.cells for drive in one.cell.drives)
+    )
+    own = next((drive for drive in selection.drives() if drive.name in used and _rate(drive)), None)
+    if own is None:
+        yield Setting("drive", "-", reason=f"{', '.join(used)}: no platters to exchange")
+        return
+    others = sorted((drive for drive in selection.drives() if _rate(drive)), key=_rate)
+    slower = [drive for drive in reversed(others) if _rate(drive) < _rate(own)]
+    faster = [drive for drive in others if _rate(drive) > _rate(own)]
+    for nearest in (slower, faster):
+        if near := next((one for one in nearest if _fits(baseline, one)), None):
+            yield Setting("drive", f"{near.name}, {_rate(near):g} MB/s", {"disks": f"model:{near.name}"})
+
+
+def _fits(baseline: Baseline, drive: Drive) -> bool:
+    """Return whether the partitions under test fit on a drive."""
+    try:
+        planned_cells(baseline.options.changed(disks=f"model:{drive.name}"))
+    except InputError:
+        return False
+    return True
+
+
+def _rate(drive: Drive) -> float:
+    """Return the rate at the outer edge in MB/s; 0 for flash."""
+    return drive.medium.outer_mb_s.value if isinstance(drive.medium, RotatingDisk) else 0.0
+
+
+FACTORS = (
+    Factor("cpu", "what an instruction costs, at the ends of its band", _ends_of_band, known=False),
+    Factor("kernel", "the guest's kernel", _kernels, frozenset({"kernel", "image", "drive_module"})),
+    Factor("defaults", "mkfs and mount, of the study's days or of today", _other_defaults),
+    Factor("drive", "the nearest slower and faster disk", _other_drives),
+)
+"""Every factor, in the order in which they are tried."""
+
+
+def choose_factors(names: str | None) -> tuple[Factor, ...]:
+    """Return the factors of a list with commas; all without one. Raises InputError for an unknown name."""
+    if names is None:
+        return FACTORS
+    known = {factor.name: factor for factor in FACTORS}
+    words = list(dict.fromkeys(word.strip() for word in names.split(",")))
+    if strange := [word for word in words if word not in known]:
+        raise InputError(f"--factors {names}: {unknown('factor', strange[0], [*known])}")
+    return tuple(known[word] for word in words)

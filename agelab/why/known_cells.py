@@ -1,0 +1,75 @@
+"""Find cells that runs of the store have measured already: what was asked for once is not run again."""
+
+from collections.abc import Collection
+from typing import Any
+
+from agelab.analysis.cells import RunResult, load
+from agelab.errors import InputError
+from agelab.kernel import canonical
+from agelab.model.result import RunPlan
+from agelab.results import run_lookup
+from agelab.results.run_directory import RunDirectory
+from agelab.runner.request.options import RunOptions
+from agelab.store import Store
+from agelab.why.baseline import Baseline, narrowed
+
+NO_EFFECT = {
+    "directory", "name", "filesystem", "layout", "seeds", "jobs", "timing", "boot", "erase", "prove_all", "keep_disk",
+}  # fmt: skip
+"""Options that choose cells, or change none of their digits."""
+SHARED = ("harness", "qemu", "scenario", "corpus_sha256", "accelerator", "vcpus")
+"""Provenance that cells must share to be held against each other."""
+
+CellName = tuple[str, str, int]
+"""Variant, layout, run seed."""
+
+
+class KnownCells:
+    """The cells of the store's runs of one scenario, newest runs first."""
+
+    def __init__(self, store: Store, baseline: Baseline) -> None:
+        self._baseline = baseline
+        self._runs: list[tuple[dict[str, Any], RunDirectory]] = []
+        for directory in run_lookup.all_runs(store.runs):
+            self.add(directory)
+
+    def add(self, directory: RunDirectory) -> None:
+        """Take a run into account. One that is damaged, or cannot be held against the baseline, is passed over."""
+        try:
+            plan = directory.plan()
+            if plan.scenario == self._baseline.run.plan.scenario and self._comparable(plan):
+                self._runs.insert(0, (self._asked(RunOptions.from_plan(plan)), directory))
+        except InputError:
+            return
+
+    def find(
+        self, options: RunOptions, wanted: Collection[CellName]
+    ) -> tuple[list[RunResult], set[CellName]]:
+        """Return runs with the finished ones of these cells, each cell once, and the cells that none has."""
+        missing, found, asked = set(wanted), list[RunResult](), self._asked(options)
+        for words, directory in self._runs:
+            if not missing or words != asked:
+                continue
+            try:
+                run = load(directory)
+            except InputError:
+                continue
+            there = {(one.cell.variant, one.cell.layout, one.seed): one for one in run.cells if one.finished}
+            if take := missing & set(there):
+                found.append(narrowed(run, (there[name] for name in sorted(take))))
+                missing -= take
+        return found, missing
+
+    def _comparable(self, plan: RunPlan) -> bool:
+        ours = self._baseline.run.plan.provenance
+        return all(plan.provenance.get(name) == ours.get(name) for name in SHARED)
+
+    def _asked(self, options: RunOptions) -> dict[str, Any]:
+        """Return the options that shape digits, with what stands for those that are not given."""
+        return {
+            **options.model_dump(exclude=NO_EFFECT),
+            "kernel": canonical(options.kernel),
+            "scale": options.scale or "quick",
+            "defaults": options.defaults or self._baseline.scenario.defaults,
+            "clock": options.guest_clock,
+        }

@@ -1,0 +1,137 @@
+"""Try each setting: take the cells that are known, run the others, and have the claim judged by them."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from agelab.analysis.cell_diff import diff_inputs
+from agelab.analysis.cells import RunResult, load
+from agelab.buildroot import BuildFailed
+from agelab.drive.module import NoHeaders
+from agelab.errors import InputError
+from agelab.image import DoesNotBoot
+from agelab.model.result import Cell
+from agelab.published.verdict import JudgedClaim, out_of_reach
+from agelab.results.run_directory import RunDirectory
+from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.request.options import RunOptions
+from agelab.why.baseline import Baseline, planned_cells
+from agelab.why.factors import Factor, Setting
+from agelab.why.known_cells import CellName, KnownCells
+
+WATCHED = frozenset({"kernel", "image", "harness", "corpus", "qemu", "tools", "drive_module"})
+"""Inputs of a cell that only their own factor may change."""
+UNFIT = (BuildFailed, NoHeaders, DoesNotBoot)
+"""Errors that concern one kernel and say nothing of others."""
+
+RunOne = Callable[[RunOptions], RunDirectory]
+
+
+@dataclass(frozen=True)
+class PlannedTrial:
+    """A setting with the runs that it takes."""
+
+    factor: Factor
+    setting: Setting
+    known: tuple[RunResult, ...] = ()
+    to_run: tuple[RunOptions, ...] = ()
+    cells: tuple[Cell, ...] = ()
+    """The cells of those runs."""
+    reason: str = ""
+    """The reason why it is not tried; empty where it is."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A setting and what the claim came to with it."""
+
+    factor: Factor
+    setting: Setting
+    judged: JudgedClaim | None = None
+    """None where it was not tried."""
+    reason: str = ""
+    """The reason why it was not tried."""
+    runs: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+    """Inputs that differ from the baseline's and are not the factor's."""
+
+
+def plan_trial(
+    baseline: Baseline, factor: Factor, setting: Setting, known: KnownCells, jobs: int | str = 1
+) -> PlannedTrial:
+    """Say what a setting takes: nothing where it cannot be tried, or the claim cannot be tested with it."""
+    first, changes = baseline.cells[0].cell, setting.changes
+    kernel, defaults = setting.release or first.kernel, changes.get("defaults", first.defaults)
+    reason = setting.reason or out_of_reach(baseline.claim, baseline.run.plan.scale, defaults, kernel)
+    if reason:
+        return PlannedTrial(factor, setting, reason=reason)
+    try:
+        options = baseline.options.changed(**changes, jobs=jobs, keep_disk=False, timing=False)
+        wanted = {(one.cell.variant, one.cell.layout, one.seed) for one in baseline.cells}
+        found, missing = known.find(options, wanted)
+        to_run = [one for layout in baseline.layouts for one in _runs(baseline, options, layout, missing)]
+        specs = [spec for one in to_run for spec in planned_cells(one)]
+    except InputError as error:
+        return PlannedTrial(factor, setting, reason=str(error).splitlines()[0])
+    cells = tuple(_cell(spec, kernel) for spec in specs)
+    return PlannedTrial(factor, setting, tuple(found), tuple(to_run), cells)
+
+
+def carry_out(baseline: Baseline, planned: PlannedTrial, run: RunOne) -> Trial:
+    """Make the runs of a setting, and judge the claim by them.
+
+    A kernel that does not build or boot is the setting's reason. Raises AgelabError for what concerns every setting.
+    """
+    factor, setting = planned.factor, planned.setting
+    if planned.reason:
+        return Trial(factor, setting, reason=planned.reason)
+    try:
+        made = [load(run(options)) for options in planned.to_run]
+    except UNFIT as error:
+        return Trial(factor, setting, reason=str(error).splitlines()[0])
+    runs = [*planned.known, *(baseline.narrow(one) for one in made)]
+    also = _other_inputs(baseline, factor, runs)
+    return Trial(factor, setting, baseline.judge(runs), runs=tuple(one.name for one in runs), also=also)
+
+
+def _runs(
+    baseline: Baseline, options: RunOptions, layout: str, missing: Iterable[CellName]
+) -> list[RunOptions]:
+    """Return the run of the missing cells in one layout, if there are any.
+
+    Options choose one variant, or those of some filesystems: what they cannot leave out is run, too.
+    """
+    here = [(variant, seed) for variant, where, seed in missing if where == layout]
+    if not here:
+        return []
+    scenario = baseline.run.plan.scenario
+    variants, seeds = sorted({variant for variant, _ in here}), tuple(sorted({seed for _, seed in here}))
+    chosen: dict[str, str | None] = {"name": f"{scenario}-{variants[0]}", "filesystem": None}
+    if len(variants) > 1:
+        filesystems = {one.cell.filesystem for one in baseline.cells if one.cell.variant in variants}
+        chosen = {"name": scenario, "filesystem": ",".join(sorted(filesystems))}
+    return [options.changed(**chosen, layout=layout, seeds=seeds)]
+
+
+def _cell(spec: CellSpec, kernel: str) -> Cell:
+    return Cell(
+        variant=spec.variant.name,
+        filesystem=spec.filesystem.name,
+        layout=spec.layout,
+        kernel=kernel,
+        machine=spec.machine.name,
+        drives=spec.disk.drive_specs,
+        defaults=spec.defaults,
+        seed=spec.run_seed,
+    )
+
+
+def _other_inputs(baseline: Baseline, factor: Factor, runs: Sequence[RunResult]) -> tuple[str, ...]:
+    """Name the watched inputs in which a cell differs from the baseline's, without those that the factor moves."""
+    before = {(one.cell.variant, one.cell.layout, one.seed): one for one in baseline.cells}
+    found: set[str] = set()
+    for one in (cell for run in runs for cell in run.cells):
+        twin = before.get((one.cell.variant, one.cell.layout, one.seed))
+        if twin and one.inputs and twin.inputs:
+            places = (difference.place for difference in diff_inputs(twin.inputs, one.inputs))
+            found |= {word for place in places for word in place.split(".")[:2]}
+    return tuple(sorted((found & WATCHED) - factor.moves))
