@@ -58,7 +58,7 @@ def why(run: str, claim: str, factors: str | None, filesystem: str | None, jobs:
     trials = []
     for one in planned:
         if one.to_run:
-            say(f"{one.setting.factor} {one.setting.to}")
+            say(one.name)
         trials.append(carry_out(baseline, one, run_one))
     answer = ClaimAnswer(baseline, tuple(trials))
     print_json(answer_json(answer)) if as_json else print_answer(answer)

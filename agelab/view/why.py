@@ -24,9 +24,7 @@ def plan_lines(planned: Sequence[PlannedTrial], jobs: Jobs, before: Took) -> lis
     cells = [cell for one in planned for cell in one.cells]
     runs = sum(len(one.to_run) for one in planned)
     there = sum(len(run.cells) for one in planned for run in one.known)
-    lines = [
-        f"not tried: {one.setting.factor} {one.setting.to}: {one.reason}" for one in planned if one.reason
-    ]
+    lines = [f"not tried: {one.name}: {one.reason}" for one in planned if one.reason]
     known = f"; {there} cells are there already" if there else ""
     if not cells:
         return [*lines, f"nothing to run{known}"]
@@ -69,7 +67,7 @@ def print_answer(answer: ClaimAnswer) -> None:
 def _row(answer: ClaimAnswer, trial: Trial) -> list[str]:
     setting, judged = trial.setting, trial.judged
     verdict = f"{judged.verdict}{' *' if answer.flips(trial) else ''}" if judged else "not tried"
-    return [setting.factor, setting.to, verdict, _figure(answer, judged), _count(judged)]
+    return [trial.factor.name, setting.to, verdict, _figure(answer, judged), _count(judged)]
 
 
 def _remarks(answer: ClaimAnswer) -> list[str]:
@@ -86,13 +84,11 @@ def _remarks(answer: ClaimAnswer) -> list[str]:
         lines.append("*: another verdict than the run's own")
     for trial in answer.untested:
         why = trial.judged.reason if trial.judged else trial.reason
-        lines.append(f"{trial.setting.factor} {trial.setting.to}: {why}")
+        lines.append(f"{trial.name}: {why}")
     for trial in answer.trials:
         if trial.also:
             inputs = ", ".join(trial.also)
-            lines.append(
-                f"{trial.setting.factor} {trial.setting.to}: not alone: also other than the run's: {inputs}"
-            )
+            lines.append(f"{trial.name}: not alone: also other than the run's: {inputs}")
     if own.no_floor:
         lines.append(own.no_floor)
     return lines
@@ -129,7 +125,7 @@ def answer_json(answer: ClaimAnswer) -> dict[str, Any]:
         "baseline": _judged_json(baseline.judged),
         "trials": [
             {
-                "factor": one.setting.factor,
+                "factor": one.factor.name,
                 "changed_to": one.setting.to,
                 "options": dict(one.setting.changes),
                 "flips": answer.flips(one),

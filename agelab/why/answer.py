@@ -8,6 +8,9 @@ from agelab.published.verdict import ClaimVerdict, JudgedClaim
 from agelab.why.baseline import Baseline
 from agelab.why.trials import Trial
 
+DECIDED = (ClaimVerdict.REPLICATED, ClaimVerdict.NOT)
+"""Verdicts that say yes or no."""
+
 
 @dataclass(frozen=True)
 class ClaimAnswer:
@@ -26,9 +29,9 @@ class ClaimAnswer:
         return [one for one in self.trials if one not in self.tested]
 
     def flips(self, trial: Trial) -> bool:
-        """Return whether a trial's verdict is another than the run's own."""
-        own = self.baseline.judged.verdict
-        return trial in self.tested and trial.judged is not None and trial.judged.verdict is not own
+        """Return whether a trial says yes or no, and not what the run itself says."""
+        verdict = trial.judged.verdict if trial.judged else None
+        return verdict in DECIDED and verdict is not self.baseline.judged.verdict
 
     @property
     def flipped(self) -> list[Trial]:
@@ -55,37 +58,44 @@ class ClaimAnswer:
     @property
     def sentence(self) -> str:
         """Say which factor flips the verdict, or that none does alone."""
-        own, tested, flipped = self.baseline.judged.verdict, self.tested, self.flipped
-        if not tested:
+        own, flipped = self.baseline.judged.verdict, self.flipped
+        if not self.tested:
             return f"{own}, and no factor could be tried"
         if not flipped:
-            rest = f"; {len(self.untested)} could not" if self.untested else ""
-            changes = "the one change that" if len(tested) == 1 else f"each of {len(tested)} changes that"
-            return f"no factor alone flips it: {own} with {changes} could be tested{rest}"
+            return self._unmoved
         beyond = [one for one in flipped if one.factor.known]
-        others = f"; it flips with {_named(beyond)}, too" if beyond else ""
         if not self.known:
-            within = [one for one in flipped if not one.factor.known]
-            return (
-                "not known: the verdict changes within the band of what an instruction costs "
-                f"({_named(within)}){others}"
-            )
+            within = ", ".join(one.name for one in flipped if not one.factor.known)
+            others = f"; it flips with {_alternatives(beyond)}, too" if beyond else ""
+            return f"not known: the verdict changes within the band of what an instruction costs ({within}){others}"
         if own is ClaimVerdict.NOT:
             return f"not replicated because of {_alternatives(beyond)}"
-        return f"{own}, and not with {_alternatives(beyond)}"
+        if own is ClaimVerdict.REPLICATED:
+            return f"replicated, and not with {_alternatives(beyond)}"
+        verdicts = {one.judged.verdict: one for one in beyond if one.judged}
+        return f"{own} as it was run, and " + ", ".join(
+            f"{verdict} with {_alternatives([one for one in beyond if one.judged and one.judged.verdict is verdict])}"
+            for verdict in verdicts
+        )
+
+    @property
+    def _unmoved(self) -> str:
+        own, tested = self.baseline.judged.verdict, self.tested
+        alike = [one for one in tested if one.judged and one.judged.verdict is own]
+        changes = "the one change that" if len(tested) == 1 else f"each of {len(tested)} changes that"
+        if len(alike) < len(tested):
+            changes = f"{len(alike)} of {len(tested)} changes that"
+        rest = f"; {len(self.untested)} could not" if self.untested else ""
+        return f"no factor alone flips it: {own} with {changes} could be tested{rest}"
 
 
 def _comparisons(judged: JudgedClaim | None) -> tuple[ClaimComparison, ...]:
     return judged.ours.comparisons if judged and judged.ours else ()
 
 
-def _named(trials: Sequence[Trial]) -> str:
-    return ", ".join(f"{one.setting.factor} {one.setting.to}" for one in trials)
-
-
 def _alternatives(trials: Sequence[Trial]) -> str:
     """Name what flips the verdict, each alone: ``the defaults (today) or the kernel (5.10)``."""
     settings: dict[str, list[str]] = {}
     for one in trials:
-        settings.setdefault(one.setting.factor, []).append(one.setting.to)
+        settings.setdefault(one.factor.name, []).append(one.setting.to)
     return " or ".join(f"the {factor} ({', '.join(to)})" for factor, to in settings.items())

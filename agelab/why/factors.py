@@ -21,7 +21,6 @@ KERNELS = ("5.10", "6.1", "6.12", "7.2")
 class Setting:
     """One change of one factor."""
 
-    factor: str
     to: str
     """What it is changed to, for the table."""
     changes: Mapping[str, Any] = field(default_factory=dict)
@@ -51,12 +50,12 @@ class Factor:
 
 def _ends_of_band(baseline: Baseline, store: Store, say: Notify) -> Iterator[Setting]:
     if baseline.options.guest_clock == "wall":
-        yield Setting("cpu", "-", reason="the wall clock has no cost of an instruction")
+        yield Setting("-", reason="the wall clock has no cost of an instruction")
         return
     for end, what in (("low", "cheap"), (None, "middle"), ("high", "dear")):
         if end != baseline.options.machine_band:
             figures = " / ".join(dict.fromkeys(_per_cycle(baseline, end)))
-            yield Setting("cpu", f"{what}: {figures} a cycle", {"machine_band": end})
+            yield Setting(f"{what}: {figures} a cycle", {"machine_band": end})
 
 
 def _per_cycle(baseline: Baseline, end: str | None) -> Iterator[str]:
@@ -76,16 +75,19 @@ def _kernels(baseline: Baseline, store: Store, say: Notify) -> Iterator[Setting]
         try:
             release = debian_kernel.release_of(version, store, progress=say)
         except AgelabError as error:
-            yield Setting("kernel", version, reason=str(error).splitlines()[0])
+            yield Setting(version, reason=str(error).splitlines()[0])
         else:
-            yield Setting("kernel", version, {"kernel": version, "prove_all": False}, release=release)
+            yield Setting(version, {"kernel": version, "prove_all": False}, release=release)
 
 
-def _other_defaults(baseline: Baseline, store: Store, say: Notify) -> Iterator[Setting]:
-    own = baseline.cells[0].cell.defaults
-    for other in get_args(Defaults):
-        if other != own:
-            yield Setting("defaults", other, {"defaults": other})
+def _values(option: str, *values: str) -> Settings:
+    """Return what lists the values of an option of a run, without that which the run has."""
+
+    def settings(baseline: Baseline, store: Store, say: Notify) -> Iterator[Setting]:
+        own = getattr(baseline.options, option) or getattr(baseline.cells[0].cell, option, None)
+        yield from (Setting(value, {option: value}) for value in values if value != own)
+
+    return settings
 
 
 def _other_drives(baseline: Baseline, store: Store, say: Notify) -> Iterator[Setting]:
@@ -95,14 +97,14 @@ def _other_drives(baseline: Baseline, store: Store, say: Notify) -> Iterator[Set
     )
     own = next((drive for drive in selection.drives() if drive.name in used and _rate(drive)), None)
     if own is None:
-        yield Setting("drive", "-", reason=f"{', '.join(used)}: no platters to exchange")
+        yield Setting("-", reason=f"{', '.join(used)}: no platters to exchange")
         return
     others = sorted((drive for drive in selection.drives() if _rate(drive)), key=_rate)
     slower = [drive for drive in reversed(others) if _rate(drive) < _rate(own)]
     faster = [drive for drive in others if _rate(drive) > _rate(own)]
     for nearest in (slower, faster):
         if near := next((one for one in nearest if _fits(baseline, one)), None):
-            yield Setting("drive", f"{near.name}, {_rate(near):g} MB/s", {"disks": f"model:{near.name}"})
+            yield Setting(f"{near.name}, {_rate(near):g} MB/s", {"disks": f"model:{near.name}"})
 
 
 def _fits(baseline: Baseline, drive: Drive) -> bool:
@@ -122,7 +124,11 @@ def _rate(drive: Drive) -> float:
 FACTORS = (
     Factor("cpu", "what an instruction costs, at the ends of its band", _ends_of_band, known=False),
     Factor("kernel", "the guest's kernel", _kernels, frozenset({"kernel", "image", "drive_module"})),
-    Factor("defaults", "mkfs and mount, of the study's days or of today", _other_defaults),
+    Factor(
+        "defaults",
+        "mkfs and mount, of the study's days or of today",
+        _values("defaults", *get_args(Defaults)),
+    ),
     Factor("drive", "the nearest slower and faster disk", _other_drives),
 )
 """Every factor, in the order in which they are tried."""

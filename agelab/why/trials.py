@@ -39,6 +39,10 @@ class PlannedTrial:
     reason: str = ""
     """The reason why it is not tried; empty where it is."""
 
+    @property
+    def name(self) -> str:
+        return f"{self.factor.name} {self.setting.to}"
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -53,6 +57,10 @@ class Trial:
     runs: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
     """Inputs that differ from the baseline's and are not the factor's."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.factor.name} {self.setting.to}"
 
 
 def plan_trial(
