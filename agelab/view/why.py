@@ -31,7 +31,10 @@ def plan_lines(planned: Sequence[PlannedTrial], jobs: Jobs, before: Took) -> lis
     time = time_left(cells, (), jobs if isinstance(jobs, int) else 1, (), before)
     at_once = "" if jobs == 1 else f", {jobs} at a time"
     count = f"{len(cells)} cell{'s' if len(cells) > 1 else ''} in {runs} run{'s' if runs > 1 else ''}"
-    return [*lines, f"to run: {count}{at_once}{known}; expected: {format_time_left(time)}"]
+    kernels = (
+        ", and what new kernels take to be fetched" if any(one.setting.release for one in planned) else ""
+    )
+    return [*lines, f"to run: {count}{at_once}{known}; expected: {format_time_left(time)}{kernels}"]
 
 
 def print_answer(answer: ClaimAnswer) -> None:

@@ -55,7 +55,7 @@ def _ends_of_band(baseline: Baseline, store: Store, say: Notify) -> Iterator[Set
     for end, what in (("low", "cheap"), (None, "middle"), ("high", "dear")):
         if end != baseline.options.machine_band:
             figures = " / ".join(dict.fromkeys(_per_cycle(baseline, end)))
-            yield Setting(f"{what}: {figures} a cycle", {"machine_band": end})
+            yield Setting(f"{what}: {figures} instructions a cycle", {"machine_band": end})
 
 
 def _per_cycle(baseline: Baseline, end: str | None) -> Iterator[str]:

@@ -199,7 +199,7 @@ def test_it_says_what_it_takes_before_it_begins(runs: MadeUpRuns) -> None:
     runs.make(RunOptions(name="piszcz-2006", machine_band="low"))
     runs.make(RunOptions(name="piszcz-2006"))
     said = runs.before("--factors", "cpu,defaults")
-    assert "to run: 4 cells in 2 runs; 2 cells are there already; expected: about 7 min" in said
+    assert "to run: 4 cells in 2 runs; 2 cells are there already; expected: about 7 min\n" in said
 
 
 def test_a_kernel_that_cannot_be_had_or_does_not_boot_is_told_and_the_others_are_tried(
@@ -305,6 +305,26 @@ def test_what_cannot_be_asked_is_told_at_once(
     run = runs.make(RunOptions(name="piszcz-2006", **options))
     assert why.format(run=run) in runs.refused(*words, claim=claim)
     assert not runs.asked
+
+
+def test_a_run_with_real_disks_is_refused(runs: MadeUpRuns, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = runs.make(RunOptions(name="piszcz-2006"))
+    monkeypatch.setattr(RunOptions, "real_disks", property(lambda self: ["file:/x"]))
+    assert f"{run} has real disks: agelab why takes modelled drives" in runs.refused()
+
+
+def test_of_many_comparisons_one_that_a_change_turns_round_is_shown(runs: MadeUpRuns) -> None:
+    """ext2 against ext3, jfs, reiserfs and xfs: only xfs moves."""
+    runs.step = "copy-10"
+    runs.seconds = lambda options, variant: 20.0 if variant == "xfs" and options.defaults != "today" else 10.0
+    runs.make(RunOptions(name="piszcz-2006"))
+    shown = [
+        " ".join(line.split())
+        for line in runs.ask("--factors", "defaults", claim="copy-10-close").splitlines()
+    ]
+    assert "as it was run not replicated 0.50 3 of 4" in shown
+    assert "defaults today replicated * 1.00 4 of 4" in shown
+    assert any(line.startswith("figure: copy-10: ext2 / xfs; the study's: 0.8") for line in shown)
 
 
 def test_a_run_of_no_study_has_no_claims(runs: MadeUpRuns) -> None:
