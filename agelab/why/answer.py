@@ -46,7 +46,7 @@ class ClaimAnswer:
     def shown(self) -> int:
         """The comparison of the claim to show: one that a setting turns round, else one that speaks against it."""
         ours = _comparisons(self.baseline.judged)
-        others = [_comparisons(one.judged) for one in self.tested if one.judged]
+        others = [_comparisons(one.judged) for one in self.flipped or self.tested]
         turned = (
             at
             for at, one in enumerate(ours)
@@ -66,17 +66,18 @@ class ClaimAnswer:
         beyond = [one for one in flipped if one.factor.known]
         if not self.known:
             within = ", ".join(one.name for one in flipped if not one.factor.known)
-            others = f"; it flips with {_alternatives(beyond)}, too" if beyond else ""
+            others = f"; it flips with {_settings(beyond)}, too" if beyond else ""
             return f"not known: the verdict changes within the band of what an instruction costs ({within}){others}"
         if own is ClaimVerdict.NOT:
-            return f"not replicated because of {_alternatives(beyond)}"
+            return f"not replicated because of {_factors(beyond)}: it is with {_settings(beyond)}"
         if own is ClaimVerdict.REPLICATED:
-            return f"replicated, and not with {_alternatives(beyond)}"
-        verdicts = {one.judged.verdict: one for one in beyond if one.judged}
-        return f"{own} as it was run, and " + ", ".join(
-            f"{verdict} with {_alternatives([one for one in beyond if one.judged and one.judged.verdict is verdict])}"
-            for verdict in verdicts
+            return f"replicated because of {_factors(beyond)}: it is not with {_settings(beyond)}"
+        said = {one.judged.verdict for one in beyond if one.judged}
+        those = (
+            (word, [one for one in beyond if one.judged and one.judged.verdict is word]) for word in DECIDED
         )
+        told = ", ".join(f"{word} with {_settings(found)}" for word, found in those if word in said)
+        return f"{own} as it was run; {told}"
 
     @property
     def _unmoved(self) -> str:
@@ -93,9 +94,10 @@ def _comparisons(judged: JudgedClaim | None) -> tuple[ClaimComparison, ...]:
     return judged.ours.comparisons if judged and judged.ours else ()
 
 
-def _alternatives(trials: Sequence[Trial]) -> str:
-    """Name what flips the verdict, each alone: ``the defaults (today) or the kernel (5.10)``."""
-    settings: dict[str, list[str]] = {}
-    for one in trials:
-        settings.setdefault(one.factor.name, []).append(one.setting.to)
-    return " or ".join(f"the {factor} ({', '.join(to)})" for factor, to in settings.items())
+def _factors(trials: Sequence[Trial]) -> str:
+    """Name the factors, each of which flips the verdict alone: ``the kernel or the defaults``."""
+    return " or ".join(dict.fromkeys(f"the {one.factor.name}" for one in trials))
+
+
+def _settings(trials: Sequence[Trial]) -> str:
+    return " or ".join(one.name for one in trials)
