@@ -15,7 +15,7 @@ from agelab.published.study import Study, study_of_scenario
 from agelab.published.tables import Place
 from agelab.published.value_sources import Value
 from agelab.published.verdict import ClaimVerdict, JudgedClaim, judge_claim, stand_ins_run
-from agelab.runner.execute.run_plan import scenario_hash
+from agelab.runner.execute.run_plan import profiles_hash, scenario_hash
 from agelab.runner.plan.cell_inputs import harness_hash
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.prepare import input_data
@@ -86,7 +86,7 @@ def find_baseline(run: RunResult, name: str, filesystem: str | None = None) -> B
             hint=f"claims that can: agelab replicate {run.name}",
         )
     scenario = resolve(options).selection.scenario
-    _require_current(run, scenario)
+    _require_current(run, options, scenario)
     keys = asked_for(study, claim, run, stand_in)
     mine = narrowed(run, (one for one in run.cells if _key(run, one) in keys))
     return Baseline(study, claim, stand_in, options, scenario, mine, judged)
@@ -170,9 +170,14 @@ def _require_own(run: RunResult, options: RunOptions) -> None:
         )
 
 
-def _require_current(run: RunResult, scenario: Scenario) -> None:
+def _require_current(run: RunResult, options: RunOptions, scenario: Scenario) -> None:
     """Refuse a run of another agelab or QEMU: more than one factor would change."""
-    now = {"harness": harness_hash(), "qemu": host.qemu_version(), "scenario": scenario_hash(scenario)}
+    now = {
+        "harness": harness_hash(),
+        "qemu": host.qemu_version(),
+        "scenario": scenario_hash(scenario),
+        "profiles": profiles_hash(planned_cells(options)),
+    }
     if other := [name for name, value in now.items() if run.plan.provenance.get(name) != value]:
         raise InputError(
             f"{run.name} was made with other inputs ({', '.join(other)}): what is run now could not be held against it",

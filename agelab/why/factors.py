@@ -122,14 +122,16 @@ def _rate(drive: Drive) -> float:
 
 
 FACTORS = (
-    Factor("cpu", "what an instruction costs, at the ends of its band", _ends_of_band, known=False),
+    Factor(
+        "cpu", "what an instruction costs, by its band", _ends_of_band, frozenset({"machine"}), known=False
+    ),
     Factor("kernel", "the guest's kernel", _kernels, frozenset({"kernel", "image", "drive_module"})),
     Factor(
         "defaults",
         "mkfs and mount, of the study's days or of today",
         _values("defaults", *get_args(Defaults)),
     ),
-    Factor("drive", "the nearest slower and faster disk", _other_drives),
+    Factor("drive", "the nearest slower and faster disk", _other_drives, frozenset({"drives"})),
 )
 """Every factor, in the order in which they are tried."""
 

@@ -1,17 +1,21 @@
 """Find cells that runs of the store have measured already: what was asked for once is not run again."""
 
+import json
 from collections.abc import Collection
 from typing import Any
 
-from agelab.analysis.cells import RunResult, load
+from agelab.analysis.cell_diff import PHASES
+from agelab.analysis.cells import CellResult, RunResult, load
 from agelab.errors import InputError
 from agelab.kernel import canonical
 from agelab.model.result import RunPlan
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
+from agelab.runner.plan.cell_inputs import drive_sources, parts_of_files
+from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.request.options import RunOptions
 from agelab.store import Store
-from agelab.why.baseline import Baseline, narrowed
+from agelab.why.baseline import Baseline, narrowed, planned_cells
 
 NO_EFFECT = {
     "directory", "name", "filesystem", "layout", "seeds", "jobs", "timing", "boot", "erase", "prove_all", "keep_disk",
@@ -22,6 +26,10 @@ SHARED = ("harness", "qemu", "scenario", "corpus_sha256", "accelerator", "vcpus"
 
 CellName = tuple[str, str, int]
 """Variant, layout, run seed."""
+
+
+def cell_name(one: CellResult) -> CellName:
+    return one.cell.variant, one.cell.layout, one.seed
 
 
 class KnownCells:
@@ -45,8 +53,14 @@ class KnownCells:
     def find(
         self, options: RunOptions, wanted: Collection[CellName]
     ) -> tuple[list[RunResult], set[CellName]]:
-        """Return runs with the finished ones of these cells, each cell once, and the cells that none has."""
+        """Return runs with the finished ones of these cells, each cell once, and the cells that none has.
+
+        Raises InputError where a drive is not to be had or too small.
+        """
         missing, found, asked = set(wanted), list[RunResult](), self._asked(options)
+        specs: dict[CellName, CellSpec] = {
+            (one.variant.name, one.layout, one.run_seed): one for one in planned_cells(options)
+        }
         for words, directory in self._runs:
             if not missing or words != asked:
                 continue
@@ -54,7 +68,11 @@ class KnownCells:
                 run = load(directory)
             except InputError:
                 continue
-            there = {(one.cell.variant, one.cell.layout, one.seed): one for one in run.cells if one.finished}
+            there = {
+                name: one
+                for one in run.cells
+                if one.finished and (name := cell_name(one)) in specs and _is_of_today(one, specs[name])
+            }
             if take := missing & set(there):
                 found.append(narrowed(run, (there[name] for name in sorted(take))))
                 missing -= take
@@ -73,3 +91,15 @@ class KnownCells:
             "defaults": options.defaults or self._baseline.scenario.defaults,
             "clock": options.guest_clock,
         }
+
+
+def _is_of_today(one: CellResult, spec: CellSpec) -> bool:
+    """Return whether a cell was run with the machine, the drives and the modelled drive as they are now."""
+    now = json.loads(json.dumps(parts_of_files(spec)))
+    for part in (one.inputs, *(one.inputs.get(phase, {}) for phase in PHASES)):
+        module = part.get("drive_module") or {}
+        if module.get("sources", drive_sources()) != drive_sources():
+            return False
+        if any(part.get(name, value) != value for name, value in now.items()):
+            return False
+    return True

@@ -16,9 +16,11 @@ from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.request.options import RunOptions
 from agelab.why.baseline import Baseline, planned_cells
 from agelab.why.factors import Factor, Setting
-from agelab.why.known_cells import CellName, KnownCells
+from agelab.why.known_cells import CellName, KnownCells, cell_name
 
-WATCHED = frozenset({"kernel", "image", "harness", "corpus", "qemu", "tools", "drive_module"})
+WATCHED = frozenset(
+    {"kernel", "image", "harness", "corpus", "machine", "drives", "qemu", "tools", "drive_module"}
+)
 """Inputs of a cell that only their own factor may change."""
 UNFIT = (BuildFailed, NoHeaders, DoesNotBoot)
 """Errors that concern one kernel and say nothing of others."""
@@ -74,7 +76,7 @@ def plan_trial(
         return PlannedTrial(factor, setting, reason=reason)
     try:
         options = baseline.options.changed(**changes, jobs=jobs, keep_disk=False, timing=False)
-        wanted = {(one.cell.variant, one.cell.layout, one.seed) for one in baseline.cells}
+        wanted = {cell_name(one) for one in baseline.cells}
         found, missing = known.find(options, wanted)
         to_run = [one for layout in baseline.layouts for one in _runs(baseline, options, layout, missing)]
         specs = [spec for one in to_run for spec in planned_cells(one)]
@@ -135,10 +137,10 @@ def _cell(spec: CellSpec, kernel: str) -> Cell:
 
 def _other_inputs(baseline: Baseline, factor: Factor, runs: Sequence[RunResult]) -> tuple[str, ...]:
     """Name the watched inputs in which a cell differs from the baseline's, without those that the factor moves."""
-    before = {(one.cell.variant, one.cell.layout, one.seed): one for one in baseline.cells}
+    before = {cell_name(one): one for one in baseline.cells}
     found: set[str] = set()
     for one in (cell for run in runs for cell in run.cells):
-        twin = before.get((one.cell.variant, one.cell.layout, one.seed))
+        twin = before.get(cell_name(one))
         if twin and one.inputs and twin.inputs:
             places = (difference.place for difference in diff_inputs(twin.inputs, one.inputs))
             found |= {word for place in places for word in place.split(".")[:2]}

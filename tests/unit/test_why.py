@@ -14,8 +14,8 @@ from agelab.kernel import debian_kernel
 from agelab.model.result import Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
-from agelab.runner.execute.run_plan import scenario_hash
-from agelab.runner.plan.cell_inputs import harness_hash
+from agelab.runner.execute.run_plan import profiles_hash, scenario_hash
+from agelab.runner.plan.cell_inputs import drive_sources, harness_hash, parts_of_files
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.resolve import resolve
 from agelab.vm import host
@@ -56,7 +56,10 @@ class MadeUpRuns:
             )
             for spec in planned_cells(options)
         ]  # fmt: skip
-        known = {"harness": harness_hash(), "qemu": "7", "scenario": scenario_hash(scenario), **provenance}
+        known = {
+            "harness": harness_hash(), "qemu": "7", "scenario": scenario_hash(scenario),
+            "profiles": profiles_hash(planned_cells(options)), **provenance,
+        }  # fmt: skip
         run = run_builder.begin(
             self.home, cells, scenario=scenario.name, scale=options.scale or "quick", clock=options.guest_clock,
             provenance=known, command=options.to_plan(),
@@ -203,6 +206,23 @@ def test_a_run_of_other_conditions_is_no_run_of_the_same(runs: MadeUpRuns) -> No
     runs.make(RunOptions(name="piszcz-2006"))
     runs.ask("--factors", "defaults")
     assert len(runs.asked) == 1
+
+
+def test_a_cell_of_another_figure_of_the_machine_or_another_modelled_drive_is_not_taken(
+    runs: MadeUpRuns,
+) -> None:
+    options = RunOptions(name="piszcz-2006", machine_band="low")
+    machine = parts_of_files(planned_cells(options)[0])["machine"]
+    runs.inputs = {"making": {"machine": {**machine, "shift": 7}}}
+    runs.make(options)
+    runs.inputs = {"drive_module": {"sources": "older"}}
+    runs.make(options)
+    runs.inputs = {"making": {"machine": machine, "drive_module": {"sources": drive_sources()}}}
+    runs.make(options.changed(machine_band="high"))  # its figure is not the dear one
+    runs.inputs = {}
+    runs.make(RunOptions(name="piszcz-2006"))
+    runs.ask("--factors", "cpu")
+    assert [one.machine_band for one in runs.asked] == ["low", "high"]
 
 
 def test_a_cell_that_was_interrupted_is_run_again_alone(runs: MadeUpRuns) -> None:
@@ -353,5 +373,6 @@ def test_a_run_of_no_study_has_no_claims(runs: MadeUpRuns) -> None:
 
 
 def test_a_run_of_another_agelab_is_refused(runs: MadeUpRuns) -> None:
-    run = runs.make(RunOptions(name="piszcz-2006"), harness="older")
-    assert f"{run} was made with other inputs (harness)" in runs.refused()
+    for name in ("harness", "profiles"):
+        run = runs.make(RunOptions(name="piszcz-2006"), **{name: "older"})
+        assert f"{run} was made with other inputs ({name})" in runs.refused()

@@ -47,7 +47,7 @@ def run_plan(name: str, prepared: PreparedRun) -> RunPlan:
             "corpus_sha256": "; ".join(content),
             "harness": harness_hash(),
             "scenario": scenario_hash(scenario),
-            "profiles": key_of([_profiles(spec) for spec in specs]),
+            "profiles": profiles_hash(specs),
             "vcpus": options.vcpus,
             "qemu": host.qemu_version(),
             "host": host.description(),
@@ -68,6 +68,11 @@ def run_plan(name: str, prepared: PreparedRun) -> RunPlan:
 def scenario_hash(scenario: Scenario) -> str:
     """Return the hash of what all cells of a scenario share."""
     return key_of(scenario.model_dump(mode="json", exclude={"variants", "traces"}))
+
+
+def profiles_hash(specs: Sequence[CellSpec]) -> str:
+    """Return the hash of the data files that these cells follow, and of the modelled drive."""
+    return key_of([_profiles(spec) for spec in specs])
 
 
 def refuse_other_inputs(begun: RunPlan, now: RunPlan) -> None:

@@ -56,9 +56,8 @@ def collect(
         "image": image.content,
         "harness": harness_hash(),
         "corpus": {"sha256": corpus.sha256, "size": corpus.size},
-        "machine": spec.machine.model_dump(mode="json"),
+        **parts_of_files(spec),
         "layout": spec.layout,
-        "drives": [_drive(drive) for drive in spec.disk.drives],
         "drive_module": {"sources": drive_sources(), "module": file_hash(module)} if module else None,
         "beside": companion.artefact.manifest.files if companion else None,
         "tools": {name: file_hash(path) for name, path in sorted(tools.items())},
@@ -68,6 +67,14 @@ def collect(
             "firmware": host.firmware_hashes(),
             "libraries": clock_library.sources(),
         },
+    }
+
+
+def parts_of_files(spec: CellSpec) -> dict[str, Any]:
+    """Return the inputs that come from data files: the machine and the drives."""
+    return {
+        "machine": spec.machine.model_dump(mode="json"),
+        "drives": [_drive(drive) for drive in spec.disk.drives],
     }
 
 
