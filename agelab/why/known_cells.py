@@ -96,7 +96,7 @@ class KnownCells:
 def _is_of_today(one: CellResult, spec: CellSpec) -> bool:
     """Return whether a cell was run with the machine, the drives and the modelled drive as they are now."""
     now = json.loads(json.dumps(parts_of_files(spec)))
-    for part in (one.inputs, *(one.inputs.get(phase, {}) for phase in PHASES)):
+    for part in (one.inputs, *(one.inputs.get(phase) or {} for phase in PHASES)):
         module = part.get("drive_module") or {}
         if module.get("sources", drive_sources()) != drive_sources():
             return False

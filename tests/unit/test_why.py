@@ -215,7 +215,7 @@ def test_a_cell_of_another_figure_of_the_machine_or_another_modelled_drive_is_no
     machine = parts_of_files(planned_cells(options)[0])["machine"]
     runs.inputs = {"making": {"machine": {**machine, "shift": 7}}}
     runs.make(options)
-    runs.inputs = {"drive_module": {"sources": "older"}}
+    runs.inputs = {"drive_module": {"sources": "older"}, "making": None}
     runs.make(options)
     runs.inputs = {"making": {"machine": machine, "drive_module": {"sources": drive_sources()}}}
     runs.make(options.changed(machine_band="high"))  # its figure is not the dear one
