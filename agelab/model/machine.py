@@ -102,6 +102,11 @@ class Machine(Frozen):
         """The name of its file, also at an end of its band."""
         return self.name.partition(":")[0]
 
+    @property
+    def is_at_band(self) -> bool:
+        """True at an end of the band."""
+        return self.name != self.plain_name
+
     def at_band(self, end: BandEnd) -> Self:
         """Return the machine at an end of the band of what an instruction costs, which its name then says.
 

@@ -211,6 +211,7 @@ def variants_not_run(column: RunColumn) -> Iterator[str]:
                 "scale": column.plan.scale if column.plan.scale == "paper" else "",
                 "defaults": column.first.defaults if column.first.defaults != scenario.defaults else "",
                 "clock": column.plan.clock if column.plan.clock != "virtual" else "",
+                "machine-band": column.first.machine.partition(":")[2],
             }
             options = "".join(f" --{option} {value}" for option, value in asked.items() if value)
             yield f"{len(ran)} of {len(every)} variants were run; for the rest: agelab run {name}{options}"

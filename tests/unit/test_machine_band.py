@@ -7,6 +7,7 @@ import pytest
 
 from agelab.errors import InputError
 from agelab.model.machine import Machine
+from agelab.runner.execute.companion_disk import companion_cell
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.resolve import resolve
@@ -54,6 +55,13 @@ def test_a_variants_own_machine_is_taken_at_its_end() -> None:
     request = resolve(RunOptions(name="fedorchuk-2005", machine_band="high"))
     found = {one.spec.machine.name for one in cell_requests(request, 16, (), None)}
     assert len(found) > 1 and all(name.endswith(":high") for name in found)
+
+
+def test_cells_at_both_ends_have_the_same_disk_beside_them() -> None:
+    for end in (None, "low", "high"):
+        options = RunOptions(name="piszcz-2006-ext2", machine_band=end)  # type: ignore[arg-type]
+        [found] = cell_requests(resolve(options), 16, (), None)
+        assert companion_cell(found.spec).machine == selection.machine("pentium3-500")
 
 
 def test_the_wall_clock_has_no_band() -> None:

@@ -181,6 +181,9 @@ def test_an_end_of_a_machines_band_is_a_column_of_its_own(
     ]
     [one] = json.loads(said(capsys, *names, "--json"))["studies"]
     assert [side["runs"] for side in one["sides"]] == [[names[0]], [names[1], names[3]], [names[2]]]
+    assert "2 of 4 variants were run; for the rest: agelab run tum-2005 --machine-band low" in said(
+        capsys, *names
+    )
 
 
 def test_run_seeds_of_several_runs_are_one_column(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

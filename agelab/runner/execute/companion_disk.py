@@ -19,6 +19,7 @@ from agelab.runner.execute.guest_launcher import GuestLauncher
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.support import unsupported
 from agelab.runner.prepare.prepare import PreparedRun
+from agelab.scenario import selection
 from agelab.store import Store
 from agelab.stored_disk import StoredDisk
 from agelab.vm import clock_library
@@ -53,7 +54,10 @@ def companion_scenario(whole: Scenario) -> Scenario:
 
 
 def companion_cell(spec: CellSpec) -> CellSpec:
-    """Return the cell that makes the filesystem beside the disk of ``spec``."""
+    """Return the cell that makes the filesystem beside the disk of ``spec``.
+
+    It is made on the machine itself, not at an end of its band: cells at both ends have the same one beside them.
+    """
     assert spec.companion is not None
     made = companion_scenario(spec.scenario)
     return replace(
@@ -63,6 +67,7 @@ def companion_cell(spec: CellSpec) -> CellSpec:
         filesystem=spec.companion,
         companion=None,
         is_companion=True,
+        machine=selection.machine(spec.machine.plain_name) if spec.machine.is_at_band else spec.machine,
         run_seed=0,
         layout="single",
         drives=(parse("model:none"),),
