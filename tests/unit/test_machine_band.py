@@ -59,7 +59,7 @@ def test_a_variants_own_machine_is_taken_at_its_end() -> None:
 
 def test_cells_at_both_ends_have_the_same_disk_beside_them() -> None:
     for end in (None, "low", "high"):
-        options = RunOptions(name="piszcz-2006-ext2", machine_band=end)  # type: ignore[arg-type]
+        options = RunOptions(name="piszcz-2006-ext2", machine_band=end)
         [found] = cell_requests(resolve(options), 16, (), None)
         assert companion_cell(found.spec).machine == selection.machine("pentium3-500")
 
