@@ -17,7 +17,12 @@ from agelab.runner.request.options import RunOptions
 @click.option(
     "--claim", type=CLAIM, required=True, help="A claim of the run's study, as agelab replicate names it."
 )
-@click.option("--factors", type=FACTORS, default=None, help="Only these: cpu,kernel,defaults,drive.")
+@click.option(
+    "--factors",
+    type=FACTORS,
+    default=None,
+    help="Only these, comma-separated: cpu,kernel (docs/howto/why.md lists all).",
+)
 @click.option(
     "--filesystem", default=None, help="Which one is judged, where several stand in for the study's own."
 )
