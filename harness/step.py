@@ -30,6 +30,7 @@ TIMED = {
     "busy_rotation": "busy_rotation_ns",
     "busy_transfer": "busy_transfer_ns",
     "copy_late": "copy_late_ns",
+    "copy_stolen": "copy_stolen_ns",
 }
 PER_REQUEST = {"sequential_share": "sequential", "queue_depth": "queue_sum"}
 """Metric to a modelled drive's counter: taken as it is, as a time, as a mean over the requests."""

@@ -147,12 +147,19 @@ def write_cache_bytes(drive: Drive) -> int:
 
 
 def module_parameters(
-    drive: Drive, *, name: str, run_seed: int, index: int, queue_depth: int | None = None
+    drive: Drive,
+    *,
+    name: str,
+    run_seed: int,
+    index: int,
+    queue_depth: int | None = None,
+    undo: bool = False,
 ) -> str:
     """Return the module's parameters for this drive, except ``memory=``, which the guest appends.
 
     ``name`` is the name of the block device, ``index`` the drive's number in its machine, ``queue_depth`` the limit of
-    the machine's controller (model/machine.py).
+    the machine's controller (model/machine.py). ``undo`` says that a power cut is planned: the module then keeps what
+    it would take back.
     """
     depth = drive.queue_depth.value
     medium = drive.medium
@@ -172,6 +179,7 @@ def module_parameters(
         "depth": min(depth, queue_depth or depth),
         "max_request": drive.max_request_kib.value << 10,
         **_optional_parameters(drive),
+        **({"undo": 1} if undo else {}),
     }
     return " ".join(f"{key}={value}" for key, value in words.items())
 

@@ -66,6 +66,10 @@ METRICS: dict[str, Metric] = {
     "copy_late": Metric(
         "s", "guest time by which copying a request's data outlasted the drive's own time for it"
     ),
+    "copy_stolen": Metric(
+        "s",
+        "guest CPU time that the modelled drive took to copy data, which a real drive moves without the processor",
+    ),
     "space_used": Metric(
         "B", "blocks in use after the step, in bytes (statvfs(3): f_blocks - f_bfree)", better="lower"
     ),

@@ -2,7 +2,7 @@
 /*
  * A modelled drive as a block device: one hardware queue, the kernel's merging and I/O scheduler before it.
  *
- * A request's data is copied when the drive takes it up, its completion waits for the model's time: so the
+ * A request's data is copied once, when the drive takes it up; its completion waits for the model's time. So the
  * copy, which DMA would not have cost, overlaps the service time.
  */
 #include <linux/blkdev.h>
@@ -87,7 +87,9 @@ static void take_up(struct block *block, struct request *rq, u64 now)
 	command->status = BLK_STS_OK;
 	if (req_op(rq) != REQ_OP_FLUSH) {
 		block->drive.stat.queue_sum += block->depth;
+		now = machine_now();
 		command->status = store_copy(&block->store, rq, back);
+		block->drive.stat.copy_stolen_ns += machine_now() - now;
 	}
 	now = machine_now();
 	if (now > done)
@@ -247,10 +249,12 @@ static ssize_t stat_show(struct device *device, struct device_attribute *attribu
 	return scnprintf(page, PAGE_SIZE,
 		LINE(requests) LINE(reads) LINE(writes) LINE(sectors_read) LINE(sectors_written) LINE(sequential)
 		LINE(blocks) LINE(seeks) LINE(seek_cylinders) LINE(busy_overhead_ns) LINE(busy_seek_ns) LINE(busy_rotation_ns)
-		LINE(busy_transfer_ns) LINE(cache_hits) LINE(queue_sum) LINE(flushes) LINE(copy_late_ns),
+		LINE(busy_transfer_ns) LINE(cache_hits) LINE(queue_sum) LINE(flushes) LINE(copy_late_ns)
+		LINE(copy_stolen_ns),
 		stat.requests, stat.reads, stat.writes, stat.sectors_read, stat.sectors_written, stat.sequential,
 		stat.blocks, stat.seeks, stat.seek_cylinders, stat.busy_overhead_ns, stat.busy_seek_ns, stat.busy_rotation_ns,
-		stat.busy_transfer_ns, stat.cache_hits, stat.queue_sum, stat.flushes, stat.copy_late_ns);
+		stat.busy_transfer_ns, stat.cache_hits, stat.queue_sum, stat.flushes, stat.copy_late_ns,
+		stat.copy_stolen_ns);
 #undef LINE
 }
 
@@ -397,7 +401,40 @@ static const struct kernel_param_ops add_operations = { .set = add };
 module_param_cb(add, &add_operations, NULL, 0200);
 MODULE_PARM_DESC(add, "the settings of a drive to make");
 
-/* An orderly end flushes every drive, as a disk's driver does; after a panic nothing comes here. */
+/* Without records of what it would take back, a cut would lose less than it must. */
+static bool may_be_cut(const struct block *block)
+{
+	return block->store.keeps_undo || block->drive.set.kind == FLASH || !write_cache_size(&block->drive);
+}
+
+/* The power goes for all drives and the machine at one moment: nothing is written back, no device is told. */
+static int cut(const char *text, const struct kernel_param *parameter)
+{
+	struct block *block;
+	int error = 0;
+
+	mutex_lock(&drives_lock);
+	list_for_each_entry(block, &drives, all) {
+		if (!may_be_cut(block)) {
+			pr_err("agedrive: the power of %s cannot be cut: it was made without the setting undo=1\n", block->name);
+			error = -EPERM;
+		}
+	}
+	if (!error) {
+		local_irq_disable();
+		list_for_each_entry(block, &drives, all)
+			store_cut(&block->store);
+		emergency_restart();
+	}
+	mutex_unlock(&drives_lock);
+	return error;
+}
+
+static const struct kernel_param_ops cut_operations = { .set = cut };
+module_param_cb(cut, &cut_operations, NULL, 0200);
+MODULE_PARM_DESC(cut, "written to, resets the machine as a power cut does");
+
+/* An orderly end flushes every drive, as a disk's driver does: the next boot finds everything. */
 static int ending(struct notifier_block *notifier, unsigned long action, void *data)
 {
 	struct block *block;

@@ -14,6 +14,7 @@
 #else
 #include <stdbool.h>
 #include <stdint.h>
+typedef uint8_t u8;
 typedef uint32_t u32;
 typedef uint64_t u64;
 typedef int64_t s64;
@@ -85,6 +86,7 @@ struct statistics {
 	u64 queue_sum;		/* requests in the drive, summed over the moments at which a read or write is taken up */
 	u64 flushes;
 	u64 copy_late_ns;	/* by which copying data outlasted the service time: the model is that much too slow */
+	u64 copy_stolen_ns;	/* that copying took of the guest's processor, where a real drive's DMA takes none */
 };
 
 struct extent {

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What is on the platters, and what is only in the write cache.
+ * What the host has written, and what a power cut takes back of it.
  *
- * The platters are physical memory that outlives the guest; the cache is the guest's own, so a power cut loses it.
+ * All of it lies in physical memory that outlives the guest, whether it is on the platters or only in the write cache:
+ * so data is copied once. Where a cut is planned, the content from before is kept of what is only in the cache.
  */
 #ifndef AGEDRIVE_STORE_H
 #define AGEDRIVE_STORE_H
 
 #include <linux/blk-mq.h>
 #include "drive.h"
+#include "undo.h"
 
 #define WINDOWS_MOST 8
 
@@ -21,14 +23,8 @@ struct window {
 struct store {
 	struct window windows[WINDOWS_MOST];
 	u32 window_count;
-	/* The cache: one slot holds a unit, of which the sectors in its mask are valid. */
-	u32 slot_count, used, free;
-	char *slots;
-	u64 *unit;
-	u32 *next;	/* in a bucket or in the list of free ones */
-	u8 *valid;
-	u32 *bucket;
-	u32 bucket_mask;
+	u64 keeps_undo;		/* the setting `undo`: a power cut is planned */
+	struct undo undo;
 };
 
 int store_init(struct store *store, u64 cache_sectors);
@@ -36,5 +32,7 @@ int store_init(struct store *store, u64 cache_sectors);
 blk_status_t store_copy(struct store *store, struct request *rq, bool back);
 /* Sectors of the cache have reached the platters. */
 void store_written(struct store *store, u64 first, u64 end);
+/* The power is gone: what was only in the cache is as it was before. */
+void store_cut(struct store *store);
 
 #endif

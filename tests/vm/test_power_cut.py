@@ -16,8 +16,8 @@ pytestmark = pytest.mark.vm
 DRIVE = selection.drive("seagate-st340016a")
 MACHINE = selection.machine("pentium4-2800")
 MIB = 64
-PLACES = {"flushed": 0, "unflushed": 2048, "before an orderly end": 65536}
-"""Sectors of the drive."""
+PLACES = {"flushed": 0, "unflushed": 2048, "overwritten": 4099, "before an orderly end": 65536}
+"""Sectors of the drive. What is overwritten was flushed before, and is not afterwards."""
 PROGRAM = rb"""#!/usr/bin/python3 -SB
 import json, mmap, os, sys
 from pathlib import Path
@@ -36,33 +36,44 @@ def at(place):
     os.preadv(device, [page], job["places"][place] * 512)
     return bytes(page)
 
-def written(place):
-    return place.encode().ljust(4096, b"*")
+def written(place, end=b"*"):
+    return place.encode().ljust(4096, end)
 
-def write(place):
-    page[:] = written(place)
+def write(place, end=b"*"):
+    page[:] = written(place, end)
     os.pwritev(device, [page], job["places"][place] * 512)
 
 def look():
     states = {written(place): "written" for place in job["places"]} | {bytes(4096): "zeros"}
+    states[written("overwritten", b"+")] = "overwritten"
     events.emit("found", **{place: states.get(at(place), "damaged") for place in job["places"]})
 
 look()
 for place in job["writes"]:
     write(place)
-    if place == "flushed":
+    if place in ("flushed", "overwritten"):
         os.fsync(device)
+if "overwritten" in job["writes"]:
+    write("overwritten", b"+")
 # At once: after a revolution of rest the drive begins to write back by itself.
 if job["cut"] and at(place) == written(place):
-    Path("/proc/sysrq-trigger").write_text("b")
+    try:
+        machine.cut_power()
+    except OSError as error:
+        events.emit("refused", reason=str(error))
 machine.power_off()
 """
 
 
-def boot(place: Bench, disk: MemoryDisk, writes: Sequence[str] = (), *, cut: bool = False) -> dict[str, str]:
-    """Return the drive's content as the guest found it; the guest then makes these writes, and ends."""
+def boot(
+    place: Bench, disk: MemoryDisk, writes: Sequence[str] = (), *, cut: bool = False, undo: bool = True
+) -> dict[str, str]:
+    """Return the drive's content as the guest found it; the guest then makes these writes, and ends.
+
+    Where the power is to be cut, the drive is made for it with ``undo``, and refuses otherwise.
+    """
     job = {
-        "settings": geometry.module_parameters(DRIVE, name="drive0", run_seed=1, index=0),
+        "settings": geometry.module_parameters(DRIVE, name="drive0", run_seed=1, index=0, undo=undo),
         "sectors": MIB << 11,
         "places": PLACES,
         "writes": writes,
@@ -70,6 +81,7 @@ def boot(place: Bench, disk: MemoryDisk, writes: Sequence[str] = (), *, cut: boo
     }
     done = place.boot(PROGRAM, job, MACHINE, 256, [disk])
     line = done.only("found")
+    assert [event["event"] for event in done.said].count("refused") == (cut and not undo)
     return {name: line[name] for name in PLACES}
 
 
@@ -77,7 +89,9 @@ def test_a_power_cut_loses_what_was_not_flushed_and_an_orderly_end_nothing(tmp_p
     nothing = dict.fromkeys(PLACES, "zeros")
     with bench(open_store(), kernel.DEFAULT, tmp_path) as place:
         disk = place.disk(MIB)
-        assert boot(place, disk, ["flushed", "unflushed"], cut=True) == nothing
+        assert boot(place, disk, ["flushed", "overwritten", "unflushed"], cut=True) == nothing
         left = boot(place, disk, ["before an orderly end"])
-        assert left == {**nothing, "flushed": "written"}
-        assert boot(place, disk) == {**left, "before an orderly end": "written"}
+        assert left == {**nothing, "flushed": "written", "overwritten": "written"}
+        left = boot(place, disk, ["overwritten", "unflushed"], cut=True, undo=False)
+        assert left["before an orderly end"] == "written"
+        assert boot(place, disk) == {**left, "unflushed": "written", "overwritten": "overwritten"}

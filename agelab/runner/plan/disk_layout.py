@@ -62,7 +62,7 @@ class CellDrive:
 
     @property
     def cache_bytes(self) -> int:
-        """Guest memory that its write cache takes."""
+        """Guest memory for what a power cut would take back of its write cache (harness/drive/undo.c)."""
         return geometry.write_cache_bytes(self.profile) if self.profile else 0
 
     @property
@@ -70,12 +70,17 @@ class CellDrive:
         """True if partitions have a place on it; on a bare memory-backed disk each has a file of its own."""
         return self.profile is not None or self.claim is not None
 
-    def settings(self, name: str, run_seed: int, index: int) -> str | None:
+    def settings(self, name: str, run_seed: int, index: int, *, undo: bool = False) -> str | None:
         """Return the parameters of the kernel module, or None for a drive that is not modelled."""
         if self.profile is None:
             return None
         return geometry.module_parameters(
-            self.profile, name=name, run_seed=run_seed, index=index, queue_depth=self.queue_depth
+            self.profile,
+            name=name,
+            run_seed=run_seed,
+            index=index,
+            queue_depth=self.queue_depth,
+            undo=undo,
         )
 
 
@@ -137,10 +142,13 @@ class DiskLayout:
         under_test = dict.fromkeys(drive for drive, _ in self.members)
         return tuple(str(self.drives[drive].spec) for drive in under_test)
 
-    def to_json(self, run_seed: int, first_disk: int, first_drive: int = 0) -> list[dict[str, Any]]:
+    def to_json(
+        self, run_seed: int, first_disk: int, first_drive: int = 0, *, undo: bool = False
+    ) -> list[dict[str, Any]]:
         """Return the drives as the guest's plan has them.
 
         Drives are numbered from ``first_drive``, the memory-backed disks behind them from ``first_disk``.
+        ``undo``: their power may be cut.
         """
         told, disk = [], first_disk
         for index, drive in enumerate(self.drives):
@@ -150,7 +158,7 @@ class DiskLayout:
                 disk += not drive.spec.real
                 parts.append({"disk": backed, "first": part.first, "sectors": part.sectors})
             name = f"drive{first_drive + index}"
-            settings = drive.settings(name, run_seed, index)
+            settings = drive.settings(name, run_seed, index, undo=undo)
             real = self._found_by(index) if drive.spec.real else None
             told.append({"name": name, "settings": settings, "real": real, "partitions": parts})
         return told

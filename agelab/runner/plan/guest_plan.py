@@ -37,7 +37,7 @@ RESULTS_MIB = 1024
 
 def guest_plan(spec: CellSpec, corpus: Corpus, phase: Phase, start: BootStart = FIRST_BOOT) -> dict[str, Any]:
     """Return the plan of one boot of a phase."""
-    drives = spec.disk.to_json(spec.run_seed, DATA_DISK)
+    drives = spec.disk.to_json(spec.run_seed, DATA_DISK, undo=_has_cut(phase))
     source = None
     if phase.source and start.number == 0:
         first_disk = DATA_DISK + len(spec.disk.memory_disks)
@@ -104,9 +104,14 @@ def plan_with_disks(
     }
 
 
+def _has_cut(phase: Phase) -> bool:
+    """Return whether the power is cut in the phase."""
+    return any(step.cut_after for step in phase.steps)
+
+
 def _recovery(spec: CellSpec, phase: Phase, survived: str | None) -> dict[str, Any]:
     """Return the part about recovery, in the plans of phases with a power cut."""
-    if not any(step.cut_after for step in phase.steps):
+    if not _has_cut(phase):
         return {}
     filesystem = spec.filesystem
     return {
