@@ -3,11 +3,13 @@
     .venv/bin/python -m bench.machines [--kernel debian:6.1] [--write]
 
 Counts the guest instructions of each call of bench/machine_calls/calls.c, which does what lmbench times, and divides
-the cycles of bench/machine_calls/published.csv by them. A processor's cycles an instruction are the geometric mean
-over the calls of its family's figures; the band is the range of the systems that were measured, or wider where the
-processor has no figure of its own. Two figures are no part of the mean, and shown: null I/O is mostly the entry into
-the kernel, which is microcode of its time, and bcopy is the C library's. None of the figures comes from a study.
---write rewrites instructions_per_cycle in scenarios/machines/ and the tables of docs/machines.md.
+the cycles of bench/machine_calls/published.csv by them. It does so for each way in which the guest's kernel can copy,
+and a machine gets the one with which the calls of its family lie nearest together, words where that is no matter. A
+processor's cycles an instruction are the geometric mean over the calls of its family's figures; the band is the range
+of the systems that were measured, or wider where the processor has no figure of its own. Two figures are no part of
+the mean, and shown: null I/O is mostly the entry into the kernel, which is microcode of its time, and bcopy is the C
+library's. None of the figures comes from a study. --write rewrites instructions_per_cycle and copies in
+scenarios/machines/ and the tables of docs/machines.md.
 """
 
 import argparse
@@ -19,16 +21,16 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import log2
+from math import exp, log, log2
 from pathlib import Path
-from statistics import geometric_mean
-from typing import Literal
+from statistics import geometric_mean, pstdev
+from typing import Literal, get_args
 
 from agelab import kernel as kernels
 from agelab.cli.options import open_store
 from agelab.errors import AgelabError
 from agelab.image import tools
-from agelab.model.machine import Band, Machine
+from agelab.model.machine import Band, Copies, Machine
 from agelab.scenario import selection, toml_files
 from bench.common import table
 from bench.guest import Bench, bench
@@ -50,6 +52,8 @@ FITTED = {
     "file reread": "file_reread",
 }
 """lmbench's name of each figure in the mean, and the program's."""
+CLEARLY = 1.1
+"""The factor from which one spread of the calls is larger than another: they are seven."""
 SHOWN = {"null I/O": "null_io", "bcopy libc": "bcopy"}
 FAMILIES = {
     "P6": ("Pentium III", "550 MHz P6"),
@@ -99,6 +103,13 @@ class Cost:
     """The same of single systems: the range."""
     residuals: Mapping[str, float]
     """Metric to the cycles of its instructions, as multiples of the mean."""
+    copies: Copies = "words"
+    """How the guest's kernel copied that was counted."""
+
+    @property
+    def spread(self) -> float:
+        """How far apart the calls of the mean lie: the geometric standard deviation."""
+        return exp(pstdev(log(ratio) for metric, ratio in self.residuals.items() if metric in FITTED))
 
 
 def published(path: Path = PUBLISHED) -> list[PublishedFigure]:
@@ -129,7 +140,17 @@ def instructions(place: Bench, program: Path, machine: Machine) -> dict[str, flo
     return {line["name"]: line["ns"] / (1 << machine.shift) for line in calls}
 
 
-def cost(counted: Mapping[str, float], figures: Sequence[PublishedFigure]) -> Cost:
+def chosen(counted: Mapping[Copies, Mapping[str, float]], figures: Sequence[PublishedFigure]) -> Cost:
+    """Return what an instruction costs by a family's figures, for the way of copying with the least spread.
+
+    Words, which the emulator copies faster, where that is less by no more than CLEARLY.
+    """
+    costs = {copies: cost(one, figures, copies) for copies, one in counted.items()}
+    least = min(costs.values(), key=lambda one: one.spread)
+    return costs["words"] if costs["words"].spread < CLEARLY * least.spread else least
+
+
+def cost(counted: Mapping[str, float], figures: Sequence[PublishedFigure], copies: Copies = "words") -> Cost:
     """Return what an instruction costs by the figures of a family."""
     by_call: dict[str, list[float]] = defaultdict(list)
     by_system: dict[str, list[float]] = defaultdict(list)
@@ -142,7 +163,8 @@ def cost(counted: Mapping[str, float], figures: Sequence[PublishedFigure]) -> Co
     means = {metric: geometric_mean(ratios) for metric, ratios in by_call.items()}
     mean = geometric_mean([means[metric] for metric in FITTED if metric in means])
     systems = [geometric_mean(ratios) for ratios in by_system.values()]
-    return Cost(mean, min(systems), max(systems), {name: ratio / mean for name, ratio in means.items()})
+    residuals = {name: ratio / mean for name, ratio in means.items()}
+    return Cost(mean, min(systems), max(systems), residuals, copies)
 
 
 def band(machine: Machine, costs: Mapping[str, Cost]) -> Band:
@@ -167,7 +189,7 @@ def band(machine: Machine, costs: Mapping[str, Cost]) -> Band:
 
 
 def write(machine: Machine, costs: Mapping[str, Cost]) -> None:
-    """Rewrite instructions_per_cycle in the machine's file, and shift: the nearest, so that little is dilated."""
+    """Rewrite a machine's instructions_per_cycle, copies, and shift: the nearest, so that little is dilated."""
     of_family, ends = costs[FAMILY_OF[machine.name]], band(machine, costs)
     path = toml_files.SCENARIOS / "machines" / f"{machine.name}.toml"
     how = EXTRAPOLATED.get(machine.name, "")
@@ -180,12 +202,17 @@ def write(machine: Machine, costs: Mapping[str, Cost]) -> None:
     text = path.read_text(encoding="utf-8")
     shift = max(0, round(log2(of_family.cycles * 1000 / machine.clock_mhz.value)))
     text = re.sub(r"^shift = \d+$", f"shift = {shift}", text, flags=re.MULTILINE)
+    text = re.sub(r"^copies = .*\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^(cpu_model = .*\n)", rf'\1copies = "{of_family.copies}"\n', text, flags=re.MULTILINE)
     path.write_text(re.sub(r"\[instructions_per_cycle\]\n(?:\w.*\n)+", figure, text), encoding="utf-8")
 
 
-def report(counted: Mapping[str, float], costs: Mapping[str, Cost]) -> tuple[list[str], list[list[str]]]:
-    """Return head and rows of the table: a call in each row."""
-    head = ["call", "instructions", *(f"{family}: cycles an instruction" for family in costs)]
+def report(
+    counted: Mapping[Copies, Mapping[str, float]], costs: Mapping[str, Cost], others: Mapping[str, str]
+) -> tuple[list[str], list[list[str]]]:
+    """Return head and rows of the table: a call in each row. ``others``: each family's spreads, in words."""
+    head = ["call", *(f"instructions, {copies}" for copies in counted)]
+    head += [f"{family}, {one.copies}: cycles an instruction" for family, one in costs.items()]
     rows = []
     for metric, call in (FITTED | SHOWN).items():
         beside = "" if metric in FITTED else " (not in the mean)"
@@ -193,16 +220,21 @@ def report(counted: Mapping[str, float], costs: Mapping[str, Cost]) -> tuple[lis
             f"{one.cycles * one.residuals[metric]:.2f}" if metric in one.residuals else "-"
             for one in costs.values()
         ]
-        size = f"{counted[call]:.0f}" if counted[call] > 10 else f"{counted[call]:.2f} a byte"
-        rows.append([f"{metric}{beside}", size, *own])
+        sizes = [_size(one[call]) for one in counted.values()]
+        rows.append([f"{metric}{beside}", *sizes, *own])
     rows.append(
         [
             "mean, and its range",
-            "",
+            *[""] * len(counted),
             *(f"{one.cycles:.2f} ({one.low:.2f}-{one.high:.2f})" for one in costs.values()),
         ]
     )
+    rows.append(["spread of the calls", *[""] * len(counted), *others.values()])
     return head, rows
+
+
+def _size(instructions: float) -> str:
+    return f"{instructions:.0f}" if instructions > 10 else f"{instructions:.2f} a byte"
 
 
 def band_rows(costs: Mapping[str, Cost]) -> tuple[list[str], list[list[str]]]:
@@ -232,16 +264,24 @@ def main() -> int:
             tempfile.TemporaryDirectory() as directory,
             bench(store, options.kernel, Path(directory)) as place,
         ):
-            counted = instructions(place, program, selection.machine("pentium4-2800"))
+            machine = selection.machine("pentium4-2800")
+            counted = {
+                copies: instructions(place, program, machine.model_copy(update={"copies": copies}))
+                for copies in get_args(Copies)
+            }
             release = place.image.kernel.release
     except AgelabError as error:
         print(f"bench/machines.py: {error}\n  {error.hint}".rstrip(), file=sys.stderr)
         return error.exit_code
-    costs = {
-        family: cost(counted, [one for one in figures if one.cpu.startswith(names)])
-        for family, names in FAMILIES.items()
+    of_family = {
+        family: [one for one in figures if one.cpu.startswith(names)] for family, names in FAMILIES.items()
     }
-    head, rows = report(counted, costs)
+    costs = {family: chosen(counted, some) for family, some in of_family.items()}
+    spreads = {
+        family: ", ".join(f"{copies} {cost(one, some, copies).spread:.2f}" for copies, one in counted.items())
+        for family, some in of_family.items()
+    }
+    head, rows = report(counted, costs, spreads)
     print(table(tuple(head), rows))
     print(f"\nLinux {release}")
     for name, family in FAMILY_OF.items():

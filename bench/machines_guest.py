@@ -11,7 +11,7 @@ sys.path.insert(0, "/run/agelab")
 from harness import machine
 from harness.events import Events
 
-PROGRAM, FILE = Path("/run/calls"), Path("/run/file")
+PROGRAM, FILE = Path("/run/calls"), Path("/run/tmp/lmbench")
 FILE_BYTES = 4 << 20
 
 
@@ -23,6 +23,7 @@ def main() -> None:
         job = json.loads(Path("/run/agelab/job.json").read_text())
         PROGRAM.write_bytes(base64.b64decode(job["program"]))
         PROGRAM.chmod(0o755)
+        FILE.parent.mkdir()
         FILE.write_bytes(bytes(FILE_BYTES))
         done = subprocess.run([PROGRAM, FILE], capture_output=True, text=True, check=True)
         for line in done.stdout.splitlines():

@@ -26,6 +26,8 @@ class Swap(Sourced):
     drive: int = Field(ge=0, description="index in the machine's drives, from 0")
 
 
+Copies = Literal["words", "bytes"]
+"""How the guest's kernel copies: in loops of words, or by string moves, of which each byte is an instruction."""
 BandEnd = Literal["low", "high"]
 """An end of the band of what an instruction costs: low is the cheap end, high the dear one."""
 
@@ -68,6 +70,11 @@ class Machine(Frozen):
     instructions_per_cycle: BandedFigure = Field(description="mean for kernel code of a filesystem")
     cpu_model: str = Field(description="libvirt's name of the processor model")
     cpu_without: tuple[str, ...] = Field(default=(), description="features removed from the model")
+    copies: Copies = Field(
+        default="words",
+        description="how the guest's kernel copies and clears in the virtual clock: in loops of words, or by string "
+        "moves of bytes, each of which counts as an instruction",
+    )
     kernel_arguments: tuple[str, ...] = Field(
         default=(), description="additional kernel arguments of its guests"
     )

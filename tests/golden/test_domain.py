@@ -9,14 +9,15 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from agelab import orphans, process
 from agelab.errors import AgelabError, InputError
+from agelab.model.machine import Copies
 from agelab.scenario import selection
-from agelab.vm import domain, libvirt_daemon
+from agelab.vm import domain, libvirt_daemon, virtual_clock
 from agelab.vm.guest import REAL_SERIAL, GuestSpec, MemoryDisk, RealDisk, SavedMemory
 from agelab.vm.hypervisor import Hypervisor, connected
 from tests import capabilities
@@ -216,3 +217,12 @@ def test_a_guest_is_labelled_only_by_what_confines_it_here() -> None:
 
 def test_the_hosts_security_models_are_known(hypervisor: Hypervisor) -> None:
     assert set(hypervisor.security_models) <= {"dac", "apparmor", "selinux"}
+
+
+def test_a_machine_that_copies_by_bytes_has_the_string_moves_that_its_kernel_prefers() -> None:
+    processors = {}
+    for copies in get_args(Copies):
+        machine = SPEC.machine.model_copy(update={"copies": copies})
+        arguments = virtual_clock.virt_install_arguments(replace(SPEC, machine=machine))
+        processors[copies] = arguments[arguments.index("--cpu") + 1]
+    assert processors == {"words": "Conroe,check=none", "bytes": "Conroe,require=erms,check=none"}

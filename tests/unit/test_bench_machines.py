@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 
 from agelab.errors import AgelabError
-from agelab.model.machine import Machine
+from agelab.model.machine import Copies, Machine
 from agelab.scenario import selection, toml_files
 from agelab.scenario.toml_files import SCENARIOS
 from bench import machines
 from bench.machines import PublishedFigure
+
+ALL = [*machines.FITTED.values(), *machines.SHOWN.values()]
 
 HEAD = "cpu,mhz,metric,value,unit,kernel,source,note\n"
 
@@ -54,6 +56,41 @@ def test_a_cost_is_the_geometric_mean_over_calls_and_its_range_that_of_systems()
     assert found.low == pytest.approx(2)
     assert found.high == pytest.approx(4)
     assert found.residuals["bcopy libc"] == pytest.approx(10 / 8**0.5)
+
+
+def test_a_machine_copies_in_the_way_that_brings_its_familys_calls_together() -> None:
+    counted: dict[Copies, dict[str, float]] = {
+        "words": {"stat": 1000.0, "file_reread": 0.5},
+        "bytes": {"stat": 1000.0, "file_reread": 1.5},
+    }
+    slow, quick = (
+        [PublishedFigure("P", "one", "stat", 1000.0), PublishedFigure("P", "one", "file reread", cycles)]
+        for cycles in (3.0, 0.5)
+    )
+    found = machines.chosen(counted, slow)
+    assert found.copies == "bytes" and found.cycles == pytest.approx(2**0.5)
+    assert found.spread == pytest.approx(2**0.5)
+    assert machines.cost(counted["words"], slow).spread == pytest.approx(6**0.5)
+    assert machines.chosen(counted, quick).copies == "words"
+    # Apart by less than is clear.
+    near = [
+        PublishedFigure("P", "one", "stat", 1000.0),
+        PublishedFigure("P", "one", "file reread", 1.45 * 0.5 * 1.45),
+    ]
+    close: dict[Copies, dict[str, float]] = {
+        "words": {"stat": 1000.0, "file_reread": 0.5},
+        "bytes": {"stat": 1000.0, "file_reread": 0.55},
+    }
+    assert machines.cost(close["bytes"], near).spread < machines.cost(close["words"], near).spread
+    assert machines.chosen(close, near).copies == "words"
+    head, rows = machines.report(
+        counted | {"words": dict.fromkeys(ALL, 2.0), "bytes": dict.fromkeys(ALL, 90.0)},
+        {"P": found},
+        {"P": "words 2.45, bytes 1.41"},
+    )
+    assert head[1:] == ["instructions, words", "instructions, bytes", "P, bytes: cycles an instruction"]
+    assert rows[0] == ["stat", "2.00 a byte", "90", "1.00"]
+    assert rows[-1] == ["spread of the calls", "", "", "words 2.45, bytes 1.41"]
 
 
 def test_each_machine_has_a_family_with_figures_and_says_how_it_was_calibrated() -> None:
