@@ -422,8 +422,10 @@ static int cut(const char *text, const struct kernel_param *parameter)
 	}
 	if (!error) {
 		local_irq_disable();
-		list_for_each_entry(block, &drives, all)
+		list_for_each_entry(block, &drives, all) {
+			spin_lock(&block->lock);	/* for good: no drive does anything any more */
 			store_cut(&block->store);
+		}
 		emergency_restart();
 	}
 	mutex_unlock(&drives_lock);
