@@ -103,6 +103,7 @@ Ours are too cheap on the whole. What can be told of it without the studies' fig
 - **Kernels.** Ours is of today, theirs of 2.4.26 (table I) and 2.6.14 (table II), which are one machine's and not
   near each other either.
 - **`remove-directories`** on reiserfs took 43 s on 2.6.14 and 5 s on 2.4.26: that does not shrink evenly either.
+- **Shares** (`aging`) have the elapsed time below them, so what is wrong with the drive and the data is in them, too.
 - The studies' `time` does not count the kernel's own threads and ours does, which makes ours larger, not smaller.
 
 ## What this shows, and what it does not
