@@ -88,6 +88,14 @@ def test_a_plan_without_a_cut_says_nothing_of_it() -> None:
     assert all("cut_after" not in step for step in plan["steps"])
 
 
+def test_drives_keep_what_a_cut_takes_back_where_one_is_planned_and_nowhere_else() -> None:
+    kept = [
+        ["undo=1" in drive["settings"].split() for drive in made(spec(name, drives=()))["drives"]]
+        for name in ("recovery-ext4", "aging-ext4")
+    ]
+    assert kept == [[True], [False]]
+
+
 def test_the_plan_has_the_moment_and_what_is_done_after_it() -> None:
     cell = spec("recovery-jfs", run_seed=2)
     [phase] = phases(cell.scenario, CORPUS)
