@@ -23,6 +23,8 @@ from harness.plan import Partition
 
 SECTOR = 512
 SMALL = 4096
+REQUESTS = "128"
+"""As before the drives of a cell (agelab/model/block_layer.py)."""
 LARGEST = 4 << 20
 IO_SETUP, IO_GETEVENTS, IO_SUBMIT = 206, 208, 209
 """System calls of x86-64."""
@@ -184,7 +186,7 @@ def main() -> None:
                 behind = f" memory=0x{machine.address(disk):x}:0:{described['window']}"
             drives.ADD.write_text(described["settings"] + behind)
             queue = Path("/sys/block", described["name"], "queue/nr_requests")
-            queue.write_text(drives.ELEVATOR_REQUESTS)
+            queue.write_text(REQUESTS)
         for described in job:
             drive = Drive(described["name"])
             for step in described["steps"]:

@@ -10,8 +10,12 @@ from pathlib import Path
 
 MODULE = Path("/sys/module/agedrive/parameters/dilation")
 PARTS = 1_000_000
-EXPIRY = ("read_expire", "write_expire", "prio_aging_expire")
-"""Times of mq-deadline, in milliseconds (Documentation/block/deadline-iosched.rst)."""
+TIMERS = (
+    *("read_expire", "write_expire", "prio_aging_expire"),
+    *("slice_idle_us", "fifo_expire_sync", "fifo_expire_async", "timeout_sync"),
+    *("read_lat_nsec", "write_lat_nsec"),
+)
+"""Times of mq-deadline (milliseconds), of bfq (milliseconds, but for slice_idle_us) and of kyber, in queue/iosched."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,10 @@ class Dilation:
         """Return a time of the machine as seconds on the guest's clock."""
         return seconds / self.factor
 
+    def guest_units(self, units: int) -> int:
+        """Return a time of the machine on the guest's clock, in whole units, one at least of any that is not 0."""
+        return max(1, round(self.guest_seconds(units))) if units else 0
+
     def tell_module(self) -> None:
         """Have the modelled drives take the machine's time."""
         MODULE.write_text(str(round(self.factor * PARTS)))
@@ -36,6 +44,6 @@ class Dilation:
     def scale_scheduler(self, queue: Path) -> None:
         """Have the I/O scheduler of a drive take the machine's time."""
         if self.factor != 1:
-            for place in (queue / "iosched" / name for name in EXPIRY):
+            for place in (queue / "iosched" / name for name in TIMERS):
                 if place.exists():
-                    place.write_text(str(round(self.guest_seconds(int(place.read_text())))))
+                    place.write_text(str(self.guest_units(int(place.read_text()))))

@@ -16,14 +16,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import machine
+from harness import block_layer, machine
 from harness.dilation import Dilation
-from harness.plan import Drive, Fork, Partition, Raid, Real
+from harness.plan import BlockLayer, Drive, Fork, Partition, Raid, Real
 
 ADD = Path("/sys/module/agedrive/parameters/add")
-ELEVATOR_REQUESTS = "128"
-"""How many requests the I/O scheduler holds (queue/nr_requests): Linux 2.6's number for every drive. Of its own the
-kernel gives twice the drive's depth, which for a drive without NCQ is 2."""
 DEVICES = Path("/dev/disk")
 """Where disks are found by name."""
 SWAP_UUID = "6167656c-6162-4000-8000-000000000002"
@@ -83,14 +80,15 @@ def set_up(
     boot: int,
     do: Do,
     dilation: Dilation,
+    block: BlockLayer | None,
     *,
     blank: bool,
 ) -> "Attached":
     """Make the drives, and switch swap on. ``blank``: nothing is left of what was on real ones.
 
-    Raises OSError for a drive that the kernel refuses, and what ``do`` raises.
+    Raises OSError for a drive that the kernel refuses, Refused for a queue, and what ``do`` raises.
     """
-    attached = Attached(drives, attach(drives, do, dilation, blank=blank), do)
+    attached = Attached(drives, attach(drives, do, dilation, block, blank=blank), do, block)
     if swap:
         space = f"/dev/{attached.names[swap[0]][swap[1]]}"
         if boot == 0:
@@ -99,7 +97,9 @@ def set_up(
     return attached
 
 
-def attach(drives: tuple[Drive, ...], do: Do, dilation: Dilation, *, blank: bool) -> list[list[str]]:
+def attach(
+    drives: tuple[Drive, ...], do: Do, dilation: Dilation, block: BlockLayer | None, *, blank: bool
+) -> list[list[str]]:
     """Make the drives; the block devices of their partitions. ``blank``: nothing is left of what was on real ones."""
     disks = machine.disks()
     mapped = 0
@@ -113,18 +113,21 @@ def attach(drives: tuple[Drive, ...], do: Do, dilation: Dilation, *, blank: bool
                 do(linear(f"{drive.name}p{number + 1}", part, disks), "setting up the disk under test")
             mapped += len(drive.partitions)
         else:
-            names.append(_model(drive, disks, dilation))
+            names.append(_model(drive, disks, dilation, block))
     return names
 
 
 class Attached:
     """The drives of a guest, of whose partitions disks are put together."""
 
-    def __init__(self, drives: tuple[Drive, ...], names: list[list[str]], do: Do) -> None:
+    def __init__(
+        self, drives: tuple[Drive, ...], names: list[list[str]], do: Do, block: BlockLayer | None = None
+    ) -> None:
         self.drives = drives
         self.names = names
         """Of each drive the block devices of its partitions."""
         self.do = do
+        self.block = block
         self.arrays: dict[str, str] = {}
         """Disk to the array that it is."""
 
@@ -141,6 +144,8 @@ class Attached:
         (DEVICES / disk.name).symlink_to(device)
         lain_on = (self.drives[drive] for drive, _ in disk.members)
         modelled = dict.fromkeys(drive.name for drive in lain_on if drive.settings is not None)
+        if disk.raid and modelled and self.block and self.block.read_ahead_kib is not None:
+            block_layer.read_ahead(Path("/sys/block", Path(device).name, "queue"), self.block.read_ahead_kib)
         return UnderTest(members, tuple(modelled))
 
     def take_apart(self, disk: Fork) -> None:
@@ -165,7 +170,7 @@ def _behind(part: Partition, disks: list[str]) -> str:
     return disks[part.disk]
 
 
-def _model(drive: Drive, disks: list[str], dilation: Dilation) -> list[str]:
+def _model(drive: Drive, disks: list[str], dilation: Dilation, block: BlockLayer | None) -> list[str]:
     """Add a modelled drive and its partitions, behind which alone memory stands; the partitions' names."""
     behind = ",".join(
         f"0x{machine.address(_behind(part, disks)):x}:{part.first}:{part.sectors}"
@@ -178,9 +183,8 @@ def _model(drive: Drive, disks: list[str], dilation: Dilation) -> list[str]:
         raise OSError(
             f"the module refuses {drive.name}: {error.strerror}; the console may say why"
         ) from error
-    queue = Path("/sys/block", drive.name, "queue")
-    (queue / "nr_requests").write_text(ELEVATOR_REQUESTS)
-    dilation.scale_scheduler(queue)
+    if block:
+        block_layer.set_up(Path("/sys/block", drive.name, "queue"), block, dilation)
     return partition(drive.name, drive.partitions)
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from harness import counters, drives, machine, maps, plan, plan_disk, recovery, saved, syscalls, watchdog
+from harness.block_layer import Refused
 from harness.drives import Attached
 from harness.events import Events
 from harness.kernel import Kernel, Trouble
@@ -100,7 +101,7 @@ class Boot:
             following = self._maps() if self.plan.maps else self._work()
         except Hung as hung:
             self.events.emit("end", status="hung", reason=str(hung), stuck=hung.stuck)
-        except (CellFailed, Trouble) as failed:
+        except (CellFailed, Trouble, Refused) as failed:
             self.events.emit("end", status="failed", reason=str(failed))
         except PowerCut:
             pass  # the event that told of it was the last word
@@ -118,7 +119,7 @@ class Boot:
     def _maps(self) -> int | None:
         """Look at forks of disks, and bring back what was found: there is no boot after it."""
         bare, boot, dilation = self.plan.drives, self.plan.boot, self.plan.dilation
-        attached = drives.set_up(bare, None, boot, self._do, dilation, blank=False)
+        attached = drives.set_up(bare, None, boot, self._do, dilation, self.plan.block, blank=False)
         assert self.plan.results is not None, "maps need a disk to be written to"
         results = Path("/dev") / machine.disks()[self.plan.results]
         self._do(["mount", "-o", "remount,size=100%", "/run"], "making room in /run")
@@ -138,9 +139,8 @@ class Boot:
         machine.sysctl(self.plan.memory.sysctl)
         if self.plan.disks:
             new = self.plan.boot == 0 and any(disk.mkfs for disk in self.plan.disks)
-            self.attached = drives.set_up(
-                self.plan.drives, self.plan.swap, self.plan.boot, self._do, self.plan.dilation, blank=new
-            )
+            what = (self.plan.drives, self.plan.swap, self.plan.boot)
+            self.attached = drives.set_up(*what, self._do, self.plan.dilation, self.plan.block, blank=new)
             following = self.plan.steps[self.plan.first_step :]
             self._take_up(
                 following[0].disk if following else 0

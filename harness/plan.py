@@ -65,6 +65,20 @@ class Drive:
 
 
 @dataclass(frozen=True)
+class BlockLayer:
+    """The queue before each modelled drive; None leaves a thing to the kernel."""
+
+    scheduler: str
+    parameters: dict[str, int]
+    """Of the scheduler, by their names in queue/iosched; times are the machine's."""
+    requests: int | None
+    """How many the scheduler holds (nr_requests)."""
+    read_ahead_kib: int | None
+    writeback_throttle_us: int | None
+    """The latency to which write-back is throttled (wbt_lat_usec); 0 is not at all."""
+
+
+@dataclass(frozen=True)
 class Raid:
     """How RAID-0 is made of the members."""
 
@@ -165,6 +179,8 @@ class Plan:
     memory: Memory
     corpus: Corpus | None
     drives: tuple[Drive, ...]
+    block: BlockLayer | None
+    """None where no drive is modelled."""
     disks: tuple[Disk, ...]
     """The disks under test, one after the other."""
     tell_mount: bool
@@ -201,6 +217,7 @@ def read(path: Path) -> Plan:
         memory=Memory(**raw["memory"]),
         corpus=Corpus(**raw["corpus"]) if raw["corpus"] else None,
         drives=tuple(_drive(drive) for drive in raw["drives"]),
+        block=BlockLayer(**raw["block"]) if raw["block"] else None,
         disks=tuple(_disk(disk) for disk in raw["disks"]),
         tell_mount=raw["tell_mount"],
         links=raw["links"],

@@ -112,6 +112,13 @@ SHARED = (
         help="The cheap (low) or the dear end of the band of what an instruction costs, in place of its middle.",
     ),
     click.option(
+        "--block",
+        default=None,
+        metavar="KEY=VALUE,...",
+        help="The block layer and write-back, in place of the machine's: scheduler, its parameters, requests, "
+        "read_ahead_kib, dirty_percent, ... (docs/block-layer.md).",
+    ),
+    click.option(
         "--jobs",
         type=JOBS,
         default=1,

@@ -14,6 +14,7 @@ from agelab.kernel.modules import Modules
 
 MODULE_OPTIONS = {
     "ahci": "SATA_AHCI",
+    "bfq": "IOSCHED_BFQ",
     "btrfs": "BTRFS_FS",
     "dm_mod": "BLK_DEV_DM",
     "ext4": "EXT4_FS",
@@ -22,8 +23,10 @@ MODULE_OPTIONS = {
     "i6300esb": "I6300ESB_WDT",
     "isofs": "ISO9660_FS",
     "jfs": "JFS_FS",
+    "kyber_iosched": "MQ_IOSCHED_KYBER",
     "libnvdimm": "LIBNVDIMM",
     "loop": "BLK_DEV_LOOP",
+    "mq_deadline": "MQ_IOSCHED_DEADLINE",
     "nd_btt": "ND_BTT",
     "nd_pmem": "BLK_DEV_PMEM",
     "nfit": "ACPI_NFIT",

@@ -6,6 +6,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from agelab.model.base import Figure, Frozen, Note, Origin, Sourced, Whole
+from agelab.model.block_layer import BlockLayer
 
 
 class MachineDrive(Frozen):
@@ -85,6 +86,8 @@ class Machine(Frozen):
     drives: tuple[MachineDrive, ...] = Field(
         default=(), description="in the order in which scenarios count them"
     )
+
+    block: BlockLayer = Field(default=BlockLayer(), description="the block layer before its modelled drives")
 
     @property
     def instruction_ns(self) -> float:

@@ -46,6 +46,7 @@ def plan(*steps: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "memory": {"available": None, "sysctl": {}},
         "corpus": None,
         "drives": [],
+        "block": None,
         "disks": [],
         "swap": None,
         "tell_mount": False,

@@ -257,7 +257,8 @@ def test_the_guest_switches_swap_on_and_does_not_count_it(
     drives = tuple(guest_plans.Drive(f"drive{n}", None, None, part) for n, part in enumerate(parts))
     done: list[list[str]] = []
     use = guest_plans.Fork("under-test", ((0, 0),), None, (), ())
-    attached = guest.set_up(drives, (1, 0), boot, lambda argv, _: done.append(argv), Dilation(), blank=False)
+    told = (drives, (1, 0), boot, lambda argv, _: done.append(argv), Dilation(), None)
+    attached = guest.set_up(*told, blank=False)
     assert attached.put_together(use, fresh=False) == guest.UnderTest(("dm-0",), ())
     made = [] if boot else [["mkswap", f"--uuid={guest.SWAP_UUID}", "/dev/dm-1"]]
     assert done[2:] == [*made, ["swapon", "/dev/dm-1"]]

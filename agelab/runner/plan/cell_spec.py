@@ -80,6 +80,8 @@ class CellSpec:
     """True for the cell that makes the filesystem beside other cells' disks: its UUID differs."""
     power_cut: PowerCut | None = None
     """The power cut with which the cell ends."""
+    inode_read_ahead: int | None = None
+    """Blocks of an inode table that ext4's driver reads ahead, in place of the filesystem's file's or the kernel's."""
     member_bytes: int | None = None
     """Size of each member of the disk under test, where a stored disk decides it."""
 
@@ -156,7 +158,8 @@ class CellSpec:
         kinds = {drive.spec.kind for drive in self.disk.drives if drive.spec.real}
         real = dict.fromkeys(module for kind in sorted(kinds) for module in REAL_MODULES[kind])
         companion = self.companion.modules if self.companion else ()
-        modules = (*BASE_MODULES, *real, *raid, *self.filesystem.modules, *companion)
+        block = self.machine.block.modules if self.has_modelled_drive else ()
+        modules = (*BASE_MODULES, *real, *raid, *block, *self.filesystem.modules, *companion)
         return tuple(dict.fromkeys(modules))
 
     # ---- memory ----

@@ -5,6 +5,7 @@ from typing import Any
 
 from agelab.model.filesystem import Filesystem
 from agelab.model.step_id import CONTROL, ForkName
+from agelab.runner.plan.block_change import is_served_by_ext4
 from agelab.runner.plan.boot import MountedAs
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.disk_layout import DiskLayout
@@ -92,7 +93,8 @@ def _mount_and_umount(
     mount_point: str,
     read_only: bool,
 ) -> dict[str, list[str]]:
-    options = options if read_only else (*options, *_commit(filesystem, spec.dilation))
+    if not read_only:
+        options = (*options, *_commit(filesystem, spec.dilation), *_inode_read_ahead(filesystem, spec))
     mount = filesystem.mount_command(spec.defaults, options, read_only=read_only)
     return {
         "mount": fill_in(mount, name, mount_point=mount_point),
@@ -105,6 +107,13 @@ def _commit(filesystem: Filesystem, dilation: float) -> list[str]:
     seconds = filesystem.commit_seconds
     wanted = round(seconds / dilation) if seconds else None
     return [] if wanted == seconds else [f"commit={wanted}"]
+
+
+def _inode_read_ahead(filesystem: Filesystem, spec: CellSpec) -> list[str]:
+    """Return the mount option that is asked for; the last one of its name holds."""
+    if spec.inode_read_ahead is None or not is_served_by_ext4(filesystem):
+        return []
+    return [f"inode_readahead_blks={spec.inode_read_ahead}"]
 
 
 def fork_on_memory(

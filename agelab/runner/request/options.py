@@ -29,6 +29,7 @@ from agelab.model.jobs import AUTO, Jobs, parse_jobs
 from agelab.model.machine import BandEnd
 from agelab.model.result import RunPlan
 from agelab.model.sanitize import require_utf_8
+from agelab.runner.plan.block_change import BlockChange
 from agelab.runner.plan.power_cut import PowerCut
 from agelab.scenario.control_file import require_device
 from agelab.vm.guest import Clock
@@ -113,6 +114,13 @@ def _power_cut(text: str | None) -> str | None:
     return text
 
 
+def _block(text: str | None) -> str | None:
+    """Check a change of the block layer; an empty word is none."""
+    if text:
+        BlockChange.parse(text)
+    return text or None
+
+
 def _device(path: str) -> str:
     if path:
         require_device(path)
@@ -159,6 +167,9 @@ class RunOptions(BaseModel):
     machine: str | None = Field(default=None, description="None: the scenario's")
     machine_band: BandEnd | None = Field(
         default=None, description="an end of the band of what an instruction costs; None: the middle"
+    )
+    block: Annotated[str | None, AfterValidator(_refusing(_block))] = Field(
+        default=None, description="KEY=VALUE,... in place of the machine's block layer and write-back"
     )
     jobs: Annotated[Jobs, PlainValidator(parse_jobs)] = Field(
         default=1, description="cells at a time; auto: as many as the host can run"
@@ -210,6 +221,11 @@ class RunOptions(BaseModel):
     def power_cut(self) -> PowerCut | None:
         """The power cut that is asked for."""
         return None if self.crash_at is None else PowerCut.parse(self.crash_at)
+
+    @property
+    def block_change(self) -> BlockChange | None:
+        """What is changed of the block layer and of write-back."""
+        return None if self.block is None else BlockChange.parse(self.block)
 
     def changed(self, **fields: Any) -> Self:
         """Return the options with other values of these fields, checked again."""

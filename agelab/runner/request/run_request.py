@@ -50,6 +50,8 @@ class RunRequest:
     def machine_of(self, scenario: Scenario, variant: Variant) -> Machine:
         """Return the machine of a variant's cells. Raises InputError where it has no band, and an end is asked for."""
         found = self.machine or selection.machine(variant.machine or scenario.machine)
+        if change := self.options.block_change:
+            found = change.machine(found)
         if self.options.machine_band is None:
             return found
         try:
@@ -100,10 +102,11 @@ def cell_requests(
     Raises InputError where a drive is not to be had or too small.
     """
     options = request.options
+    change = options.block_change
     cells = [
         CellRequest(
             CellSpec(
-                scenario=scenario,
+                scenario=change.scenario(scenario) if change else scenario,
                 variant=variant,
                 filesystem=selection.filesystem(variant.filesystem),
                 companion=selection.filesystem(scenario.beside.filesystem) if scenario.beside else None,
@@ -121,6 +124,7 @@ def cell_requests(
                 scripts=request.control.scripts if request.control else {},
                 device=options.device,
                 power_cut=options.power_cut,
+                inode_read_ahead=change.inode_read_ahead if change else None,
             ),
             line,
         )
@@ -130,4 +134,8 @@ def cell_requests(
     ]
     for cell in cells:
         cell.spec.disk  # noqa: B018 - its layout is worked out, and refused, on first use
+    if change and cells:
+        specs = [cell.spec for cell in cells]
+        modelled = any(spec.has_modelled_drive for spec in specs)
+        change.require_use([spec.filesystem for spec in specs], modelled=modelled)
     return [cell for cell in cells if cell.name is None or cell.name not in ended]
