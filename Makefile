@@ -5,7 +5,7 @@ SHELL := /bin/sh
 
 # `make scenario KERNEL=debian:6.1` and `AGELAB_HOME=/big make test`: what is set here or in the
 # environment reaches the commands as environment variables, so no value needs quoting.
-SCENARIO_OPTIONS := CORPUS LOG KERNEL FS LAYOUT SCALE CLOCK DEFAULTS DISKS ERASE MACHINE MACHINE_BAND BLOCK VCPUS SEEDS JOBS BOOT TRACE DISK KEEP_DISK CURVE CRASH_AT TIMING
+SCENARIO_OPTIONS := CORPUS LOG KERNEL FS LAYOUT SCALE CLOCK DEFAULTS DISKS ERASE MACHINE MACHINE_BAND BLOCK SOURCE VCPUS SEEDS JOBS BOOT TRACE DISK KEEP_DISK CURVE CRASH_AT TIMING
 export AGELAB_HOME NAME KERNELS $(SCENARIO_OPTIONS)
 
 BIN := .venv/bin
@@ -34,7 +34,7 @@ setup-test:
 OPTIONS = $${CORPUS:+--corpus "$$CORPUS"} $${LOG:+--log "$$LOG"} $${KERNEL:+--kernel "$$KERNEL"} $${FS:+--filesystem "$$FS"} $${LAYOUT:+--layout "$$LAYOUT"} \
   $${SCALE:+--scale "$$SCALE"} $${CLOCK:+--clock "$$CLOCK"} $${DEFAULTS:+--defaults "$$DEFAULTS"} $${DISKS:+--disks "$$DISKS"} \
   $${ERASE:+--erase "$$ERASE"} $${MACHINE:+--machine "$$MACHINE"} $${MACHINE_BAND:+--machine-band "$$MACHINE_BAND"} \
-  $${BLOCK:+--block "$$BLOCK"} $${VCPUS:+--vcpus "$$VCPUS"} \
+  $${BLOCK:+--block "$$BLOCK"} $${SOURCE:+--source "$$SOURCE"} $${VCPUS:+--vcpus "$$VCPUS"} \
   $${SEEDS:+--seeds "$$SEEDS"} $${JOBS:+--jobs "$$JOBS"} $${BOOT:+--boot "$$BOOT"} $${TRACE:+--trace}
 
 scenario: name-given setup ## run NAME=<scenario>[-<variant>], e.g. make scenario NAME=aging-reiserfs

@@ -22,7 +22,7 @@ from agelab.cli.types import (
 )
 from agelab.disk import DriveClaim
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.request.options import BootKind, RunOptions
+from agelab.runner.request.options import BootKind, RunOptions, SourceState
 
 AnyCommand = TypeVar("AnyCommand", bound=Callable[..., Any])
 
@@ -117,6 +117,12 @@ SHARED = (
         metavar="KEY=VALUE,...",
         help="The block layer and write-back, in place of the machine's: scheduler, its parameters, requests, "
         "read_ahead_kib, dirty_percent, ... (docs/block-layer.md).",
+    ),
+    click.option(
+        "--source",
+        type=click.Choice(get_args(SourceState)),
+        default=None,
+        help="How the disk lies that a study copied from: as one copy lays it, or scattered (docs/block-layer.md).",
     ),
     click.option(
         "--jobs",

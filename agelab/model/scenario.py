@@ -9,6 +9,7 @@ from pydantic import Field, PlainValidator, model_validator
 from agelab.model.base import CorpusKind, Defaults, Figure, Frozen, Layout, Name, Note, Origin, ScaleName
 from agelab.model.history import History
 from agelab.model.metrics import METRICS
+from agelab.model.scatter import Scatter
 from agelab.model.step import (
     CHECKING,
     CONTROL_COPY,
@@ -163,6 +164,9 @@ class CompanionDiskUse(Frozen):
     mib: Figure = Field(description="size at paper scale, MiB")
     partition: PartitionUse = Field(description="its position")
     holds: Literal["corpus"] = Field(description="its content; the steps find it at $SOURCE")
+    scattered: Scatter | None = Field(
+        default=None, description="the content lies scattered; by default as one copy has laid it"
+    )
     origin: Origin = Field(description="origin of the choice of filesystem")
     note: Note = ""
 

@@ -7,6 +7,7 @@ from agelab.disk import parse
 from agelab.errors import AgelabError
 from agelab.image import tools
 from agelab.model.result import Status
+from agelab.model.scatter import Scatter
 from agelab.model.scenario import DiskUse, Scenario, Variant
 from agelab.model.step import Action
 from agelab.notify import Notify
@@ -28,6 +29,15 @@ from agelab.vm.hypervisor import Hypervisor
 COPY = Action(name="copy", run='cp -a "$SOURCE/." .', sync=True, deadline=100_000, origin="inferred")
 
 
+def scattering(how: Scatter) -> Action:
+    """Return the step in which the corpus is copied so that it lies scattered."""
+    run = (
+        'PYTHONPATH=/run/agelab exec python3 -SB -m harness.scatter "$SOURCE" . --seed "$CORPUS_SEED" '
+        f"--places {how.places.value} --at-a-time {how.at_a_time.value} --piece {how.piece_kib.value << 10}"
+    )
+    return Action(name="scatter", run=run, sync=True, deadline=100_000, origin="inferred")
+
+
 def companion_scenario(whole: Scenario) -> Scenario:
     """Return the scenario that makes the filesystem beside another's disk, on bare memory: nothing is timed."""
     beside = whole.beside
@@ -41,7 +51,7 @@ def companion_scenario(whole: Scenario) -> Scenario:
             "beside": None,
             "variants": (Variant(name=beside.filesystem, filesystem=beside.filesystem),),
             "makes": "prepared",
-            "steps": (COPY,),
+            "steps": (scattering(beside.scattered) if beside.scattered else COPY,),
             "experiments": (),
             "traces": (),
             "tests": (),

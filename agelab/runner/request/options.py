@@ -37,6 +37,7 @@ from agelab.vm.guest import Clock
 MAX_VCPUS = 255
 """Limit of QEMU's machine."""
 BootKind = Literal["saved", "full"]
+SourceState = Literal["pristine", "scattered"]
 IN_MORE = ("disk", "keep_disk", "curve", "timing", "measure", "prove_all")
 """Options that a plan keeps under ``more``; the others are its ``words``."""
 ASIDE = ("directory", "name")
@@ -171,6 +172,9 @@ class RunOptions(BaseModel):
     block: Annotated[str | None, AfterValidator(_refusing(_block))] = Field(
         default=None, description="KEY=VALUE,... in place of the machine's block layer and write-back"
     )
+    source: SourceState | None = Field(
+        default=None, description="how the companion disk's content lies; None: as the scenario says"
+    )
     jobs: Annotated[Jobs, PlainValidator(parse_jobs)] = Field(
         default=1, description="cells at a time; auto: as many as the host can run"
     )
@@ -193,7 +197,7 @@ class RunOptions(BaseModel):
         default=True, description="the image proves every filesystem, not only those that are measured"
     )
 
-    @field_validator("scale", "defaults", "layout", "clock", "machine_band", mode="before")
+    @field_validator("scale", "defaults", "layout", "clock", "machine_band", "source", mode="before")
     @classmethod
     def _empty_is_not_given(cls, value: Any) -> Any:
         """Take an empty word, also of an older plan, as an option that is not given."""

@@ -86,6 +86,8 @@ def _fit(options: RunOptions, scenario: Scenario) -> None:
         raise InputError(
             f"{which} prepares a disk for each of its experiments: it has no one disk to keep or to start from"
         )
+    if options.source and not scenario.beside:
+        raise InputError(f"--source: {which} has no companion disk: nothing is copied from one")
     if real and scenario.has_power_cuts:
         raise InputError(
             f"{which} cuts the power: {real[0]} is a real disk: only a modelled one, or bare memory, can lose its "

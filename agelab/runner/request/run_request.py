@@ -10,9 +10,10 @@ from agelab.disk import DriveClaim
 from agelab.errors import InputError
 from agelab.model.base import Defaults, Layout, ScaleName
 from agelab.model.machine import Machine
+from agelab.model.scatter import Scatter
 from agelab.model.scenario import Scenario, Variant
 from agelab.runner.plan.cell_spec import CellSpec
-from agelab.runner.request.options import RunOptions
+from agelab.runner.request.options import RunOptions, SourceState
 from agelab.scenario import selection
 from agelab.scenario.control_file import ControlFile, ControlLine
 from agelab.scenario.selection import Selection
@@ -106,7 +107,7 @@ def cell_requests(
     cells = [
         CellRequest(
             CellSpec(
-                scenario=change.scenario(scenario) if change else scenario,
+                scenario=_with_source(change.scenario(scenario) if change else scenario, options.source),
                 variant=variant,
                 filesystem=selection.filesystem(variant.filesystem),
                 companion=selection.filesystem(scenario.beside.filesystem) if scenario.beside else None,
@@ -139,3 +140,12 @@ def cell_requests(
         modelled = any(spec.has_modelled_drive for spec in specs)
         change.require_use([spec.filesystem for spec in specs], modelled=modelled)
     return [cell for cell in cells if cell.name is None or cell.name not in ended]
+
+
+def _with_source(scenario: Scenario, state: SourceState | None) -> Scenario:
+    """Return the scenario with another state of its companion disk; None is the scenario's own."""
+    beside = scenario.beside
+    if state is None or beside is None:
+        return scenario
+    scattered = (beside.scattered or Scatter()) if state == "scattered" else None
+    return scenario.model_copy(update={"beside": beside.model_copy(update={"scattered": scattered})})
