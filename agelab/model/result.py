@@ -62,7 +62,8 @@ class Cell(Frozen):
     layout: Label = Field(description="single or raid0")
     kernel: Label = Field(description="output of uname -r")
     machine: Label = Field(
-        description="a file of scenarios/machines; at an end of its band with :low or :high behind it"
+        description="a file of scenarios/machines; at an end of its band with :low or :high behind it, "
+        "and with what --block and --source change: pentium4-2800+scheduler=bfq"
     )
     drives: tuple[Label, ...] = Field(description="drives under test, as specs: model:seagate-st3120026as")
     defaults: Defaults = Field(description="defaults of mkfs and mount: the studies' or today's")

@@ -132,6 +132,16 @@ def test_machines_with_parameters_are_told_apart() -> None:
     assert len({one, same, other}) == 2
 
 
+def test_results_are_told_apart_by_what_is_changed_in_any_order() -> None:
+    one, other = (
+        RunOptions(name="tum-2005", block=block, source="scattered").changes
+        for block in ("scheduler=bfq,requests=64", "requests=64, scheduler=bfq")
+    )
+    assert one == other == ("requests=64", "scheduler=bfq", "source=scattered")
+    [cell] = cells("aging-ext4", "scheduler=bfq")
+    assert cell.changes == ("scheduler=bfq",)
+
+
 # ---- what the guest is told ----
 
 

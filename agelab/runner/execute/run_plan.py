@@ -93,7 +93,7 @@ def _cell(spec: CellSpec, image: Image) -> Cell:
         filesystem=spec.filesystem.name,
         layout=spec.layout,
         kernel=image.kernel.release,
-        machine=spec.machine.name,
+        machine="+".join((spec.machine.name, *spec.changes)),
         drives=spec.disk.drive_specs,
         accelerator=spec.accelerator,
         defaults=spec.defaults,

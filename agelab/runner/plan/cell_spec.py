@@ -82,6 +82,8 @@ class CellSpec:
     """The power cut with which the cell ends."""
     inode_read_ahead: int | None = None
     """Blocks of an inode table that ext4's driver reads ahead, in place of the filesystem's file's or the kernel's."""
+    changes: tuple[str, ...] = ()
+    """The words of --block and --source, by which results are told apart."""
     member_bytes: int | None = None
     """Size of each member of the disk under test, where a stored disk decides it."""
 

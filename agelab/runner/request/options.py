@@ -231,6 +231,12 @@ class RunOptions(BaseModel):
         """What is changed of the block layer and of write-back."""
         return None if self.block is None else BlockChange.parse(self.block)
 
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """The words of what is changed of the machine, sorted."""
+        words = [word.replace(" ", "") for word in (self.block or "").split(",") if word]
+        return tuple(sorted([*words, *([f"source={self.source}"] if self.source else [])]))
+
     def changed(self, **fields: Any) -> Self:
         """Return the options with other values of these fields, checked again."""
         return type(self)(**{**dict(self), **fields})

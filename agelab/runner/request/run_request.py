@@ -125,6 +125,7 @@ def cell_requests(
                 scripts=request.control.scripts if request.control else {},
                 device=options.device,
                 power_cut=options.power_cut,
+                changes=options.changes,
                 inode_read_ahead=change.inode_read_ahead if change else None,
             ),
             line,
