@@ -20,8 +20,10 @@ from agelab.runner.request.options import RunOptions
 from agelab.runner.request.run_request import cell_requests
 from agelab.scenario import selection, toml_files
 from harness import block_layer as guest
+from harness import drives
 from harness.dilation import TIMERS, Dilation
 from harness.plan import BlockLayer as Wanted
+from harness.plan import Drive, Fork, Raid
 from tests.unit.test_scenario import CORPUS, spec
 
 PLAIN = Wanted("mq-deadline", {}, None, None, None)
@@ -312,3 +314,18 @@ def test_every_timer_of_a_scheduler_is_scaled() -> None:
         if name.endswith(("_expire", "_us", "_nsec", "_sync", "_async"))
     }
     assert timers == set(TIMERS)
+
+
+@pytest.mark.parametrize(("kib", "read"), [(64, [("md0", 64)]), (None, [])])
+def test_an_array_reads_ahead_as_its_drives_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kib: int | None, read: list[tuple[str, int]]
+) -> None:
+    found: list[tuple[str, int]] = []
+    monkeypatch.setattr(drives, "DEVICES", tmp_path)
+    monkeypatch.setattr(drives, "RAID0_LAYOUT", tmp_path / "absent")
+    monkeypatch.setattr(guest, "read_ahead", lambda queue, size: found.append((queue.parent.name, size)))
+    two = tuple(Drive(f"drive{number}", "kind=disk", None, ()) for number in (0, 1))
+    names = [["drive0p1"], ["drive1p1"]]
+    attached = drives.Attached(two, names, lambda *_: None, replace(PLAIN, read_ahead_kib=kib))
+    attached.put_together(Fork("under-test", ((0, 0), (1, 0)), Raid(64, "1.0", "uuid"), (), ()), fresh=True)
+    assert found == read
