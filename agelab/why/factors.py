@@ -9,6 +9,7 @@ from agelab.kernel import debian_kernel
 from agelab.model.base import Defaults
 from agelab.model.drive import Drive, RotatingDisk
 from agelab.notify import Notify
+from agelab.runner.request.options import SourceState
 from agelab.scenario import selection
 from agelab.store import Store
 from agelab.why.baseline import Baseline, planned_cells
@@ -90,6 +91,16 @@ def _values(option: str, *values: str) -> Settings:
     return settings
 
 
+def _source_states(baseline: Baseline, store: Store, say: Notify) -> Iterator[Setting]:
+    """Yield the other state of the filesystem from which a study copied."""
+    beside = baseline.scenario.beside
+    if beside is None:
+        yield Setting("-", reason="the study copied from no other filesystem")
+        return
+    own = baseline.options.source or ("scattered" if beside.scattered else "pristine")
+    yield from (Setting(state, {"source": state}) for state in get_args(SourceState) if state != own)
+
+
 def _other_drives(baseline: Baseline, store: Store, say: Notify) -> Iterator[Setting]:
     """Yield the nearest slower and the nearest faster disk that is large enough, by the rate at the outer edge."""
     used = list(
@@ -131,6 +142,13 @@ FACTORS = (
         "mkfs and mount, of the study's days or of today",
         _values("defaults", *get_args(Defaults)),
     ),
+    Factor(
+        "block",
+        "the block layer: CFQ's successor, half and twice the read-ahead",
+        _values("block", "scheduler=bfq", "read_ahead_kib=64", "read_ahead_kib=256"),
+        frozenset({"machine"}),
+    ),
+    Factor("source", "how the filesystem lies from which a study copied", _source_states),
     Factor("drive", "the nearest slower and faster disk", _other_drives, frozenset({"drives"})),
 )
 """Every factor, in the order in which they are tried."""

@@ -121,7 +121,7 @@ def test_the_factor_that_flips_a_verdict_is_the_reason(runs: MadeUpRuns) -> None
     assert found["answer"] == "not replicated because of the defaults: it is with defaults today"
     flips = {(one["factor"], one["changed_to"]): one["flips"] for one in found["trials"]}
     assert [name for name, flip in flips.items() if flip] == [("defaults", "today")]
-    assert {name for name, _ in flips} == {"cpu", "kernel", "defaults", "drive"}
+    assert {name for name, _ in flips} == {"cpu", "kernel", "defaults", "block", "source", "drive"}
     shown = runs.ask()
     assert "as it was run" in shown and "replicated *" in shown and f"figure: {STEP}: ext3 / ext2" in shown
     assert shown.splitlines()[-1] == found["answer"]
@@ -310,6 +310,16 @@ def test_drives_to_try_are_the_nearest_slower_and_faster_ones(runs: MadeUpRuns) 
     assert [one["reason"] for one in found["trials"]] == ["none: no platters to exchange"]
 
 
+def test_the_block_layer_and_the_source_are_the_other_ones(runs: MadeUpRuns) -> None:
+    runs.make(RunOptions(name="piszcz-2006", block="scheduler=bfq"))
+    found = runs.told("--factors", "block,source")
+    tried = [(one["factor"], one["changed_to"]) for one in found["trials"]]
+    assert (
+        tried[-1] == ("source", "scattered") and ("block", "scheduler=bfq") not in tried and len(tried) == 3
+    )
+    assert [one.source for one in runs.asked] == [None, None, "scattered"]
+
+
 def test_each_stand_in_is_asked_about_by_itself(runs: MadeUpRuns) -> None:
     runs.make(RunOptions(name="fedorchuk-2005"))
     claims = runs_claims("fedorchuk-2005")
@@ -327,7 +337,7 @@ def runs_claims(name: str) -> list[str]:
     [
         ({}, "copy-1g", [], "no claim of piszcz-2006 'copy-1g'; did you mean copy-1g-ext"),
         ({}, "x", [], "no claim of piszcz-2006 'x'; there are: cat-ext-close, "),
-        ({}, CLAIM, ["--factors", "cpu,moon"], "no factor 'moon'; there are: cpu, defaults, drive, kernel"),
+        ({}, CLAIM, ["--factors", "cpu,moon"], "no factor 'moon'; there are: block, cpu, defaults, "),
         ({}, "split-1000-ext-ten-times", [], "cannot be tested by {run}: it takes scale paper"),
         ({}, "space-after-mkfs", [], "cannot be tested by {run}: a chart without figures"),
         ({"filesystem": "ext2"}, CLAIM, [], "cannot be tested by {run}: ext3, single of scenario piszcz-2006 is in"),
