@@ -13,6 +13,7 @@ must have equal inputs keys and digests, the last one others.
 import argparse
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -107,16 +108,27 @@ def carry_out(name: str, condition: Condition, home: Path) -> Outcome:
         scenario = str(Path(scenario).absolute()) if Path(scenario).is_file() else scenario
         argv = [str(AGELAB), "run", scenario, *words, "--seeds", str(condition.seed)]
         began = time.monotonic()
-        child = subprocess.Popen(argv, cwd=place, env=environment, stdout=subprocess.DEVNULL)
+        said = stack.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8"))
+        child = subprocess.Popen(argv, cwd=place, env=environment, stdout=said)
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         seconds = time.monotonic() - began
         if child.returncode not in (0, 1):
             raise AgelabError(f"agelab run {name} ended with exit code {child.returncode}")
+        said.seek(0)
         shown = subprocess.run(
-            [AGELAB, "show", "latest", "--json"], env=environment, check=True, capture_output=True
+            [AGELAB, "show", _run_named(said.read()), "--json"],
+            env=environment,
+            check=True,
+            capture_output=True,
         ).stdout
     return Outcome(condition, seconds, usage.ru_maxrss / 1024, tuple(json.loads(shown)["cells"]))
+
+
+def _run_named(said: str) -> str:
+    """Return the run that the output of ``agelab run`` names: the latest one may be another command's."""
+    names: list[str] = re.findall(r"agelab show (\S+)", said)
+    return names[-1]
 
 
 @contextmanager
