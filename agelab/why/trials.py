@@ -5,10 +5,7 @@ from dataclasses import dataclass
 
 from agelab.analysis.cell_diff import diff_inputs
 from agelab.analysis.cells import RunResult, load
-from agelab.buildroot import BuildFailed
-from agelab.drive.module import NoHeaders
-from agelab.errors import InputError
-from agelab.image import DoesNotBoot
+from agelab.errors import AgelabError, HostError, InputError
 from agelab.model.result import Cell
 from agelab.published.verdict import JudgedClaim, out_of_reach
 from agelab.results.run_directory import RunDirectory
@@ -22,8 +19,6 @@ WATCHED = frozenset(
     {"kernel", "image", "harness", "corpus", "machine", "drives", "qemu", "tools", "drive_module"}
 )
 """Inputs of a cell that only their own factor may change."""
-UNFIT = (BuildFailed, NoHeaders, DoesNotBoot)
-"""Errors that concern one kernel and say nothing of others."""
 
 RunOne = Callable[[RunOptions], RunDirectory]
 
@@ -89,14 +84,17 @@ def plan_trial(
 def carry_out(baseline: Baseline, planned: PlannedTrial, run: RunOne) -> Trial:
     """Make the runs of a setting, and judge the claim by them.
 
-    A kernel that does not build or boot is the setting's reason. Raises AgelabError for what concerns every setting.
+    What goes wrong with a setting alone, as a kernel that does not build or boot, is its reason. Raises HostError for
+    what concerns every setting.
     """
     factor, setting = planned.factor, planned.setting
     if planned.reason:
         return Trial(factor, setting, reason=planned.reason)
     try:
         made = [load(run(options)) for options in planned.to_run]
-    except UNFIT as error:
+    except HostError:
+        raise
+    except AgelabError as error:
         return Trial(factor, setting, reason=str(error).splitlines()[0])
     runs = [*planned.known, *(baseline.narrow(one) for one in made)]
     also = _other_inputs(baseline, factor, runs)

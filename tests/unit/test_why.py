@@ -16,6 +16,7 @@ from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
 from agelab.runner.execute.run_plan import profiles_hash, scenario_hash
 from agelab.runner.plan.cell_inputs import drive_sources, harness_hash, parts_of_files
+from agelab.runner.prepare.prepare import filesystems_made
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.resolve import resolve
 from agelab.vm import host
@@ -269,6 +270,11 @@ def test_a_kernel_that_cannot_be_had_or_does_not_boot_is_told_and_the_others_are
         == "no factor alone flips it: replicated with the one change that could be tested; 2 could not"
     )
     assert "kernel 7.2: the guest was not heard of" in runs.ask("--factors", "kernel")
+
+
+def test_an_image_for_a_new_kernel_proves_the_filesystem_beside_the_disk_too() -> None:
+    cells = planned_cells(RunOptions(name="piszcz-2006", filesystem="jfs,ext2"))
+    assert [one.name for one in filesystems_made(cells)] == ["ext2", "xfs", "jfs"]
 
 
 def test_a_setting_with_which_the_claim_cannot_be_tested_is_not_run(runs: MadeUpRuns) -> None:

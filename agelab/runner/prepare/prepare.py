@@ -14,6 +14,7 @@ from agelab.drive import module as modules
 from agelab.errors import InputError
 from agelab.image import Image, tools
 from agelab.kernel import Kernel, guest_needs
+from agelab.model.filesystem import Filesystem
 from agelab.model.jobs import AUTO
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.phases import phases
@@ -194,14 +195,19 @@ def _kernel(request: RunRequest, store: Store, progress: Progress) -> Kernel:
 def _image(
     request: RunRequest, kernel: Kernel, specs: Sequence[CellSpec], store: Store, progress: Progress
 ) -> Image:
-    measured = {spec.filesystem.name: spec.filesystem for spec in specs}
     return images.build(
         kernel,
         store,
         selection.filesystems(),
-        proved=None if request.options.prove_all else list(measured.values()),
+        proved=None if request.options.prove_all else filesystems_made(specs),
         progress=progress.stage,
     )
+
+
+def filesystems_made(specs: Sequence[CellSpec]) -> list[Filesystem]:
+    """Return each filesystem that these cells make: under test, and beside it."""
+    made = [one for spec in specs for one in (spec.filesystem, spec.companion) if one]
+    return list({one.name: one for one in made}.values())
 
 
 def _programs(
