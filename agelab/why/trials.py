@@ -9,6 +9,7 @@ from agelab.errors import AgelabError, HostError, InputError
 from agelab.model.result import Cell
 from agelab.published.verdict import JudgedClaim, out_of_reach
 from agelab.results.run_directory import RunDirectory
+from agelab.runner.execute.runner import UNFIT_KERNEL
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.request.options import RunOptions
 from agelab.why.baseline import Baseline, planned_cells
@@ -92,9 +93,9 @@ def carry_out(baseline: Baseline, planned: PlannedTrial, run: RunOne) -> Trial:
         return Trial(factor, setting, reason=planned.reason)
     try:
         made = [load(run(options)) for options in planned.to_run]
-    except HostError:
-        raise
     except AgelabError as error:
+        if isinstance(error, HostError) and not isinstance(error, UNFIT_KERNEL):
+            raise
         return Trial(factor, setting, reason=str(error).splitlines()[0])
     runs = [*planned.known, *(baseline.narrow(one) for one in made)]
     also = _other_inputs(baseline, factor, runs)
