@@ -3,7 +3,7 @@
 ``agelab.runner.request.resolve`` reads the scenario and checks the rest.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
@@ -16,13 +16,12 @@ from pydantic import (
     ModelWrapValidatorHandler,
     PlainValidator,
     ValidationError,
-    ValidationInfo,
     field_validator,
     model_validator,
 )
 from pydantic_core import ErrorDetails
 
-from agelab.disk import DriveSpec, parse_list
+from agelab.disk import DriveSpec
 from agelab.errors import InputError, unknown
 from agelab.model.base import Defaults, Layout, ScaleName
 from agelab.model.jobs import AUTO, Jobs, parse_jobs
@@ -31,7 +30,7 @@ from agelab.model.result import RunPlan
 from agelab.model.sanitize import require_utf_8
 from agelab.runner.plan.block_change import BlockChange
 from agelab.runner.plan.power_cut import PowerCut
-from agelab.scenario.control_file import require_device
+from agelab.runner.request import option_values
 from agelab.vm.guest import Clock
 
 MAX_VCPUS = 255
@@ -51,89 +50,6 @@ def option(field: str) -> str:
     return DIFFERENT_NAMES.get(field, field if field in ASIDE else f"--{field.replace('_', '-')}")
 
 
-def _refusing(check: Callable[[Any], object]) -> Callable[[Any], Any]:
-    """Turn a check that raises InputError into a validator, so that pydantic collects the errors of all fields."""
-
-    def checked(value: Any) -> Any:
-        try:
-            return check(value)
-        except InputError as error:
-            raise ValueError(error) from error
-
-    return checked
-
-
-def _one_kernel(value: Any) -> Any:
-    if not isinstance(value, tuple | list):
-        return value
-    if len(value) != 1:
-        raise InputError(f"--kernel: {len(value)} kernels: only agelab run takes several")
-    return value[0]
-
-
-def _seeds(value: Any) -> Any:
-    if not isinstance(value, str):
-        return tuple(value) if isinstance(value, list) else value
-    try:
-        return tuple(int(word) for word in value.split(","))
-    except ValueError:
-        raise ValueError("run seeds are whole numbers separated by commas, like 1,2,3") from None
-
-
-def _distinct_seeds(seeds: tuple[int, ...]) -> tuple[int, ...]:
-    if not seeds or len(set(seeds)) != len(seeds) or min(seeds) < 0 or max(seeds) >= 2**31:
-        raise ValueError("each run seed once, from 0 to 2**31 - 1")
-    return seeds
-
-
-def _corpus_seed(seed: int) -> int:
-    if not 0 <= seed < 2**63:
-        raise ValueError("a seed is a whole number from 0 to 2**63 - 1")
-    return seed
-
-
-def _drives(value: Any, other: ValidationInfo) -> Any:
-    if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value) and value:
-        value = ",".join(value)
-    if not isinstance(value, str):
-        return () if value is None else value
-    try:
-        return parse_list(value, Path(other.data.get("directory", "")))
-    except InputError as error:
-        raise ValueError(error) from error
-
-
-def _serials(value: Any) -> Any:
-    if isinstance(value, str):
-        return tuple(word.strip() for word in value.split(",")) if value else ()
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _power_cut(text: str | None) -> str | None:
-    if text is not None:
-        PowerCut.parse(text)
-    return text
-
-
-def _block(text: str | None) -> str | None:
-    """Check a change of the block layer; an empty word is none."""
-    if text:
-        BlockChange.parse(text)
-    return text or None
-
-
-def _device(path: str) -> str:
-    if path:
-        require_device(path)
-    return path
-
-
-def _control(path: str | None) -> str | None:
-    if path == "":
-        raise InputError("--control: name a file (docs/control.md)")
-    return path
-
-
 class RunOptions(BaseModel):
     """The options of a run, under the names that they have on the command line.
 
@@ -146,21 +62,23 @@ class RunOptions(BaseModel):
     directory: str = Field(
         default_factory=lambda: str(Path.cwd()), description="relative paths start here; absolute"
     )
-    kernel: Annotated[str, BeforeValidator(_refusing(_one_kernel))] = "debian:6.1"
+    kernel: Annotated[str, BeforeValidator(option_values.refusing(option_values.one_kernel))] = "debian:6.1"
     filesystem: str | None = Field(default=None, description="only variants of these, comma-separated")
-    seeds: Annotated[tuple[int, ...], BeforeValidator(_seeds), AfterValidator(_distinct_seeds)] = (1,)
+    seeds: Annotated[
+        tuple[int, ...], BeforeValidator(option_values.seeds), AfterValidator(option_values.distinct_seeds)
+    ] = (1,)
     trace: bool = False
     scale: ScaleName | None = Field(default=None, description="None: paper for a control file, else quick")
     corpus: str | None = Field(default=None, description="the user's own data in place of the seeded ones")
     log: str | None = Field(default=None, description="an operation log in place of the scenario's histories")
-    corpus_seed: Annotated[int, AfterValidator(_corpus_seed)] = 1
+    corpus_seed: Annotated[int, AfterValidator(option_values.corpus_seed)] = 1
     defaults: Defaults | None = Field(default=None, description="None: the scenario's")
     layout: Layout | None = Field(default=None, description="None: every layout of each variant")
     clock: Clock | None = Field(default=None, description="None: wall for real disks, else virtual")
-    disks: Annotated[tuple[DriveSpec, ...], BeforeValidator(_drives)] = Field(
+    disks: Annotated[tuple[DriveSpec, ...], BeforeValidator(option_values.drives)] = Field(
         default=(), description="drives in place of the machine's"
     )
-    erase: Annotated[tuple[str, ...], BeforeValidator(_serials)] = Field(
+    erase: Annotated[tuple[str, ...], BeforeValidator(option_values.serials)] = Field(
         default=(), description="serials or tokens of real disks whose content may be lost"
     )
     boot: BootKind = Field(default="saved", description="how guests in the virtual clock begin")
@@ -169,7 +87,7 @@ class RunOptions(BaseModel):
     machine_band: BandEnd | None = Field(
         default=None, description="an end of the band of what an instruction costs; None: the middle"
     )
-    block: Annotated[str | None, AfterValidator(_refusing(_block))] = Field(
+    block: Annotated[str | None, AfterValidator(option_values.refusing(option_values.block))] = Field(
         default=None, description="KEY=VALUE,... in place of the machine's block layer and write-back"
     )
     source: SourceState | None = Field(
@@ -178,14 +96,14 @@ class RunOptions(BaseModel):
     jobs: Annotated[Jobs, PlainValidator(parse_jobs)] = Field(
         default=1, description="cells at a time; auto: as many as the host can run"
     )
-    control: Annotated[str | None, AfterValidator(_refusing(_control))] = Field(
+    control: Annotated[str | None, AfterValidator(option_values.refusing(option_values.control))] = Field(
         default=None, description="a control file in a scenario's place"
     )
     proceed: bool = Field(default=False, description="continue the control file's journal")
-    device: Annotated[str, AfterValidator(_refusing(_device))] = Field(
+    device: Annotated[str, AfterValidator(option_values.refusing(option_values.device))] = Field(
         default="", description="a second path of the disk under test for a control file's scripts"
     )
-    crash_at: Annotated[str | None, AfterValidator(_refusing(_power_cut))] = Field(
+    crash_at: Annotated[str | None, AfterValidator(option_values.refusing(option_values.power_cut))] = Field(
         default=None, description="STEP[:REPETITION]+SECONDS"
     )
     disk: str | None = Field(default=None, description="key of a stored disk to start from")

@@ -1,0 +1,105 @@
+"""Read the values of a run's options as the command line gives them."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationInfo
+
+from agelab.disk import parse_list
+from agelab.errors import InputError
+from agelab.runner.plan.block_change import BlockChange
+from agelab.runner.plan.power_cut import PowerCut
+from agelab.scenario.control_file import require_device
+
+
+def refusing(check: Callable[[Any], object]) -> Callable[[Any], Any]:
+    """Turn a check that raises InputError into a validator, so that pydantic collects the errors of all fields."""
+
+    def checked(value: Any) -> Any:
+        try:
+            return check(value)
+        except InputError as error:
+            raise ValueError(error) from error
+
+    return checked
+
+
+def one_kernel(value: Any) -> Any:
+    """Take the one kernel of a list. Raises InputError for several."""
+    if not isinstance(value, tuple | list):
+        return value
+    if len(value) != 1:
+        raise InputError(f"--kernel: {len(value)} kernels: only agelab run takes several")
+    return value[0]
+
+
+def seeds(value: Any) -> Any:
+    """Read run seeds: ``1,2,3``."""
+    if not isinstance(value, str):
+        return tuple(value) if isinstance(value, list) else value
+    try:
+        return tuple(int(word) for word in value.split(","))
+    except ValueError:
+        raise ValueError("run seeds are whole numbers separated by commas, like 1,2,3") from None
+
+
+def distinct_seeds(seeds: tuple[int, ...]) -> tuple[int, ...]:
+    """Check that each run seed stands there once."""
+    if not seeds or len(set(seeds)) != len(seeds) or min(seeds) < 0 or max(seeds) >= 2**31:
+        raise ValueError("each run seed once, from 0 to 2**31 - 1")
+    return seeds
+
+
+def corpus_seed(seed: int) -> int:
+    """Check a corpus seed."""
+    if not 0 <= seed < 2**63:
+        raise ValueError("a seed is a whole number from 0 to 2**63 - 1")
+    return seed
+
+
+def drives(value: Any, other: ValidationInfo) -> Any:
+    """Read drives: ``model:none`` or ``file:a.img,file:b.img``, relative to the options' directory."""
+    if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value) and value:
+        value = ",".join(value)
+    if not isinstance(value, str):
+        return () if value is None else value
+    try:
+        return parse_list(value, Path(other.data.get("directory", "")))
+    except InputError as error:
+        raise ValueError(error) from error
+
+
+def serials(value: Any) -> Any:
+    """Read serial numbers of drives: ``A1,B2``."""
+    if isinstance(value, str):
+        return tuple(word.strip() for word in value.split(",")) if value else ()
+    return tuple(value) if isinstance(value, list) else value
+
+
+def power_cut(text: str | None) -> str | None:
+    """Check where the power is cut."""
+    if text is not None:
+        PowerCut.parse(text)
+    return text
+
+
+def block(text: str | None) -> str | None:
+    """Check a change of the block layer; an empty word is none."""
+    if text:
+        BlockChange.parse(text)
+    return text or None
+
+
+def device(path: str) -> str:
+    """Check the path under which scripts find the disk; an empty one is none."""
+    if path:
+        require_device(path)
+    return path
+
+
+def control(path: str | None) -> str | None:
+    """Check that a control file has a name."""
+    if path == "":
+        raise InputError("--control: name a file (docs/control.md)")
+    return path
