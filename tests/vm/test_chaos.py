@@ -26,8 +26,9 @@ def test_nothing_is_lost_wrong_or_left_however_often_agelab_is_killed(tmp_path: 
     rounds = 0
     while chaos.kills < kills:
         rounds += 1
-        if rounds % 5 == 1:  # so that it is made anew, and killed at that, too
-            shutil.rmtree(store.root / "corpus")
+        corpora = store.root / "corpus"
+        if rounds % 5 == 1 and corpora.exists():  # so that it is made anew, and killed at that, too
+            shutil.rmtree(corpora)
         early = chaos.random.random() < EARLY
         chaos.kill(chaos.random.uniform(0, whole / (6 if early else 1.7)))
         print(f"{chaos.kills} kills, {rounds} rounds, {time.monotonic() - started:.0f} s", flush=True)
