@@ -78,6 +78,7 @@ fuzz: setup-test ## 100,000 made-up inputs for each reader of what comes from ou
 
 bench: setup-test ## validate the modelled drives and what they cost, count what calls cost, make the corpora and histories, judge made-up bisects, make reports, time guest starts, run five variants five times, do one job beside virtme-ng (an hour)
 	@$(BIN)/python -m bench.validate
+	@$(BIN)/python -m bench.press
 	@$(BIN)/python -m bench.cost
 	@$(BIN)/python -m bench.machines
 	@$(BIN)/python -m bench.corpora

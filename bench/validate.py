@@ -22,7 +22,7 @@ from agelab.runner.plan import cell_inputs
 from agelab.scenario import selection
 from agelab.store import Store, key_of
 from agelab.vm import host
-from bench import demerit, processor
+from bench import demerit, press, processor
 from bench.common import table
 from bench.guest import Bench, bench
 from bench.page import between
@@ -202,7 +202,7 @@ def main() -> int:
     print(table(head, [one.row for one in report.figures]))
     if options.write:
         page = PROJECT / "docs/validation.md"
-        kept = (between(page, maker) for maker in (demerit.MAKER, processor.MAKER))
+        kept = (between(page, maker) for maker in (demerit.MAKER, press.MAKER, processor.MAKER))
         page.write_text(document(report, *kept))
         (PROJECT / "docs/validation.svg").write_text(figure(report.curves))
     for one in report.beyond:

@@ -78,6 +78,23 @@ What is left has these causes, as far as they can be told:
 - The brochure's profile of Atlas III reads ahead after every read: the drive does so only after two in sequence. Those
   of the two HP drives move data over the bus while it is read: these drives read most of it first.
 
+## Against what was measured in their day
+
+`.venv/bin/python -m bench.press --write` made this table ([how](bench.md)) from `bench/press_measured.csv`: figures of
+drives that are modelled here, measured by the press or a user in their day. *Sheet* is what the figures of the drive's
+file give without a model, *model* what its C files take. Nothing is fitted to them.
+
+<!-- made by: python -m bench.press --write -->
+{press}<!-- end -->
+
+*Off* says what misses the measured figure by more than 5 %: the model where the sheet would meet it, the sheet where
+the model does what the sheet says. Each figure is of one specimen, and of a host and its driver with it.
+
+- A random read of `samsung-hd501lj` is 2 ms quicker than that specimen's. The sheet without a model gives the same, so
+  it is the sheet (8.9 ms of average seek), the specimen or its host: the review does not say in which seek mode it was.
+  Its outer rate is not here: the profile has it from the study's hdparm.
+- No figure was found of `hitachi-hds722525vlat80` and `wd-wd2500jb`, and no inner rate of any of the four.
+
 ## The processor, against times that studies print
 
 `.venv/bin/python -m bench.processor RUN... --write` made this table and its figure from runs ([how](bench.md)). What an
@@ -203,8 +220,8 @@ def _table(figures: Iterable[Figure]) -> list[str]:
     return lines
 
 
-def document(report: Report, traces: str, processor: str) -> str:
-    """Write the page docs/validation.md, with what bench/demerit.py and bench/processor.py have put there."""
+def document(report: Report, traces: str, press: str, processor: str) -> str:
+    """Write the page docs/validation.md, with what bench/demerit.py, press.py and processor.py have put there."""
     disks = {curve.drive.name for curve in report.curves}
     worst = max((one for one in report.figures if one.reachable), key=lambda one: abs(one.deviation))
     beyond = [
@@ -225,5 +242,6 @@ def document(report: Report, traces: str, processor: str) -> str:
         beyond="".join(beyond),
         late=report.late_us,
         traces=traces,
+        press=press,
         processor=processor,
     )
