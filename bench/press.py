@@ -29,7 +29,7 @@ from tests.model.native import Library, Native, compiled
 MEASURED = Path(__file__).with_name("press_measured.csv")
 PAGE = DOCS / "validation.md"
 MAKER = "python -m bench.press --write"
-COLUMNS = ("drive", "what", "value", "unit", "program", "by", "source")
+COLUMNS = ("drive", "specimen", "what", "value", "unit", "program", "by", "source")
 What = Literal["access", "outer", "inner"]
 UNITS: Mapping[str, Mapping[str, float]] = {
     "access": {"ms": 1},
@@ -54,6 +54,8 @@ class Measurement:
 
     drive: Drive
     disk: RotatingDisk
+    specimen: str
+    """The model that was measured: the drive's own or another capacity of its family."""
     what: What
     value: float
     program: str
@@ -111,7 +113,7 @@ def read(path: Path = MEASURED) -> list[Measurement]:
 def _measurement(row: Sequence[str]) -> Measurement:
     if len(row) != len(COLUMNS) or not all(cell.strip() for cell in row):
         raise InputError(f"has not one word for each of {', '.join(COLUMNS)}")
-    name, what, value, unit, program, by, source = row
+    name, specimen, what, value, unit, program, by, source = row
     wrong = []
     known: What | None = next((one for one in get_args(What) if one == what), None)
     if known is None:
@@ -131,7 +133,7 @@ def _measurement(row: Sequence[str]) -> Measurement:
         wrong.append(f"drive: {error}")
     if known is None or number is None or drive is None or disk is None or wrong:
         raise InputError("; ".join(wrong))
-    return Measurement(drive, disk, known, number * UNITS[known][unit], program, by, source)
+    return Measurement(drive, disk, specimen, known, number * UNITS[known][unit], program, by, source)
 
 
 def _number(text: str) -> float | None:
@@ -209,9 +211,9 @@ def page_table(found: Sequence[Comparison]) -> str:
         name, *rest = cells(one)
         lines.append(line([f"`{name}`", *rest]))
     lines.append("")
-    for one in found:
-        said = one.measured
-        lines.append(f"- `{said.drive.name}`, {said.what}: {said.program}, by {said.by}: {said.source}.")
+    for said in (one.measured for one in found):
+        by = f"{said.specimen}, {said.program}, by {said.by}"
+        lines.append(f"- `{said.drive.name}`, {said.what}: {by}: {said.source}.")
     return "\n".join(lines) + "\n"
 
 

@@ -92,8 +92,12 @@ the model does what the sheet says. Each figure is of one specimen, and of a hos
 
 - A random read of `samsung-hd501lj` is 2 ms quicker than that specimen's. The sheet without a model gives the same, so
   it is the sheet (8.9 ms of average seek), the specimen or its host: the review does not say in which seek mode it was.
-  Its outer rate is not here: the profile has it from the study's hdparm.
-- No figure was found of `hitachi-hds722525vlat80` and `wd-wd2500jb`, and no inner rate of any of the four.
+- The outer rate of `wd-wd2500jb` is an estimate in its file, and that of `samsung-hd501lj` is from the study's own
+  hdparm: here each has a second witness. That of `hitachi-hds722525vlat80` is the maker's, beside a drive of 40 GB on a
+  450 MHz host, as a whole number.
+- The 55 MiB/s of the WD2500JB are of Linux 2.4.20. On the 2.6.1 that the thread is about, the same drive gave 37, and
+  its twin in a mirror, which failed within days, 38 and 30.
+- No other access time and no inner rate of the four was found.
 
 ## The processor, against times that studies print
 

@@ -28,15 +28,15 @@ def measurement(what: press.What, value: float = 1) -> Measurement:
     """A figure of a drive of which the maker states all that counts here."""
     drive = selection.drive(NAME)
     assert isinstance(drive.medium, RotatingDisk)
-    return Measurement(drive, drive.medium, what, value, "HD Tach", "press", "a review")
+    return Measurement(drive, drive.medium, "HDS", what, value, "HD Tach", "the press", "a review")
 
 
 def test_a_figure_is_read_in_milliseconds_or_millions_of_bytes_a_second(tmp_path: Path) -> None:
     path = tmp_path / "measured.csv"
     path.write_text(
         HEAD
-        + f'{NAME},access,12.5,ms,HD Tach,press,"a review, 2004"\n'
-        + f"{NAME},outer,50,MiB/s,hdparm,a user,a list\n{NAME},inner,30,MB/s,hdparm,a user,a list\n"
+        + f'{NAME},HDS,access,12.5,ms,HD Tach,press,"a review, 2004"\n'
+        + f"{NAME},HDS,outer,50,MiB/s,hdparm,a user,a list\n{NAME},HDS,inner,30,MB/s,hdparm,a user,a list\n"
     )
     found = press.read(path)
     assert [(one.drive.name, one.what) for one in found] == [
@@ -49,20 +49,20 @@ def test_a_figure_is_read_in_milliseconds_or_millions_of_bytes_a_second(tmp_path
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (f"{NAME},access,12,ms,HD Tach,press", "one word for each"),
-        (f"{NAME},access,12,ms,HD Tach,press,", "one word for each"),
-        (f"{NAME},seek,12,ms,HD Tach,press,a", "what: 'seek'"),
-        (f"{NAME},access,12,MB/s,HD Tach,press,a", "unit: 'MB/s'"),
-        (f"{NAME},access,nan,ms,HD Tach,press,a", "value: 'nan'"),
-        (f"{NAME},access,-1,ms,HD Tach,press,a", "value: '-1'"),
-        (f"{NAME},access,twelve,ms,HD Tach,press,a", "value: 'twelve'"),
-        ("hitachi,access,12,ms,HD Tach,press,a", "no drive 'hitachi'"),
-        ("samsung-860-evo-500,access,12,ms,HD Tach,press,a", "has no platters"),
+        (f"{NAME},HDS,access,12,ms,HD Tach,press", "one word for each"),
+        (f"{NAME},HDS,access,12,ms,HD Tach,press,", "one word for each"),
+        (f"{NAME},HDS,seek,12,ms,HD Tach,press,a", "what: 'seek'"),
+        (f"{NAME},HDS,access,12,MB/s,HD Tach,press,a", "unit: 'MB/s'"),
+        (f"{NAME},HDS,access,nan,ms,HD Tach,press,a", "value: 'nan'"),
+        (f"{NAME},HDS,access,-1,ms,HD Tach,press,a", "value: '-1'"),
+        (f"{NAME},HDS,access,twelve,ms,HD Tach,press,a", "value: 'twelve'"),
+        ("hitachi,HDS,access,12,ms,HD Tach,press,a", "no drive 'hitachi'"),
+        ("samsung-860-evo-500,EVO,access,12,ms,HD Tach,press,a", "has no platters"),
     ],
 )
 def test_a_line_that_is_none_is_told_with_its_number(tmp_path: Path, line: str, said: str) -> None:
     path = tmp_path / "measured.csv"
-    good = f"{NAME},access,12,ms,HD Tach,press,a\n"
+    good = f"{NAME},HDS,access,12,ms,HD Tach,press,a\n"
     path.write_text(f"{HEAD}{good}{line}\n{good}{line}\n")
     with pytest.raises(InputError) as raised:
         press.read(path)
@@ -73,7 +73,7 @@ def test_a_line_that_is_none_is_told_with_its_number(tmp_path: Path, line: str, 
 
 def test_all_that_is_wrong_with_a_line_is_told_at_once(tmp_path: Path) -> None:
     path = tmp_path / "measured.csv"
-    path.write_text(f"{HEAD}hitachi,access,0,MB/s,HD Tach,press,a\n")
+    path.write_text(f"{HEAD}hitachi,HDS,access,0,MB/s,HD Tach,press,a\n")
     with pytest.raises(InputError) as raised:
         press.read(path)
     assert all(word in str(raised.value) for word in ("drive: ", "value: ", "unit: "))
@@ -116,7 +116,7 @@ def test_the_page_has_each_figure_and_its_source() -> None:
     one = replace(measurement("outer", 60), source="a review, 2004")
     text = press.page_table([Comparison(one, 61.4, 61.2)])
     assert f"| `{NAME}` | outer rate, MB/s | 60 | 61.4 | 61.2 | 102.3 % | 102.0 % | neither |" in text
-    assert f"- `{NAME}`, outer: HD Tach, by press: a review, 2004." in text
+    assert f"- `{NAME}`, outer: HDS, HD Tach, by the press: a review, 2004." in text
 
 
 def test_the_page_is_of_todays_figures_and_model() -> None:
