@@ -76,7 +76,7 @@ test-full: check ## all checks and all tests
 fuzz: setup-test ## 100,000 made-up inputs for each reader of what comes from outside (tests/fuzz; half an hour)
 	@set -e; for target in tests/fuzz/[!_]*.py; do $(BIN)/python -m tests.fuzz "$$(basename "$$target" .py)"; done
 
-bench: setup-test ## validate the modelled drives and what they cost, count what calls cost, make the corpora and histories, judge made-up bisects, make reports, time guest starts, run five variants five times, do one job beside virtme-ng (an hour)
+bench: setup-test ## validate the modelled drives, hold them against the press of their day, say what they cost, count what calls cost, make the corpora and histories, judge made-up bisects, make reports, time guest starts, run five variants five times, do one job beside virtme-ng (an hour)
 	@$(BIN)/python -m bench.validate
 	@$(BIN)/python -m bench.press
 	@$(BIN)/python -m bench.cost
