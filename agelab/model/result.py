@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from agelab.model.base import Defaults, Frozen, JsonDetails, Label, Text
+from agelab.model.seeds import Seeds
 from agelab.model.step_id import StepId
 
 SCHEMA = 1
@@ -68,9 +69,15 @@ class Cell(Frozen):
     drives: tuple[Label, ...] = Field(description="drives under test, as specs: model:seagate-st3120026as")
     defaults: Defaults = Field(description="defaults of mkfs and mount: the studies' or today's")
     seed: Count = Field(description="run seed")
+    corpus_seed: Count = Field(default=1, description="corpus seed: which files, and which of them are deleted")
     accelerator: Label = Field(
         default="tcg", description="what ran the guest: kvm, or tcg (QEMU's emulation)"
     )
+
+    @property
+    def seeds(self) -> Seeds:
+        """Both of its seeds: what it repeats of cells that are otherwise alike."""
+        return Seeds(self.corpus_seed, self.seed)
 
     @property
     def label(self) -> str:

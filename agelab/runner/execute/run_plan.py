@@ -98,6 +98,7 @@ def _cell(spec: CellSpec, image: Image) -> Cell:
         accelerator=spec.accelerator,
         defaults=spec.defaults,
         seed=spec.run_seed,
+        corpus_seed=spec.corpus_seed,
     )
 
 
