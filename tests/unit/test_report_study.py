@@ -45,7 +45,7 @@ def test_seconds_stand_beside_seconds_with_how_far_ours_are_off(tmp_path: Path) 
     ]  # fmt: skip
     deleted = {row[1]: row[2:5] for row in rows(table) if row[0] == "delete"}
     assert deleted["ext3"] == ["53.1601", "53.1601", "1.00"]
-    assert deleted["jfs"] == ["194.082", "368.756", "1.90"]
+    assert deleted["jfs"] == ["194.082", "368.755", "1.90"]
     circle = next(row for row in rows(table) if row[0] == "read3 (in a circle)")
     assert circle[4] == "-"
     assert all(len(row) == len(table.columns) for row in table.rows)
