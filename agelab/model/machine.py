@@ -1,7 +1,7 @@
 """Profile of a machine: processor, memory and drives."""
 
 from math import log2
-from typing import Literal, Self
+from typing import Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
@@ -31,6 +31,23 @@ Copies = Literal["words", "bytes"]
 """How the guest's kernel copies: in loops of words, or by string moves, of which each byte is an instruction."""
 BandEnd = Literal["low", "high"]
 """An end of the band of what an instruction costs: low is the cheap end, high the dear one."""
+
+
+class MachineLabel(NamedTuple):
+    """A machine as a cell names it, in its parts: ``pentium4-2800:low+scheduler=bfq``."""
+
+    name: str
+    """The name of its file."""
+    band_end: str
+    """The end of its band; empty in the middle."""
+    changes: tuple[str, ...]
+    """What the run changed of it."""
+
+    @classmethod
+    def parse(cls, label: str) -> "MachineLabel":
+        machine, *changes = label.split("+")
+        name, _, end = machine.partition(":")
+        return cls(name, end, tuple(changes))
 
 
 class Band(Sourced):
@@ -111,11 +128,6 @@ class Machine(Frozen):
     def plain_name(self) -> str:
         """The name of its file, also at an end of its band."""
         return self.name.partition(":")[0]
-
-    @property
-    def is_at_band(self) -> bool:
-        """True at an end of the band."""
-        return self.name != self.plain_name
 
     def at_band(self, end: BandEnd) -> Self:
         """Return the machine at an end of the band of what an instruction costs, which its name then says.

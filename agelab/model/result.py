@@ -69,7 +69,9 @@ class Cell(Frozen):
     drives: tuple[Label, ...] = Field(description="drives under test, as specs: model:seagate-st3120026as")
     defaults: Defaults = Field(description="defaults of mkfs and mount: the studies' or today's")
     seed: Count = Field(description="run seed")
-    corpus_seed: Count = Field(default=1, description="corpus seed: which files, and which of them are deleted")
+    corpus_seed: Count = Field(
+        default=1, description="corpus seed: which files, and which of them are deleted"
+    )
     accelerator: Label = Field(
         default="tcg", description="what ran the guest: kvm, or tcg (QEMU's emulation)"
     )

@@ -7,7 +7,7 @@ from agelab.published.claims import Claim
 from agelab.published.deviation import Bands, TableDeviation
 from agelab.published.our_values import LEAD
 from agelab.published.outcome import ClaimComparison
-from agelab.published.ranking import RankedColumn, Ranking
+from agelab.published.ranking import RankedColumn, RankedRow, Ranking
 from agelab.published.report import StudyReport
 from agelab.published.run_columns import RunColumn
 from agelab.published.value_sources import Value
@@ -15,6 +15,8 @@ from agelab.published.verdict import ClaimVerdict, JudgedClaim
 from agelab.scenario import selection
 from agelab.stats.series import seeds_text
 
+SOURCE = "source="
+"""What a change of the source begins with, among those of a machine's label."""
 SHOWN = 4
 """Comparisons of a claim to show, those that speak against it first."""
 
@@ -46,6 +48,13 @@ def figure_text(figure: Fraction | None) -> str:
 def value_text(value: Value | None) -> str:
     """Format a value with its digits; a question mark where there is none."""
     return f"{float(value.median):.6g}" if value and value.numbers else "?"
+
+
+def readings(row: RankedRow, variant: str) -> list[str]:
+    """List the study's value, percentages in each reading; empty where it has none."""
+    if variant not in row.theirs[0].values:
+        return []
+    return list(dict.fromkeys(value_text(one.values[variant]) for one in row.theirs))
 
 
 def ranking_title(report: StudyReport, ranking: Ranking) -> str:
@@ -207,11 +216,14 @@ def variants_not_run(column: RunColumn) -> Iterator[str]:
         every = {variant.name for variant in scenario.variants}
         ran = every & {variant for other, variant, _ in column.groups if other == name}
         if ran != every:
+            source = [word for word in column.machine.changes if word.startswith(SOURCE)]
             asked = {
                 "scale": column.plan.scale if column.plan.scale == "paper" else "",
                 "defaults": column.first.defaults if column.first.defaults != scenario.defaults else "",
                 "clock": column.plan.clock if column.plan.clock != "virtual" else "",
-                "machine-band": column.first.machine.partition(":")[2],
+                "machine-band": column.machine.band_end,
+                "block": ",".join(word for word in column.machine.changes if word not in source),
+                "source": "".join(source).removeprefix(SOURCE),
             }
             options = "".join(f" --{option} {value}" for option, value in asked.items() if value)
             yield f"{len(ran)} of {len(every)} variants were run; for the rest: agelab run {name}{options}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from agelab.analysis.cells import RunResult
 from agelab.published.claims import Claim
 from agelab.published.our_values import OurValues
+from agelab.published.processor_band import within_band
 from agelab.published.ranking import Ranking, rankings
 from agelab.published.run_columns import RunColumn, run_columns
 from agelab.published.study import Study, study_of_scenario
@@ -62,8 +63,14 @@ def _report(study: Study, runs: Iterable[RunResult]) -> StudyReport:
         for name in (stand_ins_run(study, side) if study.claims.stand_ins else ("",))
     )
     sources = [OurValues(study.figures, study.claims, column.side, column.stand_in) for column in columns]
+    sides = dict(lettered)
     claims = tuple(
-        (claim, tuple((name, one) for name, side in lettered for one in judge_claim(study, claim, side)))
+        (
+            claim,
+            within_band(
+                [(name, one) for name, side in lettered for one in judge_claim(study, claim, side)], sides
+            ),
+        )
         for claim in study.claims.claims
     )
     return StudyReport(

@@ -6,6 +6,7 @@ from functools import cached_property
 
 from agelab.analysis.cells import RunResult, SeedGroup, group_cells
 from agelab.analysis.host_noise import HostNoise, noise_of_runs
+from agelab.model.machine import MachineLabel
 from agelab.model.result import Cell, RunPlan
 from agelab.scenario import selection
 
@@ -56,6 +57,11 @@ class RunColumn:
         return self.plan.cells[0]
 
     @property
+    def machine(self) -> MachineLabel:
+        """The first cell's machine: the end of the band and what was changed of it are the same in all."""
+        return MachineLabel.parse(self.first.machine)
+
+    @property
     def names(self) -> list[str]:
         return [run.plan.run for run in self.runs]
 
@@ -97,11 +103,30 @@ class RunColumn:
 
     def takes(self, run: RunResult) -> bool:
         """Return whether the run belongs here: it differs in nothing but variants, layouts and run seeds."""
-        ours, theirs = self.plan, run.plan
-        alike = (ours.scale, ours.clock, _choices(ours)) == (theirs.scale, theirs.clock, _choices(theirs))
-        same = (run for run in self.runs if run.plan.scenario == theirs.scenario)
-        steps = {plan.provenance.get("scenario") for plan in (theirs, *(run.plan for run in same))}
-        return alike and len(steps) == 1 and all(self._fits(theirs.scenario, cell) for cell in theirs.cells)
+        end = MachineLabel.parse(run.plan.cells[0].machine).band_end
+        alike = end == self.machine.band_end and self._is_set_up_as(run.plan)
+        return alike and all(self._fits(run.plan.scenario, cell) for cell in run.plan.cells)
+
+    def differs_in_band(self, other: "RunColumn") -> bool:
+        """Return whether nothing but variants, layouts, run seeds and the end of the processor's band differs."""
+        ours, theirs = self._machines_and_drives(), other._machines_and_drives()
+        same = all(ours[key] == theirs[key] for key in ours.keys() & theirs.keys())
+        return same and all(self._is_set_up_as(run.plan) for run in other.runs)
+
+    def _machines_and_drives(self) -> dict[Key, tuple[str, tuple[str, ...]]]:
+        """Return the machine, without the end of its band, and the drives of each scenario, variant and layout."""
+        return {
+            key: (MachineLabel.parse(group.cell.machine).name, group.cell.drives)
+            for key, group in self.groups.items()
+        }
+
+    def _is_set_up_as(self, plan: RunPlan) -> bool:
+        """Return whether a run has our scale, clock, choices and steps."""
+        ours = self.plan
+        same = (run for run in self.runs if run.plan.scenario == plan.scenario)
+        steps = {one.provenance.get("scenario") for one in (plan, *(run.plan for run in same))}
+        alike = (ours.scale, ours.clock, _choices(ours)) == (plan.scale, plan.clock, _choices(plan))
+        return alike and len(steps) == 1
 
     def _fits(self, scenario: str, cell: Cell) -> bool:
         """Return whether this cell is not there yet, and its variant has the same machine and drives."""
@@ -120,12 +145,11 @@ class RunColumn:
 
 def _choices(plan: RunPlan) -> tuple[object, ...]:
     first = plan.cells[0]
-    band_end = first.machine.partition(":")[2]
     return (
         first.defaults,
         first.kernel,
         first.accelerator,
-        band_end,
+        MachineLabel.parse(first.machine).changes,
         *(plan.provenance.get(name) for name in SHARED),
     )
 

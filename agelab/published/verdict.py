@@ -1,6 +1,7 @@
 """Judge a claim by our runs: replicated, not replicated, not known, or could not be tested; with the reason."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -39,6 +40,8 @@ class JudgedClaim:
     filesystem: str = ""
     """The filesystem judged, where filesystems of ours stand in for the study's."""
     stand_in: bool = False
+    in_band: Mapping[str, ClaimVerdict] = field(default_factory=dict)
+    """End of the processor's band (empty: its middle) to the verdict there, where these differ."""
 
 
 @dataclass(frozen=True)

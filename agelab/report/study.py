@@ -1,6 +1,7 @@
 """The published study beside the runs: its tables and ours, and a verdict on each claim."""
 
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 
 from agelab import vega
 from agelab.analysis.run_set import RunSet
@@ -11,9 +12,11 @@ from agelab.published.phrasing import (
     claim_notes,
     comparison_rows,
     describe_column,
+    deviation_counts,
     figure_text,
     floor_notes,
     ranking_title,
+    readings,
     reason_text,
     value_text,
     variants_not_run,
@@ -22,8 +25,10 @@ from agelab.published.phrasing import (
 from agelab.published.ranking import RankedColumn as Side
 from agelab.published.ranking import RankedRow, Ranking
 from agelab.published.report import StudyReport, study_reports
+from agelab.published.value_sources import Value
 from agelab.published.verdict import ClaimVerdict, JudgedClaim
 from agelab.report.charts import MAX_CHARTS
+from agelab.report.deviation import deviation_blocks
 from agelab.report.model import Answer, Block, Chart, Charts, Heading, Mark, Prose, Table, TableCell
 from agelab.vega import Bar
 
@@ -71,6 +76,7 @@ def study_blocks(report: StudyReport, where: str) -> Iterator[Block]:
     lines = [f"{report.study.claims.about}."]
     for letter, side in report.sides:
         lines.append(f"{letter}: {describe_column(side)}.")
+        lines += [f"{letter}: {line}." for line in deviation_counts(report, letter)]
         lines += [f"{letter}: left out: {line}" for line in side.left_out]
         lines += [f"{letter}: {line}" for line in floor_notes(report, letter)]
     yield Prose(tuple(lines), listed=True)
@@ -78,6 +84,7 @@ def study_blocks(report: StudyReport, where: str) -> Iterator[Block]:
     for number, ranking in enumerate(report.rankings):
         if rows := ranking.measured_rows:
             yield _table(report, ranking, rows, f"{where}-ranking-{number}")
+            yield from deviation_blocks(report, ranking, f"{where}-off-{number}")
             yield from _charts(report, ranking, rows)
 
 
@@ -110,16 +117,23 @@ def _claims(report: StudyReport, where: str) -> Table:
 
 
 def _table(report: StudyReport, ranking: Ranking, rows: Sequence[RankedRow], id: str) -> Table:
-    """Return a row for each step and variant: value, ratio to the lowest, rank; theirs and ours."""
+    """Return a row for each step and variant: values beside each other and how far off, then ratios and ranks."""
     found = []
     for row in rows:
         for variant in row.theirs[0].values:
-            cells = (cell for column in (row.theirs[0], *row.ours) for cell in _cells(column, variant))
-            step = f"{row.step} (in a circle)" if row.circle else row.step
-            found.append((TableCell(step), TableCell(variant), *cells))
-    columns = [Heading("step"), Heading("filesystem")]
-    for name in ("study", *(column.name for column in report.columns)):
-        columns += [Heading(f"{name}: value", True), Heading("times the lowest", True), Heading("rank", True)]
+            values = [_value("-".join(readings(row, variant)), row.theirs[0].values[variant])]
+            for ours, deviation in zip(row.ours, ranking.deviations, strict=True):
+                step = deviation.step(row.step)
+                off = step.ratios.get(variant) if step else None
+                values += [_value(value_text(ours.values[variant]), ours.values[variant]), _ratio(off)]
+            ranks = (cell for column in (row.theirs[0], *row.ours) for cell in _place(column, variant))
+            name = f"{row.step} (in a circle)" if row.circle else row.step
+            found.append((TableCell(name), TableCell(variant), *values, *ranks))
+    unit = "times the other" if ranking.unit == "times" else ranking.unit
+    names = [column.name for column in report.columns]
+    heads = [f"study: {unit}", *(head for name in names for head in (f"{name}: {unit}", f"{name}: off"))]
+    heads += [head for name in ("study", *names) for head in (f"{name}: times the lowest", f"{name}: rank")]
+    columns = (Heading("step"), Heading("filesystem"), *(Heading(head, True) for head in heads))
     said = "; ".join(
         f"{column.name}: tau-b of the sums {agreement_text(one.ours)} "
         f"({one.ours.common} variants, {len(one.steps)} steps)"
@@ -129,16 +143,20 @@ def _table(report: StudyReport, ranking: Ranking, rows: Sequence[RankedRow], id:
     caption = f"The study's {ranking_title(report, ranking)}" + (
         f". Agreement with it: {said}" if said else ""
     )
-    return Table(id, caption, tuple(columns), tuple(found))
+    return Table(id, caption, columns, tuple(found))
 
 
-def _cells(column: Side, variant: str) -> list[TableCell]:
-    value, ratio, rank = column.values[variant], column.ratio(variant), column.rank(variant)
-    return [
-        TableCell(value_text(value), float(value.median) if value.numbers else None),
-        TableCell(figure_text(ratio), None if ratio is None else float(ratio)),
-        TableCell(str(rank or "–"), rank),
-    ]
+def _value(text: str, value: Value) -> TableCell:
+    return TableCell(text, float(value.median) if value.numbers else None)
+
+
+def _ratio(ratio: Fraction | None) -> TableCell:
+    return TableCell(figure_text(ratio), None if ratio is None else float(ratio))
+
+
+def _place(column: Side, variant: str) -> list[TableCell]:
+    rank = column.rank(variant)
+    return [_ratio(column.ratio(variant)), TableCell(str(rank or "–"), rank)]
 
 
 def _charts(report: StudyReport, ranking: Ranking, rows: Sequence[RankedRow]) -> Iterator[Charts]:

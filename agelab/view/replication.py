@@ -145,8 +145,11 @@ def _print_claim(
 ) -> None:
     console = open_console()
     print_wrapped(console, f" {claim.id}: {claim.says}", hang=3)
-    verdicts = [f"{verdict_label(letter, one)}: {one.verdict}: {reason_text(one)}" for letter, one in judged]
-    for line in (*claim_notes(claim), *verdicts):
+    verdicts: dict[str, list[str]] = {}
+    for letter, one in judged:
+        verdicts.setdefault(f"{one.verdict}: {reason_text(one)}", []).append(verdict_label(letter, one))
+    said = [f"{', '.join(labels)}: {verdict}" for verdict, labels in verdicts.items()]
+    for line in (*claim_notes(claim), *said):
         print_wrapped(console, f"   {line}", hang=5)
     lines = comparison_rows([one for _, one in judged], everything)
     if lines:

@@ -17,12 +17,13 @@ from agelab.published.phrasing import (
     figure_text,
     floor_notes,
     ranking_title,
+    readings,
     reason_text,
     times_text,
     value_text,
     verdict_label,
 )
-from agelab.published.ranking import RankedColumn, RankedRow, Ranking
+from agelab.published.ranking import RankedColumn, Ranking
 from agelab.published.report import StudyReport
 from agelab.published.verdict import ClaimVerdict, JudgedClaim
 from agelab.view.study_tables import escape_markdown
@@ -63,7 +64,7 @@ def _ranking(report: StudyReport, ranking: Ranking) -> Iterator[str]:
         yield from (f"  - {line}" for line in deviation_lines(found, apart(report)))
     yield from ("", _row(head), _row(["---"] * len(head)))
     for row in ranking.rows:
-        theirs = ["-".join(_readings(row, name)) for name in ranking.variants]
+        theirs = ["-".join(readings(row, name)) for name in ranking.variants]
         mark = " (in a circle)" if row.circle else ""
         yield _row([f"{row.step}{mark}", "theirs", *theirs, *[""] * 6])
         for name, column, found in zip(names, row.ours, ranking.deviations, strict=True):
@@ -77,13 +78,6 @@ def _ranking(report: StudyReport, ranking: Ranking) -> Iterator[str]:
         parts = [factor_text(found.typical_step), factor_text(found.typical_rest)]
         yield _row(["in all", name, *("" for _ in ranking.variants), tau, *bands, *parts])
     yield ""
-
-
-def _readings(row: RankedRow, variant: str) -> list[str]:
-    """List the study's value, percentages in each reading."""
-    if variant not in row.theirs[0].values:
-        return []
-    return list(dict.fromkeys(value_text(one.values[variant]) for one in row.theirs))
 
 
 def _cell(column: RankedColumn, step: StepDeviation | None, variant: str) -> str:

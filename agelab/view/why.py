@@ -88,6 +88,8 @@ def _remarks(answer: ClaimAnswer) -> list[str]:
     for trial in answer.untested:
         why = trial.judged.reason if trial.judged else trial.reason
         lines.append(f"{trial.name}: {why}")
+    remarks = (f"{one.factor.name}: {one.setting.remark}" for one in answer.tested if one.setting.remark)
+    lines += dict.fromkeys(remarks)
     for trial in answer.trials:
         if trial.also:
             inputs = ", ".join(trial.also)
@@ -134,6 +136,7 @@ def answer_json(answer: ClaimAnswer) -> dict[str, Any]:
                 "flips": answer.flips(one),
                 "runs": list(one.runs),
                 "also_differ": list(one.also),
+                "remark": one.setting.remark or None,
                 **(_judged_json(one.judged) if one.judged else {"verdict": None, "reason": one.reason}),
             }
             for one in answer.trials

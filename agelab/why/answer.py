@@ -29,9 +29,10 @@ class ClaimAnswer:
         return [one for one in self.trials if one not in self.tested]
 
     def flips(self, trial: Trial) -> bool:
-        """Return whether a trial says yes or no, and not what the run itself says."""
-        verdict = trial.judged.verdict if trial.judged else None
-        return verdict in DECIDED and verdict is not self.baseline.judged.verdict
+        """Return whether a trial says yes or no, and not what the run itself says; within the band, anything else."""
+        verdict = trial.judged.verdict if trial.judged else ClaimVerdict.UNTESTED
+        counts = verdict in DECIDED or (verdict is ClaimVerdict.UNKNOWN and not trial.factor.known)
+        return counts and verdict is not self.baseline.judged.verdict
 
     @property
     def flipped(self) -> list[Trial]:
@@ -96,8 +97,8 @@ def _comparisons(judged: JudgedClaim | None) -> tuple[ClaimComparison, ...]:
 
 def _factors(trials: Sequence[Trial]) -> str:
     """Name the factors, each of which flips the verdict alone: ``the kernel or the defaults``."""
-    return " or ".join(dict.fromkeys(f"the {one.factor.name}" for one in trials))
+    return " or ".join(dict.fromkeys(f"the {one.factor.called or one.factor.name}" for one in trials))
 
 
 def _settings(trials: Sequence[Trial]) -> str:
-    return " or ".join(one.name for one in trials)
+    return " or ".join(one.setting.called or one.name for one in trials)

@@ -27,6 +27,9 @@ from agelab.vm import host
 SINGLE_USES = ("disk", "crash_at", "corpus", "log", "control")
 """Options with which a run is not the scenario's own: what is changed beside them means something else."""
 
+COMPANION = ("$SOURCE", "$BESIDE")
+"""What a step calls the filesystem beside the disk under test."""
+
 
 @dataclass(frozen=True)
 class Baseline:
@@ -41,6 +44,16 @@ class Baseline:
     run: RunResult
     """The run, with the cells of the claim alone."""
     judged: JudgedClaim
+    steps: frozenset[str]
+    """The steps whose values the claim's test asks for."""
+
+    @property
+    def uses_companion(self) -> bool:
+        """True if one of the claim's steps reads or writes the filesystem beside the disk under test."""
+        scenario = self.scenario
+        commands = {one.name: one.run for one in scenario.actions()}
+        commands |= {one.name: one.perform for one in scenario.experiments}
+        return any(word in commands.get(step, "") for step in self.steps for word in COMPANION)
 
     @property
     def cells(self) -> tuple[CellResult, ...]:
@@ -87,9 +100,9 @@ def find_baseline(run: RunResult, name: str, filesystem: str | None = None) -> B
         )
     scenario = resolve(options).selection.scenario
     _require_current(run, options, scenario)
-    keys = asked_for(study, claim, run, stand_in)
+    keys, steps = asked_for(study, claim, run, stand_in)
     mine = narrowed(run, (one for one in run.cells if _key(run, one) in keys))
-    return Baseline(study, claim, stand_in, options, scenario, mine, judged)
+    return Baseline(study, claim, stand_in, options, scenario, mine, judged, steps)
 
 
 def planned_cells(options: RunOptions) -> list[CellSpec]:
@@ -105,23 +118,26 @@ def narrowed(run: RunResult, cells: Iterable[CellResult]) -> RunResult:
     return replace(run, cells=kept, plan=plan)
 
 
-def asked_for(study: Study, claim: Claim, run: RunResult, stand_in: str = "") -> set[Key]:
-    """Return scenario, variant and layout of every cell that the claim's test asks for."""
+def asked_for(
+    study: Study, claim: Claim, run: RunResult, stand_in: str = ""
+) -> tuple[set[Key], frozenset[str]]:
+    """Return scenario, variant and layout of every cell that the claim's test asks for, and the steps."""
     assert claim.test is not None
     source = _AskedValues(study.figures, study.claims, RunColumn((run,)), stand_in)
     run_test(claim.test, study.claims, source)
-    return set(source.asked)
+    steps = (study.claims.sums.get(step, (step,)) for _, _, _, step, _ in source.asked)
+    return {source.key(place) for place in source.asked}, frozenset(name for those in steps for name in those)
 
 
 @dataclass(frozen=True)
 class _AskedValues(OurValues):
-    """Our values, with the cells whose values were asked for."""
+    """Our values, with the places that were asked for."""
 
-    asked: list[Key] = field(default_factory=list)
+    asked: list[Place] = field(default_factory=list)
 
     def value(self, place: Place) -> Value:
         if not self.claims.table(place[0]).untestable:
-            self.asked.append(self.key(place))
+            self.asked.append(place)
         return super().value(place)
 
 

@@ -8,6 +8,7 @@ from agelab.errors import AgelabError, InputError, unknown
 from agelab.kernel import debian_kernel
 from agelab.model.base import Defaults
 from agelab.model.drive import Drive, RotatingDisk
+from agelab.model.machine import MachineLabel
 from agelab.notify import Notify
 from agelab.runner.request.options import SourceState
 from agelab.scenario import selection
@@ -16,6 +17,14 @@ from agelab.why.baseline import Baseline, planned_cells
 
 KERNELS = ("5.10", "6.1", "6.12", "7.2")
 """Versions to try: those of Debian's suites that a guest can boot."""
+
+BLOCK_LAYERS = {
+    "scheduler=bfq": "the scheduler bfq",
+    "read_ahead_kib=64": "a read-ahead of 64 KiB",
+    "read_ahead_kib=256": "a read-ahead of 256 KiB",
+}
+"""Block layers to try, each with its name in a sentence."""
+UNREAD = "no step of the claim reads or writes the source: what differs is how the steps before have laid their copies"
 
 
 @dataclass(frozen=True)
@@ -30,6 +39,10 @@ class Setting:
     """The kernel's release, where that changes."""
     reason: str = ""
     """The reason why it cannot be tried; empty where it can."""
+    called: str = ""
+    """The setting in a sentence, where the factor's name and ``to`` are none."""
+    remark: str = ""
+    """What must be known of any difference that it makes."""
 
 
 Settings = Callable[[Baseline, Store, Notify], Iterable[Setting]]
@@ -47,6 +60,8 @@ class Factor:
     """The inputs of a cell, among those that are watched, which differ when it is changed."""
     known: bool = True
     """False where the run's own value is no better known than the settings are."""
+    called: str = ""
+    """Its name in a sentence, where that is another."""
 
 
 def _ends_of_band(baseline: Baseline, store: Store, say: Notify) -> Iterator[Setting]:
@@ -61,7 +76,7 @@ def _ends_of_band(baseline: Baseline, store: Store, say: Notify) -> Iterator[Set
 
 def _per_cycle(baseline: Baseline, end: str | None) -> Iterator[str]:
     """Yield the instructions in a cycle of each machine of the cells, at an end of its band."""
-    for name in dict.fromkeys(one.cell.machine.partition(":")[0] for one in baseline.cells):
+    for name in dict.fromkeys(MachineLabel.parse(one.cell.machine).name for one in baseline.cells):
         figure = selection.machine(name).instructions_per_cycle
         band = figure.band
         value = figure.value if end is None or band is None else band.high if end == "low" else band.low
@@ -98,7 +113,20 @@ def _source_states(baseline: Baseline, store: Store, say: Notify) -> Iterator[Se
         yield Setting("-", reason="the study copied from no other filesystem")
         return
     own = baseline.options.source or ("scattered" if beside.scattered else "pristine")
-    yield from (Setting(state, {"source": state}) for state in get_args(SourceState) if state != own)
+    remark = "" if baseline.uses_companion else UNREAD
+    for state in get_args(SourceState):
+        if state != own:
+            yield Setting(state, {"source": state}, called=f"a {state} source", remark=remark)
+
+
+def _block_layers(baseline: Baseline, store: Store, say: Notify) -> Iterator[Setting]:
+    """Yield other block layers; what the run changed of its own stays, but for the key that is tried."""
+    own = [word.strip() for word in (baseline.options.block or "").split(",") if word.strip()]
+    for word, called in BLOCK_LAYERS.items():
+        key = word.partition("=")[0]
+        if word not in own:
+            kept = [other for other in own if other.partition("=")[0].strip() != key]
+            yield Setting(word, {"block": ",".join([*kept, word])}, called=called)
 
 
 def _other_drives(baseline: Baseline, store: Store, say: Notify) -> Iterator[Setting]:
@@ -145,8 +173,9 @@ FACTORS = (
     Factor(
         "block",
         "the block layer: CFQ's successor, half and twice the read-ahead",
-        _values("block", "scheduler=bfq", "read_ahead_kib=64", "read_ahead_kib=256"),
+        _block_layers,
         frozenset({"machine"}),
+        called="block layer",
     ),
     Factor("source", "how the filesystem lies from which a study copied", _source_states),
     Factor("drive", "the nearest slower and faster disk", _other_drives, frozenset({"drives"})),

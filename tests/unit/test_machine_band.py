@@ -57,9 +57,12 @@ def test_a_variants_own_machine_is_taken_at_its_end() -> None:
     assert len(found) > 1 and all(name.endswith(":high") for name in found)
 
 
-def test_cells_at_both_ends_have_the_same_disk_beside_them() -> None:
-    for end in (None, "low", "high"):
-        options = RunOptions(name="piszcz-2006-ext2", machine_band=end)
+def test_cells_at_both_ends_and_with_another_block_layer_have_the_same_disk_beside_them() -> None:
+    changes: list[dict[str, Any]] = [
+        {}, {"machine_band": "low"}, {"machine_band": "high"}, {"block": "scheduler=bfq"}
+    ]  # fmt: skip
+    for changed in changes:
+        options = RunOptions(name="piszcz-2006-ext2", **changed)
         [found] = cell_requests(resolve(options), 16, (), None)
         assert companion_cell(found.spec).machine == selection.machine("pentium3-500")
 

@@ -250,7 +250,8 @@ def test_other_filesystems_stand_in_and_are_called_so(home: Path, capsys: pytest
     assert found[0]["reason"].startswith("it is UFS2 with SoftUpdates under FreeBSD")
     shown = said(capsys, "latest")
     assert "   A ufs2, ufs: could not be tested: it is UFS2" in shown
-    assert "   A ext3 (stands in): replicated: 5 of 5 are so; 1 left out, in a circle (no floor)\n" in shown
+    so = "replicated: 5 of 5 are so; 1 left out, in a circle (no floor)"
+    assert f"   A ext3 (stands in), A ufs (stands in): {so}\n" in shown
     page = said(capsys, "latest", "--markdown")
     assert "\n  - A ext3 (stands in), A ufs (stands in): could not be tested: " in page
     assert "For the study's own filesystem (ufs2, ufs) no claim could be tested: it is UFS2" in page

@@ -53,7 +53,8 @@ class MadeUpRuns:
         cells = [
             run_builder.cell(
                 spec.variant.name, spec.run_seed, filesystem=spec.filesystem.name, layout=spec.layout, kernel=kernel,
-                machine=spec.machine.name, drives=spec.disk.drive_specs, defaults=spec.defaults,
+                machine="+".join((spec.machine.name, *spec.changes)), drives=spec.disk.drive_specs,
+                defaults=spec.defaults,
             )
             for spec in planned_cells(options)
         ]  # fmt: skip
@@ -323,7 +324,50 @@ def test_the_block_layer_and_the_source_are_the_other_ones(runs: MadeUpRuns) -> 
     assert (
         tried[-1] == ("source", "scattered") and ("block", "scheduler=bfq") not in tried and len(tried) == 3
     )
-    assert [one.source for one in runs.asked] == [None, None, "scattered"]
+    assert [(one.block, one.source) for one in runs.asked] == [
+        ("scheduler=bfq,read_ahead_kib=64", None),
+        ("scheduler=bfq,read_ahead_kib=256", None),
+        ("scheduler=bfq", "scattered"),
+    ]
+
+
+def test_the_answer_names_the_block_layer_and_the_source_in_words(runs: MadeUpRuns) -> None:
+    runs.seconds = ext3_slow(lambda options: options.block == "scheduler=bfq" or bool(options.source))
+    runs.make(RunOptions(name="piszcz-2006"))
+    found = runs.told("--factors", "block,source")
+    assert found["answer"] == (
+        "replicated because of the block layer or the source: it is not with the scheduler bfq or a scattered source"
+    )
+
+
+def test_a_claim_whose_steps_leave_the_source_alone_has_a_remark(runs: MadeUpRuns) -> None:
+    runs.make(RunOptions(name="piszcz-2006"))
+    unread = "no step of the claim reads or writes the source: what differs is how the steps before have laid their"
+    assert f"source: {unread}" in " ".join(runs.ask("--factors", "source,defaults").split())
+    runs.step = "copy-from-other"
+    runs.make(RunOptions(name="piszcz-2006"))
+    assert [
+        one["remark"] for one in runs.told("--factors", "source", claim="copy-from-other-xfs-first")["trials"]
+    ] == [None]
+
+
+def test_at_an_end_of_the_band_too_close_to_tell_leaves_the_claim_open(runs: MadeUpRuns) -> None:
+    runs.step, claim = "copy-to-other", "copy-to-other-xfs-before-ext3"
+    runs.seconds = lambda options, variant: (
+        {None: 10.3, "low": 10.3, "high": 20.0}[options.machine_band] if variant == "ext3" else 10.0
+    )
+    runs.make(RunOptions(name="piszcz-2006", machine_band="high"))
+    found = runs.told("--factors", "cpu", claim=claim)
+    assert found["baseline"]["verdict"] == "replicated" and not found["known"]
+    assert found["answer"].startswith("not known: the verdict changes within the band")
+
+
+def test_the_ends_of_the_band_are_tried_of_a_run_with_another_block_layer(runs: MadeUpRuns) -> None:
+    runs.make(RunOptions(name="piszcz-2006", block="scheduler=bfq"))
+    assert [one["changed_to"].partition(":")[0] for one in runs.told("--factors", "cpu")["trials"]] == [
+        "cheap",
+        "dear",
+    ]
 
 
 def test_each_stand_in_is_asked_about_by_itself(runs: MadeUpRuns) -> None:

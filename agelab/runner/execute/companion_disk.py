@@ -66,7 +66,8 @@ def companion_scenario(whole: Scenario) -> Scenario:
 def companion_cell(spec: CellSpec) -> CellSpec:
     """Return the cell that makes the filesystem beside the disk of ``spec``.
 
-    It is made on the machine itself, not at an end of its band: cells at both ends have the same one beside them.
+    It is made on the machine itself, not at an end of its band or with another block layer: cells that differ in
+    these have the same one beside them.
     """
     assert spec.companion is not None
     made = companion_scenario(spec.scenario)
@@ -77,7 +78,7 @@ def companion_cell(spec: CellSpec) -> CellSpec:
         filesystem=spec.companion,
         companion=None,
         is_companion=True,
-        machine=selection.machine(spec.machine.plain_name) if spec.machine.is_at_band else spec.machine,
+        machine=selection.machine(spec.machine.plain_name),
         run_seed=0,
         layout="single",
         drives=(parse("model:none"),),
