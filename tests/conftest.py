@@ -9,7 +9,27 @@ import pytest
 
 from tests import capabilities
 
-ORDER = ("contract", "golden", "model", "vm", "unit")
+IMAGE = "vm/test_image.py"
+"""Makes the image that all guests boot, for two minutes and more where the store is empty."""
+BESIDE_IT = (
+    *("unit/test_hostile_pages.py", "unit/test_setup.py", "unit/test_bisect.py", "unit/test_fuzz.py"),
+    *(
+        "unit/test_bad_runs.py",
+        "unit/test_full_disk.py",
+        "unit/test_report_browser.py",
+        "unit/test_confine.py",
+    ),
+    *("unit/test_corpus_study.py", "unit/test_capsule.py", "unit/test_site.py", "unit/test_howto.py"),
+)
+"""What needs no guest and takes longest: for the other worker meanwhile, about as long as the image."""
+LONG = (
+    *("vm/test_block_layer.py", "vm/test_repeat.py", "vm/test_measured.py", "vm/test_drives.py"),
+    *("vm/test_saved_guest.py", "vm/test_studies.py", "vm/test_chaos.py", "vm/test_host_faults.py"),
+    *("vm/test_calibrate.py", "vm/test_histories.py", "vm/test_two_at_once.py", "vm/test_hostile_steps.py"),
+    *("vm/test_names.py", "vm/test_layout_truth.py", "vm/test_trouble.py", "vm/test_security.py"),
+)
+"""Tests of guests that take longest, the longest first."""
+FOLDERS = ("contract", "golden", "model", "vm", "unit")
 ENVIRONMENT = {"LC_ALL": "C.UTF-8", "LANG": "C.UTF-8", "TERM": "xterm"}
 UNSET = (
     *("PYTHONPATH", "PYTHONHOME", "PYTHONUTF8", "PYTHONIOENCODING", "PYTHONOPTIMIZE", "PYTHONWARNINGS"),
@@ -55,15 +75,21 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Build the guest image first, beside tests without guests; then the guests, the long files; short ones last."""
+    """Begin with the image and what is long and needs none; then the guests, the long ones first; short files last.
+
+    So nobody waits for the image, and both workers end together.
+    """
     items.sort(key=_place)
 
 
-def _place(item: pytest.Item) -> int:
+def _place(item: pytest.Item) -> tuple[int, int]:
     folder = item.path.parent.name
-    if (folder, item.path.name) == ("vm", "test_image.py"):
-        return -1
-    return ORDER.index(folder) if folder in ORDER else len(ORDER)
+    named = f"{folder}/{item.path.name}"
+    for order, files in enumerate(((IMAGE,), BESIDE_IT)):
+        if named in files:
+            return order, files.index(named)
+    before = FOLDERS.index(folder) if folder in FOLDERS else len(FOLDERS)
+    return 2 + before, LONG.index(named) if named in LONG else len(LONG)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -29,11 +29,15 @@ def judge_of(directory: BisectDirectory) -> Judge:
 
 
 def main(path: Path, judge: Callable[[BisectDirectory], Judge] = judge_of) -> int:
-    """Judge the commit that git has checked out; an error is recorded for the process that drives git."""
+    """Carry out the step; an error is recorded for the process that drives git."""
     # Git is started deaf to interrupts, so that it waits for this process to end its guest: this one is not.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
-    directory = BisectDirectory(path)
+    return carry_out(BisectDirectory(path), judge)
+
+
+def carry_out(directory: BisectDirectory, judge: Callable[[BisectDirectory], Judge]) -> int:
+    """Judge the commit that git has checked out, and return this step's exit status."""
     try:
         return search.judge_current_commit(directory, judge(directory))
     except AgelabError as error:

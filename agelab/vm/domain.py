@@ -4,14 +4,13 @@ import os
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
-from agelab import orphans, process
+from agelab import orphans
 from agelab.errors import AgelabError, InputError
 from agelab.plain_path import require_plain
 from agelab.stored_disk import DISK_ALIGNMENT
-from agelab.vm import virtual_clock, wall_clock
+from agelab.vm import virt_install, virtual_clock, wall_clock
 from agelab.vm.guest import MACHINE_TYPE, GuestSpec, MemoryDisk, SavedMemory
 
 MEMORY_SLOTS = 32
@@ -34,19 +33,22 @@ BASE_ARGUMENTS = (
     "cryptomgr.notests",
 )
 """Kernel arguments: fail fast, no randomness, no bounce buffers, no crypto self-tests (1.5 s)."""
-ANY_NAME = "agelab-guest"
+ANY_NAME, ANY_OWNER = "agelab-guest", "agelab-owner"
 STANDING_FOR = re.compile(r"/agelab/(\d+)\.file")
-"""Names that stand for a guest and for its files."""
+"""Names that stand for a guest, for the agelab that starts it, and for its files."""
 OWN_UUID = re.compile(r"\n *<uuid>[^<]*</uuid>")
 SAVE_ARGUMENT = "agelab.save"
 """Kernel argument by which the harness stops the guest at the moment to be saved (harness/saved.py)."""
 
 
-def domain_xml(spec: GuestSpec, uri: str, confined_by: Collection[str]) -> str:
+def domain_xml(
+    spec: GuestSpec, uri: str, confined_by: Collection[str], remembered: Path | None = None
+) -> str:
     """Return the domain XML for ``spec`` on a host with these security models (libvirt's capabilities).
 
-    Raises HostError when virt-install is missing or fails, InputError when the disks exceed a guest's address space,
-    or when a file has a name that QEMU would misread.
+    What virt-install printed for others is taken from the directory ``remembered``. Raises HostError when virt-install
+    is missing or fails, InputError when the disks exceed a guest's address space, or when a file has a name that QEMU
+    would misread.
     """
     if spec.clock == "virtual":
         virtual_clock.require_supported(spec)
@@ -55,18 +57,15 @@ def domain_xml(spec: GuestSpec, uri: str, confined_by: Collection[str]) -> str:
             raise AgelabError(f"{disk.path}: {disk.size} bytes is not a multiple of {DISK_ALIGNMENT}")
     for path in spec.paths:
         require_plain(path, "a file of a guest", "rename the run, or move the store: AGELAB_HOME=<directory>")
-    # Most guests differ in their names and those of their files alone, and virt-install takes half a second.
+    # Most guests differ in their names and those of their files alone, and need no virt-install of their own.
     places = {path: Path(f"/agelab/{number}.file") for number, path in enumerate(dict.fromkeys(spec.paths))}
-    xml = _printed_by(tuple(virt_install_command(_moved(spec, places), uri, confined_by)))
+    command = virt_install_command(_moved(spec, places), uri, confined_by)
+    # Without the UUID of its own that virt-install gives the domain: libvirt gives each another.
+    xml = OWN_UUID.sub("", virt_install.printed(command, remembered).strip()) + "\n"
     paths = list(places)
     named = xml.replace(f"<name>{ANY_NAME}</name>", f"<name>{spec.name}</name>", 1)
+    named = named.replace(f'value="{ANY_OWNER}"', f'value="{orphans.tag()}"', 1)
     return STANDING_FOR.sub(lambda found: str(paths[int(found[1])]), named)
-
-
-@cache
-def _printed_by(virt_install: tuple[str, ...]) -> str:
-    """Return what virt-install prints, without the UUID of its own for the domain: libvirt gives each another."""
-    return OWN_UUID.sub("", process.run(virt_install, timeout=120).stdout.strip()) + "\n"
 
 
 def _moved(spec: GuestSpec, places: Mapping[Path, Path]) -> GuestSpec:
@@ -95,7 +94,7 @@ def kernel_arguments(spec: GuestSpec) -> list[str]:
 
 
 def virt_install_command(spec: GuestSpec, uri: str, confined_by: Collection[str]) -> list[str]:
-    """Return the virt-install command for ``spec``; it prints XML and creates nothing."""
+    """Return the virt-install command for ``spec``; it prints XML, which names ANY_OWNER, and creates nothing."""
     fixed = (
         "--print-xml 1 --arch x86_64 --import --network none "
         "--graphics none --video none --sound none --controller usb,model=none --memballoon none --rng none "
@@ -105,7 +104,7 @@ def virt_install_command(spec: GuestSpec, uri: str, confined_by: Collection[str]
     )
     clock = virtual_clock if spec.clock == "virtual" else wall_clock
     own = virtual_clock.qemu_arguments(spec) if spec.clock == "virtual" else []
-    whose = f"env={orphans.VARIABLE}={orphans.tag()}"
+    whose = f"env={orphans.VARIABLE}={ANY_OWNER}"
     return [
         "virt-install", "--connect", uri, *fixed.split(),
         "--name", spec.name, "--memory", str(spec.memory_mib), "--vcpus", str(spec.vcpus),

@@ -81,7 +81,7 @@ def test_the_user_s_tree_is_not_touched(store: Store, linux: Path) -> None:
 
     before = state()
     directory = asked(store, linux, planted(20))
-    assert name(simulated.carry_out(directory)) == "20"
+    assert name(simulated.carry_out(directory, apart=True)) == "20"
     assert state() == before
     log = (directory.path / "bisect.log").read_text()
     assert "git bisect start" in log and "# first bad commit: [" in log
@@ -140,7 +140,7 @@ def test_a_hang_is_skipped_and_may_be_the_symptom(store: Store, linux: Path) -> 
 def test_a_killed_step_is_gone_on_with_and_nothing_is_measured_twice(store: Store, linux: Path) -> None:
     directory = asked(store, linux, planted(21, at_24="killed"))
     with pytest.raises(HostError, match="git bisect stopped") as raised:
-        simulated.carry_out(directory)
+        simulated.carry_out(directory, apart=True)
     assert "--continue" in raised.value.hint
     so_far = simulated.calls(directory)
     assert so_far[-1] == "24 1"
@@ -157,7 +157,7 @@ def test_a_killed_step_is_gone_on_with_and_nothing_is_measured_twice(store: Stor
 def test_what_is_the_host_s_fault_stops_the_search_with_its_own_words(store: Store, linux: Path) -> None:
     directory = asked(store, linux, planted(21, at_16="disk full"))
     with pytest.raises(HostError, match=r"^the disk is full$") as raised:
-        simulated.carry_out(directory)
+        simulated.carry_out(directory, apart=True)
     assert raised.value.hint == "free some space"
     assert [one.name for one in directory.path.glob("verdicts.jsonl")] == ["verdicts.jsonl"]
     (directory.path / simulated.BEHAVIOUR).write_text(json.dumps(planted(21)))

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import conftest
+
 PROJECT = Path(__file__).parents[2]
 SKIPS = """
 import pytest
@@ -68,3 +70,10 @@ def test_tests_do_not_depend_on_how_they_were_started(tmp_path: Path) -> None:
     }
     code, said = run_pytest(tmp_path, STARTED, "sh", "-c", shell, "sh", **odd)
     assert code == 0, said
+
+
+def test_every_file_that_the_order_names_is_there() -> None:
+    named = [conftest.IMAGE, *conftest.BESIDE_IT, *conftest.LONG]
+    assert [one for one in named if not (PROJECT / "tests" / one).is_file()] == []
+    assert len(set(named)) == len(named)
+    assert not [one for one in conftest.BESIDE_IT if one.startswith("vm/")], "they would wait for the image"

@@ -68,6 +68,7 @@ def test_images_of_several_kernels_prove_what_is_measured_and_a_run_of_them_is_r
         raise InputError("seen")
 
     monkeypatch.setattr(runner, "_run_all", run_all)
+    monkeypatch.setattr(runner, "resolve_kernel", lambda spec, store, progress: None)
     for kernels in (["--kernel", "5.10", "--kernel", "6.1"], ["--kernel", "6.1"]):
         with pytest.raises(InputError, match="seen"):
             CliRunner().invoke(run, ["aging-ext4", *kernels], catch_exceptions=False)

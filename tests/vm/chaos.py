@@ -21,18 +21,20 @@ from agelab.store import Store
 from agelab.vm import libvirt_daemon
 from tests.vm.cells import SMALL, step
 
-SHARED = ("image", "kernel", "root", "clock", "tools", "drive", "buildroot")
-"""Artefacts that a test's own home takes from the store of all tests."""
+SHARED = ("image", "kernel", "root", "clock", "tools", "drive", "buildroot", "guest")
+"""Artefacts that a test's own home takes from the store of all tests, with the locks of both."""
 SETTLED = 30.0
 """Seconds of the host after which nothing may be left of an agelab that was killed."""
 
 
-def home(directory: Path) -> Store:
-    """A store whose runs, corpora, caches and locks are the test's own."""
+def home(directory: Path, *own: str) -> Store:
+    """A store whose runs, corpora and caches are the test's own, and artefacts of the ``own`` kinds."""
     users = open_store()
     store = Store(directory / "home")
     store.root.mkdir(parents=True)
-    for kind in SHARED:
+    (users.home / "locks").mkdir(exist_ok=True)
+    (store.home / "locks").symlink_to(users.home / "locks")
+    for kind in set(SHARED) - set(own):
         (users.root / kind).mkdir(parents=True, exist_ok=True)
         (store.root / kind).symlink_to(users.root / kind)
     if (users.home / "cache").exists():  # what was resolved once is resolved the same here

@@ -15,7 +15,7 @@ EARLY = 0.6
 
 @pytest.mark.parametrize("kills", [20, pytest.param(200, marks=pytest.mark.full)])
 def test_nothing_is_lost_wrong_or_left_however_often_agelab_is_killed(tmp_path: Path, kills: int) -> None:
-    store = home(tmp_path)
+    store = home(tmp_path, "guest")
     words = ("run", str(cheap(tmp_path)), "--seeds", "1,2", "--jobs", "2")
     chaos = Chaos(store, words, seed=kills)
     started = time.monotonic()

@@ -23,7 +23,7 @@ from agelab.runner.prepare.prepare import PreparedRun
 from agelab.scenario import selection
 from agelab.store import Store
 from agelab.stored_disk import StoredDisk
-from agelab.vm import clock_library
+from agelab.vm import clock_library, virt_install
 from agelab.vm.hypervisor import Hypervisor
 
 COPY = Action(name="copy", run='cp -a "$SOURCE/." .', sync=True, deadline=100_000, origin="inferred")
@@ -106,8 +106,9 @@ def obtain(prepared: PreparedRun, hypervisor: Hypervisor, store: Store, progress
     with atomic.temp_dir(store.cache("beside")) as work:
         run = RunDirectory(work)
         programs = tools.obtain_filesystem_tools(own.filesystem.tools, store, progress)
+        domains = store.cache(virt_install.CACHE)
         launcher = GuestLauncher(
-            run.cell_directory(0), own, image, corpus, hypervisor, libraries, saved, None, programs
+            run.cell_directory(0), own, image, corpus, hypervisor, libraries, saved, None, programs, domains
         )
         readable_by = readers.of_made(corpus.image.parent, image.artefact.directory)
         goals = CellGoals(keep_as=keep, measure=False, readable_by=readable_by)

@@ -74,6 +74,8 @@ class GuestLauncher:
     """The modelled drive's kernel module, for cells that have one."""
     tools: Mapping[str, Path]
     """The guest's own programs, for cells that need them."""
+    domains: Path | None = None
+    """Where what virt-install prints is remembered."""
 
     def run(
         self,
@@ -196,7 +198,8 @@ class GuestLauncher:
     def _domain_xml(self, guest: GuestSpec) -> str:
         known = self._known_domains
         if guest not in known:
-            known[guest] = domain.domain_xml(guest, libvirt_daemon.uri(), self.hypervisor.security_models)
+            models = self.hypervisor.security_models
+            known[guest] = domain.domain_xml(guest, libvirt_daemon.uri(), models, self.domains)
         return known[guest]
 
     @cached_property

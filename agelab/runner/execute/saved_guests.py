@@ -12,7 +12,7 @@ from agelab.notify import Notify
 from agelab.runner.plan import cell_inputs
 from agelab.runner.prepare.prepare import PreparedRun
 from agelab.store import Artefact, Store, content_hash
-from agelab.vm import clock_library, domain, guest_output, host, libvirt_daemon
+from agelab.vm import clock_library, domain, guest_output, host, libvirt_daemon, virt_install
 from agelab.vm.clock_library import ClockLibraries
 from agelab.vm.guest import GuestSpec, SavedMemory
 from agelab.vm.hypervisor import Hypervisor
@@ -82,7 +82,8 @@ class SavedGuests:
         return {}
 
     def _domain_xml(self, guest: GuestSpec) -> str:
-        return domain.domain_xml(guest, libvirt_daemon.uri(), self.hypervisor.security_models)
+        models = self.hypervisor.security_models
+        return domain.domain_xml(guest, libvirt_daemon.uri(), models, self.store.cache(virt_install.CACHE))
 
     def discard(self, made: Artefact, error: NotRestored) -> None:
         """Remove a saved guest that does not start, so that it is made anew."""
