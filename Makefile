@@ -5,7 +5,7 @@ SHELL := /bin/sh
 
 # `make scenario KERNEL=debian:6.1` and `AGELAB_HOME=/big make test`: what is set here or in the
 # environment reaches the commands as environment variables, so no value needs quoting.
-SCENARIO_OPTIONS := CORPUS LOG KERNEL FS LAYOUT SCALE CLOCK DEFAULTS DISKS ERASE MACHINE MACHINE_BAND BLOCK SOURCE VCPUS SEEDS JOBS BOOT TRACE DISK KEEP_DISK CURVE CRASH_AT TIMING
+SCENARIO_OPTIONS := CORPUS LOG KERNEL FS LAYOUT SCALE CLOCK DEFAULTS DISKS ERASE MACHINE MACHINE_BAND BLOCK SOURCE VCPUS SEEDS JOBS BOOT TRACE DISK KEEP_DISK CURVE CRASH_AT TIMING FRESH CHECK
 export AGELAB_HOME NAME KERNELS $(SCENARIO_OPTIONS)
 
 BIN := .venv/bin
@@ -36,18 +36,20 @@ OPTIONS = $${CORPUS:+--corpus "$$CORPUS"} $${LOG:+--log "$$LOG"} $${KERNEL:+--ke
   $${ERASE:+--erase "$$ERASE"} $${MACHINE:+--machine "$$MACHINE"} $${MACHINE_BAND:+--machine-band "$$MACHINE_BAND"} \
   $${BLOCK:+--block "$$BLOCK"} $${SOURCE:+--source "$$SOURCE"} $${VCPUS:+--vcpus "$$VCPUS"} \
   $${SEEDS:+--seeds "$$SEEDS"} $${JOBS:+--jobs "$$JOBS"} $${BOOT:+--boot "$$BOOT"} $${TRACE:+--trace}
+# What becomes of cells whose keys are known.
+FOUND = $${FRESH:+--fresh} $${CHECK:+--check "$$CHECK"}
 
 scenario: name-given setup ## run NAME=<scenario>[-<variant>], e.g. make scenario NAME=aging-reiserfs
 	@$(BIN)/agelab run "$$NAME" $(OPTIONS) $${DISK:+--disk "$$DISK"} $${KEEP_DISK:+--keep-disk} $${CURVE:+--curve} \
-	  $${CRASH_AT:+--crash-at "$$CRASH_AT"} $${TIMING:+--timing}
+	  $${CRASH_AT:+--crash-at "$$CRASH_AT"} $${TIMING:+--timing} $(FOUND)
 
 sweep: name-given setup ## run NAME=<scenario>[-<variant>] on several kernels, into one table: KERNELS="5.10 6.1 6.12 7.2"
 	@test -n "$$KERNELS" || { echo 'agelab: say which kernels: make sweep NAME=aging-ext4 KERNELS="5.10 6.1 6.12 7.2"' >&2; exit 2; }
-	@set -f; for kernel in $$KERNELS; do set -- "$$@" --kernel "$$kernel"; done; KERNEL=; $(BIN)/agelab run "$$NAME" "$$@" $(OPTIONS)
+	@set -f; for kernel in $$KERNELS; do set -- "$$@" --kernel "$$kernel"; done; KERNEL=; $(BIN)/agelab run "$$NAME" "$$@" $(OPTIONS) $(FOUND)
 
 calibrate: name-given setup ## measure the floor of NAME=<scenario>[-<variant>]: five run seeds, the first twice
-	@test -z "$$DISK$$KEEP_DISK$$CURVE$$CRASH_AT$$TIMING" || { echo "agelab: calibrate makes every disk itself, keeps none, takes no curve" \
-	  "and no times of the host, and cuts no power: leave DISK, KEEP_DISK, CURVE, CRASH_AT and TIMING out" >&2; exit 2; }
+	@test -z "$$DISK$$KEEP_DISK$$CURVE$$CRASH_AT$$TIMING$$FRESH$$CHECK" || { echo "agelab: calibrate makes every disk itself, keeps none, takes no curve" \
+	  "and no times of the host, cuts no power, and decides itself what runs again: leave DISK, KEEP_DISK, CURVE, CRASH_AT, TIMING, FRESH and CHECK out" >&2; exit 2; }
 	@$(BIN)/agelab calibrate "$$NAME" $(OPTIONS)
 
 name-given:

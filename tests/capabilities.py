@@ -19,6 +19,8 @@ WHY_MISSING = {
     "tracing": "a container may forbid ptrace",
     "page cache": "a tmpfs keeps its files in memory",
     "PCI bridge": "a virtual machine or a container may have none",
+    "bazel-remote": "no Debian package has it; go install github.com/buchgr/bazel-remote/v2@latest, by a newer Go than "
+    "Debian 12's",
 }
 
 

@@ -30,10 +30,12 @@ LONG = (
 )
 """Tests of guests that take longest, the longest first."""
 FOLDERS = ("contract", "golden", "model", "vm", "unit")
-ENVIRONMENT = {"LC_ALL": "C.UTF-8", "LANG": "C.UTF-8", "TERM": "xterm"}
+ENVIRONMENT = {"LC_ALL": "C.UTF-8", "LANG": "C.UTF-8", "TERM": "xterm", "AGELAB_FRESH": "1"}
+"""AGELAB_FRESH: a test that runs a cell twice is never served its own earlier answer."""
 UNSET = (
     *("PYTHONPATH", "PYTHONHOME", "PYTHONUTF8", "PYTHONIOENCODING", "PYTHONOPTIMIZE", "PYTHONWARNINGS"),
     *("LANGUAGE", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"),
+    *("AGELAB_CACHE", "AGELAB_CACHE_CERT", "AGELAB_CACHE_KEY", "AGELAB_CACHE_CA"),
     *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "MAKEFLAGS", "MFLAGS", "MAKELEVEL"),
 )
 NOT_SKIPPED = (

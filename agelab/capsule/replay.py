@@ -31,7 +31,9 @@ from agelab.scenario.selection import Selection
 from agelab.store import Store, key_of
 
 IN_IMAGE = "or have it packed with --with-image"
-DECIDED_HERE = ("erase", "filesystem", "jobs", "kernel", "keep_disk", "proceed", "timing")
+DECIDED_HERE = (
+    *("erase", "filesystem", "jobs", "kernel", "keep_disk", "proceed", "timing", "fresh", "check"),
+)
 """Options that a replay does not take from the capsule, beside paths of another host."""
 Outcome = Literal["identical", "differs", "could not be rebuilt"]
 
@@ -117,7 +119,7 @@ def replay_request(
             "kernel": _kernel(capsule, kernel),
             "seeds": seeds,
         },
-        {},
+        {"fresh": True},
     )
     request = resolve(options, _source(capsule, cells, place))
     told = [capsule.cells[number].cell for number in cells]

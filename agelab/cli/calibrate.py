@@ -57,7 +57,7 @@ def _in_the_virtual_clock(options: RunOptions, everything: bool, as_json: bool) 
 
     seeds = options.seeds
     seeded = execute(options)
-    again = execute(options.changed(seeds=seeds[:1]))
+    again = execute(options.changed(seeds=seeds[:1], fresh=True))
     calibrated = [
         (group, CellPair(group.cells[seeds[0]], other.cells[seeds[0]]))
         for group, other in zip(seed_groups(load(seeded)), seed_groups(load(again)), strict=True)

@@ -29,6 +29,18 @@ from agelab.runner.request.options import RunOptions
 )
 @click.option("--curve", is_flag=True, help="Map the disk at points on the way, too: the steps stop for it.")
 @click.option(
+    "--fresh",
+    is_flag=True,
+    help="Run each cell, also where one with its key has ended (docs/howto/cache.md).",
+)
+@click.option(
+    "--check",
+    type=float,
+    default=None,
+    metavar="SHARE",
+    help="Run such a share of the cells that were found again, and compare: 0.05.",
+)
+@click.option(
     "--timing", is_flag=True, help="Take the host's time of each boot, too; the digits are the same."
 )
 def run(kernel: tuple[str, ...], **words: Any) -> int:

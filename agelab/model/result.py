@@ -12,6 +12,8 @@ from agelab.model.step_id import StepId
 SCHEMA = 1
 MAX_MAGNITUDE = 1 << 64
 """Maximum absolute value, enough for any count or time; excludes NaN."""
+MOMENT = "%Y-%m-%dT%H:%M:%SZ"
+"""Format of a moment, in UTC."""
 Count = Annotated[int, Field(ge=0, le=MAX_MAGNITUDE)]
 """A count reported by a guest."""
 
@@ -92,6 +94,17 @@ class Cell(Frozen):
         return self.variant if self.layout == "single" else self.label
 
 
+class CellOrigin(Frozen):
+    """Where a reused cell was measured."""
+
+    run: Label = Field(description="name of the run that measured it")
+    host: Label = Field(description="host of that run: system, processors")
+    ended: Label = Field(description="when the cell ended there, in UTC: 2026-11-24T12:40:11Z")
+
+    def __str__(self) -> str:
+        return f"{self.run}, {self.ended}, on {self.host}"
+
+
 class End(Frozen):
     """End record of a cell, written when the cell is finished."""
 
@@ -109,7 +122,18 @@ class End(Frozen):
     measured: str | None = Field(
         default=None, description="hash of the samples in any clock, to detect damage"
     )
-    host_seconds: float = Field(ge=0, le=MAX_MAGNITUDE, description="duration on the host")
+    host_seconds: float = Field(
+        ge=0,
+        le=MAX_MAGNITUDE,
+        description="duration on the host; of a reused cell on the host that measured it",
+    )
+    ended: Label | None = Field(default=None, description="when it was written, in UTC")
+    reused: CellOrigin | None = Field(
+        default=None, description="where a cell was measured that was found by its key and not run; else null"
+    )
+    disputes: Label | None = Field(
+        default=None, description="digest of an earlier cell with this key, where that is another one"
+    )
 
 
 class RunKernel(Frozen):
@@ -169,6 +193,7 @@ class CellRecord(Cell, End):
 
     measured: str | None = Field(default=None, exclude=True)
     host_seconds: float = Field(default=0, exclude=True)
+    ended: str | None = Field(default=None, exclude=True)
     samples: tuple[Sample, ...] = Field(description="in order of measurement")
 
 

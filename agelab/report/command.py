@@ -12,7 +12,7 @@ MAKE_VARIABLES = {
     "clock": "CLOCK", "defaults": "DEFAULTS", "disks": "DISKS", "erase": "ERASE", "machine": "MACHINE",
     "machine_band": "MACHINE_BAND", "block": "BLOCK", "source": "SOURCE",
     "vcpus": "VCPUS", "seeds": "SEEDS", "jobs": "JOBS", "trace": "TRACE", "disk": "DISK", "keep_disk": "KEEP_DISK",
-    "curve": "CURVE", "timing": "TIMING",
+    "curve": "CURVE", "timing": "TIMING", "fresh": "FRESH", "check": "CHECK",
 }  # fmt: skip
 """Option -> variable of ``make scenario``."""
 

@@ -11,6 +11,7 @@ from agelab.model.scenario import Scenario
 from agelab.report.command import repeat_command
 from agelab.report.model import Block, Command, Facts, Prose
 from agelab.report.step_statistics import list_outliers
+from agelab.results.reused import origins
 from agelab.results.status import GOING
 from agelab.scenario import selection
 from agelab.stats.formatting import name_some
@@ -55,6 +56,8 @@ def run_facts(group: RunSet) -> Iterator[Block]:
         ("run seeds", ", ".join(map(str, group.seeds)) or "none"),
         ("cells", ", ".join(f"{statuses.count(one)} {one}" for one in dict.fromkeys(statuses)) or "none"),
     ]
+    if reused := "; ".join(origins(entry.end for _, entry in group.cells)):
+        rows.append(("reused", f"not run again, since their keys were known: {reused}"))
     yield Facts(tuple(rows))
     commands: dict[str, list[str]] = {}
     for loaded in group.runs:
@@ -116,6 +119,12 @@ def main_doubts(group: RunSet) -> Iterator[str]:
     if going := [one.plan.run for one in group.runs if one.running]:
         yield f"Still going on, and shown as far as it is: {', '.join(going)}."
     bad = [entry for _, entry in group.cells if entry.status not in ("ok", *GOING)]
+    for subject, entry in group.cells:
+        if entry.end and entry.end.disputes:
+            yield (
+                f"{subject.name}, seed {entry.seed}: its digest {entry.end.digest} is not {entry.end.disputes}, "
+                "which an earlier cell of the same key has: one of them is wrong."
+            )
     if bad:
         yield f"{len(bad)} of {len(group.cells)} cells did not end ok: their reasons stand below, under “Doubts”."
 

@@ -3,7 +3,7 @@
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -22,11 +22,16 @@ SEAL = "seal"
 
 def add_line(path: Path, row: Mapping[str, Any]) -> None:
     """Add a JSON line to a file, in place of a last one that was cut short."""
+    add_lines(path, [row])
+
+
+def add_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Add JSON lines to a file, in place of a last one that was cut short."""
     with path.open("ab+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         end = _whole_lines(file)
         file.truncate(end)
-        file.write(json.dumps(seal(row)).encode() + b"\n")
+        file.write(b"".join(json.dumps(seal(row)).encode() + b"\n" for row in rows))
 
 
 def lines(path: Path) -> list[dict[str, Any]]:

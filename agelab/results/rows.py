@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 from typing import Any
 
+from agelab.model.result import CellOrigin
 from agelab.results.run_directory import RunDirectory
 
 COLUMNS = (
     *("run", "scenario", "scale", "clock", "cell", "variant", "filesystem", "layout", "kernel", "machine"),
     *("drives", "defaults", "accelerator", "seed", "status", "reason"),
     *("step", "repetition", "metric", "value", "unit", "not_measured"),
+    *("reused", "disputes"),
 )
 """The columns, in this order."""
 
@@ -17,13 +19,15 @@ def rows(run: RunDirectory) -> Iterator[dict[str, Any]]:
     """Yield the rows of a run, cell by cell, each with all of COLUMNS.
 
     A cell without a sample has one row with no step, so that it does not vanish; what was not measured has no value,
-    and the reason. ``drives`` of RAID-0 have a plus between them. A cell that has not ended is ``interrupted``.
+    and the reason. ``drives`` of RAID-0 have a plus between them; ``reused`` says where a reused cell was measured. A
+    cell that has not ended is ``interrupted``.
     """
     result = run.as_json()
     common = {name: result[name] for name in ("run", "scenario", "scale", "clock")}
     nothing = dict.fromkeys(("step", "repetition", "metric", "value", "unit", "not_measured"))
     for number, cell in enumerate(result["cells"]):
-        about = {**common, "cell": number, **cell, "drives": "+".join(cell["drives"])}
+        origin = str(CellOrigin(**cell["reused"])) if cell["reused"] else None
+        about = {**common, "cell": number, **cell, "drives": "+".join(cell["drives"]), "reused": origin}
         for sample in cell["samples"] or [{}]:
             row = {**about, **nothing, **sample}
             yield {name: row[name] for name in COLUMNS}

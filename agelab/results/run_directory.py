@@ -99,6 +99,11 @@ class RunDirectory:
         """Add one sample of a cell."""
         self._add({"cell": number, **_row(sample)})
 
+    def append_all(self, number: int, samples: Sequence[Sample]) -> None:
+        """Add all samples of a cell at once."""
+        rows = ({"cell": number, **_row(sample)} for sample in samples)
+        checksummed.add_lines(self.path / "samples.jsonl", rows)
+
     def restart_cell(self, number: int) -> None:
         """Drop what a cell has left, its samples by a line that voids them, so that it can begin anew."""
         if (self.path / "cells" / str(number)).exists():
@@ -171,9 +176,10 @@ class RunDirectory:
 
         Raises InputError for damage.
         """
-        return dict(escape_json(self._inputs(number)))
+        return dict(escape_json(self.recorded_inputs(number)))
 
-    def _inputs(self, number: int) -> dict[str, Any]:
+    def recorded_inputs(self, number: int) -> dict[str, Any]:
+        """Read the same as it is written, which is what the key is the hash of."""
         path = self.path / "cells" / str(number) / "inputs.json"
         with checksummed.readable(path), suppress(FileNotFoundError):
             return dict(json.loads(fileio.read_bytes(path)))
@@ -230,7 +236,7 @@ class RunDirectory:
 
     def _damaged_files(self, number: int, end: End, samples: Sequence[Sample]) -> Iterator[str]:
         """Name the files of a cell that are missing, or not what its end record says."""
-        if end.inputs_key and inputs_key(self._inputs(number)) != end.inputs_key:
+        if end.inputs_key and inputs_key(self.recorded_inputs(number)) != end.inputs_key:
             yield f"cells/{number}/inputs.json"
         recorded = end.measured or end.digest
         if recorded and digest(end.status, samples, end.maps) != recorded:
@@ -240,7 +246,7 @@ class RunDirectory:
                 yield f"cells/{number}/end.json"
                 continue
             path = self.path / "cells" / str(number) / map_file(name)
-            if not (path.is_file() and _unpacked_hash(path) == wanted):
+            if not (path.is_file() and unpacked_hash(path) == wanted):
                 yield str(path.relative_to(self.path))
 
     def as_json(self) -> dict[str, Any]:
@@ -257,7 +263,7 @@ class RunDirectory:
             cells.append(
                 {
                     **cell.model_dump(mode="json"),
-                    **end.model_dump(mode="json", exclude={"host_seconds", "measured"}),
+                    **end.model_dump(mode="json", exclude={"host_seconds", "measured", "ended"}),
                     "samples": rows,
                 }
             )
@@ -297,7 +303,7 @@ def map_file(name: str) -> Path:
     return Path("maps", f"{name}.gz")
 
 
-def _unpacked_hash(path: Path) -> str | None:
+def unpacked_hash(path: Path) -> str | None:
     """Return the sha256 of a packed file's content; None where it cannot be unpacked."""
     try:
         found = hashlib.sha256()

@@ -16,6 +16,11 @@ def statuses(run: RunDirectory, ends: Sequence[End | None]) -> list[str]:
     return [status_of(end, run.path / "cells" / str(number), going_on) for number, end in enumerate(ends)]
 
 
+def with_origin(status: str, end: End | None) -> str:
+    """Add to a status that the cell was not run: ``ok, reused``."""
+    return f"{status}, reused" if end and end.reused else status
+
+
 def count_cells(number: int) -> str:
     """Format a number of cells: ``1 cell``, ``2 cells``."""
     return "1 cell" if number == 1 else f"{number} cells"

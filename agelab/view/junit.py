@@ -53,20 +53,33 @@ def _case(scenario: str, cell: Cell, end: End | None) -> ElementTree.Element:
     case.set("time", f"{end.host_seconds if end else 0:.3f}")
     if kind := _kind(end):
         status = end.status if end else Status.INTERRUPTED
-        why = (end.reason if end else "it has no end record") or ""
+        why = _why(end)
         element = ElementTree.SubElement(
             case, kind, message=replace_forbidden(why.partition("\n")[0]), type=str(status)
         )
         element.text = replace_forbidden(why)
     if end and end.digest:
+        origin = f"\nreused {end.reused}" if end.reused else ""
         ElementTree.SubElement(case, "system-out").text = replace_forbidden(
-            f"inputs_key {end.inputs_key}\ndigest {end.digest}"
+            f"inputs_key {end.inputs_key}\ndigest {end.digest}{origin}"
         )
     return case
 
 
 def _kind(end: End | None) -> str | None:
-    return ELEMENTS.get(end.status) if end else "error"
+    if end is None:
+        return "error"
+    return ELEMENTS.get(end.status, "failure" if end.disputes else None)
+
+
+def _why(end: End | None) -> str:
+    """Return why a cell is not ok."""
+    if end is None:
+        return "it has no end record"
+    disputed = (
+        f"its digest is not that of an earlier cell with its key, {end.disputes}" if end.disputes else ""
+    )
+    return end.reason or disputed
 
 
 def replace_forbidden(text: str) -> str:

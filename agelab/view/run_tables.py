@@ -42,6 +42,7 @@ DROPPED_LAST = ("scale", "defaults")
 """Columns that are dropped after that."""
 REPORTED = {"space_left": "left for data", "content_bytes": "in all files"}
 """Metrics that steps report themselves, with their labels."""
+DISPUTED = "which an earlier cell of this key has: one of them is wrong, and neither is reused any more"
 PROMISED = ("files_intact", "files_damaged", "files_missing")
 CHANGED = tuple(f"unsynced_{what}" for what in ("whole", "older", "short", "zeros", "garbage", "missing"))
 
@@ -157,6 +158,10 @@ def _print_cell(
             print_wrapped(
                 console, "  digest      none: only a finished cell of the virtual clock has one", 14
             )
+    if end.reused:
+        print_wrapped(console, f"  reused      {end.reused}", 14)
+    if end.disputes:
+        print_wrapped(console, f"  disputes    {end.disputes}, {DISPUTED}", 14)
 
 
 def _print_steps(console: Console, samples: Sequence[Sample]) -> None:
@@ -263,7 +268,12 @@ def _width(column: str, rows: Sequence[dict[str, str]], *, parts: bool) -> int:
 def _listed(run: RunDirectory) -> dict[str, str]:
     """Return the run's line by column; run seeds only where they are not just 1."""
     plan = run.plan()
-    statuses = cell_names.statuses(run, [run.end(number) for number in range(len(plan.cells))])
+    ends = [run.end(number) for number in range(len(plan.cells))]
+    statuses = cell_names.statuses(run, ends)
+    if reused := sum(1 for end in ends if end and end.reused):
+        statuses_text = f"{cell_names.count_statuses(statuses)}, {reused} reused"
+    else:
+        statuses_text = cell_names.count_statuses(statuses)
     seeds = sorted({cell.seed for cell in plan.cells})
     return {
         "run": plan.run,
@@ -273,5 +283,5 @@ def _listed(run: RunDirectory) -> dict[str, str]:
         "seeds": cell_names.ranges(seeds) if seeds != [1] else "",
         "layout": ", ".join(dict.fromkeys(cell.layout for cell in plan.cells)),
         "drives": ", ".join(dict.fromkeys(drive for cell in plan.cells for drive in cell.drives)),
-        SPLIT: cell_names.count_statuses(statuses),
+        SPLIT: statuses_text,
     }

@@ -11,10 +11,11 @@ from agelab.model.result import Cell, End
 from agelab.report.answer import all_tests, headline
 from agelab.report.numbers import with_spread
 from agelab.report.step_selection import charted_steps, repeated_steps
+from agelab.results.reused import origins
 from agelab.results.run_directory import RunDirectory
 from agelab.stats.series import seeds_text
 from agelab.view import cell_names, sparkline
-from agelab.view.run_tables import print_head, print_run
+from agelab.view.run_tables import DISPUTED, print_head, print_run
 from agelab.view.terminal import WHOLE, Head, open_console, print_table, print_wrapped
 
 BAR = 16
@@ -46,6 +47,7 @@ def print_result(run: RunDirectory) -> None:
         _print_bars(console, group)
     console.print()
     (_print_each if len(plan.cells) <= MAX_LINES else _print_together)(console, run)
+    _print_reuse(console, run)
     print_wrapped(console, f"\nevery sample, key and digest: agelab show {run.name}")
 
 
@@ -103,7 +105,7 @@ def _print_each(console: Console, run: RunDirectory) -> None:
         shown = digest[:SHORT] if console.width < WHOLE else digest
         why = _why(end)
         found = "; ".join(filter(None, (shown, "as above" if why and why == above else why)))
-        rows.append((f" {cell.short_label}, seed {cell.seed}", status, found))
+        rows.append((f" {cell.short_label}, seed {cell.seed}", cell_names.with_origin(status, end), found))
         above = why
     print_table(console, [(" cell", "left"), ("status", "left"), ("digest", "wrapped")], rows)
 
@@ -114,13 +116,24 @@ def _print_together(console: Console, run: RunDirectory) -> None:
     every = [cell for cell, _, _ in ended]
     found: dict[tuple[str, str], list[Cell]] = {}
     for cell, status, end in ended:
-        found.setdefault((status, _why(end)), []).append(cell)
+        found.setdefault((cell_names.with_origin(status, end), _why(end)), []).append(cell)
     rows = [
         (f" {len(some)}", status, ": ".join(filter(None, (cell_names.list_cells(some, every), why))))
         for (status, why), some in found.items()
     ]
     of = seeds_text(dict.fromkeys(cell.seed for cell in every))
     print_table(console, [(" cells", "right"), ("status", "left"), (f"{of} of", "wrapped")], rows)
+
+
+def _print_reuse(console: Console, run: RunDirectory) -> None:
+    """Print where reused cells come from, and which cells dispute earlier ones."""
+    ended = _ended(run)
+    for line in origins(end for _, _, end in ended):
+        print_wrapped(console, f"reused: {line}", 2)
+    for cell, _, end in ended:
+        if end and end.disputes:
+            digests = f"{end.digest} disputes {end.disputes}, {DISPUTED}"
+            print_wrapped(console, f"{cell.short_label}, seed {cell.seed}: {digests}", 2)
 
 
 def _ended(run: RunDirectory) -> list[tuple[Cell, str, End | None]]:

@@ -19,6 +19,7 @@ from agelab.why.baseline import Baseline, narrowed, planned_cells
 
 NO_EFFECT = {
     "directory", "name", "filesystem", "layout", "seeds", "jobs", "timing", "boot", "erase", "prove_all", "keep_disk",
+    "fresh", "check",
 }  # fmt: skip
 """Options that choose cells, or change none of their digits."""
 SHARED = ("harness", "qemu", "scenario", "corpus_sha256", "accelerator", "vcpus")

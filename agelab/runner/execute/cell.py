@@ -1,22 +1,25 @@
 """One cell, from its inputs to its end record: making the disk, its tests, its maps."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 
 from agelab import stored_disk
 from agelab.analysis.derived_samples import recovery_times, repetition_ratios, slowdowns, syscall_shares
 from agelab.errors import AgelabError
-from agelab.model.result import End, Status
+from agelab.model.result import MOMENT, End, Sample, Status
 from agelab.model.step import CONTROL_COPY
 from agelab.model.step_id import AGED, CONTROL, ForkName, StepId
 from agelab.results.digest import digest, inputs_key
 from agelab.results.run_directory import RunDirectory
+from agelab.reuse.ended_cell import EndedCell
 from agelab.runner.execute import disk_maps, history_points, map_images
 from agelab.runner.execute.cell_boots import CellBoots, CellGoals
 from agelab.runner.execute.cell_progress import CellProgress, PhaseAborted
+from agelab.runner.execute.cell_reuse import CellReuse
 from agelab.runner.execute.cell_status import CellStatus
 from agelab.runner.execute.guest_launcher import GuestLauncher
 from agelab.runner.execute.host_timing import CellTimer
@@ -38,35 +41,62 @@ class CellRunner:
     on_step: Callable[[str], None]
     timer: CellTimer | None = None
     """Takes the host's time, where it is asked for."""
+    reuse: CellReuse | None = None
+    """Finds ended cells that may stand for this one; None where it runs in any case."""
 
     @cached_property
     def boots(self) -> CellBoots:
         return CellBoots(self.launcher, self.goals)
 
     def carry_out(self) -> End:
-        """Run the cell to its end record. Whatever goes wrong in the guest is its status, not an exception."""
+        """Run the cell to its end record, or take that of an ended cell with its key.
+
+        Whatever goes wrong in the guest is its status, not an exception.
+        """
         started = time.monotonic()
         progress = CellProgress(self.run, self.number, self.launcher.spec)
-        key = None
+        key, earlier = None, None
         if why := unsupported(self.launcher.spec, self.launcher.image):
             progress.judge(CellStatus(Status.UNSUPPORTED, why))
         else:
             inputs = self.boots.inputs()
             key = inputs_key(inputs)
             self.run.write_inputs(self.number, inputs)
+            if self.reuse and (earlier := self.reuse.find(key, self.launcher.directory)):
+                if not self.reuse.is_checked(self.run, key):
+                    return self._take(earlier)
+                disk_maps.remove(self.launcher.directory)
             _StartedCell(self, progress).run()
         seconds = round(time.monotonic() - started, 3)
-        end = self._end(progress, key, seconds)
+        end = self._end(progress, key, seconds, earlier)
         if self.timer:
             self.run.write_timing(self.number, self.timer.timing(seconds))
+        return self._finish(end, progress.samples)
+
+    def _take(self, earlier: EndedCell) -> End:
+        """Finish the cell with the samples and maps of an ended one; the pictures are drawn anew."""
+        directory, spec = self.launcher.directory, self.launcher.spec
+        self.run.append_all(self.number, earlier.samples)
+        if earlier.end.maps:
+            with suppress(AgelabError):  # then the cell has failed for it, which its record says
+                maps = list(disk_maps.read(directory, spec, self.boots.mapped_forks))
+                map_images.draw(directory, spec, maps, earlier.samples)
+        start = self.goals.start_from
+        return self._finish(earlier.as_reused(start.key if start else None), earlier.samples)
+
+    def _finish(self, end: End, samples: Sequence[Sample]) -> End:
+        end = end.model_copy(update={"ended": datetime.now(UTC).strftime(MOMENT)})
         self.run.finish(self.number, end)
+        if self.reuse:
+            self.reuse.share(self.run, self.number, end, samples)
         return end
 
-    def _end(self, progress: CellProgress, key: str | None, seconds: float) -> End:
+    def _end(self, progress: CellProgress, key: str | None, seconds: float, earlier: EndedCell | None) -> End:
         status = progress.status
         measured = digest(status.status, progress.samples, progress.maps)
         ended_by_guest = status.status is not Status.INTERRUPTED and status.repeatable
         repeatable = key and self.launcher.spec.clock == "virtual" and ended_by_guest
+        before = earlier.end.digest if earlier and repeatable else None
         return End(
             status=status.status,
             reason=status.reason,
@@ -77,6 +107,7 @@ class CellRunner:
             maps=progress.maps,
             measured=measured,
             host_seconds=seconds,
+            disputes=before if before != measured else None,
         )
 
 

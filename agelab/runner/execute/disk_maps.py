@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import re
+import shutil
 import tarfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -90,6 +91,11 @@ def unpack(results: Path, directory: Path) -> dict[str, str]:
     ) as error:
         raise AgelabError(f"the results disk cannot be read: {error}") from error
     return hashes
+
+
+def remove(directory: Path) -> None:
+    """Remove the maps from a cell's directory."""
+    shutil.rmtree(directory / DIRECTORY, ignore_errors=True)
 
 
 def read(directory: Path, spec: CellSpec, names: Sequence[str]) -> Iterator[DiskMap]:

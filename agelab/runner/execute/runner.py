@@ -19,9 +19,10 @@ from agelab.model.result import RunPlan, Status
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.cell_times import Took, expected_cost, recent_cells
-from agelab.runner.execute import companion_disk, saved_guests
+from agelab.runner.execute import cell_reuse, companion_disk, saved_guests
 from agelab.runner.execute.cell import CellRunner
 from agelab.runner.execute.cell_boots import CellGoals
+from agelab.runner.execute.cell_reuse import CellReuse
 from agelab.runner.execute.disk_recipe import disk_recipe, making_command
 from agelab.runner.execute.guest_launcher import GuestLauncher, boot_timeout
 from agelab.runner.execute.host_timing import RunTimer
@@ -110,9 +111,9 @@ def run_request(
 
 
 def succeeded(run: RunDirectory) -> bool:
-    """Return True where every cell is ok."""
+    """Return True where every cell is ok, and none disputes an earlier one."""
     ends = [run.end(number) for number in range(len(run.plan().cells))]
-    return all(end is not None and end.status is Status.OK for end in ends)
+    return all(end is not None and end.status is Status.OK and not end.disputes for end in ends)
 
 
 def _in_directory(options: RunOptions) -> "chdir[str]":
@@ -134,6 +135,7 @@ def _run_all(
     boot_timeout(requests[0].options.guest_clock)  # refuses a wrong setting before anything is made
     for orphan in orphans.terminate_orphans():
         progress.stage(f"ended {orphan}: the agelab that had started it was killed")
+    reuse = cell_reuse.of_run(requests[0].options, store.runs, progress.stage)
     with ExitStack() as held:
         timer = held.enter_context(RunTimer()) if requests[0].options.timing else None
         unfit: dict[int, AgelabError] = {}
@@ -151,7 +153,7 @@ def _run_all(
         for one in prepared:
             first = sum(len(run.prepared.specs) for run in runs)
             runs.append(_start(one, hypervisor, store, progress, held, begun, first))
-        _run_cells(runs, hypervisor, store, progress, timer)
+        _run_cells(runs, hypervisor, store, progress, timer, reuse)
         done = iter(runs)
         return [unfit.get(place) or next(done).directory for place, _ in enumerate(requests)]
 
@@ -205,6 +207,7 @@ def _run_cells(
     store: Store,
     progress: Progress,
     timer: RunTimer | None = None,
+    reuse: CellReuse | None = None,
 ) -> None:
     """Run the unfinished cells of all runs, as many at a time as the requests ask for."""
     waiting = [(run, number) for run in runs for number in run.directory.unfinished()]
@@ -215,7 +218,9 @@ def _run_cells(
     progress.begin_runs(request, [run.directory for run in runs], numbers, jobs)
     if timer:
         timer.begin_cells()
-    cells = [partial(_run_cell, run, number, hypervisor, store, progress, timer) for run, number in waiting]
+    cells = [
+        partial(_run_cell, run, number, hypervisor, store, progress, timer, reuse) for run, number in waiting
+    ]
     _at_a_time(jobs, cells, hypervisor)
 
 
@@ -254,6 +259,7 @@ def _run_cell(
     store: Store,
     progress: Progress,
     timer: RunTimer | None = None,
+    reuse: CellReuse | None = None,
 ) -> None:
     """Run one cell, and keep a control file's journal of it."""
     prepared, directory, told = run.prepared, run.directory, run.first + number
@@ -297,7 +303,7 @@ def _run_cell(
             journal.step(line, spec.run_seed, step)
 
     taken = timer.of_cell(launcher.directory) if timer else None
-    end = CellRunner(directory, number, launcher, goals, store, end_step, taken).carry_out()
+    end = CellRunner(directory, number, launcher, goals, store, end_step, taken, reuse).carry_out()
     progress.end_cell(cell, told, end)
     if journal and line:
         journal.end(line, spec.run_seed, end, directory.samples().get(number, []))

@@ -58,6 +58,13 @@ def corpus_seed(seed: int) -> int:
     return seed
 
 
+def share(value: float | None) -> float | None:
+    """Check a share of the cells."""
+    if value is not None and not 0 < value <= 1:
+        raise ValueError("a share is more than 0 and 1 at most, like 0.05")
+    return value
+
+
 def drives(value: Any, other: ValidationInfo) -> Any:
     """Read drives: ``model:none`` or ``file:a.img,file:b.img``, relative to the options' directory."""
     if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value) and value:

@@ -37,7 +37,7 @@ MAX_VCPUS = 255
 """Limit of QEMU's machine."""
 BootKind = Literal["saved", "full"]
 SourceState = Literal["pristine", "scattered"]
-IN_MORE = ("disk", "keep_disk", "curve", "timing", "measure", "prove_all")
+IN_MORE = ("disk", "keep_disk", "curve", "timing", "fresh", "check", "measure", "prove_all")
 """Options that a plan keeps under ``more``; the others are its ``words``."""
 ASIDE = ("directory", "name")
 """Fields that are no options."""
@@ -110,6 +110,12 @@ class RunOptions(BaseModel):
     keep_disk: bool = False
     curve: bool = Field(default=False, description="map the disk at the points of the scenario's curve, too")
     timing: bool = Field(default=False, description="take the host's time of each boot, too")
+    fresh: bool = Field(
+        default=False, description="run each cell, also where one with its key has ended before"
+    )
+    check: Annotated[float | None, AfterValidator(option_values.share)] = Field(
+        default=None, description="share of the cells found by their keys that run again, to be compared"
+    )
     measure: bool = Field(default=True, description="False: make the disk and measure nothing on it")
     prove_all: bool = Field(
         default=True, description="the image proves every filesystem, not only those that are measured"
@@ -230,6 +236,19 @@ class RunOptions(BaseModel):
         if copied := self._given("disk", "keep_disk", "curve"):
             said = f"{copied[0]}: " if self.measure else ""  # agelab age has no --keep-disk: it always keeps
             raise InputError(f"{said}{real} is a real disk, which can be neither kept nor forked")
+        return self
+
+    @model_validator(mode="after")
+    def _something_to_check(self) -> Self:
+        """Refuse to check found cells where none is looked for."""
+        if self.check is None:
+            return self
+        if self.guest_clock == "wall":
+            raise InputError(f"--check {self.check:g}: in the wall clock the same thing run twice differs")
+        if running := self._given("fresh", "keep_disk", "timing"):
+            raise InputError(
+                f"--check {self.check:g}: with {running[0]} every cell runs: leave one of them out"
+            )
         return self
 
     @model_validator(mode="after")

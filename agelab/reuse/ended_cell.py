@@ -1,0 +1,53 @@
+"""An ended cell that can stand for another of the same key, and what must hold of it before it may."""
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from agelab.errors import InputError
+from agelab.model.base import Frozen
+from agelab.model.result import CellOrigin, End, Sample
+from agelab.results.digest import digest, inputs_key
+from agelab.results.run_directory import map_file, unpacked_hash
+
+
+class EndedCell(Frozen):
+    """A cell of the virtual clock that ended by itself, without the files of its maps."""
+
+    inputs: dict[str, Any] = Field(description="what its key is the hash of")
+    end: End
+    samples: tuple[Sample, ...]
+    origin: CellOrigin
+
+    def require_intact(self, key: str) -> None:
+        """Raise InputError unless it is of this key, and its digest is that of what it holds."""
+        if self.end.inputs_key != key or inputs_key(self.inputs) != key:
+            raise InputError("it is of another key")
+        if self.end.digest is None:
+            raise InputError("it has no digest")
+        if digest(self.end.status, self.samples, self.end.maps) != self.end.digest:
+            raise InputError("its samples are not those of its digest")
+        for name in self.end.maps:
+            _place(Path(), name)
+
+    def require_maps(self, directory: Path) -> None:
+        """Raise InputError unless the maps in a cell's directory are those of its digest."""
+        for name, wanted in self.end.maps.items():
+            if unpacked_hash(_place(directory, name)) != wanted:
+                raise InputError(f"its map {name} is not that of its digest")
+
+    def map_places(self, directory: Path) -> dict[str, Path]:
+        """Return the file of each map in a cell's directory."""
+        return {name: _place(directory, name) for name in self.end.maps}
+
+    def as_reused(self, disk: str | None) -> End:
+        """Return the end record of a cell that it stands for; ``disk`` is the stored disk that the cell starts from."""
+        return self.end.model_copy(update={"disk": disk, "reused": self.origin, "disputes": None})
+
+
+def _place(directory: Path, name: str) -> Path:
+    try:
+        return directory / map_file(name)
+    except ValueError as error:
+        raise InputError(str(error)) from error

@@ -1,0 +1,36 @@
+"""Ended cells by their keys, from wherever they are: the store's own runs first, then the cache."""
+
+from pathlib import Path
+
+from agelab.notify import Notify
+from agelab.reuse import cache
+from agelab.reuse.ended_cell import EndedCell
+from agelab.reuse.store_runs import StoreRuns
+
+
+class EndedCells:
+    """Finds ended cells, and shares them through the cache. Raises InputError for a cache that there cannot be."""
+
+    def __init__(self, runs: Path, say: Notify) -> None:
+        self._runs = StoreRuns(runs, say)
+        self._cache = cache.of_environment(say)
+
+    def restore(self, key: str, directory: Path) -> EndedCell | None:
+        """Put the maps of an ended cell with this key into ``directory``, and return the cell, if there is one.
+
+        A key for which two digests are known has none.
+        """
+        if self._runs.is_disputed(key):
+            return None
+        found = self._runs.restore(key, directory)
+        return found or (self._cache.restore(key, directory) if self._cache else None)
+
+    def share(self, key: str, cell: EndedCell, directory: Path) -> None:
+        """Add a cell, whose maps lie in ``directory``, to the cache, unless the key is disputed."""
+        if self._cache and not self._runs.is_disputed(key):
+            self._cache.add(key, cell, directory)
+
+    @property
+    def shares(self) -> bool:
+        """True if there is a cache to share cells through."""
+        return self._cache is not None

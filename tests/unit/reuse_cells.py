@@ -1,0 +1,82 @@
+"""Ended cells without a guest, for the tests of reuse."""
+
+import gzip
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+from agelab.model.result import Cell, Sample
+from agelab.model.step_id import MAP, StepId
+from agelab.results.digest import inputs_key
+from agelab.results.run_directory import RunDirectory
+from agelab.runner.execute.cell import CellRunner
+from agelab.runner.execute.cell_boots import CellGoals
+from agelab.runner.execute.cell_reuse import CellReuse
+from agelab.runner.execute.guest_launcher import GuestLauncher
+from agelab.runner.plan.boot import Boot
+from agelab.store import Store
+from agelab.vm.hypervisor import Ending
+from tests.unit import run_builder
+from tests.unit.test_cell import OK
+from tests.unit.test_scenario import CORPUS, spec
+
+INPUTS = {"making": {"kernel": "6.1"}, "seeds": 1}
+KEY = inputs_key(INPUTS)
+MAPS = {"aged/extents": b"the extents", "aged/free": b"the free space"}
+
+
+def ended(
+    home: Path,
+    value: float = 1.5,
+    *,
+    inputs: dict[str, Any] | None = None,
+    cells: Sequence[Cell] | None = None,
+    clock: str = "virtual",
+    **fields: Any,
+) -> RunDirectory:
+    """A run with one ended cell, two samples and two maps."""
+    run = run_builder.begin(
+        home, cells or [run_builder.cell()], clock=clock, provenance={"host": "Linux, 2 x P4"}
+    )
+    for name, content in MAPS.items():
+        path = run.cell_directory(0) / "maps" / f"{name}.gz"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(gzip.compress(content))
+    samples = [run_builder.sample(value=value), run_builder.sample("read", None)]
+    maps = {name: hashlib.sha256(content).hexdigest() for name, content in MAPS.items()}
+    run_builder.end(run, 0, samples, inputs=inputs or INPUTS, maps=maps, **fields)
+    return run
+
+
+class Guests:
+    """Runs cells on a scripted guest whose steps take ``value`` seconds; counts the boots."""
+
+    def __init__(self, home: Path, value: float = 1.5) -> None:
+        self.home, self.value, self.boots = home, value, 0
+
+    def _run(
+        self, boot: Boot, events: Any, record: Callable[[Sample], None], on_step: Callable[[str], None]
+    ) -> Ending:
+        self.boots += 1
+        record(run_builder.sample(str(StepId("read").inside(boot.phase or MAP)), self.value))
+        events.ended = OK
+        return Ending.STOPPED
+
+    def carry_out(self, reuse: CellReuse | None, **goals: Any) -> RunDirectory:
+        """Carry out one cell in a run of its own."""
+        run = run_builder.begin(self.home, [run_builder.cell("reiserfs")])
+        kernel = SimpleNamespace(modules=SimpleNamespace(closure=lambda names: ()))
+        image = SimpleNamespace(
+            kernel=kernel, proof={("reiserfs", "period"): SimpleNamespace(status="ok", reason="")}
+        )
+        launcher = SimpleNamespace(
+            directory=run.cell_directory(0), spec=spec(), corpus=CORPUS, image=image, module=None, tools={},
+            run=self._run, console=lambda boot: "", inputs=lambda boot, places: {},
+        )  # fmt: skip
+        CellRunner(
+            run, 0, cast(GuestLauncher, launcher), CellGoals(**goals), Store(self.home / "s"), lambda _: None,
+            None, reuse,
+        ).carry_out()  # fmt: skip
+        return run

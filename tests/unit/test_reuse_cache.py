@@ -1,0 +1,519 @@
+"""A cache that machines share: nothing but a cell of the key comes out of it, whatever a server answers."""
+
+import base64
+import contextlib
+import hashlib
+import http.server
+import json
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agelab.errors import InputError
+from agelab.reuse import action_result, cache, http_blobs
+from agelab.reuse.action_result import CachedFile
+from agelab.reuse.blobs import CacheUnreachable, DirectoryBlobs
+from agelab.reuse.cache import CellCache, entry_name
+from agelab.reuse.ended_cell import EndedCell
+from agelab.reuse.http_blobs import HttpBlobs
+from agelab.reuse.store_runs import StoreRuns
+from agelab.runner.execute.cell_reuse import of_run
+from agelab.runner.request.options import RunOptions
+from tests.unit.reuse_cells import INPUTS, KEY, Guests, ended
+
+OTHER = {"making": {"kernel": "6.2"}}
+
+
+@pytest.fixture(autouse=True)
+def _own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("AGELAB_FRESH")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("no_proxy", "*")
+
+
+def a_cell(home: Path, **fields: Any) -> tuple[EndedCell, Path]:
+    """An ended cell, and the directory with its maps."""
+    ended(home, **fields)
+    directory = home / "maps-of-it"
+    found = StoreRuns(home / "runs", print).restore(KEY, directory)
+    assert found
+    return found, directory
+
+
+def filled(directory: Path, home: Path) -> Path:
+    """A cache in a directory that holds one cell."""
+    directory.mkdir()
+    cell, maps = a_cell(home)
+    CellCache(DirectoryBlobs(directory), print).add(KEY, cell, maps)
+    return directory
+
+
+def restored(blobs: Any, place: Path, said: list[str]) -> EndedCell | None:
+    return CellCache(blobs, said.append).restore(KEY, place)
+
+
+# ---- the list of files ----
+
+
+def test_the_list_of_files_is_an_action_result_as_protoc_encodes_it() -> None:
+    """By hand from the encoding's rules: field 2 of ActionResult, its path 1, its digest 2 with hash 1 and size 2."""
+    one = CachedFile("a", "b" * 2, 300)
+    assert (
+        action_result.encode([one])
+        == b"\x12\x0c" + b"\x0a\x01a" + b"\x12\x07" + b"\x0a\x02bb" + b"\x10\xac\x02"
+    )
+
+
+def test_a_list_of_files_is_read_back_and_what_a_server_adds_is_passed_over() -> None:
+    files = [CachedFile("cell.json", "0" * 64, 0), CachedFile("maps/ä.gz", "f" * 64, 2**63)]
+    message = action_result.encode(files)
+    metadata = b"\x4a\x0b\x0a\x09127.0.0.1"  # execution_metadata.worker
+    assert (
+        action_result.decode(message + metadata + b"\x20\x00" + b"\x2d\0\0\0\0" + b"\x31" + b"\0" * 8)
+        == files
+    )
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        b"\x12",
+        b"\x12\x05abc",
+        b"\x80" * 11,
+        b"\x13",
+        b"\x12\x02\x0a\x00",
+        b"<html>404",
+        b"\x12\x03\x0a\x01\xff",
+    ],
+)
+def test_what_is_no_list_of_files_is_refused(message: bytes) -> None:
+    with pytest.raises(ValueError):
+        action_result.decode(message)
+
+
+# ---- a directory ----
+
+
+def test_a_cell_comes_back_from_a_directory_as_it_went_in(tmp_path: Path) -> None:
+    shared = tmp_path / "cache"
+    shared.mkdir()
+    before, maps = a_cell(tmp_path)
+    CellCache(DirectoryBlobs(shared), print).add(KEY, before, maps)
+    said: list[str] = []
+    found = restored(DirectoryBlobs(shared), tmp_path / "there", said)
+    assert found and found.end == before.end and not said
+    assert (found.inputs, found.samples, found.origin) == (before.inputs, before.samples, before.origin)
+    for name, path in found.map_places(tmp_path / "there").items():
+        assert path.read_bytes() == before.map_places(maps)[name].read_bytes()
+    name = entry_name(KEY)
+    assert (shared / "ac" / name[:2] / name).is_file()
+    for path in shared.glob("cas/*/*"):
+        assert (
+            path.name == hashlib.sha256(path.read_bytes()).hexdigest() and path.parent.name == path.name[:2]
+        )
+
+
+def test_nothing_in_a_cache_is_written_twice(tmp_path: Path) -> None:
+    shared = filled(tmp_path / "cache", tmp_path)
+    before = {path: path.stat().st_mtime_ns for path in shared.rglob("*")}
+    cell, maps = a_cell(tmp_path)
+    other = cell.model_copy(update={"origin": cell.origin.model_copy(update={"run": "later"})})
+    CellCache(DirectoryBlobs(shared), print).add(KEY, other, maps)
+    assert {path: path.stat().st_mtime_ns for path in shared.rglob("*")} == before
+
+
+def test_two_writers_at_once_leave_one_whole_entry(tmp_path: Path) -> None:
+    shared = tmp_path / "cache"
+    shared.mkdir()
+    cell, maps = a_cell(tmp_path)
+    writers = [
+        threading.Thread(target=CellCache(DirectoryBlobs(shared), print).add, args=(KEY, cell, maps))
+        for _ in range(8)
+    ]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    said: list[str] = []
+    assert restored(DirectoryBlobs(shared), tmp_path / "there", said) and not said
+    assert not [*shared.rglob("*.partial")]
+
+
+def test_an_entry_whose_files_are_gone_is_none_and_no_error(tmp_path: Path) -> None:
+    shared = filled(tmp_path / "cache", tmp_path)
+    for path in shared.glob("cas/*/*"):
+        path.unlink()
+        said: list[str] = []
+        assert restored(DirectoryBlobs(shared), tmp_path / "there", said) is None and not said
+        assert not [*(tmp_path / "there").rglob("*.gz")]
+
+
+def test_a_directory_that_is_not_there_is_refused_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGELAB_CACHE", str(tmp_path / "unmounted"))
+    with pytest.raises(InputError, match="unmounted is no directory"):
+        cache.of_environment(print)
+
+
+# ---- entries that are wrong ----
+
+
+def _replace(shared: Path, change: Callable[[bytes], bytes]) -> None:
+    """Change the record, under the hash of what it then is."""
+    name = entry_name(KEY)
+    entry = shared / "ac" / name[:2] / name
+    files = action_result.decode(entry.read_bytes())
+    for number, file in enumerate(files):
+        if file.path == "cell.json":
+            data = change((shared / "cas" / file.sha256[:2] / file.sha256).read_bytes())
+            hashed = hashlib.sha256(data).hexdigest()
+            place = shared / "cas" / hashed[:2] / hashed
+            place.parent.mkdir(exist_ok=True)
+            place.write_bytes(data)
+            files[number] = CachedFile(file.path, hashed, len(data))
+    entry.write_bytes(action_result.encode(files))
+
+
+def _edited(change: Callable[[dict[str, Any]], None]) -> Callable[[bytes], bytes]:
+    def edit(data: bytes) -> bytes:
+        found = json.loads(data)
+        change(found)
+        return json.dumps(found).encode()
+
+    return edit
+
+
+WRONG: dict[str, tuple[Callable[[bytes], bytes], str]] = {
+    "no JSON": (lambda _: b"<html>", "damaged"),
+    "too deep": (lambda _: b"[" * 100_000, "damaged"),
+    "another schema": (_edited(lambda found: found.update(schema=2)), "another schema"),
+    "unknown keys": (_edited(lambda found: found.update(more=1)), "damaged"),
+    "other inputs": (_edited(lambda found: found.update(inputs=OTHER)), "another key"),
+    "another key's cell": (
+        _edited(lambda found: found.update(inputs=OTHER, end={**found["end"], "inputs_key": "sha256:1"})),
+        "another key",
+    ),
+    "another value": (
+        _edited(lambda found: found["samples"][0].update(value=9.0)),
+        "not those of its digest",
+    ),
+    "another status": (
+        _edited(lambda found: found["end"].update(status="failed")),
+        "not those of its digest",
+    ),
+    "no digest": (_edited(lambda found: found["end"].update(digest=None)), "no digest"),
+    "NaN": (lambda data: data.replace(b'"value":1.5', b'"value":NaN'), "damaged"),
+}
+
+
+@pytest.mark.parametrize("case", list(WRONG))
+def test_a_record_that_is_not_of_the_key_and_its_digest_is_told_and_not_used(
+    tmp_path: Path, case: str
+) -> None:
+    shared = filled(tmp_path / "cache", tmp_path)
+    change, why = WRONG[case]
+    _replace(shared, change)
+    said: list[str] = []
+    assert restored(DirectoryBlobs(shared), tmp_path / "there", said) is None
+    assert len(said) == 1 and f"ac/{entry_name(KEY)} is not used" in said[0] and why in said[0]
+    assert not [*(tmp_path / "there").rglob("*.gz")]
+
+
+def test_content_that_is_not_of_its_hash_is_told_and_not_used(tmp_path: Path) -> None:
+    shared = filled(tmp_path / "cache", tmp_path)
+    for path in sorted(shared.glob("cas/*/*")):
+        before = path.read_bytes()
+        path.write_bytes(before[:-1] + b"?")
+        said: list[str] = []
+        assert restored(DirectoryBlobs(shared), tmp_path / "there", said) is None
+        assert len(said) == 1 and "another hash than its name says" in said[0]
+        path.write_bytes(before)
+
+
+def test_a_map_of_another_cell_under_its_own_hash_is_told_and_not_used(tmp_path: Path) -> None:
+    shared = filled(tmp_path / "cache", tmp_path)
+    name = entry_name(KEY)
+    entry = shared / "ac" / name[:2] / name
+    by_path = {file.path: file for file in action_result.decode(entry.read_bytes())}
+    swapped = by_path["maps/aged/free.gz"]
+    by_path["maps/aged/extents.gz"] = CachedFile("maps/aged/extents.gz", swapped.sha256, swapped.size)
+    entry.write_bytes(action_result.encode(by_path.values()))
+    said: list[str] = []
+    assert restored(DirectoryBlobs(shared), tmp_path / "there", said) is None
+    assert "its map aged/extents is not that of its digest" in said[0]
+
+
+def test_a_pipe_in_a_cache_is_not_waited_for(tmp_path: Path) -> None:
+    import os
+
+    shared = filled(tmp_path / "cache", tmp_path)
+    name = entry_name(KEY)
+    (shared / "ac" / name[:2] / name).unlink()
+    os.mkfifo(shared / "ac" / name[:2] / name)
+    said: list[str] = []
+    assert restored(DirectoryBlobs(shared), tmp_path / "there", said) is None and "pipe" in said[0]
+
+
+# ---- a server ----
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    answer: "Callable[[_Handler], None]"
+    kept: dict[str, bytes]
+    asked: list[tuple[str, str]]
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    server: _Server
+
+    def do_GET(self) -> None:
+        self.server.asked.append((self.command, self.path))
+        self.server.answer(self)
+
+    do_HEAD = do_PUT = do_GET
+
+    def send(self, status: int, content: bytes = b"", **headers: str) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
+
+    def log_message(self, *args: object) -> None:
+        """Say nothing."""
+
+
+def _keeps(handler: _Handler) -> None:
+    """Answer as a plain store does."""
+    kept = handler.server.kept
+    if handler.command == "PUT":
+        kept[handler.path] = handler.rfile.read(int(handler.headers["Content-Length"]))
+        handler.send(201)
+    elif handler.path in kept:
+        handler.send(200, kept[handler.path])
+    else:
+        handler.send(404)
+
+
+@contextlib.contextmanager
+def server(answer: Callable[[_Handler], None]) -> Iterator[_Server]:
+    found = _Server(("127.0.0.1", 0), _Handler)
+    found.daemon_threads = True
+    found.answer, found.kept, found.asked = answer, {}, []
+    threading.Thread(target=found.serve_forever, args=(0.01,), daemon=True).start()
+    try:
+        yield found
+    finally:
+        found.shutdown()
+        found.server_close()
+
+
+def url(of: _Server, user: str = "") -> str:
+    return f"http://{user}127.0.0.1:{of.server_port}"
+
+
+def test_a_cell_comes_back_from_a_server_as_it_went_in(tmp_path: Path) -> None:
+    cell, maps = a_cell(tmp_path)
+    with server(_keeps) as there:
+        CellCache(HttpBlobs(url(there) + "/some/path/"), print).add(KEY, cell, maps)
+        assert [path for method, path in there.asked if method == "PUT"][
+            -1
+        ] == f"/some/path/ac/{entry_name(KEY)}"
+        said: list[str] = []
+        assert restored(HttpBlobs(url(there) + "/some/path"), tmp_path / "there", said) and not said
+        there.asked.clear()
+        CellCache(HttpBlobs(url(there) + "/some/path"), print).add(KEY, cell, maps)
+        assert [method for method, _ in there.asked] == ["HEAD"]
+
+
+def _slowly(handler: _Handler) -> None:
+    handler.send_response(200)
+    handler.send_header("Content-Length", "1000000")
+    handler.end_headers()
+    with contextlib.suppress(OSError):
+        while True:
+            handler.wfile.write(b"x")
+            time.sleep(0.05)
+
+
+def _endlessly(handler: _Handler) -> None:
+    handler.send_response(200)
+    handler.end_headers()
+    with contextlib.suppress(OSError):
+        while True:
+            handler.wfile.write(b"x" * 65536)
+
+
+UNUSABLE: dict[str, tuple[Callable[[_Handler], None], str]] = {
+    "an error": (lambda handler: handler.send(500), "answers GET with 500"),
+    "no permission": (lambda handler: handler.send(401), "answers GET with 401"),
+    "another place": (
+        lambda handler: handler.send(302, Location="http://127.0.0.1:1/elsewhere"),
+        "answers GET with 302",
+    ),
+    "silence": (lambda handler: time.sleep(3), "does not answer in time"),
+    "a byte now and then": (_slowly, "does not answer in time"),
+    "an endless body": (_endlessly, "more than"),
+    "no HTTP": (lambda handler: (handler.wfile.write(b"SSH-2.0-OpenSSH\r\n\r\n") and None) or None, ""),
+    "a cut body": (
+        lambda handler: (
+            (handler.wfile.write(b"HTTP/1.0 200 OK\r\nContent-Length: 9\r\n\r\nx") and None) or None
+        ),
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", list(UNUSABLE))
+def test_a_server_that_is_of_no_use_is_told_once_and_the_run_goes_on(
+    tmp_path: Path, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_blobs, "MAX_BLOB", 1 << 20)
+    answer, why = UNUSABLE[case]
+    cell, maps = a_cell(tmp_path)
+    said: list[str] = []
+    with server(answer) as there:
+        found = CellCache(HttpBlobs(url(there, "user:secret@"), silence=0.5, patience=1.0), said.append)
+        assert found.restore(KEY, tmp_path / "there") is None
+        asked = len(there.asked)
+        assert found.restore(KEY, tmp_path / "there") is None
+        found.add(KEY, cell, maps)
+        assert len(there.asked) == asked
+    assert len(said) == 1 and why in said[0] and said[0].endswith("the run goes on without it")
+    assert "secret" not in said[0] and "\n" not in said[0]
+
+
+@pytest.mark.parametrize("content", [b"<html>welcome</html>", b"", b"\x12\x03\x0a\x01a"])
+def test_a_server_that_answers_nonsense_to_a_key_has_no_cell(tmp_path: Path, content: bytes) -> None:
+    said: list[str] = []
+    with server(lambda handler: handler.send(200, content)) as there:
+        assert restored(HttpBlobs(url(there)), tmp_path / "there", said) is None
+    assert len(said) == 1 and "is not used" in said[0]
+
+
+def test_a_server_that_is_down_is_told_once(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    said: list[str] = []
+    assert restored(HttpBlobs(f"http://127.0.0.1:{port}"), tmp_path, said) is None
+    assert said == [f"cache http://127.0.0.1:{port}: Connection refused; the run goes on without it"]
+
+
+@pytest.mark.parametrize("by", ["url", "netrc"])
+def test_a_password_comes_from_the_url_or_from_netrc(tmp_path: Path, by: str) -> None:
+    seen: list[str | None] = []
+
+    def note(handler: _Handler) -> None:
+        seen.append(handler.headers["Authorization"])
+        handler.send(404)
+
+    if by == "netrc":
+        netrc = tmp_path / ".netrc"
+        netrc.write_text("machine 127.0.0.1 login me password p@ss\n")
+        netrc.chmod(0o600)
+    with server(note) as there:
+        assert restored(HttpBlobs(url(there, "me:p%40ss@" if by == "url" else "")), tmp_path, []) is None
+    assert seen == [f"Basic {base64.b64encode(b'me:p@ss').decode()}"]
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("s3://bucket", "s3:// is not spoken here"),
+        ("https://", "a server is"),
+        ("http://host:port", "AGELAB_CACHE: "),
+        ("http://host/?a=b", "a server is"),
+    ],
+)
+def test_what_names_no_cache_is_refused(value: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGELAB_CACHE", value)
+    with pytest.raises(InputError, match=why):
+        cache.of_environment(print)
+
+
+@pytest.mark.parametrize("name", ["AGELAB_CACHE_CA", "AGELAB_CACHE_CERT", "AGELAB_CACHE_KEY"])
+def test_certificates_that_cannot_be_read_are_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, str(tmp_path / "missing.pem"))
+    with pytest.raises(InputError, match=name):
+        HttpBlobs("https://127.0.0.1")
+
+
+def test_a_server_whose_certificate_nobody_trusts_is_told_once(tmp_path: Path) -> None:
+    import ssl
+
+    made = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=localhost",
+    ]
+    subprocess.run(
+        [*made, "-keyout", tmp_path / "key", "-out", tmp_path / "cert"], check=True, capture_output=True
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "cert", tmp_path / "key")
+    said: list[str] = []
+    with server(_keeps) as there:
+        there.socket = context.wrap_socket(there.socket, server_side=True)
+        blobs = HttpBlobs(f"https://127.0.0.1:{there.server_port}")
+        assert restored(blobs, tmp_path, said) is None
+    assert len(said) == 1 and "its certificate is not trusted" in said[0]
+
+
+def test_what_a_cache_cannot_do_does_not_reach_a_caller() -> None:
+    with pytest.raises(CacheUnreachable, match="Connection refused"):
+        HttpBlobs("http://127.0.0.1:1").get("ac", "0" * 64)
+
+
+# ---- a run with a cache ----
+
+
+def test_a_cell_that_one_machine_ran_is_reused_by_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from agelab.runner.plan import cell_inputs
+
+    monkeypatch.setattr(cell_inputs, "collect", lambda *_: INPUTS)
+    (tmp_path / "cache").mkdir()
+    monkeypatch.setenv("AGELAB_CACHE", str(tmp_path / "cache"))
+    options = RunOptions(name="aging-reiserfs", directory="/")
+    for name, boots in (("one", True), ("other", False)):
+        home = tmp_path / name
+        guests = Guests(home)
+        end = guests.carry_out(of_run(options, home / "runs", print)).end(0)
+        assert end and bool(guests.boots) == boots and bool(end.reused) != boots
+
+
+def test_a_run_that_is_not_for_everybody_is_not_put_into_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cache").mkdir()
+    monkeypatch.setenv("AGELAB_CACHE", str(tmp_path / "cache"))
+    found = of_run(RunOptions(name="aging-reiserfs", directory="/"), tmp_path / "runs", print)
+    run = ended(tmp_path)
+    end = run.end(0)
+    assert found and end
+    run.path.chmod(0o700)
+    found.share(run, 0, end, run.samples()[0])
+    assert not [*(tmp_path / "cache").iterdir()]
+    run.path.chmod(0o755)
+    found.share(run, 0, end, run.samples()[0])
+    assert [*(tmp_path / "cache").iterdir()]
