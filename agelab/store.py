@@ -40,11 +40,12 @@ MAX_NAMED = 3
 LOST_ERRNOS = (errno.EIO, errno.EBADMSG, errno.EUCLEAN)
 """Errors from reading a file whose data its disk has lost."""
 Inputs = Mapping[str, Any]
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def canonical_json(value: object) -> bytes:
     """Encode a value as JSON with sorted keys and no spaces: equal values give equal bytes."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    return _CANONICAL.encode(value).encode()
 
 
 def key_of(value: object) -> str:

@@ -16,6 +16,7 @@ from agelab.bisect.verdict import Decision, FoundChange
 from agelab.errors import HostError, InputError, did_you_mean
 from agelab.git import GitRepository
 from agelab.kernel import recipes, source_tree
+from agelab.reuse import environment
 
 STOP_SECONDS = 120.0
 """Seconds that an interrupted step has to end its guest."""
@@ -112,7 +113,7 @@ def _run_git_bisect(directory: BisectDirectory, step: Sequence[str]) -> None:
     # On an interrupt the step ends first, and git after it because of the step's exit status.
     argv = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *git.command(directory.git, ["bisect", "run"])]
     argv += ["sh", "-c", _STEP_WRAPPER, "sh", *step]
-    env = {**git.ENVIRONMENT, "PYTHONPATH": str(places.IMPORTED_FROM)}
+    env = {**git.ENVIRONMENT, "PYTHONPATH": str(places.IMPORTED_FROM), **environment.passed_on()}
     try:
         done = process.run(argv, env=env, cwd=directory.path, ok=range(256), grace=STOP_SECONDS)
     finally:

@@ -55,6 +55,8 @@ VERBS = {
     "sweep": "Put runs on several kernels into one table, changes marked.",
     "bisect": "Find the kernel that changed a result.",
     "capsule": "Pack a run into one file; replay such a file.",
+    "attest": "Sign what a run has measured: a line of a ledger.",
+    "ledger": "Check ledgers: how many hosts found each key, and where they disagree.",
     "replicate": "Put runs beside the published study that they follow, claim by claim.",
     "why": "Run a claim's cells again, one factor changed at a time: which flips it?",
     "report": "Write runs as one page: the answer, tables, charts, doubts.",

@@ -16,14 +16,13 @@ from agelab import fileio
 from agelab.errors import InputError
 from agelab.notify import Notify
 from agelab.results import checksummed
-from agelab.reuse import action_result
+from agelab.reuse import action_result, environment
 from agelab.reuse.action_result import CachedFile
 from agelab.reuse.blobs import MAX_BLOB, Blobs, CacheUnreachable, DirectoryBlobs, WrongEntry
 from agelab.reuse.ended_cell import EndedCell
 from agelab.reuse.http_blobs import HttpBlobs
 from agelab.store import canonical_json, key_of
 
-VARIABLE = "AGELAB_CACHE"
 SCHEMA = 1
 """Of the record: another one lies under other names."""
 RECORD = "cell.json"
@@ -150,7 +149,7 @@ def of_environment(say: Notify) -> CellCache | None:
 
     Raises InputError for what is no directory and no http(s)://, and as HttpBlobs does.
     """
-    value = os.environ.get(VARIABLE)
+    value = os.environ.get(environment.CACHE)
     if not value:
         return None
     scheme = urlsplit(value).scheme if "://" in value else ""
@@ -158,6 +157,7 @@ def of_environment(say: Notify) -> CellCache | None:
         return CellCache(HttpBlobs(value), say)
     if scheme:
         raise InputError(
-            f"{VARIABLE}: {scheme}:// is not spoken here", hint="name a directory, or a server by http(s)://"
+            f"{environment.CACHE}: {scheme}:// is not spoken here",
+            hint="name a directory, or a server by http(s)://",
         )
     return CellCache(DirectoryBlobs(Path(value)), say)

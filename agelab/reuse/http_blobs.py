@@ -18,9 +18,8 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from agelab.errors import InputError
 from agelab.reuse.blobs import MAX_BLOB, CacheUnreachable, Kind
+from agelab.reuse.environment import AUTHORITY, CERTIFICATE, CERTIFICATE_KEY
 
-CERTIFICATE, CERTIFICATE_KEY, AUTHORITY = "AGELAB_CACHE_CERT", "AGELAB_CACHE_KEY", "AGELAB_CACHE_CA"
-"""Environment variables: files (PEM) of the client's certificate and its key, and of the authority of the server's."""
 SILENCE = 10.0
 """Seconds to wait for the next bytes."""
 PATIENCE = 60.0

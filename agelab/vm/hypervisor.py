@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -141,7 +142,7 @@ class Hypervisor:
         number = int(self._connection.getLibVersion())
         return f"{number // 1000000}.{number // 1000 % 1000}.{number % 1000}"
 
-    @property
+    @cached_property
     def security_models(self) -> list[str]:
         """Security models of this host: ``dac``, ``apparmor``, ``selinux``; empty in a user's session."""
         capabilities = ElementTree.fromstring(self._connected().getCapabilities())

@@ -11,13 +11,11 @@ from agelab.errors import InputError
 from agelab.model.result import CellOrigin, End, Sample
 from agelab.notify import Notify
 from agelab.results.run_directory import RunDirectory
+from agelab.reuse import environment
 from agelab.reuse.ended_cell import EndedCell
 from agelab.reuse.ended_cells import EndedCells
 from agelab.runner.request.options import RunOptions
 from agelab.vm import host
-
-FRESH_VARIABLE = "AGELAB_FRESH"
-"""The environment variable that has every cell run, as --fresh does for one command."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +61,8 @@ def of_run(options: RunOptions, runs: Path, say: Notify) -> CellReuse | None:
     """
     if options.guest_clock != "virtual":
         return None
-    everywhere = os.environ.get(FRESH_VARIABLE, "") not in ("", "0")
+    everywhere = os.environ.get(environment.FRESH, "") not in ("", "0")
     if everywhere and options.check is not None:
-        raise InputError(f"--check {options.check:g}: {FRESH_VARIABLE} has every cell run: unset it")
+        raise InputError(f"--check {options.check:g}: {environment.FRESH} has every cell run: unset it")
     looks_up = not (everywhere or options.fresh or options.keep_disk or options.timing)
     return CellReuse(EndedCells(runs, say), looks_up, options.check or 0.0)

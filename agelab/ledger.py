@@ -1,0 +1,226 @@
+"""The ledger: which host has found which digest for which key, in lines that are signed by whoever says so.
+
+A line is what one person attests of one run of theirs. Lines of any number of people make a ledger, in any order.
+Signatures are OpenSSH's: ``ssh-keygen -Y``.
+"""
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationError
+
+from agelab import fileio, process
+from agelab.errors import HostError, InputError
+from agelab.model.base import Frozen, Label
+from agelab.model.result import MOMENT
+from agelab.process import ProcessFailed
+from agelab.results.run_directory import RunDirectory
+from agelab.store import canonical_json
+
+NAMESPACE = "agelab-ledger"
+"""What the signatures are for: one of another purpose does not count here."""
+SCHEMA = 1
+KEEPER = re.compile(r"(SHA256:\S+)")
+Hash = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+
+
+class AttestedCell(Frozen):
+    """A cell that was measured."""
+
+    cell: Label = Field(description="scenario, variant, layout and run seed, to be read")
+    inputs_key: Hash
+    digest: Hash
+    ended: Label | None = Field(description="when, in UTC; null where the run does not say")
+
+
+class Statement(Frozen):
+    """What somebody attests of one run."""
+
+    of_schema: Literal[1] = Field(alias="schema")
+    run: Label
+    host: Label
+    agelab: Label = Field(description="its version")
+    qemu: Label
+    attested: Label = Field(description="when, in UTC")
+    cells: tuple[AttestedCell, ...] = Field(min_length=1)
+
+    @property
+    def content(self) -> bytes:
+        """The bytes that are signed."""
+        return canonical_json(self.model_dump(mode="json", by_alias=True))
+
+
+class LedgerLine(Frozen):
+    """A statement, and its signature."""
+
+    statement: Statement
+    signature: Annotated[str, Field(max_length=fileio.FORM)]
+
+
+@dataclass(frozen=True)
+class FoundDigest:
+    """One host's digest of one key, and who signed it."""
+
+    cell: AttestedCell
+    run: str
+    host: str
+    signer: str
+    """Fingerprint of the key that signed, or the name that a file of signers gives it."""
+
+
+@dataclass
+class LedgerCheck:
+    """What the lines of ledgers say together."""
+
+    findings: dict[str, list[FoundDigest]] = field(default_factory=dict)
+    """By inputs key."""
+    refused: list[str] = field(default_factory=list)
+    """Lines that do not count, each with its place and the reason."""
+
+    @property
+    def hosts(self) -> dict[str, int]:
+        """Inputs key to how many hosts have found it: hosts that look alike count once for each who signs."""
+        return {key: len({(one.host, one.signer) for one in found}) for key, found in self.findings.items()}
+
+    @property
+    def disagreements(self) -> dict[str, list[FoundDigest]]:
+        """The findings of each key with more than one digest."""
+        return {
+            key: found for key, found in self.findings.items() if len({one.cell.digest for one in found}) > 1
+        }
+
+
+def attest(run: RunDirectory, key: Path) -> str:
+    """Return the line that attests the cells which a run has measured, signed with the key in a file.
+
+    Cells that were reused were measured elsewhere, and are left out. Raises InputError where nothing is left, or the
+    key does not sign.
+    """
+    plan = run.plan()
+    cells = []
+    for number, cell in enumerate(plan.cells):
+        end = run.end(number)
+        if end and end.inputs_key and end.digest and not end.reused:
+            name = f"{plan.scenario}, {cell.label}, seed {cell.seed}"
+            cells.append(
+                AttestedCell(cell=name, inputs_key=end.inputs_key, digest=end.digest, ended=end.ended)
+            )
+    if not cells:
+        raise InputError(
+            f"{run.name} has no cell to attest: it takes one of the virtual clock that ended, and was not reused",
+            hint="run them here: agelab run ... --fresh",
+        )
+    said = {name: str(plan.provenance.get(name, "not stated")) for name in ("host", "qemu")}
+    statement = Statement(
+        schema=SCHEMA,
+        run=run.name,
+        agelab=version("agelab"),
+        attested=datetime.now(UTC).strftime(MOMENT),
+        cells=tuple(cells),
+        **said,
+    )
+    line = LedgerLine(statement=statement, signature=_sign(statement.content, key))
+    return line.model_dump_json(by_alias=True)
+
+
+def check(files: Iterable[Path], signers: Path | None = None) -> LedgerCheck:
+    """Put the lines of ledgers together. With ``signers`` (ALLOWED SIGNERS of ssh-keygen) only their lines count.
+
+    Raises InputError for files that hold anything else than such lines, all of these at once.
+    """
+    found, wrong = LedgerCheck(), list[str]()
+    for path in files:
+        for place, text in _lines(path):
+            try:
+                line = LedgerLine.model_validate(json.loads(text))
+            except (ValueError, RecursionError) as error:
+                wrong.append(f"{place}: {_reason(error)}")
+                continue
+            signer = _signer(line, signers)
+            if signer is None:
+                whom = "nobody whom the signers name has signed it" if signers else "it is not signed so"
+                found.refused.append(f"{place}: {whom}")
+                continue
+            for cell in line.statement.cells:
+                finding = FoundDigest(cell, line.statement.run, line.statement.host, signer)
+                found.findings.setdefault(cell.inputs_key, []).append(finding)
+    if wrong:
+        raise InputError("\n".join(wrong), hint="a ledger is made of the lines that agelab attest prints")
+    return found
+
+
+def _lines(path: Path) -> list[tuple[str, str]]:
+    try:
+        text = fileio.read_text(path, fileio.RECORD)
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is no ledger: it is not UTF-8") from error
+    except FileNotFoundError as error:
+        raise InputError(f"{path} is not there") from error
+    return [(f"{path}:{number}", line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_input=False)[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return f"it is no JSON object of a ledger: {error}"
+
+
+def _sign(content: bytes, key: Path) -> str:
+    if not key.is_file():
+        raise InputError(f"{key} is no key to sign with", hint=f"make one: ssh-keygen -t ed25519 -f {key}")
+    agent = {name: os.environ[name] for name in ("SSH_AUTH_SOCK",) if name in os.environ}
+    try:
+        return _keygen(["sign", "-f", str(key)], content, env=agent).stdout
+    except ProcessFailed as error:
+        raise InputError(f"{key} does not sign: {' '.join(error.stderr.split())}") from error
+
+
+def _signer(line: LedgerLine, signers: Path | None) -> str | None:
+    """Return who signed a line; None where its signature is not of its content, or nobody's among the signers."""
+    content, signature = line.statement.content, line.signature
+    if signers is None:
+        return _told(["check-novalidate"], content, signature, KEEPER)
+    if not signers.is_file():
+        raise InputError(f"--signers {signers}: there is no such file")
+    named = _told(
+        ["find-principals", "-f", str(signers)], content, signature, re.compile(r"^([^-\s]\S*)$", re.M)
+    )
+    if named is None:
+        return None
+    return _told(["verify", "-f", str(signers), "-I", named], content, signature, KEEPER) and named
+
+
+def _told(words: Sequence[str], content: bytes, signature: str, what: re.Pattern[str]) -> str | None:
+    """Return what ssh-keygen says of a signature; None where it refuses it."""
+    done = _keygen(words, content, signature, ok=range(256))
+    match = what.search(done.stdout) if done.returncode == 0 else None
+    return match[1] if match else None
+
+
+def _keygen(
+    words: Sequence[str],
+    content: bytes,
+    signature: str | None = None,
+    env: Mapping[str, str] | None = None,
+    ok: Sequence[int] = (0,),
+) -> process.Completed:
+    """Run ssh-keygen -Y on content, and on a signature of it."""
+    if process.find("ssh-keygen") is None:
+        raise HostError("ssh-keygen is not installed", hint=process.install_hint("ssh-keygen"))
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        (place / "content").write_bytes(content)
+        argv = ["ssh-keygen", "-Y", words[0], "-n", NAMESPACE, *words[1:]]
+        if signature is not None:
+            (place / "signature").write_text(signature, encoding="utf-8")
+            argv += ["-s", str(place / "signature")]
+        return process.run(argv, env=env, stdin=place / "content", ok=ok)

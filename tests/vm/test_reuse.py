@@ -1,0 +1,64 @@
+"""A known cell starts no guest, its pictures are drawn from its maps, and a cache carries it to another store."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from agelab.cli.options import open_store
+from agelab.runner.execute import saved_guests
+from tests.vm.cells import agelab, newest, scenario
+from tests.vm.test_measured import HISTORY, MEASURES, TESTS
+from tests.vm.test_saved_guest import MADE_FIRST
+
+pytestmark = pytest.mark.vm
+
+
+def store(home: Path) -> Path:
+    """A store with all that is made before a guest starts, and neither saved guests nor runs."""
+    shared = open_store()
+    (home / "store").mkdir(parents=True)
+    for kind in MADE_FIRST:
+        (shared.root / kind).mkdir(parents=True, exist_ok=True)
+        (home / "store" / kind).symlink_to(shared.root / kind)
+    shared.cache("debs")
+    (home / "cache").symlink_to(shared.home / "cache")
+    return home
+
+
+def test_a_known_cell_starts_no_guest_here_or_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs once; then it comes from the runs of its store, in another from the cache; checked there, it agrees."""
+    one, other, cache = store(tmp_path / "one"), store(tmp_path / "other"), tmp_path / "cache"
+    cache.mkdir()
+    monkeypatch.delenv("AGELAB_FRESH")
+    monkeypatch.setenv("AGELAB_CACHE", str(cache))
+    path = scenario(tmp_path, HISTORY + TESTS, head=MEASURES)
+    results = []
+    for home, words in ((one, ()), (one, ()), (other, ()), (other, ("--check", "1"))):
+        monkeypatch.setenv("AGELAB_HOME", str(home))
+        done = agelab("run", str(path), *words)
+        assert done.returncode == 0, done.stdout + done.stderr
+        directory = newest(path)
+        [cell] = json.loads(agelab("show", "--json").stdout)["cells"]
+        started = bool([*directory.glob("cells/0/*domain*.xml")])
+        pictures = {file.name: file.read_bytes() for file in directory.glob("cells/0/maps/*.svg")}
+        results.append((cell, started, pictures, bool(open_store().all(saved_guests.KIND))))
+        assert ("reused" in done.stdout) == bool(cell["reused"])
+        if home == other and not words:
+            shutil.rmtree(cache)  # from here on only its own run is known
+    assert [(bool(cell["reused"]), started) for cell, started, _, _ in results] == [
+        (False, True),
+        (True, False),
+        (True, False),
+        (False, True),
+    ]
+    assert [saved for *_, saved in results] == [True, True, False, True]
+    first, _, drawn, _ = results[0]
+    assert len(drawn) == 1
+    for cell, _, pictures, _ in results[1:]:
+        for what in ("inputs_key", "digest", "maps", "samples", "status"):
+            assert cell[what] == first[what], what
+        assert pictures == drawn and not cell["disputes"]
