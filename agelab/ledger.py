@@ -37,6 +37,7 @@ class AttestedCell(Frozen):
 
     cell: Label = Field(description="scenario, variant, layout and run seed, to be read")
     inputs_key: Hash
+    evaluated_by: Hash = Field(description="of the code that made samples of what the guest said")
     digest: Hash
     ended: Label | None = Field(description="when, in UTC; null where the run does not say")
 
@@ -92,10 +93,13 @@ class LedgerCheck:
 
     @property
     def disagreements(self) -> dict[str, list[FoundDigest]]:
-        """The findings of each key with more than one digest."""
-        return {
-            key: found for key, found in self.findings.items() if len({one.cell.digest for one in found}) > 1
-        }
+        """The findings of each key for which the same code has found more than one digest."""
+        return {key: found for key, found in self.findings.items() if _disagree(found)}
+
+
+def _disagree(found: Sequence[FoundDigest]) -> bool:
+    digests = {(one.cell.evaluated_by, one.cell.digest) for one in found}
+    return len(digests) > len({code for code, _ in digests})
 
 
 def attest(run: RunDirectory, key: Path) -> str:
@@ -108,11 +112,10 @@ def attest(run: RunDirectory, key: Path) -> str:
     cells = []
     for number, cell in enumerate(plan.cells):
         end = run.end(number)
-        if end and end.inputs_key and end.digest and not end.reused:
+        if end and end.inputs_key and end.digest and end.evaluated_by and not end.reused:
             name = f"{plan.scenario}, {cell.label}, seed {cell.seed}"
-            cells.append(
-                AttestedCell(cell=name, inputs_key=end.inputs_key, digest=end.digest, ended=end.ended)
-            )
+            told = end.model_dump(include={"inputs_key", "evaluated_by", "digest", "ended"})
+            cells.append(AttestedCell(cell=name, **told))
     if not cells:
         raise InputError(
             f"{run.name} has no cell to attest: it takes one of the virtual clock that ended, and was not reused",

@@ -128,6 +128,9 @@ class End(Frozen):
         description="duration on the host; of a reused cell on the host that measured it",
     )
     ended: Label | None = Field(default=None, description="when it was written, in UTC")
+    evaluated_by: Label | None = Field(
+        default=None, description="hash of the host's code and data that made samples of what the guest said"
+    )
     reused: CellOrigin | None = Field(
         default=None, description="where a cell was measured that was found by its key and not run; else null"
     )

@@ -19,7 +19,7 @@ from agelab.results import checksummed
 from agelab.reuse import action_result, environment
 from agelab.reuse.action_result import CachedFile
 from agelab.reuse.blobs import MAX_BLOB, Blobs, CacheUnreachable, DirectoryBlobs, WrongEntry
-from agelab.reuse.ended_cell import EndedCell
+from agelab.reuse.ended_cell import CellKey, EndedCell
 from agelab.reuse.http_blobs import HttpBlobs
 from agelab.store import canonical_json, key_of
 
@@ -30,9 +30,9 @@ MAX_FILES = 1000
 """Files of a cell at most."""
 
 
-def entry_name(key: str) -> str:
+def entry_name(key: CellKey) -> str:
     """Return the name below ``ac/`` under which the cell of a key lies."""
-    return key_of({"agelab": "cell", "schema": SCHEMA, "inputs_key": key})
+    return key_of({"agelab": "cell", "schema": SCHEMA, **key._asdict()})
 
 
 class CellCache:
@@ -46,7 +46,7 @@ class CellCache:
         self._say = say
         self._given_up = False
 
-    def restore(self, key: str, directory: Path) -> EndedCell | None:
+    def restore(self, key: CellKey, directory: Path) -> EndedCell | None:
         """Put the maps of the cell with this key into ``directory``, and return the cell; None where there is none.
 
         An entry that is damaged, or another's, is told and not used.
@@ -64,7 +64,7 @@ class CellCache:
         shutil.rmtree(directory / "maps", ignore_errors=True)
         return None
 
-    def add(self, key: str, cell: EndedCell, directory: Path) -> None:
+    def add(self, key: CellKey, cell: EndedCell, directory: Path) -> None:
         """Add a cell whose maps lie in ``directory``, unless there is one of this key."""
         if self._given_up:
             return
@@ -76,7 +76,7 @@ class CellCache:
         except OSError as error:
             self._say(f"{cell.origin.run}: a cell is not put into the cache: {error}")
 
-    def _add(self, key: str, cell: EndedCell, directory: Path) -> None:
+    def _add(self, key: CellKey, cell: EndedCell, directory: Path) -> None:
         record = canonical_json({"schema": SCHEMA, **cell.model_dump(mode="json")})
         contents = {RECORD: record}
         for name, path in cell.map_places(directory).items():
@@ -90,7 +90,7 @@ class CellCache:
             self._blobs.put("cas", file.sha256, contents[file.path])
         self._blobs.put("ac", entry_name(key), action_result.encode(files))
 
-    def _restored(self, key: str, entry: bytes, directory: Path) -> EndedCell | None:
+    def _restored(self, key: CellKey, entry: bytes, directory: Path) -> EndedCell | None:
         files = _files(entry)
         record = self._content(files, RECORD)
         if record is None:

@@ -1,7 +1,7 @@
 """An ended cell that can stand for another of the same key, and what must hold of it before it may."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import Field
 
@@ -12,6 +12,24 @@ from agelab.results.digest import digest, inputs_key
 from agelab.results.run_directory import map_file, unpacked_hash
 
 
+class CellKey(NamedTuple):
+    """What two cells have in common of which one can stand for the other."""
+
+    inputs_key: str
+    """Hash of all that shapes what the guest does."""
+    evaluated_by: str
+    """Hash of what makes samples of that."""
+
+    @classmethod
+    def of(cls, end: End) -> "CellKey | None":
+        """Return the key of an ended cell; None where it stands for no other (no digest, an older agelab)."""
+        return (
+            cls(end.inputs_key, end.evaluated_by)
+            if end.inputs_key and end.digest and end.evaluated_by
+            else None
+        )
+
+
 class EndedCell(Frozen):
     """A cell of the virtual clock that ended by itself, without the files of its maps."""
 
@@ -20,12 +38,12 @@ class EndedCell(Frozen):
     samples: tuple[Sample, ...]
     origin: CellOrigin
 
-    def require_intact(self, key: str) -> None:
+    def require_intact(self, key: CellKey) -> None:
         """Raise InputError unless it is of this key, and its digest is that of what it holds."""
-        if self.end.inputs_key != key or inputs_key(self.inputs) != key:
-            raise InputError("it is of another key")
         if self.end.digest is None:
             raise InputError("it has no digest")
+        if CellKey.of(self.end) != key or inputs_key(self.inputs) != key.inputs_key:
+            raise InputError("it is of another key")
         if digest(self.end.status, self.samples, self.end.maps) != self.end.digest:
             raise InputError("its samples are not those of its digest")
         for name in self.end.maps:

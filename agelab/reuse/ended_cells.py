@@ -4,7 +4,7 @@ from pathlib import Path
 
 from agelab.notify import Notify
 from agelab.reuse import cache
-from agelab.reuse.ended_cell import EndedCell
+from agelab.reuse.ended_cell import CellKey, EndedCell
 from agelab.reuse.store_runs import StoreRuns
 
 
@@ -15,7 +15,7 @@ class EndedCells:
         self._runs = StoreRuns(runs, say)
         self._cache = cache.of_environment(say)
 
-    def restore(self, key: str, directory: Path) -> EndedCell | None:
+    def restore(self, key: CellKey, directory: Path) -> EndedCell | None:
         """Put the maps of an ended cell with this key into ``directory``, and return the cell, if there is one.
 
         A key for which two digests are known has none.
@@ -25,7 +25,7 @@ class EndedCells:
         found = self._runs.restore(key, directory)
         return found or (self._cache.restore(key, directory) if self._cache else None)
 
-    def share(self, key: str, cell: EndedCell, directory: Path) -> None:
+    def share(self, key: CellKey, cell: EndedCell, directory: Path) -> None:
         """Add a cell, whose maps lie in ``directory``, to the cache, unless the key is disputed."""
         if self._cache and not self._runs.is_disputed(key):
             self._cache.add(key, cell, directory)

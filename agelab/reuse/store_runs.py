@@ -15,7 +15,7 @@ from agelab.model.result import MOMENT, CellOrigin, End, RunPlan, Sample
 from agelab.notify import Notify
 from agelab.results import checksummed, run_lookup
 from agelab.results.run_directory import RunDirectory
-from agelab.reuse.ended_cell import EndedCell
+from agelab.reuse.ended_cell import CellKey, EndedCell
 
 RUNS_KEPT = 4
 """Runs whose samples stay in memory: cells that go together lie in few runs."""
@@ -32,9 +32,9 @@ class _Place:
 
 @dataclass
 class _Index:
-    cells: dict[str, list[_Place]] = field(default_factory=dict)
+    cells: dict[CellKey, list[_Place]] = field(default_factory=dict)
     """By key, those of the newest run first."""
-    disputed: set[str] = field(default_factory=set)
+    disputed: set[CellKey] = field(default_factory=set)
     """Keys with more than one digest."""
 
 
@@ -47,7 +47,7 @@ class StoreRuns:
         self._lock = Lock()
         self._read = lru_cache(RUNS_KEPT)(_read)
 
-    def restore(self, key: str, directory: Path) -> EndedCell | None:
+    def restore(self, key: CellKey, directory: Path) -> EndedCell | None:
         """Put the maps of a cell with this key into ``directory``, and return the cell; None where there is none.
 
         A cell that is not what its end record says is passed over, and told.
@@ -61,12 +61,12 @@ class StoreRuns:
                     shutil.rmtree(directory / "maps", ignore_errors=True)
         return None
 
-    def is_disputed(self, key: str) -> bool:
+    def is_disputed(self, key: CellKey) -> bool:
         """Return whether cells with this key have different digests: then none of them is served."""
         with self._lock:
             return key in self._index.disputed
 
-    def _restored(self, place: _Place, key: str, directory: Path) -> EndedCell:
+    def _restored(self, place: _Place, key: CellKey, directory: Path) -> EndedCell:
         plan, samples = self._read(place.run.path)
         end = place.run.end(place.number)
         if end is None or plan.clock != "virtual":
@@ -100,7 +100,7 @@ class StoreRuns:
         return index
 
 
-def _ended(run: RunDirectory) -> Iterator[tuple[_Place, str, bool]]:
+def _ended(run: RunDirectory) -> Iterator[tuple[_Place, CellKey, bool]]:
     """Yield the cells of a run that have a digest, with their keys, and whether they dispute an earlier digest.
 
     Damaged records are left out: whether the rest of a cell is sound is looked at when it is wanted.
@@ -109,10 +109,11 @@ def _ended(run: RunDirectory) -> Iterator[tuple[_Place, str, bool]]:
         try:
             with checksummed.readable(path):
                 record = checksummed.unseal(json.loads(fileio.read_bytes(path)))
-                number, key, digest = int(path.parent.name), record["inputs_key"], record["digest"]
+                number, digest = int(path.parent.name), record["digest"]
+                key = CellKey(record["inputs_key"], record.get("evaluated_by") or "")
         except InputError:
             continue
-        if isinstance(key, str) and isinstance(digest, str):
+        if all(isinstance(one, str) and one for one in (*key, digest)):
             yield _Place(run, number, digest), key, bool(record.get("disputes"))
 
 

@@ -11,6 +11,7 @@ from agelab.model.result import Cell, Sample
 from agelab.model.step_id import MAP, StepId
 from agelab.results.digest import inputs_key
 from agelab.results.run_directory import RunDirectory
+from agelab.reuse.ended_cell import CellKey
 from agelab.runner.execute.cell import CellRunner
 from agelab.runner.execute.cell_boots import CellGoals
 from agelab.runner.execute.cell_reuse import CellReuse
@@ -23,7 +24,7 @@ from tests.unit.test_cell import OK
 from tests.unit.test_scenario import CORPUS, spec
 
 INPUTS = {"making": {"kernel": "6.1"}, "seeds": 1}
-KEY = inputs_key(INPUTS)
+KEY = CellKey(inputs_key(INPUTS), run_builder.EVALUATED)
 MAPS = {"aged/extents": b"the extents", "aged/free": b"the free space"}
 
 

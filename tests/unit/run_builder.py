@@ -13,6 +13,9 @@ from agelab.model.result import Cell, End, RunPlan, Sample, Status
 from agelab.results.digest import digest, inputs_key
 from agelab.results.run_directory import RunDirectory
 
+EVALUATED = "sha256:" + "e" * 64
+"""Stands for the code that made the samples."""
+
 
 def cell(variant: str = "ext4", seed: int = 1, **fields: Any) -> Cell:
     """Describe a cell; its filesystem is named before the hyphen of its variant."""
@@ -74,6 +77,10 @@ def end(
         run.write_inputs(number, dict(inputs))
         fields = {"inputs_key": inputs_key(inputs), **fields}
     if status is Status.OK:
-        fields = {"digest": digest(status, found, fields.get("maps", {})), **fields}
+        fields = {
+            "digest": digest(status, found, fields.get("maps", {})),
+            "evaluated_by": EVALUATED,
+            **fields,
+        }
     if status:
         run.finish(number, End.model_validate({"status": status, **known, **fields}))

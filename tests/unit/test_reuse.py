@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +16,15 @@ from agelab.model.result import End, Status
 from agelab.results import run_lookup
 from agelab.results.digest import inputs_key
 from agelab.results.run_directory import RunDirectory
+from agelab.reuse.ended_cell import CellKey
 from agelab.reuse.store_runs import StoreRuns
-from agelab.runner.execute import runner
+from agelab.runner.execute import evaluation, runner
 from agelab.runner.execute.cell_reuse import CellReuse, of_run
 from agelab.runner.plan import cell_inputs
 from agelab.runner.request.options import RunOptions
 from tests.unit import hostile_runs, run_builder
 from tests.unit.reuse_cells import KEY, Guests, ended
+from tests.unit.test_scenario import spec
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +33,7 @@ def _allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cell_inputs, "collect", lambda *_: {})
 
 
-def restore(home: Path, key: str = KEY, said: list[str] | None = None) -> End | None:
+def restore(home: Path, key: CellKey = KEY, said: list[str] | None = None) -> End | None:
     found = StoreRuns(home / "runs", (said if said is not None else []).append).restore(key, home / "taken")
     return found.as_reused(None) if found else None
 
@@ -62,7 +66,7 @@ def test_an_ended_cell_is_found_by_its_key_with_its_maps_and_its_origin(tmp_path
     assert (found.digest, found.maps, found.host_seconds) == (before.digest, before.maps, 60.0)
     assert str(found.reused) == f"{run.name}, 2026-11-24T12:40:11Z, on Linux, 2 x P4"
     assert {path.name for path in (tmp_path / "taken/maps/aged").iterdir()} == {"extents.gz", "free.gz"}
-    assert restore(tmp_path, inputs_key({"other": 1})) is None
+    assert restore(tmp_path, KEY._replace(inputs_key=inputs_key({"other": 1}))) is None
 
 
 def test_a_cell_of_an_older_agelab_ended_when_its_record_was_written(tmp_path: Path) -> None:
@@ -141,6 +145,34 @@ def test_a_key_with_two_digests_is_served_by_nobody(tmp_path: Path, disputes: st
     assert found.restore(KEY, tmp_path / "taken") is None and found.is_disputed(KEY)
 
 
+def test_a_cell_that_other_code_has_evaluated_is_neither_reused_nor_disputed(tmp_path: Path) -> None:
+    ended(tmp_path, 1.6, evaluated_by="sha256:older")
+    ended(tmp_path, 1.7, evaluated_by=None)
+    assert restore(tmp_path) is None
+    run = ended(tmp_path)
+    found = restore(tmp_path)
+    assert found and found.reused and found.reused.run == run.name
+
+
+def test_whatever_makes_samples_or_a_status_is_what_evaluates_a_cell() -> None:
+    makes = re.compile(r"\b(?:Sample|CellStatus|LayoutMeasure)\(")
+    package = evaluation.PACKAGE
+    modules = {
+        str(path.relative_to(package))
+        for path in package.rglob("*.py")
+        if makes.search(path.read_text().replace("class Sample(", ""))
+    }
+    assert modules - {"analysis/sweep.py"} <= set(evaluation.sources())  # a sweep's sums are in no result
+    assert len(evaluation.sources()) > 20
+
+
+def test_what_evaluates_a_cell_is_its_filesystems_file_too() -> None:
+    one = spec()
+    gone = one.filesystem.model_copy(update={"gone": ("never said",)})
+    assert evaluation.evaluated_by(one) == evaluation.evaluated_by(spec())
+    assert evaluation.evaluated_by(replace(one, filesystem=gone)) != evaluation.evaluated_by(one)
+
+
 # ---- a cell that is carried out ----
 
 
@@ -212,11 +244,11 @@ def test_a_checked_cell_with_another_digest_disputes_and_neither_is_served_again
 def test_about_the_share_that_is_asked_for_is_checked(tmp_path: Path) -> None:
     run = run_builder.begin(tmp_path, [])
     found = reuse(tmp_path, check=0.05)
-    drawn = [found.is_checked(run, f"sha256:{number}") for number in range(4000)]
+    drawn = [found.is_checked(run, CellKey(f"sha256:{number}", "")) for number in range(4000)]
     assert 140 < sum(drawn) < 260
-    assert drawn == [found.is_checked(run, f"sha256:{number}") for number in range(4000)]
-    assert all(reuse(tmp_path, check=1).is_checked(run, f"{number}") for number in range(100))
-    assert not any(reuse(tmp_path).is_checked(run, f"{number}") for number in range(100))
+    assert drawn == [found.is_checked(run, CellKey(f"sha256:{number}", "")) for number in range(4000)]
+    assert all(reuse(tmp_path, check=1).is_checked(run, CellKey(f"{number}", "")) for number in range(100))
+    assert not any(reuse(tmp_path).is_checked(run, CellKey(f"{number}", "")) for number in range(100))
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,13 @@ from agelab.model.step import CONTROL_COPY
 from agelab.model.step_id import AGED, CONTROL, ForkName, StepId
 from agelab.results.digest import digest, inputs_key
 from agelab.results.run_directory import RunDirectory
-from agelab.reuse.ended_cell import EndedCell
+from agelab.reuse.ended_cell import CellKey, EndedCell
 from agelab.runner.execute import disk_maps, history_points, map_images
 from agelab.runner.execute.cell_boots import CellBoots, CellGoals
 from agelab.runner.execute.cell_progress import CellProgress, PhaseAborted
 from agelab.runner.execute.cell_reuse import CellReuse
 from agelab.runner.execute.cell_status import CellStatus
+from agelab.runner.execute.evaluation import evaluated_by
 from agelab.runner.execute.guest_launcher import GuestLauncher
 from agelab.runner.execute.host_timing import CellTimer
 from agelab.runner.execute.phase_runner import BootRunner, PhaseRunner
@@ -62,8 +63,9 @@ class CellRunner:
             inputs = self.boots.inputs()
             key = inputs_key(inputs)
             self.run.write_inputs(self.number, inputs)
-            if self.reuse and (earlier := self.reuse.find(key, self.launcher.directory)):
-                if not self.reuse.is_checked(self.run, key):
+            whole = CellKey(key, evaluated_by(self.launcher.spec))
+            if self.reuse and (earlier := self.reuse.find(whole, self.launcher.directory)):
+                if not self.reuse.is_checked(self.run, whole):
                     return self._take(earlier)
                 disk_maps.remove(self.launcher.directory)
             _StartedCell(self, progress).run()
@@ -107,6 +109,7 @@ class CellRunner:
             maps=progress.maps,
             measured=measured,
             host_seconds=seconds,
+            evaluated_by=evaluated_by(self.launcher.spec),
             disputes=before if before != measured else None,
         )
 

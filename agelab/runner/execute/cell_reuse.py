@@ -12,7 +12,7 @@ from agelab.model.result import CellOrigin, End, Sample
 from agelab.notify import Notify
 from agelab.results.run_directory import RunDirectory
 from agelab.reuse import environment
-from agelab.reuse.ended_cell import EndedCell
+from agelab.reuse.ended_cell import CellKey, EndedCell
 from agelab.reuse.ended_cells import EndedCells
 from agelab.runner.request.options import RunOptions
 from agelab.vm import host
@@ -28,18 +28,19 @@ class CellReuse:
     checked: float
     """Share of the found cells that run again, to be compared."""
 
-    def find(self, key: str, directory: Path) -> EndedCell | None:
+    def find(self, key: CellKey, directory: Path) -> EndedCell | None:
         """Return an ended cell of this key, its maps put into ``directory``; None where the cell must run."""
         return self.ended.restore(key, directory) if self.looks_up else None
 
-    def is_checked(self, run: RunDirectory, key: str) -> bool:
+    def is_checked(self, run: RunDirectory, key: CellKey) -> bool:
         """Return whether a found cell runs again: by a hash of the run's name and the key."""
-        drawn = hashlib.sha256(f"{run.name} {key}".encode()).digest()[:8]
+        drawn = hashlib.sha256(f"{run.name} {key.inputs_key}".encode()).digest()[:8]
         return int.from_bytes(drawn, "big") < self.checked * 2**64
 
     def share(self, run: RunDirectory, number: int, end: End, samples: Sequence[Sample]) -> None:
         """Put a cell that has ended into the cache, where everybody may read the run, and nothing disputes it."""
-        if not (end.inputs_key and end.digest and not end.disputes and self.ended.shares):
+        key = CellKey.of(end)
+        if not key or end.disputes or not self.ended.shares:
             return
         if readers.of_made(run.path) != readers.EVERYBODY:
             return
@@ -50,7 +51,7 @@ class CellReuse:
             samples=tuple(samples),
             origin=end.reused or here,
         )
-        self.ended.share(end.inputs_key, cell, run.cell_directory(number))
+        self.ended.share(key, cell, run.cell_directory(number))
 
 
 def of_run(options: RunOptions, runs: Path, say: Notify) -> CellReuse | None:

@@ -182,7 +182,7 @@ class GuestLauncher:
         return {
             "plan": self._plan(boot),
             "archive": hashlib.sha256(self._archive(boot)).hexdigest(),
-            "initramfs": hashlib.sha256(self._initramfs).hexdigest(),
+            "initramfs": self._initramfs_hash,
             "command": cell_inputs.guest_command(command, named),
         }
 
@@ -211,6 +211,11 @@ class GuestLauncher:
             cell_inputs.harness_files(),
             {"start": cell_inputs.harness_start()},
         )
+
+    @cached_property
+    def _initramfs_hash(self) -> str:
+        """The sha256 of it: every boot of a cell has the same."""
+        return hashlib.sha256(self._initramfs).hexdigest()
 
     def _plan(self, boot: Boot) -> dict[str, Any]:
         """Return the boot's plan with its date."""
