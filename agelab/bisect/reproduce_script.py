@@ -21,7 +21,8 @@ def write(directory: BisectDirectory, question: BisectQuestion, before: str, aft
 def text(home: Path, question: BisectQuestion, before: str, after: str, name: str) -> str:
     """Return the script in POSIX sh. In the virtual clock it reproduces the digits, as the images are the same."""
     seeds = 1 if question.symptom else SEEDS_NEEDED
-    options = options_of(question).changed(seeds=tuple(range(1, seeds + 1)), fresh=True)
+    options = options_of(question).changed(seeds=tuple(range(1, seeds + 1)))
+    options = options.changed(fresh=options.guest_clock == "virtual")  # it runs again what the bisect has run
     run = shlex.join(options.arguments())
     shown = shlex.join(["--metric", question.criterion]) if question.metric else ""
     lines = [

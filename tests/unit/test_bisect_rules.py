@@ -239,7 +239,7 @@ def test_the_script_runs_both_neighbours_and_puts_them_side_by_side(store: Store
     text = Path(found.script).read_text()
     assert "before=19\nafter=20\n" in text
     assert (
-        "run small-ext4 --seeds 1,2,3,4,5 --layout raid0 --jobs 2 "
+        "run small-ext4 --seeds 1,2,3,4,5 --layout raid0 --jobs 2 --fresh "
         '--kernel "$before" --kernel "$after"' in text
     )
     assert text.endswith('sweep "$@" --metric copy:elapsed\n')
