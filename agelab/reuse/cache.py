@@ -59,7 +59,7 @@ class CellCache:
             return None if entry is None else self._restored(key, entry, directory)
         except CacheUnreachable as error:
             self._give_up(error)
-        except (WrongEntry, InputError) as error:
+        except (WrongEntry, InputError, OSError) as error:
             self._say(f"cache {self._blobs.name}: ac/{name} is not used: {error}")
         shutil.rmtree(directory / "maps", ignore_errors=True)
         return None

@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 
 from agelab.errors import InputError
+from agelab.model.result import Sample, Status
+from agelab.results.digest import digest
 from agelab.reuse import action_result, cache, http_blobs
 from agelab.reuse.action_result import CachedFile
 from agelab.reuse.blobs import CacheUnreachable, DirectoryBlobs
@@ -190,6 +192,13 @@ def _edited(change: Callable[[dict[str, Any]], None]) -> Callable[[bytes], bytes
     return edit
 
 
+def _with_maps(found: dict[str, Any], maps: dict[str, str]) -> dict[str, Any]:
+    """The end record with other maps, and the digest that fits them."""
+    end = found["end"]
+    samples = [Sample.model_validate(one) for one in found["samples"]]
+    return {**end, "maps": maps, "digest": digest(Status(end["status"]), samples, maps)}
+
+
 WRONG: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "no JSON": (lambda _: b"<html>", "damaged"),
     "too deep": (lambda _: b"[" * 100_000, "damaged"),
@@ -209,6 +218,12 @@ WRONG: dict[str, tuple[Callable[[bytes], bytes], str]] = {
         "not those of its digest",
     ),
     "no digest": (_edited(lambda found: found["end"].update(digest=None)), "no digest"),
+    "a map in the place of a directory": (
+        _edited(
+            lambda found: found["end"].update(_with_maps(found, {"aged": "0" * 64, "aged.gz/free": "1" * 64}))
+        ),
+        "names no maps/aged.gz",
+    ),
     "NaN": (lambda data: data.replace(b'"value":1.5', b'"value":NaN'), "damaged"),
 }
 
@@ -248,6 +263,20 @@ def test_a_map_of_another_cell_under_its_own_hash_is_told_and_not_used(tmp_path:
     said: list[str] = []
     assert restored(DirectoryBlobs(shared), tmp_path / "there", said) is None
     assert "its map aged/extents is not that of its digest" in said[0]
+
+
+def test_maps_that_cannot_lie_beside_each_other_are_told_and_not_used(tmp_path: Path) -> None:
+    shared = filled(tmp_path / "cache", tmp_path)
+    maps = {"aged": "0" * 64, "aged.gz/free": "1" * 64}
+    _replace(shared, _edited(lambda found: found["end"].update(_with_maps(found, maps))))
+    name = entry_name(KEY)
+    entry = shared / "ac" / name[:2] / name
+    [record, one, *_] = action_result.decode(entry.read_bytes())
+    files = [record, *(CachedFile(f"maps/{of}.gz", one.sha256, one.size) for of in maps)]
+    entry.write_bytes(action_result.encode(files))
+    said: list[str] = []
+    assert restored(DirectoryBlobs(shared), tmp_path / "there", said) is None
+    assert len(said) == 1 and "is not used" in said[0]
 
 
 def test_a_pipe_in_a_cache_is_not_waited_for(tmp_path: Path) -> None:
