@@ -143,9 +143,9 @@ def check(files: Iterable[Path], signers: Path | None = None) -> LedgerCheck:
     for path in files:
         for place, text in _lines(path):
             try:
-                line = LedgerLine.model_validate(json.loads(text))
-            except (ValueError, RecursionError) as error:
-                wrong.append(f"{place}: {_reason(error)}")
+                line = line_of(place, text)
+            except InputError as error:
+                wrong.append(str(error))
                 continue
             signer = _signer(line, signers)
             if signer is None:
@@ -158,6 +158,14 @@ def check(files: Iterable[Path], signers: Path | None = None) -> LedgerCheck:
     if wrong:
         raise InputError("\n".join(wrong), hint="a ledger is made of the lines that agelab attest prints")
     return found
+
+
+def line_of(place: str, text: str) -> LedgerLine:
+    """Read a line of a ledger. Raises InputError, with its place, for what is none."""
+    try:
+        return LedgerLine.model_validate_json(canonical_json(json.loads(text)))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{place}: {_reason(error)}") from error
 
 
 def _lines(path: Path) -> list[tuple[str, str]]:

@@ -91,11 +91,11 @@ class CellCache:
         self._blobs.put("ac", entry_name(key), action_result.encode(files))
 
     def _restored(self, key: CellKey, entry: bytes, directory: Path) -> EndedCell | None:
-        files = _files(entry)
+        files = files_of_entry(entry)
         record = self._content(files, RECORD)
         if record is None:
             return None
-        cell = _cell(record)
+        cell = cell_of_record(record)
         cell.require_intact(key)
         for name, path in cell.map_places(directory).items():
             data = self._content(files, f"maps/{name}.gz")
@@ -123,7 +123,8 @@ class CellCache:
             self._say(f"cache {self._blobs.name}: {error}; the run goes on without it")
 
 
-def _files(entry: bytes) -> dict[str, CachedFile]:
+def files_of_entry(entry: bytes) -> dict[str, CachedFile]:
+    """Return the files of an entry by their paths. Raises WrongEntry for what is no list of them."""
     try:
         found = action_result.decode(entry)
     except ValueError as error:
@@ -136,7 +137,8 @@ def _files(entry: bytes) -> dict[str, CachedFile]:
     return {file.path: file for file in found}
 
 
-def _cell(record: bytes) -> EndedCell:
+def cell_of_record(record: bytes) -> EndedCell:
+    """Read the record of a cell. Raises InputError for what is none."""
     with checksummed.readable(Path(RECORD)):
         found = json.loads(record)
         if found.pop("schema") != SCHEMA:
