@@ -49,6 +49,7 @@ def test_a_known_cell_starts_no_guest_here_or_elsewhere(
         assert ("reused" in done.stdout) == bool(cell["reused"])
         if home == other and not words:
             shutil.rmtree(cache)  # from here on only its own run is known
+            cache.mkdir()
     assert [(bool(cell["reused"]), started) for cell, started, _, _ in results] == [
         (False, True),
         (True, False),
