@@ -115,7 +115,7 @@ def test_nothing_listens_while_a_cell_runs_and_others_cannot_write_to_what_it_le
 def test_of_files_that_are_closed_to_others_nothing_is_made_that_is_open(tmp_path: Path) -> None:
     store, closed = open_store(), tmp_path / "closed"
     (closed / "deep").mkdir(parents=True)
-    (closed / "deep/secret").write_bytes(tmp_path.name.encode() * (1 << 16))
+    (closed / "deep/secret").write_bytes(tmp_path.name.encode() * (1 << 20))
     (closed / "deep/secret").chmod(0o600)
     path = scenario(tmp_path, step("copy", 'cp -r "$SOURCE/." .'))
     [cell] = run(str(path), "--corpus", str(closed), "--keep-disk")
