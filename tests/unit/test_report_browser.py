@@ -1,5 +1,6 @@
 """The page in a real browser: Debian's Chromium, without a window and without a network."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -73,6 +74,14 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = home / "report.html"
     path.write_text(render(page_of([load(RunDirectory(home / "runs" / name))])))
     return path
+
+
+@pytest.fixture(autouse=True)
+def closed(browser: Browser) -> Iterator[None]:
+    """Close what a test has opened: a page that is left goes on being drawn."""
+    yield
+    for context in browser.contexts:
+        context.close()
 
 
 def opened(browser: Browser, report: Path, **options: object) -> Opened:
