@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from agelab.model.seeds import Seeds
 from agelab.stats.bootstrap import Floats, means, medians, percentile_interval, ratio_intervals
 from agelab.stats.order_statistics import exact, interval_rank
 from agelab.stats.outliers import outliers
@@ -42,7 +43,7 @@ def share(low: Floats, high: Floats, truth: float) -> str:
 
 def one_series(values: Floats) -> Series:
     """Make a series of drawn values, as if they had been measured."""
-    numbers = ((seed, exact(round(float(value), 6))) for seed, value in enumerate(values, start=1))
+    numbers = ((Seeds(1, seed), exact(round(float(value), 6))) for seed, value in enumerate(values, start=1))
     return Series("step", 1, "elapsed", "s", tuple(numbers), ())
 
 

@@ -59,8 +59,9 @@ def _in_the_virtual_clock(options: RunOptions, everything: bool, as_json: bool) 
     seeded = execute(options)
     again = execute(options.changed(seeds=seeds[:1]))
     calibrated = [
-        (group, CellPair(group.cells[seeds[0]], other.cells[seeds[0]]))
+        (group, CellPair(group.cells[at], other.cells[at]))
         for group, other in zip(seed_groups(load(seeded)), seed_groups(load(again)), strict=True)
+        for at in [*other.cells][:1]
     ]
     if as_json:
         print_json(floors_json(seeded, again, calibrated))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
+from agelab.model.seeds import seeds_text
 from agelab.published.claims import Claim
 from agelab.published.deviation import Bands, TableDeviation
 from agelab.published.our_values import LEAD
@@ -13,7 +14,6 @@ from agelab.published.run_columns import RunColumn
 from agelab.published.value_sources import Value
 from agelab.published.verdict import ClaimVerdict, JudgedClaim
 from agelab.scenario import selection
-from agelab.stats.series import seeds_text
 
 SOURCE = "source="
 """What a change of the source begins with, among those of a machine's label."""

@@ -8,6 +8,7 @@ from agelab.errors import InputError
 from agelab.history.report import HistoryReport as History
 from agelab.history.report import report_lines
 from agelab.model.scenario import Scenario
+from agelab.model.seeds import seeds_text
 from agelab.report.command import repeat_command
 from agelab.report.model import Block, Command, Facts, Prose
 from agelab.report.step_statistics import list_outliers
@@ -52,7 +53,7 @@ def run_facts(group: RunSet) -> Iterator[Block]:
         ("machine", ", ".join(dict.fromkeys(cell.machine for cell in cells)) or "none"),
         ("drives", ", ".join(dict.fromkeys(drive for cell in cells for drive in cell.drives)) or "none"),
         ("defaults", ", ".join(dict.fromkeys(cell.defaults for cell in cells)) or "none"),
-        ("run seeds", ", ".join(map(str, group.seeds)) or "none"),
+        ("seeds", seeds_text(group.seeds) if group.seeds else "none"),
         ("cells", ", ".join(f"{statuses.count(one)} {one}" for one in dict.fromkeys(statuses)) or "none"),
     ]
     yield Facts(tuple(rows))
@@ -124,7 +125,7 @@ def all_doubts(group: RunSet) -> Iterator[Block]:
     """Return all reasons to doubt a number."""
     yield Prose(tuple(main_doubts(group)), listed=True)
     failed = [
-        f"{subject.name}, seed {entry.seed}: {' '.join(entry.ended.split())}"
+        f"{subject.name}, {seeds_text([entry.seeds])}: {' '.join(entry.ended.split())}"
         for subject, entry in group.cells
         if not entry.ok
     ]
@@ -144,15 +145,15 @@ def all_doubts(group: RunSet) -> Iterator[Block]:
 
 
 def _repeated_cells(group: RunSet) -> Iterator[str]:
-    """Report cells with the same seed, of which the first counts."""
+    """Report cells with the same seeds, of which the first counts."""
     for subject in group.groups:
-        for seed, first in subject.counted.items():
-            same = [entry for entry in subject.results if entry.seed == seed and entry.ok]
+        for at, first in subject.counted.items():
+            same = [entry for entry in subject.results if entry.seeds == at and entry.ok]
             digests = {entry.end.digest for entry in same if entry.end}
             if len(same) > 1:
                 alike = len(digests) == 1
                 said = "with the same digest" if alike else "with another digest: their inputs differ"
-                yield f"{subject.name}, seed {seed}: in {len(same)} cells, {said}; that of {first.run} counts"
+                yield f"{subject.name}, {seeds_text([at])}: in {len(same)} cells, {said}; that of {first.run} counts"
 
 
 def _other_inputs(group: RunSet) -> Iterator[str]:

@@ -123,16 +123,17 @@ def cell_table(group: RunSet, where: str) -> Table:
     """Return status, key and digest of each cell."""
     rows = []
     for subject, entry in group.cells:
-        end = entry.end
+        end, corpus = entry.end, entry.seeds.corpus
         rows.append(
             (
-                TableCell(subject.name), TableCell(str(entry.seed), entry.seed), TableCell(entry.status),
+                TableCell(subject.name), TableCell(str(entry.seed), entry.seed), TableCell(str(corpus), corpus),
+                TableCell(entry.status),
                 TableCell(" ".join((end.reason or "").split()) if end else ""),
                 TableCell((end and end.inputs_key) or "–", code=True),
                 TableCell((end and end.digest) or "–", code=True),
                 TableCell(f"{entry.run} {entry.number}"),
             )
         )  # fmt: skip
-    names = ("filesystem", "seed", "status", "reason", "inputs_key", "digest", "run and cell")
+    names = ("filesystem", "seed", "corpus", "status", "reason", "inputs_key", "digest", "run and cell")
     caption = "Every cell: equal inputs_key, equal digest, on any host"
-    return Table(f"{where}-cells", caption, headings(*names, numbers=("seed",)), tuple(rows))
+    return Table(f"{where}-cells", caption, headings(*names, numbers=("seed", "corpus")), tuple(rows))

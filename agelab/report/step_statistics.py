@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from agelab.analysis.cells import SeedGroup
 from agelab.analysis.judge import judge
 from agelab.analysis.run_set import RunSet
+from agelab.model.seeds import seeds_text
 from agelab.report.answer.all_tests import describe_test
 from agelab.report.model import Heading, Table, TableCell
 from agelab.report.numbers import MAX_DECIMALS, number, number_cell, text
@@ -148,9 +149,9 @@ def list_outliers(group: RunSet) -> list[str]:
             if metric in OUTLIER_METRICS and (summary := series.summary):
                 unit = "" if metric == "slowdown" else " s"
                 found += [
-                    f"{subject.name}, {step}, {metric}: seed {seed} has {number(value, 3)}{unit}, the median is "
+                    f"{subject.name}, {step}, {metric}: {seeds_text([at])} has {number(value, 3)}{unit}, the median is "
                     f"{number(summary.median, 3)}{unit}"
-                    for seed, value in outliers(series)
+                    for at, value in outliers(series)
                 ]
     more = [f"and {len(found) - MAX_OUTLIERS} more"] if len(found) > MAX_OUTLIERS else []
     return [*found[:MAX_OUTLIERS], *more]

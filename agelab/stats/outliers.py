@@ -4,6 +4,7 @@ from fractions import Fraction
 from functools import cache
 from math import sqrt
 
+from agelab.model.seeds import Seeds
 from agelab.stats.noise_floor import SEEDS_NEEDED
 from agelab.stats.series import Series
 
@@ -25,8 +26,8 @@ def grubbs_limit(n: int) -> float:
     return (n - 1) / sqrt(n) * sqrt(squared / (n - 2 + squared))
 
 
-def outliers(one: Series) -> tuple[tuple[int, Fraction], ...]:
-    """Return run seed and value of each outlier by Grubbs' test, the farthest first, repeated while five are left.
+def outliers(one: Series) -> tuple[tuple[Seeds, Fraction], ...]:
+    """Return seeds and value of each outlier by Grubbs' test, the farthest first, repeated while five are left.
 
     It is made for few values: three standard deviations see nothing in five (none of n is farther than (n-1)/sqrt(n)
     from the mean, of five 1.79), Tukey's fences stand on quartiles, which of five are values, and a limit for the

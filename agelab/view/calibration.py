@@ -10,11 +10,11 @@ import click
 from agelab.analysis.calibration import CALIBRATE, Calibration, HostRecord, KindFloor, MeasuredHost
 from agelab.analysis.cell_diff import CellPair
 from agelab.analysis.cells import CellResult, SeedGroup
+from agelab.model.seeds import Seeds, seeds_text
 from agelab.results.run_directory import RunDirectory
 from agelab.stats.formatting import json_number
 from agelab.stats.noise_floor import aa_coverage
 from agelab.stats.order_statistics import coverage, interval_rank
-from agelab.stats.series import seeds_text
 from agelab.view.input_diff import differences_json, input_lines, print_samples
 from agelab.view.run_tables import describe_run
 from agelab.view.series_table import by_metric, heads, metrics_in_order, percent, print_series, series_json
@@ -37,12 +37,14 @@ def print_floors(
 ) -> None:
     click.echo(f"\n{describe_run(seeded.plan())}")
     for group, proof in calibrated:
-        seed = proof.left.cell.seed
-        click.echo(f"\n{group.name}: {seeds_text(group.cells)}, and seed {seed} once more")
+        once = seeds_text([proof.left.seeds])
+        click.echo(f"\n{group.name}: {seeds_text(group.cells)}, and {once} once more")
         _print_proof(proof)
         for ran in [*group.cells.values(), proof.right]:
             if not ran.ok:
-                click.echo(f"  not ok, in no figure below: seed {ran.cell.seed} of {ran.run}: {ran.ended}")
+                click.echo(
+                    f"  not ok, in no figure below: {seeds_text([ran.seeds])} of {ran.run}: {ran.ended}"
+                )
         if n := len(group.counted):
             covers = percent(coverage(n, interval_rank(n)))
             click.echo(
@@ -52,7 +54,7 @@ def print_floors(
     click.echo(
         f"\nagainst another run: agelab compare {seeded.name} <run>; a difference counts above both floors"
     )
-    click.echo(f"the second execution of seed {calibrated[0][1].left.cell.seed}: {again.name}")
+    click.echo(f"the second execution of {seeds_text([calibrated[0][1].left.seeds])}: {again.name}")
 
 
 def _print_proof(proof: CellPair) -> None:
@@ -85,7 +87,7 @@ def floors_json(
             {
                 "variant": group.variant,
                 "layout": group.layout,
-                "cells": [{"seed": seed, "status": ran.end_status} for seed, ran in group.cells.items()],
+                "cells": [{"seed": at.run, "status": ran.end_status} for at, ran in group.cells.items()],
                 "same_twice": {
                     "seed": proof.left.cell.seed,
                     "proven": proof.proven,
@@ -120,7 +122,7 @@ def print_calibrated(
     click.echo(f"\n{describe_run(seeded.plan())}")
     for ran in _cells_of(pairs):
         if not ran.ok:
-            which = f"{ran.cell.variant}, seed {ran.cell.seed} of {ran.run}"
+            which = f"{ran.cell.variant}, {seeds_text([ran.seeds])} of {ran.run}"
             click.echo(f"  not ok, in no figure below: {which}: {ran.ended}")
     if found:
         print_host(found[0])
@@ -137,7 +139,7 @@ def _cells_of(pairs: Sequence[tuple[SeedGroup, SeedGroup]]) -> Iterator[CellResu
 def print_calibration(one: Calibration, everything: bool) -> None:
     """Print a table of the kinds of steps for each metric, and what it means."""
     click.echo(f"\n{one.scenario}, scale {one.scale}, {one.kernel}; {'; '.join(one.variants)}")
-    click.echo(f"  {one.conditions}; {seeds_text(one.seeds)}")
+    click.echo(f"  {one.conditions}; {seeds_text(Seeds(1, seed) for seed in one.seeds)}")
     click.echo(f"  A {one.runs[0]}, A' {one.runs[1]}, {one.day}")
     rows = by_metric(
         (metric, _cells(floor)) for metric, floors in _by_metric(one.floors, everything) for floor in floors

@@ -5,11 +5,12 @@ from fractions import Fraction
 
 from rich.console import Console
 
+from agelab.model.seeds import Seeds, seeds_text
 from agelab.stats.formatting import format_ratio, name_some, unit_scale
 from agelab.stats.noise_floor import SEEDS_NEEDED
 from agelab.stats.outliers import outliers
 from agelab.stats.rank_test import LEVEL, seeds_needed
-from agelab.stats.series import Series, seeds_text
+from agelab.stats.series import Series
 from agelab.stats.verdict import ComparedSeries, DifferenceVerdict
 from agelab.view.series_table import heads
 from agelab.view.terminal import print_table, print_wrapped
@@ -122,14 +123,14 @@ def _chance(every: Sequence[ComparedSeries]) -> Iterator[str]:
 
 
 def _outliers(seen: Sequence[Sequence[Line]], names: Sequence[str]) -> Iterator[str]:
-    named: dict[tuple[str, str, int, str], str] = {}
+    named: dict[tuple[str, str, Seeds, str], str] = {}
     for who, series in _sides([[one for *_, one in lines] for lines in seen], names):
         unit = unit_scale(series.unit)
         for seed, value in outliers(series):
             text = f"{float(value / unit.divisor):.6g} {unit.name}".removesuffix(" 1")
             named[series.step, series.metric, seed, who] = text
-    for (step, metric, seed, who), text in list(named.items())[:OUTLIERS]:
-        yield f"outlier, counted: {who}, seed {seed}: {step} {metric} {text}"
+    for (step, metric, at, who), text in list(named.items())[:OUTLIERS]:
+        yield f"outlier, counted: {who}, {seeds_text([at])}: {step} {metric} {text}"
     if len(named) > OUTLIERS:
         more = len(named) - OUTLIERS
         yield f"and {more} more outlier{'s' * (more > 1)}: --json names each"

@@ -6,6 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
+from agelab.model.seeds import seeds_key
 from agelab.stats.bootstrap import Estimate, Interval, estimate_all
 from agelab.stats.formatting import decimals_for_spread, format_decimal, json_number, unit_scale
 from agelab.stats.noise_floor import MedianDifference
@@ -126,7 +127,7 @@ def _side_json(one: Series, estimate: Estimate | None) -> dict[str, Any] | None:
         "median_interval": _between(estimate.median_interval),
         "mean": json_number(estimate.mean),
         "mean_interval": _between(estimate.mean_interval),
-        "outliers": {str(seed): json_number(value) for seed, value in outliers(one)},
+        "outliers": {seeds_key(at): json_number(value) for at, value in outliers(one)},
     }
 
 

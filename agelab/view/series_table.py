@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from rich.text import Text
 
+from agelab.model.seeds import seeds_key
 from agelab.stats.formatting import (
     decimals_for_spread,
     format_decimal,
@@ -137,8 +138,8 @@ def series_json(one: Series) -> dict[str, Any]:
     relative = summary.relative_spread if summary and enough else None
     return {
         **place_json(one),
-        "values": {str(seed): json_number(value) for seed, value in one.values},
-        "not_measured": {str(seed): why for seed, why in one.missing},
+        "values": {seeds_key(at): json_number(value) for at, value in one.values},
+        "not_measured": {seeds_key(at): why for at, why in one.missing},
         "summary": summary_json(summary),
         "floor": json_number(summary.spread) if summary and enough else None,
         "floor_relative": None if relative is None else json_number(relative),

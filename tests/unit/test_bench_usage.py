@@ -3,6 +3,7 @@
 import pytest
 
 from agelab.model.result import Sample
+from agelab.model.seeds import Seeds
 from agelab.stats.series import series
 from bench.aging import Variant
 from bench.usage import _answers
@@ -20,7 +21,7 @@ def variant(history: str, at: tuple[float, float], noise: float, seeds: int = 5)
             for point, value in enumerate(at, start=1)
             for step, metric in (("then/scan", "slowdown"), ("replay", "fullness"))
         ]
-        cells.append((seed, rows))
+        cells.append((Seeds(1, seed), rows))
     return Variant(f"ext4-{history}", series(cells), "")
 
 

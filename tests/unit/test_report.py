@@ -14,6 +14,7 @@ from agelab.analysis.cells import load
 from agelab.analysis.run_set import RunSet, run_sets
 from agelab.cli import main
 from agelab.model.result import Status
+from agelab.model.seeds import Seeds
 from agelab.report.answer.headline import answers
 from agelab.report.command import repeat_command
 from agelab.report.html import escape_unshown, render
@@ -319,7 +320,7 @@ def test_further_seeds_of_another_run_join(tmp_path: Path) -> None:
     names = [aging_runs.make(tmp_path, {"ext4": 1.3}, seeds=seeds) for seeds in ((1, 2), (2, 3, 4, 5))]
     [group] = runs(tmp_path, *names)
     [subject] = group.groups
-    assert sorted(subject.counted) == [1, 2, 3, 4, 5]
+    assert [*subject.counted] == [Seeds(1, seed) for seed in FIVE]
     _, elements = made(tmp_path, *names)
     assert "ext4, seed 2: in 2 cells" in elements.text
 

@@ -12,6 +12,7 @@ import pytest
 import scipy.stats
 
 from agelab.model.result import Sample
+from agelab.model.seeds import Seeds
 from agelab.stats.bootstrap import (
     Interval,
     estimate_all,
@@ -29,7 +30,9 @@ AT: Place = ("copy", 1, "elapsed")
 
 
 def of(*values: float) -> Series:
-    return Series(*AT, "s", tuple((seed, exact(value)) for seed, value in enumerate(values, start=1)), ())
+    return Series(
+        *AT, "s", tuple((Seeds(1, seed), exact(value)) for seed, value in enumerate(values, start=1)), ()
+    )
 
 
 def by_hand(law: Counter[float], share: float = 0.025) -> Interval:
@@ -139,16 +142,16 @@ def test_repetitions_of_a_run_are_one_number_of_it() -> None:
     found = by_step(
         series(
             [
-                (1, [sample(1, 1.0), sample(2, 2.0), sample(3, 6.0), once]),
-                (2, [sample(1, 2.0), sample(2, 3.0), sample(3, 7.0)]),
-                (3, [sample(1, 2.0), sample(2, None), sample(3, 7.0)]),
+                (Seeds(1, 1), [sample(1, 1.0), sample(2, 2.0), sample(3, 6.0), once]),
+                (Seeds(1, 2), [sample(1, 2.0), sample(2, 3.0), sample(3, 7.0)]),
+                (Seeds(1, 3), [sample(1, 2.0), sample(2, None), sample(3, 7.0)]),
             ]
         )
     )
     assert list(found) == [("copy", MEAN, "elapsed"), ("read", 1, "elapsed")]
     copy = found["copy", MEAN, "elapsed"]
-    assert copy.values == ((1, Fraction(3)), (2, Fraction(4)))
-    assert copy.missing == ((3, "lost"),)
+    assert copy.values == ((Seeds(1, 1), Fraction(3)), (Seeds(1, 2), Fraction(4)))
+    assert copy.missing == ((Seeds(1, 3), "lost"),)
 
 
 def test_two_and_a_half_thousand_series_are_quick() -> None:

@@ -10,6 +10,7 @@ import scipy.stats
 from agelab.analysis.host_noise import HostNoise
 from agelab.analysis.judge import judge
 from agelab.model.metrics import METRICS
+from agelab.model.seeds import Seeds
 from agelab.stats import rank_test
 from agelab.stats.noise_floor import FloorVerdict as Floored
 from agelab.stats.noise_floor import MedianDifference
@@ -21,7 +22,9 @@ from agelab.stats.verdict import ComparedSeries, DifferenceVerdict
 
 
 def of(*values: float, metric: str = "elapsed", step: str = "copy") -> Series:
-    return Series(step, 1, metric, "s", tuple((n, exact(v)) for n, v in enumerate(values, start=1)), ())
+    return Series(
+        step, 1, metric, "s", tuple((Seeds(1, n), exact(v)) for n, v in enumerate(values, start=1)), ()
+    )
 
 
 def row(a: tuple[float, ...], b: tuple[float, ...], metric: str = "elapsed") -> SeriesPair:
@@ -263,8 +266,8 @@ def test_two_medians_of_what_a_host_has_shown_are_below_its_floor_either_way_rou
 )
 def test_outliers_are_named_with_their_seed(values: tuple[float, ...], named: list[int]) -> None:
     found = outliers(of(*values))
-    assert [seed for seed, _ in found] == named
-    assert all(value == exact(values[seed - 1]) for seed, value in found)
+    assert [seeds.run for seeds, _ in found] == named
+    assert all(value == exact(values[seeds.run - 1]) for seeds, value in found)
 
 
 def test_the_limits_are_grubbs_own_table() -> None:

@@ -1,13 +1,20 @@
 """Samples of several seeds as series, and their digits."""
 
+from collections.abc import Iterator
 from fractions import Fraction
 
 import pytest
 
 from agelab.model.result import Sample
+from agelab.model.seeds import Seeds
 from agelab.stats.formatting import decimals_for_spread, format_decimal, format_ratio, json_number, unit_scale
 from agelab.stats.noise_floor import FloorVerdict
 from agelab.stats.series import pair_series, series
+
+
+def cells(*samples: list[Sample]) -> Iterator[tuple[Seeds, list[Sample]]]:
+    """Give each list of samples a run seed of its own, from 1 on."""
+    return ((Seeds(1, run), found) for run, found in enumerate(samples, start=1))
 
 
 def sample(value: float | None, step: str = "copy", repetition: int = 1, metric: str = "elapsed") -> Sample:
@@ -16,25 +23,28 @@ def sample(value: float | None, step: str = "copy", repetition: int = 1, metric:
 
 
 def test_each_place_is_one_series_over_the_seeds() -> None:
-    found = series([(1, [sample(1.5), sample(2, "read")]), (2, [sample(2, "read"), sample(0.5)])])
+    found = series(cells([sample(1.5), sample(2, "read")], [sample(2, "read"), sample(0.5)]))
     assert list(found) == [("copy", 1, "elapsed"), ("read", 1, "elapsed")]
     copy = found["copy", 1, "elapsed"]
-    assert copy.values == ((1, Fraction(3, 2)), (2, Fraction(1, 2)))
+    assert copy.values == ((Seeds(1, 1), Fraction(3, 2)), (Seeds(1, 2), Fraction(1, 2)))
     assert (copy.unit, copy.missing) == ("s", ())
     assert copy.summary and copy.summary.median == 1
 
 
 def test_what_was_not_measured_is_no_value_and_keeps_its_reason() -> None:
-    found = series([(1, [sample(None)]), (2, [sample(3)]), (3, [])])
+    found = series(cells([sample(None)], [sample(3)], []))
     copy = found["copy", 1, "elapsed"]
-    assert copy.values == ((2, Fraction(3)),)
-    assert copy.missing == ((1, "no way to know"), (3, "not among this seed's samples"))
-    assert series([(1, [sample(None)])])["copy", 1, "elapsed"].summary is None
+    assert copy.values == ((Seeds(1, 2), Fraction(3)),)
+    assert copy.missing == (
+        (Seeds(1, 1), "no way to know"),
+        (Seeds(1, 3), "not among this seed's samples"),
+    )
+    assert series(cells([sample(None)]))["copy", 1, "elapsed"].summary is None
 
 
 def test_a_seed_that_was_not_measured_does_not_count_as_one_of_five() -> None:
-    four = series([(seed, [sample(seed if seed < 5 else None)]) for seed in range(1, 6)])
-    five = series([(seed, [sample(seed)]) for seed in range(1, 6)])
+    four = series(cells(*([sample(seed if seed < 5 else None)] for seed in range(1, 6))))
+    five = series(cells(*([sample(seed)] for seed in range(1, 6))))
     [row] = pair_series(four, five)
     assert row.difference and row.difference.verdict is FloorVerdict.NO_FLOOR
     [row] = pair_series(five, five)
@@ -42,7 +52,7 @@ def test_a_seed_that_was_not_measured_does_not_count_as_one_of_five() -> None:
 
 
 def test_what_one_side_never_measured_is_a_row_without_a_difference() -> None:
-    found = pair_series(series([(1, [sample(1)])]), series([(1, [sample(1), sample(2, "read")])]))
+    found = pair_series(series(cells([sample(1)])), series(cells([sample(1), sample(2, "read")])))
     assert [row.left.place for row in found] == [("copy", 1, "elapsed"), ("read", 1, "elapsed")]
     assert found[0].difference is not None and found[1].difference is None
     assert found[1].left.unit == "s" and found[1].left.values == ()

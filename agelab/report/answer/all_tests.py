@@ -8,6 +8,7 @@ from statistics import geometric_mean
 from agelab.analysis.cells import SeedGroup
 from agelab.analysis.ranking import Ranked, rank_by_median, rank_by_place
 from agelab.analysis.run_set import RunSet
+from agelab.model.seeds import Seeds
 from agelab.model.step_id import StepId
 from agelab.report.model import Table, TableCell, headings
 from agelab.report.numbers import number_cell, text
@@ -47,19 +48,19 @@ def describe_test(step: str) -> str:
 
 
 def mean_slowdown(subject: SeedGroup, places: Sequence[Place]) -> Series:
-    """Return the geometric mean of a seed's slowdowns in all tests; None for a seed that lacks one.
+    """Return the geometric mean of a seed's slowdowns in all tests; None for a cell that lacks one.
 
     The mean is geometric because a slowdown is a ratio: twice as slow in one test and twice as quick in another is 1.
     """
-    values: list[tuple[int, Fraction]] = []
-    missing: list[tuple[int, str]] = []
-    for seed in sorted(subject.counted):
-        found = [dict(series.values).get(seed) for at in places if (series := subject.series.get(at))]
+    values: list[tuple[Seeds, Fraction]] = []
+    missing: list[tuple[Seeds, str]] = []
+    for seeds in subject.counted:
+        found = [dict(series.values).get(seeds) for at in places if (series := subject.series.get(at))]
         known = [float(value) for value in found if value]
         if len(known) == len(places):
-            values.append((seed, exact(round(geometric_mean(known), 6))))
+            values.append((seeds, exact(round(geometric_mean(known), 6))))
         else:
-            missing.append((seed, "some test of it has no slowdown"))
+            missing.append((seeds, "some test of it has no slowdown"))
     return Series("all tests", 1, "slowdown", "1", tuple(values), tuple(missing))
 
 
