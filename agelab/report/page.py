@@ -82,6 +82,7 @@ def _aging(group: RunSet, places: Sequence[Place], where: str) -> Iterator[Block
         yield worst
     yield from charts.slowdown_charts(group, places)
     yield from step_statistics.test_tables(group, places, where)
+    yield from step_statistics.share_tables(group, places, where)
 
 
 def _pictures(group: RunSet) -> Iterator[Block]:

@@ -10,7 +10,6 @@ from agelab.report.model import Block, Heading, Results, Table, TableCell, headi
 from agelab.report.numbers import median_cell
 from agelab.report.step_selection import traced_steps
 from agelab.stats.formatting import json_number
-from agelab.stats.noise_floor import SEEDS_NEEDED
 
 LAYOUT = (
     ("layout_score", "layout score"),
@@ -45,7 +44,7 @@ def layout_tables(group: RunSet, where: str) -> Iterator[Table]:
         if subject.counted
         for step, disk in ((AGED_MAP, "aged"), (CONTROL_MAP, "unaged"))
     ]
-    caption = "Where things lie: medians, in brackets the spread over run seeds (docs/measures.md)"
+    caption = "Where things lie: medians, in brackets the spread over the seeds (docs/measures.md)"
     yield Table(f"{where}-layouts", caption, columns, tuple(rows))
 
 
@@ -108,14 +107,14 @@ def all_results(group: RunSet, where: str) -> Results:
                 (
                     subject.name, step, repetition, metric, shown[0],
                     shown[1] if several else None, shown[2] if several else None,
-                    shown[3] if summary.n >= SEEDS_NEEDED else None, summary.n, unit, "",
+                    shown[3] if several else None, summary.n, unit, "",
                 )
             )  # fmt: skip
     columns = headings(
-        "filesystem", "step", "repetition", "metric", "median", "from", "to", "floor", "seeds", "unit", "reason",
-        numbers=("repetition", "median", "from", "to", "floor", "seeds"),
+        "filesystem", "step", "repetition", "metric", "median", "from", "to", "spread", "seeds", "unit", "reason",
+        numbers=("repetition", "median", "from", "to", "spread", "seeds"),
     )  # fmt: skip
-    caption = "Every result: the median over run seeds, the interval that holds it, and the floor (from five seeds on)"
+    caption = "Every result: the median over the seeds, the interval that holds it, the spread (largest less smallest)"
     return Results(f"{where}-results", caption, columns, tuple(rows))
 
 

@@ -61,9 +61,14 @@ def coverage(n: int, k: int) -> Fraction:
 
 
 @cache
-def interval_rank(n: int) -> int:
-    """Return the k of the narrowest symmetric interval that covers with LEVEL; 1, the widest, where none does."""
-    return max((k for k in range(1, (n + 1) // 2 + 1) if coverage(n, k) >= LEVEL), default=1)
+def interval_rank(n: int, level: Fraction = LEVEL) -> int:
+    """Return the k of the narrowest symmetric interval that covers with ``level``; 1, the widest, where none does."""
+    most, k, ways = (1 - level) * 2 ** (n - 1), 1, n  # ways: C(n, k)
+    outside = 1  # 2**n times the chance that fewer than k values lie on one given side
+    while k < (n + 1) // 2 and outside + ways <= most:
+        outside, k = outside + ways, k + 1
+        ways = ways * (n - k + 1) // k
+    return k
 
 
 def summary(values: Sequence[Fraction]) -> Summary:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from agelab.model.result import Sample
 from agelab.model.seeds import Seeds
-from agelab.stats.noise_floor import MedianDifference
+from agelab.stats.blocks import Block, common_blocks
 from agelab.stats.order_statistics import Summary, exact, summary
 
 Place = tuple[str, int, str]
@@ -98,10 +98,9 @@ class SeriesPair:
     right: Series
 
     @cached_property
-    def difference(self) -> MedianDifference | None:
-        """The difference between both, or None where one of them has no value."""
-        left, right = self.left.summary, self.right.summary
-        return MedianDifference(left, right) if left and right else None
+    def blocks(self) -> tuple[Block, ...]:
+        """The values of both, corpus by corpus; a corpus that one side alone has is left out."""
+        return common_blocks(self.left.values, self.right.values)
 
 
 def pair_series(left: Mapping[Place, Series], right: Mapping[Place, Series]) -> list[SeriesPair]:

@@ -1,4 +1,4 @@
-"""Floors of ``agelab calibrate``: of the virtual clock, and of a run made twice on this host in the wall clock."""
+"""Results of ``agelab calibrate``: the spread in the virtual clock, the floor of a host in the wall clock."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
@@ -7,20 +7,26 @@ from typing import Any
 
 import click
 
-from agelab.analysis.calibration import CALIBRATE, Calibration, HostRecord, KindFloor, MeasuredHost
+from agelab.analysis.calibration import (
+    CALIBRATE,
+    Calibration,
+    HostRecord,
+    KindFloor,
+    MeasuredHost,
+    aa_coverage,
+)
 from agelab.analysis.cell_diff import CellPair
 from agelab.analysis.cells import CellResult, SeedGroup
 from agelab.model.seeds import Seeds, seeds_text
 from agelab.results.run_directory import RunDirectory
 from agelab.stats.formatting import json_number
-from agelab.stats.noise_floor import aa_coverage
 from agelab.stats.order_statistics import coverage, interval_rank
 from agelab.view.input_diff import differences_json, input_lines, print_samples
 from agelab.view.run_tables import describe_run
 from agelab.view.series_table import by_metric, heads, metrics_in_order, percent, print_series, series_json
 from agelab.view.terminal import open_console, print_table
 
-SCHEMA = 1
+SCHEMA = 2
 SHOWN = 5
 """Differing samples to print of an A/A that failed."""
 WIDE = Fraction(1, 2)
@@ -48,12 +54,10 @@ def print_floors(
         if n := len(group.counted):
             covers = percent(coverage(n, interval_rank(n)))
             click.echo(
-                f"  from .. to holds the median over all run seeds with {covers}; floor: largest less smallest"
+                f"  from .. to holds the median over all run seeds with {covers}; spread: largest less smallest"
             )
             print_series([*group.series.values()], everything)
-    click.echo(
-        f"\nagainst another run: agelab compare {seeded.name} <run>; a difference counts above both floors"
-    )
+    click.echo(f"\nagainst another run: agelab compare {seeded.name} <run>")
     click.echo(f"the second execution of {seeds_text([calibrated[0][1].left.seeds])}: {again.name}")
 
 
@@ -98,7 +102,7 @@ def floors_json(
                     "samples": differences_json(proof.samples),
                     "endings": differences_json(proof.endings),
                 },
-                "floors": [series_json(one) for one in group.series.values()],
+                "series": [series_json(one) for one in group.series.values()],
             }
             for group, proof in calibrated
         ],

@@ -22,7 +22,7 @@ SHOWN = 20
 """Differing samples to print for one pair of cells."""
 
 
-SCHEMA = 3
+SCHEMA = 4
 
 
 CHOSEN = ("filesystem", "layout", "kernel", "machine", "drives", "defaults", "accelerator")

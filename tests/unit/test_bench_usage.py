@@ -30,8 +30,8 @@ def variant(history: str, at: tuple[float, float], noise: float, seeds: int = 5)
     [
         (((1.0, 2.0), (1.1, 2.1)), 0.1, 5, ["0.100", "1.000", "0.100", "usage"]),
         (((1.0, 1.1), (2.0, 2.1)), 0.1, 5, ["1.000", "0.100", "0.100", "fullness"]),
-        (((1.0, 1.1), (1.2, 1.3)), 0.4, 5, ["0.200", "0.100", "0.400", "neither: they differ by less than the floor"]),
-        (((1.0, 2.0), (1.1, 2.1)), 0.0, 1, ["0.100", "1.000", "-", "usage; no floor: too few seeds"]),
+        (((1.0, 1.1), (1.2, 1.3)), 0.4, 5, ["0.200", "0.100", "0.400", "neither: they differ by less than seeds do"]),
+        (((1.0, 2.0), (1.1, 2.1)), 0.0, 1, ["0.100", "1.000", "-", "usage; too few seeds"]),
     ],
 )  # fmt: skip
 def test_the_answer(grid: tuple[tuple[float, float], ...], noise: float, seeds: int, said: list[str]) -> None:

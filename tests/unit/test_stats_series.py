@@ -7,9 +7,10 @@ import pytest
 
 from agelab.model.result import Sample
 from agelab.model.seeds import Seeds
+from agelab.stats.blocks import Block
 from agelab.stats.formatting import decimals_for_spread, format_decimal, format_ratio, json_number, unit_scale
-from agelab.stats.noise_floor import FloorVerdict
-from agelab.stats.series import pair_series, series
+from agelab.stats.series import MEAN, by_step, pair_series, series
+from agelab.stats.verdict import left_out
 
 
 def cells(*samples: list[Sample]) -> Iterator[tuple[Seeds, list[Sample]]]:
@@ -42,20 +43,29 @@ def test_what_was_not_measured_is_no_value_and_keeps_its_reason() -> None:
     assert series(cells([sample(None)]))["copy", 1, "elapsed"].summary is None
 
 
-def test_a_seed_that_was_not_measured_does_not_count_as_one_of_five() -> None:
-    four = series(cells(*([sample(seed if seed < 5 else None)] for seed in range(1, 6))))
-    five = series(cells(*([sample(seed)] for seed in range(1, 6))))
-    [row] = pair_series(four, five)
-    assert row.difference and row.difference.verdict is FloorVerdict.NO_FLOOR
-    [row] = pair_series(five, five)
-    assert row.difference and row.difference.verdict is FloorVerdict.EQUAL
-
-
-def test_what_one_side_never_measured_is_a_row_without_a_difference() -> None:
+def test_what_one_side_never_measured_is_a_row_without_values() -> None:
     found = pair_series(series(cells([sample(1)])), series(cells([sample(1), sample(2, "read")])))
     assert [row.left.place for row in found] == [("copy", 1, "elapsed"), ("read", 1, "elapsed")]
-    assert found[0].difference is not None and found[1].difference is None
+    assert [len(row.blocks) for row in found] == [1, 0]
     assert found[1].left.unit == "s" and found[1].left.values == ()
+
+
+def test_blocks_are_the_corpora_that_both_sides_have() -> None:
+    here = [(Seeds(2, 1), [sample(1)]), (Seeds(1, 1), [sample(2)]), (Seeds(1, 2), [sample(3)])]
+    there = [(Seeds(1, 7), [sample(4)]), (Seeds(3, 1), [sample(5)])]
+    [row] = pair_series(series(here), series(there))
+    assert row.blocks == (Block(1, (Fraction(2), Fraction(3)), (Fraction(4),)),)
+    assert left_out(row) == [2, 3]
+
+
+def test_a_repeated_step_is_its_mean_and_a_cell_that_lacks_a_repetition_has_none() -> None:
+    rows: list[list[float | None]] = [[1.0, 2.0, 6.0], [2.0, 3.0, 7.0], [2.0, None, 7.0]]
+    found = by_step(
+        series(cells(*([sample(value, repetition=at) for at, value in enumerate(row, 1)] for row in rows)))
+    )
+    copy = found["copy", MEAN, "elapsed"]
+    assert copy.values == ((Seeds(1, 1), Fraction(3)), (Seeds(1, 2), Fraction(4)))
+    assert copy.missing == ((Seeds(1, 3), "no way to know"),)
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 """The realised error rates of the rules that call a step good or bad, for docs/bisect-rules.md.
 
-    .venv/bin/python -m bench.decide [--write]
+    .venv/bin/python -m bench.bisect_rules [--write]
 
 Draws ends and steps whose truth is known, from populations of some shapes and from recorded samples
-(``bench/decide.json``), and lets the rules judge them. The same table for everybody: the seed is fixed.
+(``bench/bisect_rules.json``), and lets the rules judge them. The same table for everybody: the seed is fixed.
 """
 
 import argparse
@@ -22,15 +22,14 @@ from statistics import median, quantiles
 from typing import Any
 
 from agelab.bisect.verdict import Decision
-from agelab.bisect.virtual_clock_rule import EndReferences, decide_virtual
+from agelab.bisect.virtual_clock_rule import SEEDS_NEEDED, EndReferences, decide_virtual
 from agelab.bisect.wall_clock_rule import ALPHA, EndsOrder, Round, compare_ends, decide_wall
 from agelab.errors import InputError
-from agelab.stats.noise_floor import SEEDS_NEEDED
 from agelab.stats.order_statistics import exact
 from bench.page import DOCS, line, put
 
 PAGE = DOCS / "bisect-rules.md"
-RECORDED = Path(__file__).with_name("decide.json")
+RECORDED = Path(__file__).with_name("bisect_rules.json")
 STEPS, WALL_STEPS, BUDGET = 2000, 400, 60
 TRUTHS = (Decision.GOOD, Decision.BAD)
 
@@ -354,7 +353,7 @@ def main() -> int:
     text = report()
     print(text)
     if options.write:
-        put(PAGE, "python -m bench.decide --write", text)
+        put(PAGE, "python -m bench.bisect_rules --write", text)
     return 0
 
 
