@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from math import comb
-from statistics import median
 
 LEVEL = Fraction(15, 16)
 """The coverage an interval is to have: that of the range of five values. More values never weaken it."""
@@ -75,12 +74,12 @@ def summary(values: Sequence[Fraction]) -> Summary:
     """Summarize a sample: median, interval and spread. Raises ValueError for an empty one."""
     if not values:
         raise ValueError("an empty sample has no median")
-    ordered = sorted(values)
+    ordered = sorted(values, key=lambda value: (float(value), value))  # floats are quick to compare
     n = len(ordered)
     k = interval_rank(n)
     return Summary(
         n=n,
-        median=Fraction(median(ordered)),
+        median=(ordered[(n - 1) // 2] + ordered[n // 2]) / 2,
         interval=MedianInterval(ordered[k - 1], ordered[n - k], coverage(n, k)),
         spread=ordered[-1] - ordered[0],
     )

@@ -79,7 +79,7 @@ def shift_of(blocks: Sequence[Block]) -> Shift | None:
     """Estimate the shift from A to B; None where no corpus is on both sides."""
     if not blocks:
         return None
-    is_ratio = all(min(*one.left, *one.right) > 0 for one in blocks)
+    is_ratio = all(side.min() > 0 for one in blocks for side in one.floats)
     value, interval = _estimate(blocks, is_ratio)
     if len(blocks) == 1:
         return Shift(value, interval, is_ratio, (CorpusShift(blocks[0].corpus, value, interval),), False)

@@ -79,8 +79,8 @@ class ComparedSeries:
         """The verdict: equal, then the host's floor, then the test, and then the margin."""
         if not self.left or not self.right:
             return DifferenceVerdict.NOT_MEASURED
-        sides = [dict(side.values) for side in (self.row.left, self.row.right)]
-        if sides[0] == sides[1] or len({*sides[0].values(), *sides[1].values()}) == 1:
+        ours, theirs = self.row.left.values, self.row.right.values
+        if sorted(ours) == sorted(theirs) or all(value == ours[0][1] for _, value in (*ours, *theirs)):
             return DifferenceVerdict.EQUAL
         if self.shift is None or self.test is None:
             return DifferenceVerdict.UNKNOWN
